@@ -1,0 +1,275 @@
+"""The words of the system as types. Frozen, without behaviour, imported by everything else.
+
+Rule types (`Symptom`, `Mechanism`, `Cause`, `ChecklistItem`, `RuleBase`) are what `load` makes of the YAML
+files; evidence types (`Place`, `Reading`) are what probes make of a run; result types (`Hypothesis`,
+`Diagnosis`, ...) are what inference makes of both and what reports render.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+from types import MappingProxyType
+from typing import Any, Literal
+
+Scalar = bool | int | float | str | None
+
+
+class State(str, Enum):
+    """What is known of a symptom. Unknown is not absent."""
+
+    PRESENT = "present"
+    ABSENT = "absent"
+    UNKNOWN = "unknown"
+
+    def __str__(self) -> str:
+        return self.value
+
+
+class Result(str, Enum):
+    """The documents' three results of a checklist item."""
+
+    PASSED = "Passed"
+    FAILED = "Failed"
+    NOT_CHECKED = "Not checked"
+
+    def __str__(self) -> str:
+        return self.value
+
+
+# --------------------------------------------------------------------------------------------- evidence
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where something was seen. `file` is relative to the run (or benchmark) directory."""
+
+    file: str
+    line: int | None = None
+    step: float | None = None
+    rank: int | None = None
+    side: Literal["run", "benchmark"] = "run"
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """The state of one symptom in one run, with what was measured and where.
+
+    `value` is the measured quantity, `threshold` what it was held against (both in the unit that `why`
+    names), `why` one sentence, `step` the step at which the symptom begins (None: not tied to a step).
+    """
+
+    symptom: str
+    state: State
+    why: str
+    value: Scalar = None
+    threshold: Scalar = None
+    step: float | None = None
+    where: tuple[Place, ...] = ()
+    series: tuple[str, ...] = ()  # canonical names of the curves to look at
+
+
+Evidence = Mapping[str, Reading]
+
+# ------------------------------------------------------------------------------------------------ rules
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """One arrow of the graph: `to` is a mechanism or symptom; `strength` = P(to | only this is on)."""
+
+    to: str
+    strength: float
+    because: str
+    source: str
+    word: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Symptom:
+    """An observable yes/no fact. `probe` measures it; without one it is a question to the user."""
+
+    id: str
+    title: str
+    area: str
+    leak: float
+    probe: str | None = None
+    params: Mapping[str, Any] = field(default_factory=dict)
+    question: str | None = None
+    how: str | None = None  # how a person checks it when the probe cannot
+    minutes: float = 5.0
+    sources: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Mechanism:
+    """What goes wrong inside training; stands between causes and symptoms."""
+
+    id: str
+    title: str
+    leak: float
+    leads_to: tuple[Link, ...] = ()
+    shows: tuple[Link, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Remedy:
+    """What to do about a cause. `patch` maps a canonical setting to its new value (`/10`, `*2`, `=x`)."""
+
+    do: str
+    minutes: float
+    works: float
+    patch: Mapping[str, Scalar] = field(default_factory=dict)
+    confirms: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Example:
+    """A case the rule must get right: readings in, rank or probability bound out."""
+
+    given: Mapping[str, State]
+    context: Mapping[str, Scalar] = field(default_factory=dict)
+    rank: int | None = None
+    below: Literal["prior"] | float | None = None
+    above: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Cause:
+    """A root cause: one rule file."""
+
+    id: str
+    title: str
+    summary: str
+    status: Literal["experimental", "stable", "deprecated"]
+    prior: float
+    leads_to: tuple[Link, ...] = ()
+    shows: tuple[Link, ...] = ()
+    remedies: tuple[Remedy, ...] = ()
+    applies_when: Mapping[str, Scalar] = field(default_factory=dict)
+    refines: tuple[str, ...] = ()
+    looks_like: tuple[str, ...] = ()
+    provenance: tuple[str, ...] = ()
+    examples: tuple[Example, ...] = ()
+    path: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ChecklistItem:
+    """A row of a checklist. `fails_on`/`passes_on`: symptoms whose presence/absence decides it directly."""
+
+    id: str
+    title: str
+    causes: tuple[str, ...]
+    fails_on: tuple[str, ...]
+    passes_on: tuple[str, ...]
+    check: str  # what would check it, when it is Not checked
+    source: str
+
+
+@dataclass(frozen=True, slots=True)
+class RuleBase:
+    """The whole knowledge base, resolved: words are numbers, every reference exists."""
+
+    causes: Mapping[str, Cause]
+    mechanisms: Mapping[str, Mechanism]
+    symptoms: Mapping[str, Symptom]
+    sources: Mapping[str, str]
+    checklists: Mapping[str, tuple[ChecklistItem, ...]]
+    version: str
+    problems: tuple[str, ...] = ()  # rule packs that could not be used, and why
+
+
+# ---------------------------------------------------------------------------------------------- results
+
+
+@dataclass(frozen=True, slots=True)
+class Reason:
+    """One reading's share in a hypothesis, in log-odds, and the chain that carries it."""
+
+    reading: Reading
+    weight: float  # leave-one-out: posterior log-odds with the reading minus without it
+    path: tuple[str, ...]  # cause -> mechanism(s) -> symptom
+    because: tuple[str, ...]  # one sentence per arrow of the path
+
+
+@dataclass(frozen=True, slots=True)
+class Hypothesis:
+    """A cause with its posterior probability and why."""
+
+    cause: str
+    title: str
+    summary: str
+    probability: float
+    prior: float
+    contributions: Mapping[str, float]  # child node -> log-odds; prior + sum is the posterior exactly
+    reasons: tuple[Reason, ...]  # for, strongest first
+    against: tuple[Reason, ...]
+    remedies: tuple[Remedy, ...]
+    generalises: tuple[str, ...] = ()  # causes this one is the special case of: one chain, not rivals
+    unexplained_earliest: str | None = None  # the earliest symptom, if this cause does not lead to it
+
+
+@dataclass(frozen=True, slots=True)
+class NextCheck:
+    """A look that would tell the leading hypotheses apart."""
+
+    symptom: str
+    title: str
+    do: str
+    minutes: float
+    gain: float  # expected entropy drop in bits
+    if_present: str
+    if_absent: str
+
+
+@dataclass(frozen=True, slots=True)
+class CheckedItem:
+    """A checklist row with its result."""
+
+    id: str
+    title: str
+    result: Result
+    why: str
+    decided_by: tuple[str, ...] = ()
+    check: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class RunInfo:
+    """What a report says of a run directory. Made by probes, carried through unchanged."""
+
+    path: str
+    formats: tuple[str, ...] = ()
+    framework: str | None = None
+    steps: float | None = None
+    step_unit: str = "step"
+    files_read: tuple[str, ...] = ()
+    not_read: tuple[tuple[str, str], ...] = ()  # (file, reason)
+    notes: tuple[str, ...] = ()  # restarts, several runs, ranks, damaged tails: one sentence each
+    series: tuple[str, ...] = ()
+    context: Mapping[str, Scalar] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Diagnosis:
+    """The answer."""
+
+    run: RunInfo
+    benchmark: RunInfo | None
+    hypotheses: tuple[Hypothesis, ...]  # all causes, most probable first
+    findings: tuple[Reading, ...]  # all symptoms, by id
+    checklist: tuple[CheckedItem, ...]
+    next_checks: tuple[NextCheck, ...]
+    unexplained: Mapping[str, float]  # present symptom -> share no leading cause explains
+    conflict: float
+    converged: bool
+    rules_version: str
+    not_evaluated: tuple[tuple[str, str], ...] = ()  # (what, why): probe errors, rule-pack problems
+    titles: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))  # node id -> title
+
+    @property
+    def leading(self) -> tuple[Hypothesis, ...]:
+        """The hypotheses at or above one half."""
+        return tuple(h for h in self.hypotheses if h.probability >= 0.5)

@@ -1,0 +1,1 @@
+"""From a run directory to readings: the only folder that measures anything."""

@@ -1,0 +1,131 @@
+"""Safe, read-only access to a run directory: the one place that opens files.
+
+A run directory comes from strangers. Nothing outside its root is opened (links are followed only while
+they stay inside), only regular files, sizes and counts are capped, nothing is ever written.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+
+MAX_FILES = 20_000
+MAX_DEPTH = 24
+HEAD = 64 * 1024
+MAX_READ = 2 * 1024**3
+SKIP_DIRS = frozenset({".git", "__pycache__", "node_modules", ".venv", "site-packages", ".mypy_cache"})
+
+
+class RunUnreadable(Exception):
+    """The run cannot be read at all; the message is one sentence for the user (exit code 4)."""
+
+
+@dataclass(frozen=True, eq=False)
+class RunFile:
+    """One regular file below a run's root. `path` is relative to the root, with forward slashes."""
+
+    root: Path
+    path: str
+    size: int
+    mtime: float = field(default=0.0)
+
+    @property
+    def name(self) -> str:
+        """The last part of the path."""
+        return self.path.rsplit("/", 1)[-1]
+
+    @property
+    def suffix(self) -> str:
+        """The last extension, lower case, with its dot."""
+        return os.path.splitext(self.name)[1].lower()
+
+    @cached_property
+    def head(self) -> bytes:
+        """The first 64 KiB, for content detection."""
+        return self.read_bytes(HEAD)
+
+    @cached_property
+    def head_text(self) -> str:
+        """`head` as text; see `decode`."""
+        return decode(self.head)
+
+    def read_bytes(self, limit: int = MAX_READ) -> bytes:
+        """Read at most `limit` bytes. Raises OSError when the file went away or may not be read."""
+        flags = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
+        fd = os.open(os.path.realpath(self.root / self.path), flags)
+        with os.fdopen(fd, "rb") as handle:
+            if not stat.S_ISREG(os.fstat(fd).st_mode):
+                raise OSError(f"{self.path} is not a regular file")
+            return handle.read(limit)
+
+    def read_text(self, limit: int = MAX_READ) -> str:
+        """Read as text: BOMs honoured, anything undecodable replaced, line ends left as they are."""
+        return decode(self.read_bytes(limit))
+
+
+def decode(data: bytes) -> str:
+    """Decode log text: UTF-8 and UTF-16 with BOM, else UTF-8 with replacement (never an error)."""
+    if data.startswith((b"\xff\xfe", b"\xfe\xff")):
+        return data.decode("utf-16", errors="replace")
+    if data.startswith(b"\xef\xbb\xbf"):
+        data = data[3:]
+    return data.decode("utf-8", errors="replace")
+
+
+def walk(root: Path) -> tuple[list[RunFile], list[str]]:
+    """List the regular files below `root` in a stable order, and what was passed over, in sentences.
+
+    `root` may be a single file: the run is then that file alone. Raises RunUnreadable.
+    """
+    try:
+        mode = root.stat().st_mode
+    except OSError as error:
+        raise RunUnreadable(f"{root}: {error.strerror or 'cannot be read'}") from error
+    if stat.S_ISREG(mode):
+        info = root.stat()
+        return [RunFile(root.parent, root.name, info.st_size, info.st_mtime)], []
+    if not stat.S_ISDIR(mode):
+        raise RunUnreadable(f"{root}: neither a directory nor a regular file")
+    found: list[RunFile] = []
+    notes: list[str] = []
+    real_root = os.path.realpath(root)
+    for entry in _scan(Path(real_root), real_root, 0, notes):
+        if len(found) >= MAX_FILES:
+            notes.append(f"only the first {MAX_FILES} files were looked at")
+            break
+        found.append(entry)
+    return found, notes
+
+
+def _scan(folder: Path, real_root: str, depth: int, notes: list[str]) -> Iterator[RunFile]:
+    try:
+        entries = sorted(os.scandir(folder), key=lambda e: e.name)
+    except OSError as error:
+        if depth == 0:
+            raise RunUnreadable(f"{folder}: {error.strerror or 'cannot be listed'}") from error
+        notes.append(f"{os.path.relpath(folder, real_root)}: {error.strerror or 'cannot be listed'}")
+        return
+    for entry in entries:
+        relative = os.path.relpath(entry.path, real_root).replace(os.sep, "/")
+        if entry.is_symlink():
+            target = os.path.realpath(entry.path)
+            if not (target == real_root or target.startswith(real_root + os.sep)):
+                notes.append(f"{relative}: a link that leads out of the run directory, not followed")
+                continue
+            # A link inside the run names a file that the walk meets anyway: reading it twice would
+            # count every point twice.
+            continue
+        if entry.is_dir():
+            if entry.name in SKIP_DIRS:
+                continue
+            if depth >= MAX_DEPTH:
+                notes.append(f"{relative}: nested deeper than {MAX_DEPTH} folders, not looked at")
+                continue
+            yield from _scan(Path(entry.path), real_root, depth + 1, notes)
+        elif entry.is_file():
+            info = entry.stat()
+            yield RunFile(Path(real_root), relative, info.st_size, info.st_mtime)
