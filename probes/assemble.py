@@ -1,0 +1,425 @@
+"""From a directory to one `Run`: read every file, name every curve, cut at restarts, pick the run to look at."""
+
+from __future__ import annotations
+
+import importlib
+import os
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from types import ModuleType
+
+import numpy as np
+
+from ..engine.model import RunInfo, Scalar
+from . import layout, names, segments
+from .files import RunFile, RunUnreadable, walk
+from .run import Configured, Event, FileContent, Run, Series, Setting
+
+# In the order in which they are asked; the first that recognises the content reads the file.
+READERS = (
+    "tensorboard",
+    "mindspore_summary",
+    "hf_trainer",
+    "jsonl",
+    "json_log",
+    "csv_log",
+    "text_log",
+    "shell_script",
+    "config_file",
+)
+# Never a log or a configuration; not worth opening.
+_BINARY = frozenset(
+    ".png .jpg .jpeg .gif .bmp .webp .svg .pdf .mp4 .avi .wav .mp3 .flac .npy .npz .pt .pth .ckpt .safetensors .h5 .hdf5 "
+    ".onnx .pkl .pickle .bin .zip .gz .tar .tgz .xz .7z .whl .so .dll .exe .parquet .arrow .tfrecord .mindrecord .db "
+    ".sqlite .wandb .xlsx .doc .docx .ttf .woff .woff2 .pyc .lock .model .idx .lmdb .msgpack .orbax".split()
+)
+_TEXTLESS = frozenset(".py .ipynb .md .rst .html .css .js .c .cc .cpp .h .cu .java .tex .bib .diff .patch".split())
+_NAMED_BINARY = frozenset({"training_args.bin"})
+_WORTH_NAMING = {
+    ".wandb": "W&B binary log",
+    ".db": "database",
+    ".sqlite": "database",
+    ".ckpt": "checkpoint",
+    ".pt": "checkpoint or tensor",
+    ".pth": "checkpoint",
+    ".safetensors": "checkpoint",
+    ".bin": "binary weights or arguments",
+    ".npy": "array",
+    ".npz": "arrays",
+    ".pkl": "pickle, never opened",
+    ".pickle": "pickle, never opened",
+    ".h5": "HDF5",
+    ".xlsx": "spreadsheet",
+    ".ipynb": "notebook",
+    ".py": "script",
+    ".parquet": "data table",
+    ".zip": "archive",
+    ".gz": "archive",
+}
+MAX_LOG = 1024**3
+MIN_POINTS = 5
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Read:
+    path: str
+    content: FileContent
+
+
+def open_run(path: Path, *, progress: Callable[[str], None] | None = None) -> Run:
+    """Read the run at `path` (a directory, or a single file).
+
+    Raises RunUnreadable with one sentence when there is nothing that can be read as a training run.
+    """
+    files, notes = walk(path)
+    if not files:
+        raise RunUnreadable(f"{path}: the directory is empty")
+    readers = [importlib.import_module(f"..readers.{name}", __name__) for name in READERS]
+    contents: list[_Read] = []
+    not_read: list[tuple[str, str]] = []
+    for file in files:
+        if progress:
+            progress(file.path)
+        content, reason = _read(file, readers)
+        if content is not None:
+            contents.append(_Read(file.path, content))
+            notes.extend(f"{file.path}: {note}" for note in content.notes)
+        elif reason:
+            not_read.append((file.path, reason))
+    if not contents:
+        seen = ", ".join(sorted(f.path for f in files)[:5])
+        raise RunUnreadable(f"{path}: nothing here that a training run would leave (seen: {seen})")
+    return _Assembly(path, contents, tuple(not_read), notes).run()
+
+
+def _read(file: RunFile, readers: list[ModuleType]) -> tuple[FileContent | None, str | None]:
+    if file.suffix in _BINARY and file.name not in _NAMED_BINARY:
+        return None, _WORTH_NAMING.get(file.suffix)
+    if file.suffix in _TEXTLESS:
+        return None, _WORTH_NAMING.get(file.suffix)
+    if file.size == 0:
+        return None, "empty"
+    if file.size > MAX_LOG:
+        return None, f"larger than {MAX_LOG // 1024**2} MiB"
+    try:
+        for reader in readers:
+            if reader.sniff(file):
+                return reader.read(file), None
+    except OSError as error:
+        return None, error.strerror or "cannot be read"
+    except (ValueError, RecursionError, MemoryError) as error:
+        return None, f"damaged: {str(error)[:120] or type(error).__name__}"
+    except Exception as error:  # one reader's bug costs one file, said in the report
+        return None, f"reader error: {type(error).__name__}: {str(error)[:120]}"
+    return None, "not recognised" if file.size < 64 * 1024**2 else "not recognised (large)"
+
+
+class _Assembly:
+    """The steps of putting one run together, in order; lives only inside `open_run`."""
+
+    def __init__(
+        self, root: Path, contents: list[_Read], not_read: tuple[tuple[str, str], ...], notes: list[str]
+    ) -> None:
+        self.root = root
+        self.contents = contents
+        self.not_read = not_read
+        self.notes = notes
+
+    def run(self) -> Run:
+        units = self._units()
+        unit = _choose(units)
+        others = tuple(sorted((u or "." for u in units if u != unit), key=layout.natural))
+        if others:
+            listed = ", ".join(others[:6]) + (", ..." if len(others) > 6 else "")
+            self.notes.append(
+                f"{len(others) + 1} runs in this directory; this is about {unit or 'the one at its top'}"
+                f" (others: {listed})"
+            )
+        mine = self._contents_of(unit, list(units))
+        named = self._name(mine)
+        curves, ranks, rewinds, all_series = self._curves(named)
+        settings = tuple(s for read in mine for s in read.content.settings)
+        events = tuple(e for read in mine for e in _events(read)) + rewinds
+        facts = _facts(mine)
+        resolved = _resolve(settings, events, facts)
+        info = self._info(mine, curves, resolved, facts, ranks, events)
+        return Run(info, curves, all_series, resolved, settings, events, facts, ranks, others)
+
+    # ------------------------------------------------------------------------------------ which run
+
+    def _units(self) -> dict[str, list[_Read]]:
+        """Homes that hold curves (or, if none does, the root)."""
+        units: dict[str, list[_Read]] = defaultdict(list)
+        for read in self.contents:
+            if any(names.canonical(s.raw, s.split) for s in read.content.series):
+                units[layout.home(read.path)].append(read)
+        if not units:
+            return {"": list(self.contents)}
+        if "" not in units and len(units) > 1:
+            return dict(units)
+        return dict(units)
+
+    def _contents_of(self, unit: str, units: list[str]) -> list[_Read]:
+        mine = []
+        for read in self.contents:
+            if any(names.canonical(s.raw, s.split) for s in read.content.series):
+                if layout.home(read.path) == unit:
+                    mine.append(read)
+            elif layout.belongs(read.path, unit, units):
+                mine.append(read)
+        return mine
+
+    # ------------------------------------------------------------------------------------- curves
+
+    def _name(self, mine: list[_Read]) -> list[Series]:
+        named = []
+        for read in mine:
+            rank = layout.rank(read.path)
+            for series in read.content.series:
+                name = names.canonical(series.raw, series.split)
+                if name is None or not len(series.values) and not len(series.absent):
+                    continue
+                known = series.rank if series.rank is not None else rank
+                named.append(replace(series, name=name, rank=known))
+        return named
+
+    def _curves(
+        self, named: list[Series]
+    ) -> tuple[dict[str, Series], dict[int, dict[str, Series]], tuple[Event, ...], tuple[Series, ...]]:
+        attempts, rewinds, restarts = _attempts(_merge(named))
+        for file, count in sorted(restarts.items()):
+            self.notes.append(f"{file}: holds {count} runs one after the other; the last one is looked at")
+        for event in rewinds:
+            self.notes.append(f"{event.file}: {event.text}")
+        main, ranks = _by_rank(attempts)
+        if "eval/loss" not in main and "test/loss" in main:
+            main["eval/loss"] = replace(main["test/loss"], name="eval/loss")
+        for name in [n for n in main if n.startswith("test/")]:
+            main.setdefault("eval/" + name[5:], replace(main[name], name="eval/" + name[5:]))
+        _add_total(main, "train")
+        _add_total(main, "eval")
+        main = {name: _fraction(series) for name, series in sorted(main.items())}
+        return main, ranks, rewinds, tuple(attempts)
+
+    # --------------------------------------------------------------------------------------- info
+
+    def _info(
+        self,
+        mine: list[_Read],
+        curves: Mapping[str, Series],
+        settings: Mapping[str, Configured],
+        facts: Mapping[str, Scalar],
+        ranks: Mapping[int, Mapping[str, Series]],
+        events: tuple[Event, ...],
+    ) -> RunInfo:
+        if len(ranks) > 1:
+            self.notes.append(f"logs of {len(ranks)} ranks: {_ranges(sorted(ranks))}")
+        main = curves.get("train/loss") or next(iter(curves.values()), None)
+        framework = facts.get("framework")
+        return RunInfo(
+            path=str(self.root),
+            formats=tuple(sorted({r.content.format for r in mine})),
+            framework=str(framework) if framework else None,
+            steps=float(np.max(main.steps)) if main is not None and len(main.steps) else None,
+            step_unit=main.unit if main is not None else "step",
+            files_read=tuple(sorted(r.path for r in mine)),
+            not_read=self.not_read,
+            notes=tuple(dict.fromkeys(self.notes)),
+            series=tuple(sorted(curves)),
+            context=_context(curves, settings, facts, ranks, events),
+        )
+
+
+def _choose(units: Mapping[str, list[_Read]]) -> str:
+    """The run to look at: the last by name among those with a training loss worth judging."""
+
+    def worth(unit: str) -> int:
+        points = [
+            len(s.values)
+            for read in units[unit]
+            for s in read.content.series
+            if (names.canonical(s.raw, s.split) or "").startswith(("train/loss", "eval/loss"))
+        ]
+        return 2 if max(points, default=0) >= MIN_POINTS else 1 if points else 0
+
+    best = max(worth(u) for u in units)
+    candidates = [u for u in units if worth(u) == best]
+    return "" if "" in candidates else max(candidates, key=layout.natural)
+
+
+def _merge(named: list[Series]) -> list[Series]:
+    """Join what one quantity's several files say: event files of one directory, logs of several starts."""
+    groups: dict[tuple[object, ...], list[Series]] = defaultdict(list)
+    for series in named:
+        folder, _, file = series.file.rpartition("/")
+        same_kind = "events" if "tfevents" in file or "events.out" in file else series.file
+        groups[(folder, same_kind, series.name, series.raw, series.rank, series.group)].append(series)
+    merged = []
+    for parts in groups.values():
+        merged.append(segments.concatenate(sorted(parts, key=_start)))
+    return merged
+
+
+def _start(series: Series) -> tuple[float, str]:
+    wall = float(series.walls[0]) if series.walls is not None and len(series.walls) else 0.0
+    return wall, series.file
+
+
+def _attempts(merged: list[Series]) -> tuple[list[Series], tuple[Event, ...], dict[str, int]]:
+    """Cut every series into runs and keep the last that is worth judging."""
+    kept: list[Series] = []
+    rewinds: dict[tuple[str, float], Event] = {}
+    restarts: dict[str, int] = {}
+    for series in merged:
+        runs = segments.split(series)
+        chosen = _last_worth(runs)
+        if len(runs) > 1:
+            restarts[series.file] = max(restarts.get(series.file, 0), len(runs))
+        for before, after in chosen.rewinds:
+            text = f"the step goes back from {before:g} to {after:g}: resumed from a checkpoint"
+            rewinds.setdefault(
+                (series.file, after),
+                Event("rewind", series.file, step=after, value=before, rank=series.rank, text=text),
+            )
+        kept.append(chosen.series)
+    return kept, tuple(rewinds.values()), restarts
+
+
+def _last_worth(runs: list[segments.Attempt]) -> segments.Attempt:
+    longest = max(len(r.series) for r in runs)
+    for run in reversed(runs):
+        if len(run.series) >= min(MIN_POINTS, longest):
+            return run
+    return runs[-1]
+
+
+def _by_rank(attempts: Iterable[Series]) -> tuple[dict[str, Series], dict[int, dict[str, Series]]]:
+    """The best series of each name over all ranks, and the best of each rank."""
+    main: dict[str, list[Series]] = defaultdict(list)
+    ranks: dict[int, dict[str, list[Series]]] = defaultdict(lambda: defaultdict(list))
+    for series in attempts:
+        main[series.name].append(series)
+        if series.rank is not None:
+            ranks[series.rank][series.name].append(series)
+    best = {name: max(found, key=_quality) for name, found in main.items()}
+    return best, {r: {n: max(f, key=_quality) for n, f in by.items()} for r, by in sorted(ranks.items())}
+
+
+def _quality(series: Series) -> tuple[int, int, int, str]:
+    """More points first; a plain name before a decorated one; the lowest rank; then by file for stability."""
+    return (
+        len(series.values),
+        -len(series.raw),
+        -(series.rank or 0),
+        series.file,
+    )
+
+
+def _add_total(curves: dict[str, Series], split: str) -> None:
+    """A run that logs only terms of its loss gets their sum, if they stand at the same steps."""
+    if f"{split}/loss" in curves:
+        return
+    terms = [s for n, s in sorted(curves.items()) if n.startswith(f"{split}/loss/")]
+    if not terms:
+        return
+    first = terms[0]
+    if all(len(t) == len(first) and np.array_equal(t.steps, first.steps) for t in terms):
+        with np.errstate(all="ignore"):
+            values = np.sum([t.values for t in terms], axis=0)
+        raw = " + ".join(t.raw for t in terms)
+        curves[f"{split}/loss"] = replace(first, name=f"{split}/loss", raw=raw, values=values)
+
+
+def _fraction(series: Series) -> Series:
+    """Read a metric logged in percent as a fraction."""
+    quantity = names.base(series.name)
+    finite = series.values[np.isfinite(series.values)]
+    if quantity is None or not quantity.fraction or not len(finite):
+        return series
+    if 1.5 < float(np.max(finite)) <= 100.0 and float(np.min(finite)) >= 0.0:
+        return replace(series, values=series.values / 100.0)
+    return series
+
+
+def _events(read: _Read) -> Iterable[Event]:
+    rank = layout.rank(read.path)
+    for event in read.content.events:
+        yield event if event.rank is not None or rank is None else replace(event, rank=rank)
+
+
+def _facts(mine: list[_Read]) -> dict[str, Scalar]:
+    facts: dict[str, Scalar] = {}
+    for read in mine:
+        for key, value in read.content.facts.items():
+            facts.setdefault(key, value)
+    return facts
+
+
+def _resolve(
+    settings: tuple[Setting, ...], events: tuple[Event, ...], facts: Mapping[str, Scalar]
+) -> dict[str, Configured]:
+    from .settings import resolve
+
+    return resolve(settings, events, facts)
+
+
+def _context(
+    curves: Mapping[str, Series],
+    settings: Mapping[str, Configured],
+    facts: Mapping[str, Scalar],
+    ranks: Mapping[int, Mapping[str, Series]],
+    events: tuple[Event, ...],
+) -> dict[str, Scalar]:
+    """Facts that rules may depend on (`applies_when`): only what is known stands here."""
+    found: dict[str, Scalar] = {}
+
+    def setting(key: str) -> Scalar:
+        value = settings[key].value if key in settings else None
+        return None if isinstance(value, tuple) else value
+
+    for key in ("precision", "world_size"):
+        if setting(key) is not None:
+            found[key] = setting(key)
+    if len(ranks) > 1:
+        size = found.get("world_size")
+        found["world_size"] = max(len(ranks), int(size) if isinstance(size, (int, float)) else 0)
+    optimizer = str(setting("optimizer") or "").lower()
+    if optimizer:
+        adam = ("adam", "lamb", "lion", "adafactor", "rmsprop", "adagrad", "adadelta", "muon", "sophia")
+        found["optimizer_family"] = "adam" if any(a in optimizer for a in adam) else "sgd"
+    for key in ("framework", "device"):
+        if facts.get(key) is not None:
+            found[key] = facts[key]
+    if any(e.kind in ("resume", "rewind") for e in events):
+        found["resumed"] = True
+    task = _task(curves, settings)
+    if task:
+        found["task"] = task
+    return dict(sorted(found.items()))
+
+
+def _task(curves: Mapping[str, Series], settings: Mapping[str, Configured]) -> str | None:
+    def logged(*metrics: str) -> bool:
+        return any(f"{s}/{m}" in curves for s in ("train", "eval") for m in metrics)
+
+    if "vocab_size" in settings or logged("perplexity"):
+        return "language-model"
+    if logged("accuracy", "f1", "auc", "error") or "num_classes" in settings:
+        return "classification"
+    if logged("mse", "rmse", "mae", "r2"):
+        return "regression"
+    return "reinforcement" if logged("reward") else None
+
+
+def _ranges(numbers: list[int]) -> str:
+    if numbers == list(range(numbers[0], numbers[-1] + 1)) and len(numbers) > 2:
+        return f"{numbers[0]} to {numbers[-1]}"
+    return ", ".join(map(str, numbers))
+
+
+def display_path(path: str, base: str | None = None) -> str:
+    """A path as a report shows it: relative to the working directory when it lies below it."""
+    relative = os.path.relpath(path, base or os.curdir)
+    return path if relative.startswith("..") else relative

@@ -1,0 +1,61 @@
+"""Which files of a directory belong to one run: homes, ranks, checkpoints.
+
+A file's *home* is its directory with neutral parts taken off its end (`logs/`, `tensorboard/`, `train/`,
+`checkpoint-500/`, `rank_0/`, ...). Files with one home are one run; several homes are several runs.
+"""
+
+from __future__ import annotations
+
+import re
+
+_NEUTRAL = re.compile(
+    r"^(?:logs?|tb|tb_logs|tensorboard(?:_logs?)?|tfevents|events?|summar(?:y|ies)|summary_dir|vis_data|outputs?|"
+    r"results?|metrics|plots|train(?:ing)?(?:_logs?)?|val(?:id(?:ation)?)?|eval(?:uation)?|test|dev|csv(?:_logs?)?|"
+    r"lightning_logs|\.?hydra|files|config|configs|ckpts?|checkpoints?|msrun_log|log_dir|logging|"
+    r"checkpoint-\d+|global_step\d+|\d{10}\.\d+|[a-z_]*loss_[a-z_]*(?:train|val\w*))$",
+    re.IGNORECASE,
+)
+_RANK_DIR = re.compile(r"^(?:rank|worker|proc|process|device|node)[_-]?(\d+)$", re.IGNORECASE)
+_RANK_FILE = re.compile(r"(?:^|[._-])(?:rank|worker|globalrank|proc|process)[._-]?(\d+)(?:[._-]|$)", re.IGNORECASE)
+_HF_RUNS = re.compile(r"^[A-Z][a-z]{2}\d{1,2}_\d{2}-\d{2}-\d{2}_.+$")
+
+
+def home(path: str) -> str:
+    """Return the home of a file: "exp/logs/train/events..." -> "exp"."""
+    parts = path.split("/")[:-1]
+    while parts and (_NEUTRAL.match(parts[-1]) or _RANK_DIR.match(parts[-1]) or _is_hf_runs(parts)):
+        if _is_hf_runs(parts):
+            parts.pop()
+        parts.pop()
+    return "/".join(parts)
+
+
+def _is_hf_runs(parts: list[str]) -> bool:
+    return len(parts) >= 2 and parts[-2] == "runs" and bool(_HF_RUNS.match(parts[-1]))
+
+
+def rank(path: str) -> int | None:
+    """Return the rank that a path names: "log/rank_3/info.log" -> 3, "log.txt.rank1" -> 1."""
+    *folders, name = path.split("/")
+    for part in reversed(folders):
+        match = _RANK_DIR.match(part)
+        if match:
+            return int(match.group(1))
+    match = _RANK_FILE.search(name)
+    return int(match.group(1)) if match else None
+
+
+def belongs(path: str, unit: str, units: list[str]) -> bool:
+    """Say whether a file without metrics (a configuration) belongs to the run whose home is `unit`."""
+    folder = path.rpartition("/")[0]
+    if folder == unit or unit.startswith(folder + "/") or folder == "":
+        return True
+    if unit and not folder.startswith(unit + "/"):
+        return False
+    nearest = max((u for u in units if folder == u or folder.startswith(u + "/") or not u), key=len, default=unit)
+    return nearest == unit
+
+
+def natural(text: str) -> list[tuple[int, int | str]]:
+    """Sort key under which version_10 comes after version_9."""
+    return [(0, int(p)) if p.isdigit() else (1, p) for p in re.split(r"(\d+)", text)]

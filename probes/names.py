@@ -1,0 +1,137 @@
+"""Canonical names of logged quantities: "Train/Loss_epoch", "loss", "lm loss" are all `train/loss`.
+
+The table stands in rules/porting/series.yaml; this module only looks names up in it.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from functools import lru_cache
+from importlib.resources import files
+from typing import Any
+
+_WORD = re.compile(r"[^a-z0-9@:().]+")
+
+
+@dataclass(frozen=True, slots=True)
+class Quantity:
+    """One row of the table."""
+
+    name: str
+    split: bool
+    fraction: bool  # a value between 0 and 1 that some log in percent
+    lower: bool  # smaller is better
+    default: str = "train"  # the data set meant when the name says none
+
+
+@lru_cache(maxsize=1)
+def _table() -> dict[str, Any]:
+    import yaml
+
+    text = (files("traindoctor") / "rules" / "porting" / "series.yaml").read_text(encoding="utf-8")
+    loaded: dict[str, Any] = yaml.load(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
+    return loaded
+
+
+@lru_cache(maxsize=1)
+def quantities() -> dict[str, Quantity]:
+    """Return the quantities by canonical base name."""
+    return {
+        name: Quantity(
+            name,
+            bool(row.get("split")),
+            row.get("unit") == "fraction",
+            bool(row.get("lower")),
+            row.get("default", "train"),
+        )
+        for name, row in _table()["quantities"].items()
+    }
+
+
+@lru_cache(maxsize=1)
+def _words() -> dict[str, str]:
+    return {word: name for name, row in _table()["quantities"].items() for word in row["words"]}
+
+
+@lru_cache(maxsize=1)
+def _split_words() -> dict[str, str]:
+    return {word: split for split, words in _table()["splits"].items() for word in words}
+
+
+@lru_cache(maxsize=1)
+def _ignored() -> frozenset[str]:
+    return frozenset(_table()["ignore"])
+
+
+@lru_cache(maxsize=8192)
+def canonical(raw: str, split: str = "") -> str | None:
+    """Return the canonical name of a logged quantity, or None for clocks, counters and unknown names.
+
+    `split` is what the reader knows of the data ("train", "eval" or ""). A known loss term is
+    "<split>/loss/<term>"; a quantity of one layer is "<quantity>/<layer>".
+    """
+    text = raw.strip().lower()
+    layered = _per_layer(text)
+    if layered:
+        return layered
+    words = [w.strip(".:") for w in re.split(r"[\s/_\-.|]+", _camel(raw.strip()))]
+    words = [w for w in words if w]
+    if not words:
+        return None
+    found = [_split_words()[w] for w in words if w in _split_words()]
+    which = split or (found[0] if found else "")
+    bare = [w for w in words if w not in _split_words()]
+    name = _lookup(bare)
+    if name is None:
+        return _term(bare, which or "train")
+    quantity = quantities()[name]
+    return f"{which or quantity.default}/{name}" if quantity.split else name
+
+
+def _camel(raw: str) -> str:
+    """Separate camelCase words, lower-case: "TrainLoss" -> "train_loss", "mAP50" stays one word."""
+    if raw.upper() == raw or raw.lower() == raw or "mAP" in raw:
+        return raw.lower()
+    return re.sub(r"(?<=[a-z])(?=[A-Z][a-z])", "_", raw).lower()
+
+
+def _lookup(words: list[str]) -> str | None:
+    averaging = set(_table()["averaging"])
+    for candidate in (words, [w for w in words if w not in averaging]):
+        joined = "_".join(candidate)
+        if joined in _words():
+            return _words()[joined]
+    return None
+
+
+def _term(words: list[str], which: str) -> str | None:
+    """`box_loss`, `loss_cls`, `mtp_1_loss`: one term of the loss."""
+    if any(w in _ignored() for w in words) or "_".join(words) in _ignored():
+        return None
+    averaging = set(_table()["averaging"])
+    rest = [w for w in words if w not in averaging]
+    if "loss" in rest:
+        term = "_".join(w for w in rest if w != "loss")
+        return f"{which}/loss/{term}" if term else f"{which}/loss"
+    return None
+
+
+def _per_layer(text: str) -> str | None:
+    for name, patterns in _table()["per_layer"].items():
+        for pattern in patterns:
+            match = re.match(pattern, text)
+            if match and match.group(1) not in ("norm", "total", "total_norm", "global", "all", "scale"):
+                return f"{name}/{match.group(1)}"
+    return None
+
+
+def is_ignored(raw: str) -> bool:
+    """Say whether a name belongs to a clock, a counter or the machine."""
+    words = [w for w in _WORD.sub("_", raw.strip().lower()).split("_") if w]
+    return "_".join(words) in _ignored() or any(w in _ignored() for w in words)
+
+
+def base(name: str) -> Quantity | None:
+    """Return the quantity behind a canonical name: "eval/accuracy" -> accuracy."""
+    return quantities().get(name.rsplit("/", 1)[-1])

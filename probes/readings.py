@@ -1,0 +1,27 @@
+"""All readings of a run: the one call that the command line makes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from types import ModuleType
+
+from ..engine.model import Evidence, Symptom
+from .registry import ProbeFunction, View, collect, probes_of
+from .run import Run
+
+
+def modules() -> tuple[ModuleType, ...]:
+    """The modules whose functions are probes."""
+    from . import benchmark, config, curves, events, numerics
+
+    return benchmark, config, curves, events, numerics
+
+
+def all_probes() -> dict[str, ProbeFunction]:
+    """Every probe by its name in the rules, e.g. "curves.diverges"."""
+    return probes_of(*modules())
+
+
+def readings(run: Run, benchmark: Run | None, symptoms: Iterable[Symptom]) -> Evidence:
+    """Read every symptom of the rule base on this run."""
+    return collect(View(run, benchmark), symptoms, all_probes())
