@@ -1,0 +1,52 @@
+# Two commands for users: `make demo` and `make test`. Each does all of its own set-up.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+RUN := examples/fp16-collapse/run
+BENCHMARK := examples/fp16-collapse/benchmark
+
+.PHONY: demo test lint types check wheel-test examples faultlab score bench docs clean
+
+demo: $(VENV)/.ready
+	$(BIN)/diagnose $(RUN) --benchmark $(BENCHMARK) --format terminal --format markdown --output demo-report/report.md
+	@echo "The markdown report with its curves: demo-report/report.md"
+
+test: $(VENV)/.test
+	$(BIN)/python -m pytest -q -n 2
+
+lint: $(VENV)/.dev
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+types: $(VENV)/.dev
+	$(BIN)/mypy -p traindoctor
+
+check: lint types test
+
+wheel-test: $(VENV)/.dev
+	$(BIN)/python tools/wheel_test.py
+
+examples:        # needs PyTorch (pip install torch==2.13.0): trains the bundled runs anew
+	$(PYTHON) examples/make_all.py
+
+bench: $(VENV)/.test
+	$(BIN)/python benchmarks/cold_start.py
+
+$(VENV)/pyvenv.cfg:
+	@$(PYTHON) -c 'import sys; sys.exit("traindoctor needs Python 3.10 or newer, this is " + sys.version.split()[0] if sys.version_info < (3, 10) else 0)'
+	$(PYTHON) -m venv $(VENV)
+
+$(VENV)/.ready: $(VENV)/pyvenv.cfg pyproject.toml
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable .
+	@touch $@
+
+$(VENV)/.test: $(VENV)/pyvenv.cfg pyproject.toml
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[test]'
+	@touch $@ $(VENV)/.ready
+
+$(VENV)/.dev: $(VENV)/pyvenv.cfg pyproject.toml
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
+	@touch $@ $(VENV)/.test $(VENV)/.ready
+
+clean:
+	rm -rf $(VENV) demo-report build dist
