@@ -1,4 +1,4 @@
-"""From a directory to one `Run`: read every file, name every curve, cut at restarts, pick the run to look at."""
+"""From a directory to one `Run`: read all files, name all curves, cut at restarts, pick the run."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from types import ModuleType
 import numpy as np
 
 from ..engine.model import RunInfo, Scalar
-from . import layout, names, segments
+from . import kinds, layout, names, segments
 from .files import RunFile, RunUnreadable, walk
 from .run import Configured, Event, FileContent, Run, Series, Setting
 
@@ -29,35 +29,6 @@ READERS = (
     "shell_script",
     "config_file",
 )
-# Never a log or a configuration; not worth opening.
-_BINARY = frozenset(
-    ".png .jpg .jpeg .gif .bmp .webp .svg .pdf .mp4 .avi .wav .mp3 .flac .npy .npz .pt .pth .ckpt .safetensors .h5 .hdf5 "
-    ".onnx .pkl .pickle .bin .zip .gz .tar .tgz .xz .7z .whl .so .dll .exe .parquet .arrow .tfrecord .mindrecord .db "
-    ".sqlite .wandb .xlsx .doc .docx .ttf .woff .woff2 .pyc .lock .model .idx .lmdb .msgpack .orbax".split()
-)
-_TEXTLESS = frozenset(".py .ipynb .md .rst .html .css .js .c .cc .cpp .h .cu .java .tex .bib .diff .patch".split())
-_NAMED_BINARY = frozenset({"training_args.bin"})
-_WORTH_NAMING = {
-    ".wandb": "W&B binary log",
-    ".db": "database",
-    ".sqlite": "database",
-    ".ckpt": "checkpoint",
-    ".pt": "checkpoint or tensor",
-    ".pth": "checkpoint",
-    ".safetensors": "checkpoint",
-    ".bin": "binary weights or arguments",
-    ".npy": "array",
-    ".npz": "arrays",
-    ".pkl": "pickle, never opened",
-    ".pickle": "pickle, never opened",
-    ".h5": "HDF5",
-    ".xlsx": "spreadsheet",
-    ".ipynb": "notebook",
-    ".py": "script",
-    ".parquet": "data table",
-    ".zip": "archive",
-    ".gz": "archive",
-}
 MAX_LOG = 1024**3
 MIN_POINTS = 5
 
@@ -95,10 +66,9 @@ def open_run(path: Path, *, progress: Callable[[str], None] | None = None) -> Ru
 
 
 def _read(file: RunFile, readers: list[ModuleType]) -> tuple[FileContent | None, str | None]:
-    if file.suffix in _BINARY and file.name not in _NAMED_BINARY:
-        return None, _WORTH_NAMING.get(file.suffix)
-    if file.suffix in _TEXTLESS:
-        return None, _WORTH_NAMING.get(file.suffix)
+    passed = kinds.passed_over(file.name, file.suffix)
+    if passed is not None:
+        return None, passed or None
     if file.size == 0:
         return None, "empty"
     if file.size > MAX_LOG:
@@ -157,8 +127,6 @@ class _Assembly:
                 units[layout.home(read.path)].append(read)
         if not units:
             return {"": list(self.contents)}
-        if "" not in units and len(units) > 1:
-            return dict(units)
         return dict(units)
 
     def _contents_of(self, unit: str, units: list[str]) -> list[_Read]:
@@ -179,7 +147,7 @@ class _Assembly:
             rank = layout.rank(read.path)
             for series in read.content.series:
                 name = names.canonical(series.raw, series.split)
-                if name is None or not len(series.values) and not len(series.absent):
+                if name is None or (not len(series.values) and not len(series.absent)):
                     continue
                 known = series.rank if series.rank is not None else rank
                 named.append(replace(series, name=name, rank=known))

@@ -11,7 +11,7 @@ import stat
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 MAX_FILES = 20_000
 MAX_DEPTH = 24
@@ -41,7 +41,7 @@ class RunFile:
     @property
     def suffix(self) -> str:
         """The last extension, lower case, with its dot."""
-        return os.path.splitext(self.name)[1].lower()
+        return PurePosixPath(self.name).suffix.lower()
 
     @cached_property
     def head(self) -> bytes:

@@ -16,7 +16,9 @@ _NEUTRAL = re.compile(
     re.IGNORECASE,
 )
 _RANK_DIR = re.compile(r"^(?:rank|worker|proc|process|device|node)[_-]?(\d+)$", re.IGNORECASE)
-_RANK_FILE = re.compile(r"(?:^|[._-])(?:rank|worker|globalrank|proc|process)[._-]?(\d+)(?:[._-]|$)", re.IGNORECASE)
+_RANK_FILE = re.compile(
+    r"(?:^|[._-])(?:rank|worker|globalrank|proc|process)[._-]?(\d+)(?:[._-]|$)", re.IGNORECASE
+)
 _HF_RUNS = re.compile(r"^[A-Z][a-z]{2}\d{1,2}_\d{2}-\d{2}-\d{2}_.+$")
 
 
@@ -52,7 +54,9 @@ def belongs(path: str, unit: str, units: list[str]) -> bool:
         return True
     if unit and not folder.startswith(unit + "/"):
         return False
-    nearest = max((u for u in units if folder == u or folder.startswith(u + "/") or not u), key=len, default=unit)
+    nearest = max(
+        (u for u in units if folder == u or folder.startswith(u + "/") or not u), key=len, default=unit
+    )
     return nearest == unit
 
 

@@ -11,8 +11,6 @@ from functools import lru_cache
 from importlib.resources import files
 from typing import Any
 
-_WORD = re.compile(r"[^a-z0-9@:().]+")
-
 
 @dataclass(frozen=True, slots=True)
 class Quantity:
@@ -124,12 +122,6 @@ def _per_layer(text: str) -> str | None:
             if match and match.group(1) not in ("norm", "total", "total_norm", "global", "all", "scale"):
                 return f"{name}/{match.group(1)}"
     return None
-
-
-def is_ignored(raw: str) -> bool:
-    """Say whether a name belongs to a clock, a counter or the machine."""
-    words = [w for w in _WORD.sub("_", raw.strip().lower()).split("_") if w]
-    return "_".join(words) in _ignored() or any(w in _ignored() for w in words)
 
 
 def base(name: str) -> Quantity | None:

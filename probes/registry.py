@@ -77,7 +77,11 @@ def probes_of(*modules: ModuleType) -> dict[str, ProbeFunction]:
     for module in modules:
         stem = module.__name__.rsplit(".", 1)[-1]
         for name, value in vars(module).items():
-            if inspect.isfunction(value) and "needs" in value.__dict__ and value.__module__ == module.__name__:
+            if (
+                inspect.isfunction(value)
+                and "needs" in value.__dict__
+                and value.__module__ == module.__name__
+            ):
                 found[f"{stem}.{name}"] = value
     return found
 
@@ -137,9 +141,7 @@ def _say(names: list[str]) -> str:
     return " or ".join(f"setting {n[7:]}" if n.startswith("config:") else n for n in names)
 
 
-def place(
-    series: Series, index: int, side: str = "run"
-) -> Place:
+def place(series: Series, index: int, side: str = "run") -> Place:
     """Where point `index` of a series stands."""
     line = None if series.lines is None else int(series.lines[index])
     return Place(series.file, line, float(series.steps[index]), series.rank, side)  # type: ignore[arg-type]

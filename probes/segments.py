@@ -9,6 +9,7 @@ is cut here before anything is computed.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -55,7 +56,7 @@ def split(series: Series) -> list[Attempt]:
         return [Attempt(running)]
     bounds = [0, *backs.tolist(), len(steps)]
     runs: list[list[tuple[int, int]]] = [[(0, bounds[1])]]
-    for start, end in zip(bounds[1:], bounds[2:], strict=False):
+    for start, end in pairwise(bounds[1:]):
         fresh = _is_fresh(steps, runs[-1], start)
         if fresh:
             runs.append([(start, end)])

@@ -6,6 +6,7 @@ import ast
 from pathlib import Path
 
 import pytest
+
 import traindoctor
 
 PACKAGE = Path(traindoctor.__file__).parent
@@ -28,7 +29,9 @@ def imports(path: Path) -> set[str]:
     found = set()
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         if isinstance(node, ast.Import):
-            found |= {a.name.removeprefix("traindoctor.") for a in node.names if a.name.startswith("traindoctor")}
+            found |= {
+                a.name.removeprefix("traindoctor.") for a in node.names if a.name.startswith("traindoctor")
+            }
         elif isinstance(node, ast.ImportFrom) and node.level:
             base = list(here[: len(here) - node.level]) + (node.module.split(".") if node.module else [])
             found |= {".".join(base)} if node.module else {".".join([*base, a.name]) for a in node.names}
@@ -51,7 +54,9 @@ def test_imports_flow_one_way(path: Path) -> None:
 
 def test_only_the_loader_knows_where_the_rules_are() -> None:
     """engine -> rules goes through load.py alone."""
-    users = {p.name for p in (PACKAGE / "engine").glob("*.py") if any(m.startswith("rules") for m in imports(p))}
+    users = {
+        p.name for p in (PACKAGE / "engine").glob("*.py") if any(m.startswith("rules") for m in imports(p))
+    }
 
     assert users <= {"load.py"}
 

@@ -1,0 +1,58 @@
+"""A run directory is untrusted: nothing outside it is opened."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from traindoctor.probes.files import RunUnreadable, decode, walk
+
+
+def test_walk_is_sorted_and_relative(tmp_path: Path) -> None:
+    """Paths are relative, with forward slashes, in a stable order."""
+    (tmp_path / "b").mkdir()
+    (tmp_path / "b" / "x.log").write_text("1")
+    (tmp_path / "a.log").write_text("1")
+
+    assert [f.path for f in walk(tmp_path)[0]] == ["a.log", "b/x.log"]
+
+
+def test_links_out_of_the_run_are_not_followed(tmp_path: Path) -> None:
+    """A link to a file elsewhere is said and not read."""
+    secret = tmp_path / "secret.txt"
+    secret.write_text("do not read")
+    run = tmp_path / "run"
+    run.mkdir()
+    (run / "train.log").symlink_to(secret)
+
+    files, notes = walk(run)
+
+    assert files == []
+    assert any("leads out" in n for n in notes)
+
+
+def test_special_files_are_passed_over(tmp_path: Path) -> None:
+    """A pipe does not hang the reading."""
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "train.log").write_text("loss 1")
+
+    assert [f.path for f in walk(tmp_path)[0]] == ["train.log"]
+
+
+def test_a_single_file_is_a_run(tmp_path: Path) -> None:
+    """A path to a file is read as a run of that file."""
+    (tmp_path / "train.log").write_text("loss 1")
+
+    assert [f.path for f in walk(tmp_path / "train.log")[0]] == ["train.log"]
+
+
+def test_missing_is_one_sentence(tmp_path: Path) -> None:
+    """A path that does not exist is said in one sentence."""
+    with pytest.raises(RunUnreadable, match="No such file"):
+        walk(tmp_path / "none")
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16"])
+def test_encodings(encoding: str) -> None:
+    """Logs that Windows wrote are read as well."""
+    assert decode("loss 0.5 é".encode(encoding)) == "loss 0.5 é"

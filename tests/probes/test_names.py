@@ -1,0 +1,71 @@
+"""Names of logged quantities become canonical."""
+
+import pytest
+
+from traindoctor.probes.names import base, canonical
+
+
+@pytest.mark.parametrize(
+    ("raw", "expected"),
+    [
+        ("loss", "train/loss"),
+        ("Train/Loss", "train/loss"),
+        ("train_loss_epoch", "train/loss"),
+        ("Val. Loss", "eval/loss"),
+        ("eval_loss", "eval/loss"),
+        ("test_loss", "test/loss"),
+        ("trainLoss", "train/loss"),
+        ("lm loss", "train/loss"),
+        ("reduced_train_loss", "train/loss"),
+        ("train/box_loss", "train/loss/box"),
+        ("loss_cls", "train/loss/cls"),
+        ("metrics/mAP50-95(B)", "eval/map"),
+        ("metrics/precision(B)", "eval/precision"),
+        ("accuracy/top1", "train/accuracy"),
+        ("eval_accuracy", "eval/accuracy"),
+        ("lr/pg0", "learning_rate"),
+        ("learning rate", "learning_rate"),
+        ("lr-AdamW", "learning_rate"),
+        ("grad norm", "grad_norm"),
+        ("global_norm", "grad_norm"),
+        ("optim/total_grad_norm", "grad_norm"),
+        ("grad_norm/layer1.weight", "grad_norm/layer1.weight"),
+        ("number of skipped iterations", "skipped"),
+        ("overflow cond", "overflow"),
+        ("val/perplexity", "eval/perplexity"),
+    ],
+)
+def test_known_names(raw: str, expected: str) -> None:
+    """Each framework's spelling is recognised."""
+    assert canonical(raw) == expected
+
+
+@pytest.mark.parametrize(
+    "raw",
+    [
+        "eval_runtime",
+        "train_samples_per_second",
+        "memory",
+        "step_time",
+        "lm loss vs samples",
+        "coef",
+        "",
+        "  ",
+    ],
+)
+def test_clocks_and_strangers_have_no_name(raw: str) -> None:
+    """What is no metric gets no canonical name."""
+    assert canonical(raw) is None
+
+
+def test_the_reader_knows_better_than_the_name() -> None:
+    """A reader that knows the data set decides: mmcv's validation rows say only "loss"."""
+    assert canonical("loss", "eval") == "eval/loss"
+
+
+def test_base_tells_the_direction() -> None:
+    """The table knows which metrics are better when smaller."""
+    loss, error = base("eval/accuracy"), base("eval/rmse")
+
+    assert loss is not None and loss.fraction and not loss.lower
+    assert error is not None and error.lower

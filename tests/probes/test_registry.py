@@ -1,0 +1,77 @@
+"""Probes are called safely, and not at all when what they need is missing."""
+
+import types
+from typing import Any
+
+import numpy as np
+
+from traindoctor.engine.model import RunInfo, State, Symptom
+from traindoctor.probes import registry
+from traindoctor.probes.readings import all_probes
+from traindoctor.probes.registry import Finding, View, probe, probes_of, read
+from traindoctor.probes.run import Run, Series
+
+
+def view(*names: str) -> View:
+    made = {n: Series(n, n, "log.txt", np.arange(3.0), np.ones(3)) for n in names}
+    return View(Run(RunInfo("run"), made, (), {}, (), (), {}))
+
+
+def symptom(name: str, **params: Any) -> Symptom:
+    return Symptom("s", "S", "area", 0.01, name, params)
+
+
+@probe("train/loss", "benchmark")
+def held(view: View) -> Finding:
+    return registry.present("seen")
+
+
+@probe()
+def broken(view: View) -> Finding:
+    raise ZeroDivisionError("boom")
+
+
+def test_a_missing_need_is_unknown() -> None:
+    """Without its series or its benchmark a probe is not called, and the reading says what is missing."""
+    assert "train/loss" in read(view(), symptom("m.held"), {"m.held": held}).why
+    reading = read(view("train/loss"), symptom("m.held"), {"m.held": held})
+
+    assert reading.state is State.UNKNOWN
+    assert "benchmark" in reading.why
+
+
+def test_a_crash_is_unknown_and_said() -> None:
+    """A probe that crashes costs its own reading."""
+    reading = read(view(), symptom("m.broken"), {"m.broken": broken})
+
+    assert reading.state is State.UNKNOWN
+    assert reading.why == "probe error: ZeroDivisionError: boom"
+
+
+def test_a_question_is_unknown() -> None:
+    """A symptom without a probe is a question to the user."""
+    reading = read(view(), Symptom("s", "S", "area", 0.01), {})
+
+    assert reading.state is State.UNKNOWN
+
+
+def test_probes_are_found_by_module() -> None:
+    """`probes_of` lists marked functions of a module under "module.function"."""
+    module = types.ModuleType("a.m")
+    module.__dict__["held"] = held
+    held.__module__ = "a.m"
+
+    assert list(probes_of(module)) == ["m.held"]
+
+
+def test_every_probe_that_the_rules_name_exists() -> None:
+    """No symptom names a probe that is not there, nor a parameter the probe does not take."""
+    import inspect
+
+    from traindoctor.engine.load import load_rules
+
+    probes = all_probes()
+    for item in load_rules().symptoms.values():
+        if item.probe:
+            assert item.probe in probes, item.id
+            inspect.signature(probes[item.probe]).bind(None, **item.params)

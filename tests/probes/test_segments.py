@@ -1,0 +1,66 @@
+"""Series are cut at restarts before anything is computed."""
+
+from dataclasses import replace
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from traindoctor.probes.run import Series
+from traindoctor.probes.segments import concatenate, split
+
+
+def series(steps: list[float], values: list[float] | None = None, **rest: object) -> Series:
+    held = np.asarray(steps, dtype=float)
+    shown = np.arange(len(held), dtype=float) if values is None else np.asarray(values, dtype=float)
+    made = Series(
+        "train/loss", "loss", "log.txt", held, shown, unit="step", lines=np.arange(1, len(held) + 1)
+    )
+    return replace(made, **rest)  # type: ignore[arg-type]
+
+
+def test_one_run_stays_whole() -> None:
+    """Rising steps are one run without rewinds."""
+    (only,) = split(series([1, 2, 3, 10]))
+
+    assert len(only.series) == 4
+    assert only.rewinds == ()
+
+
+def test_a_resume_replaces_what_it_repeats() -> None:
+    """The later points win from the step on that the run was resumed at."""
+    (only,) = split(series([100, 200, 300, 400, 500, 300, 400, 500, 600]))
+
+    assert only.series.steps.tolist() == [100, 200, 300, 400, 500, 600]
+    assert only.series.values.tolist() == [0, 1, 5, 6, 7, 8]
+    assert only.rewinds == ((500.0, 300.0),)
+
+
+def test_a_restart_is_another_run() -> None:
+    """A step that goes back to the first one begins another run."""
+    first, second = split(series([1, 2, 3, 4, 1, 2, 3]))
+
+    assert len(first.series) == 4
+    assert second.series.lines is not None and second.series.lines.tolist() == [5, 6, 7]
+
+
+def test_a_counter_inside_the_epoch_runs_on() -> None:
+    """A step that restarts while the epoch goes up is one run with a running step."""
+    (only,) = split(series([1, 2, 3, 1, 2, 3], epochs=np.array([1.0, 1, 1, 2, 2, 2])))
+
+    assert only.series.steps.tolist() == [1, 2, 3, 4, 5, 6]
+
+
+def test_parts_of_several_files_lose_their_line_numbers() -> None:
+    """A line number without its own file would point at the wrong place."""
+    joined = concatenate([series([1, 2]), replace(series([3, 4]), file="other.txt")])
+
+    assert joined.steps.tolist() == [1, 2, 3, 4]
+    assert joined.lines is None
+
+
+@given(st.lists(st.integers(0, 50), min_size=1, max_size=60))
+def test_every_attempt_rises(steps: list[int]) -> None:
+    """Whatever the order in the file, each run's steps never go back."""
+    for attempt in split(series([float(s) for s in steps])):
+        assert bool(np.all(np.diff(attempt.series.steps) >= 0))
