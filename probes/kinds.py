@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 _SILENT = """
-png jpg jpeg gif bmp webp svg pdf mp4 avi wav mp3 flac onnx whl so dll exe ttf woff woff2 pyc lock idx doc docx
+png jpg jpeg gif bmp webp svg pdf mp4 avi wav mp3 flac onnx whl so dll exe ttf woff woff2 pyc lock idx
+doc docx
 md rst html css js c cc cpp h cu java tex bib diff patch
 """
 _NAMED = {
