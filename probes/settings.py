@@ -57,7 +57,7 @@ def table() -> Table:
     import yaml
 
     text = (files("traindoctor") / "rules" / "porting" / "settings.yaml").read_text(encoding="utf-8")
-    loaded: dict[str, Any] = yaml.load(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))  # noqa: S506
+    loaded: dict[str, Any] = yaml.load(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
     return make_table(loaded)
 
 
@@ -480,7 +480,8 @@ def resolve(
     _derive_clipping(found)
     _derive_counts(found, settings)
     _derive_precision(found)
-    _derive_scale(found, tuple(events))
+    _derive_scale(found)
+    _derive_resume(found, events)
     _derive_world(found, facts or {})
     _derive_batch(found)
     return dict(sorted(found.items()))
@@ -534,9 +535,9 @@ def _derive_clipping(found: dict[str, Configured]) -> None:
         found["max_grad_norm"] = _as(switch, "max_grad_norm", None)
 
 
-_COUNTS = frozenset(
-    "class_counts label_counts class_distribution label_distribution samples_per_class class_count per_class_counts "
-    "counts_per_class num_samples_per_class class_histogram label_histogram train_class_counts train_label_counts".split()
+_COUNTS = re.compile(
+    r"(?:train_)?(?:num_)?(?:class|label)_(?:counts?|distribution|histogram)"
+    r"|(?:num_)?(?:samples|counts?)_per_(?:class|label)|per_class_counts?"
 )
 
 
@@ -545,7 +546,7 @@ def class_counts(settings: Iterable[Setting]) -> tuple[tuple[float, ...], Settin
     groups: dict[tuple[str, str], list[tuple[float, Setting]]] = defaultdict(list)
     for setting in settings:
         raw = setting.key.split(".")
-        at = next((i for i, p in enumerate(raw) if _snake(p) in _COUNTS), None)
+        at = next((i for i, p in enumerate(raw) if _COUNTS.fullmatch(_snake(p))), None)
         if at is None or {"val", "eval", "test", "valid", "validation"} & {p.lower() for p in raw}:
             continue
         values = setting.value if isinstance(setting.value, tuple) else (setting.value,)
@@ -612,7 +613,7 @@ def _derive_precision(found: dict[str, Configured]) -> None:
                 return
 
 
-def _derive_scale(found: dict[str, Configured], events: tuple[Event, ...]) -> None:
+def _derive_scale(found: dict[str, Configured]) -> None:
     power = found.get("initial_scale_power")
     exponent = number(power.value) if power and not isinstance(power.value, tuple) else None
     if power and exponent is not None and 0 <= exponent <= 64:
@@ -625,6 +626,12 @@ def _derive_scale(found: dict[str, Configured], events: tuple[Event, ...]) -> No
         found["loss_scale"] = _as(kind, "loss_scale", "dynamic")
     elif scale is None and _flag(found, "dynamic_loss_scale"):
         found["loss_scale"] = _as(found["dynamic_loss_scale"], "loss_scale", "dynamic")
+
+
+def _derive_resume(found: dict[str, Configured], events: Iterable[Event]) -> None:
+    for event in events:
+        if event.kind == "resume" and "resume_from" not in found:
+            found["resume_from"] = Configured("resume_from", True, "resume", event.file, event.line, 40)
 
 
 def _count(setting: Configured | None) -> int | None:
