@@ -19,6 +19,7 @@ from .run import Configured, Event, FileContent, Run, Series, Setting
 
 # In the order in which they are asked; the first that recognises the content reads the file.
 READERS = (
+    "script",
     "tensorboard",
     "mindspore_summary",
     "hf_trainer",
@@ -29,6 +30,7 @@ READERS = (
     "shell_script",
     "config_file",
 )
+SCRIPT = "python-script"
 MAX_LOG = 1024**3
 MIN_POINTS = 5
 
@@ -59,7 +61,7 @@ def open_run(path: Path, *, progress: Callable[[str], None] | None = None) -> Ru
             notes.extend(f"{file.path}: {note}" for note in content.notes)
         elif reason:
             not_read.append((file.path, reason))
-    if not contents:
+    if all(c.content.format == SCRIPT for c in contents):
         seen = ", ".join(sorted(f.path for f in files)[:5])
         raise RunUnreadable(f"{path}: nothing here that a training run would leave (seen: {seen})")
     return _Assembly(path, contents, tuple(not_read), notes).run()
@@ -115,7 +117,8 @@ class _Assembly:
         facts = _facts(mine)
         resolved = _resolve(settings, events, facts)
         info = self._info(mine, curves, resolved, facts, ranks, events)
-        return Run(info, curves, all_series, resolved, settings, events, facts, ranks, others)
+        scripts = {r.path: r.content.script for r in mine if r.content.script}
+        return Run(info, curves, all_series, resolved, settings, events, facts, ranks, others, scripts)
 
     # ------------------------------------------------------------------------------------ which run
 

@@ -17,7 +17,6 @@ _NAMED = {
     "W&B binary log": "wandb",
     "spreadsheet": "xlsx",
     "archive": "zip gz tar tgz xz 7z",
-    "script": "py",
     "notebook": "ipynb",
 }
 _REASONS: dict[str, str] = {f".{s}": "" for s in _SILENT.split()} | {

@@ -12,9 +12,9 @@ from .run import Run
 
 def modules() -> tuple[ModuleType, ...]:
     """The modules whose functions are probes."""
-    from . import benchmark, config, curves, events, numerics
+    from . import benchmark, code, config, curves, events, numerics
 
-    return benchmark, config, curves, events, numerics
+    return benchmark, code, config, curves, events, numerics
 
 
 def all_probes() -> dict[str, ProbeFunction]:

@@ -1,0 +1,434 @@
+"""Training scripts (.py): settings that stand in the code as literals. Read as a syntax tree, never run.
+
+What a call such as `SGD(model.parameters(), lr=0.1)` fixes is as good as a configuration file; names are
+followed to simple constants, argparse defaults, class attributes and dict literals of the same file.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from ..files import RunFile
+from ..run import FileContent, Setting
+
+FORMAT = "python-script"
+MAX_SIZE = 512 * 1024
+LITERAL = 60  # the code that lies there most likely ran
+DEFAULT = 35  # a default of the command line may have been overridden
+
+Value = bool | int | float | str | None | tuple[bool | int | float | str | None, ...]
+
+_FRAMEWORKS = {
+    "torch": "pytorch",
+    "tensorflow": "tensorflow",
+    "keras": "keras",
+    "mindspore": "mindspore",
+    "jax": "jax",
+    "paddle": "paddle",
+    "transformers": "pytorch",
+    "lightning": "pytorch",
+    "pytorch_lightning": "pytorch",
+}
+OPTIMIZERS = frozenset(
+    [
+        "sgd",
+        "adam",
+        "adamw",
+        "rmsprop",
+        "adagrad",
+        "adadelta",
+        "nadam",
+        "radam",
+        "adamax",
+        "lbfgs",
+        "lamb",
+        "momentum",
+        "adamweightdecay",
+        "lion",
+        "adafactor",
+        "asgd",
+    ]
+)
+LOSSES = frozenset(
+    [
+        "crossentropyloss",
+        "bcewithlogitsloss",
+        "bceloss",
+        "mseloss",
+        "nllloss",
+        "l1loss",
+        "smoothl1loss",
+        "huberloss",
+        "kldivloss",
+        "cross_entropy",
+        "binary_cross_entropy_with_logits",
+        "binary_cross_entropy",
+        "mse_loss",
+        "nll_loss",
+        "l1_loss",
+        "smooth_l1_loss",
+        "softmaxcrossentropywithlogits",
+        "sparsecategoricalcrossentropy",
+        "categoricalcrossentropy",
+        "binarycrossentropy",
+    ]
+)
+SCHEDULERS = frozenset(
+    [
+        "steplr",
+        "multisteplr",
+        "exponentiallr",
+        "cosineannealinglr",
+        "cosineannealingwarmrestarts",
+        "onecyclelr",
+        "lambdalr",
+        "linearlr",
+        "reducelronplateau",
+        "polynomiallr",
+        "cycliclr",
+        "constantlr",
+        "get_linear_schedule_with_warmup",
+        "get_cosine_schedule_with_warmup",
+        "get_constant_schedule_with_warmup",
+        "cosinedecaylr",
+        "exponentialdecay",
+        "cosinedecay",
+        "piecewiseconstantdecay",
+    ]
+)
+# parameter of a call -> canonical setting
+_ARGUMENTS: dict[str, dict[str, str]] = {
+    "optimizer": {
+        "lr": "learning_rate",
+        "learning_rate": "learning_rate",
+        "weight_decay": "weight_decay",
+        "momentum": "momentum",
+        "nesterov": "nesterov",
+        "eps": "adam_epsilon",
+        "epsilon": "adam_epsilon",
+        "beta1": "adam_beta1",
+        "beta_1": "adam_beta1",
+        "beta2": "adam_beta2",
+        "beta_2": "adam_beta2",
+        "loss_scale": "optimizer_loss_scale",
+    },
+    "scheduler": {
+        "T_max": "lr_decay_steps",
+        "total_steps": "lr_decay_steps",
+        "num_training_steps": "lr_decay_steps",
+        "step_size": "lr_decay_steps",
+        "gamma": "lr_gamma",
+        "milestones": "lr_milestones",
+        "eta_min": "min_learning_rate",
+        "num_warmup_steps": "warmup_steps",
+        "pct_start": "warmup_ratio",
+    },
+    "scaler": {
+        "init_scale": "initial_loss_scale",
+        "growth_interval": "loss_scale_window",
+        "growth_factor": "loss_scale_growth_factor",
+    },
+    "loader": {"batch_size": "batch_size", "num_workers": "num_workers"},
+    "fit": {"epochs": "epochs", "batch_size": "batch_size"},
+}
+
+
+def sniff(file: RunFile) -> bool:
+    """Any Python file; what is no training script gives nothing."""
+    return file.suffix == ".py"
+
+
+def read(file: RunFile) -> FileContent:
+    """Return the settings of a script. Raises ValueError with the line of a syntax error."""
+    if file.size > MAX_SIZE:
+        raise ValueError(f"script larger than {MAX_SIZE // 1024} KiB")
+    text = file.read_text(MAX_SIZE)
+    tree = parse(text)
+    framework = frameworks(tree)
+    settings = tuple(Extractor(tree, file.path).settings()) if framework else ()
+    facts = {"framework": framework[0]} if framework else {}
+    return FileContent(FORMAT, settings=settings, facts=facts, script=text if framework else None)
+
+
+def parse(text: str) -> ast.Module:
+    """Parse source text; ValueError says where it is no Python."""
+    try:
+        return ast.parse(text)
+    except (SyntaxError, RecursionError) as error:
+        line = getattr(error, "lineno", None)
+        raise ValueError(
+            f"no Python that this version reads (line {line})" if line else "no Python"
+        ) from error
+
+
+def frameworks(tree: ast.Module) -> list[str]:
+    """The training frameworks a script imports, in order."""
+    found = []
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            found += [_FRAMEWORKS.get(a.name.split(".")[0], "") for a in node.names]
+        elif isinstance(node, ast.ImportFrom) and not node.level:
+            found.append(_FRAMEWORKS.get((node.module or "").split(".")[0], ""))
+    return [f for f in dict.fromkeys(found) if f]
+
+
+@dataclass(slots=True)
+class Extractor:
+    """Follows names to constants and collects what calls fix."""
+
+    tree: ast.Module
+    file: str
+    names: dict[str, tuple[ast.expr, int]] = field(default_factory=dict)
+    members: dict[str, tuple[ast.expr, int]] = field(
+        default_factory=dict
+    )  # class attributes, dict keys, argparse
+
+    def __post_init__(self) -> None:
+        for node in ast.walk(self.tree):
+            if isinstance(node, ast.Assign) and len(node.targets) == 1:
+                self._remember(node.targets[0], node.value)
+            elif isinstance(node, ast.AnnAssign) and node.value is not None:
+                self._remember(node.target, node.value)
+            elif isinstance(node, ast.Call) and last_name(node.func) == "add_argument":
+                self._argument(node)
+
+    def _remember(self, target: ast.expr, value: ast.expr) -> None:
+        if isinstance(target, ast.Name):
+            self.names.setdefault(target.id, (value, value.lineno))
+            self.members.setdefault(target.id, (value, value.lineno))
+            if isinstance(value, ast.Dict):
+                for key, item in zip(value.keys, value.values, strict=True):
+                    if isinstance(key, ast.Constant) and isinstance(key.value, str):
+                        self.members.setdefault(key.value, (item, item.lineno))
+        elif isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple):
+            for one, item in zip(target.elts, value.elts, strict=False):
+                self._remember(one, item)
+
+    def _argument(self, call: ast.Call) -> None:
+        flags = [a.value for a in call.args if isinstance(a, ast.Constant) and isinstance(a.value, str)]
+        default = keyword(call, "default")
+        if flags and default is not None:
+            name = max(flags, key=len).lstrip("-").replace("-", "_")
+            self.members[name] = (default, call.lineno)
+
+    # -------------------------------------------------------------------------------------- values
+
+    def value(self, node: ast.expr | None, depth: int = 0) -> tuple[bool, Value, bool]:
+        """Return (known, value, is a command-line default)."""
+        if node is None or depth > 8:
+            return False, None, False
+        if isinstance(node, ast.Constant):
+            return _plain(node.value)
+        if isinstance(node, ast.Name) and node.id in self.names:
+            return self.value(self.names[node.id][0], depth + 1)
+        if isinstance(node, ast.Attribute) and node.attr in self.members:
+            known, value, _ = self.value(self.members[node.attr][0], depth + 1)
+            return known, value, isinstance(node.value, ast.Name) and "arg" in node.value.id.lower()
+        if isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Constant):
+            key = node.slice.value
+            if isinstance(key, str) and key in self.members:
+                return self.value(self.members[key][0], depth + 1)
+            return False, None, False
+        if isinstance(node, (ast.Tuple, ast.List)):
+            parts = [self.value(e, depth + 1) for e in node.elts]
+            if all(p[0] and not isinstance(p[1], tuple) for p in parts):
+                return True, tuple(p[1] for p in parts), any(p[2] for p in parts)  # type: ignore[misc]
+            return False, None, False
+        return self._computed(node, depth)
+
+    def _computed(self, node: ast.expr, depth: int) -> tuple[bool, Value, bool]:
+        if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
+            known, value, default = self.value(node.operand, depth + 1)
+            good = known and isinstance(value, (int, float))
+            return good, -value if good else None, default  # type: ignore[operator]
+        if isinstance(node, ast.BinOp):
+            left = self.value(node.left, depth + 1)
+            right = self.value(node.right, depth + 1)
+            if (
+                left[0]
+                and right[0]
+                and isinstance(left[1], (int, float))
+                and isinstance(right[1], (int, float))
+            ):
+                result = _arithmetic(node.op, float(left[1]), float(right[1]))
+                return result is not None, result, left[2] or right[2]
+        return False, None, False
+
+    # ------------------------------------------------------------------------------------ settings
+
+    def settings(self) -> Iterator[Setting]:
+        """Everything the script fixes, under canonical names where calls say what is meant."""
+        yield from self._constants()
+        for node in ast.walk(self.tree):
+            if isinstance(node, ast.Call):
+                yield from self._call(node)
+            elif isinstance(node, ast.For):
+                yield from self._epochs(node)
+
+    def _constants(self) -> Iterator[Setting]:
+        for statement in self.tree.body:
+            if isinstance(statement, ast.Assign) and isinstance(statement.targets[0], ast.Name):
+                known, value, _ = self.value(statement.value)
+                if known and not isinstance(value, str):
+                    yield Setting(statement.targets[0].id, value, self.file, statement.lineno, DEFAULT)
+        for name, (node, line) in self.members.items():
+            known, value, _ = self.value(node)
+            if known and name not in self.names:
+                yield Setting(name, value, self.file, line, DEFAULT)
+
+    def _call(self, call: ast.Call) -> Iterator[Setting]:
+        name = last_name(call.func)
+        lower = name.lower()
+        if lower in OPTIMIZERS and (call.args or call.keywords) and name != "momentum":
+            yield self._set("optimizer", lower, call)
+            yield from self._keywords(call, "optimizer")
+            yield from self._positional_rate(call)
+            yield from self._betas(call)
+        elif lower in SCHEDULERS:
+            yield self._set("lr_scheduler", lower, call)
+            yield from self._keywords(call, "scheduler")
+        elif lower == "gradscaler":
+            yield from self._keywords(call, "scaler")
+        elif lower == "dataloader":
+            yield from self._loader(call)
+        elif lower in LOSSES:
+            yield self._set("loss_function", lower, call)
+            yield from self._one(call, "label_smoothing", keyword(call, "label_smoothing"))
+        elif lower in ("dropout", "dropout2d", "dropout1d"):
+            yield from self._one(call, "dropout", keyword(call, "p") or _first(call))
+        elif lower in ("clip_grad_norm_", "clip_grad_norm", "clip_by_global_norm"):
+            found = keyword(call, "max_norm") or keyword(call, "clip_norm") or _nth(call, 1)
+            yield from self._one(call, "max_grad_norm", found)
+        elif lower in ("manual_seed", "set_seed", "seed_everything", "set_random_seed"):
+            yield from self._one(call, "seed", _first(call) or keyword(call, "seed"))
+        elif lower in ("trainingarguments", "seq2seqtrainingarguments", "sftconfig"):
+            for item in call.keywords:
+                if item.arg:
+                    yield from self._one(call, item.arg, item.value)
+        elif lower == "fit":
+            yield from self._keywords(call, "fit")
+        elif lower == "normalize":
+            yield from self._one(call, "mean", keyword(call, "mean") or _first(call))
+            yield from self._one(call, "std", keyword(call, "std") or _nth(call, 1))
+        elif lower == "autocast":
+            yield from self._autocast(call)
+
+    def _keywords(self, call: ast.Call, kind: str) -> Iterator[Setting]:
+        for argument, canonical in _ARGUMENTS[kind].items():
+            yield from self._one(call, canonical, keyword(call, argument))
+
+    def _positional_rate(self, call: ast.Call) -> Iterator[Setting]:
+        if keyword(call, "lr") is None and keyword(call, "learning_rate") is None:
+            position = 1 if call.args and _is_parameters(call.args[0]) else 0
+            yield from self._one(call, "learning_rate", _nth(call, position))
+
+    def _betas(self, call: ast.Call) -> Iterator[Setting]:
+        known, value, default = self.value(keyword(call, "betas"))
+        if known and isinstance(value, tuple) and len(value) == 2:
+            trust = DEFAULT if default else LITERAL
+            yield Setting("adam_beta1", value[0], self.file, call.lineno, trust)
+            yield Setting("adam_beta2", value[1], self.file, call.lineno, trust)
+
+    def _loader(self, call: ast.Call) -> Iterator[Setting]:
+        if not is_training_loader(call, self.tree):
+            return
+        yield from self._keywords(call, "loader")
+        if keyword(call, "batch_size") is None:
+            yield from self._one(call, "batch_size", _nth(call, 1))
+        shuffle = keyword(call, "shuffle") or _nth(call, 2)
+        if shuffle is not None:
+            yield from self._one(call, "shuffle", shuffle)
+        elif not (keyword(call, "sampler") or keyword(call, "batch_sampler")):
+            yield self._set("shuffle", False, call)  # PyTorch's default
+
+    def _epochs(self, loop: ast.For) -> Iterator[Setting]:
+        target = loop.target.id.lower() if isinstance(loop.target, ast.Name) else ""
+        call = loop.iter
+        if isinstance(call, ast.Call) and last_name(call.func) in ("tqdm", "trange") and call.args:
+            call = call.args[0] if isinstance(call.args[0], ast.Call) else call
+        if isinstance(call, ast.Call) and last_name(call.func) in ("range", "trange") and call.args:
+            known, end, default = self.value(call.args[-1] if len(call.args) < 3 else call.args[1])
+            known0, start, _ = self.value(call.args[0]) if len(call.args) > 1 else (True, 0, False)
+            if known and known0 and isinstance(end, (int, float)) and isinstance(start, (int, float)):
+                key = {"epoch": "epochs", "ep": "epochs", "step": "max_steps", "it": "max_steps"}.get(target)
+                if key:
+                    trust = DEFAULT if default else LITERAL
+                    yield Setting(key, end - start, self.file, loop.lineno, trust)
+
+    def _autocast(self, call: ast.Call) -> Iterator[Setting]:
+        dtype = keyword(call, "dtype")
+        word = dtype.attr if isinstance(dtype, ast.Attribute) else ""
+        found = {"float16": "fp16", "half": "fp16", "bfloat16": "bf16"}.get(word)
+        if found:
+            yield self._set("precision", found, call)
+
+    def _one(self, call: ast.Call, key: str, node: ast.expr | None) -> Iterator[Setting]:
+        known, value, default = self.value(node)
+        if known and value is not None:
+            yield Setting(key, value, self.file, call.lineno, DEFAULT if default else LITERAL)
+
+    def _set(self, key: str, value: Value, call: ast.Call) -> Setting:
+        return Setting(key, value, self.file, call.lineno, LITERAL)
+
+
+# ------------------------------------------------------------------------------------------ syntax helpers
+
+
+def last_name(node: ast.expr) -> str:
+    """The last part of a dotted name: `torch.optim.SGD` -> "SGD"."""
+    if isinstance(node, ast.Attribute):
+        return node.attr
+    return node.id if isinstance(node, ast.Name) else ""
+
+
+def keyword(call: ast.Call, name: str) -> ast.expr | None:
+    """The value of a keyword argument."""
+    return next((k.value for k in call.keywords if k.arg == name), None)
+
+
+def is_training_loader(call: ast.Call, tree: ast.Module) -> bool:
+    """Say whether a loader is for training: by the name it is given, then by the data it takes."""
+    words = ast.unparse(call.args[0]).lower() if call.args else ""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Assign) and any(n is call for n in ast.walk(node.value)):
+            words = ast.unparse(node.targets[0]).lower() + " " + words
+    return not any(w in words for w in ("val", "test", "eval", "dev", "holdout"))
+
+
+def _plain(value: object) -> tuple[bool, Value, bool]:
+    if value is None or isinstance(value, (bool, int, float, str)):
+        return True, value, False
+    return False, None, False
+
+
+def _arithmetic(op: ast.operator, left: float, right: float) -> float | None:
+    try:
+        if isinstance(op, ast.Add):
+            return left + right
+        if isinstance(op, ast.Sub):
+            return left - right
+        if isinstance(op, ast.Mult):
+            return left * right
+        if isinstance(op, ast.Div):
+            return left / right
+        if isinstance(op, ast.FloorDiv):
+            return left // right
+        if isinstance(op, ast.Pow) and abs(right) <= 64:
+            return float(left**right)
+    except (ArithmeticError, ValueError, TypeError):
+        return None
+    return None
+
+
+def _first(call: ast.Call) -> ast.expr | None:
+    return _nth(call, 0)
+
+
+def _nth(call: ast.Call, position: int) -> ast.expr | None:
+    return call.args[position] if len(call.args) > position else None
+
+
+def _is_parameters(node: ast.expr) -> bool:
+    return not isinstance(node, ast.Constant)

@@ -1,0 +1,267 @@
+"""What a training script does, as far as its syntax tree tells. Nothing is executed.
+
+`Script` answers structural questions (which loop trains, which class is the model, what reaches the loss);
+`probes/code.py` decides with them. Only one file is looked at, names are followed inside a function.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+
+from .readers.script import last_name
+
+Loop = ast.For | ast.While
+Function = ast.FunctionDef | ast.AsyncFunctionDef
+_FORWARD = ("forward", "construct", "call", "__call__")
+_OPTIMIZER_WORDS = ("opt", "optim", "optimizer", "scaler", "engine", "accelerator")
+
+
+@lru_cache(maxsize=64)
+def script(path: str, text: str) -> Script:
+    """Parse once per text; raises ValueError like the reader."""
+    from .readers.script import parse
+
+    return Script(path, text, parse(text))
+
+
+@dataclass(frozen=True, eq=False)
+class Script:
+    """A parsed script with the questions that probes ask."""
+
+    path: str
+    text: str
+    tree: ast.Module
+
+    @cached_property
+    def parents(self) -> dict[ast.AST, ast.AST]:
+        """Each node's parent."""
+        return {child: node for node in ast.walk(self.tree) for child in ast.iter_child_nodes(node)}
+
+    @cached_property
+    def calls(self) -> tuple[ast.Call, ...]:
+        """All calls, in source order."""
+        found = [n for n in ast.walk(self.tree) if isinstance(n, ast.Call)]
+        return tuple(sorted(found, key=lambda c: (c.lineno, c.col_offset)))
+
+    def named(self, *names: str) -> tuple[ast.Call, ...]:
+        """Calls whose last name is one of these."""
+        return tuple(c for c in self.calls if last_name(c.func) in names)
+
+    def above(self, node: ast.AST) -> Iterator[ast.AST]:
+        """The node's ancestors, nearest first."""
+        while node in self.parents:
+            node = self.parents[node]
+            yield node
+
+    def loops_around(self, node: ast.AST) -> list[Loop]:
+        """The loops that a node stands in, innermost first, up to its function."""
+        found: list[Loop] = []
+        for parent in self.above(node):
+            if isinstance(parent, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+                break
+            if isinstance(parent, (ast.For, ast.While)):
+                found.append(parent)
+        return found
+
+    def function_around(self, node: ast.AST) -> Function | None:
+        """The function that a node stands in."""
+        return next(
+            (p for p in self.above(node) if isinstance(p, (ast.FunctionDef, ast.AsyncFunctionDef))), None
+        )
+
+    def line(self, node: ast.AST) -> str:
+        """The source line of a node, stripped."""
+        number = getattr(node, "lineno", 0)
+        lines = self.text.splitlines()
+        return lines[number - 1].strip() if 0 < number <= len(lines) else ""
+
+    # ---------------------------------------------------------------------------------- the training loop
+
+    @cached_property
+    def backwards(self) -> tuple[ast.Call, ...]:
+        """Calls of backward (loss.backward(), accelerator.backward(loss), ...)."""
+        return tuple(
+            c for c in self.named("backward") if self.function_name(c) not in ("backward", "forward")
+        )
+
+    @cached_property
+    def train_loop(self) -> Loop | None:
+        """The innermost loop around the first backward call that stands in one."""
+        for call in self.backwards:
+            loops = self.loops_around(call)
+            if loops:
+                return loops[0]
+        return None
+
+    @cached_property
+    def train_scope(self) -> ast.AST | None:
+        """Where one training step is written: the training loop, or the function that holds backward."""
+        if self.train_loop is not None:
+            return self.train_loop
+        return self.function_around(self.backwards[0]) if self.backwards else None
+
+    @property
+    def trains_by_hand(self) -> bool:
+        """Say whether the script writes out its training step (no Trainer, no fit)."""
+        return bool(self.backwards) and bool(self.steps)
+
+    @cached_property
+    def steps(self) -> tuple[ast.Call, ...]:
+        """Calls of an optimizer's step."""
+        return tuple(c for c in self.named("step") if self.is_optimizer_step(c))
+
+    def is_optimizer_step(self, call: ast.Call) -> bool:
+        """`optimizer.step()`, `scaler.step(optimizer)`, not `scheduler.step()`."""
+        owner = self.owner(call).lower()
+        if any(w in owner for w in ("sched", "lr_", "warmup", "env", "profil", "prof")):
+            return False
+        return any(w in owner for w in _OPTIMIZER_WORDS) or owner in self.optimizers
+
+    @cached_property
+    def optimizers(self) -> frozenset[str]:
+        """Names that an optimizer was assigned to."""
+        from .readers.script import OPTIMIZERS
+
+        found = set()
+        for node in ast.walk(self.tree):
+            if isinstance(node, ast.Assign) and isinstance(node.value, ast.Call):
+                if last_name(node.value.func).lower() in OPTIMIZERS:
+                    found |= {ast.unparse(t).lower() for t in node.targets}
+        return frozenset(found)
+
+    def owner(self, call: ast.Call) -> str:
+        """What a method is called on: `a.b.step()` -> "a.b"."""
+        return ast.unparse(call.func.value) if isinstance(call.func, ast.Attribute) else ""
+
+    def function_name(self, node: ast.AST) -> str:
+        """The name of the function around a node, or ""."""
+        found = self.function_around(node)
+        return found.name if found else ""
+
+    # ---------------------------------------------------------------------------------------- the model
+
+    @cached_property
+    def classes(self) -> dict[str, ast.ClassDef]:
+        """Classes of this file by name."""
+        return {n.name: n for n in ast.walk(self.tree) if isinstance(n, ast.ClassDef)}
+
+    @cached_property
+    def forwards(self) -> tuple[Function, ...]:
+        """The forward methods of this file's modules."""
+        return tuple(
+            f
+            for c in self.classes.values()
+            for f in c.body
+            if isinstance(f, (ast.FunctionDef, ast.AsyncFunctionDef)) and f.name in _FORWARD
+        )
+
+    @cached_property
+    def models(self) -> tuple[ast.ClassDef, ...]:
+        """Classes whose instance is the model: assigned to a name and called on data, or put on a device."""
+        built = {last_name(c.func) for c in self.calls}
+        nested = {
+            last_name(n.func)
+            for c in self.classes.values()
+            for n in ast.walk(c)
+            if isinstance(n, ast.Call) and last_name(n.func) != c.name
+        }
+        holds = [c for n, c in self.classes.items() if n in built and any(f in c.body for f in self.forwards)]
+        top = [c for c in holds if c.name not in nested]
+        return tuple(top or holds)
+
+    def assigned(self, name: str, scope: ast.AST, before: int | None = None) -> ast.expr | None:
+        """The last value assigned to a name in a scope (above a line, if given)."""
+        found: ast.expr | None = None
+        at = 0
+        for node in ast.walk(scope):
+            if (
+                isinstance(node, ast.Assign)
+                and (before is None or node.lineno < before)
+                and node.lineno >= at
+            ):
+                for target in node.targets:
+                    if ast.unparse(target) == name:
+                        found, at = node.value, node.lineno
+        return found
+
+    def output_of(self, function: Function) -> list[ast.expr]:
+        """The expressions a forward method returns, with a returned name replaced by its last value."""
+        found = []
+        for node in ast.walk(function):
+            if isinstance(node, ast.Return) and node.value is not None:
+                value = node.value
+                if isinstance(value, ast.Name):
+                    value = self.assigned(value.id, function, node.lineno + 1) or value
+                found.append(value)
+        return found
+
+    def attribute(self, owner: ast.ClassDef, name: str) -> ast.expr | None:
+        """What a class assigns to `self.<name>`."""
+        return self.assigned(f"self.{name}", owner)
+
+    # ---------------------------------------------------------------------------------------- the loss
+
+    @cached_property
+    def criteria(self) -> dict[str, str]:
+        """Names of loss objects -> class, lower case: {"criterion": "crossentropyloss"}."""
+        from .readers.script import LOSSES
+
+        found = {}
+        for node in ast.walk(self.tree):
+            if isinstance(node, ast.Assign) and isinstance(node.value, ast.Call):
+                kind = last_name(node.value.func).lower()
+                if kind in LOSSES:
+                    found.update({ast.unparse(t): kind for t in node.targets})
+        return found
+
+    @cached_property
+    def losses(self) -> tuple[tuple[ast.Call, str], ...]:
+        """Calls that compute a loss, with the kind of loss."""
+        from .readers.script import LOSSES
+
+        found = []
+        for call in self.calls:
+            name = ast.unparse(call.func)
+            if name in self.criteria and call.args:
+                found.append((call, self.criteria[name]))
+            elif last_name(call.func).lower() in LOSSES and len(call.args) >= 2:
+                found.append((call, last_name(call.func).lower()))
+            elif isinstance(call.func, ast.Call) and last_name(call.func.func).lower() in LOSSES:
+                found.append((call, last_name(call.func.func).lower()))
+        return tuple(found)
+
+    def loss_input(self, call: ast.Call) -> ast.expr | None:
+        """The prediction a loss call gets, with a name replaced by its last value in the function."""
+        if not call.args:
+            return None
+        value = call.args[0]
+        if isinstance(value, ast.Name):
+            scope = self.function_around(call) or self.tree
+            return self.assigned(value.id, scope, call.lineno) or value
+        return value
+
+
+def outermost_call(node: ast.expr) -> str:
+    """The last name of the outermost call of an expression, views and squeezes looked through."""
+    while isinstance(node, ast.Call):
+        name = last_name(node.func)
+        if name in (
+            "view",
+            "squeeze",
+            "reshape",
+            "float",
+            "flatten",
+            "contiguous",
+            "transpose",
+            "permute",
+            "to",
+        ):
+            if not isinstance(node.func, ast.Attribute):
+                return name
+            node = node.func.value
+            continue
+        return name
+    return ""
