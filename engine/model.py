@@ -147,7 +147,7 @@ class Cause:
     leads_to: tuple[Link, ...] = ()
     shows: tuple[Link, ...] = ()
     remedies: tuple[Remedy, ...] = ()
-    applies_when: Mapping[str, Scalar] = field(default_factory=dict)
+    applies_when: Mapping[str, Scalar | tuple[Scalar, ...]] = field(default_factory=dict)  # tuple: any of
     refines: tuple[str, ...] = ()
     looks_like: tuple[str, ...] = ()
     provenance: tuple[str, ...] = ()
@@ -178,6 +178,7 @@ class RuleBase:
     sources: Mapping[str, str]
     checklists: Mapping[str, tuple[ChecklistItem, ...]]
     version: str
+    prior_min: float = 0.002  # prior of a cause that cannot apply here; inference misbehaves below it
     problems: tuple[str, ...] = ()  # rule packs that could not be used, and why
 
 

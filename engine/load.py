@@ -1,0 +1,229 @@
+"""Rule folders -> `RuleBase`. All errors of all files are reported at once, with file and line.
+
+A rule pack is a further folder of the same shape (without scale.yaml). One that cannot be used costs itself
+only: it is left out and its problems stand in `RuleBase.problems`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from ..rules import root as default_root
+from .document import Document, DocumentError, parse
+from .model import RuleBase
+
+if TYPE_CHECKING:
+    from pydantic import BaseModel, ValidationError
+
+    from .resolve import Layer
+
+    M = TypeVar("M", bound=BaseModel)
+
+ENTRY_POINTS = "traindoctor.rule_packs"
+
+
+class RuleError(Exception):
+    """The rule files cannot be used; `problems` says all that is wrong, as "file:line: what"."""
+
+    def __init__(self, problems: Sequence[str]) -> None:
+        self.problems = tuple(problems)
+        super().__init__("\n".join(self.problems))
+
+
+def load_rules(root: str | Path | None = None, packs: Iterable[str | Path] = ()) -> RuleBase:
+    """Load the knowledge base.
+
+    `root` is the folder to read (default: the one that is installed, and then the rule packs of installed
+    distributions too); `packs` are further folders. Raises `RuleError` when the base itself is broken.
+    """
+    from .resolve import resolve
+
+    folder = Path(root) if root is not None else default_root()
+    digest = hashlib.sha256()
+    layer, problems = _read(folder, digest)
+    rules = resolve(layer, digest.hexdigest()[:12], problems)
+    if problems:
+        raise RuleError(_tidy(problems))
+    unusable: list[str] = []
+    found = [(str(p), Path(p)) for p in packs] + (list(_installed(unusable)) if root is None else [])
+    for name, pack in found:
+        layer, rules = _add(layer, rules, name, pack, digest, unusable)
+    return replace(rules, version=digest.hexdigest()[:12], problems=tuple(unusable))
+
+
+def _add(
+    layer: Layer, rules: RuleBase, name: str, pack: Path, digest: Any, unusable: list[str]
+) -> tuple[Layer, RuleBase]:
+    """Return the base with a pack, or unchanged (and the reason in `unusable`) when the pack is no good."""
+    from .resolve import resolve
+
+    if not pack.is_dir():
+        unusable.append(f"rule pack {name}: there is no such folder")
+        return layer, rules
+    trial = digest.copy()
+    more, problems = _read(pack, trial)
+    if more.scale is not None:
+        problems.append("scale.yaml: a rule pack does not bring its own scale")
+    both = layer + more
+    merged = resolve(both, "", problems)
+    if problems:
+        unusable.extend(f"rule pack {name}: {p}" for p in _tidy(problems))
+        return layer, rules
+    digest.update(trial.digest())
+    return both, merged
+
+
+def _installed(unusable: list[str]) -> Iterator[tuple[str, Path]]:
+    """The folders that installed distributions name: a path, or a function that returns one."""
+    from importlib.metadata import entry_points
+
+    for point in sorted(entry_points(group=ENTRY_POINTS), key=lambda p: p.name):
+        try:
+            target = point.load()
+            yield point.name, Path(target() if callable(target) else target)
+        except Exception as error:  # a stranger's code: whatever it raises is its own problem
+            unusable.append(f"rule pack {point.name}: {type(error).__name__}: {error}")
+
+
+# ------------------------------------------------------------------------------------------------ files
+
+
+def _read(folder: Path, digest: Any) -> tuple[Layer, list[str]]:
+    """Read all rule files of a folder; return their entries and everything that is wrong with them."""
+    from .resolve import Layer
+
+    problems: list[str] = []
+    layer = Layer()
+    if not (folder / "scale.yaml").is_file() and not any(folder.glob("**/*.yaml")):
+        return layer, [f"{folder}: there are no rule files here"]
+    for path in sorted(folder.rglob("*.yaml")):
+        name = path.relative_to(folder).as_posix()
+        raw = path.read_bytes()
+        digest.update(f"{name}\0{len(raw)}\0".encode() + raw)
+        reader = _reader_of(name)
+        if reader is None:
+            continue
+        try:
+            document = parse(name, raw)
+        except DocumentError as error:
+            problems.extend(error.problems)
+            layer = layer + Layer(unread=frozenset({_kind(name)}))
+            continue
+        try:
+            layer = layer + reader(name, document)
+        except RuleError as error:
+            problems.extend(error.problems)
+            layer = layer + _refused(name, document.data)
+    return layer, problems
+
+
+def _reader_of(name: str) -> Callable[[str, Document], Layer] | None:
+    """Say how a file of this name is read; None for data that only probes use."""
+    folder = name.split("/", 1)[0] if "/" in name else ""
+    return {
+        "scale.yaml": _scale,
+        "sources.yaml": _sources,
+        "mechanisms.yaml": _mechanisms,
+    }.get(name) or {"symptoms": _symptoms, "causes": _causes, "checklists": _checklist}.get(folder)
+
+
+def _kind(name: str) -> str:
+    """ "symptoms/loss.yaml" -> "symptom"; "sources.yaml" -> "source"."""
+    return Path(name.split("/", 1)[0]).stem.removesuffix("s")
+
+
+def _refused(name: str, data: Any) -> Layer:
+    """Remember what a refused file would have brought, so that references to it are not errors too."""
+    from .resolve import Layer
+
+    if _kind(name) in ("scale", "source") or not isinstance(data, dict):
+        return Layer(unread=frozenset({_kind(name)}))
+    rows = [data, *(row for value in data.values() if isinstance(value, list) for row in value)]
+    return Layer(lost=frozenset(str(row["id"]) for row in rows if isinstance(row, dict) and "id" in row))
+
+
+def _scale(_: str, document: Document) -> Layer:
+    from .resolve import Entry, Layer
+    from .schema import ScaleFile
+
+    return Layer(scale=Entry(_valid(ScaleFile, document), document))
+
+
+def _sources(_: str, document: Document) -> Layer:
+    from .resolve import Entry, Layer
+    from .schema import SourcesFile
+
+    file = _valid(SourcesFile, document)
+    return Layer(sources=tuple((k, Entry(v, document, ("sources", k))) for k, v in file.sources.items()))
+
+
+def _mechanisms(_: str, document: Document) -> Layer:
+    from .resolve import Entry, Layer
+    from .schema import MechanismsFile
+
+    file = _valid(MechanismsFile, document)
+    entries = (Entry(m, document, ("mechanisms", i)) for i, m in enumerate(file.mechanisms))
+    return Layer(mechanisms=tuple(entries))
+
+
+def _symptoms(_: str, document: Document) -> Layer:
+    from .resolve import Entry, Layer
+    from .schema import SymptomsFile
+
+    file = _valid(SymptomsFile, document)
+    entries = ((file.area, Entry(s, document, ("symptoms", i))) for i, s in enumerate(file.symptoms))
+    return Layer(symptoms=tuple(entries))
+
+
+def _causes(_: str, document: Document) -> Layer:
+    from .resolve import Entry, Layer
+    from .schema import CauseFile
+
+    return Layer(causes=(Entry(_valid(CauseFile, document), document),))
+
+
+def _checklist(name: str, document: Document) -> Layer:
+    from .resolve import Entry, Layer
+    from .schema import ChecklistFile
+
+    return Layer(checklists=((Path(name).stem, Entry(_valid(ChecklistFile, document), document)),))
+
+
+# ----------------------------------------------------------------------------------------------- errors
+
+
+def _valid(kind: type[M], document: Document) -> M:
+    """Validate a file; raises `RuleError` with all that its schema refuses."""
+    from pydantic import ValidationError
+
+    try:
+        return kind.model_validate(document.data)
+    except ValidationError as error:
+        raise RuleError([_sentence(document, e) for e in _errors(error)]) from error
+
+
+def _errors(error: ValidationError) -> list[Any]:
+    return list(error.errors(include_url=False, include_context=False, include_input=False))
+
+
+def _sentence(document: Document, error: Any) -> str:
+    loc = tuple(part for part in error["loc"] if part != "[key]")
+    path = ".".join(map(str, loc))
+    what = {"extra_forbidden": "unknown field", "missing": "this field is missing"}.get(error["type"])
+    what = what or error["msg"].removeprefix("Value error, ")
+    return f"{document.at(*loc)}: {path + ': ' if path else ''}{what}"
+
+
+def _tidy(problems: Sequence[str]) -> list[str]:
+    """Each problem once, in the order of files and lines."""
+
+    def key(problem: str) -> tuple[str, int, str]:
+        file, _, rest = problem.partition(":")
+        line = rest.partition(":")[0]
+        return file, int(line) if line.isdigit() else 0, problem
+
+    return sorted(dict.fromkeys(problems), key=key)

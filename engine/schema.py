@@ -1,0 +1,235 @@
+"""The shape of every kind of rule file, as pydantic models that refuse unknown fields.
+
+They stand at the boundary only: `resolve` turns them into the frozen types of `model`. Words for prior, leak
+and strength come from scale.yaml; a number is allowed only beside `estimated_from`.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    StringConstraints,
+    model_validator,
+)
+
+
+class Strict(BaseModel):
+    """Base of all: unknown fields are errors, values are not changed after reading."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
+
+
+def _word_or_number(value: Any) -> Any:
+    if isinstance(value, str) or (isinstance(value, int | float) and not isinstance(value, bool)):
+        return value
+    raise ValueError("must be a word of scale.yaml, or a number with estimated_from beside it")
+
+
+def _not_blank(value: str) -> str:
+    if not value.strip():
+        raise ValueError("must not be empty")
+    return value
+
+
+def _yaml_scalar(value: Any) -> Any:
+    if value is None or isinstance(value, bool | int | float | str):
+        return value
+    raise ValueError("must be a single value")
+
+
+Text = Annotated[str, AfterValidator(_not_blank)]
+Slug = Annotated[str, StringConstraints(pattern=r"^[a-z0-9]+(-[a-z0-9]+)*$")]
+CauseId = Annotated[str, StringConstraints(pattern=r"^[a-z0-9]+(-[a-z0-9]+)*\.[a-z0-9]+(-[a-z0-9]+)*$")]
+Level = Annotated[Any, BeforeValidator(_word_or_number)]
+Value = Annotated[Any, BeforeValidator(_yaml_scalar)]
+Probability = Annotated[float, Field(gt=0, lt=1)]
+Minutes = Annotated[float, Field(ge=0)]
+Answer = Literal["present", "absent", "unknown"]
+
+
+class Estimated(Strict):
+    """Something with a level: a word, or a number with the place it was estimated from."""
+
+    estimated_from: Text | None = None
+
+    @model_validator(mode="after")
+    def _number_needs_origin(self) -> Estimated:
+        level = next((getattr(self, n) for n in ("prior", "leak", "strength") if hasattr(self, n)), None)
+        if isinstance(level, int | float) and self.estimated_from is None:
+            raise ValueError("a number in place of a word needs estimated_from beside it")
+        return self
+
+
+# ------------------------------------------------------------------------------------------- vocabulary
+
+
+class Bounds(Strict):
+    """Limits inside which inference behaves."""
+
+    prior_min: Probability
+    leak_min: Probability
+    strength_max: Probability
+
+
+class ScaleFile(Strict):
+    """scale.yaml: word -> probability."""
+
+    prior: dict[str, Probability]
+    leak: dict[str, Probability]
+    strength: dict[str, Probability]
+    works: dict[str, Probability]
+    bounds: Bounds
+
+
+class SourcesFile(Strict):
+    """sources.yaml: provenance id -> citation."""
+
+    sources: dict[Annotated[str, StringConstraints(pattern=r"^[a-z0-9.-]+$")], Text]
+
+
+# ------------------------------------------------------------------------------------------------ graph
+
+
+class LinkEntry(Estimated):
+    """An arrow to a mechanism."""
+
+    to: str
+    strength: Level
+    source: str
+    because: Text
+
+
+class ShowsEntry(Estimated):
+    """An arrow to a symptom."""
+
+    symptom: str
+    strength: Level
+    source: str
+    because: Text
+
+
+class MechanismEntry(Estimated):
+    """One mechanism of mechanisms.yaml."""
+
+    id: Slug
+    title: Text
+    leak: Level
+    leads_to: tuple[LinkEntry, ...] = ()
+    shows: tuple[ShowsEntry, ...] = ()
+
+
+class MechanismsFile(Strict):
+    """mechanisms.yaml."""
+
+    mechanisms: tuple[MechanismEntry, ...]
+
+
+class SymptomEntry(Estimated):
+    """One symptom: measured by a probe, asked of the user, or both."""
+
+    id: Slug
+    title: Text
+    leak: Level
+    probe: Annotated[str, StringConstraints(pattern=r"^[a-z_0-9]+\.[a-z_0-9]+$")] | None = None
+    params: dict[str, Any] = Field(default_factory=dict)
+    question: Text | None = None
+    how: Text | None = None
+    minutes: Minutes = 5.0
+    sources: tuple[str, ...] = Field(min_length=1)
+
+    @model_validator(mode="after")
+    def _can_be_known(self) -> SymptomEntry:
+        if self.probe is None and self.question is None:
+            raise ValueError("needs a probe or a question")
+        if self.params and self.probe is None:
+            raise ValueError("has params but no probe to take them")
+        return self
+
+
+class SymptomsFile(Strict):
+    """symptoms/<area>.yaml."""
+
+    area: Annotated[str, StringConstraints(pattern=r"^[a-z0-9_-]+$")]
+    symptoms: tuple[SymptomEntry, ...]
+
+
+# ------------------------------------------------------------------------------------------------ cause
+
+
+class RemedyEntry(Strict):
+    """What to do about a cause."""
+
+    do: Text
+    minutes: Minutes
+    works: str = "often"
+    patch: dict[str, Value] = Field(default_factory=dict)
+    confirms: Text | None = None
+
+
+class ProvenanceEntry(Strict):
+    """Where a cause is documented."""
+
+    source: str
+
+
+class ExampleEntry(Strict):
+    """A case that inference must get right."""
+
+    given: dict[str, Answer]
+    context: dict[str, Value] = Field(default_factory=dict)
+    rank: Annotated[int, Field(ge=1)] | None = None
+    below: Literal["prior"] | Probability | None = None
+    above: Probability | None = None
+
+    @model_validator(mode="after")
+    def _expects_something(self) -> ExampleEntry:
+        if self.rank is None and self.below is None and self.above is None:
+            raise ValueError("must say what is expected: rank, below or above")
+        return self
+
+
+class CauseFile(Estimated):
+    """causes/<area>/<name>.yaml: one cause, everything about it."""
+
+    id: CauseId
+    title: Text
+    summary: Text
+    status: Literal["experimental", "stable", "deprecated"]
+    prior: Level
+    applies_when: dict[str, Value | list[Value]] = Field(default_factory=dict)
+    refines: tuple[str, ...] = ()
+    leads_to: tuple[LinkEntry, ...] = ()
+    shows: tuple[ShowsEntry, ...] = ()
+    remedies: tuple[RemedyEntry, ...] = ()
+    looks_like: tuple[str, ...] = ()
+    provenance: tuple[ProvenanceEntry, ...] = ()
+    examples: tuple[ExampleEntry, ...] = ()
+
+
+# -------------------------------------------------------------------------------------------- checklist
+
+
+class ChecklistEntry(Strict):
+    """One row of a checklist."""
+
+    id: Text
+    title: Text
+    causes: tuple[str, ...] = Field(min_length=1)
+    fails_on: tuple[str, ...] = ()
+    passes_on: tuple[str, ...] = ()
+    check: Text
+    source: str
+
+
+class ChecklistFile(Strict):
+    """checklists/<name>.yaml."""
+
+    title: Text
+    source: str
+    items: tuple[ChecklistEntry, ...]
