@@ -1,0 +1,336 @@
+"""Launch lines: `torchrun --nproc_per_node 8 train.py --lr 1e-4 --fp16`, in scripts and saved commands.
+
+Nothing is executed. Variables of the form NAME=value are put in where they are used; a flag without a value
+is True and never swallows the option after it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+
+from ...engine.model import Scalar
+from ..files import RunFile
+from ..run import FileContent, Setting
+from ._secrets import secret_key
+from .config_file import clean, environment_key, value_of
+
+FORMAT = "launch-script"
+
+MAX_SIZE = 1024**2
+_SUFFIXES = (
+    ".sh",
+    ".bash",
+    ".zsh",
+    ".slurm",
+    ".sbatch",
+    ".pbs",
+    ".lsf",
+    ".cmd",
+    ".bat",
+    ".ps1",
+    ".fish",
+    ".ksh",
+)
+_SHEBANG = re.compile(r"^#!.*\b(?:ba|z|k|c|da)?sh\b")
+_COMMAND = re.compile(
+    r"^\s*(?:[A-Z_]+=\S*\s+)*(?:\$\s+|sudo\s+|nohup\s+|exec\s+|time\s+|srun\s.*?)?(?:\S*/)?"
+    r"(?:python[\d.]*|torchrun|msrun|deepspeed|accelerate|mpirun|mpiexec|srun|bash|sh|swift|llamafactory-cli|yolo|"
+    r"fairseq-train|composer|horovodrun|tune|axolotl|lightning|paddle\S*|xtuner)\s",
+)
+_HEREDOC = re.compile(r"<<-?\s*(['\"]?)(\w+)\1")
+_MAX_QUOTED = 100  # lines: a quote that stays open longer is an apostrophe
+_ASSIGNMENT = re.compile(
+    r"^(?:export\s+|declare\s+(?:-\w+\s+)?|readonly\s+|local\s+|set\s+)?([A-Za-z_]\w*)\+?=(.*)$", re.DOTALL
+)
+_VARIABLE = re.compile(r"\$\{(\w+)(?:\[[@*]\])?(?::?[-=]([^{}]*))?\}|\$(\w+)")
+_OPTION = re.compile(r"^(--[A-Za-z][\w.:/-]*|-[A-Za-z][\w-]*)(?:=(.*))?$", re.DOTALL)
+_OVERRIDE = re.compile(r"^\+{0,2}([A-Za-z_][\w./@]*)=(.*)$", re.DOTALL)
+_ENDS = re.compile(r"^[|&;<>]+$")
+_LAUNCHER_FLAGS = frozenset({"-m", "-u", "-c", "-e", "-x", "-o"})
+
+Word = tuple[str, int]
+
+
+def sniff(file: RunFile) -> bool:
+    """Say whether this is a shell script, or a saved command line."""
+    if file.size > MAX_SIZE or b"\0" in file.head[:4096]:
+        return False
+    text = file.head_text
+    if file.suffix in _SUFFIXES or _SHEBANG.match(text):
+        return True
+    if file.suffix not in ("", ".txt", ".log") or len(text) > 20_000:
+        return False
+    lines = [x for x in text.splitlines() if x.strip()]
+    return 0 < len(lines) <= 40 and bool(_COMMAND.match(lines[0])) and " -" in text
+
+
+def read(file: RunFile) -> FileContent:
+    """Read the options of every command and the variables that steer training."""
+    text = file.read_text(MAX_SIZE).replace("\r\n", "\n").replace("\r", "\n")
+    reading = _Script(file.path)
+    for words in _commands(text):
+        reading.take(words)
+    return FileContent("launch-script", settings=tuple(reading.settings[:5000]))
+
+
+def _commands(text: str) -> Iterator[list[Word]]:
+    """Yield the words of each logical command, with their lines; quotes are kept on the words."""
+    scan = _Scan(text.split("\n"))
+    while scan.row < len(scan.lines):
+        words = scan.command()
+        if words:
+            yield words
+
+
+class _Scan:
+    """A line-by-line scanner of shell words: quotes, continued lines, arrays, comments, here-documents."""
+
+    def __init__(self, lines: list[str]) -> None:
+        self.lines = lines
+        self.row = 0
+
+    def command(self) -> list[Word]:
+        """Read one command, which may go over several lines."""
+        words: list[Word] = []
+        array = False
+        while self.row < len(self.lines):
+            line = self.lines[self.row][:20_000]
+            at, goes_on = 0, False
+            while at < len(line):
+                char = line[at]
+                if char.isspace():
+                    at += 1
+                elif char == "#":
+                    break
+                elif char in "\\`" and not line[at + 1 :].strip():
+                    goes_on = True
+                    break
+                elif char in "|&;<>()":
+                    end = at + 1
+                    while end < len(line) and char not in "()" and line[end] in "|&;<>":
+                        end += 1
+                    words.append((line[at:end], self.row + 1))
+                    array = char == "(" and at > 0 and line[at - 1] == "=" if not array else char != ")"
+                    at = end
+                else:
+                    row, (word, line, at) = self.row, self._word(line, at)
+                    words.append((word, row + 1))
+            self.row += 1
+            heredoc = _HEREDOC.search(line) if any(w[0].startswith("<<") for w in words) else None
+            if heredoc:
+                self._skip(heredoc.group(2))
+            if not goes_on and not array:
+                break
+        return words
+
+    def _word(self, line: str, at: int) -> tuple[str, str, int]:
+        """Read one word from `at`; returns it, and the line and place where it ends."""
+        word: list[str] = []
+        quote = ""
+        start_row, start_line = self.row, line
+        begin = at
+        while True:
+            if at >= len(line):
+                if not quote:
+                    break
+                if self.row + 1 >= len(self.lines) or self.row - start_row >= _MAX_QUOTED:
+                    self.row = start_row
+                    return start_line[begin:].strip(), start_line, len(start_line)
+                self.row += 1
+                line, at = self.lines[self.row][:20_000], 0
+                word.append("\n")
+                continue
+            char = line[at]
+            if char == "\\" and quote != "'":
+                if at + 1 == len(line) and not quote:
+                    break
+                word.append(line[at : at + 2] if at + 1 < len(line) else " ")
+                at += 2
+                continue
+            if quote:
+                quote = "" if char == quote else quote
+            elif char in "\"'":
+                quote = char
+            elif char == "$" and line[at + 1 : at + 2] in ("(", "{"):
+                end = _closing(line, at + 1)
+                word.append(line[at:end])
+                at = end
+                continue
+            elif char.isspace() or char in "|&;<>()":
+                break
+            word.append(char)
+            at += 1
+        return "".join(word), line, at
+
+    def _skip(self, word: str) -> None:
+        for row in range(self.row, min(len(self.lines), self.row + 5000)):
+            if self.lines[row].strip() == word:
+                self.row = row + 1
+                return
+
+
+def _closing(line: str, at: int) -> int:
+    """The place after the bracket that closes the one at `at`."""
+    depth = 0
+    for place in range(at, len(line)):
+        depth += (line[place] in "({") - (line[place] in ")}")
+        if depth == 0:
+            return place + 1
+    return len(line)
+
+
+class _Script:
+    """Variables seen so far and settings found; lives only inside `read`."""
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+        self.variables: dict[str, str] = {}
+        self.settings: list[Setting] = []
+
+    def take(self, words: list[Word]) -> None:
+        rest = self._assignments(words)
+        if not rest:
+            return
+        head = rest[0][0].rsplit("/", 1)[-1].strip("\"'")
+        if head in (
+            "echo",
+            "printf",
+            "mkdir",
+            "cd",
+            "if",
+            "elif",
+            "rm",
+            "cp",
+            "mv",
+            "ls",
+            "grep",
+            "sed",
+            "awk",
+            "source",
+            "conda",
+            "pip",
+            "module",
+            "ulimit",
+            "chmod",
+            "tee",
+            "wget",
+            "curl",
+            "tar",
+            "set",
+            "fi",
+            "done",
+            "ssh",
+        ):
+            return
+        if head == "for" or head == "while":
+            return
+        self._options(self._expanded(rest[1:]), from_command=True)
+
+    def _assignments(self, words: list[Word]) -> list[Word]:
+        """Take NAME=value words off the front; the value of an array stands between parentheses."""
+        while words and words[0][0] in ("export", "declare", "readonly", "local", "-a", "-x", "-r", "set"):
+            words = words[1:]
+        while words:
+            text, line = words[0]
+            match = _ASSIGNMENT.match(text)
+            if not match or text.startswith("-"):
+                break
+            name, value = match.group(1), match.group(2)
+            words = words[1:]
+            if value == "" and words and words[0][0] == "(":
+                end = next((i for i, w in enumerate(words) if w[0] == ")"), len(words))
+                self._options(self._expanded(words[1:end]), from_command=False)
+                self.variables[name] = ""
+                words = words[end + 1 :]
+                continue
+            self._variable(name, self._expand(_unquoted(value)), line)
+        return words
+
+    def _variable(self, name: str, value: str, line: int) -> None:
+        if environment_key(name):
+            self._add(name, value_of(value), line)
+        if re.search(r"(?:^|\s)--?[A-Za-z]", value):
+            inner = [(word, line + at - 1) for words in _commands(value) for word, at in words]
+            self._options(self._expanded(inner), from_command=False)
+            value = ""  # its options are counted here, not again where the variable is used
+        self.variables[name] = value
+
+    def _expand(self, text: str) -> str:
+        def put(match: re.Match[str]) -> str:
+            name = match.group(1) or match.group(3)
+            return self.variables.get(name, match.group(2) or "" if match.group(1) else "")[:2000]
+
+        return _VARIABLE.sub(put, text)[:8000] if "$" in text else text
+
+    def _expanded(self, words: Iterable[Word]) -> list[Word]:
+        """Put variables in; a word that had only an unknown variable in it stays, marked by a dollar."""
+        found: list[Word] = []
+        for text, line in words:
+            if _ENDS.match(text):
+                found.append((text, line))
+                continue
+            quoted = text[:1] in "\"'"
+            literal = _unquoted(text)
+            value = literal if text[:1] == "'" else self._expand(literal)
+            if "$" in literal and not value.strip():
+                name = _VARIABLE.search(literal)
+                known = name is not None and (name.group(1) or name.group(3)) in self.variables
+                found.extend([] if known else [("$", line)])
+            elif quoted or "$" not in literal:
+                found.append((value, line))
+            else:
+                found.extend((w, line) for w in value.split())
+        return found
+
+    def _options(self, words: list[Word], from_command: bool) -> None:
+        at = 0
+        while at < len(words):
+            text, line = words[at]
+            at += 1
+            if _ENDS.match(text):
+                if set(text) <= set("<>"):
+                    at += 1
+                    continue
+                return
+            option = _OPTION.match(text)
+            if option is None:
+                override = _OVERRIDE.match(text) if from_command else None
+                if override and "://" not in text:
+                    self._add(override.group(1), value_of(override.group(2)), line)
+                continue
+            if option.group(2) is not None:
+                self._add(option.group(1), value_of(option.group(2)), line)
+                continue
+            values: list[str] = []
+            while at < len(words) and _is_value(words[at][0], values):
+                values.append(words[at][0])
+                at += 1
+            if text in _LAUNCHER_FLAGS or "$" in values:
+                continue
+            read = [value_of(v) for v in values]
+            scalars = tuple(v for v in read if not isinstance(v, tuple))
+            self._add(text, True if not read else read[0] if len(read) == 1 else scalars, line)
+
+    def _add(self, option: str, value: Scalar | tuple[Scalar, ...], line: int) -> None:
+        key = option.lstrip("-").replace("-", "_")[:200]
+        if secret_key(key):
+            value = "***"
+        self.settings.append(Setting(key, clean(key, value), self.path, line, 60))
+
+
+def _is_value(word: str, before: list[str]) -> bool:
+    """One word is an option's value; more only while all are numbers (`--betas 0.9 0.95`)."""
+    if _ENDS.match(word) or _OPTION.match(word):
+        return False
+    if not before:
+        return True
+    return _number(word) and all(map(_number, before))
+
+
+def _number(word: str) -> bool:
+    return bool(re.fullmatch(r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?", word))
+
+
+def _unquoted(word: str) -> str:
+    return re.sub(r'"((?:[^"\\]|\\.)*)"|\'([^\']*)\'', lambda m: m.group(1) or m.group(2) or "", word)
