@@ -12,9 +12,22 @@ from .run import Run
 
 def modules() -> tuple[ModuleType, ...]:
     """The modules whose functions are probes."""
-    from . import benchmark, code, config, curves, events, numerics
+    from . import (
+        benchmark,
+        code_data,
+        code_diff,
+        code_loss,
+        code_model,
+        code_precision,
+        code_step,
+        config,
+        curves,
+        events,
+        numerics,
+    )
 
-    return benchmark, code, config, curves, events, numerics
+    scripts = (code_data, code_diff, code_loss, code_model, code_precision, code_step)
+    return (benchmark, config, curves, events, numerics, *scripts)
 
 
 def all_probes() -> dict[str, ProbeFunction]:

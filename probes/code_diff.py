@@ -1,0 +1,151 @@
+"""A script against the benchmark's: every statement that only one of them has, by role."""
+
+from __future__ import annotations
+
+import ast
+import difflib
+from collections.abc import Iterator
+
+from ..engine.model import Place
+from .code import MISSING, scripts
+from .registry import Finding, View, absent, present, probe, unknown
+from .syntax import Script
+
+_ROLES: dict[str, tuple[str, ...]] = {
+    "init": (
+        "init.",
+        "init_",
+        "normal_",
+        "uniform_",
+        "zeros_",
+        "load_state_dict",
+        "from_pretrained",
+        "manual_seed",
+    ),
+    "evaluation": ("eval", "valid", "test", "accuracy", "metric", "best"),
+    "loss": ("loss", "criterion", "cross_entropy", "softmax", "mse"),
+    "step": (
+        "backward",
+        "zero_grad",
+        "optimizer",
+        "opt.",
+        "scheduler",
+        "sched",
+        "clip",
+        "scaler",
+        "step()",
+        "accum",
+    ),
+    "data": (
+        "data",
+        "loader",
+        "transform",
+        "normalize",
+        "mean",
+        "std",
+        "shuffle",
+        "label",
+        "batch",
+        "token",
+        "sample",
+        "perm",
+        "crop",
+        "resize",
+        "flip",
+    ),
+    "model": (
+        "nn.",
+        "self.",
+        "forward",
+        "conv",
+        "linear",
+        "layer",
+        "relu",
+        "norm",
+        "dropout",
+        "embedding",
+        "attention",
+    ),
+}
+_NOISE = (
+    "print(",
+    "log",
+    "path",
+    "dir",
+    "writer",
+    "json",
+    "csv",
+    "open(",
+    "save",
+    "import ",
+    "time",
+    "parser",
+    "__name__",
+    "def main",
+)
+
+
+@probe("benchmark")
+def differs(view: View, *, role: str) -> Finding:
+    """Statements of one role that stand in only one of the two scripts, layout and comments ignored.
+
+    A statement's role is told by its words, first match in the order of `_ROLES`; logging, paths and
+    imports do not count. Numbers alone are the settings' business and count too: they stand in code here.
+    """
+    theirs = scripts(view.benchmark) if view.benchmark else []
+    mine = scripts(view.run)
+    if not mine or not theirs:
+        return unknown(MISSING if not mine else "no training script beside the benchmark")
+    pair = _pair(mine, theirs)
+    lines = list(_differences(*pair))
+    found = [(n, t) for n, t in lines if _role(t) == role]
+    if not found:
+        return absent(f"{pair[0].path} and the benchmark's {pair[1].path} agree in their {role} code")
+    number, text = found[0]
+    more = f" (and {len(found) - 1} more)" if len(found) > 1 else ""
+    return present(
+        f"{pair[0].path} differs from the benchmark's script: `{text[:110]}`{more}",
+        value=len(found),
+        where=(Place(pair[0].path, number),),
+    )
+
+
+def _pair(mine: list[Script], theirs: list[Script]) -> tuple[Script, Script]:
+    """The two scripts that most resemble each other."""
+    return max(
+        ((a, b) for a in mine for b in theirs),
+        key=lambda p: (len(set(_statements(p[0])) & set(_statements(p[1]))), p[0].path),
+    )
+
+
+def _statements(source: Script) -> dict[str, int]:
+    """Statements in normal form -> line; compound statements by their heads."""
+    found: dict[str, int] = {}
+    for node in ast.walk(source.tree):
+        if isinstance(node, ast.stmt):
+            text = ast.unparse(node).split("\n", 1)[0]
+            if not (isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)):
+                found.setdefault(text, node.lineno)
+    return found
+
+
+def _differences(mine: Script, theirs: Script) -> Iterator[tuple[int | None, str]]:
+    """Statements of mine that are not theirs, then those of theirs that I lack (without a line)."""
+    here, there = _statements(mine), _statements(theirs)
+    for text, line in sorted(here.items(), key=lambda item: item[1]):
+        if text not in there and not _noise(text):
+            yield line, text
+    for text in there:
+        if text not in here and not _noise(text):
+            near = difflib.get_close_matches(text, list(here), 1, 0.75)
+            if not near or near[0] in there:
+                yield None, "missing: " + text
+
+
+def _noise(text: str) -> bool:
+    return any(w in text.lower() for w in _NOISE)
+
+
+def _role(text: str) -> str:
+    lower = text.lower()
+    return next((role for role, words in _ROLES.items() if any(w in lower for w in words)), "other")

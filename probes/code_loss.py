@@ -1,0 +1,264 @@
+"""The loss in scripts: activation before it, sign, reduction, floors."""
+
+from __future__ import annotations
+
+import ast
+
+from .code import at, first, imports_locals, is_constant, is_evaluation, ok
+from .readers.script import keyword, last_name
+from .registry import Finding, View, probe
+from .syntax import Script, outermost_call
+
+_SOFT = ("softmax", "Softmax", "sigmoid", "Sigmoid", "softmax_", "LogSigmoid")
+_ON_LOGITS = ("crossentropyloss", "cross_entropy", "bcewithlogitsloss", "binary_cross_entropy_with_logits")
+_SUPPLEMENT = ("softmaxcrossentropywithlogits",)
+
+
+@probe()
+def double_softmax(view: View) -> Finding:
+    """The loss applies softmax or sigmoid itself, and its input has been through one already.
+
+    False positive: none known for softmax; a bounded output trained with cross-entropy on purpose.
+    """
+    return first(view, _double_softmax, "no loss on logits in the scripts")
+
+
+def _double_softmax(source: Script) -> Finding | None:
+    calls = [(c, k) for c, k in source.losses if k in _ON_LOGITS + _SUPPLEMENT]
+    if not calls:
+        return _keras_double(source)
+    for call, kind in calls:
+        value = source.loss_input(call)
+        if value is not None and outermost_call(value) in _SOFT:
+            return at(
+                source, value, f"{kind} applies its own softmax or sigmoid, and its input has one already"
+            )
+    for model in source.models:
+        found = _model_ends_soft(source, model)
+        if found is not None:
+            return at(
+                source, found, f"the model ends in softmax or sigmoid and {calls[0][1]} applies its own"
+            )
+    if not source.models:
+        found = _sequential_ends_soft(source)
+        if found is not None:
+            return at(
+                source, found, f"the model ends in softmax or sigmoid and {calls[0][1]} applies its own"
+            )
+    return ok(source, calls[0][0], f"what reaches {calls[0][1]} is not a softmax output")
+
+
+def _model_ends_soft(source: Script, model: ast.ClassDef) -> ast.expr | None:
+    for function in [f for f in source.forwards if f in model.body]:
+        for output in source.output_of(function):
+            if outermost_call(output) in _SOFT:
+                return output
+            if isinstance(output, ast.Call) and ast.unparse(output.func).startswith("self."):
+                built = (
+                    source.attribute(model, output.func.attr)
+                    if isinstance(output.func, ast.Attribute)
+                    else None
+                )
+                found = _ends_soft(built)
+                if found is not None:
+                    return found
+    return None
+
+
+def _ends_soft(built: ast.expr | None) -> ast.expr | None:
+    if isinstance(built, ast.Call):
+        if last_name(built.func) in _SOFT:
+            return built
+        if last_name(built.func) in ("Sequential", "SequentialCell") and built.args:
+            last = built.args[-1]
+            if isinstance(last, (ast.List, ast.Tuple)) and last.elts:
+                last = last.elts[-1]
+            return _ends_soft(last)
+    return None
+
+
+def _sequential_ends_soft(source: Script) -> ast.expr | None:
+    for call in source.named("Sequential", "SequentialCell"):
+        found = _ends_soft(call)
+        if found is not None:
+            return found
+    return None
+
+
+def _keras_double(source: Script) -> Finding | None:
+    flags = [c for c in source.calls if _is_true(keyword(c, "from_logits"))]
+    if not flags:
+        return None
+    for call in source.named("Dense"):
+        activation = keyword(call, "activation")
+        if isinstance(activation, ast.Constant) and activation.value in ("softmax", "sigmoid"):
+            if call is source.named("Dense")[-1]:
+                return at(
+                    source, call, "the last layer applies an activation and the loss says from_logits=True"
+                )
+    return ok(source, flags[0], "the last layer gives logits, as the loss expects")
+
+
+def _is_true(node: ast.expr | None) -> bool:
+    return isinstance(node, ast.Constant) and node.value is True
+
+
+@probe()
+def activation_missing(view: View) -> Finding:
+    """NLLLoss without log-softmax, BCELoss without sigmoid anywhere in the script."""
+    return first(view, _activation_missing, "no loss on probabilities in the scripts")
+
+
+def _activation_missing(source: Script) -> Finding | None:
+    wanted = {
+        "nllloss": ("log_softmax", "LogSoftmax", "logsoftmax"),
+        "nll_loss": ("log_softmax", "LogSoftmax", "logsoftmax"),
+        "bceloss": ("sigmoid", "Sigmoid", "softmax", "Softmax"),
+        "binary_cross_entropy": ("sigmoid", "Sigmoid", "softmax", "Softmax"),
+    }
+    for call, kind in source.losses:
+        if kind in wanted:
+            if (
+                not source.named(*wanted[kind])
+                and "activation=" not in source.text
+                and not imports_locals(source)
+            ):
+                return at(source, call, f"{kind} expects {wanted[kind][0]} outputs, and nothing applies it")
+            return ok(source, call, f"{kind} receives {wanted[kind][0]} outputs")
+    return None
+
+
+@probe()
+def loss_negated(view: View) -> Finding:
+    """A standard loss enters backward with its sign turned. False positive: adversarial terms (skipped)."""
+    return first(view, _loss_negated, "no standard loss in the scripts")
+
+
+def _loss_negated(source: Script) -> Finding | None:
+    if not source.losses or not source.backwards:
+        return None
+    if len(source.backwards) > 1:
+        return None
+    kinds = {c for c, _ in source.losses}
+    for node in ast.walk(source.tree):
+        if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
+            inner = node.operand
+            if inner in kinds or (isinstance(inner, ast.Name) and inner.id == _loss_name(source)):
+                if _reaches_backward(source, node):
+                    return at(source, node, "the sign of the loss is turned, so training maximises it")
+    return ok(source, source.backwards[0], "the loss is minimised")
+
+
+def _loss_name(source: Script) -> str:
+    owner = source.owner(source.backwards[0])
+    return owner.split(".")[0].split("(")[0] if owner else ""
+
+
+def _reaches_backward(source: Script, node: ast.AST) -> bool:
+    for parent in source.above(node):
+        if isinstance(parent, ast.Call) and parent in source.backwards:
+            return True
+        if isinstance(parent, ast.Assign):
+            targets = {ast.unparse(t) for t in parent.targets}
+            return any(source.owner(b) in targets for b in source.backwards)
+    return False
+
+
+@probe()
+def regression_loss_on_classes(view: View) -> Finding:
+    """Mean squared (or absolute) error on one-hot labels or on labels that accuracy is computed with."""
+    return first(view, _regression_on_classes, "no loss in the scripts")
+
+
+def _regression_on_classes(source: Script) -> Finding | None:
+    if not source.losses:
+        return None
+    kinds = ("mseloss", "mse_loss", "l1loss", "l1_loss", "smoothl1loss", "huberloss", "smooth_l1_loss")
+    found = [c for c, k in source.losses if k in kinds]
+    if not found:
+        return ok(source, source.losses[0][0], "the loss is made for classes")
+    classes = bool(source.named("one_hot", "argmax", "to_categorical")) and "acc" in source.text.lower()
+    if classes and len(found) == len(source.losses):
+        return at(source, found[0], "a regression loss is used although accuracy over classes is computed")
+    return None
+
+
+@probe()
+def loss_summed(view: View) -> Finding:
+    """`reduction="sum"`, and nothing divides afterwards."""
+    return first(view, _loss_summed, "no loss in the scripts")
+
+
+def _loss_summed(source: Script) -> Finding | None:
+    if not source.losses:
+        return None
+    for call in source.calls:
+        reduction = keyword(call, "reduction")
+        if (
+            isinstance(reduction, ast.Constant)
+            and reduction.value == "sum"
+            and last_name(call.func).lower() != "kldivloss"
+        ):
+            if not is_evaluation(source, call) and not _divided(source, call):
+                return at(source, call, "the loss is summed over the batch")
+    return ok(source, source.losses[0][0], "the loss is a mean")
+
+
+def _divided(source: Script, node: ast.AST) -> bool:
+    for parent in source.above(node):
+        if isinstance(parent, ast.BinOp) and isinstance(parent.op, ast.Div):
+            return True
+        if (
+            isinstance(parent, ast.Assign)
+            and "/" in source.text.split(ast.unparse(parent.targets[0]), 2)[-1][:2000]
+        ):
+            return " / " in source.text
+    return False
+
+
+@probe()
+def unsafe_math(view: View) -> Finding:
+    """log, sqrt or a division in a forward method or a loss function without a floor in its argument."""
+    return first(view, _unsafe_math, "the scripts hold no arithmetic of their own")
+
+
+def _unsafe_math(source: Script) -> Finding | None:
+    scopes: list[ast.AST] = list(source.forwards)
+    scopes += [
+        n for n in ast.walk(source.tree) if isinstance(n, ast.FunctionDef) and "loss" in n.name.lower()
+    ]
+    scopes += [source.train_loop] if source.train_loop is not None else []
+    seen = None
+    for scope in scopes:
+        for node in ast.walk(scope):
+            if isinstance(node, ast.Call) and last_name(node.func) in ("log", "sqrt", "rsqrt"):
+                argument = node.args[0] if node.args else getattr(node.func, "value", None)
+                if argument is None or is_constant(argument) or ast.unparse(argument) in ("math", "np"):
+                    continue
+                seen = node
+                if not _floored(argument):
+                    return at(source, node, f"{last_name(node.func)} has no floor under its argument")
+    return ok(source, seen, "logarithms and roots have a floor") if seen is not None else None
+
+
+def _floored(node: ast.expr) -> bool:
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add):
+        return True
+    text = ast.unparse(node)
+    safe = (
+        "clamp",
+        "clip",
+        "softmax",
+        "exp(",
+        "eps",
+        "max(",
+        "sigmoid",
+        "maximum",
+        "dim",
+        "head",
+        "d_k",
+        "shape",
+        "len(",
+        "math.",
+    )
+    return any(w in text.lower() for w in safe)

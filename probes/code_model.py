@@ -1,0 +1,188 @@
+"""The model in scripts: frozen, forgotten, cut off, started at zero."""
+
+from __future__ import annotations
+
+import ast
+import re
+
+from .code import at, first, is_evaluation, is_false, ok
+from .readers.script import OPTIMIZERS, keyword, last_name
+from .registry import Finding, View, probe
+from .syntax import Script, outermost_call
+
+
+@probe()
+def freezes_parameters(view: View) -> Finding:
+    """`requires_grad = False` on parameters. Normal in fine-tuning, GANs and teachers."""
+    return first(view, _freezes, "the scripts show no training step")
+
+
+def _freezes(source: Script) -> Finding | None:
+    if not source.backwards:
+        return None
+    for node in ast.walk(source.tree):
+        if (
+            isinstance(node, ast.Assign)
+            and isinstance(node.value, ast.Constant)
+            and node.value.value is False
+        ):
+            for target in node.targets:
+                if isinstance(target, ast.Attribute) and target.attr == "requires_grad":
+                    return at(source, node, "gradients are switched off for parameters")
+    for call in source.named("requires_grad_"):
+        if is_false(call):
+            return at(source, call, "gradients are switched off for parameters")
+    return ok(source, source.backwards[0], "no parameter's gradient is switched off")
+
+
+@probe()
+def optimizer_gets_part(view: View) -> Finding:
+    """The optimizer receives the parameters of a part: `model.head.parameters()`, a slice of the list."""
+    return first(view, _optimizer_part, "the scripts build no optimizer")
+
+
+def _optimizer_part(source: Script) -> Finding | None:
+    built = [c for c in source.calls if last_name(c.func).lower() in OPTIMIZERS and c.args]
+    if len(built) != 1:
+        return None
+    (call,) = built
+    given = call.args[0]
+    text = ast.unparse(given)
+    if isinstance(given, ast.Call) and last_name(given.func) in ("parameters", "trainable_params"):
+        owner = ast.unparse(given.func.value) if isinstance(given.func, ast.Attribute) else ""
+        owner = owner.removeprefix("self.").removesuffix(".module")
+        if "." in owner:
+            return at(source, call, f"the optimizer receives only the parameters of {owner}")
+        return ok(source, call, "the optimizer receives all parameters")
+    if isinstance(given, ast.Subscript) and "parameters()" in text:
+        return at(source, call, "the optimizer receives a slice of the parameters")
+    return None
+
+
+@probe()
+def layer_replaced_after_optimizer(view: View) -> Finding:
+    """`model.fc = Linear(...)` after the optimizer was built over `model.parameters()`."""
+    return first(view, _replaced_after, "the scripts build no optimizer")
+
+
+def _replaced_after(source: Script) -> Finding | None:
+    built = [c for c in source.calls if last_name(c.func).lower() in OPTIMIZERS and c.args]
+    if not built:
+        return None
+    for node in ast.walk(source.tree):
+        if not (isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Attribute)):
+            continue
+        owner = ast.unparse(node.targets[0].value)
+        for call in built:
+            taken = ast.unparse(call.args[0]).startswith(f"{owner}.parameters")
+            same = source.function_around(node) is source.function_around(call)
+            layer = isinstance(node.value, ast.Call) and last_name(node.value.func)[:1].isupper()
+            if taken and same and layer and node.lineno > call.lineno and owner != "self":
+                return at(
+                    source, node, f"this layer replaces one that the optimizer of line {call.lineno} holds"
+                )
+    return ok(source, built[0], "no layer is replaced after the optimizer was built")
+
+
+@probe()
+def gradient_path_cut(view: View) -> Finding:
+    """detach, no_grad, .data, numpy or item inside a forward method or on the loss's input.
+
+    False positive: straight-through estimators, targets, momentum encoders (names with target/ema/teacher).
+    """
+    return first(view, _path_cut, "the scripts hold no model or loss")
+
+
+def _path_cut(source: Script) -> Finding | None:
+    if not source.forwards and not source.losses:
+        return None
+    for function in source.forwards:
+        for node in ast.walk(function):
+            if isinstance(node, ast.Call) and last_name(node.func) in ("detach", "stop_gradient"):
+                if not _on_purpose(source.line(node)):
+                    return at(source, node, "the gradient path is cut inside the model")
+            if isinstance(node, ast.With) and "no_grad" in ast.unparse(node.items[0].context_expr):
+                return at(source, node, "part of the forward pass runs without gradients")
+    for call, _ in source.losses:
+        value = source.loss_input(call)
+        if value is not None and not is_evaluation(source, call) and _is_cut(value):
+            return at(source, value, "the loss is computed on a value cut off from the model")
+    node = source.forwards[0] if source.forwards else source.losses[0][0]
+    return ok(source, node, "nothing cuts the gradient path")
+
+
+def _is_cut(value: ast.expr) -> bool:
+    outer = outermost_call(value)
+    return outer in ("detach", "numpy", "item") or (isinstance(value, ast.Attribute) and value.attr == "data")
+
+
+def _on_purpose(line: str) -> bool:
+    """`x + (q - x).detach()` passes the gradient straight through; targets are meant to be constants."""
+    straight_through = re.search(r"\(\s*[^()]+ - [^()]+\)\s*\.detach\(\)", line)
+    return bool(straight_through) or any(
+        w in line.lower() for w in ("target", "teacher", "ema", "mask", "weight")
+    )
+
+
+@probe()
+def zero_init(view: View) -> Finding:
+    """Weights set to zero or one constant. Normal for biases, norm layers, LoRA's B and last layers."""
+    return first(view, _zero_init, "the scripts do not initialise weights themselves")
+
+
+def _zero_init(source: Script) -> Finding | None:
+    seen = None
+    for call in source.named("zeros_", "constant_", "zero_", "fill_", "ones_"):
+        target = ast.unparse(call.args[0]) if call.args else source.owner(call)
+        if last_name(call.func) in ("zero_", "fill_"):
+            target = source.owner(call)
+        seen = call
+        if "weight" not in target and target not in ("p", "p.data", "param", "param.data", "parameter"):
+            continue
+        around = " ".join(source.line(p) for p in source.above(call) if isinstance(p, (ast.If, ast.For)))
+        line = source.line(call).lower() + around.lower()
+        if "grad" in target or any(
+            w in line for w in ("norm", "bias", "lora", "bn", "residual", "proj", "pad", "dim() == 1")
+        ):
+            continue
+        return at(source, call, "weights start at zero or one constant, so units stay alike")
+    for call in source.named(
+        "normal_", "xavier_uniform_", "kaiming_normal_", "kaiming_uniform_", "xavier_normal_", "trunc_normal_"
+    ):
+        seen = seen or call
+    return ok(source, seen, "weights are initialised at random") if seen is not None else None
+
+
+@probe()
+def weights_shared(view: View) -> Finding:
+    """`a.weight = b.weight`. Normal for embedding and output layer of a language model."""
+    return first(view, _shared, "the scripts hold no model")
+
+
+def _shared(source: Script) -> Finding | None:
+    if not source.forwards:
+        return None
+    for node in ast.walk(source.tree):
+        if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Attribute):
+            target, value = node.targets[0], node.value
+            if target.attr == "weight" and isinstance(value, ast.Attribute) and value.attr == "weight":
+                return at(source, node, "two layers share one weight")
+    return ok(source, source.forwards[0], "no weight is shared by assignment")
+
+
+@probe()
+def batch_norm_momentum(view: View) -> Finding:
+    """Momentum above one half or zero (PyTorch: weight of the new batch), or no running statistics."""
+    return first(view, _bn_momentum, "the scripts hold no batch norm")
+
+
+def _bn_momentum(source: Script) -> Finding | None:
+    calls = [c for c in source.calls if last_name(c.func).startswith("BatchNorm")]
+    if not calls or "torch" not in source.text:
+        return None
+    for call in calls:
+        momentum = keyword(call, "momentum")
+        if isinstance(momentum, ast.Constant) and isinstance(momentum.value, (int, float)):
+            if momentum.value > 0.5 or momentum.value == 0:
+                return at(source, call, "PyTorch's momentum is the weight of the new batch")
+    return ok(source, calls[0], "batch-norm momentum is in its usual range")

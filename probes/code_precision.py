@@ -1,0 +1,94 @@
+"""Half precision in scripts: scaler, clipping, casts."""
+
+from __future__ import annotations
+
+import ast
+
+from .code import at, first, imports_locals, ok
+from .readers.script import last_name
+from .registry import Finding, View, probe
+from .syntax import Script
+
+
+@probe()
+def clip_before_unscale(view: View) -> Finding:
+    """A scaler scales the loss and gradients are clipped without, or before, `unscale_`."""
+    return first(view, _clip_before, "the scripts do not clip scaled gradients")
+
+
+def _clip_before(source: Script) -> Finding | None:
+    clips = source.named("clip_grad_norm_", "clip_grad_value_")
+    scaled = [c for c in source.named("scale") if "scaler" in source.owner(c).lower()]
+    if not clips or not scaled:
+        return None
+    unscales = source.named("unscale_")
+    if not unscales or min(c.lineno for c in unscales) > min(c.lineno for c in clips):
+        return at(source, clips[0], "gradients are clipped while they are still multiplied by the loss scale")
+    return ok(source, clips[0], "gradients are unscaled before they are clipped")
+
+
+@probe()
+def scaler_not_updated(view: View) -> Finding:
+    """`scaler.step` without `scaler.update`."""
+    return first(view, _no_update, "the scripts use no gradient scaler")
+
+
+def _no_update(source: Script) -> Finding | None:
+    steps = [c for c in source.named("step") if "scaler" in source.owner(c).lower()]
+    if not steps:
+        return None
+    updates = [c for c in source.named("update") if "scaler" in source.owner(c).lower()]
+    if not updates:
+        return at(source, steps[0], "the scaler steps and is never updated, so its scale never changes")
+    return ok(source, updates[0], "the scaler is updated")
+
+
+@probe()
+def half_without_scaler(view: View) -> Finding:
+    """`.half()` or fp16 autocast while training, and no scaler in the script."""
+    return first(view, _half_unscaled, "the scripts use no half precision")
+
+
+def _half_unscaled(source: Script) -> Finding | None:
+    half = [
+        c
+        for c in source.named("half")
+        if isinstance(c.func, ast.Attribute) and "model" in source.owner(c).lower()
+    ]
+    half += [
+        c
+        for c in source.named("autocast")
+        if "float16" in ast.unparse(c) and "bfloat16" not in ast.unparse(c)
+    ]
+    half += [
+        c
+        for c in source.named("to")
+        if "torch.float16" in ast.unparse(c) and "model" in source.owner(c).lower()
+    ]
+    if not half or not source.backwards:
+        return None
+    scalers = source.named("GradScaler", "DynamicLossScaler", "LossScaleOptimizer", "FixedLossScaleManager")
+    if scalers:
+        return ok(source, scalers[0], "a gradient scaler is used")
+    if "loss_scale" in source.text or imports_locals(source):
+        return None
+    return at(source, half[0], "fp16 training without a gradient scaler: small gradients become zero")
+
+
+@probe()
+def pure_bf16(view: View) -> Finding:
+    """Parameters cast to bf16 (not autocast): updates below half a unit in the last place are lost."""
+    return first(view, _pure_bf16, "the scripts do not cast the model")
+
+
+def _pure_bf16(source: Script) -> Finding | None:
+    if not source.backwards:
+        return None
+    for call in source.named("to", "bfloat16", "set_default_dtype"):
+        owner = source.owner(call).lower()
+        text = ast.unparse(call)
+        whole = last_name(call.func) == "set_default_dtype" or any(w in owner for w in ("model", "net"))
+        if whole and ("torch.bfloat16" in text or last_name(call.func) == "bfloat16"):
+            return at(source, call, "the parameters themselves are bf16, without fp32 master copies")
+    casts = source.named("autocast")
+    return ok(source, casts[0], "parameters stay in fp32 under autocast") if casts else None

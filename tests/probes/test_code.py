@@ -1,0 +1,153 @@
+"""Script probes: a sound script is silent, and each error is found on its line."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+import pytest
+from traindoctor.engine.load import load_rules
+from traindoctor.engine.model import Reading, RunInfo, State, Symptom
+from traindoctor.probes.readings import all_probes
+from traindoctor.probes.registry import View, read
+from traindoctor.probes.run import Run
+
+SOUND = """\
+import torch, torch.nn as nn, torch.nn.functional as F
+from torch.utils.data import DataLoader
+
+class Attention(nn.Module):
+    def forward(self, x):
+        return F.softmax(x @ x.transpose(1, 2), -1) @ x
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.body = Attention()
+        self.drop = nn.Dropout(0.1)
+        self.head = nn.Linear(8, 10)
+        for m in self.modules():
+            if isinstance(m, nn.Linear):
+                nn.init.normal_(m.weight, std=0.02)
+                nn.init.zeros_(m.bias)
+
+    def forward(self, x):
+        h = self.drop(self.body(x))
+        return self.head(h)
+
+def evaluate(model, loader):
+    model.eval()
+    with torch.no_grad():
+        for x, y in loader:
+            model(x)
+
+model = Net()
+train_loader = DataLoader(train_set, batch_size=32, shuffle=True)
+val_loader = DataLoader(val_set, batch_size=32)
+criterion = nn.CrossEntropyLoss()
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+scaler = torch.amp.GradScaler("cuda")
+scheduler = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, T_max=20)
+for epoch in range(20):
+    model.train()
+    for x, y in train_loader:
+        optimizer.zero_grad()
+        with torch.autocast("cuda", dtype=torch.float16):
+            out = model(x)
+            loss = criterion(out, y)
+        scaler.scale(loss).backward()
+        scaler.unscale_(optimizer)
+        torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+        scaler.step(optimizer)
+        scaler.update()
+    scheduler.step()
+    evaluate(model, val_loader)
+"""
+
+
+@lru_cache(maxsize=1)
+def script_symptoms() -> tuple[Symptom, ...]:
+    return tuple(s for s in load_rules().symptoms.values() if s.area == "script")
+
+
+def readings(text: str, benchmark: str | None = None) -> dict[str, Reading]:
+    def run(source: str) -> Run:
+        return Run(RunInfo("run"), {}, (), {}, (), (), {}, scripts={"train.py": source})
+
+    view = View(run(text), run(benchmark) if benchmark is not None else None)
+    return {s.id: read(view, s, all_probes()) for s in script_symptoms()}
+
+
+def present(text: str, benchmark: str | None = None) -> set[str]:
+    return {k for k, r in readings(text, benchmark).items() if r.state is State.PRESENT}
+
+
+def changed(old: str, new: str) -> str:
+    assert old in SOUND
+    return SOUND.replace(old, new)
+
+
+ERRORS = [
+    ("script-gradients-not-cleared", "        optimizer.zero_grad()\n", ""),
+    ("script-gradients-cleared-too-early", "        scaler.step(", "        optimizer.zero_grad()\n        scaler.step("),
+    ("script-double-softmax", "return self.head(h)", "return F.softmax(self.head(h), dim=-1)"),
+    ("script-double-softmax", "out = model(x)", "out = torch.softmax(model(x), 1)"),
+    ("script-loss-negated", "loss = criterion(out, y)", "loss = -criterion(out, y)"),
+    ("script-loss-summed", "nn.CrossEntropyLoss()", 'nn.CrossEntropyLoss(reduction="sum")'),
+    ("script-eval-mode-while-training", "    model.train()\n", ""),
+    ("script-train-mode-while-evaluating", "    model.eval()\n", ""),
+    ("script-freezes-parameters", "model = Net()\n", "model = Net()\nfor p in model.body.parameters():\n    p.requires_grad = False\n"),
+    ("script-optimizer-gets-part", "model.parameters(), lr", "model.head.parameters(), lr"),
+    ("script-layer-replaced-after-optimizer", "for epoch", "model.head = nn.Linear(8, 10)\nfor epoch"),
+    ("script-gradient-path-cut", "self.drop(self.body(x))", "self.drop(self.body(x).detach())"),
+    ("script-gradient-path-cut", "loss = criterion(out, y)", "loss = criterion(out.detach(), y)"),
+    ("script-clip-before-unscale", "        scaler.unscale_(optimizer)\n", ""),
+    ("script-scaler-not-updated", "        scaler.update()\n", ""),
+    ("script-scheduler-wrong-loop", "    scheduler.step()\n", "        scheduler.step()\n"),
+    ("script-zero-init", "nn.init.normal_(m.weight, std=0.02)", "nn.init.zeros_(m.weight)"),
+    ("script-evaluates-training-data", "DataLoader(val_set", "DataLoader(train_set"),
+    ("script-pure-bf16", "model = Net()", "model = Net().to(torch.bfloat16)\nmodel.to(torch.bfloat16)"),
+    ("script-set-epoch-missing", "for epoch", "sampler = torch.utils.data.DistributedSampler(train_set)\nfor epoch"),
+    ("script-no-gradient-synchronisation", "model = Net()", 'torch.distributed.init_process_group("gloo")\nmodel = Net()'),
+    ("script-batch-norm-momentum", "self.drop = nn.Dropout(0.1)", "self.drop = nn.BatchNorm1d(8, momentum=0.99)"),
+    ("script-labels-permuted-alone", "for epoch", "labels = labels[torch.randperm(len(labels))]\nfor epoch"),
+]
+
+
+def test_a_sound_script_is_silent() -> None:
+    """Nothing is found in a script that is right; what it shows reads absent, the rest unknown."""
+    found = readings(SOUND)
+
+    assert {k for k, r in found.items() if r.state is State.PRESENT} == set()
+    assert found["script-gradients-not-cleared"].state is State.ABSENT
+    assert found["script-accumulation-not-divided"].state is State.UNKNOWN
+    assert not [r.why for r in found.values() if "error" in r.why]
+
+
+@pytest.mark.parametrize(("symptom", "old", "new"), ERRORS, ids=lambda v: str(v)[:30])
+def test_each_error_is_found(symptom: str, old: str, new: str) -> None:
+    """One change makes its own symptom present, with file and line."""
+    reading = readings(changed(old, new))[symptom]
+
+    assert reading.state is State.PRESENT
+    assert reading.where[0].file == "train.py"
+    assert reading.where[0].line is not None
+
+
+def test_a_straight_through_estimator_is_no_cut() -> None:
+    """`x + (q - x).detach()` passes the gradient on."""
+    text = changed("return self.head(h)", "return self.head(h + (h.round() - h).detach())")
+
+    assert "script-gradient-path-cut" not in present(text)
+
+
+def test_a_benchmark_script_shows_the_difference() -> None:
+    """A statement that only one of two scripts has is a finding of its role; equal scripts have none."""
+    differing = changed("        torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)\n", "")
+
+    assert "script-step-code-differs" in present(differing, SOUND)
+    assert not {s for s in present(SOUND, SOUND) if "differs" in s}
+
+
+def test_what_is_no_python_is_unknown() -> None:
+    """A script that does not parse gives no reading."""
+    assert {r.state for r in readings("for (int i = 0;;)").values()} == {State.UNKNOWN}
