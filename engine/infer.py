@@ -312,3 +312,58 @@ def _pi(network: Network, prior: Floats, lam: Floats) -> Floats:
             break
         pi = after
     return pi
+
+
+# ---------------------------------------------------------------------------------------------- belief
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Belief:
+    """What the rules make of one run: the network, the case put to it, and its settled messages."""
+
+    network: Network
+    case: Case
+    messages: Messages
+    log_odds: Floats  # (causes,), posterior
+    states: Mapping[str, State]
+
+    @property
+    def converged(self) -> bool:
+        """Whether belief propagation settled."""
+        return bool(self.messages.converged[0])
+
+    @property
+    def probability(self) -> dict[str, float]:
+        """Posterior probability of every cause."""
+        return dict(zip(self.network.causes, sigmoid(self.log_odds).tolist(), strict=True))
+
+
+def believe(
+    rules: RuleBase, states: Mapping[str, State], context: Mapping[str, Scalar] | None = None
+) -> Belief:
+    """Infer the causes from the states of symptoms."""
+    network = compile_network(rules)
+    case = case_of(rules, network, states, context)
+    messages = infer(network, [case])
+    return Belief(network, case, messages, log_odds(network, [case], messages)[:, 0], dict(states))
+
+
+def log_evidence(network: Network, cases: Sequence[Case], messages: Messages) -> Floats:
+    """Return (cases,): the natural logarithm of the probability of the readings (Bethe; exact on trees)."""
+    prior, seen = _stacked(cases)
+    lam, pi = messages.lam, messages.pi
+    up = up_of(network, pi)
+    up[: len(network.causes)] = prior
+    read = np.where(seen == 0, 0.0, log_sigmoid(seen * up[network.first_symptom :])).sum(axis=0)
+    by_tail = _Segments(network.tail, len(network.leak))
+    on = log_sigmoid(up) + by_tail.sum(log_sigmoid(lam))
+    off = log_sigmoid(-up) + by_tail.sum(log_sigmoid(-lam))
+    hidden = np.logaddexp(on, off)[: network.first_symptom].sum(axis=0)
+    both_on, both_off = log_sigmoid(pi) + log_sigmoid(lam), log_sigmoid(-pi) + log_sigmoid(-lam)
+    shared = np.logaddexp(both_on, both_off).sum(axis=0)
+    return np.asarray(read + hidden - shared, dtype=np.float64)
+
+
+def log_sigmoid(x: Floats) -> Floats:
+    """Logarithm of the probability of log-odds."""
+    return np.asarray(-np.logaddexp(0.0, -x), dtype=np.float64)

@@ -1,0 +1,131 @@
+"""What to do next: the looks that tell the leading causes apart, and remedies in order of promise."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from .explain import posteriors, with_state
+from .graph import Path
+from .infer import Belief, Floats, sigmoid, up_of
+from .model import Evidence, NextCheck, Remedy, RuleBase, State, Symptom
+from .words import listed, percent
+
+LEADING = 8  # causes whose uncertainty counts
+IN_QUESTION = 0.03  # probability from which a cause is worth a look
+MOST = 8  # checks that are worth listing
+MIN_GAIN = 0.01  # bits
+TELLING = 0.2  # change of log-odds that is worth a word
+AT_ONCE = 16  # what-if questions per call: they share the arrows that have to be iterated
+
+
+def remedies(known: Sequence[Remedy]) -> tuple[Remedy, ...]:
+    """Return remedies by chance that they work per cost."""
+    return tuple(sorted(known, key=lambda r: -r.works / (1.0 + r.minutes)))
+
+
+def next_checks(
+    rules: RuleBase,
+    belief: Belief,
+    evidence: Evidence,
+    leading: Sequence[str],
+    paths: Mapping[str, Mapping[str, Path]],
+) -> tuple[NextCheck, ...]:
+    """Return the unknown symptoms worth a look, best first: expected entropy drop / (1 + minutes)."""
+    candidates = _candidates(evidence, leading, paths)
+    rows = [belief.network.causes.index(c) for c in leading]
+    present, absent = _what_if(belief, candidates, 1), _what_if(belief, candidates, -1)
+    gain = _gains(belief, candidates, rows, present, absent)
+    checks = []
+    for i, name in enumerate(candidates):
+        symptom = rules.symptoms[name]
+        if gain[i] < MIN_GAIN:
+            continue
+        checks.append(
+            NextCheck(
+                name,
+                symptom.title,
+                _how(symptom, evidence),
+                symptom.minutes,
+                float(gain[i]),
+                _meaning(rules, belief, leading, rows, present[:, i]),
+                _meaning(rules, belief, leading, rows, absent[:, i]),
+            )
+        )
+    checks.sort(key=lambda c: (-c.gain / (1.0 + c.minutes), c.symptom))
+    return _one_per_action(checks)[:MOST]
+
+
+def _candidates(
+    evidence: Evidence, leading: Sequence[str], paths: Mapping[str, Mapping[str, Path]]
+) -> list[str]:
+    """Unknown symptoms that a leading cause shows and that somebody could still look at."""
+    reachable = sorted({s for cause in leading for s in paths[cause]})
+    return [s for s in reachable if s not in evidence or _open(evidence[s].state, evidence[s].why)]
+
+
+def _open(state: State, why: str) -> bool:
+    return state is State.UNKNOWN and not why.startswith("probe error")
+
+
+def _what_if(belief: Belief, symptoms: Sequence[str], sign: int) -> Floats:
+    """Return (causes, symptoms): posterior log-odds if each symptom alone were read as given."""
+    answers = [
+        posteriors(belief, [with_state(belief, s, sign) for s in symptoms[i : i + AT_ONCE]])
+        for i in range(0, len(symptoms), AT_ONCE)
+    ]
+    return np.concatenate([np.zeros((len(belief.network.causes), 0)), *answers], axis=1)
+
+
+def _gains(
+    belief: Belief, candidates: Sequence[str], rows: Sequence[int], present: Floats, absent: Floats
+) -> Floats:
+    """Expected drop of the leading causes' entropy, in bits, per candidate."""
+    number = {s: i + belief.network.first_symptom for i, s in enumerate(belief.network.symptoms)}
+    chance = sigmoid(up_of(belief.network, belief.messages.pi)[:, 0])[[number[s] for s in candidates]]
+    now = _entropy(belief.log_odds[list(rows)][:, None])
+    drop = now - chance * _entropy(present[list(rows)]) - (1.0 - chance) * _entropy(absent[list(rows)])
+    return np.maximum(drop, 0.0)
+
+
+def _entropy(odds: Floats) -> Floats:
+    """Sum over causes (first axis) of the binary entropy in bits."""
+    p = np.clip(sigmoid(odds), 1e-12, 1.0 - 1e-12)
+    return np.asarray(-(p * np.log2(p) + (1.0 - p) * np.log2(1.0 - p)).sum(axis=0), dtype=np.float64)
+
+
+def _how(symptom: Symptom, evidence: Evidence) -> str:
+    """How to look: the rule's words, or what the probe lacked."""
+    if symptom.how or symptom.question:
+        return symptom.how or symptom.question or ""
+    lacking = evidence[symptom.id].why if symptom.id in evidence else "it was not read"
+    return f"Supply what the probe lacked: {lacking}"
+
+
+def _meaning(
+    rules: RuleBase, belief: Belief, leading: Sequence[str], rows: Sequence[int], after: Floats
+) -> str:
+    """Say which leading causes an answer raises and which it lowers."""
+    change = [(float(after[r] - belief.log_odds[r]), c, r) for c, r in zip(leading, rows, strict=True)]
+    up = sorted((x for x in change if x[0] >= TELLING), key=lambda x: (-x[0], x[1]))[:2]
+    down = sorted((x for x in change if x[0] <= -TELLING), key=lambda x: (x[0], x[1]))[:2]
+
+    def named(some: Sequence[tuple[float, str, int]]) -> str:
+        return listed([f"“{rules.causes[c].title}” ({_shift(belief, after, r)})" for _, c, r in some])
+
+    parts = [f"speaks for {named(up)}"] * bool(up) + [f"speaks against {named(down)}"] * bool(down)
+    return "; ".join(parts) or "changes little"
+
+
+def _shift(belief: Belief, after: Floats, row: int) -> str:
+    before, then = sigmoid(np.array([belief.log_odds[row], after[row]]))
+    return f"{percent(float(before))} → {percent(float(then))}"
+
+
+def _one_per_action(checks: Sequence[NextCheck]) -> tuple[NextCheck, ...]:
+    """Keep the best of the checks that ask for the same thing."""
+    best: dict[str, NextCheck] = {}
+    for check in checks:
+        best.setdefault(check.do, check)
+    return tuple(best.values())

@@ -1,0 +1,151 @@
+"""Readings in, diagnosis out: the one entrance to the engine."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from . import advise, explain
+from .checklist import check_all
+from .graph import Path, active_causes, strongest_paths, to_digraph
+from .infer import Belief, believe, sigmoid
+from .model import Diagnosis, Evidence, Hypothesis, Reading, RuleBase, RunInfo, Scalar, State
+
+RAISED = 0.3  # from here on a special cause and its general one are told as one chain
+EXPLAINED = 8  # hypotheses that get their readings weighed
+
+
+def posterior(
+    rules: RuleBase, states: Mapping[str, State], context: Mapping[str, Scalar] | None = None
+) -> dict[str, float]:
+    """Return the probability of every cause, given the states of some symptoms."""
+    return believe(rules, states, context).probability
+
+
+def ranked(rules: RuleBase, probability: Mapping[str, float]) -> list[str]:
+    """Return the causes, most probable first, ties by id.
+
+    Raised causes that refine one another stand together where their most probable one belongs, the special
+    before the general.
+    """
+    order = sorted(probability, key=lambda c: (-probability[c], c))
+    general = {c: _raised_generals(rules, probability, c) for c in order}
+    block = {c: frozenset({c}) for c in order}
+    for special in order:
+        for other in general[special]:
+            union = block[special] | block[other]
+            for member in union:
+                block[member] = union
+    depth = {c: _depth(general, c) for c in order}
+    placed: dict[str, None] = {}
+    for cause in order:
+        members = sorted(block[cause], key=lambda c: (-depth[c], -probability[c], c))
+        placed.update(dict.fromkeys(members))
+    return list(placed)
+
+
+def _raised_generals(rules: RuleBase, probability: Mapping[str, float], cause: str) -> tuple[str, ...]:
+    if probability[cause] < RAISED:
+        return ()
+    return tuple(g for g in rules.causes[cause].refines if probability.get(g, 0.0) >= RAISED and g != cause)
+
+
+def _depth(general: Mapping[str, Sequence[str]], cause: str, above: tuple[str, ...] = ()) -> int:
+    """How many steps of generalisation lead up from a cause (circles are cut)."""
+    up = [g for g in general[cause] if g not in above]
+    return 1 + max((_depth(general, g, (*above, cause)) for g in up), default=-1)
+
+
+def diagnose(
+    rules: RuleBase,
+    evidence: Evidence,
+    *,
+    run: RunInfo,
+    benchmark: RunInfo | None = None,
+    checklist: str = "ascend",
+    context: Mapping[str, Scalar] | None = None,
+) -> Diagnosis:
+    """Infer, explain and advise.
+
+    `evidence` maps symptoms to readings (missing ones are unknown); `context` holds facts that causes may
+    depend on (default: those of the run); `checklist` names the checklist to fill in.
+    """
+    findings = {s: evidence.get(s) or _unread(s) for s in sorted(rules.symptoms)}
+    facts = run.context if context is None else context
+    belief = believe(rules, {s: r.state for s, r in findings.items()}, facts)
+    work = _Work(rules, findings, belief, _all_paths(rules))
+    probability = belief.probability
+    order = ranked(rules, probability)
+    leading = [c for c in order[: advise.LEADING] if probability[c] >= advise.IN_QUESTION]
+    return Diagnosis(
+        run=run,
+        benchmark=benchmark,
+        hypotheses=work.hypotheses(order),
+        findings=tuple(findings.values()),
+        checklist=check_all(rules, checklist, findings, probability),
+        next_checks=advise.next_checks(rules, belief, findings, leading, work.paths),
+        unexplained=explain.unexplained(belief),
+        conflict=explain.conflict(belief),
+        converged=belief.converged,
+        rules_version=rules.version,
+        not_evaluated=_not_evaluated(rules, evidence),
+        titles=_titles(rules),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Work:
+    """What the hypotheses of one diagnosis share."""
+
+    rules: RuleBase
+    findings: Evidence
+    belief: Belief
+    paths: Mapping[str, Mapping[str, Path]]
+
+    def hypotheses(self, order: Sequence[str]) -> tuple[Hypothesis, ...]:
+        """Return all causes in this order; the first ones with their readings weighed."""
+        explained, first = order[:EXPLAINED], explain.earliest(self.findings)
+        read = [s for s, r in self.findings.items() if r.state is not State.UNKNOWN]
+        near = [s for s in read if any(s in self.paths[c] for c in explained)]
+        weight = explain.weights(self.belief, near)
+        reasons = {c: explain.reasons(self.findings, c, self.paths[c], weight) for c in explained}
+        return tuple(self._hypothesis(c, reasons.get(c, explain.Reasons()), first) for c in order)
+
+    def _hypothesis(self, cause: str, reasons: explain.Reasons, first: Sequence[str]) -> Hypothesis:
+        rule, belief = self.rules.causes[cause], self.belief
+        row = belief.network.causes.index(cause)
+        probability = belief.probability
+        return Hypothesis(
+            cause=cause,
+            title=rule.title,
+            summary=rule.summary,
+            probability=probability[cause],
+            prior=float(sigmoid(belief.case.prior)[row]),
+            contributions=explain.contributions(belief, cause),
+            reasons=reasons.speak_for,
+            against=reasons.against,
+            remedies=advise.remedies(rule.remedies),
+            generalises=_raised_generals(self.rules, probability, cause),
+            unexplained_earliest=explain.misses_earliest(first, self.paths[cause]),
+        )
+
+
+def _all_paths(rules: RuleBase) -> dict[str, dict[str, Path]]:
+    graph = to_digraph(rules)
+    return {c.id: strongest_paths(graph, c.id) for c in active_causes(rules)}
+
+
+def _unread(symptom: str) -> Reading:
+    return Reading(symptom, State.UNKNOWN, "it was not read")
+
+
+def _not_evaluated(rules: RuleBase, evidence: Evidence) -> tuple[tuple[str, str], ...]:
+    crashed = [(s, evidence[s].why) for s in sorted(evidence) if evidence[s].why.startswith("probe error")]
+    foreign = [(s, "the rules have no such symptom") for s in sorted(evidence) if s not in rules.symptoms]
+    return (*crashed, *foreign, *(("rules", p) for p in rules.problems))
+
+
+def _titles(rules: RuleBase) -> dict[str, str]:
+    """Titles of all nodes, by id."""
+    groups = (rules.causes, rules.mechanisms, rules.symptoms)
+    return {n: group[n].title for group in groups for n in sorted(group)}

@@ -1,0 +1,19 @@
+"""Numbers as words, the same way everywhere."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+
+def percent(p: float) -> str:
+    """Return a probability in two digits: 0.708 -> "71 %"; the ends are not claimed to be certain."""
+    if p < 0.01:
+        return "below 1 %"
+    if p > 0.99:
+        return "above 99 %"
+    return f"{100 * p:.0f} %"
+
+
+def listed(parts: Sequence[str]) -> str:
+    """Return "a", "a and b", "a, b and c"."""
+    return parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} and {parts[-1]}" if parts else ""
