@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from importlib.resources import files
 from typing import Any
@@ -49,6 +49,8 @@ class Table:
     words: Mapping[str, tuple[str, int]]  # raw name -> canonical name, position in its list
     elsewhere: frozenset[str]
     harmless: frozenset[str]
+    hyperparameters: tuple[str, ...] = ()
+    defaults: Mapping[str, Mapping[str, Scalar]] = field(default_factory=dict)
 
 
 @lru_cache(maxsize=1)
@@ -68,7 +70,14 @@ def make_table(loaded: Mapping[str, Any]) -> Table:
         for key, row in loaded["settings"].items()
     }
     words = {w: (key, at) for key, row in loaded["settings"].items() for at, w in enumerate(row["words"])}
-    return Table(specs, words, frozenset(loaded["elsewhere"]), frozenset(loaded["harmless"]))
+    return Table(
+        specs,
+        words,
+        frozenset(loaded["elsewhere"]),
+        frozenset(loaded["harmless"]),
+        tuple(loaded.get("hyperparameters", ())),
+        loaded.get("defaults", {}),
+    )
 
 
 # ------------------------------------------------------------------------------------------------ names
@@ -122,12 +131,6 @@ def is_harmless(raw: str) -> bool:
             last,
         )
     )
-
-
-def is_hyper(key: str) -> bool:
-    """Say whether a canonical setting is a hyperparameter."""
-    spec = table().specs.get(key)
-    return spec is not None and spec.hyper
 
 
 def is_family(key: str) -> bool:
@@ -475,6 +478,7 @@ def resolve(
     """
     settings = tuple(settings)
     found = {key: rows[0] for key, rows in candidates(settings).items()}
+    _derive_yolo(found, settings)
     _derive_betas(found)
     _derive_dropout(found)
     _derive_clipping(found)
@@ -511,6 +515,24 @@ def same(left: Value, right: Value) -> bool:
 
 def _as(source: Configured, key: str, value: Value) -> Configured:
     return replace(source, key=key, value=value)
+
+
+def _derive_yolo(found: dict[str, Configured], settings: tuple[Setting, ...]) -> None:
+    """Ultralytics: `optimizer: auto` ignores lr0 and momentum; cos_lr is its schedule."""
+    for setting in settings:
+        if (
+            setting.key in ("cos_lr", "cos-lr")
+            and isinstance(setting.value, bool)
+            and "lr_scheduler" not in found
+        ):
+            word = "cosine" if setting.value else "linear"
+            found["lr_scheduler"] = Configured(
+                "lr_scheduler", word, setting.key, setting.file, setting.line, setting.trust
+            )
+    if any(s.key == "optimizer" and s.value == "auto" for s in settings):
+        for key in ("learning_rate", "momentum"):
+            if key in found and found[key].raw in ("lr0", "momentum"):
+                del found[key]
 
 
 def _derive_betas(found: dict[str, Configured]) -> None:
@@ -605,7 +627,9 @@ def _derive_precision(found: dict[str, Configured]) -> None:
     elif "amp_dtype" in found and _flag(found, "amp") is None:
         found["precision"] = _as(found["amp_dtype"], "precision", found["amp_dtype"].value)
     elif "dtype" in found and not any(k in found for k in ("fp16", "bf16", "amp")):
-        found["precision"] = _as(found["dtype"], "precision", found["dtype"].value)
+        # torch_dtype is how a checkpoint is stored, not how it was trained
+        if parts_of(found["dtype"].raw)[-1] != "torch_dtype":
+            found["precision"] = _as(found["dtype"], "precision", found["dtype"].value)
     else:
         for key in ("fp16", "bf16", "amp"):
             if _flag(found, key) is False:

@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 
 from ...engine.model import Scalar
 from ..files import RunFile
 from ..run import FileContent, Setting
+from ._config_tree import parse_json
 from ._secrets import secret_key
 from .config_file import clean, environment_key, value_of
 
@@ -56,6 +58,8 @@ def sniff(file: RunFile) -> bool:
     """Say whether this is a shell script, or a saved command line."""
     if file.size > MAX_SIZE or b"\0" in file.head[:4096]:
         return False
+    if file.name == "wandb-metadata.json":
+        return True
     text = file.head_text
     if file.suffix in _SUFFIXES or _SHEBANG.match(text):
         return True
@@ -69,9 +73,25 @@ def read(file: RunFile) -> FileContent:
     """Read the options of every command and the variables that steer training."""
     text = file.read_text(MAX_SIZE).replace("\r\n", "\n").replace("\r", "\n")
     reading = _Script(file.path)
+    if file.name == "wandb-metadata.json":
+        return _metadata(text, reading)
     for words in _commands(text):
         reading.take(words)
     return FileContent("launch-script", settings=tuple(reading.settings[:5000]))
+
+
+def _metadata(text: str, reading: _Script) -> FileContent:
+    """The arguments that W&B recorded: `"args": ["--lr", "0.1"]`."""
+    root = parse_json(text).root
+    args = root.items.get("args") if root is not None else None
+    for words in [args.items.values()] if args is not None else []:
+        reading.options([(str(node.value), node.line) for node in words])
+    facts: dict[str, Scalar] = {}
+    python = root.items.get("python") if root is not None else None
+    if python is not None and isinstance(python.value, str):
+        facts["version:python"] = python.value.removeprefix("CPython ")[:20]
+    settings = tuple(replace(s, trust=75) for s in reading.settings)
+    return FileContent("wandb-metadata", settings=settings, facts=facts)
 
 
 def _commands(text: str) -> Iterator[list[Word]]:
@@ -282,6 +302,10 @@ class _Script:
             else:
                 found.extend((w, line) for w in value.split())
         return found
+
+    def options(self, words: list[Word]) -> None:
+        """Take the options of a recorded argument list."""
+        self._options(words, from_command=True)
 
     def _options(self, words: list[Word], from_command: bool) -> None:
         at = 0
