@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import lru_cache
 
 import pytest
+
 from traindoctor.engine.load import load_rules
 from traindoctor.engine.model import Reading, RunInfo, State, Symptom
 from traindoctor.probes.readings import all_probes
@@ -88,14 +89,22 @@ def changed(old: str, new: str) -> str:
 
 ERRORS = [
     ("script-gradients-not-cleared", "        optimizer.zero_grad()\n", ""),
-    ("script-gradients-cleared-too-early", "        scaler.step(", "        optimizer.zero_grad()\n        scaler.step("),
+    (
+        "script-gradients-cleared-too-early",
+        "        scaler.step(",
+        "        optimizer.zero_grad()\n        scaler.step(",
+    ),
     ("script-double-softmax", "return self.head(h)", "return F.softmax(self.head(h), dim=-1)"),
     ("script-double-softmax", "out = model(x)", "out = torch.softmax(model(x), 1)"),
     ("script-loss-negated", "loss = criterion(out, y)", "loss = -criterion(out, y)"),
     ("script-loss-summed", "nn.CrossEntropyLoss()", 'nn.CrossEntropyLoss(reduction="sum")'),
     ("script-eval-mode-while-training", "    model.train()\n", ""),
     ("script-train-mode-while-evaluating", "    model.eval()\n", ""),
-    ("script-freezes-parameters", "model = Net()\n", "model = Net()\nfor p in model.body.parameters():\n    p.requires_grad = False\n"),
+    (
+        "script-freezes-parameters",
+        "model = Net()\n",
+        "model = Net()\nfor p in model.body.parameters():\n    p.requires_grad = False\n",
+    ),
     ("script-optimizer-gets-part", "model.parameters(), lr", "model.head.parameters(), lr"),
     ("script-layer-replaced-after-optimizer", "for epoch", "model.head = nn.Linear(8, 10)\nfor epoch"),
     ("script-gradient-path-cut", "self.drop(self.body(x))", "self.drop(self.body(x).detach())"),
@@ -106,9 +115,21 @@ ERRORS = [
     ("script-zero-init", "nn.init.normal_(m.weight, std=0.02)", "nn.init.zeros_(m.weight)"),
     ("script-evaluates-training-data", "DataLoader(val_set", "DataLoader(train_set"),
     ("script-pure-bf16", "model = Net()", "model = Net().to(torch.bfloat16)\nmodel.to(torch.bfloat16)"),
-    ("script-set-epoch-missing", "for epoch", "sampler = torch.utils.data.DistributedSampler(train_set)\nfor epoch"),
-    ("script-no-gradient-synchronisation", "model = Net()", 'torch.distributed.init_process_group("gloo")\nmodel = Net()'),
-    ("script-batch-norm-momentum", "self.drop = nn.Dropout(0.1)", "self.drop = nn.BatchNorm1d(8, momentum=0.99)"),
+    (
+        "script-set-epoch-missing",
+        "for epoch",
+        "sampler = torch.utils.data.DistributedSampler(train_set)\nfor epoch",
+    ),
+    (
+        "script-no-gradient-synchronisation",
+        "model = Net()",
+        'torch.distributed.init_process_group("gloo")\nmodel = Net()',
+    ),
+    (
+        "script-batch-norm-momentum",
+        "self.drop = nn.Dropout(0.1)",
+        "self.drop = nn.BatchNorm1d(8, momentum=0.99)",
+    ),
     ("script-labels-permuted-alone", "for epoch", "labels = labels[torch.randperm(len(labels))]\nfor epoch"),
 ]
 
