@@ -1,0 +1,362 @@
+"""JSON documents that hold curves or final results: dumped histories, Sacred, DVCLive, W&B summaries.
+
+A document is taken when it holds named lists of numbers (one list per quantity), a list of rows, or nothing
+but final metrics. Configuration files are left to the configuration reader.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from ...engine.model import Scalar
+from ..files import RunFile
+from ..run import FileContent, Series, Setting, StepUnit
+from ._values import (
+    flatten,
+    is_clock,
+    is_loss,
+    is_metric,
+    is_wall,
+    number,
+    plain,
+    setting_value,
+    split_word,
+    step_kind,
+)
+from .jsonl import LineReader
+
+FORMAT = "json-log"
+MAX_SIZE = 128 * 1024**2
+MAX_DEPTH = 5
+MANY_EPOCHS = 1000
+TRUST = 60
+_CONFIG_WORDS = frozenset(
+    [
+        *(
+            "learning_rate",
+            "lr",
+            "batch_size",
+            "optimizer",
+            "epochs",
+            "num_epochs",
+            "model_type",
+            "hidden_size",
+        ),
+        *("num_layers", "vocab_size", "seed", "dropout", "weight_decay", "architectures", "max_steps"),
+        *("train_batch_size", "model_name", "fp16", "bf16", "scheduler", "zero_optimization"),
+    ]
+)
+_CONFIG_PARTS = frozenset(
+    {"config", "params", "hparams", "hyperparameters", "args", "settings", "hyper_params"}
+)
+_SUMMARY_MARKS = frozenset({"_runtime", "_timestamp", "_step", "_wandb"})
+_WORDS = re.compile(
+    r"loss|acc|metric|f1|auc|mae|mse|epoch|step|iter|history|reward|return|ppl|precision", re.I
+)
+
+
+def sniff(file: RunFile) -> bool:
+    """Say whether this is a JSON document with curves, rows of metrics or final metrics."""
+    head = file.head_text.lstrip("\ufeff \t\r\n")
+    if file.size > MAX_SIZE or not head.startswith(("{", "[")) or not _WORDS.search(file.name + head):
+        return False
+    return _kind(_load(file)) is not None
+
+
+def read(file: RunFile) -> FileContent:
+    """Read the document. Raises ValueError when it holds none of these."""
+    loaded = _load(file)
+    kind = _kind(loaded)
+    if kind == "curves":
+        return _Curves(file, loaded).content()
+    if kind == "rows":
+        return _read_rows(file, loaded)
+    if kind == "triples":
+        return _read_triples(file, loaded)
+    if kind == "results":
+        return FileContent(FORMAT, facts=_final(loaded))
+    raise ValueError("holds no metrics")
+
+
+def _load(file: RunFile) -> Any:
+    try:
+        return json.loads(file.read_text(MAX_SIZE).lstrip("\ufeff").rstrip("\x00 \t\r\n"))
+    except (ValueError, RecursionError):
+        return None
+
+
+def _kind(loaded: Any) -> str | None:
+    """Tell "curves", "rows", "triples" and "results" apart; None: not ours."""
+    if next(_rows_of(loaded), None) is not None:
+        return "rows"
+    if isinstance(loaded, dict):
+        if sum(k in loaded for k in _SUMMARY_MARKS) >= 2:
+            return "results"
+        if next(_lists(loaded), None) is not None:
+            return "curves"
+        return "results" if _is_results(loaded) else None
+    return "triples" if _is_triples(loaded) else None
+
+
+# ------------------------------------------------------------------------------------------- lists of rows
+
+
+def _rows_of(loaded: Any, depth: int = 0) -> Iterator[list[dict[str, Any]]]:
+    """Yield the lists of rows in a document: a list, a list under some key, or a dict of rows by epoch."""
+    if isinstance(loaded, list) and loaded and all(isinstance(r, dict) for r in loaded[:50]):
+        rows = [r for r in loaded if isinstance(r, dict)]
+        if _are_rows(rows):
+            yield rows
+    elif isinstance(loaded, dict) and depth < 3:
+        numbered = _by_number(loaded)
+        if numbered is not None and _are_rows(numbered):
+            yield numbered
+            return
+        for value in list(loaded.values())[:200]:
+            if isinstance(value, (list, dict)):
+                yield from _rows_of(value, depth + 1)
+
+
+def _are_rows(rows: list[dict[str, Any]]) -> bool:
+    """Rows of a log count something and hold a metric; a loss or two metrics do without a counter."""
+    good = 0
+    look = rows[:50]
+    for row in look:
+        leaves = [(k, number(v)) for k, v in list(flatten(row))[:200] if not isinstance(v, list)]
+        known = [k for k, n in leaves if n is not None]
+        metrics = sum(map(is_metric, known))
+        stepped = any(map(step_kind, known))
+        if any(isinstance(v, str) and len(v) > 500 for v in row.values()):
+            continue
+        good += (stepped and metrics > 0) or (
+            metrics >= 2 and any(map(is_loss, known)) and not _is_config(row)
+        )
+    return good >= max(1, 0.6 * len(look))
+
+
+def _by_number(loaded: Mapping[str, Any]) -> list[dict[str, Any]] | None:
+    """{"1": {...}, "2": {...}} or {"epoch_1": {...}}: rows under the number of their epoch."""
+    rows = []
+    for key, value in loaded.items():
+        match = re.fullmatch(r"(?:(epoch|step|iter(?:ation)?)[ _\-]?)?(\d{1,9})", key.strip().lower())
+        if not match or not isinstance(value, dict):
+            return None
+        rows.append({(match.group(1) or "epoch"): int(match.group(2)), **value})
+    return rows or None
+
+
+def _read_rows(file: RunFile, loaded: Any) -> FileContent:
+    reader = LineReader(file)
+    for rows in _rows_of(loaded):
+        for row in rows:
+            reader.take(row, 1)
+    content = reader.content(FORMAT)
+    series = tuple(_without_lines(s) for s in content.series)
+    settings = content.settings + tuple(_settings(file, loaded))
+    return FileContent(FORMAT, series, settings, content.events, content.facts, content.notes)
+
+
+def _without_lines(series: Series) -> Series:
+    return replace(series, lines=None)
+
+
+# ------------------------------------------------------------------------------------------ named lists
+
+
+def _numbers(value: Any) -> list[float | None] | None:
+    """A list of numbers (None where nothing was written), or None when it is something else."""
+    if not isinstance(value, list) or not value:
+        return None
+    found: list[float | None] = []
+    for item in value:
+        parsed = _item(item)
+        if parsed is None and item is not None:
+            return None
+        found.append(parsed)
+    return found if any(v is not None for v in found) else None
+
+
+def _item(item: Any) -> float | None:
+    if isinstance(item, dict):  # jsonpickle: {"dtype": "float64", "py/object": ..., "value": 0.5}
+        item = item.get("value")
+    if isinstance(item, list) and len(item) == 1:
+        item = item[0]
+    return number(item)
+
+
+def _lists(loaded: Mapping[str, Any]) -> Iterator[tuple[str, list[float | None], list[float | None] | None]]:
+    """Yield (name, values, steps or None) of every list of a known quantity in the document."""
+    stack: list[tuple[str, Mapping[str, Any], int]] = [("", loaded, 0)]
+    while stack:
+        prefix, node, depth = stack.pop()
+        if "bins" in node or "_type" in node:
+            continue
+        axis = _axis_of(node)
+        for key, value in list(node.items())[:2000]:
+            name = f"{prefix}/{key}" if prefix else str(key)
+            if isinstance(value, dict) and depth < MAX_DEPTH:
+                yield from _sacred(name, value)
+                neutral = plain(str(key)) in (
+                    "history",
+                    "metrics",
+                    "logs",
+                    "log",
+                    "results",
+                    "curves",
+                    "values",
+                )
+                stack.append((prefix if neutral else name, value, depth + 1))
+            elif str(key).endswith("_T") and str(key)[:-2] in node:
+                continue
+            elif isinstance(value, list) and not step_kind(key) and _is_quantity(name):
+                values = _numbers(value)
+                if values is not None:
+                    beside = _numbers(node.get(f"{key}_T"))
+                    own = beside if beside is not None and len(beside) == len(values) else None
+                    yield name, values, own or (axis if axis and len(axis) == len(values) else None)
+
+
+def _is_quantity(name: str) -> bool:
+    last = name.rsplit("/", 1)[-1]
+    return (is_metric(name) or is_metric(last)) and not is_clock(name)
+
+
+def _sacred(
+    name: str, value: Mapping[str, Any]
+) -> Iterator[tuple[str, list[float | None], list[float | None] | None]]:
+    """{"values": [...], "steps": [...]}: one quantity in Sacred's own layout."""
+    values, steps = _numbers(value.get("values")), _numbers(value.get("steps"))
+    if values is not None and steps is not None and len(values) == len(steps):
+        yield name, values, steps
+
+
+def _axis_of(node: Mapping[str, Any]) -> list[float | None] | None:
+    """The list among these that counts steps or epochs."""
+    found = sorted(
+        (kind[1], key) for key, value in node.items() if isinstance(value, list) and (kind := step_kind(key))
+    )
+    return _numbers(node[found[0][1]]) if found else None
+
+
+class _Curves:
+    """Reads a document of named lists."""
+
+    def __init__(self, file: RunFile, loaded: dict[str, Any]) -> None:
+        self.file = file
+        self.loaded = loaded
+        self.found = list(_lists(loaded))
+
+    def content(self) -> FileContent:
+        series = tuple(self._series(*one) for one in self.found)
+        settings = tuple(_settings(self.file, self.loaded))
+        return FileContent(FORMAT, series, settings)
+
+    def _series(self, name: str, values: list[float | None], steps: list[float | None] | None) -> Series:
+        unit = self._unit(len(values), steps is not None)
+        first = 0.0 if unit == "row" else 1.0
+        places = steps or [first + at for at in range(len(values))]
+        kept = [(s, v) for s, v in zip(places, values, strict=True) if v is not None and s is not None]
+        return Series(
+            name=name,
+            raw=name,
+            file=self.file.path,
+            steps=np.array([s for s, _ in kept], dtype=np.float64),
+            values=np.array([v for _, v in kept], dtype=np.float64),
+            unit=unit,
+            window="epoch-mean" if unit == "epoch" and split_word(name) in ("", "train") else "unknown",
+        )
+
+    def _unit(self, length: int, stepped: bool) -> StepUnit:
+        """What the lists count: what their axis is called; without one, beside an evaluation, epochs."""
+        if stepped:
+            kinds = {k for key in _keys(self.loaded) if (k := step_kind(key))}
+            return min(kinds, key=lambda k: k[1])[0] if kinds else "step"
+        same = [n for n, v, _ in self.found if len(v) == length]
+        evaluated = any(split_word(n) in ("eval", "test") for n in same)
+        history = "history" in self.file.name.lower() and len(same) >= 2 and length <= MANY_EPOCHS
+        return "epoch" if evaluated or history or length == self._planned() else "row"
+
+    def _planned(self) -> float | None:
+        for key, value in flatten(self.loaded):
+            if plain(key.rsplit("/", 1)[-1]) in ("epochs", "num_epochs", "n_epochs", "max_epochs"):
+                return number(value)
+        return None
+
+
+def _keys(loaded: Mapping[str, Any], depth: int = 0) -> Iterator[str]:
+    for key, value in list(loaded.items())[:2000]:
+        if isinstance(value, list):
+            yield str(key)
+        elif isinstance(value, dict) and depth < MAX_DEPTH:
+            yield from _keys(value, depth + 1)
+
+
+def _settings(file: RunFile, loaded: Any) -> Iterator[Setting]:
+    """Configured values that stand beside the curves: a "config" part, and scalars at the top."""
+    if not isinstance(loaded, dict):
+        return
+    for key, value in loaded.items():
+        if isinstance(value, dict) and plain(key) in _CONFIG_PARTS:
+            for name, leaf in flatten(value):
+                usable, found = setting_value(name, leaf)
+                if usable:
+                    yield Setting(name.replace("/", "."), found, file.path, None, TRUST)
+        elif not isinstance(value, (dict, list)) and not is_metric(key) and not step_kind(key):
+            usable, found = setting_value(key, value)
+            if usable and plain(key) in _CONFIG_WORDS | {"epochs"}:
+                yield Setting(key, found, file.path, None, TRUST)
+
+
+# ------------------------------------------------------------------------------- exports and final results
+
+
+def _is_triples(loaded: Any) -> bool:
+    """TensorBoard's JSON download: [[wall time, step, value], ...]."""
+    if not isinstance(loaded, list) or not loaded:
+        return False
+    return all(
+        isinstance(r, list) and len(r) == 3 and all(number(v) is not None for v in r) and r[0] > 1e8
+        for r in loaded[:100]
+    )
+
+
+def _read_triples(file: RunFile, loaded: list[Any]) -> FileContent:
+    rows = [[number(v) for v in r] for r in loaded if isinstance(r, list) and len(r) == 3]
+    table = np.array([r for r in rows if None not in r], dtype=np.float64)
+    name = tag_of(file.name)
+    series = Series(name, name, file.path, table[:, 1], table[:, 2], walls=table[:, 0])
+    return FileContent(FORMAT, (series,))
+
+
+def tag_of(file_name: str) -> str:
+    """The tag in the name of a downloaded curve: "run-exp1_train-tag-Loss_total.csv" -> "Loss_total"."""
+    stem = file_name.rsplit(".", 1)[0]
+    return stem.split("-tag-", 1)[1] if "-tag-" in stem else stem
+
+
+def _is_config(loaded: Mapping[str, Any]) -> bool:
+    return sum(plain(k.rsplit("/", 1)[-1]) in _CONFIG_WORDS for k, _ in flatten(loaded)) >= 2
+
+
+def _is_results(loaded: Mapping[str, Any]) -> bool:
+    """Final metrics and little else: numbers under known names, no configuration."""
+    leaves = list(flatten(loaded))
+    if not leaves or len(leaves) > 2000 or _is_config(loaded):
+        return False
+    numeric = [k for k, v in leaves if number(v) is not None]
+    metrics = [k for k in numeric if _is_quantity(k) and not k.lower().endswith(("lr", "learning_rate"))]
+    return bool(metrics) and len(metrics) >= 0.3 * len(leaves) and len(numeric) >= 0.5 * len(leaves)
+
+
+def _final(loaded: Mapping[str, Any]) -> dict[str, Scalar]:
+    return {
+        f"final.{key}": value
+        for key, leaf in list(flatten(loaded))[:300]
+        if (value := number(leaf)) is not None and not is_wall(key) and not is_clock(key)
+    }

@@ -1,0 +1,344 @@
+"""JSON lines: one object with named numbers per line, as many training scripts and frameworks write it.
+
+Known dialects (detectron2, mmcv, mmengine, LLaMA-Factory) say what their steps and values mean; everything
+else is read by the names of its keys.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from ...engine.model import Scalar
+from .. import names
+from ..files import RunFile
+from ..run import Event, EventKind, FileContent, Series, Setting, Window
+from ._rows import Axis, Rows, masked, masked_event
+from ._values import (
+    SPLIT_KEYS,
+    flatten,
+    is_clock,
+    is_loss,
+    is_metric,
+    is_wall,
+    number,
+    plain,
+    setting_value,
+    split_of,
+    step_kind,
+)
+
+FORMAT = "json-lines"
+LOOK = 25  # lines that detection looks at
+ENOUGH = 0.6  # this share of them must be rows of metrics
+MAX_LINE = 4 * 1024**2
+_EVENT_KEYS = ("event", "event_type", "message", "msg", "warning", "status")
+_NAME_KEYS = ("metric", "name", "tag", "key", "scalar", "metric_name")
+_SAMPLE_KEYS = frozenset({"id", "idx", "index", "sample", "sample_id", "text", "prompt", "label", "image"})
+_RANK_KEYS = ("rank", "global_rank", "process_index", "local_rank")
+_EVENT_WORDS: tuple[tuple[str, EventKind], ...] = (
+    (r"still update", "overflow-ignored"),
+    (r"scale .{0,30}(?:minimum|floor)", "scale-at-minimum"),
+    (r"overflow|found_?inf", "overflow"),
+    (r"skip\w*[ _-](?:step|update|batch|iter)|(?:step|update)s?[ _-]skipped", "skipped-step"),
+    (r"(?:loss|output)\w*[ _](?:is |was |became )?(?:nan|inf|not finite)", "non-finite-loss"),
+    (r"nan[ _-]?loss|non.?finite", "non-finite-loss"),
+    (r"out of memory|\boom\b", "out-of-memory"),
+    (r"loss[ _-]?scale", "loss-scale"),
+    (r"resum(?:e|ed|ing)\b", "resume"),
+    (r"\brestart", "restart"),
+)
+_EVENTS = tuple((re.compile(pattern, re.IGNORECASE), kind) for pattern, kind in _EVENT_WORDS)
+
+
+def sniff(file: RunFile) -> bool:
+    """Say whether most of the first lines are objects that hold a step or a metric."""
+    head = file.head_text
+    start = head.lstrip("\ufeff \t\r\n")
+    if not start.startswith("{"):
+        return False
+    if start.startswith('{"env_info"'):
+        return True
+    lines = [line for line in head.splitlines() if line.strip()]
+    if file.size > len(file.head) and len(lines) > 1:
+        lines.pop()
+    if len(lines) == 1 and file.suffix not in (".jsonl", ".ndjson") and not _is_lone_row(file, lines[0]):
+        return False
+    lines = lines[:LOOK]
+    found = [rows for rows in map(_parsed, lines) if rows]
+    if len(found) < 0.8 * len(lines) - 1 or not found:
+        return False
+    rows = [row for several in found for row in several]
+    return sum(map(_is_row, rows)) >= max(1, ENOUGH * len(rows))
+
+
+def _is_lone_row(file: RunFile, line: str) -> bool:
+    """A log of a single line: it looks like a row, not like a configuration or a result."""
+    rows = _parsed(line)
+    named = file.suffix in (".txt", ".log") or "log" in file.name or len(rows) > 1
+    return bool(rows) and named and _is_row(rows[0]) and any(step_kind(k) for k in rows[0])
+
+
+def _parsed(line: str) -> list[dict[str, Any]]:
+    """Return the objects of one line; mostly one, several where somebody forgot the line ends."""
+    text = line.strip().rstrip(",").lstrip("\x00\ufeff")
+    if not text.startswith("{") or len(text) > MAX_LINE:
+        return []
+    try:
+        loaded = json.loads(text)
+    except RecursionError:
+        return []
+    except ValueError:
+        return _several(text) if "}{" in text or "} {" in text else []
+    return [loaded] if isinstance(loaded, dict) else []
+
+
+def _several(text: str) -> list[dict[str, Any]]:
+    decoder, at, found = json.JSONDecoder(), 0, []
+    while at < len(text):
+        try:
+            row, at = decoder.raw_decode(text, at)
+        except (ValueError, RecursionError):
+            break
+        if isinstance(row, dict):
+            found.append(row)
+        at = len(text) - len(text[at:].lstrip())  # lines are short: each holds a few objects
+    return found
+
+
+def _is_row(row: Mapping[str, Any]) -> bool:
+    """A row of a log: a step with a metric or an event, a loss, or two metrics, and no long texts."""
+    if any(isinstance(v, str) and len(v) > 1000 for v in row.values()):
+        return False
+    leaves = list(flatten(row))[:400]
+    stepped = any(step_kind(k) and number(v) is not None for k, v in leaves)
+    numeric = [k for k, v in leaves if v is None or number(v) is not None]
+    metrics = sum(map(is_metric, numeric))
+    if stepped:
+        return metrics > 0 or any(k in row for k in _EVENT_KEYS) or _long_name(row) is not None
+    texts = sum(isinstance(v, str) and number(v) is None and len(v) > 40 for _, v in leaves)
+    sample = any(plain(k) in _SAMPLE_KEYS for k, _ in leaves)
+    return not texts and not sample and any(map(is_loss, numeric)) and metrics >= 2
+
+
+def _long_name(row: Mapping[str, Any]) -> str | None:
+    """The metric that a row in long form ({"metric": "loss", "value": 1.2}) is about."""
+    if number(row.get("value")) is None:
+        return None
+    found = next((row[k] for k in _NAME_KEYS if isinstance(row.get(k), str)), None)
+    return found if found and len(found) <= 200 else None
+
+
+def read(file: RunFile) -> FileContent:
+    """Read all lines. Raises ValueError when none holds anything."""
+    reader = LineReader(file)
+    for line, row in _lines(file, reader.notes):
+        reader.take(row, line)
+    return reader.content(FORMAT)
+
+
+def _lines(file: RunFile, notes: list[str]) -> Iterator[tuple[int, dict[str, Any]]]:
+    bad: list[int] = []
+    total = 0
+    for at, line in enumerate(re.split(r"\r\n|\n|\r", file.read_text()), start=1):
+        if not line.strip("\x00 \t"):
+            continue
+        total = at
+        rows = _parsed(line)
+        if not rows:
+            bad.append(at)
+        for row in rows:
+            yield at, row
+    if bad:
+        tail = "the last line is incomplete" if bad == [total] else f"{len(bad)} lines are no JSON objects"
+        notes.append(f"{tail}, first line {bad[0]}" if bad != [total] else tail)
+
+
+class LineReader:
+    """Turns rows (dicts, in file order) into the content of a file."""
+
+    def __init__(self, file: RunFile) -> None:
+        self.file = file
+        self.rows = Rows(file.path)
+        self.events: list[Event] = []
+        self.settings: list[Setting] = []
+        self.facts: dict[str, Scalar] = {}
+        self.notes: list[str] = []
+        self.windows: dict[str, Window] = {}
+        self.window: Window = "unknown"
+        self.dialect = ""
+        self._last = Axis(0.0, "row")
+        self._inner: list[Axis] = []  # rows whose step counts inside an epoch
+        self._count = 0
+
+    def take(self, row: dict[str, Any], line: int) -> None:
+        """Take one row."""
+        if "env_info" in row or ("config" in row and isinstance(row["config"], str)):
+            self._preamble(row, line)
+            return
+        if not self.dialect:
+            self._recognise(row)
+        self._count += 1
+        name = _long_name(row)
+        leaves = (
+            {name: row["value"]} | {k: v for k, v in row.items() if step_kind(k)}
+            if name
+            else dict(flatten(row))
+        )
+        split = next((s for k in SPLIT_KEYS if k in row and (s := split_of(row[k]))), "")
+        axis = self._axis(leaves, split, line)
+        self._event(row, axis)
+        values = {
+            k: n
+            for k, v in leaves.items()
+            if not isinstance(v, (list, str)) or (isinstance(v, str) and len(v) < 40)
+            if (n := number(v)) is not None and not self._is_bookkeeping(k)
+        }
+        if values:
+            self.rows.add(axis, values, split, self._rank(row))
+
+    def _is_bookkeeping(self, key: str) -> bool:
+        return step_kind(key) is not None or is_wall(key) or is_clock(key) or key in _RANK_KEYS
+
+    def _rank(self, row: Mapping[str, Any]) -> int | None:
+        found = next((number(row[k]) for k in _RANK_KEYS if k in row), None)
+        return int(found) if found is not None and 0 <= found < 1e6 else None
+
+    def _recognise(self, row: Mapping[str, Any]) -> None:
+        """Settle the dialect by the first row of metrics."""
+        if "mode" in row and "iter" in row and "epoch" in row:
+            self.dialect, self.window = "mmcv", "mean-since-last"
+        elif "iteration" in row and ("total_loss" in row or "eta_seconds" in row) and "data_time" in row:
+            self.dialect, self.window = "detectron2", "median"
+        elif "current_steps" in row and "total_steps" in row:
+            self.dialect, self.window = "llama-factory", "mean-since-last"
+            self._planned(row)
+        elif {"step", "iter", "epoch", "data_time"} <= set(row):
+            self.dialect, self.window = "mmengine", "mean-since-last"
+        else:
+            self.dialect = "plain"
+        if self.dialect in ("mmcv", "mmengine", "detectron2", "llama-factory"):
+            self.facts.setdefault("framework", "pytorch")
+
+    def _planned(self, row: Mapping[str, Any]) -> None:
+        total = number(row["total_steps"])
+        if total is not None and total > 0:
+            self.settings.append(Setting("max_steps", total, self.file.path, None, 90))
+
+    def _axis(self, leaves: Mapping[str, Any], split: str, line: int) -> Axis:
+        """Where the row stands, by the best of its step keys."""
+        counted = sorted(
+            (kind[1], kind[0], n)
+            for k, v in leaves.items()
+            if (kind := step_kind(k)) and (n := number(v)) is not None and n == n
+        )
+        epoch = next((n for _, unit, n in counted if unit == "epoch"), None)
+        wall = next((n for k, v in leaves.items() if is_wall(k) and (n := number(v)) is not None), None)
+        wall = wall if wall is not None and wall > 1e8 else None
+        if self.dialect == "mmcv" and split == "eval":
+            return replace(self._last, epoch=epoch, wall=wall, line=line)
+        if not counted:
+            return Axis(float(self._count), "row", None, wall, line)
+        _, unit, step = counted[0]
+        if self.dialect == "mmengine" and epoch is None and self._is_epoch_number(step):
+            return replace(self._last, epoch=step, wall=wall, line=line)
+        if self.dialect == "mmcv" and unit == "iteration":
+            unit = "epoch-step"
+        if unit == "epoch-step" and epoch is None:
+            unit = "iteration"
+        axis = Axis(step, unit, epoch, wall, line)
+        if unit == "epoch-step":
+            self._inner.append(axis)
+        self._last = axis
+        return axis
+
+    def _is_epoch_number(self, step: float) -> bool:
+        """An mmengine evaluation row counts epochs where training rows count iterations."""
+        return self._last.epoch is not None and step == self._last.epoch and step < self._last.step
+
+    def _event(self, row: Mapping[str, Any], axis: Axis) -> None:
+        text = next((row[k] for k in _EVENT_KEYS if isinstance(row.get(k), str)), "")
+        kind = next((kind for pattern, kind in _EVENTS if pattern.search(text[:300])), None) if text else None
+        if kind is None:
+            return
+        scale = next((number(v) for k, v in row.items() if plain(k) in _SCALE_KEYS), None)
+        step = axis.step if axis.unit != "row" else None
+        shown = " ".join(f"{k}={v}" for k, v in row.items() if not isinstance(v, (dict, list)))
+        self.events.append(
+            Event(kind, self.file.path, axis.line, step, scale, self._rank(row), text=shown[:300])
+        )
+
+    def _preamble(self, row: Mapping[str, Any], line: int) -> None:
+        """The first line of an mmcv log: environment, seed, configuration as text."""
+        env = row.get("env_info")
+        if isinstance(env, str):
+            self.facts["framework"] = "pytorch"
+            version = re.search(r"^PyTorch: ([\w.+]+)", env, re.MULTILINE)
+            gpus = re.search(r"^GPU [\d,]+: (.{1,60})$", env, re.MULTILINE)
+            for key, match in (("torch", version), ("device", gpus)):
+                if match:
+                    self.facts[key] = match.group(1)
+        for key in ("seed", "exp_name", "mmdet_version", "mmcls_version", "mmseg_version"):
+            usable, value = setting_value(key, row.get(key))
+            if usable and value is not None:
+                self.settings.append(Setting(key, value, self.file.path, line, 90))
+
+    def content(self, fmt: str) -> FileContent:
+        """Return everything that was read."""
+        self._run_on()
+        if not len(self.rows) and not self.events and not self.settings:
+            raise ValueError("no row of metrics in it")
+        series = tuple(self._say_window(s) for s in self.rows.series(self.window, self.windows))
+        if self.dialect == "llama-factory":
+            series = self._unmask(series)
+        return FileContent(
+            fmt, series, tuple(self.settings), tuple(self.events), self.facts, tuple(self.notes)
+        )
+
+    def _say_window(self, series: Series) -> Series:
+        """A loss or metric of training written once per epoch is that epoch's mean."""
+        name = names.canonical(series.raw, series.split) or ""
+        if name.startswith("train/"):
+            per_epoch = series.unit == "epoch" and series.window == "unknown"
+            return replace(series, window="epoch-mean") if per_epoch else series
+        return replace(series, window="point") if name.startswith(("eval/", "test/")) else series
+
+    def _unmask(self, series: tuple[Series, ...]) -> tuple[Series, ...]:
+        """LLaMA-Factory logs the same filtered loss as the Trainer, without a gradient norm beside it."""
+        shown = []
+        for one in series:
+            hidden = masked(one.values, None) if one.raw == "loss" and len(one) else None
+            if hidden is not None and hidden.any():
+                one = replace(one, values=np.where(hidden, np.nan, one.values), masked=hidden)
+                event = masked_event(self.file.path, one, "again and again after a positive loss")
+                self.events.extend([event] if event else [])
+            shown.append(one)
+        return tuple(shown)
+
+    def _run_on(self) -> None:
+        """Where the step begins again in each epoch, turn it into a running one."""
+        if not self._inner:
+            return
+        pairs = list(pairwise((a.epoch or 0.0, a.step) for a in self._inner))
+        restarts = any(later[0] > earlier[0] and later[1] <= earlier[1] for earlier, later in pairs)
+        first = min(a.epoch or 0.0 for a in self._inner)
+        if not restarts:
+            if first <= 1 or any(later[0] > earlier[0] for earlier, later in pairs):
+                self.rows.run_on(0.0, 0.0, "iteration")
+            return
+        length = max(a.step for a in self._inner)
+        base = 0.0 if first == 0 else 1.0
+        self.rows.run_on(length, base)
+        self.notes.append(
+            f"the step begins again in each epoch: read as (epoch - {base:g}) x {length:g} + step"
+            " (the longest epoch seen)"
+        )
+
+
+_SCALE_KEYS = frozenset({"loss_scale", "scale", "new_scale", "grad_scale", "loss_scaler"})
