@@ -23,11 +23,12 @@ def modules() -> tuple[ModuleType, ...]:
         config,
         curves,
         events,
+        learning_rate,
         numerics,
     )
 
     scripts = (code_data, code_diff, code_loss, code_model, code_precision, code_step)
-    return (benchmark, config, curves, events, numerics, *scripts)
+    return (benchmark, config, curves, events, learning_rate, numerics, *scripts)
 
 
 def all_probes() -> dict[str, ProbeFunction]:

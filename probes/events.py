@@ -1,0 +1,355 @@
+"""What the log says in words, how the run ended, and what its ranks say of one another."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from ..engine.model import Place
+from . import settings as names
+from .config import number_of, says
+from .registry import Finding, View, absent, place, place_of, present, probe, unknown
+from .run import Event, Floats, Run, Series
+
+# Kinds that a reader makes from a framework's or Python's own messages. A file that holds one of them holds
+# what went to the error stream too, so that a message which is missing there was not given.
+_MESSAGES = frozenset(
+    [
+        "traceback",
+        "device-assert",
+        "out-of-memory",
+        "weights-newly-initialized",
+        "checkpoint-keys-mismatch",
+        "scheduler-before-optimizer",
+        "no-grad-input",
+        "unused-parameters",
+        "from-logits",
+        "shape-broadcast",
+        "undefined-metric",
+        "token-length",
+        "data-warning",
+        "known-warning",
+        "non-finite-value",
+    ]
+)
+# A new head on a trained body is what fine-tuning does: a message with only these names is no sign of trouble.
+_HEAD = re.compile(
+    r"^(?:(?:model|module|bert|roberta|distilbert|albert|electra|vit|net|encoder|base_model)\.)?"
+    r"(?:classifier|pre_classifier|score|lm_head|qa_outputs|pooler|fc|heads?|cls|class_embed|bbox_embed|box_predictor"
+    r"|mask_predictor|roi_heads|decode_head|logits|vocab_\w+|projector|classification_head|v_head|value_head"
+    r"|summary|seq_relationship|position_ids|embeddings\.position_ids)(?:\.|$)"
+)
+_NAMES = re.compile(r"[\"']([\w.]+\.[\w.]+)[\"']")
+
+
+def _places(events: tuple[Event, ...]) -> tuple[Place, ...]:
+    return tuple(Place(e.file, e.line, e.step, e.rank) for e in events[:5])
+
+
+def _only_head(event: Event) -> bool:
+    found = _NAMES.findall(event.text)
+    return bool(found) and "[:" not in event.text and all(_HEAD.match(n) for n in found)
+
+
+@probe()
+def seen(view: View, kinds: list[str]) -> Finding:
+    """The log holds a message of one of these kinds."""
+    run = view.run
+    found = tuple(e for e in run.events if e.kind in kinds)
+    worth = tuple(e for e in found if not _only_head(e))
+    if worth:
+        count = sum(e.count for e in worth)
+        first = worth[0]
+        times = "" if count == 1 else f" ({count} times)"
+        text = f"the log says{times}: {first.text or first.data or first.kind}"
+        return present(text, value=count, threshold=1, step=first.step, where=_places(worth))
+    if found:
+        return absent("the message names only a new head, as in any fine-tuning", where=_places(found))
+    if any(e.kind in _MESSAGES for e in run.events):
+        return absent("the log holds other messages and not this one", value=0, threshold=1)
+    return unknown("no log with the messages of the framework is there")
+
+
+# ----------------------------------------------------------------------------------------------- the end
+
+
+@probe()
+def crashed(view: View) -> Finding:
+    """The run ended with an exception."""
+    run = view.run
+    main = run.series.get("train/loss") or run.series.get("eval/loss")
+    for event in reversed(run.events):
+        fatal = event.kind in ("traceback", "device-assert", "out-of-memory")
+        fatal = fatal or (event.kind == "exit" and event.value not in (None, 0.0))
+        if not fatal or "KeyboardInterrupt" in (event.text + event.data) or _went_on(main, event):
+            continue
+        text = f"the run ended with: {event.text or event.data or event.kind}"
+        return present(text, step=event.step, where=_places((event,)))
+    if any(e.kind == "exit" and e.value == 0.0 for e in run.events):
+        return absent("the run ended with exit code 0")
+    length = _length(run)
+    if length is not None and length[0] >= length[1]:
+        return absent(f"the run reached its planned end ({length[1]:g} {length[2]}s)")
+    return unknown("no log says how the run ended")
+
+
+def _went_on(series: Series | None, event: Event) -> bool:
+    """Points were logged after the message, in the same file."""
+    if series is None or event.line is None or series.file != event.file or series.lines is None:
+        return False
+    return bool(np.sum(series.lines > event.line) >= 3)
+
+
+def _length(run: Run) -> tuple[float, float, str] | None:
+    """How far the run came, and what was planned, in one unit: (done, planned, unit)."""
+    found: list[tuple[float, float, str]] = []
+    epochs, steps = number_of(run, "epochs"), number_of(run, "max_steps")
+    for name in ("train/loss", "eval/loss", "learning_rate", "train/accuracy", "eval/accuracy"):
+        series = run.series.get(name)
+        if series is None or not len(series.steps):
+            continue
+        last, first = float(np.max(series.steps)), float(np.min(series.steps))
+        gaps = np.diff(np.unique(series.steps))
+        slack = float(np.median(gaps)) if len(gaps) else 1.0
+        if series.unit in ("step", "iteration") and steps is not None and steps > 0:
+            # the last row is written up to one interval before the end
+            found.append((min(steps, last + slack), steps, "step"))
+        elif series.unit == "epoch" and epochs is not None and epochs > 0:
+            found.append((min(epochs, last + (1 if first == 0 else 0)), epochs, "epoch"))
+        elif series.epochs is not None and epochs is not None and epochs > 0 and not (steps and steps > 0):
+            ends = series.epochs[np.isfinite(series.epochs)]
+            if len(ends):
+                whole = bool(np.all(ends == np.floor(ends)))
+                share = slack / max(last, 1e-12) * float(np.max(ends))
+                from_zero = whole and float(np.min(ends)) == 0
+                done = float(np.max(ends)) + (1 if from_zero else 0 if whole else share)
+                found.append((min(epochs, done), epochs, "epoch"))
+    return max(found, key=lambda row: row[0] / row[1]) if found else None
+
+
+@probe()
+def unfinished(view: View, share: float) -> Finding:
+    """The run stopped before its planned end, and nothing configured made it stop early."""
+    length = _length(view.run)
+    if length is None:
+        return unknown("the planned length is not recorded in the unit of the log")
+    done, planned, unit = length
+    reached = done / planned
+    text = f"the run came to {unit} {done:g} of {planned:g} ({reached:.0%})"
+    key = "max_steps" if unit == "step" else "epochs"
+    rest: dict[str, Any] = {"value": reached, "threshold": share}
+    setting = view.run.settings[key]
+    if reached >= share:
+        return absent(text, **rest, where=(place_of(setting),))
+    stopper = _early_stopping(view.run)
+    if stopper:
+        return unknown(
+            f"{text}; early stopping is configured ({stopper})", **rest, where=(place_of(setting),)
+        )
+    return present(f"{text} ({says(setting)})", **rest, where=(place_of(setting),))
+
+
+def _early_stopping(run: Run) -> str | None:
+    for setting in run.raw_settings:
+        last = names.parts_of(setting.key)[-1:] or [""]
+        value = setting.value
+        if re.search(r"early_stop|earlystop|^patience$|stop_patience", last[0]) and value not in (
+            None,
+            False,
+            0,
+            "none",
+        ):
+            return f"{setting.key} = {value}"
+    return None
+
+
+@probe()
+def resumed(view: View) -> Finding:
+    """The run was continued from a checkpoint."""
+    run = view.run
+    found = run.events_of("resume", "rewind")
+    if found:
+        first = found[0]
+        text = f"training was resumed: {first.text}" if first.text else "training was resumed"
+        return present(text, value=len(found), step=first.step, where=_places(found))
+    for name in ("train/loss", "eval/loss"):
+        series = run.series.get(name)
+        if series is None or len(series.steps) < 3 or series.unit not in ("step", "iteration"):
+            continue
+        gaps = np.diff(series.steps)
+        interval = float(np.median(gaps[gaps > 0])) if np.any(gaps > 0) else 1.0
+        first_step = float(series.steps[0])
+        if first_step > 5 * interval and first_step > 20:
+            text = f"the log begins at step {first_step:g}, it has a point every {interval:g} steps"
+            return present(text, value=first_step, step=first_step, where=(place(series, 0),))
+        return absent(f"the log begins at step {first_step:g} and goes on without a break", value=first_step)
+    return unknown("no curve over steps shows where training began")
+
+
+# ------------------------------------------------------------------------------------------------- ranks
+
+
+def _of_ranks(run: Run, name: str) -> dict[int, Series]:
+    return {rank: curves[name] for rank, curves in run.ranks.items() if name in curves and len(curves[name])}
+
+
+def _common(curves: Mapping[int, Series]) -> tuple[Floats, Floats] | None:
+    """Return the steps that all ranks have (at least two ranks), and values [ranks, steps]."""
+    if len(curves) < 2:
+        return None
+    steps: Floats | None = None
+    for series in curves.values():
+        steps = series.steps if steps is None else np.intersect1d(steps, series.steps)
+    if steps is None or not len(steps):
+        return None
+    steps = np.unique(steps)
+    rows = []
+    for series in curves.values():
+        ordered = np.argsort(series.steps, kind="stable")
+        at = np.searchsorted(series.steps[ordered], steps, side="right") - 1
+        rows.append(series.values[ordered][at])
+    return steps, np.vstack(rows)
+
+
+def _where_of(curves: Mapping[int, Series], step: float) -> tuple[Place, ...]:
+    found = []
+    for series in list(curves.values())[:4]:
+        at = np.flatnonzero(series.steps == step)
+        if len(at):
+            found.append(place(series, int(at[-1])))
+    return tuple(found)
+
+
+def _spread(values: Floats) -> Floats:
+    """The relative spread over ranks at each step: (largest - smallest) / median size."""
+    middle = np.median(np.abs(values), axis=0)
+    return np.asarray((np.max(values, axis=0) - np.min(values, axis=0)) / np.maximum(middle, 1e-12))
+
+
+_MUST_AGREE = ("grad_norm", "weight_norm", "learning_rate", "loss_scale")
+
+
+@probe()
+def ranks_diverge(view: View, relative: float, least: int = 3) -> Finding:
+    """Ranks report different values of something that gradient exchange makes equal."""
+    compared = 0
+    for name in _MUST_AGREE:
+        curves = _of_ranks(view.run, name)
+        common = _common(curves)
+        if common is None:
+            continue
+        steps, values = common
+        good = np.all(np.isfinite(values), axis=0)
+        if np.sum(good) < least:
+            continue
+        compared += 1
+        spread = _spread(values[:, good])
+        bad = np.flatnonzero(spread > relative)
+        if len(bad) >= max(least, 0.1 * len(spread)):
+            at = float(steps[good][bad[0]])
+            worst = float(np.median(spread[bad]))
+            text = f"{name} of {len(curves)} ranks differs by {worst:.2%} (median), first at step {at:g}"
+            rest: dict[str, Any] = {"value": worst, "threshold": relative, "step": at, "series": (name,)}
+            return present(text, where=_where_of(curves, at), **rest)
+    if not compared:
+        return unknown("no rank logs of a quantity that all ranks must agree on")
+    return absent(f"{compared} quantities agree on all ranks", threshold=relative)
+
+
+@probe()
+def ranks_first_differs(view: View, relative: float) -> Finding:
+    """The first loss (or weight norm) of the ranks lies far apart."""
+    for name, limit in (("weight_norm", 1e-3), ("train/loss", relative)):
+        curves = _of_ranks(view.run, name)
+        common = _common(curves)
+        if common is None:
+            continue
+        steps, values = common
+        first = values[:, :1]
+        if not np.all(np.isfinite(first)):
+            return unknown(f"the first {name} is not finite on all ranks")
+        spread = float(_spread(first)[0])
+        low, high = float(np.min(first)), float(np.max(first))
+        text = f"{name} of {len(curves)} ranks is {low:g} to {high:g} at step {steps[0]:g}"
+        rest: dict[str, Any] = {
+            "value": spread,
+            "threshold": limit,
+            "step": float(steps[0]),
+            "series": (name,),
+        }
+        if spread > limit:
+            return present(text, where=_where_of(curves, float(steps[0])), **rest)
+        return absent(text, **rest)
+    return unknown("no logs of several ranks with a common first step")
+
+
+@probe()
+def one_rank_bad(view: View, sigmas: float) -> Finding:
+    """One rank alone has non-finite values, or (of three or more) lies far outside the others."""
+    curves = _of_ranks(view.run, "train/loss")
+    common = _common(curves)
+    if common is None:
+        return unknown("no losses of several ranks at common steps")
+    steps, values = common
+    ranks = list(curves)
+    bad = ~np.isfinite(values)
+    alone = np.flatnonzero(np.sum(bad, axis=0) == 1)
+    if len(alone) and (len(ranks) > 2 or not np.all(bad[:, alone[-1] :].sum(axis=0) == 2)):
+        rank = int(np.argmax(bad[:, alone[0]]))
+        at = float(steps[alone[0]])
+        text = f"the loss of rank {ranks[rank]} alone is not finite, first at step {at:g}"
+        return present(
+            text, value=len(alone), step=at, where=_where_of({ranks[rank]: curves[ranks[rank]]}, at)
+        )
+    good = np.all(~bad, axis=0)
+    if len(ranks) < 3 or np.sum(good) < 5:
+        if np.sum(good) < 5:
+            return unknown("fewer than 5 common steps with finite losses")
+        return absent("the losses of both ranks are finite", series=("train/loss",))
+    finite = values[:, good]
+    away = finite - np.median(finite, axis=0)
+    scatter = 1.4826 * float(np.median(np.abs(away))) + 1e-9 * float(np.median(np.abs(finite)))
+    distance = np.abs(np.median(away, axis=1)) / max(scatter, 1e-30)
+    worst = int(np.argmax(distance))
+    others = np.delete(distance, worst)
+    text = f"the loss of rank {ranks[worst]} lies {distance[worst]:.1f} deviations from the other ranks"
+    rest: dict[str, Any] = {"value": float(distance[worst]), "threshold": sigmas, "series": ("train/loss",)}
+    if distance[worst] > sigmas and np.max(others) < sigmas / 2:
+        at = float(steps[good][0])
+        return present(text, where=_where_of({ranks[worst]: curves[ranks[worst]]}, at), **rest)
+    return absent(text, **rest)
+
+
+# These log the mean over all ranks on each of them.
+_AVERAGING = frozenset(
+    ["megatron", "megatron-lm", "transformers", "mindformers", "deepspeed", "fairseq", "lightning"]
+)
+
+
+@probe()
+def ranks_identical(view: View, steps: int) -> Finding:
+    """All ranks report the same loss at every step, as if they saw the same samples."""
+    curves = _of_ranks(view.run, "train/loss")
+    common = _common(curves)
+    if common is None:
+        return unknown("no losses of several ranks at common steps")
+    at, values = common
+    good = np.all(np.isfinite(values), axis=0)
+    count = int(np.sum(good))
+    if count < steps:
+        return unknown(f"fewer than {steps} common steps with finite losses")
+    equal = np.max(values[:, good], axis=0) == np.min(values[:, good], axis=0)
+    share = float(np.mean(equal))
+    text = f"the losses of {len(curves)} ranks are identical at {int(np.sum(equal))} of {count} steps"
+    rest: dict[str, Any] = {"value": share, "threshold": 1.0, "series": ("train/loss",)}
+    if share < 1.0:
+        return absent(text, **rest)
+    told = {str(view.run.facts.get(k) or "").lower() for k in ("framework", "trainer")}
+    if told & _AVERAGING:
+        return unknown(f"{text}; this framework logs the mean over all ranks", **rest)
+    if np.ptp(values[0, good]) == 0:
+        return unknown(f"{text}; the loss does not move at all", **rest)
+    return present(text, where=_where_of(curves, float(at[good][0])), step=float(at[good][0]), **rest)
