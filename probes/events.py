@@ -35,7 +35,7 @@ _MESSAGES = frozenset(
         "non-finite-value",
     ]
 )
-# A new head on a trained body is what fine-tuning does: a message with only these names is no sign of trouble.
+# A new head on a trained body is what fine-tuning does: only these names in a message are no sign of trouble.
 _HEAD = re.compile(
     r"^(?:(?:model|module|bert|roberta|distilbert|albert|electra|vit|net|encoder|base_model)\.)?"
     r"(?:classifier|pre_classifier|score|lm_head|qa_outputs|pooler|fc|heads?|cls|class_embed|bbox_embed|box_predictor"
