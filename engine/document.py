@@ -127,7 +127,8 @@ def _key(node: yaml.Node, reader: _Reader) -> str | None:
 
 def _scalar(node: yaml.ScalarNode, reader: _Reader) -> Any:
     if node.tag == _TAG + "str":
-        return float(node.value) if node.style is None and _EXPONENT.fullmatch(node.value) else node.value
+        plain = not node.style  # the C parser says "", the Python one None
+        return float(node.value) if plain and _EXPONENT.fullmatch(node.value) else node.value
     if node.tag not in _SCALARS:
         reader.complain(node, f"the tag {node.tag} is not used in rule files")
         return None

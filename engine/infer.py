@@ -261,7 +261,7 @@ class _Flow:
             moved = np.maximum(np.abs(new_lam - lam).max(axis=0), np.abs(new_pi - pi).max(axis=0))
             lam, pi = lam + DAMPING * (new_lam - lam), pi + DAMPING * (new_pi - pi)
             if moved.max() < TOLERANCE:
-                break
+                return new_lam, moved < TOLERANCE
         return lam, moved < TOLERANCE
 
     def _step(self, lam: Floats, pi: Floats) -> tuple[Floats, Floats]:
@@ -339,10 +339,13 @@ class Belief:
 
 
 def believe(
-    rules: RuleBase, states: Mapping[str, State], context: Mapping[str, Scalar] | None = None
+    rules: RuleBase,
+    states: Mapping[str, State],
+    context: Mapping[str, Scalar] | None = None,
+    network: Network | None = None,
 ) -> Belief:
-    """Infer the causes from the states of symptoms."""
-    network = compile_network(rules)
+    """Infer the causes from the states of symptoms; `network` saves compiling the rules again."""
+    network = network or compile_network(rules)
     case = case_of(rules, network, states, context)
     messages = infer(network, [case])
     return Belief(network, case, messages, log_odds(network, [case], messages)[:, 0], dict(states))
