@@ -72,7 +72,9 @@ _SPLITS: dict[str, str] = {
 }
 SPLIT_KEYS = ("mode", "split", "phase", "stage", "set", "subset", "partition", "data_split")
 _WALLS = frozenset({"wall_time", "walltime", "wall", "timestamp", "_timestamp", "wall time", "unix_time"})
-_CLOCKS = ("runtime", "_per_second", "elapsed", "remaining", "eta", "flos", "percentage")
+_CLOCKS = frozenset(
+    {"elapsed_time", "remaining_time", "eta", "eta_seconds", "percentage", "data_time", "total_steps"}
+)
 _SECRET = re.compile(
     r"(?:^|[_.\-/])(?:api_?key|token|secret|password|passwd|credentials?|auth)$", re.IGNORECASE
 )
@@ -137,7 +139,7 @@ def is_wall(name: str) -> bool:
 def is_clock(name: str) -> bool:
     """Say whether a value of this name only tells how fast or how far the run is."""
     key = plain(name)
-    return key.endswith(_CLOCKS[:2]) or key.split("/")[-1] in ("elapsed_time", "remaining_time", "eta")
+    return key.endswith(("runtime", "_per_second")) or key.split("/")[-1] in _CLOCKS
 
 
 @lru_cache(maxsize=4096)

@@ -266,9 +266,8 @@ def _is_absent(cell: str) -> bool:
 
 def _comma(cell: str) -> float | None:
     """A number with a decimal comma."""
-    return (
-        float(cell.replace(",", ".")) if re.fullmatch(r"\s*[-+]?\d+,\d+(?:[eE][-+]?\d+)?\s*", cell) else None
-    )
+    usual = re.fullmatch(r"\s*[-+]?\d{1,40},\d{1,40}(?:[eE][-+]?\d{1,4})?\s*%?\s*", cell)
+    return number(cell.replace(",", ".")) if usual else None
 
 
 def _is_dvclive(file: RunFile, table: _Table) -> bool:
@@ -445,7 +444,7 @@ def _window(name: str, word: str, unit: StepUnit) -> Window:
     """A quantity of training written once per epoch is that epoch's mean; one of an evaluation is a point."""
     split = word or split_word(name)
     canonical = names.canonical(name, as_split(word)) or ""
-    if split in ("eval", "test") or canonical == "learning_rate":
+    if split in ("eval", "test") or canonical.startswith(("eval/", "test/", "learning_rate")):
         return "point"
     return "epoch-mean" if unit == "epoch" and canonical.startswith("train/") else "unknown"
 
