@@ -59,7 +59,7 @@ def test_the_right_cause_leads(rules: RuleBase, case: Mapping[str, Any]) -> None
     if case.get("expect") == "none":
         raised = {c: round(p, 2) for c, p in probability.items() if p >= RAISED}
 
-        assert {} == raised
+        assert raised == {}
     else:
         leaders = [(c, round(probability[c], 2)) for c in ranked(rules, probability)[:4]]
 
