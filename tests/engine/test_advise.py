@@ -1,0 +1,123 @@
+"""Advice: which look is worth its time, and which remedy comes first."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from math import log2
+
+import pytest
+
+from traindoctor.engine.advise import MOST, remedies
+from traindoctor.engine.diagnose import diagnose, posterior
+from traindoctor.engine.model import NextCheck, Reading, Remedy, RuleBase, RunInfo, State, Symptom
+
+P, A, U = State.PRESENT, State.ABSENT, State.UNKNOWN
+Make = Callable[..., RuleBase]
+
+
+def with_symptoms(rules: RuleBase, *changed: Symptom) -> RuleBase:
+    return replace(rules, symptoms={**rules.symptoms, **{s.id: s for s in changed}})
+
+
+def asked(name: str, minutes: float, how: str | None = None) -> Symptom:
+    return Symptom(
+        name, f"Title of {name}", "test", 0.01, question=f"Is there {name}?", how=how, minutes=minutes
+    )
+
+
+@pytest.fixture
+def rivals(make: Make) -> RuleBase:
+    """Two causes of one symptom, and questions that tell them apart at different costs."""
+    arrows = [
+        ("a.x", "s", 0.8),
+        ("a.y", "s", 0.8),
+        ("a.x", "q1", 0.8),
+        ("a.x", "q2", 0.8),
+        ("a.y", "q3", 0.2),
+    ]
+    rules = make({"a.x": 0.05, "a.y": 0.05, "a.z": 0.05}, [*arrows, ("a.z", "far", 0.8)])
+    return with_symptoms(
+        rules, asked("q1", 60), asked("q2", 5, "Look at it"), asked("q3", 5), asked("far", 0)
+    )
+
+
+def checks(rules: RuleBase, *readings: Reading) -> tuple[NextCheck, ...]:
+    return diagnose(rules, {r.symptom: r for r in readings}, run=RunInfo("run")).next_checks
+
+
+def test_gain_per_minute_orders_checks(rivals: RuleBase) -> None:
+    """Of two looks that tell the same, the quicker comes first; of two equally quick, the more telling."""
+    order = [c.symptom for c in checks(rivals, Reading("s", P, "seen"), Reading("far", A, "not seen"))]
+
+    assert order.index("q2") < order.index("q1")
+    assert order.index("q2") < order.index("q3")
+
+
+def test_gain_is_the_expected_drop_of_entropy(make: Make) -> None:
+    """For one cause and one question the gain is the mutual information, worked out by hand."""
+
+    def entropy(p: float) -> float:
+        return -(p * log2(p) + (1 - p) * log2(1 - p))
+
+    rules = with_symptoms(make({"a.x": 0.3}, [("a.x", "q", 0.8)]), asked("q", 5))
+    on = 0.3 * (1 - 0.99 * 0.2) + 0.7 * 0.01
+    after = {state: posterior(rules, {"q": state})["a.x"] for state in (P, A)}
+    expected = entropy(0.3) - on * entropy(after[P]) - (1 - on) * entropy(after[A])
+
+    assert checks(rules)[0].gain == pytest.approx(expected, abs=1e-5)
+
+
+def test_a_check_says_what_answers_mean(rivals: RuleBase) -> None:
+    """Either answer names the causes it speaks for and against, with the probabilities."""
+    check = next(c for c in checks(rivals, Reading("s", P, "seen")) if c.symptom == "q2")
+
+    assert check.do == "Look at it"
+    assert check.minutes == 5
+    assert check.if_present.startswith("speaks for “Title of a.x” (")
+    assert "speaks against “Title of a.y” (" in check.if_present
+    assert check.if_absent.startswith("speaks for “Title of a.y” (")
+    assert "speaks against “Title of a.x” (" in check.if_absent
+
+
+def test_only_open_questions(rivals: RuleBase) -> None:
+    """What was read, and what no look can help (a crashed probe), is not asked."""
+    crashed = Reading("q2", U, "probe error: ValueError: x")
+
+    found = {c.symptom for c in checks(rivals, Reading("s", P, "seen"), Reading("q1", A, "no"), crashed)}
+
+    assert found == {"q3", "far"}
+
+
+def test_a_probe_that_lacked_something_says_what(make: Make) -> None:
+    """Where only a probe can look, the check is to supply what it lacked; one check per lack."""
+    rules = make({"a.x": 0.05}, [("a.x", "s", 0.8), ("a.x", "t", 0.8), ("a.x", "u", 0.5)])
+    lack = "needs a second machine"
+
+    found = checks(rules, Reading("s", P, "seen"), Reading("t", U, lack), Reading("u", U, lack))
+
+    assert [(c.symptom, c.do) for c in found] == [("t", f"Supply what the probe lacked: {lack}")]
+
+
+def test_nothing_in_question_nothing_to_check(make: Make) -> None:
+    """When no cause is in question there is nothing to look at."""
+    rules = with_symptoms(make({"a.x": 0.01}, [("a.x", "s", 0.8), ("a.x", "q", 0.8)]), asked("q", 1))
+
+    assert checks(rules, Reading("s", A, "not seen")) == ()
+
+
+def test_the_list_is_short(make: Make) -> None:
+    """Never more checks than anybody reads."""
+    names = [f"q{i:02}" for i in range(20)]
+    rules = make({"a.x": 0.3}, [("a.x", q, 0.5) for q in names])
+    rules = with_symptoms(rules, *(asked(q, 5, f"Do {q}") for q in names))
+
+    assert len(checks(rules)) == MOST
+
+
+def test_remedies_by_promise() -> None:
+    """A remedy that works as often but costs less comes first; equals keep the rule's order."""
+    slow, quick = Remedy("slow", 60, 0.8), Remedy("quick", 5, 0.5)
+    twins = Remedy("one", 10, 0.5), Remedy("two", 10, 0.5)
+
+    assert [r.do for r in remedies([slow, *twins, quick])] == ["quick", "one", "two", "slow"]
