@@ -64,7 +64,7 @@ def test_the_gap_in_the_ascend_checklist_is_kept() -> None:
     """The source has items 1 to 4 and 6 to 10."""
     items = [item.id for item in rules().checklists["ascend"]]
 
-    assert items == "1 2 3 4 6 7 8 9 10".split()
+    assert items == ["1", "2", "3", "4", "6", "7", "8", "9", "10"]
 
 
 def test_nothing_read_means_nothing_claimed() -> None:
