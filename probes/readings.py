@@ -14,6 +14,7 @@ def modules() -> tuple[ModuleType, ...]:
     """The modules whose functions are probes."""
     from . import (
         benchmark,
+        benchmark_curves,
         code_data,
         code_diff,
         code_loss,
@@ -28,7 +29,7 @@ def modules() -> tuple[ModuleType, ...]:
     )
 
     scripts = (code_data, code_diff, code_loss, code_model, code_precision, code_step)
-    return (benchmark, config, curves, events, learning_rate, numerics, *scripts)
+    return (benchmark, benchmark_curves, config, curves, events, learning_rate, numerics, *scripts)
 
 
 def all_probes() -> dict[str, ProbeFunction]:

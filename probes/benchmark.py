@@ -1,0 +1,430 @@
+"""The settings of the run held against its benchmark's, by canonical name.
+
+A setting is compared only where both sides record it (or a documented framework default fills it in): a
+setting that one side merely does not mention is unknown.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from typing import Any, Literal
+
+from ..engine.model import Place, Scalar
+from . import settings as names
+from .config import number_of, says
+from .registry import Finding, View, absent, place_of, present, probe, unknown
+from .run import Configured, Run
+
+HALF = ("fp16", "bf16", "fp8")
+Both = tuple[Configured, Configured]
+
+
+# ---------------------------------------------------------------------------------------------- settings
+
+
+def _setting(run: Run, key: str) -> Configured | None:
+    """A setting as recorded, or as the framework's documented default fills it in."""
+    if key in run.settings:
+        return run.settings[key]
+    for fact in ("trainer", "framework"):
+        default = names.table().defaults.get(str(run.facts.get(fact)), {})
+        if key in default and run.facts.get("arguments_complete") is not False:
+            return Configured(key, default[key], f"{key} (default of {run.facts[fact]})", "", None, 10)
+    return None
+
+
+def both(view: View, key: str) -> Both | None:
+    """Return the two records of a setting, or None where one side does not have it."""
+    if view.benchmark is None:
+        return None
+    mine, theirs = _setting(view.run, key), _setting(view.benchmark, key)
+    if mine is None or theirs is None or (mine.trust == 10 and theirs.trust == 10):
+        return None
+    if key == "global_batch_size" and not _same_factors(mine, theirs):
+        return None
+    return mine, theirs
+
+
+def _same_factors(mine: Configured, theirs: Configured) -> bool:
+    """A product without the number of processes is not compared with one that has it."""
+    sides = ["world_size" in c.raw or not c.raw.startswith("batch_size") for c in (mine, theirs)]
+    return sides[0] == sides[1]
+
+
+def _where(found: Both) -> tuple[Place, ...]:
+    sides: tuple[Literal["run", "benchmark"], ...] = ("run", "benchmark")
+    return tuple(place_of(c, s) for c, s in zip(found, sides, strict=True) if c.file)
+
+
+def _scalar(setting: Configured) -> Scalar:
+    return str(setting.value) if isinstance(setting.value, tuple) else setting.value
+
+
+def _numbers(found: Both | None) -> tuple[float, float] | None:
+    if found is None:
+        return None
+    mine, theirs = (None if isinstance(c.value, tuple) else names.number(c.value) for c in found)
+    return (mine, theirs) if mine is not None and theirs is not None else None
+
+
+def _missing(view: View, key: str) -> Finding:
+    words = key.replace("_", " ")
+    mine = _setting(view.run, key)
+    if mine is None:
+        return unknown(f"the run does not record its {words}")
+    if view.benchmark is None or _setting(view.benchmark, key) is None:
+        return unknown(f"the benchmark does not record its {words}")
+    return unknown(f"the two records of {words} cannot be compared")
+
+
+def _sides(found: Both) -> str:
+    return f"{says(found[0])}, in the benchmark {says(found[1])}"
+
+
+def _ratio(view: View, key: str, ratio: float, up: bool) -> Finding:
+    found = both(view, key)
+    values = _numbers(found)
+    if found is None or values is None:
+        return _missing(view, key)
+    mine, theirs = values if up else values[::-1]
+    differs = mine > theirs * ratio if theirs > 0 else mine > 0 and theirs == 0
+    rest: dict[str, Any] = {
+        "value": _scalar(found[0]),
+        "threshold": _scalar(found[1]),
+        "where": _where(found),
+    }
+    return present(_sides(found), **rest) if differs else absent(_sides(found), **rest)
+
+
+@probe("benchmark")
+def setting_above(view: View, setting: str, ratio: float) -> Finding:
+    """The run's number is more than `ratio` times the benchmark's."""
+    return _ratio(view, setting, ratio, up=True)
+
+
+@probe("benchmark")
+def setting_below(view: View, setting: str, ratio: float) -> Finding:
+    """The benchmark's number is more than `ratio` times the run's."""
+    return _ratio(view, setting, ratio, up=False)
+
+
+_BY_PRESENCE = frozenset(["pretrained", "resume_from"])
+_BY_NAME = frozenset(["model", "dataset", "tokenizer", "loss_function", "initializer"])
+
+
+def equal(key: str, mine: Configured, theirs: Configured) -> bool:
+    """Say whether two records of a setting mean the same."""
+    if key in _BY_PRESENCE:  # where a checkpoint lies differs between machines
+        return (mine.value in (None, False)) == (theirs.value in (None, False))
+    if key in _BY_NAME:
+        return _bare(mine.value) == _bare(theirs.value)
+    if isinstance(mine.value, str) and isinstance(theirs.value, str):
+        return mine.value.lower() == theirs.value.lower()
+    if key == "max_grad_norm":
+        return names.same(mine.value or 0, theirs.value or 0)
+    return names.same(mine.value, theirs.value)
+
+
+def _bare(value: object) -> str:
+    """Letters and digits of a name: "ResNet-50" and "resnet50" are one model."""
+    return re.sub(r"[^a-z0-9]", "", re.sub(r"\.(?:pt|pth|ya?ml|json|csv|txt|jsonl)$", "", str(value).lower()))
+
+
+def _differences(view: View, keys: Iterable[str]) -> tuple[list[Both], int]:
+    """Return the settings that differ, and how many both sides record."""
+    differ, compared = [], 0
+    for key in keys:
+        found = both(view, key)
+        if found is None:
+            continue
+        compared += 1
+        if not equal(key, *found):
+            differ.append(found)
+    return differ, compared
+
+
+def _say_differences(differ: list[Both]) -> Finding:
+    text = "; ".join(_sides(d) for d in differ[:4]) + (
+        f"; and {len(differ) - 4} more" if len(differ) > 4 else ""
+    )
+    where = tuple(p for d in differ[:4] for p in _where(d))
+    return present(text, value=_scalar(differ[0][0]), threshold=_scalar(differ[0][1]), where=where)
+
+
+@probe("benchmark")
+def settings_differ(view: View, settings: list[str]) -> Finding:
+    """At least one of these settings is recorded on both sides with two values."""
+    differ, compared = _differences(view, settings)
+    if differ:
+        return _say_differences(differ)
+    if compared:
+        return absent(
+            f"{compared} of {len(settings)} settings are recorded on both sides, and equal", value=0
+        )
+    return unknown(f"not recorded on both sides: {', '.join(s.replace('_', ' ') for s in settings[:4])}")
+
+
+@probe("benchmark")
+def lr_per_sample_differs(view: View, ratio: float) -> Finding:
+    """Learning rate divided by batch size, against the benchmark's."""
+    rates, batches = both(view, "learning_rate"), both(view, "global_batch_size")
+    lr, batch = _numbers(rates), _numbers(batches)
+    if rates is None or lr is None:
+        return _missing(view, "learning_rate")
+    if batches is None or batch is None or min(*batch, *lr) <= 0:
+        return _missing(view, "global_batch_size")
+    mine, theirs = lr[0] / batch[0], lr[1] / batch[1]
+    factor = max(mine / theirs, theirs / mine)
+    text = f"the learning rate per sample is {mine:.3g}, in the benchmark {theirs:.3g}"
+    rest: dict[str, Any] = {"value": factor, "threshold": ratio, "where": _where(rates) + _where(batches)}
+    return present(text, **rest) if factor >= ratio else absent(text, **rest)
+
+
+def _warmup(run: Run) -> tuple[float, Configured] | None:
+    """Warm-up as a number of steps, or of epochs where steps are not known (never mixed: the key tells)."""
+    for key in ("warmup_steps", "warmup_epochs", "warmup_ratio"):
+        value = number_of(run, key)
+        if value is not None and value > 0:
+            return value, run.settings[key]
+    for key in ("warmup_steps", "warmup_epochs", "warmup_ratio"):
+        if number_of(run, key) is not None:
+            return 0.0, run.settings[key]
+    return None
+
+
+@probe("benchmark")
+def warmup_below(view: View, ratio: float) -> Finding:
+    """Warm-up is shorter than the benchmark's by `ratio`, or zero against something."""
+    if view.benchmark is None:
+        return unknown("needs a benchmark run (--benchmark)")
+    mine, theirs = _warmup(view.run), _warmup(view.benchmark)
+    if mine is None or theirs is None:
+        return _missing(view, "warmup_steps")
+    found = (mine[1], theirs[1])
+    rest: dict[str, Any] = {"value": mine[0], "threshold": theirs[0], "where": _where(found)}
+    if theirs[0] == 0:
+        return absent("the benchmark has no warm-up", **rest)
+    if mine[0] > 0 and mine[1].key != theirs[1].key:
+        return unknown(f"warm-up is given in different units ({_sides(found)})", **rest)
+    shorter = mine[0] * ratio <= theirs[0]
+    return present(_sides(found), **rest) if shorter else absent(_sides(found), **rest)
+
+
+def _clip(view: View) -> tuple[Both, float, float] | None:
+    """Both clipping thresholds; none is infinite."""
+    found = both(view, "max_grad_norm")
+    if found is None:
+        return None
+    limits = []
+    for side in found:
+        value = None if isinstance(side.value, tuple) else names.number(side.value)
+        limits.append(float("inf") if value is None or value <= 0 else value)
+    return found, limits[0], limits[1]
+
+
+@probe("benchmark")
+def clipping_weaker(view: View, ratio: float) -> Finding:
+    """The run's clipping threshold is larger, or it does not clip."""
+    return _clipping(view, ratio, weaker=True)
+
+
+@probe("benchmark")
+def clipping_stronger(view: View, ratio: float) -> Finding:
+    """The run's clipping threshold is smaller, or only the run clips."""
+    return _clipping(view, ratio, weaker=False)
+
+
+def _clipping(view: View, ratio: float, weaker: bool) -> Finding:
+    clip = _clip(view)
+    if clip is None:
+        return _missing(view, "max_grad_norm")
+    found, mine, theirs = clip
+    large, small = (mine, theirs) if weaker else (theirs, mine)
+    rest: dict[str, Any] = {
+        "value": _scalar(found[0]),
+        "threshold": _scalar(found[1]),
+        "where": _where(found),
+    }
+    differs = large >= ratio * small and large != small
+    return present(_sides(found), **rest) if differs else absent(_sides(found), **rest)
+
+
+def _length(view: View, ratio: float, up: bool) -> Finding:
+    for key in ("epochs", "max_steps"):
+        values = _numbers(both(view, key))
+        if values is not None and min(values) > 0:
+            return _ratio(view, key, ratio, up)
+    return _missing(view, "epochs")
+
+
+@probe("benchmark")
+def length_below(view: View, ratio: float) -> Finding:
+    """Fewer epochs (or steps) are planned than in the benchmark."""
+    return _length(view, ratio, up=False)
+
+
+@probe("benchmark")
+def length_above(view: View, ratio: float) -> Finding:
+    """More epochs (or steps) are planned than in the benchmark."""
+    return _length(view, ratio, up=True)
+
+
+def _formats(view: View, full: int) -> Finding:
+    found = both(view, "precision")
+    if found is None:
+        return _missing(view, "precision")
+    half = [str(c.value) in HALF for c in found]
+    rest: dict[str, Any] = {
+        "value": _scalar(found[0]),
+        "threshold": _scalar(found[1]),
+        "where": _where(found),
+    }
+    differs = not half[full] and half[1 - full]
+    return present(_sides(found), **rest) if differs else absent(_sides(found), **rest)
+
+
+@probe("benchmark")
+def benchmark_full_precision(view: View) -> Finding:
+    """The benchmark is in full precision, the run in mixed."""
+    return _formats(view, full=1)
+
+
+@probe("benchmark")
+def run_full_precision(view: View) -> Finding:
+    """The run is in full precision, the benchmark in mixed."""
+    return _formats(view, full=0)
+
+
+@probe("benchmark")
+def pretrained_differs(view: View) -> Finding:
+    """The benchmark starts from trained weights and the run does not."""
+    found = both(view, "pretrained")
+    if found is None:
+        return _missing(view, "pretrained")
+    differs = found[1].value not in (None, False) and found[0].value in (None, False)
+    rest: dict[str, Any] = {
+        "value": _scalar(found[0]),
+        "threshold": _scalar(found[1]),
+        "where": _where(found),
+    }
+    return present(_sides(found), **rest) if differs else absent(_sides(found), **rest)
+
+
+def _versions(run: Run) -> dict[str, str]:
+    found = {k[len("version:") :]: str(v) for k, v in run.facts.items() if k.startswith("version:")}
+    for key, value in run.facts.items():
+        match = re.fullmatch(r"(\w+)_version", key)
+        if match and isinstance(value, str):
+            found.setdefault(match.group(1).replace("_", "-"), value)
+    return found
+
+
+@probe("benchmark")
+def versions_differ(view: View) -> Finding:
+    """A library is recorded on both sides in two versions."""
+    if view.benchmark is None:
+        return unknown("needs a benchmark run (--benchmark)")
+    mine, theirs = _versions(view.run), _versions(view.benchmark)
+    common = sorted(mine.keys() & theirs.keys())
+    if not common:
+        return unknown("no library's version is recorded on both sides")
+    differ = [k for k in common if mine[k] != theirs[k]]
+    if not differ:
+        return absent(f"the versions of {len(common)} libraries are equal", value=0)
+    text = ", ".join(f"{k} {mine[k]} (benchmark {theirs[k]})" for k in differ[:5])
+    return present(text, value=mine[differ[0]], threshold=theirs[differ[0]])
+
+
+def _plain(run: Run) -> dict[str, tuple[Any, Place]]:
+    """Settings that have no canonical name and could matter, by their raw key."""
+    found: dict[str, tuple[Any, Place]] = {}
+    for setting in sorted(run.raw_settings, key=lambda s: -s.trust):
+        if names.canonical_key(setting.key) is not None or names.is_harmless(setting.key):
+            continue
+        value = setting.value
+        text = str(value)
+        if (
+            value is None
+            or "/" in text
+            or "\\" in text
+            or text in ("***", "auto")
+            or re.search(r"\d{4}-?\d{2}-?\d{2}", text)
+        ):
+            continue
+        key = ".".join(names.parts_of(setting.key))
+        found.setdefault(key, (value, Place(setting.file, setting.line)))
+    return found
+
+
+def _other_differences(view: View) -> tuple[list[tuple[str, Any, Any, Place]], int]:
+    if view.benchmark is None:
+        return [], 0
+    mine, theirs = _plain(view.run), _plain(view.benchmark)
+    common = sorted(mine.keys() & theirs.keys())
+    differ = [
+        (k, mine[k][0], theirs[k][0], mine[k][1]) for k in common if not names.same(mine[k][0], theirs[k][0])
+    ]
+    return differ, len(common)
+
+
+@probe("benchmark")
+def other_setting_differs(view: View, minimum: int = 3) -> Finding:
+    """A setting without a canonical name has two values."""
+    differ, compared = _other_differences(view)
+    if differ:
+        text = "; ".join(f"{k} = {a}, in the benchmark {b}" for k, a, b, _ in differ[:4])
+        more = f"; and {len(differ) - 4} more" if len(differ) > 4 else ""
+        where = tuple(p for *_, p in differ[:4])
+        return present(text + more, value=str(differ[0][1]), threshold=str(differ[0][2]), where=where)
+    if compared < minimum:
+        return unknown("both sides record fewer than three further settings")
+    return absent(f"{compared} further settings are equal", value=0)
+
+
+@probe("benchmark")
+def any_hyperparameter_differs(view: View) -> Finding:
+    """At least one hyperparameter differs."""
+    differ, compared = _differences(view, names.table().hyperparameters)
+    if differ:
+        return _say_differences(differ)
+    if compared < 3:
+        return unknown("fewer than three hyperparameters are recorded on both sides")
+    return absent(f"{compared} hyperparameters are recorded on both sides, and equal", value=0)
+
+
+@probe("benchmark")
+def hyperparameters_equal(view: View, minimum: int) -> Finding:
+    """All hyperparameters that both sides record are equal, and they are enough to say so."""
+    differ, compared = _differences(view, names.table().hyperparameters)
+    if differ:
+        return absent(
+            f"{len(differ)} of {compared} differ: {_sides(differ[0])}", value=compared - len(differ)
+        )
+    if compared < minimum:
+        return unknown(f"{compared} hyperparameters are recorded on both sides, {minimum} are needed")
+    return present(f"{compared} hyperparameters are recorded on both sides, and equal", value=compared)
+
+
+@probe("benchmark")
+def other_task(view: View) -> Finding:
+    """Classes, vocabulary, or model and data together are another task's."""
+    sizes = [(k, f) for k in ("num_classes", "vocab_size") if (f := both(view, k)) is not None]
+    for key, found in sizes:
+        numbers = _numbers(found)
+        if numbers is None or min(numbers) <= 0:
+            continue
+        # vocabularies are padded; class counts are not
+        if max(numbers) > min(numbers) * (1.1 if key == "vocab_size" else 1.0):
+            return present(_sides(found), value=numbers[0], threshold=numbers[1], where=_where(found))
+    model, data = both(view, "model"), both(view, "dataset")
+    other_model = model is not None and not equal("model", *model)
+    other_data = data is not None and not equal("dataset", *data)
+    if model is not None and data is not None and other_model and other_data:
+        return present(
+            f"{_sides(model)}; {_sides(data)}", value=_scalar(model[0]), where=_where(model) + _where(data)
+        )
+    if sizes or (data is not None and not other_data) or (model is not None and not other_model):
+        shared = [f[0].key for _, f in sizes] + [f[0].key for f in (model, data) if f is not None]
+        return absent(f"recorded on both sides and alike: {', '.join(shared)}")
+    return unknown("neither classes nor vocabulary, model or data are recorded on both sides")

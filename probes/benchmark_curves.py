@@ -1,0 +1,530 @@
+"""The curves of the run held against its benchmark's, on one grid.
+
+Curves count as different only beyond the size asked for *and* beyond their noise, so that two seeds of one
+healthy recipe are equal. What a first step tells is used only where both sides logged it.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..engine.model import Place
+from . import names as quantities
+from .benchmark import both, equal
+from .compare import Blocks, Pair, blocks, final, pair, pair_noise
+from .config import number_of
+from .learning_rate import curve
+from .registry import Finding, View, absent, place, present, probe, unknown
+from .run import Series
+from .stats import noise
+
+
+def _places(found: Pair, at: int) -> tuple[Place, ...]:
+    """Where point `at` of the grid stands on both sides."""
+    places = []
+    sides: tuple[tuple[Series, str], ...] = ((found.run_series, "run"), (found.bench_series, "benchmark"))
+    for series, side in sides:
+        if len(series.steps):
+            nearest = int(np.argmin(np.abs(np.nan_to_num(series.steps, nan=np.inf) - found.x[at])))
+            places.append(place(series, nearest, side))
+    return tuple(places)
+
+
+@probe("learning_rate", "benchmark:learning_rate")
+def lr_curve_differs(view: View, relative: float, points: int = 5) -> Finding:
+    """The learning rates differ at a tenth of the common steps."""
+    found = pair(view, "learning_rate", points)
+    if isinstance(found, str):
+        return unknown(found)
+    mine, theirs = curve(view.run), curve(view.benchmark) if view.benchmark else None
+    peak = max(mine.peak if mine else 0.0, theirs.peak if theirs else 0.0)
+    if peak <= 0:
+        return absent("both learning rates are zero", series=("learning_rate",))
+    scale = np.maximum(np.maximum(found.run, found.bench), 0.01 * peak)
+    off = np.abs(found.run - found.bench) / scale
+    bad = np.flatnonzero(off > relative)
+    rest: dict[str, Any] = {
+        "value": float(len(bad) / len(off)),
+        "threshold": 0.1,
+        "series": ("learning_rate",),
+    }
+    if len(bad) < max(2, 0.1 * len(off)):
+        return absent(f"the learning rates agree at {len(off) - len(bad)} of {len(off)} steps", **rest)
+    at = int(bad[0])
+    text = (
+        f"the learning rates differ at {len(bad)} of {len(off)} steps, first at step {found.x[at]:g}"
+        f" ({found.run[at]:g}, in the benchmark {found.bench[at]:g})"
+    )
+    return present(text, step=float(found.x[at]), where=_places(found, at), **rest)
+
+
+def _first(found: Pair) -> str | None:
+    """Say why the first common points are not the first step of training, or None when they are."""
+    for series in (found.run_series, found.bench_series):
+        if series.unit not in ("step", "iteration", "unknown") or series.window in (
+            "epoch-mean",
+            "running-mean",
+        ):
+            return f"{found.name} is not logged step by step"
+        if float(series.steps[0]) > 1:
+            return f"the first step of {found.name} is not logged on both sides"
+    if found.x[0] > 1:
+        return f"the first steps of {found.name} do not coincide"
+    return None
+
+
+def _seedsequal(view: View) -> bool | None:
+    found = both(view, "seed")
+    return None if found is None else equal("seed", *found)
+
+
+# Without equal seeds two runs of one recipe begin a few percent apart (initialisation and first batch).
+_SEED_SPREAD = 0.05
+
+
+def _first_differs(
+    view: View, name: str, absolute: float, relative: float
+) -> tuple[Pair, bool, str, float] | str:
+    """Compare first points: beyond the tolerance, the scatter of the difference, and what a seed explains.
+
+    The scatter of the *difference* is what counts: runs that see the same batches move together, so a small
+    first difference is visible; runs with other batches scatter as both curves do.
+    """
+    found = pair(view, name, 3)
+    if isinstance(found, str):
+        return found
+    reason = _first(found)
+    if reason:
+        return reason
+    mine, theirs = float(found.run[0]), float(found.bench[0])
+    gap = abs(mine - theirs)
+    if _seedsequal(view) is not True:
+        relative = max(relative, _SEED_SPREAD)
+    limit = max(absolute, relative * abs(theirs), 4 * pair_noise(found))
+    text = f"{name} at step {found.x[0]:g} is {mine:.5g}, in the benchmark {theirs:.5g}"
+    return found, gap > limit, text, gap
+
+
+@probe("train/loss", "benchmark:train/loss")
+def first_loss_differs(view: View, absolute: float, relative: float) -> Finding:
+    """The loss of the first step differs beyond tolerance and noise; see `_first_differs`."""
+    judged = _first_differs(view, "train/loss", absolute, relative)
+    if isinstance(judged, str):
+        return unknown(judged)
+    found, differs, text, gap = judged
+    rest: dict[str, Any] = {"value": gap, "threshold": absolute, "series": ("train/loss",)}
+    if differs:
+        return present(text, step=float(found.x[0]), where=_places(found, 0), **rest)
+    return absent(text, where=_places(found, 0), **rest)
+
+
+@probe("grad_norm", "benchmark:grad_norm")
+def first_grad_norm_differs(view: View, relative: float) -> Finding:
+    """The gradient norm of the first step differs while its loss agrees."""
+    loss = _first_differs(view, "train/loss", 0.005, 0.005)
+    if isinstance(loss, str):
+        return unknown(loss)
+    if loss[1]:
+        return absent("the first losses differ already")
+    if _seedsequal(view) is not True:
+        relative = max(relative, 0.5)
+    judged = _first_differs(view, "grad_norm", 0.0, relative)
+    if isinstance(judged, str):
+        return unknown(judged)
+    found, differs, text, gap = judged
+    share = gap / max(abs(float(found.bench[0])), 1e-30)
+    rest: dict[str, Any] = {"value": share, "threshold": relative, "series": ("grad_norm", "train/loss")}
+    if differs:
+        return present(f"{text}; the losses agree", step=float(found.x[0]), where=_places(found, 0), **rest)
+    return absent(text, **rest)
+
+
+def _agree(view: View, share: float, tolerance: float) -> bool | None:
+    """Whether the training losses agree over the first `share` of the common steps."""
+    found = pair(view, "train/loss", 5)
+    if isinstance(found, str):
+        return None
+    levels = blocks(found)
+    early = slice(0, max(2, round(share * len(levels.x))))
+    off = np.abs(levels.relative(found.span))[early]
+    return bool(np.mean((off <= tolerance) | ~levels.significant()[early]) >= 0.8)
+
+
+@probe("grad_norm", "benchmark:grad_norm")
+def grad_norm_scaled(view: View, ratio: float, points: int = 6) -> Finding:
+    """The gradient norm is a steady multiple of the benchmark's while the losses agree."""
+    found = pair(view, "grad_norm", points)
+    if isinstance(found, str):
+        return unknown(found)
+    positive = (found.run > 0) & (found.bench > 0)
+    if np.sum(positive) < points:
+        return unknown(f"fewer than {points} common positive gradient norms")
+    logs = np.log(found.run[positive] / found.bench[positive])
+    early = logs[: max(points, len(logs) // 3)]
+    middle = float(np.median(early))
+    spread = 1.4826 * float(np.median(np.abs(early - middle)))
+    factor = float(np.exp(middle))
+    text = (
+        f"the gradient norm is {factor:.2f} times the benchmark's (median of the first {len(early)} points)"
+    )
+    rest: dict[str, Any] = {"value": factor, "threshold": ratio, "series": ("grad_norm", "train/loss")}
+    error = spread / np.sqrt(len(early))
+    if abs(middle) <= np.log(ratio) or abs(middle) < 4 * error:
+        return absent(text, **rest)
+    if spread > 0.5 * abs(middle):
+        return absent(f"{text}, but the ratio is not steady", **rest)
+    agree = _agree(view, 0.3, 0.05)
+    if agree is None:
+        return unknown(f"{text}; the losses cannot be compared", **rest)
+    if not agree:
+        return absent(f"{text}, and the losses differ too", **rest)
+    return present(f"{text}; the losses agree", step=float(found.x[0]), where=_places(found, 0), **rest)
+
+
+def _levels(view: View, name: str, points: int) -> tuple[Pair, Blocks] | str:
+    found = pair(view, name, points)
+    return found if isinstance(found, str) else (found, blocks(found))
+
+
+@probe("train/loss", "benchmark:train/loss")
+def departs_after_first(view: View, relative: float, within: float, points: int = 8) -> Finding:
+    """First losses agree; in the first part of training the curves part and stay apart."""
+    judged = _first_differs(view, "train/loss", 0.005, 0.005)
+    if isinstance(judged, str):
+        return unknown(judged)
+    if judged[1]:
+        return absent("the first losses differ already")
+    made = _levels(view, "train/loss", points)
+    if isinstance(made, str):
+        return unknown(made)
+    found, levels = made
+    off = levels.relative(found.span)
+    apart = (np.abs(off) > relative) & levels.significant()
+    if len(found) <= 1:
+        return unknown("one common point is no curve")
+    early = np.flatnonzero(apart[: max(2, int(np.ceil(within * len(apart)))) + 1])
+    rest: dict[str, Any] = {"threshold": relative, "series": ("train/loss",)}
+    if not len(early):
+        return absent(f"the losses agree over the first {within:.0%} of the common steps", **rest)
+    start = int(early[0])
+    after = apart[start:] & (np.sign(off[start:]) == np.sign(off[start]))
+    if np.mean(after[: max(3, len(after) // 2)]) < 0.7:
+        return absent("the losses part only for a while", **rest)
+    size = float(np.median(off[start:]))
+    at = int(np.searchsorted(found.x, levels.x[start]))
+    text = f"first losses agree; from step {levels.x[start]:g} on the loss is {size:+.0%} off the benchmark's"
+    return present(text, value=size, step=float(levels.x[start]), where=_places(found, at), **rest)
+
+
+@probe("train/loss", "benchmark:train/loss")
+def departs_late(view: View, relative: float, after: float, points: int = 12) -> Finding:
+    """The losses agree over the first `after` of the common steps and part for good later."""
+    made = _levels(view, "train/loss", points)
+    if isinstance(made, str):
+        return unknown(made)
+    found, levels = made
+    off = levels.relative(found.span)
+    apart = (np.abs(off) > relative) & levels.significant()
+    rest: dict[str, Any] = {"threshold": relative, "series": ("train/loss",)}
+    if not apart[-1] or not apart[-2]:
+        return absent("the losses do not part at the end", **rest)
+    joined = np.flatnonzero(~(apart & (np.sign(off) == np.sign(off[-1]))))
+    start = int(joined[-1]) + 1 if len(joined) else 0
+    if start < after * len(apart):
+        return absent(f"the losses part at step {levels.x[start]:g}, not late", **rest)
+    if np.mean(~apart[:start]) < 0.8:
+        return absent("the losses do not agree before", **rest)
+    if len(apart) - start < 2:
+        return unknown("the losses part only in the last points")
+    size = float(np.median(off[start:]))
+    at = int(np.searchsorted(found.x, levels.x[start]))
+    text = (
+        f"the losses agree until step {levels.x[start]:g}, then the run's is {size:+.0%} off the benchmark's"
+    )
+    return present(text, value=size, step=float(levels.x[start]), where=_places(found, at), **rest)
+
+
+@probe("train/loss", "benchmark:train/loss")
+def loss_scaled(view: View, ratio: float, spread: float, points: int = 6) -> Finding:
+    """The loss is a constant multiple of the benchmark's over a curve that falls."""
+    made = _levels(view, "train/loss", points)
+    if isinstance(made, str):
+        return unknown(made)
+    found, levels = made
+    if np.any(levels.run <= 0) or np.any(levels.bench <= 0):
+        return unknown("losses that are not positive have no ratio")
+    logs = np.log(levels.run / levels.bench)
+    middle = float(np.median(logs))
+    factor = float(np.exp(middle))
+    text = f"the loss is {factor:.2f} times the benchmark's at all of {len(logs)} compared places"
+    rest: dict[str, Any] = {"value": factor, "threshold": ratio, "series": ("train/loss",)}
+    if abs(middle) <= np.log(ratio):
+        return absent(f"the loss is {factor:.2f} times the benchmark's in the median", **rest)
+    if float(np.max(np.abs(logs - middle))) > spread * abs(middle) + 3 * float(
+        np.median(levels.error / levels.bench)
+    ):
+        return absent("the ratio of the losses is not constant", **rest)
+    # an offset and a factor look the same as long as the loss does not move
+    if float(np.max(levels.bench) / np.min(levels.bench)) < 1.3:
+        return unknown(f"{text}; the curves are too flat to tell a factor from an offset", **rest)
+    return present(text, step=float(found.x[0]), where=_places(found, 0), **rest)
+
+
+def _final(found: Pair, relative: float) -> tuple[float, float, float, bool, bool]:
+    """Return run, benchmark, relative difference, and whether the run is above or below for sure.
+
+    Relative differences are taken to the benchmark's level, but at least to a tenth of the ground it covered.
+    """
+    mine, theirs, error = final(found)
+    base = max(abs(theirs), 0.1 * found.span, 1e-12)
+    gap = mine - theirs
+    counts = abs(gap) > relative * base and abs(gap) > 3 * error
+    return mine, theirs, gap / base, counts and gap > 0, counts and gap < 0
+
+
+@probe("train/loss", "benchmark:train/loss")
+def final_loss_above(view: View, relative: float, points: int = 5) -> Finding:
+    """At the last common steps the run's training loss is above the benchmark's."""
+    found = pair(view, "train/loss", points)
+    if isinstance(found, str):
+        return unknown(found)
+    mine, theirs, off, above, _ = _final(found, relative)
+    text = f"train/loss ends at {mine:.4g}, in the benchmark at {theirs:.4g} ({off:+.1%})"
+    rest: dict[str, Any] = {"value": off, "threshold": relative, "series": ("train/loss",)}
+    if above:
+        return present(text, where=_places(found, len(found) - 1), **rest)
+    return absent(text, **rest)
+
+
+_METRICS = (
+    "accuracy",
+    "map",
+    "map50",
+    "f1",
+    "auc",
+    "iou",
+    "dice",
+    "bleu",
+    "rouge",
+    "reward",
+    "psnr",
+    "ssim",
+    "r2",
+)
+_LOWER = ("error", "wer", "perplexity", "rmse", "mse", "mae")
+
+
+def _metric(view: View) -> str | None:
+    """The quality metric that both sides log, evaluation before training."""
+    for split in ("eval", "train"):
+        for base in (*_METRICS, *_LOWER):
+            name = f"{split}/{base}"
+            if view.benchmark is not None and name in view.run.series and name in view.benchmark.series:
+                return name
+    return None
+
+
+@probe("benchmark")
+def final_metric_below(view: View, absolute: float) -> Finding:
+    """At the end the metric is worse than the benchmark's by `absolute` (relative for errors)."""
+    name = _metric(view)
+    if name is None:
+        return unknown("no metric is logged on both sides")
+    mine_series, their_series = view.run.series[name], (view.benchmark or view.run).series[name]
+    ends = [_end_of_metric(s) for s in (mine_series, their_series)]
+    if ends[0] is None or ends[1] is None:
+        return unknown(f"{name} has no finite value on one side")
+    (mine, my_error), (theirs, their_error) = ends[0], ends[1]
+    quantity = quantities.base(name)
+    lower = quantity is not None and quantity.lower
+    gap = mine - theirs if lower else theirs - mine
+    fraction = quantity is not None and quantity.fraction
+    limit = absolute if fraction else 2 * absolute * max(abs(theirs), 1e-12)
+    error = float(np.hypot(my_error, their_error))
+    samples = number_of(view.run, "eval_samples") if fraction else None
+    if samples and 0 < theirs < 1:  # counting noise of a share of so many samples
+        error = float(np.hypot(error, (2 * theirs * (1 - theirs) / samples) ** 0.5))
+    text = f"{name} ends at {mine:.4g}, in the benchmark at {theirs:.4g}"
+    rest: dict[str, Any] = {"value": mine, "threshold": theirs, "series": (name,)}
+    if not _comparable_length(mine_series, their_series):
+        return unknown(f"{text}; the run is much shorter", **rest)
+    if gap > limit and gap > 2.5 * error:
+        return present(text, where=(place(mine_series, -1), place(their_series, -1, "benchmark")), **rest)
+    return absent(text, **rest)
+
+
+def _comparable_length(mine: Series, theirs: Series) -> bool:
+    """The run is not cut off: a fall short of the benchmark may only be a question of time."""
+    if mine.unit != theirs.unit:
+        return True
+    return float(np.max(mine.steps)) >= 0.6 * float(np.max(theirs.steps))
+
+
+def _end_of_metric(series: Series) -> tuple[float, float] | None:
+    """The median of the last points of a metric and its standard error."""
+    values = series.values[np.isfinite(series.values)]
+    if not len(values):
+        return None
+    count = max(1, min(len(values), max(3, len(values) // 10) if len(values) >= 6 else 1))
+    late = values[len(values) // 2 :] if len(values) >= 8 else values
+    return float(np.median(values[-count:])), float(noise(late)) / count**0.5
+
+
+@probe("train/loss", "benchmark:train/loss")
+def slower(view: View, ratio: float, points: int = 8) -> Finding:
+    """The run needs `ratio` times the benchmark's steps to come half and most of the way down."""
+    found = pair(view, "train/loss", points)
+    if isinstance(found, str):
+        return unknown(found)
+    levels = blocks(found, 40)
+    begin = max(float(levels.bench[0]), float(found.bench[0]))
+    low = float(np.min(levels.bench))
+    drop = begin - low
+    if drop <= 3 * float(np.median(levels.error)) or drop < 0.05 * abs(begin):
+        return unknown("the benchmark's loss falls too little to compare the speed")
+    ratios = []
+    for share in (0.5, 0.8):
+        target = begin - share * drop
+        theirs, mine = _reach(found, found.bench, target), _reach(found, found.run, target)
+        if theirs is None or theirs <= 0:
+            continue
+        # not reached at all: as slow as the common length shows
+        reached = mine if mine is not None else float(found.x[-1] - found.x[0])
+        ratios.append((reached / theirs, share, mine is None))
+    if not ratios:
+        return unknown("the benchmark is down before its second point")
+    text = "; ".join(
+        f"{'at least ' if cut else ''}{r:.1f} times the steps for {share:.0%} of the way"
+        for r, share, cut in ratios
+    )
+    rest: dict[str, Any] = {
+        "value": min(r for r, *_ in ratios),
+        "threshold": ratio,
+        "series": ("train/loss",),
+    }
+    if all(r >= ratio for r, *_ in ratios):
+        return present(f"the run needs {text}", **rest)
+    if any(cut and r < ratio for r, _, cut in ratios):
+        return unknown(f"the run needs {text}; the common part is too short to tell", **rest)
+    return absent(f"the run needs {text}", **rest)
+
+
+def _reach(found: Pair, values: Any, target: float) -> float | None:
+    """Steps from the beginning until the curve (block medians) is down to `target`."""
+    width = max(1, len(values) // 40)
+    medians = [float(np.median(values[i : i + width])) for i in range(0, len(values), width)]
+    for block, value in enumerate(medians):
+        if value <= target:
+            interval = float(np.median(np.diff(found.x))) if len(found) > 1 else 1.0
+            return float(found.x[min(block * width, len(found) - 1)] - found.x[0]) + interval
+    return None
+
+
+def _train_and_eval(view: View) -> tuple[Pair, tuple[str, float, float, float, float]] | str:
+    """Return the training pair, and (name, run, benchmark, how much worse, error) of evaluation."""
+    train = pair(view, "train/loss", 3)
+    if isinstance(train, str):
+        return train
+    for name in (*(f"eval/{m}" for m in (*_METRICS, *_LOWER)), "eval/loss"):
+        found = pair(view, name, 2)
+        if isinstance(found, str):
+            continue
+        mine, theirs, error = final(found, 0.2)
+        quantity = quantities.base(name)
+        lower = name == "eval/loss" or (quantity is not None and quantity.lower)
+        base = (
+            1.0 if quantity is not None and quantity.fraction else max(abs(theirs), 0.1 * found.span, 1e-12)
+        )
+        return train, (name, mine, theirs, (mine - theirs if lower else theirs - mine) / base, error / base)
+    return "no evaluation is logged on both sides"
+
+
+@probe("train/loss", "benchmark:train/loss")
+def eval_worse_train_equal(view: View, train: float, eval: float) -> Finding:
+    """The training losses end together; evaluation is worse."""
+    made = _train_and_eval(view)
+    if isinstance(made, str):
+        return unknown(made)
+    found, (name, mine, theirs, worse, error) = made
+    _, _, off, above, below = _final(found, train)
+    text = f"train/loss ends {off:+.1%} off the benchmark's, {name} at {mine:.4g} against {theirs:.4g}"
+    rest: dict[str, Any] = {"value": worse, "threshold": eval, "series": ("train/loss", name)}
+    if not above and not below and worse > eval and worse > 3 * error:
+        return present(text, **rest)
+    return absent(text, **rest)
+
+
+@probe("train/loss", "benchmark:train/loss")
+def train_better_eval_worse(view: View, relative: float) -> Finding:
+    """The training loss ends below the benchmark's; evaluation is worse."""
+    made = _train_and_eval(view)
+    if isinstance(made, str):
+        return unknown(made)
+    found, (name, mine, theirs, worse, error) = made
+    _, _, off, _, below = _final(found, relative)
+    text = f"train/loss ends {off:+.1%} off the benchmark's, {name} at {mine:.4g} against {theirs:.4g}"
+    rest: dict[str, Any] = {"value": worse, "threshold": relative, "series": ("train/loss", name)}
+    if below and worse > relative / 2 and worse > 3 * error:
+        return present(text, **rest)
+    return absent(text, **rest)
+
+
+@probe("train/loss", "benchmark:train/loss")
+def noisier(view: View, ratio: float, points: int = 24) -> Finding:
+    """The run's loss scatters from point to point by a multiple of the benchmark's."""
+    found = pair(view, "train/loss", points)
+    if isinstance(found, str):
+        return unknown(found)
+    if found.run_series.window != found.bench_series.window:
+        return unknown("the losses are averaged over different windows")
+    gaps = [float(np.median(np.diff(np.unique(s.steps)))) for s in (found.run_series, found.bench_series)]
+    if max(gaps) > 1.5 * min(gaps):
+        return unknown("the losses are logged at different intervals, which changes their noise")
+    thirds = np.array_split(np.arange(len(found)), 3)
+    factors = []
+    for part in thirds:
+        mine, theirs = float(noise(found.run[part])), float(noise(found.bench[part]))
+        # relative to the level: a loss that is twice as high scatters twice as much
+        scale = max(1.0, float(np.median(found.run[part])) / max(float(np.median(found.bench[part])), 1e-12))
+        floor = 1e-3 * max(abs(float(np.median(found.bench[part]))), 0.01 * found.span, 1e-12)
+        factors.append(mine / scale / max(theirs, floor))
+    factor = float(np.median(factors))
+    text = f"the loss scatters {factor:.1f} times as much as the benchmark's"
+    rest: dict[str, Any] = {"value": factor, "threshold": ratio, "series": ("train/loss",)}
+    return present(text, **rest) if factor >= ratio else absent(text, **rest)
+
+
+@probe("benchmark")
+def benchmark_not_finite(view: View) -> Finding:
+    """The benchmark has a loss that is NaN or infinite."""
+    if view.benchmark is None:
+        return unknown("needs a benchmark run (--benchmark)")
+    series = view.benchmark.series.get("train/loss") or view.benchmark.series.get("eval/loss")
+    said = view.benchmark.events_of("non-finite-loss")
+    if said:
+        where = tuple(Place(e.file, e.line, e.step, e.rank, "benchmark") for e in said[:3])
+        return present(
+            f"the benchmark says: {said[0].text or 'the loss is not finite'}", step=said[0].step, where=where
+        )
+    if series is None or not len(series.values):
+        return unknown("the benchmark has no loss")
+    bad = np.flatnonzero(~np.isfinite(series.values))
+    if not len(bad):
+        return absent(f"all {len(series.values)} losses of the benchmark are finite", value=0)
+    at = int(bad[0])
+    text = f"{series.raw} of the benchmark is not finite at {len(bad)} of {len(series.values)} points"
+    where = (place(series, at, "benchmark"),)
+    return present(text, value=len(bad), step=float(series.steps[at]), where=where)
+
+
+@probe("benchmark")
+def benchmark_unstable(view: View, relative: float) -> Finding:
+    """Repeated benchmark runs end at different losses; needs several runs in the benchmark directory."""
+    others = view.benchmark.others if view.benchmark is not None else ()
+    if not others:
+        return unknown("one benchmark run cannot show whether it repeats; give a directory with several")
+    return unknown(
+        f"{len(others) + 1} benchmark runs lie there; repeat runs are not compared yet (limit {relative:.0%})"
+    )

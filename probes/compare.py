@@ -1,0 +1,159 @@
+"""Two curves on one grid: what all comparisons of a run with its benchmark share. Pure functions.
+
+Differences are judged against three things: the size asked for, the point-to-point noise of both curves, and
+a share of the ground the benchmark covered (late in training a loss of 0.052 and one of 0.058 are the same
+when both came from 2.3). So two seeds of one recipe count as equal.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from .registry import View
+from .run import Floats, Series
+from .stats import block_edges, block_medians, noise
+
+_STEPS = frozenset(["step", "iteration", "unknown"])
+MAX_BLOCKS = 20
+FLOOR = 0.1  # of the benchmark's span: relative differences are never taken to less than this
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Pair:
+    """A quantity of the run and of the benchmark at the same places.
+
+    `x` (steps or epochs), `run` and `bench` are finite float64 arrays of equal length.
+    """
+
+    name: str
+    x: Floats
+    run: Floats
+    bench: Floats
+    run_series: Series
+    bench_series: Series
+
+    @property
+    def span(self) -> float:
+        """The ground that the benchmark's curve covers."""
+        return float(np.max(self.bench) - np.min(self.bench)) if len(self.bench) else 0.0
+
+    def __len__(self) -> int:
+        return len(self.x)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Blocks:
+    """Block medians of a pair: where each block begins, both levels, and their standard error."""
+
+    x: Floats
+    run: Floats
+    bench: Floats
+    error: Floats
+
+    def relative(self, span: float) -> Floats:
+        """(run - benchmark) / benchmark, with a floor for small benchmarks."""
+        return np.asarray((self.run - self.bench) / np.maximum(np.abs(self.bench), max(FLOOR * span, 1e-12)))
+
+    def significant(self, sigmas: float = 3.0) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
+        """Where the levels differ by more than noise explains."""
+        return np.asarray(np.abs(self.run - self.bench) > sigmas * self.error)
+
+
+def pair(view: View, name: str, points: int = 3) -> Pair | str:
+    """Bring a quantity of run and benchmark to one grid; a string says why that is not possible."""
+    if view.benchmark is None:
+        return "needs a benchmark run (--benchmark)"
+    mine, theirs = view.run.series.get(name), view.benchmark.series.get(name)
+    if mine is None or theirs is None:
+        return f"{'the run' if mine is None else 'the benchmark'} has no {name}"
+    axes = _axes(mine, theirs)
+    if axes is None:
+        return f"{name} is logged over {mine.unit} in the run and over {theirs.unit} in the benchmark"
+    (x, y), (u, v) = (_clean(axis, s.values) for axis, s in zip(axes, (mine, theirs), strict=True))
+    if _count_from_zero_and_one(mine, theirs, x, u):
+        u = u + (x[0] - u[0])
+    grid, left, right = _common(x, y, u, v)
+    if len(grid) < points:
+        return f"run and benchmark have fewer than {points} common points of {name}"
+    return Pair(name, grid, left, right, mine, theirs)
+
+
+def _axes(mine: Series, theirs: Series) -> tuple[Floats, Floats] | None:
+    if mine.unit == theirs.unit or {mine.unit, theirs.unit} <= _STEPS:
+        return mine.steps, theirs.steps
+    first = mine.steps if mine.unit == "epoch" else mine.epochs
+    second = theirs.steps if theirs.unit == "epoch" else theirs.epochs
+    return (first, second) if first is not None and second is not None else None
+
+
+def _clean(x: Floats, y: Floats) -> tuple[Floats, Floats]:
+    """Finite points in order of x; of several at one x the last counts."""
+    good = np.isfinite(x) & np.isfinite(y)
+    x, y = x[good], y[good]
+    order = np.argsort(x, kind="stable")
+    x, y = x[order], y[order]
+    last = np.append(np.diff(x) > 0, True) if len(x) else np.empty(0, dtype=bool)
+    return x[last], y[last]
+
+
+def _count_from_zero_and_one(mine: Series, theirs: Series, x: Floats, u: Floats) -> bool:
+    epochs = mine.unit == "epoch" and theirs.unit == "epoch"
+    return epochs and len(x) > 0 and len(x) == len(u) and abs(x[0] - u[0]) == 1.0
+
+
+def _common(x: Floats, y: Floats, u: Floats, v: Floats) -> tuple[Floats, Floats, Floats]:
+    """Values at common places; where few coincide, the benchmark is interpolated between its points."""
+    shared, at, there = np.intersect1d(x, u, return_indices=True)
+    if not len(x) or not len(u):
+        return shared, y[at], v[there]
+    low, high = max(x[0], u[0]), min(x[-1], u[-1])
+    inside = (x >= low) & (x <= high)
+    there_inside = int(np.sum((u >= low) & (u <= high)))
+    if len(shared) >= 0.5 * min(int(np.sum(inside)), there_inside):
+        return shared, y[at], v[there]
+    return x[inside], y[inside], np.interp(x[inside], u, v)
+
+
+def blocks(found: Pair, count: int = MAX_BLOCKS) -> Blocks:
+    """Summarise a pair in at most `count` blocks (single points when there are few)."""
+    points = len(found)
+    edges = block_edges(points, min(count, points) if points <= 2 * count else count)
+    sizes = np.diff(edges).astype(np.float64)
+    error = np.hypot(noise(found.run), noise(found.bench)) / np.sqrt(np.maximum(sizes, 1.0))
+    error = np.where(sizes > 2, 1.2533 * error, error)
+    run, bench = block_medians(found.run, edges), block_medians(found.bench, edges)
+    return Blocks(found.x[edges[:-1]], run, bench, _slow(run, bench, error))
+
+
+def _slow(run: Floats, bench: Floats, error: Floats) -> Floats:
+    """Add the noise that is slower than a point: what the levels themselves scatter by."""
+    slow = np.hypot(noise(run), noise(bench)) if len(run) >= 8 else 0.0
+    return np.asarray(np.maximum(error, slow))
+
+
+def final(found: Pair, share: float = 0.1) -> tuple[float, float, float]:
+    """Return (run, benchmark, standard error of their difference) over the last `share` of common points."""
+    count = max(min(3, len(found)), round(share * len(found)))
+    tail_run, tail_bench = found.run[-count:], found.bench[-count:]
+    error = float(np.hypot(noise(found.run), noise(found.bench))) * 1.2533 / np.sqrt(count)
+    half = len(found) // 2
+    if half >= 8:  # how much levels of this length move in the second half
+        step = max(1, count)
+        for values in (found.run[half:], found.bench[half:]):
+            levels = np.array(
+                [np.median(values[i : i + step]) for i in range(0, len(values) - step + 1, step)]
+            )
+            if len(levels) >= 4:
+                error = max(error, float(noise(levels)))
+    return float(np.median(tail_run)), float(np.median(tail_bench)), error
+
+
+def pair_noise(found: Pair) -> float:
+    """Return how much the difference of the two curves scatters from point to point (near the beginning).
+
+    Two runs that see the same batches move together, so this is far below the noise of either curve.
+    """
+    early = slice(0, max(12, len(found) // 4))
+    return float(noise((found.run - found.bench)[early]))
