@@ -108,19 +108,31 @@ def _meaning(
 ) -> str:
     """Say which leading causes an answer raises and which it lowers."""
     change = [(float(after[r] - belief.log_odds[r]), c, r) for c, r in zip(leading, rows, strict=True)]
-    up = sorted((x for x in change if x[0] >= TELLING), key=lambda x: (-x[0], x[1]))[:2]
-    down = sorted((x for x in change if x[0] <= -TELLING), key=lambda x: (x[0], x[1]))[:2]
+    told = [x for x in change if abs(x[0]) >= TELLING and _moves(_shift(belief, after, x[2]))]
+    up = sorted((x for x in told if x[0] > 0), key=lambda x: (-x[0], x[1]))[:2]
+    down = sorted((x for x in told if x[0] < 0), key=lambda x: (x[0], x[1]))[:2]
 
     def named(some: Sequence[tuple[float, str, int]]) -> str:
-        return listed([f"“{rules.causes[c].title}” ({_shift(belief, after, r)})" for _, c, r in some])
+        return listed(
+            [f"“{rules.causes[c].title}” ({' → '.join(_shift(belief, after, r))})" for _, c, r in some]
+        )
 
     parts = [f"speaks for {named(up)}"] * bool(up) + [f"speaks against {named(down)}"] * bool(down)
     return "; ".join(parts) or "changes little"
 
 
-def _shift(belief: Belief, after: Floats, row: int) -> str:
-    before, then = sigmoid(np.array([belief.log_odds[row], after[row]]))
-    return f"{percent(float(before))} → {percent(float(then))}"
+def _shifted(title: str, shift: tuple[str, str]) -> str:
+    return f"“{title}” ({shift[0]} → {shift[1]})"
+
+
+def _shift(belief: Belief, after: Floats, row: int) -> tuple[str, str]:
+    before, then = sigmoid(np.array([belief.log_odds[row], after[row]])).tolist()
+    return percent(before), percent(then)
+
+
+def _moves(shift: tuple[str, str]) -> bool:
+    """Whether a change is one in the digits that are shown."""
+    return shift[0] != shift[1]
 
 
 def _one_per_action(checks: Sequence[NextCheck]) -> tuple[NextCheck, ...]:
