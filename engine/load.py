@@ -98,27 +98,36 @@ def _read(folder: Path, digest: Any) -> tuple[Layer, list[str]]:
 
     problems: list[str] = []
     layer = Layer()
-    if not (folder / "scale.yaml").is_file() and not any(folder.glob("**/*.yaml")):
+    paths = sorted(folder.rglob("*.yaml"))
+    if not paths:
         return layer, [f"{folder}: there are no rule files here"]
-    for path in sorted(folder.rglob("*.yaml")):
-        name = path.relative_to(folder).as_posix()
+    for path in paths:
+        layer = layer + _read_one(path, path.relative_to(folder).as_posix(), digest, problems)
+    return layer, problems
+
+
+def _read_one(path: Path, name: str, digest: Any, problems: list[str]) -> Layer:
+    """Read one file; what is wrong goes to `problems`, and lost entries are remembered."""
+    from .resolve import Layer
+
+    try:
         raw = path.read_bytes()
         digest.update(f"{name}\0{len(raw)}\0".encode() + raw)
         reader = _reader_of(name)
         if reader is None:
-            continue
-        try:
-            document = parse(name, raw)
-        except DocumentError as error:
-            problems.extend(error.problems)
-            layer = layer + Layer(unread=frozenset({_kind(name)}))
-            continue
-        try:
-            layer = layer + reader(name, document)
-        except RuleError as error:
-            problems.extend(error.problems)
-            layer = layer + _refused(name, document.data)
-    return layer, problems
+            return Layer()
+        document = parse(name, raw)
+    except OSError as error:
+        problems.append(f"{name}:1: cannot be read: {error.strerror}")
+        return Layer(unread=frozenset({_kind(name)}))
+    except DocumentError as error:
+        problems.extend(error.problems)
+        return Layer(unread=frozenset({_kind(name)}))
+    try:
+        return reader(name, document)
+    except RuleError as error:
+        problems.extend(error.problems)
+        return _refused(name, document.data)
 
 
 def _reader_of(name: str) -> Callable[[str, Document], Layer] | None:

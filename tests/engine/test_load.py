@@ -142,6 +142,18 @@ def test_a_folder_without_rules(tmp_path: Path) -> None:
     assert "there are no rule files here" in problems(tmp_path / "nowhere")[0]
 
 
+def test_a_file_that_cannot_be_read(folder: Folder) -> None:
+    """What stands in the way of reading is said; the rest is still checked."""
+    root = folder({"causes/parts/bent.yaml": "id: parts.bent\n"})
+    (root / "mechanisms.yaml").unlink()
+    (root / "mechanisms.yaml").mkdir()
+
+    found = problems(root)
+
+    assert "causes/parts/bent.yaml:1: title: this field is missing" in found
+    assert found[-1] == "mechanisms.yaml:1: cannot be read: Is a directory"
+
+
 def test_other_yaml_is_left_to_others(folder: Folder) -> None:
     """Tables that only probes read do not have to be rules, but they are part of the version."""
     plain = load_rules(folder())
