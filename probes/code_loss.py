@@ -227,18 +227,34 @@ def _unsafe_math(source: Script) -> Finding | None:
     scopes += [
         n for n in ast.walk(source.tree) if isinstance(n, ast.FunctionDef) and "loss" in n.name.lower()
     ]
-    scopes += [source.train_loop] if source.train_loop is not None else []
+    scopes += [n for n in ast.walk(source.tree) if isinstance(n, ast.Lambda) and _is_criterion(source, n)]
     seen = None
     for scope in scopes:
         for node in ast.walk(scope):
             if isinstance(node, ast.Call) and last_name(node.func) in ("log", "sqrt", "rsqrt"):
-                argument = node.args[0] if node.args else getattr(node.func, "value", None)
-                if argument is None or is_constant(argument) or ast.unparse(argument) in ("math", "np"):
+                argument = _argument(source, node)
+                if argument is None or is_constant(argument):
                     continue
                 seen = node
                 if not _floored(argument):
                     return at(source, node, f"{last_name(node.func)} has no floor under its argument")
     return ok(source, seen, "logarithms and roots have a floor") if seen is not None else None
+
+
+def _argument(source: Script, call: ast.Call) -> ast.expr | None:
+    """What a tensor's log or sqrt is taken of; None for Python's own math on plain numbers."""
+    owner = source.owner(call)
+    if owner in ("math", "np", "numpy"):
+        return None
+    if call.args:
+        return call.args[0]
+    return call.func.value if isinstance(call.func, ast.Attribute) else None
+
+
+def _is_criterion(source: Script, node: ast.Lambda) -> bool:
+    parent = source.parents.get(node)
+    names = [ast.unparse(t).lower() for t in parent.targets] if isinstance(parent, ast.Assign) else []
+    return any(w in n for n in names for w in ("loss", "crit"))
 
 
 def _floored(node: ast.expr) -> bool:

@@ -17,6 +17,7 @@ FORMAT = "python-script"
 MAX_SIZE = 512 * 1024
 LITERAL = 60  # the code that lies there most likely ran
 DEFAULT = 35  # a default of the command line may have been overridden
+IMPLIED = 30  # what the framework does where a hand-written script says nothing
 
 Value = bool | int | float | str | None | tuple[bool | int | float | str | None, ...]
 
@@ -266,6 +267,25 @@ class Extractor:
                 yield from self._call(node)
             elif isinstance(node, ast.For):
                 yield from self._epochs(node)
+        yield from self._implied()
+
+    def _implied(self) -> Iterator[Setting]:
+        """What a script that writes out its own training step does by saying nothing (PyTorch 2 defaults)."""
+        named = {last_name(c.func).lower() for c in ast.walk(self.tree) if isinstance(c, ast.Call)}
+        if "backward" not in named or not named & {"sgd", "adam", "adamw"} or _imports_own_files(self.tree):
+            return
+        if not named & {"dropout", "dropout2d", "dropout1d", "transformerencoderlayer", "multiheadattention"}:
+            yield Setting("dropout", 0.0, self.file, None, IMPLIED)
+        if not any(n.startswith(("clip_grad", "clip_by")) for n in named):
+            yield Setting("max_grad_norm", 0.0, self.file, None, IMPLIED)
+        for call in (c for c in ast.walk(self.tree) if isinstance(c, ast.Call)):
+            kind = last_name(call.func).lower()
+            if kind in ("sgd", "adam", "adamw") and all(k.arg for k in call.keywords):
+                if keyword(call, "weight_decay") is None and "param_groups" not in ast.unparse(call):
+                    value = 0.01 if kind == "adamw" else 0.0
+                    yield Setting("weight_decay", value, self.file, call.lineno, IMPLIED)
+                if kind == "sgd" and keyword(call, "momentum") is None:
+                    yield Setting("momentum", 0.0, self.file, call.lineno, IMPLIED)
 
     def _constants(self) -> Iterator[Setting]:
         for statement in self.tree.body:
@@ -314,6 +334,10 @@ class Extractor:
             yield from self._one(call, "std", keyword(call, "std") or _nth(call, 1))
         elif lower == "autocast":
             yield from self._autocast(call)
+        elif lower in ("normal_", "trunc_normal_") and call.args:
+            target = ast.unparse(call.args[0])
+            if "bias" not in target:
+                yield from self._one(call, "init_std", keyword(call, "std") or _nth(call, 2))
 
     def _keywords(self, call: ast.Call, kind: str) -> Iterator[Setting]:
         for argument, canonical in _ARGUMENTS[kind].items():
@@ -420,6 +444,11 @@ def _arithmetic(op: ast.operator, left: float, right: float) -> float | None:
     except (ArithmeticError, ValueError, TypeError):
         return None
     return None
+
+
+def _imports_own_files(tree: ast.Module) -> bool:
+    """Another file of the same project may hold what this one does not say."""
+    return any(isinstance(n, ast.ImportFrom) and n.level > 0 for n in ast.walk(tree))
 
 
 def _first(call: ast.Call) -> ast.expr | None:
