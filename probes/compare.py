@@ -1,8 +1,8 @@
 """Two curves on one grid: what all comparisons of a run with its benchmark share. Pure functions.
 
-Differences are judged against three things: the size asked for, the point-to-point noise of both curves, and
-a share of the ground the benchmark covered (late in training a loss of 0.052 and one of 0.058 are the same
-when both came from 2.3). So two seeds of one recipe count as equal.
+Differences are judged against three things: the size asked for, the scatter of the difference itself (small
+for runs that see the same batches), and a share of the ground the benchmark covered (late in training a loss
+of 0.052 and one of 0.058 are the same when both came from 2.3). So two seeds of one recipe count as equal.
 """
 
 from __future__ import annotations
@@ -121,39 +121,38 @@ def blocks(found: Pair, count: int = MAX_BLOCKS) -> Blocks:
     points = len(found)
     edges = block_edges(points, min(count, points) if points <= 2 * count else count)
     sizes = np.diff(edges).astype(np.float64)
-    error = np.hypot(noise(found.run), noise(found.bench)) / np.sqrt(np.maximum(sizes, 1.0))
+    error = noise(found.run - found.bench) / np.sqrt(np.maximum(sizes, 1.0))
     error = np.where(sizes > 2, 1.2533 * error, error)
     run, bench = block_medians(found.run, edges), block_medians(found.bench, edges)
-    return Blocks(found.x[edges[:-1]], run, bench, _slow(run, bench, error))
-
-
-def _slow(run: Floats, bench: Floats, error: Floats) -> Floats:
-    """Add the noise that is slower than a point: what the levels themselves scatter by."""
-    slow = np.hypot(noise(run), noise(bench)) if len(run) >= 8 else 0.0
-    return np.asarray(np.maximum(error, slow))
+    # what is slower than a point: the scatter of the difference of the levels themselves
+    slow = noise(run - bench) if len(run) >= 8 else 0.0
+    return Blocks(found.x[edges[:-1]], run, bench, np.asarray(np.maximum(error, slow)))
 
 
 def final(found: Pair, share: float = 0.1) -> tuple[float, float, float]:
     """Return (run, benchmark, standard error of their difference) over the last `share` of common points."""
     count = max(min(3, len(found)), round(share * len(found)))
     tail_run, tail_bench = found.run[-count:], found.bench[-count:]
-    error = float(np.hypot(noise(found.run), noise(found.bench))) * 1.2533 / np.sqrt(count)
+    gap = found.run - found.bench
+    error = noise(gap) * (1.2533 if count > 2 else 1.0) / count**0.5
     half = len(found) // 2
     if half >= 8:  # how much levels of this length move in the second half
-        step = max(1, count)
-        for values in (found.run[half:], found.bench[half:]):
-            levels = np.array(
-                [np.median(values[i : i + step]) for i in range(0, len(values) - step + 1, step)]
-            )
-            if len(levels) >= 4:
-                error = max(error, float(noise(levels)))
+        levels = np.array([np.median(gap[i : i + count]) for i in range(half, len(gap) - count + 1, count)])
+        if len(levels) >= 4:
+            error = max(error, noise(levels))
     return float(np.median(tail_run)), float(np.median(tail_bench)), error
 
 
 def pair_noise(found: Pair) -> float:
-    """Return how much the difference of the two curves scatters from point to point (near the beginning).
+    """Return how much the difference of the two curves scatters from point to point near the beginning."""
+    return noise((found.run - found.bench)[: max(12, len(found) // 4)])
 
-    Two runs that see the same batches move together, so this is far below the noise of either curve.
+
+def move_together(found: Pair) -> bool:
+    """Say whether the two runs see the same batches: their difference scatters far less than either curve.
+
+    Looked at in the second half, where the fall of the curves is no longer part of the scatter.
     """
-    early = slice(0, max(12, len(found) // 4))
-    return float(noise((found.run - found.bench)[early]))
+    half = slice(len(found) // 2, None)
+    alone = min(noise(found.run[half]), noise(found.bench[half]))
+    return len(found) >= 40 and noise((found.run - found.bench)[half]) < 0.3 * alone
