@@ -1,0 +1,1 @@
+"""The parts of the text-log reader: lines, the shapes of lines, columns, events, settings."""

@@ -1,0 +1,194 @@
+"""Settings that a log holds: argument dumps, banners, command lines."""
+
+from __future__ import annotations
+
+import ast
+import re
+import shlex
+from collections.abc import Iterator
+
+from ....engine.model import Scalar
+from ...run import Setting
+from ...settings import canonical_key
+from .._secrets import redact, secret_key
+
+Value = Scalar | tuple[Scalar, ...]
+MAX_SETTINGS = 3000
+DUMP, BANNER, COMMAND = 90, 80, 70
+_DOTTED = re.compile(
+    r"^\s*(?:\[?(?:rank)?\d*\]?:?\s*)?([A-Za-z_][\w.\-/ ]{0,70}?) \.{3,}\s?(.*?)\s*(?:updated)?$"
+)
+_BANNER = re.compile(
+    r"^[\s*|>+-]*(?:Overriding: )?([A-Za-z_][\w.\-/() ]{0,48}?)\s*(?::|=|=>|->)\s*(\S.{0,119}?)[\s,|]*$"
+)
+_COMMAND = re.compile(
+    r"(?:^|[\s\[;&+'\"=])((?:\S*/)?(?:python[\d.]*|torchrun|deepspeed|accelerate|horovodrun|mpirun|srun|bash|sh|nohup|msrun|composer|llamafactory-cli|swift|axolotl|fairseq-train|fairseq-hydra-train|tune|yolo)\b.{0,4000}?\s(?:--?[A-Za-z]|\w+=).*)$"
+)
+_REPR = re.compile(r"\b(Namespace|\w*(?:Config|Args|Arguments|Options|Params|Settings))\((?=\w+=)")
+_OBJECT = re.compile(r"<[^<>]{0,200}>")
+_TRAINING = {
+    "num examples": "num_train_examples",
+    "num epochs": "num_train_epochs",
+    "instantaneous batch size per device": "per_device_train_batch_size",
+    "total train batch size (w. parallel, distributed & accumulation)": "total_train_batch_size",
+    "total train batch size": "total_train_batch_size",
+    "gradient accumulation steps": "gradient_accumulation_steps",
+    "total optimization steps": "max_steps",
+}
+
+
+def dotted(line: str) -> tuple[str, str] | None:
+    """`  adam_beta1 ...................... 0.9` of Megatron's argument dump."""
+    match = _DOTTED.match(line)
+    return (match.group(1).strip(), match.group(2)) if match else None
+
+
+def banner(line: str) -> tuple[str, str] | None:
+    """`learning_rate: 0.001` on a line of its own, if the name is a setting's."""
+    match = _BANNER.match(line)
+    if match is None:
+        return None
+    key = match.group(1).strip()
+    known = _TRAINING.get(key.lower())
+    if known:
+        return known, match.group(2)
+    words = key.split()
+    if not words or len(words) > 4 or len(match.group(2).split()) > 6:
+        return None
+    key = re.sub(r"\s*\(.*\)$", "", key).replace(" ", "_")
+    return (key, match.group(2)) if canonical_key(key) else None
+
+
+def scalar(text: str) -> Value:
+    """Read a printed value: numbers, True/False/None, quoted and plain words, short lists."""
+    text = text.strip().rstrip(",")
+    try:
+        loaded = ast.literal_eval(text) if len(text) < 2000 else text
+    except (ValueError, SyntaxError, RecursionError, MemoryError, TypeError):
+        return _word(text)
+    return _plain(loaded, text)
+
+
+def _plain(loaded: object, text: str) -> Value:
+    if loaded is None or isinstance(loaded, (bool, int, float, str)):
+        return loaded
+    if isinstance(loaded, (list, tuple)) and len(loaded) <= 64:
+        return tuple(
+            v if v is None or isinstance(v, (bool, int, float, str)) else str(v)[:80] for v in loaded
+        )
+    return text[:200]
+
+
+def _word(text: str) -> Value:
+    low = text.lower()
+    if low in ("true", "false"):
+        return low == "true"
+    if low in ("none", "null"):
+        return None
+    try:
+        return float(text)
+    except ValueError:
+        return text[:200]
+
+
+def commands(line: str) -> Iterator[tuple[str, Value]]:
+    """The options of a printed command line: `python train.py --lr 0.1 --fp16 model.depth=4`."""
+    match = _COMMAND.search(line) if len(line) < 20_000 else None
+    if match is None:
+        return
+    try:
+        words = shlex.split(match.group(1), comments=False)
+    except ValueError:
+        words = match.group(1).split()
+    script = next((i for i, w in enumerate(words) if w.endswith((".py", ".sh"))), 0)
+    at = script + 1
+    while at < len(words):
+        word = words[at].strip(",'\"[]")
+        at += 1
+        if word.startswith("--") or (word.startswith("-") and word[1:2].isalpha()):
+            key, sign, value = word.lstrip("-").partition("=")
+            if sign:
+                yield key, scalar(value)
+                continue
+            values = []
+            while at < len(words) and not re.match(r"-{1,2}[A-Za-z]", words[at]):
+                values.append(words[at].strip(",'\"[]"))
+                at += 1
+            yield (
+                key,
+                True
+                if not values
+                else scalar(values[0])
+                if len(values) == 1
+                else tuple(map(str, values[:16])),
+            )
+        elif re.match(r"^[A-Za-z_][\w.@/+-]*=", word):
+            key, _, value = word.partition("=")
+            yield key.lstrip("+~"), scalar(value)
+
+
+def dumps(line: str) -> Iterator[tuple[str, Value]]:
+    """The settings of a printed `Namespace(...)`, `SomeConfig(...)` or dict, with dotted keys."""
+    match = _REPR.search(line)
+    if match is not None:
+        text = _balanced(line, match.start())
+    else:
+        at = line.find("{'")
+        at = at if at >= 0 else line.find('{"')
+        if at < 0 or line.count(": ", at) + line.count(":", at) < 5:
+            return
+        text = _balanced(line, at)
+    if not text or len(text) > 60_000:
+        return
+    try:
+        tree = ast.parse(_OBJECT.sub("'object'", text), mode="eval")
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return
+    yield from _walk(tree.body, "", 0)
+
+
+def _balanced(line: str, start: int) -> str:
+    depth = 0
+    quote = ""
+    for at in range(start, min(len(line), start + 60_000)):
+        char = line[at]
+        if quote:
+            quote = "" if char == quote and line[at - 1] != "\\" else quote
+        elif char in "'\"":
+            quote = char
+        elif char in "([{":
+            depth += 1
+        elif char in ")]}":
+            depth -= 1
+            if depth == 0:
+                return line[start : at + 1]
+    return ""
+
+
+def _walk(node: ast.expr, path: str, depth: int) -> Iterator[tuple[str, Value]]:
+    if depth > 8:
+        return
+    if isinstance(node, ast.Call) and node.keywords:
+        for keyword in node.keywords:
+            if keyword.arg:
+                yield from _walk(keyword.value, f"{path}.{keyword.arg}" if path else keyword.arg, depth + 1)
+    elif isinstance(node, ast.Dict):
+        for key, value in zip(node.keys, node.values, strict=True):
+            if isinstance(key, ast.Constant) and isinstance(key.value, (str, int)):
+                yield from _walk(value, f"{path}.{key.value}" if path else str(key.value), depth + 1)
+    elif path:
+        try:
+            loaded = ast.literal_eval(node)
+        except (ValueError, TypeError, SyntaxError, RecursionError, MemoryError):
+            return
+        if not isinstance(loaded, (dict, set, bytes)):
+            yield path, _plain(loaded, str(loaded))
+
+
+def setting(key: str, value: Value, file: str, line: int, trust: int) -> Setting:
+    """Make a setting; secrets are replaced."""
+    if secret_key(key):
+        value = "***"
+    elif isinstance(value, str):
+        value = redact(key, value)
+    return Setting(key.lstrip("-"), value, file, line, trust)

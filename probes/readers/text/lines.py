@@ -1,0 +1,99 @@
+"""From a file's bytes to lines: encodings, line ends, colours, progress bars, the prefixes of ranks."""
+
+from __future__ import annotations
+
+import io
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+LONG = 64 * 1024
+_ANSI = re.compile(rb"\x1b(?:\[[0-9;?]*[ -/]*[@-~]|\][^\x07\x1b\n]{0,400}(?:\x07|\x1b\\)?|[@-Z\\-_])")
+_BACKSPACES = re.compile(rb"\x08+")
+_TAGGED = re.compile(
+    rb"^\s*(?:\[(?:rank|default)_?(\d{1,5})\]:?\s?|\((?:\w*[Ww]orker\w*|\w*[Aa]ctor\w*|\w*[Tt]rain\w*)[^()]{0,40}?pid=(\d+)[^()\n]{0,80}\)\s?"
+    rb"|\[(\d{1,4})\]\s?<std(?:out|err)>:?\s?|(?:[Rr]ank|RANK)[ _:]?(\d{1,5})\s*[:|\]]\s?)"
+)
+_NUMBERED = re.compile(rb"^\s{0,6}(\d{1,4}): ?(?=\S)")
+_BAR = re.compile(rb"%\|| it/s|it/s|s/it|\[=*>?\.*\]|ETA")
+
+
+@dataclass(slots=True)
+class Lines:
+    """The lines of one file, and what had to be put right on the way."""
+
+    data: bytes
+    notes: list[str]
+    tagged: bool  # some lines begin with the mark of a rank
+    numbered: bool  # lines begin with "<rank>: "
+    workers: dict[bytes, int]
+
+    def __iter__(self) -> Iterator[tuple[int, bytes, int | None, bool]]:
+        """Yield (line number from 1, text without prefix, rank, whether it is a passing state of a bar)."""
+        skipped = 0
+        for number, ended in enumerate(io.BytesIO(self.data), 1):
+            raw = ended.rstrip(b"\n")
+            if len(raw) > LONG and b"\r" not in raw:
+                skipped += 1
+                continue
+            if b"\r" in raw:
+                states = [s for s in raw.split(b"\r") if s and not s.isspace()]
+                for at, state in enumerate(states):
+                    if len(state) <= LONG:
+                        text, rank = self.untag(state)
+                        yield number, text, rank, at < len(states) - 1 and bool(_BAR.search(state))
+                continue
+            if self.tagged or self.numbered:
+                text, rank = self.untag(raw)
+                yield number, text, rank, False
+            else:
+                yield number, raw, None, False
+        if skipped:
+            self.notes.append(f"{skipped} lines longer than {LONG // 1024} KiB were passed over")
+
+    def untag(self, raw: bytes) -> tuple[bytes, int | None]:
+        """Take the mark of a rank off a line."""
+        match = _NUMBERED.match(raw) if self.numbered else _TAGGED.match(raw) if self.tagged else None
+        if match is None:
+            return raw, None
+        rest = raw[match.end() :]
+        if self.numbered or match.group(2) is None:
+            return rest, int(next(g for g in match.groups() if g is not None))
+        return rest, self.workers.setdefault(match.group(2), len(self.workers))
+
+
+def lines_of(data: bytes) -> Lines:
+    """Normalise a file's bytes (see module); never fails."""
+    notes: list[str] = []
+    if data.startswith((b"\xff\xfe", b"\xfe\xff")):
+        data = data.decode("utf-16", errors="replace").encode("utf-8", errors="replace")
+    data = data.removeprefix(b"\xef\xbb\xbf")
+    if b"\x00" in data:
+        notes.append("NUL bytes in the file were passed over")
+        data = data.replace(b"\x00", b"")
+    if b"\x1b" in data:
+        data = _ANSI.sub(b"", data)
+    if b"\x08" in data:
+        data = _BACKSPACES.sub(b"\r", data)
+    if b"\r" in data:
+        data = _line_ends(data)
+    head = data[: 256 * 1024].split(b"\n")[:4000]
+    return Lines(data, notes, any(_TAGGED.match(s) for s in head), _is_numbered(head), {})
+
+
+def _line_ends(data: bytes) -> bytes:
+    """Make all line ends one \\n; a \\r that is left begins the next state of a progress bar."""
+    data = data.replace(b"\r\r\n", b"\n").replace(b"\r\n", b"\n")
+    if b"\r" in data and (b"\n" not in data or data.count(b"\r\r") > 2 * data.count(b"\n")):
+        if not _BAR.search(data[:65536]):
+            return data.replace(b"\r\r", b"\n").replace(b"\r", b"\n")
+    return data
+
+
+def _is_numbered(head: list[bytes]) -> bool:
+    """Say whether "0: " at the beginning of lines is a rank, not a step: few numbers, on nearly all lines."""
+    filled = [s for s in head if s and not s.isspace()]
+    matches = [m.group(1) for m in map(_NUMBERED.match, filled) if m]
+    if len(filled) < 4 or len(matches) < 0.7 * len(filled):
+        return False
+    return len(set(matches)) <= max(1, len(matches) // 3)

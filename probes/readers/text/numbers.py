@@ -1,0 +1,42 @@
+"""Numbers as logs write them: 1e-05, 9,097, -nan(ind), 1.#QNAN, 81.2, 0:04:12 (a clock, no number)."""
+
+from __future__ import annotations
+
+import re
+
+_SPECIAL = (
+    rb"[-+]?(?:nan(?:\(ind\))?|inf(?:inity)?)(?![\w.])"
+    rb"(?! (?:iterations?|values?|detected|encountered|or|in|grad\w*|loss\w*)\b)|[-+]?1\.\#(?:IND|QNAN|SNAN|INF)\d*"
+)
+_CLOCK = rb"\d{1,4}:[0-5]\d(?::[0-5]\d)?(?:[.,]\d+)?(?![\w.])"
+_NUMBER = (
+    rb"[-+]?(?:\d{1,3}(?:,\d{3})+(?![\d,])(?:\.\d+)?|\d+\.?\d*(?:[eE][-+]?\d+)?|\.\d+(?:[eE][-+]?\d+)?)"
+    rb"(?:[A-Za-z_]\w*)?"
+)
+# One captured group: splitting with it gives text, token, text, token, ..., text.
+TOKEN = re.compile(
+    rb"(?<![\w.])(?<![A-Za-z]-)(" + _SPECIAL + rb"|" + _CLOCK + rb"|" + _NUMBER + rb")", re.IGNORECASE
+)
+_NAN = re.compile(rb"^[-+]?(?:nan.*|1\.\#(?:IND|QNAN|SNAN)\d*)$", re.IGNORECASE)
+_INF = re.compile(rb"^[-+]?1\.\#INF\d*$", re.IGNORECASE)
+
+
+def to_float(token: bytes) -> float | None:
+    """Return the number that a token stands for, or None for clocks and numbers with a unit ("46s")."""
+    try:
+        return float(token)
+    except ValueError:
+        return _odd(token)
+
+
+def _odd(token: bytes) -> float | None:
+    if b"," in token:
+        try:
+            return float(token.replace(b",", b""))
+        except ValueError:
+            return None
+    if _NAN.match(token):
+        return float("nan")
+    if _INF.match(token):
+        return float("-inf" if token.startswith(b"-") else "inf")
+    return None

@@ -1,0 +1,88 @@
+"""Text logs: what a training script or framework prints while it trains.
+
+Recognises the lines of MindSpore, MindFormers, Megatron, DeepSpeed, fairseq, Hugging Face, Keras, OpenMMLab
+and others, and names with numbers in any ordinary form (`step 100 loss 2.3`, `loss=2.3, acc=0.4`,
+`Epoch 3/10: val_loss: 0.6`). What is no number of training stays out of the curves.
+"""
+
+from __future__ import annotations
+
+from ..files import RunFile
+from ..run import EventKind, FileContent
+from .text.lines import lines_of
+from .text.log import Log
+
+FORMAT = "text-log"
+DEEP = 8 * 1024 * 1024  # how far to look for the first row where the head holds none
+_NOT_LOGS = frozenset(
+    ".py .sh .bash .yaml .yml .json .csv .tsv .toml .ini .cfg .conf .xml .ipynb .sql .r .m .go .rs .ts .bat .ps1 .lua .pl .pbtxt .prototxt .mod .bib .vocab .bpe .lock .jsonl".split()
+)
+_LOG_NAMES = frozenset(".log .out .err .txt .stdout .stderr .o .e .console".split())
+_TELLING: frozenset[EventKind] = frozenset(
+    {
+        "overflow",
+        "scale-at-minimum",
+        "overflow-ignored",
+        "non-finite-loss",
+        "non-finite-value",
+        "traceback",
+        "device-assert",
+        "out-of-memory",
+        "skipped-step",
+        "checkpoint-keys-mismatch",
+        "weights-newly-initialized",
+        "from-logits",
+        "shape-broadcast",
+        "scheduler-before-optimizer",
+        "no-grad-input",
+    }
+)
+
+
+def sniff(file: RunFile) -> bool:
+    """Say whether this is text that holds at least one row of metrics or one telling event."""
+    if file.suffix in _NOT_LOGS or not _is_text(file.head):
+        return False
+    if _worth(_parse(file.path, file.head)):
+        return True
+    if file.size <= len(file.head) or not (
+        file.suffix in _LOG_NAMES or "log" in file.name.lower() or not file.suffix
+    ):
+        return False
+    return _worth(_parse(file.path, file.read_bytes(DEEP)))
+
+
+def read(file: RunFile) -> FileContent:
+    """Read a log. Raises ValueError when it holds nothing of a training run."""
+    content = _parse(file.path, file.read_bytes())
+    if not _worth(content):
+        raise ValueError("no metrics in it")
+    return content
+
+
+def _parse(path: str, data: bytes) -> FileContent:
+    log = Log(path)
+    log.feed(lines_of(data))
+    return log.content()
+
+
+def _worth(content: FileContent) -> bool:
+    return bool(content.series) or any(e.kind in _TELLING for e in content.events)
+
+
+def _is_text(head: bytes) -> bool:
+    """Tell text from binary: few control bytes (UTF-16 with its mark, and blocks of NULs, are text)."""
+    if not head:
+        return False
+    if head.startswith((b"\xff\xfe", b"\xfe\xff")):
+        return True
+    sample = head[:8192].replace(b"\x00", b"")
+    if len(sample) < 0.3 * min(len(head), 8192):
+        sample = head.replace(b"\x00", b"")
+        if len(sample) < 16:
+            return False
+    control = len(sample) - len(sample.translate(None, bytes(range(1, 7)) + bytes(range(14, 27)) + b"\x7f"))
+    start = sample.lstrip()[:64].lower()
+    if start.startswith((b"<!doctype", b"<html", b"<?xml", b"%pdf", b"\x93numpy", b"pk\x03")):
+        return False
+    return control <= 0.02 * len(sample)
