@@ -38,6 +38,8 @@ def number_of(run: Run, key: str) -> float | None:
 def says(setting: Configured) -> str:
     """A setting as the file has it: "lr = 0.1"."""
     value = setting.value
+    if setting.key == "precision" and names.parts_of(setting.raw)[-1] != "precision":
+        return f"{value}, from {setting.raw}"
     shown = f"{value:g}" if isinstance(value, float) else str(value)
     return f"{setting.raw} = {shown}"
 
@@ -295,7 +297,19 @@ def batch_size_below(view: View, limit: float) -> Finding:
     if tokens >= _ENOUGH_TOKENS:
         text = f"{value:g} sequences, yet {tokens:g} tokens per optimizer step"
         return absent(text, **_found(setting, threshold=limit))
+    if _one_of_several_factors(view.run):
+        text = f"{value:g} samples per device; accumulation and the number of devices are not both recorded"
+        return unknown(text, **_found(setting, threshold=limit))
     return present(f"{value:g} samples per optimizer step", **_found(setting, threshold=limit))
+
+
+def _one_of_several_factors(run: Run) -> bool:
+    """A batch that is written as one device's share, where the other factors are not recorded."""
+    size = run.settings.get("batch_size")
+    if size is None or ("gradient_accumulation_steps" in run.settings and "world_size" in run.settings):
+        return False
+    share = re.search(r"per_|micro|device|gpu|local", "_".join(names.parts_of(size.raw)))
+    return bool(share) or size.file.endswith("trainer_state.json")
 
 
 @probe("config:global_batch_size")
@@ -359,7 +373,7 @@ def no_regularization(view: View) -> Finding:
     for setting in recorded.values():
         if setting.value not in (None, 0, False, "none", "no", "false", "off", ""):
             return absent(f"{says(setting)}", **_found(setting))
-    if "weight_decay" not in recorded or len(recorded) < 2:
+    if "weight_decay" not in recorded or not {"dropout", "augmentation", "drop_path"} & recorded.keys():
         return unknown("weight decay and a second means (dropout, augmentation) are not both recorded")
     text = ", ".join(says(s) for s in recorded.values())
     return present(f"nothing regularises: {text}", **_found(recorded["weight_decay"]))
@@ -447,7 +461,9 @@ def layers_frozen(view: View) -> Finding:
     if isinstance(value, tuple):
         frozen = any(v not in (0, -1, None, False, "", "none") for v in value)
     elif isinstance(value, (int, float)) and not isinstance(value, bool):
-        frozen = value > 0
+        # the usual detection recipes keep the stem (mmdetection: 1, detectron2: 2) of a trained backbone
+        usual = {"frozen_stages": 1, "freeze_at": 2}.get(names.parts_of(setting.raw)[-1], 0)
+        frozen = value > usual
     else:
         frozen = value not in (None, False, "", "none", "no", "false", "null", "[]")
     if "adapter" in view.run.settings:
@@ -800,5 +816,8 @@ def _rivals(first: Configured, other: Configured) -> bool:
     """Two names in one file are two settings (`batch_size`, `train_batch_size`); one name is a conflict."""
     if first.value is None or other.value is None:
         return False
+    folders = [c.file.rpartition("/")[0] for c in (first, other)]
+    if not (folders[0] + "/").startswith(folders[1]) and not (folders[1] + "/").startswith(folders[0]):
+        return False  # two runs' records
     last = [names.parts_of(c.raw)[-1] for c in (first, other)]
     return last[0] == last[1] or (first.file != other.file and first.key != "batch_size")

@@ -42,6 +42,7 @@ _HEAD = re.compile(
     r"|mask_predictor|roi_heads|decode_head|logits|vocab_\w+|projector|classification_head|v_head|value_head"
     r"|summary|seq_relationship|position_ids|embeddings\.position_ids)(?:\.|$)"
 )
+_DOTTED = re.compile(r"[A-Za-z_]\w*(?:\.\w+)+")
 _NAMES = re.compile(r"[\"']([\w.]+\.[\w.]+)[\"']")
 
 
@@ -50,7 +51,7 @@ def _places(events: tuple[Event, ...]) -> tuple[Place, ...]:
 
 
 def _only_head(event: Event) -> bool:
-    found = _NAMES.findall(event.text)
+    found = _NAMES.findall(event.text) or _DOTTED.findall(event.text.rpartition(":")[2])
     return bool(found) and "[:" not in event.text and all(_HEAD.match(n) for n in found)
 
 
@@ -115,8 +116,8 @@ def _length(run: Run) -> tuple[float, float, str] | None:
         gaps = np.diff(np.unique(series.steps))
         slack = float(np.median(gaps)) if len(gaps) else 1.0
         if series.unit in ("step", "iteration") and steps is not None and steps > 0:
-            # the last row is written up to one interval before the end
-            found.append((min(steps, last + slack), steps, "step"))
+            # the last row is written up to one interval before the end, and may itself be missing
+            found.append((min(steps, last + 2 * slack), steps, "step"))
         elif series.unit == "epoch" and epochs is not None and epochs > 0:
             found.append((min(epochs, last + (1 if first == 0 else 0)), epochs, "epoch"))
         elif series.epochs is not None and epochs is not None and epochs > 0 and not (steps and steps > 0):
@@ -183,8 +184,9 @@ def resumed(view: View) -> Finding:
         interval = float(np.median(gaps[gaps > 0])) if np.any(gaps > 0) else 1.0
         first_step = float(series.steps[0])
         if first_step > 5 * interval and first_step > 20:
+            # a resumed run, or the part of a log that somebody kept
             text = f"the log begins at step {first_step:g}, it has a point every {interval:g} steps"
-            return present(text, value=first_step, step=first_step, where=(place(series, 0),))
+            return unknown(text, value=first_step, step=first_step, where=(place(series, 0),))
         return absent(f"the log begins at step {first_step:g} and goes on without a break", value=first_step)
     return unknown("no curve over steps shows where training began")
 

@@ -82,14 +82,20 @@ def family(run: Run) -> str | None:
 def _peak(run: Run) -> tuple[float, str, dict[str, Any]] | None:
     """The largest learning rate in use: as logged, else as configured; with a sentence and its place."""
     lr = curve(run)
-    if lr is not None and lr.peak > 0:
-        at = int(np.argmax(lr.values))
-        return lr.peak, f"the learning rate reaches {lr.peak:g} at step {lr.steps[at]:g}", _at(lr, at)
     setting = run.settings.get("learning_rate")
     value = number_of(run, "learning_rate")
+    if lr is not None and lr.peak > 0 and (value is None or lr.peak >= value or _whole(lr)):
+        at = int(np.argmax(lr.values))
+        return lr.peak, f"the learning rate reaches {lr.peak:g} at step {lr.steps[at]:g}", _at(lr, at)
     if setting is None or value is None:
         return None
     return value, f"the learning rate is configured as {value:g}", {"where": _where(setting)}
+
+
+def _whole(lr: Curve, points: int = 10) -> bool:
+    """The curve shows its peak: logged from the beginning, and no longer rising at its end."""
+    early = lr.steps[0] <= max(1.0, 0.05 * lr.length)
+    return len(lr.values) >= points and early and int(np.argmax(lr.values)) < 0.9 * len(lr.values)
 
 
 def _where(setting: Configured) -> tuple[Any, ...]:
@@ -152,6 +158,9 @@ def lr_very_small(view: View, adam: float, sgd: float) -> Finding:
     value, text, rest = peak
     if value == 0:
         return unknown(f"{text}: it is zero, not small", value=value, **rest)
+    lr = curve(view.run)
+    if "learning_rate" not in view.run.settings and lr is not None and not _whole(lr):
+        return unknown(f"{text}; its peak may lie outside of what is logged", value=value, **rest)
     limits = _limits(view.run, adam, sgd, upper=False)
     kind = family(view.run)
     low, high = (limits[kind], limits[kind]) if kind else (min(limits.values()), max(limits.values()))
@@ -398,6 +407,8 @@ def lr_curve_differs(view: View, relative: float, points: int = 3) -> Finding:
     scheduler = value_of(run, "lr_scheduler")
     if scheduler in _RESTARTING:
         return unknown(f"{text}; in a {scheduler} schedule that may be the start or the peak", **rest)
+    if off > 0 and _bias_warmup(run, configured):
+        return unknown(f"{text}; the warm-up of biases starts higher", **rest)
     if lr.peak <= 0 or _scaled(run, lr.peak / configured):
         return unknown(f"{text}; the ratio may come from scaling with the batch", **rest)
     if off < 0 and int(np.argmax(lr.values)) >= len(lr.values) - 2:
@@ -405,6 +416,12 @@ def lr_curve_differs(view: View, relative: float, points: int = 3) -> Finding:
     if off < 0 and not _seen_from_start(lr, configured):
         return unknown(f"{text}; the first logged point is after the peak", **rest)
     return present(text, **rest)
+
+
+def _bias_warmup(run: Run, configured: float) -> bool:
+    """YOLO lets one parameter group come down from warmup_bias_lr."""
+    values = [s.value for s in run.raw_settings if s.key.endswith("warmup_bias_lr")]
+    return any(isinstance(v, (int, float)) and v > configured for v in values)
 
 
 def _scaled(run: Run, ratio: float) -> bool:
