@@ -1,0 +1,186 @@
+"""The diagnosis for programs: DESIGN section 7, described by `diagnosis.schema.json` beside this module.
+
+The same diagnosis gives the same bytes. Text is ASCII with escapes, so no terminal and no locale can
+change it. A number that JSON cannot hold is null, with the word beside it (`"nonfinite": "nan"`).
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping
+from dataclasses import asdict
+from importlib.resources import files
+from typing import Any
+
+from ..engine.model import (
+    CheckedItem,
+    Diagnosis,
+    Hypothesis,
+    NextCheck,
+    Place,
+    Reading,
+    Reason,
+    Remedy,
+    RunInfo,
+    Scalar,
+)
+from . import story
+
+SCHEMA_VERSION = "1"
+DIGITS = 4
+
+Json = dict[str, Any]
+
+
+def render(diagnosis: Diagnosis) -> str:
+    """Return the diagnosis as JSON text with sorted keys."""
+    return _dump(as_dict(diagnosis))
+
+
+def render_checklist(diagnosis: Diagnosis) -> str:
+    """Return only the checklist, with the runs it is about."""
+    whole = as_dict(diagnosis)
+    return _dump({k: whole[k] for k in ("schema_version", "run", "benchmark", "checklist", "rules_version")})
+
+
+def schema_text() -> str:
+    """Return the JSON Schema of `render`'s output."""
+    return files(__package__).joinpath("diagnosis.schema.json").read_text(encoding="utf-8")
+
+
+def as_dict(diagnosis: Diagnosis) -> Json:
+    """Return the diagnosis as plain JSON values."""
+    said = story.verdict(diagnosis)
+    return {
+        "schema_version": SCHEMA_VERSION,
+        "run": _run(diagnosis.run),
+        "benchmark": _run(diagnosis.benchmark) if diagnosis.benchmark else None,
+        "verdict": {"kind": said.kind, "text": said.head, "rests_on": said.rests},
+        "hypotheses": [_hypothesis(h) for h in diagnosis.hypotheses],
+        "findings": [_reading(r) for r in diagnosis.findings],
+        "checklist": [_item(i) for i in diagnosis.checklist],
+        "next_checks": [_next(c) for c in diagnosis.next_checks],
+        "unexplained": {s: _rounded(share) for s, share in diagnosis.unexplained.items()},
+        "conflict": _rounded(diagnosis.conflict),
+        "converged": diagnosis.converged,
+        "rules_version": diagnosis.rules_version,
+        "not_evaluated": [{"what": what, "why": why} for what, why in diagnosis.not_evaluated],
+    }
+
+
+def _dump(values: Json) -> str:
+    return json.dumps(values, indent=2, sort_keys=True, allow_nan=False, default=_native) + "\n"
+
+
+def _native(value: Any) -> Any:
+    """Turn a numpy scalar that a probe left in a reading into Python's own type."""
+    if not hasattr(value, "item"):
+        raise TypeError(f"{type(value).__name__} has no place in a report")
+    return _value(value.item())
+
+
+def _run(info: RunInfo) -> Json:
+    return {
+        "path": info.path,
+        "formats": list(info.formats),
+        "framework": info.framework,
+        "steps": _finite(info.steps),
+        "step_unit": info.step_unit,
+        "files_read": list(info.files_read),
+        "not_read": [{"file": file, "reason": reason} for file, reason in info.not_read],
+        "notes": list(info.notes),
+        "series": list(info.series),
+        "context": _scalars(info.context),
+    }
+
+
+def _hypothesis(hypothesis: Hypothesis) -> Json:
+    return {
+        "cause": hypothesis.cause,
+        "title": hypothesis.title,
+        "summary": hypothesis.summary,
+        "probability": _rounded(hypothesis.probability),
+        "prior": _rounded(hypothesis.prior),
+        "contributions": {k: _rounded(v) for k, v in hypothesis.contributions.items()},
+        "reasons": [_reason(r) for r in hypothesis.reasons],
+        "against": [_reason(r) for r in hypothesis.against],
+        "remedies": [_remedy(r) for r in hypothesis.remedies],
+        "generalises": list(hypothesis.generalises),
+        "unexplained_earliest": hypothesis.unexplained_earliest,
+    }
+
+
+def _reason(reason: Reason) -> Json:
+    return {
+        **_reading(reason.reading),
+        "weight": _rounded(reason.weight),
+        "path": list(reason.path),
+        "because": list(reason.because),
+    }
+
+
+def _reading(reading: Reading) -> Json:
+    return {
+        "symptom": reading.symptom,
+        "state": reading.state.value,
+        "why": reading.why,
+        "where": [_place(p) for p in reading.where],
+        "step": _finite(reading.step),
+        "series": list(reading.series),
+        "threshold": _value(reading.threshold),
+        **_measured(reading.value),
+    }
+
+
+def _measured(value: Scalar) -> Json:
+    """`value`, and for NaN and infinities the word that says what null stands for."""
+    if isinstance(value, float) and not math.isfinite(value):
+        word = "nan" if math.isnan(value) else "inf" if value > 0 else "-inf"
+        return {"value": None, "nonfinite": word}
+    return {"value": _value(value)}
+
+
+def _place(place: Place) -> Json:
+    return {**asdict(place), "step": _finite(place.step)}
+
+
+def _remedy(remedy: Remedy) -> Json:
+    return {
+        "do": remedy.do,
+        "minutes": _finite(remedy.minutes),
+        "works": _rounded(remedy.works),
+        "patch": _scalars(remedy.patch),
+        "confirms": remedy.confirms,
+    }
+
+
+def _item(item: CheckedItem) -> Json:
+    return {
+        "id": item.id,
+        "title": item.title,
+        "result": item.result.value,
+        "why": item.why,
+        "decided_by": list(item.decided_by),
+        "check": item.check,
+    }
+
+
+def _next(check: NextCheck) -> Json:
+    return {**asdict(check), "minutes": _finite(check.minutes), "gain": _rounded(check.gain)}
+
+
+def _scalars(values: Mapping[str, Scalar]) -> Json:
+    return {k: _value(v) for k, v in values.items()}
+
+
+def _value(value: Scalar) -> Any:
+    return _finite(value) if isinstance(value, float) else value
+
+
+def _finite(value: float | None) -> float | None:
+    return value if value is not None and math.isfinite(value) else None
+
+
+def _rounded(value: float) -> float | None:
+    return round(float(value), DIGITS) if math.isfinite(value) else None

@@ -1,0 +1,334 @@
+"""What to tell of a diagnosis, in which order: the same choice for the terminal and for markdown."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from ..engine.model import Diagnosis, Hypothesis, Place, Reading, Reason, Scalar, State
+from .model import Current, Mark
+from .text import at_step, count, listed, locations, number, percent, plain, scalar, sentence
+
+Kind = Literal["cause", "unclear", "healthy", "insufficient"]
+
+LEADS = 0.5  # from here on a cause is named as what is wrong
+LIKELY = 0.3  # from here on a cause is told in full
+POSSIBLE = 0.1  # from here on a cause is worth naming
+LIFT = 0.35  # summed rise of all causes over their priors from which a run is not called healthy
+ENOUGH = 8  # readings that a verdict of health needs to rest on
+CONFLICT = 3.0  # nats: readings found together 20 times more seldom than apart
+UNEXPLAINED = 0.5  # share from which a symptom is said to have no explanation
+MAIN_CURVES = ("train/loss", "eval/loss", "train/accuracy", "eval/accuracy", "grad_norm", "learning_rate")
+MOST_CURVES = 8
+STRONG, MODERATE = 2.0, 0.7  # log-odds: changes the odds by 7, by 2
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """The answer in one or two sentences; `head` is the headline, `rests` says what it rests on."""
+
+    kind: Kind
+    head: str
+    rests: str
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One setting to change: what it is now (empty: not recorded), what it should be, where it stands."""
+
+    key: str
+    now: str
+    then: str
+    where: str
+
+    def __str__(self) -> str:
+        setting = f"{self.key}: {self.now} → {self.then}" if self.now else f"{self.key}: {self.then}"
+        return f"{setting} ({self.where})" if self.where else setting
+
+
+# --------------------------------------------------------------------------------------------- verdict
+
+
+def verdict(diagnosis: Diagnosis) -> Verdict:
+    """Say what is wrong, or that nothing is, or that this cannot be told; and on what that rests."""
+    kind = kind_of(diagnosis)
+    head = {
+        "cause": _head_cause,
+        "unclear": _head_unclear,
+        "healthy": _head_healthy,
+        "insufficient": _head_insufficient,
+    }[kind]
+    return Verdict(kind, head(diagnosis), _rests(diagnosis))
+
+
+def kind_of(diagnosis: Diagnosis) -> Kind:
+    """Say which of the four answers a diagnosis is."""
+    best = max((h.probability for h in diagnosis.hypotheses), default=0.0)
+    if best >= LEADS:
+        return "cause"
+    if best >= LIKELY or lift(diagnosis) >= LIFT:
+        return "unclear"
+    enough = len(judged(diagnosis)) >= ENOUGH and any(_tells(name) for name in diagnosis.run.series)
+    return "healthy" if enough else "insufficient"
+
+
+def lift(diagnosis: Diagnosis) -> float:
+    """By how much all causes together rose over their priors, in expected number of causes."""
+    return sum(max(0.0, h.probability - h.prior) for h in diagnosis.hypotheses)
+
+
+def judged(diagnosis: Diagnosis) -> list[Reading]:
+    """Return the readings that are present or absent."""
+    return [r for r in diagnosis.findings if r.state is not State.UNKNOWN]
+
+
+def present(diagnosis: Diagnosis) -> list[Reading]:
+    """Return what was seen, in the order in which it begins; what is tied to no step comes last."""
+    seen = [r for r in diagnosis.findings if r.state is State.PRESENT]
+    return sorted(seen, key=lambda r: (_when(r.step), r.symptom))
+
+
+def _when(step: float | None) -> float:
+    return math.inf if step is None or math.isnan(step) else step
+
+
+def _tells(series: str) -> bool:
+    """Whether a curve tells how well training goes (a learning rate alone does not)."""
+    return series.startswith(("train/", "eval/", "test/"))
+
+
+def _head_cause(diagnosis: Diagnosis) -> str:
+    first = diagnosis.hypotheses[0]
+    lead = "Most likely" if first.probability < 0.9 else "Very likely"
+    others = [h for h in shown(diagnosis)[1:] if h.probability >= LEADS]
+    also = f" Also likely: {listed(_with_percent(others))}." if others else ""
+    return f"{lead}: {_titled(first)} ({percent(first.probability)}).{also}"
+
+
+def _head_unclear(diagnosis: Diagnosis) -> str:
+    some = [h for h in shown(diagnosis) if h.probability >= POSSIBLE][:3]
+    if not some:
+        return "Something is wrong, but no cause stands out."
+    return f"No cause reaches 50 %. Most likely so far: {listed(_with_percent(some))}."
+
+
+def _head_healthy(diagnosis: Diagnosis) -> str:
+    seen = present(diagnosis)
+    if not seen:
+        return "No fault found: the run looks healthy."
+    return f"No fault found: the run looks healthy. {count(len(seen), 'thing').capitalize()} noticed."
+
+
+def _head_insufficient(diagnosis: Diagnosis) -> str:
+    if not any(_tells(name) for name in diagnosis.run.series):
+        return "Not enough to judge: there is no loss or metric curve here."
+    return "Not enough to judge: too few checks could be made."
+
+
+def _rests(diagnosis: Diagnosis) -> str:
+    made, seen = len(judged(diagnosis)), len(present(diagnosis))
+    curves = [n for n in diagnosis.run.series if _tells(n) or n in MAIN_CURVES]
+    named = sorted(curves, key=lambda n: (_rank(n), n))[:4]
+    on = f", on {listed(plain(n, 60) for n in named)}" if named else ""
+    if len(curves) > len(named):
+        on += f" and {count(len(curves) - len(named), 'more curve')}"
+    steps = f" over {number(diagnosis.run.steps)} {_units(diagnosis)}" if diagnosis.run.steps else ""
+    total = len(diagnosis.findings)
+    return f"{made} of {total} checks could be made{on}{steps}; {seen} found something."
+
+
+def _units(diagnosis: Diagnosis) -> str:
+    word = at_step(1.0, diagnosis.run.step_unit).split(" ")[0]
+    return word if diagnosis.run.steps == 1 else f"{word}s"
+
+
+def _titled(hypothesis: Hypothesis) -> str:
+    return plain(hypothesis.title).rstrip(".")
+
+
+def _with_percent(some: Iterable[Hypothesis]) -> list[str]:
+    return [f"{lower_first(_titled(h))} ({percent(h.probability)})" for h in some]
+
+
+def lower_first(text: str) -> str:
+    """Return a title for the middle of a sentence; names such as NaN and FP16 keep their capitals."""
+    word = text.split(" ", 1)[0]
+    return text[:1].lower() + text[1:] if word[1:] == word[1:].lower() and word[1:].isalpha() else text
+
+
+# ------------------------------------------------------------------------------------------ hypotheses
+
+
+def shown(diagnosis: Diagnosis) -> list[Hypothesis]:
+    """Return the hypotheses as a reader wants them: a general cause is told with its special case."""
+    told: set[str] = set()
+    found = []
+    for hypothesis in diagnosis.hypotheses:
+        if hypothesis.cause not in told:
+            found.append(hypothesis)
+            told.update(hypothesis.generalises)
+    return found
+
+
+def in_full(diagnosis: Diagnosis, least: float, most: int) -> list[Hypothesis]:
+    """Return the first hypotheses from a probability on."""
+    return [h for h in shown(diagnosis) if h.probability >= least][:most]
+
+
+def probability_of(diagnosis: Diagnosis) -> dict[str, float]:
+    """Return cause -> probability."""
+    return {h.cause: h.probability for h in diagnosis.hypotheses}
+
+
+def title(diagnosis: Diagnosis, node: str) -> str:
+    """Return a node's title, or its id where it has none."""
+    return plain(diagnosis.titles.get(node, node), 160).rstrip(".")
+
+
+def chain(diagnosis: Diagnosis, path: Sequence[str]) -> str:
+    """Return "cause → mechanism → symptom" in words."""
+    return " → ".join(title(diagnosis, node) for node in path)
+
+
+def strength(weight: float) -> str:
+    """Return how much a reading counts, as a word."""
+    size = abs(weight)
+    return "strong" if size >= STRONG else "moderate" if size >= MODERATE else "slight"
+
+
+def seen_at(reading: Reading, unit: str, most: int = 2) -> list[str]:
+    """Return the places of a reading and the step at which it begins, as short texts."""
+    step = at_step(reading.step, unit)
+    return [*locations(reading.where, most), *([step] if step else [])]
+
+
+def told(diagnosis: Diagnosis, reading: Reading) -> str:
+    """Return a reading as one sentence: what it is, and what was measured."""
+    what = title(diagnosis, reading.symptom)
+    if reading.state is State.ABSENT:
+        what = f"not seen: {lower_first(what)}"
+    why = plain(reading.why).rstrip(".")
+    if not why or why.lower() == what.lower():
+        return sentence(what)
+    return f"{what}: {why}."
+
+
+def notable(reasons: Sequence[Reason], most: int) -> list[Reason]:
+    """Return the strongest reasons, without those that only repeat the same sentence."""
+    said: dict[str, Reason] = {}
+    for reason in reasons:
+        said.setdefault(reason.reading.why or reason.reading.symptom, reason)
+    return list(said.values())[:most]
+
+
+def not_explained(diagnosis: Diagnosis) -> list[tuple[str, float]]:
+    """Return the present symptoms that no cause accounts for, most so first."""
+    found = [(s, share) for s, share in diagnosis.unexplained.items() if share >= UNEXPLAINED]
+    return sorted(found, key=lambda pair: (-pair[1], pair[0]))
+
+
+# -------------------------------------------------------------------------------------------- remedies
+
+
+def changes(patch: Mapping[str, Scalar], settings: Mapping[str, Current]) -> list[Change]:
+    """Return the settings that a remedy changes: from what, to what, and where they stand."""
+    return [_change(key, patch[key], settings.get(key)) for key in patch]
+
+
+def _change(key: str, patch: Scalar, current: Current | None) -> Change:
+    if current is None:
+        return Change(plain(key, 80), "", _instruction(patch), "")
+    then = _applied(patch, current.value)
+    now = scalar(current.value)
+    if then is None:
+        return Change(
+            plain(current.raw or key, 80), "", f"{_instruction(patch)} (now {now})", _written(current)
+        )
+    if then == now:
+        then = f"{then} (as it is already)"
+    return Change(plain(current.raw or key, 80), now, then, _written(current))
+
+
+def _written(current: Current) -> str:
+    return locations([Place(current.file, current.line)])[0] if current.file else ""
+
+
+def _applied(patch: Scalar, value: Scalar | tuple[Scalar, ...]) -> str | None:
+    """Return the new value as text; None when the old one is no number that can be scaled."""
+    if not isinstance(patch, str) or patch[:1] not in ("/", "*"):
+        return _target(patch)
+    try:
+        factor = float(patch[1:])
+    except ValueError:
+        return None
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not factor:
+        return None
+    return number(value / factor if patch[0] == "/" else value * factor)
+
+
+def _target(patch: Scalar) -> str:
+    text = patch.removeprefix("=") if isinstance(patch, str) else scalar(patch)
+    return plain(text, 120)
+
+
+def _instruction(patch: Scalar) -> str:
+    if isinstance(patch, str) and patch[:1] == "/":
+        return f"divide by {plain(patch[1:], 40)}"
+    if isinstance(patch, str) and patch[:1] == "*":
+        return f"multiply by {plain(patch[1:], 40)}"
+    return _target(patch)
+
+
+# ---------------------------------------------------------------------------------------------- curves
+
+
+def curve_names(diagnosis: Diagnosis) -> list[str]:
+    """Return the curves worth a look, first those that the leading causes rest on."""
+    readings = [r.reading for h in in_full(diagnosis, POSSIBLE, 5) for r in h.reasons]
+    named = [name for r in [*readings, *present(diagnosis)] if r.state is State.PRESENT for name in r.series]
+    main = [n for n in MAIN_CURVES[:2] if n in diagnosis.run.series]
+    wanted = list(dict.fromkeys([*main, *named]))
+    return wanted[:MOST_CURVES]
+
+
+def first_bad(diagnosis: Diagnosis, name: str) -> tuple[Mark, ...]:
+    """Return where a curve goes wrong first, with what is wrong there."""
+    bad = [r for r in present(diagnosis) if name in r.series and math.isfinite(_when(r.step))]
+    if not bad:
+        return ()
+    where = at_step(bad[0].step, diagnosis.run.step_unit)
+    return (Mark(_when(bad[0].step), f"{title(diagnosis, bad[0].symptom)} ({where})"),)
+
+
+def _rank(name: str) -> int:
+    return MAIN_CURVES.index(name) if name in MAIN_CURVES else len(MAIN_CURVES)
+
+
+# ----------------------------------------------------------------------------------------------- notes
+
+
+def caveats(diagnosis: Diagnosis) -> list[str]:
+    """Return what limits the answer: readings that do not fit together, inference that did not settle."""
+    found = []
+    if diagnosis.conflict >= CONFLICT:
+        found.append(
+            "These readings do not fit together well: the fault may lie outside the rules, "
+            "or a reading is wrong."
+        )
+    if not diagnosis.converged:
+        found.append("The probabilities did not settle; take their order, not their size.")
+    return found
+
+
+def about(diagnosis: Diagnosis) -> list[str]:
+    """Return what run this is: framework, formats, length, benchmark."""
+    run = diagnosis.run
+    parts = [plain(run.framework or "", 60)]
+    if run.steps:
+        parts.append(f"{number(run.steps)} {_units(diagnosis)}")
+    parts.append(count(len(run.files_read), "file") + " read")
+    if run.not_read:
+        parts.append(f"{len(run.not_read)} not read")
+    return [p for p in parts if p]

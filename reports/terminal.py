@@ -1,0 +1,335 @@
+"""The diagnosis as calm text for a terminal: the verdict first, then why, what to do and what to check.
+
+Made for 80 columns. Colour only underlines what the words say; without it nothing is lost.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from io import StringIO
+from typing import TYPE_CHECKING
+
+from ..engine.model import (
+    CheckedItem,
+    Diagnosis,
+    Hypothesis,
+    NextCheck,
+    Reading,
+    Reason,
+    Remedy,
+    Result,
+    State,
+)
+from . import story
+from .model import Extras
+from .text import count, disarm, listed, minutes, percent, plain, sentence
+
+if TYPE_CHECKING:
+    from rich.console import Console, RenderableType
+    from rich.text import Text
+
+WIDTH = 80
+MOST_TOLD = 3
+MOST_REASONS = 4
+MOST_AGAINST = 2
+MOST_REMEDIES = 3
+MOST_CHECKS = 3
+MOST_NOTES = 6
+MOST_NOTICED = 5
+COLOURS = {
+    "cause": "bold red",
+    "unclear": "bold yellow",
+    "healthy": "bold green",
+    "insufficient": "bold yellow",
+}
+RESULTS = {Result.PASSED: "green", Result.FAILED: "bold red", Result.NOT_CHECKED: "yellow"}
+STATES = {State.PRESENT: "red", State.ABSENT: "green", State.UNKNOWN: "dim"}
+
+
+def render(
+    diagnosis: Diagnosis,
+    extras: Extras | None = None,
+    *,
+    width: int = WIDTH,
+    color: bool = False,
+    verbose: bool = False,
+) -> str:
+    """Return the report as text, at most `width` columns wide, with ANSI colours only if `color`."""
+    page = _Page(width, color)
+    told = story.in_full(diagnosis, story.LIKELY, MOST_TOLD)
+    _verdict(page, diagnosis)
+    for number, hypothesis in enumerate(told, 1):
+        _hypothesis(page, diagnosis, hypothesis, extras or Extras(), number, verbose)
+    _others(page, diagnosis, told)
+    if not told:
+        _noticed(page, diagnosis, verbose)
+    _unexplained(page, diagnosis, told)
+    _next_checks(page, diagnosis.next_checks if told or story.kind_of(diagnosis) == "unclear" else ())
+    if verbose or diagnosis.benchmark is not None:
+        _checklist(page, diagnosis.checklist, verbose)
+    if verbose:
+        _findings(page, diagnosis)
+    _notes(page, diagnosis, verbose)
+    return page.text()
+
+
+def render_checklist(diagnosis: Diagnosis, *, width: int = WIDTH, color: bool = False) -> str:
+    """Return only the checklist, with the reason of each result and what would check the open ones."""
+    page = _Page(width, color)
+    _checklist(page, diagnosis.checklist, True)
+    return page.text()
+
+
+class _Page:
+    """Text in the making: paragraphs with a hanging indent, of styled pieces."""
+
+    def __init__(self, width: int, color: bool) -> None:
+        from rich.console import Console
+
+        self.width = max(40, width)
+        self.console: Console = Console(
+            file=StringIO(),
+            width=self.width,
+            force_terminal=color,
+            color_system="standard" if color else None,
+            no_color=not color,
+            highlight=False,
+            markup=False,
+            emoji=False,
+            legacy_windows=False,
+            _environ={},
+        )
+
+    def put(self, thing: RenderableType) -> None:
+        self.console.print(thing)
+
+    def gap(self) -> None:
+        self.console.print("")
+
+    def head(self, title: str, style: str = "bold") -> None:
+        self.gap()
+        self.line((title, style))
+
+    def line(self, *pieces: str | tuple[str, str], indent: int = 0, hang: int = 0, mark: str = "") -> None:
+        """Print one paragraph: `mark` stands in the indent, further lines are indented by `hang` more."""
+        text = _joined(pieces)
+        first = " " * indent + mark
+        rest = " " * (len(first) + hang)
+        for number, part in enumerate(text.wrap(self.console, max(20, self.width - len(rest)))):
+            part.rstrip()
+            prefix = first if number == 0 else rest
+            self.put(_joined([prefix, part]) if prefix else part)
+
+    def text(self) -> str:
+        file = self.console.file
+        lines = file.getvalue().splitlines() if isinstance(file, StringIO) else []
+        return disarm("\n".join(line.rstrip() for line in lines).strip("\n") + "\n")
+
+
+def _joined(pieces: Iterable[str | tuple[str, str] | Text]) -> Text:
+    from rich.text import Text
+
+    text = Text()
+    for piece in pieces:
+        if isinstance(piece, tuple):
+            text.append(plain(piece[0], 2000) if piece[0].strip() else piece[0], style=piece[1])
+        elif isinstance(piece, Text):
+            text.append_text(piece)
+        else:
+            text.append(piece)
+    return text
+
+
+# --------------------------------------------------------------------------------------------- verdict
+
+
+def _verdict(page: _Page, diagnosis: Diagnosis) -> None:
+    said = story.verdict(diagnosis)
+    page.line((said.head, COLOURS[said.kind]))
+    page.line((said.rests, "dim"))
+    where = plain(diagnosis.run.path, 200)
+    if diagnosis.benchmark is not None:
+        where += f", against {plain(diagnosis.benchmark.path, 200)}"
+    page.line((f"{where} · {' · '.join(story.about(diagnosis))}", "dim"))
+    for caveat in story.caveats(diagnosis):
+        page.line((caveat, "yellow"))
+
+
+def _noticed(page: _Page, diagnosis: Diagnosis, verbose: bool) -> None:
+    seen = story.present(diagnosis)
+    if not seen:
+        return
+    page.head("Noticed")
+    unit = diagnosis.run.step_unit
+    for reading in seen if verbose else seen[:MOST_NOTICED]:
+        _reading(page, diagnosis, reading, "  • ", unit)
+    if len(seen) > MOST_NOTICED and not verbose:
+        page.line((f"and {len(seen) - MOST_NOTICED} more; -v shows all", "dim"), indent=4)
+
+
+# ---------------------------------------------------------------------------------------- one hypothesis
+
+
+def _hypothesis(
+    page: _Page, diagnosis: Diagnosis, hypothesis: Hypothesis, extras: Extras, number: int, verbose: bool
+) -> None:
+    page.gap()
+    share = percent(hypothesis.probability)
+    title = plain(hypothesis.title, 160)
+    page.line((title, "bold"), f"  {share}", mark=f"{number}. ")
+    page.line((plain(hypothesis.cause, 120), "dim"), indent=3)
+    for general in hypothesis.generalises:
+        share = percent(story.probability_of(diagnosis).get(general, 0.0))
+        about = story.lower_first(story.title(diagnosis, general))
+        page.line((f"a special case of: {about} ({share})", "dim"), indent=3)
+    _why(page, diagnosis, hypothesis, verbose)
+    _chain(page, diagnosis, hypothesis, verbose)
+    _remedies(page, hypothesis.remedies, extras, verbose)
+
+
+def _why(page: _Page, diagnosis: Diagnosis, hypothesis: Hypothesis, verbose: bool) -> None:
+    most = len(hypothesis.reasons) if verbose else MOST_REASONS
+    _reasons(page, diagnosis, "Why", story.notable(hypothesis.reasons, most), "+", verbose)
+    if len(hypothesis.reasons) > most:
+        page.line(
+            (f"and {count(len(hypothesis.reasons) - most, 'weaker reason')}; -v shows all", "dim"), indent=5
+        )
+    against = hypothesis.against if verbose else hypothesis.against[:MOST_AGAINST]
+    _reasons(page, diagnosis, "What speaks against it", against, "-", verbose)
+    if hypothesis.unexplained_earliest:
+        first = story.lower_first(story.title(diagnosis, hypothesis.unexplained_earliest))
+        page.line(f"It does not explain what came first: {first}.", indent=3)
+
+
+def _reasons(
+    page: _Page, diagnosis: Diagnosis, head: str, reasons: Sequence[Reason], mark: str, verbose: bool
+) -> None:
+    if not reasons:
+        return
+    page.line((head, "underline"), indent=3)
+    for reason in reasons:
+        _reading(page, diagnosis, reason.reading, f"   {mark} ", diagnosis.run.step_unit)
+        if verbose:
+            because = [f"{plain(b)}" for b in reason.because]
+            weight = f"{story.strength(reason.weight)} ({reason.weight:+.1f})"
+            page.line((f"{weight}: {'; '.join(because)}", "dim"), indent=5)
+
+
+def _reading(page: _Page, diagnosis: Diagnosis, reading: Reading, mark: str, unit: str) -> None:
+    seen = story.seen_at(reading, unit)
+    pieces: list[str | tuple[str, str]] = [story.told(diagnosis, reading)]
+    if seen:
+        pieces.append((f" [{', '.join(seen)}]", "cyan"))
+    page.line(*pieces, mark=mark)
+
+
+def _chain(page: _Page, diagnosis: Diagnosis, hypothesis: Hypothesis, verbose: bool) -> None:
+    chains = list(dict.fromkeys(story.chain(diagnosis, r.path) for r in hypothesis.reasons))
+    if not chains:
+        return
+    page.line(("How it leads there", "underline"), indent=3)
+    for chain in chains if verbose else chains[:1]:
+        page.line(chain, indent=5)
+
+
+def _remedies(page: _Page, remedies: Sequence[Remedy], extras: Extras, verbose: bool) -> None:
+    if not remedies:
+        return
+    page.line(("What to do", "underline"), indent=3)
+    for number, remedy in enumerate(remedies if verbose else remedies[:MOST_REMEDIES], 1):
+        page.line(sentence(remedy.do), mark=f"   {number}. ")
+        for change in story.changes(remedy.patch, extras.settings):
+            page.line((str(change), "cyan"), indent=6, hang=2)
+        effect = f"It worked if {plain(remedy.confirms).rstrip('.')}." if remedy.confirms else ""
+        page.line((f"{minutes(remedy.minutes).capitalize()}. {effect}".strip(), "dim"), indent=6)
+
+
+# ------------------------------------------------------------------------------------------- the rest
+
+
+def _others(page: _Page, diagnosis: Diagnosis, told: Sequence[Hypothesis]) -> None:
+    rest = [h for h in story.shown(diagnosis) if h not in told and h.probability >= story.POSSIBLE][:6]
+    if not rest:
+        return
+    page.head("Also possible" if told else "Possible")
+    for hypothesis in rest:
+        page.line(
+            plain(hypothesis.title, 160),
+            f"  {percent(hypothesis.probability)}  ",
+            (hypothesis.cause, "dim"),
+            mark="  • ",
+        )
+
+
+def _unexplained(page: _Page, diagnosis: Diagnosis, told: Sequence[Hypothesis]) -> None:
+    left = story.not_explained(diagnosis) if told else []
+    if not left:
+        return
+    page.head("Seen, and not explained by any of this")
+    for symptom, _ in left[:4]:
+        reading = next(r for r in diagnosis.findings if r.symptom == symptom)
+        _reading(page, diagnosis, reading, "  • ", diagnosis.run.step_unit)
+    if len(left) > 4:
+        page.line((f"and {len(left) - 4} more", "dim"), indent=4)
+
+
+def _next_checks(page: _Page, checks: Sequence[NextCheck]) -> None:
+    if not checks:
+        return
+    page.head("Next checks, most telling first")
+    for number, check in enumerate(checks[:MOST_CHECKS], 1):
+        page.line(sentence(check.do), mark=f"  {number}. ")
+        page.line(
+            (f"{minutes(check.minutes).capitalize()}. Answer: --answer {check.symptom}=present", "dim"),
+            indent=5,
+        )
+        page.line(f"if so: {plain(check.if_present)}", indent=5, hang=2)
+        page.line(f"if not: {plain(check.if_absent)}", indent=5, hang=2)
+
+
+def _checklist(page: _Page, items: Sequence[CheckedItem], verbose: bool) -> None:
+    if not items:
+        return
+    tally = [f"{sum(i.result is r for i in items)} {r.value.lower()}" for r in Result]
+    page.head(f"Checklist: {listed(tally)}")
+    for item in items:
+        result = (f"{item.result.value:<11}", RESULTS[item.result])
+        page.line(result, f" {plain(item.title, 160)}", mark=f"{plain(item.id, 8):>4}  ", hang=12)
+        if item.result is Result.FAILED or verbose:
+            page.line((sentence(item.why), "dim"), indent=18)
+        if item.result is Result.NOT_CHECKED and verbose and item.check:
+            page.line((f"To check: {sentence(item.check)}", "dim"), indent=18)
+
+
+def _findings(page: _Page, diagnosis: Diagnosis) -> None:
+    page.head("All readings")
+    for state in State:
+        some = [r for r in diagnosis.findings if r.state is state]
+        page.line((f"{state.value} ({len(some)})", STATES[state]), indent=2)
+        for reading in some:
+            why = plain(reading.why)
+            seen = ", ".join(story.seen_at(reading, diagnosis.run.step_unit))
+            page.line(reading.symptom, (f"  {why}" + (f" [{seen}]" if seen else ""), "dim"), indent=4, hang=2)
+
+
+def _notes(page: _Page, diagnosis: Diagnosis, verbose: bool) -> None:
+    notes = [sentence(n) for n in diagnosis.run.notes]
+    if diagnosis.benchmark is not None:
+        notes += [f"Benchmark: {plain(n)}" for n in diagnosis.benchmark.notes]
+    notes += [
+        f"Not evaluated: {plain(what, 80)} ({plain(why, 160)})" for what, why in diagnosis.not_evaluated
+    ]
+    most = len(notes) if verbose else MOST_NOTES
+    shown, left = notes[:most], len(notes) - most
+    not_read = [f"{plain(file, 120)} ({plain(why, 120)})" for file, why in diagnosis.run.not_read]
+    named = len(not_read) if verbose else 3
+    if not_read:
+        more = f" and {len(not_read) - named} more" if len(not_read) > named else ""
+        shown.append(f"Not read: {', '.join(not_read[:named])}{more}.")
+    if not shown:
+        return
+    page.head("Notes")
+    for note in shown:
+        page.line((note, "dim"), mark="  • ")
+    if left > 0:
+        page.line((f"and {count(left, 'note')} more; -v shows all", "dim"), indent=4)
