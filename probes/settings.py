@@ -223,8 +223,8 @@ def _name(value: Value) -> Value:
 
 
 _OPTIMIZER_FORMS = (
-    (r"(?:adamw|adam_w).*|.*adamw.*", "adamw"),
-    (r"adamweightdecay.*", "adamweightdecay"),
+    (r".*adamweightdecay.*", "adamweightdecay"),
+    (r".*adam_?w.*", "adamw"),
     (r"(?:deepspeedcpu|cpu|fused|distributed|onebit|torch|apex)?_?adam(?:_.*|optimizer)?", "adam"),
     (r"(?:torch_)?(?:sgd|momentum|gd|sgd_?nesterov|nesterov|sgdm|mom)(?:_.*|optimizer)?", "sgd"),
     (r"(?:fused)?lamb.*", "lamb"),

@@ -118,8 +118,11 @@ def parse_yaml(text: str) -> Tree:
     import yaml
 
     builder = _Yaml()
+    shallow = _shallow(text)
+    if len(shallow) < len(text):
+        builder.tree.notes.append(f"nested deeper than {4 * MAX_DEPTH} brackets; the rest was not read")
     try:
-        for event in yaml.parse(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader)):
+        for event in yaml.parse(shallow, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader)):
             if not builder.take(event):
                 break
     except yaml.YAMLError as error:
@@ -129,6 +132,16 @@ def parse_yaml(text: str) -> Tree:
     except (ValueError, OverflowError):
         builder.tree.notes.append("holds characters that YAML does not allow; what stands before was read")
     return builder.tree
+
+
+def _shallow(text: str) -> str:
+    """Cut the text where brackets are nested too deep: the parser's time grows with the depth squared."""
+    depth = 0
+    for match in re.finditer(r"[\[\]{}]", text):
+        depth = depth + 1 if match.group() in "[{" else max(0, depth - 1)
+        if depth > 4 * MAX_DEPTH:
+            return text[: match.start()]
+    return text
 
 
 class _Yaml:

@@ -23,7 +23,7 @@ _HARMLESS_KEY = re.compile(
 )
 _VALUE = re.compile(
     r"\bhf_[A-Za-z0-9]{20,}|\bAKIA[0-9A-Z]{12,}|\bgh[pousr]_[A-Za-z0-9]{20,}|\bgithub_pat_\w{20,}|\bsk-[A-Za-z0-9_-]{20,}"
-    r"|\bxox[abprs]-[A-Za-z0-9-]{10,}|\beyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]*|\bAIza[0-9A-Za-z_-]{30,}"
+    r"|\bxox[abprs]-[A-Za-z0-9-]{10,}|\beyJ[A-Za-z0-9_-]{6,}\.[A-Za-z0-9_-]{6,}\.[A-Za-z0-9_-]*|\bAIza[0-9A-Za-z_-]{30,}"
     r"|\bglpat-[A-Za-z0-9_-]{16,}|\bpypi-[A-Za-z0-9_-]{30,}|-----BEGIN [A-Z ]*PRIVATE KEY-----",
 )
 _URL = re.compile(r"(?<=://)[^/\s:@]+:[^/\s@]+(?=@)|(?<=://)[^/\s:@]{16,}(?=@)")

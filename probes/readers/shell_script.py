@@ -42,6 +42,7 @@ _COMMAND = re.compile(
 )
 _HEREDOC = re.compile(r"<<-?\s*(['\"]?)(\w+)\1")
 _MAX_QUOTED = 100  # lines: a quote that stays open longer is an apostrophe
+_ARGUMENT = re.compile(r"\s--?[A-Za-z][\w-]*|\.py\b")
 _ASSIGNMENT = re.compile(
     r"^(?:export\s+|declare\s+(?:-\w+\s+)?|readonly\s+|local\s+|set\s+)?([A-Za-z_]\w*)\+?=(.*)$", re.DOTALL
 )
@@ -66,7 +67,7 @@ def sniff(file: RunFile) -> bool:
     if file.suffix not in ("", ".txt", ".log") or len(text) > 20_000:
         return False
     lines = [x for x in text.splitlines() if x.strip()]
-    return 0 < len(lines) <= 40 and bool(_COMMAND.match(lines[0])) and " -" in text
+    return 0 < len(lines) <= 40 and bool(_COMMAND.match(lines[0])) and bool(_ARGUMENT.search(text))
 
 
 def read(file: RunFile) -> FileContent:
