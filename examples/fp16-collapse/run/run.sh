@@ -1,0 +1,1 @@
+python train.py config.yaml > train.log 2>&1

@@ -1,0 +1,1 @@
+python -W ignore train.py > train.log 2>&1

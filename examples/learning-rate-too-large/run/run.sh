@@ -1,0 +1,1 @@
+python train.py --lr 0.5 --epochs 20
