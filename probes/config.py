@@ -791,22 +791,19 @@ _OVERRIDABLE = (
 @probe()
 def setting_conflict(view: View) -> Finding:
     """One hyperparameter, named at the top level of two files (or twice in one), has two values."""
-    direct = [
-        s
-        for s in view.run.raw_settings
-        if len(names.parts_of(s.key)) <= 2 and "." not in s.key.partition(".")[2]
-    ]
+    direct = [s for s in view.run.raw_settings if len(names.parts_of(s.key)) <= 2]
     every = names.candidates(direct)
     compared = 0
     for key in _OVERRIDABLE:
         rows = [c for c in every.get(key, ()) if c.trust > 40 and not c.file.endswith("trainer_state.json")]
-        compared += len({(c.file, c.raw) for c in rows}) > 1
-        first = rows[0] if rows else None
-        for other in rows[1:] if first else ():
-            if first is not None and not names.same(first.value, other.value) and _rivals(first, other):
-                text = f"{says(first)} ({first.file}) and {says(other)} ({other.file})"
-                where = (place_of(first), place_of(other))
-                return present(text, value=_scalar(first), threshold=_scalar(other), where=where)
+        for other in rows[1:]:
+            if not _rivals(rows[0], other):
+                continue
+            compared += 1
+            if not names.same(rows[0].value, other.value):
+                text = f"{says(rows[0])} ({rows[0].file}) and {says(other)} ({other.file})"
+                where = (place_of(rows[0]), place_of(other))
+                return present(text, value=_scalar(rows[0]), threshold=_scalar(other), where=where)
     if compared:
         return absent(f"{compared} settings stand in more than one place, with the same values")
     return unknown("no hyperparameter stands in two places")
