@@ -177,17 +177,21 @@ def flatten(row: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
 
     Lists are leaves. Depth and count are capped, the rest is left out.
     """
+    if len(row) <= MAX_LEAVES and not any(isinstance(value, dict) for value in row.values()):
+        for key, value in row.items():
+            yield str(key)[:200], value
+        return
     budget = MAX_LEAVES
     stack: list[tuple[str, Any, int]] = [("", row, 0)]
     while stack and budget:
         prefix, value, depth = stack.pop()
-        if not isinstance(value, Mapping):
+        if not isinstance(value, dict):
             budget -= 1
             yield prefix, value
         elif depth < MAX_DEPTH:
             for key in reversed(list(value)):
                 name = str(key)[:200]
-                inner = isinstance(value[key], Mapping)
+                inner = isinstance(value[key], dict)
                 path = (
                     prefix if inner and plain(name) in _WRAPPERS else f"{prefix}/{name}" if prefix else name
                 )

@@ -42,6 +42,8 @@ LONG_LINE = 1024**2
 _NOT_LOGS = frozenset({".py", ".sh", ".json", ".yaml", ".yml", ".toml", ".cfg", ".ini", ".md", ".jsonl"})
 _ABSENT = frozenset({"", "na", "n/a", "none", "null", "-", "--", "<na>"})
 _NAMES = frozenset({"metric", "metric_name", "tag", "key", "name", "variable"})
+_ENTITIES = frozenset({"layer", "layer_name", "param", "parameter", "param_name", "module", "name", "tensor"})
+_FOREIGN = frozenset({"vpp_stage", "op_type", "npudump", "timestamp_us"})  # tensor statistics have a reader
 _SPLITS = frozenset({"phase", "split", "mode", "stage", "set", "subset", "dataset", "partition"})
 # Columns of tables that hold data, predictions or trials of a search: without a step they are no logs.
 _DATA = frozenset(
@@ -226,6 +228,8 @@ def _is_log(table: _Table, file: RunFile) -> bool:
     if not 2 <= len(header) <= MAX_COLUMNS or all(number(name) is not None for name in header):
         return False
     known = [plain(name) for name in header]
+    if set(known) & _FOREIGN:
+        return False
     if set(known) >= {"wall_time", "step", "value"} or (set(known) & _NAMES and "value" in known):
         return True
     steps = [name for name in header if step_kind(name)]
@@ -308,7 +312,8 @@ class _Reader:
         if self._has_long_form():
             yield from self._long(axis)
             return
-        split_column = next((i for i, name in enumerate(self.known) if name in _SPLITS), None)
+        split_column = self._texts_in(_SPLITS)
+        entity_column = self._texts_in(_ENTITIES)
         for at, name in enumerate(self.table.header):
             if step_kind(name) or is_wall(name) or is_clock(name) or not name or self._is_index(at):
                 continue
@@ -316,7 +321,9 @@ class _Reader:
             values = self._column(at)
             if values is None or not raw:
                 continue
-            if split_column is None:
+            if entity_column is not None:
+                yield from self._by_name(f"{raw}/", values, axis, entity_column)
+            elif split_column is None:
                 yield self._one(raw, values, axis, np.ones(len(values), dtype=bool), "")
             else:
                 yield from self._by_split(raw, values, axis, split_column)
@@ -339,26 +346,36 @@ class _Reader:
     def _column(self, at: int) -> Any:
         """The numbers of one column, NaN where NaN was written, masked where nothing was; None for texts."""
         cells = [row[at] if at < len(row) else "" for row in self.table.rows]
+        try:
+            values = np.array(list(map(float, cells)), dtype=np.float64)
+        except ValueError:
+            return self._mixed(cells)
+        large = np.abs(values) >= LARGEST
+        values[large] = np.copysign(np.inf, values[large])
+        return np.ma.MaskedArray(values, mask=np.zeros(len(values), dtype=bool))
+
+    def _mixed(self, cells: Sequence[str]) -> Any:
+        """The numbers of a column that holds other things as well; None when those are the most."""
         values = np.full(len(cells), np.nan)
         there = np.ones(len(cells), dtype=bool)
+        known: dict[str, float | None] = {}
         wrong = 0
         for i, cell in enumerate(cells):
-            try:
-                plain_number = float(cell)
-                usual = -LARGEST < plain_number < LARGEST and "_" not in cell
-                parsed = plain_number if usual else number(cell)
-            except ValueError:
-                parsed = None if _is_absent(cell) else number(cell)
-                if parsed is None and self.comma:
-                    parsed = _comma(cell)
-                wrong += parsed is None and not _is_absent(cell)
+            parsed = known[cell] if cell in known else known.setdefault(cell, self._cell(cell))
             if parsed is None:
                 there[i] = False
+                wrong += not _is_absent(cell)
             else:
                 values[i] = parsed
         if wrong > 0.5 * max(1, wrong + int(np.count_nonzero(there))):
             return None
         return np.ma.MaskedArray(values, mask=~there)
+
+    def _cell(self, cell: str) -> float | None:
+        if _is_absent(cell):
+            return None
+        parsed = number(cell)
+        return _comma(cell) if parsed is None and self.comma else parsed
 
     def _axis(self) -> _Axis:
         """The column that counts best, the epochs and the wall times beside it."""
@@ -411,8 +428,16 @@ class _Reader:
         """A table of (step, name, value) rows: one series per name."""
         name_at = next(i for i, name in enumerate(self.known) if name in _NAMES)
         values = self._column(self.known.index("value"))
-        if values is None:
-            return
+        if values is not None:
+            yield from self._by_name("", values, axis, name_at)
+
+    def _texts_in(self, wanted: frozenset[str]) -> int | None:
+        """The first column of one of these names that holds texts."""
+        found = (i for i, name in enumerate(self.known) if name in wanted)
+        return next((i for i in found if self._column(i) is None), None)
+
+    def _by_name(self, prefix: str, values: Any, axis: _Axis, name_at: int) -> Iterator[Series]:
+        """One series per text in a column, called by it."""
         found: dict[str, list[int]] = {}
         for i, row in enumerate(self.table.rows):
             if name_at < len(row) and row[name_at].strip():
@@ -420,7 +445,7 @@ class _Reader:
         for name, at in list(found.items())[:MAX_COLUMNS]:
             rows = np.zeros(len(self.table.rows), dtype=bool)
             rows[at] = True
-            yield self._one(name, values, axis, rows, "")
+            yield self._one(prefix + name, values, axis, rows, "")
 
 
 def _filled(steps: Any) -> Any:

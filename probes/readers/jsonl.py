@@ -9,7 +9,8 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from functools import lru_cache
 from itertools import pairwise
 from typing import Any
 
@@ -18,7 +19,7 @@ import numpy as np
 from ...engine.model import Scalar
 from .. import names
 from ..files import RunFile
-from ..run import Event, EventKind, FileContent, Series, Setting, Window
+from ..run import Event, EventKind, FileContent, Series, Setting, StepUnit, Window
 from ._rows import Axis, Rows, masked, masked_event
 from ._values import (
     SPLIT_KEYS,
@@ -129,7 +130,7 @@ def _is_row(row: Mapping[str, Any]) -> bool:
 
 def _long_name(row: Mapping[str, Any]) -> str | None:
     """The metric that a row in long form ({"metric": "loss", "value": 1.2}) is about."""
-    if number(row.get("value")) is None:
+    if "value" not in row or number(row["value"]) is None:
         return None
     found = next((row[k] for k in _NAME_KEYS if isinstance(row.get(k), str)), None)
     return found if found and len(found) <= 200 else None
@@ -160,6 +161,53 @@ def _lines(file: RunFile, notes: list[str]) -> Iterator[tuple[int, dict[str, Any
         notes.append(f"{tail}, first line {bad[0]}" if bad != [total] else tail)
 
 
+@lru_cache(maxsize=4096)
+def _role(key: str) -> tuple[int, StepUnit] | str | None:
+    """What a key is there for: a step (preference, unit), "wall", "rank", "skip", or None, a quantity."""
+    kind = step_kind(key)
+    if kind is not None:
+        return kind[1], kind[0]
+    if key in _RANK_KEYS:
+        return "rank"
+    return "wall" if is_wall(key) else "skip" if is_clock(key) else None
+
+
+@dataclass(slots=True)
+class _Place:
+    """What one row says of where it stands."""
+
+    step: float | None = None
+    unit: StepUnit = "row"
+    best: int = 99
+    epoch: float | None = None
+    epoch_best: int = 99
+    wall: float | None = None
+    rank: int | None = None
+
+    def take(self, role: tuple[int, StepUnit] | str, value: float) -> None:
+        """Take one key of the row."""
+        if value != value:
+            return
+        if isinstance(role, tuple):
+            preference, unit = role
+            if preference < self.best:
+                self.best, self.unit, self.step = preference, unit, value
+            if unit == "epoch" and preference < self.epoch_best:
+                self.epoch_best, self.epoch = preference, value
+        elif role == "wall" and value > 1e8:
+            self.wall = value
+        elif role == "rank" and self.rank is None and 0 <= value < 1e6:
+            self.rank = int(value)
+
+
+def _leaves_of_long(row: Mapping[str, Any], name: str) -> Iterator[tuple[str, Any]]:
+    """The leaves of a row in long form: its value under the metric's name, and its steps."""
+    yield name, row["value"]
+    for key, value in row.items():
+        if _role(key) is not None:
+            yield key, value
+
+
 class LineReader:
     """Turns rows (dicts, in file order) into the content of a file."""
 
@@ -186,29 +234,22 @@ class LineReader:
             self._recognise(row)
         self._count += 1
         name = _long_name(row)
-        leaves = (
-            {name: row["value"]} | {k: v for k, v in row.items() if step_kind(k)}
-            if name
-            else dict(flatten(row))
-        )
+        leaves = _leaves_of_long(row, name) if name else flatten(row)
         split = next((s for k in SPLIT_KEYS if k in row and (s := split_of(row[k]))), "")
-        axis = self._axis(leaves, split, line)
-        self._event(row, axis)
-        values = {
-            k: n
-            for k, v in leaves.items()
-            if not isinstance(v, (list, str)) or (isinstance(v, str) and len(v) < 40)
-            if (n := number(v)) is not None and not self._is_bookkeeping(k)
-        }
+        place = _Place()
+        values: dict[str, float] = {}
+        for key, value in leaves:
+            if (measured := number(value)) is None:
+                continue
+            role = _role(key)
+            if role is None:
+                values[key] = measured
+            else:
+                place.take(role, measured)
+        axis = self._axis(place, split, line)
+        self._event(row, axis, place.rank)
         if values:
-            self.rows.add(axis, values, split, self._rank(row))
-
-    def _is_bookkeeping(self, key: str) -> bool:
-        return step_kind(key) is not None or is_wall(key) or is_clock(key) or key in _RANK_KEYS
-
-    def _rank(self, row: Mapping[str, Any]) -> int | None:
-        found = next((number(row[k]) for k in _RANK_KEYS if k in row), None)
-        return int(found) if found is not None and 0 <= found < 1e6 else None
+            self.rows.add(axis, values, split, place.rank)
 
     def _recognise(self, row: Mapping[str, Any]) -> None:
         """Settle the dialect by the first row of metrics."""
@@ -231,21 +272,14 @@ class LineReader:
         if total is not None and total > 0:
             self.settings.append(Setting("max_steps", total, self.file.path, None, 90))
 
-    def _axis(self, leaves: Mapping[str, Any], split: str, line: int) -> Axis:
+    def _axis(self, place: _Place, split: str, line: int) -> Axis:
         """Where the row stands, by the best of its step keys."""
-        counted = sorted(
-            (kind[1], kind[0], n)
-            for k, v in leaves.items()
-            if (kind := step_kind(k)) and (n := number(v)) is not None and n == n
-        )
-        epoch = next((n for _, unit, n in counted if unit == "epoch"), None)
-        wall = next((n for k, v in leaves.items() if is_wall(k) and (n := number(v)) is not None), None)
-        wall = wall if wall is not None and wall > 1e8 else None
+        epoch, wall = place.epoch, place.wall
         if self.dialect == "mmcv" and split == "eval":
             return replace(self._last, epoch=epoch, wall=wall, line=line)
-        if not counted:
+        if place.step is None:
             return Axis(float(self._count), "row", None, wall, line)
-        _, unit, step = counted[0]
+        unit, step = place.unit, place.step
         if self.dialect == "mmengine" and epoch is None and self._is_epoch_number(step):
             return replace(self._last, epoch=step, wall=wall, line=line)
         if self.dialect == "mmcv" and unit == "iteration":
@@ -262,17 +296,15 @@ class LineReader:
         """An mmengine evaluation row counts epochs where training rows count iterations."""
         return self._last.epoch is not None and step == self._last.epoch and step < self._last.step
 
-    def _event(self, row: Mapping[str, Any], axis: Axis) -> None:
-        text = next((row[k] for k in _EVENT_KEYS if isinstance(row.get(k), str)), "")
+    def _event(self, row: Mapping[str, Any], axis: Axis, rank: int | None) -> None:
+        text = next((row[k] for k in _EVENT_KEYS if k in row and isinstance(row[k], str)), "")
         kind = next((kind for pattern, kind in _EVENTS if pattern.search(text[:300])), None) if text else None
         if kind is None:
             return
         scale = next((number(v) for k, v in row.items() if plain(k) in _SCALE_KEYS), None)
         step = axis.step if axis.unit != "row" else None
         shown = " ".join(f"{k}={v}" for k, v in row.items() if not isinstance(v, (dict, list)))
-        self.events.append(
-            Event(kind, self.file.path, axis.line, step, scale, self._rank(row), text=shown[:300])
-        )
+        self.events.append(Event(kind, self.file.path, axis.line, step, scale, rank, text=shown[:300]))
 
     def _preamble(self, row: Mapping[str, Any], line: int) -> None:
         """The first line of an mmcv log: environment, seed, configuration as text."""

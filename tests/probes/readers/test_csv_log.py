@@ -262,3 +262,19 @@ def test_a_huge_line_and_binary_garbage(tmp_path: Path) -> None:
     content = read(tmp_path, text)
 
     assert curve(content, "loss").steps.tolist() == [1, 3]
+
+
+def test_one_row_per_layer(tmp_path: Path) -> None:
+    """A table of layers gives one curve per layer, not one that jumps between them."""
+    text = "step,layer,grad_norm\n1,fc1,0.5\n1,fc2,0.1\n2,fc1,0.4\n2,fc2,nan\n"
+    content = read(tmp_path, text, "grads.csv")
+
+    assert curve(content, "grad_norm/fc1").values.tolist() == [0.5, 0.4]
+    assert np.isnan(curve(content, "grad_norm/fc2").values[1])
+
+
+def test_tensor_statistics_are_left_to_their_own_reader(tmp_path: Path) -> None:
+    """A monitor's table of tensors is no log of metrics."""
+    text = "vpp_stage,name,step,min,max,mean,norm,nans\n0,a.weight,1,0,1,0.5,2,0\n0,b.weight,1,0,1,0.5,2,0\n"
+
+    assert not csv_log.sniff(file_of(tmp_path, "grad_0-0.csv", text))
