@@ -12,46 +12,25 @@ from .registry import Finding, View, absent, present, probe, unknown
 from .syntax import Script
 
 _ROLES: dict[str, tuple[str, ...]] = {
-    "init": (
-        "init.",
-        "init_",
-        "normal_",
-        "uniform_",
-        "zeros_",
-        "load_state_dict",
-        "from_pretrained",
-        "manual_seed",
-    ),
+    "labels": ("label", "y_train", "ytr", "ytrain", "train_y", "targets["),
+    "order": ("shuffle", "argsort", "sort(", "sorted(", "randperm", "permutation", "set_epoch"),
+    "normalisation": ("normalize", "normalise", "std", "/ 255", "standardi", ".mean(0", "scale"),
+    "init": ("init.", "init_", "normal_", "uniform_", "zeros_", "load_state_dict", "from_pretrained"),
     "evaluation": ("eval", "valid", "test", "accuracy", "metric", "best"),
     "loss": ("loss", "criterion", "cross_entropy", "softmax", "mse"),
-    "step": (
-        "backward",
-        "zero_grad",
-        "optimizer",
-        "opt.",
-        "scheduler",
-        "sched",
-        "clip",
-        "scaler",
-        "step()",
-        "accum",
-    ),
+    "step": ("backward", "zero_grad", "optimizer", "opt.", "sched", "clip", "scaler", "step()", "accum"),
     "data": (
         "data",
         "loader",
         "transform",
-        "normalize",
-        "mean",
-        "std",
-        "shuffle",
-        "label",
         "batch",
         "token",
         "sample",
-        "perm",
         "crop",
         "resize",
         "flip",
+        "rank",
+        "world",
     ),
     "model": (
         "nn.",
@@ -63,7 +42,7 @@ _ROLES: dict[str, tuple[str, ...]] = {
         "relu",
         "norm",
         "dropout",
-        "embedding",
+        "embed",
         "attention",
     ),
 }
@@ -148,4 +127,6 @@ def _noise(text: str) -> bool:
 
 def _role(text: str) -> str:
     lower = text.lower()
+    if "scaler" in lower:
+        return "step"
     return next((role for role, words in _ROLES.items() if any(w in lower for w in words)), "other")

@@ -278,6 +278,9 @@ class Extractor:
             yield Setting("dropout", 0.0, self.file, None, IMPLIED)
         if not any(n.startswith(("clip_grad", "clip_by")) for n in named):
             yield Setting("max_grad_norm", 0.0, self.file, None, IMPLIED)
+        words = ast.unparse(self.tree).lower()
+        if not any(w in words for w in ("autocast", "half", "bfloat16", "float16", "fp16", "bf16", "amp")):
+            yield Setting("precision", "fp32", self.file, None, IMPLIED)
         for call in (c for c in ast.walk(self.tree) if isinstance(c, ast.Call)):
             kind = last_name(call.func).lower()
             if kind in ("sgd", "adam", "adamw") and all(k.arg for k in call.keywords):

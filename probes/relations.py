@@ -1,0 +1,80 @@
+"""Relations that must hold between quantities of one run, whatever the model."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from ..engine.model import Place
+from . import situation, stats
+from .registry import Finding, View, absent, place, present, probe, unknown
+from .run import Run, Series
+
+
+@probe("train/loss|eval/loss")
+def loss_below_accuracy(view: View, *, share: float) -> Finding:
+    """The loss is smaller than any cross-entropy with this accuracy can be.
+
+    A wrongly classified sample gives its true class a probability of at most one half, so the mean
+    cross-entropy is at least (1 - accuracy) ln 2. A loss below `share` of that bound is no mean cross-entropy.
+    """
+    seen = None
+    for split in ("eval", "train"):
+        loss, accuracy = view.run.series.get(f"{split}/loss"), view.run.series.get(f"{split}/accuracy")
+        if loss is None or accuracy is None or len(loss) < 3 or len(accuracy) < 3:
+            continue
+        wrong = 1.0 - situation.reached(accuracy)
+        bound = wrong * situation.chance_loss(view.run, 2)
+        level = situation.reached(loss)
+        words = (
+            f"{loss.name} ends at {level:.4g}; with {accuracy.name} at {1 - wrong:.3g} a mean cross-entropy is at"
+            f" least {bound:.4g}"
+        )
+        if not math.isfinite(level) or wrong < 0.1:
+            seen = seen or words
+        elif 0 <= level < share * bound:
+            names = (loss.name, accuracy.name)
+            where = (place(loss, len(loss) - 1),)
+            return present(words, value=level, threshold=share * bound, where=where, series=names)
+        else:
+            seen = words
+    return absent(seen) if seen else unknown("no loss and accuracy of the same data were logged")
+
+
+@probe("eval/accuracy")
+def eval_at_chance(view: View, *, margin: float) -> Finding:
+    """Accuracy on evaluation data never leaves 1/K. Needs the number of classes, or a first loss of ln K."""
+    series = view.run.series["eval/accuracy"]
+    values = series.values[np.isfinite(series.values)]
+    count = _classes(view.run)
+    if count is None:
+        return unknown("the number of classes is not known")
+    if len(values) < 3:
+        return unknown(f"eval/accuracy has {len(values)} points; 3 are needed")
+    chance = 1.0 / count
+    near = min(margin, 0.6 * chance) + 2 * stats.noise(values)
+    end, best = situation.reached(series), float(np.max(values))
+    words = f"eval/accuracy ends at {end:.4g} (best {best:.4g}); guessing among {count} classes gives {chance:.4g}"
+    if end <= chance + near and best <= chance + 2 * near:
+        return present(
+            words, value=end, threshold=chance + near, series=("eval/accuracy",), where=_last(series)
+        )
+    return absent(words, value=end, threshold=chance + near)
+
+
+def _classes(run: Run) -> int | None:
+    known = situation.classes(run)
+    if known is not None:
+        return known.count if known.setting.key == "num_classes" else None
+    loss = run.series.get("train/loss")
+    if loss is None or not len(loss):
+        return None
+    first = float(np.median(loss.values[: max(1, min(5, len(loss) // 20))]))
+    return next(
+        (k for k in (*range(2, 21), 50, 100, 1000) if abs(first - math.log(k)) < 0.01 * math.log(k)), None
+    )
+
+
+def _last(series: Series) -> tuple[Place, ...]:
+    return (place(series, len(series) - 1),)
