@@ -116,6 +116,8 @@ class _Assembly:
         events = tuple(e for read in mine for e in _events(read)) + rewinds
         facts = _facts(mine)
         resolved = _resolve(settings, events, facts)
+        if _predicts_tokens(curves):
+            resolved.pop("num_classes", None)  # Megatron lists its vision default of 1000 for every model
         info = self._info(mine, curves, resolved, facts, ranks, events)
         scripts = {r.path: r.content.script for r in mine if r.content.script}
         return Run(info, curves, all_series, resolved, settings, events, facts, ranks, others, scripts)
@@ -375,13 +377,19 @@ def _task(curves: Mapping[str, Series], settings: Mapping[str, Configured]) -> s
     def logged(*metrics: str) -> bool:
         return any(f"{s}/{m}" in curves for s in ("train", "eval") for m in metrics)
 
-    if "vocab_size" in settings or logged("perplexity"):
+    if "vocab_size" in settings or logged("perplexity") or _predicts_tokens(curves):
         return "language-model"
     if logged("accuracy", "f1", "auc", "error") or "num_classes" in settings:
         return "classification"
     if logged("mse", "rmse", "mae", "r2"):
         return "regression"
     return "reinforcement" if logged("reward") else None
+
+
+def _predicts_tokens(curves: Mapping[str, Series]) -> bool:
+    """The training loss is called a language-model loss."""
+    loss = curves.get("train/loss")
+    return loss is not None and loss.raw.lower().replace("-", " ").replace("_", " ").startswith("lm loss")
 
 
 def _ranges(numbers: list[int]) -> str:
