@@ -22,7 +22,7 @@ CONFLICT = 3.0  # nats: readings found together 20 times more seldom than apart
 UNEXPLAINED = 0.5  # share from which a symptom is said to have no explanation
 MAIN_CURVES = ("train/loss", "eval/loss", "train/accuracy", "eval/accuracy", "grad_norm", "learning_rate")
 MOST_CURVES = 8
-STRONG, MODERATE = 2.0, 0.7  # log-odds: changes the odds by 7, by 2
+STRONG, MODERATE, SLIGHT = 2.0, 0.7, 0.1  # log-odds: changes the odds by 7, by 2, by 1.1
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,7 +155,8 @@ def _with_percent(some: Iterable[Hypothesis]) -> list[str]:
 def lower_first(text: str) -> str:
     """Return a title for the middle of a sentence; names such as NaN and FP16 keep their capitals."""
     word = text.split(" ", 1)[0]
-    return text[:1].lower() + text[1:] if word[1:] == word[1:].lower() and word[1:].isalpha() else text
+    usual = word == "A" or (word[1:].isalpha() and word[1:].islower())
+    return text[:1].lower() + text[1:] if usual else text
 
 
 # ------------------------------------------------------------------------------------------ hypotheses
@@ -193,9 +194,12 @@ def chain(diagnosis: Diagnosis, path: Sequence[str]) -> str:
 
 
 def strength(weight: float) -> str:
-    """Return how much a reading counts, as a word."""
+    """Return how much a reading counts beside all others, in words and log-odds."""
     size = abs(weight)
-    return "strong" if size >= STRONG else "moderate" if size >= MODERATE else "slight"
+    if size < SLIGHT:
+        return "fits, adds little to the others"
+    word = "strong" if size >= STRONG else "moderate" if size >= MODERATE else "slight"
+    return f"{word}, {weight:+.1f}"
 
 
 def seen_at(reading: Reading, unit: str, most: int = 2) -> list[str]:
@@ -208,19 +212,26 @@ def told(diagnosis: Diagnosis, reading: Reading) -> str:
     """Return a reading as one sentence: what it is, and what was measured."""
     what = title(diagnosis, reading.symptom)
     if reading.state is State.ABSENT:
-        what = f"not seen: {lower_first(what)}"
+        what = f"Not seen: {lower_first(what)}"
     why = plain(reading.why).rstrip(".")
     if not why or why.lower() == what.lower():
         return sentence(what)
     return f"{what}: {why}."
 
 
-def notable(reasons: Sequence[Reason], most: int) -> list[Reason]:
-    """Return the strongest reasons, without those that only repeat the same sentence."""
+def notable(reasons: Sequence[Reason]) -> list[Reason]:
+    """Return the reasons worth telling: what was seen before what was not, and no sentence twice."""
     said: dict[str, Reason] = {}
-    for reason in reasons:
-        said.setdefault(reason.reading.why or reason.reading.symptom, reason)
-    return list(said.values())[:most]
+    for reason in sorted(reasons, key=lambda r: r.reading.state is not State.PRESENT):
+        if reason.reading.state is State.PRESENT or abs(reason.weight) >= SLIGHT:
+            said.setdefault(reason.reading.why or reason.reading.symptom, reason)
+    return list(said.values())
+
+
+def chains(diagnosis: Diagnosis, hypothesis: Hypothesis) -> list[str]:
+    """Return how the cause leads to what was seen, in words, the most telling chain first."""
+    seen = [r for r in hypothesis.reasons if r.reading.state is State.PRESENT]
+    return list(dict.fromkeys(chain(diagnosis, r.path) for r in seen))
 
 
 def not_explained(diagnosis: Diagnosis) -> list[tuple[str, float]]:

@@ -5,6 +5,7 @@ Made for 80 columns. Colour only underlines what the words say; without it nothi
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from io import StringIO
 from typing import TYPE_CHECKING
@@ -22,7 +23,7 @@ from ..engine.model import (
 )
 from . import story
 from .model import Extras
-from .text import count, disarm, listed, minutes, percent, plain, sentence
+from .text import count, disarm, listed, minutes, percent, plain, printable, sentence
 
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
@@ -36,6 +37,8 @@ MOST_REMEDIES = 3
 MOST_CHECKS = 3
 MOST_NOTES = 6
 MOST_NOTICED = 5
+TIE = "\u2800"  # stands for a space that must not become a line end; a blank, and no space to `wrap`
+_TIED = re.compile(r"(?<=\d) (?=%)|(?<=→) ")
 COLOURS = {
     "cause": "bold red",
     "unclear": "bold yellow",
@@ -112,18 +115,25 @@ class _Page:
 
     def line(self, *pieces: str | tuple[str, str], indent: int = 0, hang: int = 0, mark: str = "") -> None:
         """Print one paragraph: `mark` stands in the indent, further lines are indented by `hang` more."""
-        text = _joined(pieces)
+        text = _joined(_unbroken(p) for p in pieces)
         first = " " * indent + mark
         rest = " " * (len(first) + hang)
         for number, part in enumerate(text.wrap(self.console, max(20, self.width - len(rest)))):
-            part.rstrip()
             prefix = first if number == 0 else rest
             self.put(_joined([prefix, part]) if prefix else part)
 
     def text(self) -> str:
         file = self.console.file
         lines = file.getvalue().splitlines() if isinstance(file, StringIO) else []
-        return disarm("\n".join(line.rstrip() for line in lines).strip("\n") + "\n")
+        said = "\n".join(line.rstrip() for line in lines).strip("\n") + "\n"
+        return disarm(said.replace(TIE, " "))
+
+
+def _unbroken(piece: str | tuple[str, str]) -> str | tuple[str, str]:
+    """Tie numbers to their per cent signs and arrows to what they point at."""
+    if isinstance(piece, tuple):
+        return _TIED.sub(TIE, piece[0]), piece[1]
+    return _TIED.sub(TIE, piece)
 
 
 def _joined(pieces: Iterable[str | tuple[str, str] | Text]) -> Text:
@@ -131,12 +141,12 @@ def _joined(pieces: Iterable[str | tuple[str, str] | Text]) -> Text:
 
     text = Text()
     for piece in pieces:
-        if isinstance(piece, tuple):
-            text.append(plain(piece[0], 2000) if piece[0].strip() else piece[0], style=piece[1])
-        elif isinstance(piece, Text):
+        if isinstance(piece, Text):
             text.append_text(piece)
+        elif isinstance(piece, tuple):
+            text.append(printable(piece[0]), style=piece[1])
         else:
-            text.append(piece)
+            text.append(printable(piece))
     return text
 
 
@@ -188,12 +198,11 @@ def _hypothesis(
 
 
 def _why(page: _Page, diagnosis: Diagnosis, hypothesis: Hypothesis, verbose: bool) -> None:
-    most = len(hypothesis.reasons) if verbose else MOST_REASONS
-    _reasons(page, diagnosis, "Why", story.notable(hypothesis.reasons, most), "+", verbose)
-    if len(hypothesis.reasons) > most:
-        page.line(
-            (f"and {count(len(hypothesis.reasons) - most, 'weaker reason')}; -v shows all", "dim"), indent=5
-        )
+    reasons = list(hypothesis.reasons) if verbose else story.notable(hypothesis.reasons)
+    most = len(reasons) if verbose else MOST_REASONS
+    _reasons(page, diagnosis, "Why", reasons[:most], "+", verbose)
+    if len(reasons) > most:
+        page.line((f"and {count(len(reasons) - most, 'more reason')}; -v shows all", "dim"), indent=5)
     against = hypothesis.against if verbose else hypothesis.against[:MOST_AGAINST]
     _reasons(page, diagnosis, "What speaks against it", against, "-", verbose)
     if hypothesis.unexplained_earliest:
@@ -204,15 +213,13 @@ def _why(page: _Page, diagnosis: Diagnosis, hypothesis: Hypothesis, verbose: boo
 def _reasons(
     page: _Page, diagnosis: Diagnosis, head: str, reasons: Sequence[Reason], mark: str, verbose: bool
 ) -> None:
-    if not reasons:
-        return
-    page.line((head, "underline"), indent=3)
+    if reasons:
+        page.line((head, "underline"), indent=3)
     for reason in reasons:
         _reading(page, diagnosis, reason.reading, f"   {mark} ", diagnosis.run.step_unit)
         if verbose:
-            because = [f"{plain(b)}" for b in reason.because]
-            weight = f"{story.strength(reason.weight)} ({reason.weight:+.1f})"
-            page.line((f"{weight}: {'; '.join(because)}", "dim"), indent=5)
+            because = "; ".join(plain(b) for b in reason.because)
+            page.line((f"{story.strength(reason.weight)}: {because}", "dim"), indent=5)
 
 
 def _reading(page: _Page, diagnosis: Diagnosis, reading: Reading, mark: str, unit: str) -> None:
@@ -224,7 +231,7 @@ def _reading(page: _Page, diagnosis: Diagnosis, reading: Reading, mark: str, uni
 
 
 def _chain(page: _Page, diagnosis: Diagnosis, hypothesis: Hypothesis, verbose: bool) -> None:
-    chains = list(dict.fromkeys(story.chain(diagnosis, r.path) for r in hypothesis.reasons))
+    chains = story.chains(diagnosis, hypothesis)
     if not chains:
         return
     page.line(("How it leads there", "underline"), indent=3)
@@ -278,9 +285,13 @@ def _next_checks(page: _Page, checks: Sequence[NextCheck]) -> None:
         return
     page.head("Next checks, most telling first")
     for number, check in enumerate(checks[:MOST_CHECKS], 1):
-        page.line(sentence(check.do), mark=f"  {number}. ")
+        page.line(plain(check.title).rstrip("."), "?", mark=f"  {number}. ")
+        page.line(sentence(check.do), indent=5)
         page.line(
-            (f"{minutes(check.minutes).capitalize()}. Answer: --answer {check.symptom}=present", "dim"),
+            (
+                f"{minutes(check.minutes).capitalize()}. Then: --answer {check.symptom}=present (or =absent)",
+                "dim",
+            ),
             indent=5,
         )
         page.line(f"if so: {plain(check.if_present)}", indent=5, hang=2)

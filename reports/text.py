@@ -26,11 +26,16 @@ _HIDDEN = frozenset({"Cc", "Cf", "Cs", "Co", "Cn"})
 _COMMAND = re.compile(r"^((?:\s|\x1b\[[0-9;]*m)*):(?=:)|##(?=\[)", re.MULTILINE)
 
 
+def printable(text: str) -> str:
+    """Return text without control, bidi and other invisible characters; spaces stay as they are."""
+    return "".join(c for c in text if unicodedata.category(c) not in _HIDDEN)
+
+
 def plain(text: object, limit: int = LONGEST) -> str:
     """Return text on one line without terminal sequences, control, bidi and invisible characters."""
     shown = _ESCAPES.sub("", str(text)[: 4 * limit])
     shown = _SPACES.sub(" ", shown).strip()
-    shown = "".join(c for c in shown if unicodedata.category(c) not in _HIDDEN)
+    shown = printable(shown)
     return shown if len(shown) <= limit else shown[: limit - 1].rstrip() + "…"
 
 
@@ -139,6 +144,19 @@ def markdown(text: object) -> str:
     shown = shown.replace("://", "&#58;//").replace("www.", "www&#46;")
     shown = _BLOCK.sub(lambda m: _opening(m.group()), shown)
     return "&#58;" + shown[1:] if shown.startswith("::") else shown
+
+
+def rule_text(text: object) -> str:
+    """Return a rule author's text: what stands between single backticks is code, the rest is escaped."""
+    parts = plain(text, 4000).split("`")
+    if len(parts) % 2 == 0:
+        return markdown(text)
+    return "".join(code(p, "|" in p) if i % 2 else _keeping_ends(p) for i, p in enumerate(parts))
+
+
+def _keeping_ends(text: str) -> str:
+    left, right = len(text) - len(text.lstrip()), len(text) - len(text.rstrip())
+    return " " * left + markdown(text) + " " * right if text.strip() else text
 
 
 def _opening(mark: str) -> str:

@@ -1,0 +1,83 @@
+"""A finished diagnosis to its targets: everything is rendered before anything is written."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from .output import Target, colored, columns, say, to_stdout, write_beside, write_file
+
+if TYPE_CHECKING:
+    from ..reports.model import Document, Extras
+    from .work import Work
+
+
+def report(work: Work, targets: Sequence[Target], *, verbose: bool, quiet: bool, no_color: bool) -> None:
+    """Write the diagnosis in every format that was asked for."""
+    extras = work.extras()
+    done = []
+    for target in targets:
+        document = _rendered(work, target, extras, verbose, no_color)
+        done.append((target, document))
+    deliver(done, quiet)
+
+
+def _rendered(work: Work, target: Target, extras: Extras, verbose: bool, no_color: bool) -> Document:
+    from ..reports.model import Document
+
+    if target.format == "json":
+        from ..reports import json_report
+
+        return Document(json_report.render(work.diagnosis))
+    if target.format == "markdown":
+        from ..reports import markdown
+
+        return markdown.render(work.diagnosis, extras, stem=target.path.stem if target.path else None)
+    from ..reports import terminal
+
+    color, width = _screen(target, no_color)
+    return Document(terminal.render(work.diagnosis, extras, width=width, color=color, verbose=verbose))
+
+
+def checklist(work: Work, targets: Sequence[Target], *, quiet: bool, no_color: bool) -> None:
+    """Write only the checklist."""
+    from ..reports.model import Document
+
+    done = []
+    for target in targets:
+        if target.format == "json":
+            from ..reports import json_report
+
+            text = json_report.render_checklist(work.diagnosis)
+        elif target.format == "markdown":
+            from ..reports import markdown
+
+            text = markdown.render_checklist(work.diagnosis)
+        else:
+            from ..reports import terminal
+
+            color, width = _screen(target, no_color)
+            text = terminal.render_checklist(work.diagnosis, width=width, color=color)
+        done.append((target, Document(text)))
+    deliver(done, quiet)
+
+
+def _screen(target: Target, no_color: bool) -> tuple[bool, int]:
+    """Return whether to colour and how wide to write: a file gets plain 80 columns."""
+    if target.path is not None:
+        return False, 80
+    return colored(sys.stdout, no_color), columns(sys.stdout)
+
+
+def deliver(done: Sequence[tuple[Target, Document]], quiet: bool) -> None:
+    """Write files first, stdout last, so that what is on the screen comes after what may fail."""
+    for target, document in done:
+        if target.path is not None:
+            write_file(target.path, document.text)
+            write_beside(target.path, document.files)
+            if not quiet:
+                say(f"wrote {target.path}")
+    for target, document in done:
+        if target.path is None:
+            to_stdout(document.text)

@@ -1,0 +1,221 @@
+"""From paths to a diagnosis: the glue between probes, engine and reports."""
+
+from __future__ import annotations
+
+import math
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from .output import say
+from .stop import UNREADABLE, Stop, usage
+
+if TYPE_CHECKING:
+    from ..engine.model import Diagnosis, Evidence, Reading, RuleBase, State
+    from ..probes.run import Run, Series
+    from ..reports.model import Curve, Extras
+
+MAX_ANSWERS = 1024 * 1024  # bytes of an answers file
+WORDS = {
+    "present": "present",
+    "yes": "present",
+    "true": "present",
+    "absent": "absent",
+    "no": "absent",
+    "false": "absent",
+    "unknown": "unknown",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What the user asked for."""
+
+    run: Path
+    benchmarks: tuple[Path, ...] = ()
+    answers: tuple[str, ...] = ()
+    answers_file: Path | None = None
+    rule_packs: tuple[Path, ...] = ()
+    quiet: bool = False
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Work:
+    """A diagnosis and what it was made from."""
+
+    diagnosis: Diagnosis
+    run: Run
+    benchmark: Run | None
+
+    def extras(self) -> Extras:
+        """Return the curves and settings that reports show."""
+        from ..reports.model import Current, Extras
+        from ..reports.story import curve_names
+
+        curves = {n: self._curves(n) for n in curve_names(self.diagnosis)}
+        settings = {key: Current(key, s.value, s.raw, s.file, s.line) for key, s in self.run.settings.items()}
+        return Extras(curves, settings)
+
+    def _curves(self, name: str) -> tuple[Curve, ...]:
+        from ..reports.model import Curve
+        from ..reports.story import first_bad
+
+        found = []
+        if name in self.run.series:
+            series = self.run.series[name]
+            found.append(
+                Curve(name, "run", series.steps.tolist(), _logged(series), first_bad(self.diagnosis, name))
+            )
+        if self.benchmark is not None and name in self.benchmark.series:
+            series = self.benchmark.series[name]
+            found.append(Curve(name, "benchmark", series.steps.tolist(), _logged(series)))
+        return tuple(found)
+
+
+def _logged(series: Series) -> list[float]:
+    """The values, with NaN where the file hides one behind another number."""
+    values: list[float] = series.values.tolist()
+    if series.masked is None:
+        return values
+    return [math.nan if hidden else v for v, hidden in zip(values, series.masked.tolist(), strict=True)]
+
+
+def examine(request: Request) -> Work:
+    """Read, infer and explain. Raises `Stop`."""
+    from ..engine.diagnose import diagnose
+    from ..probes.readings import readings
+
+    stated = _stated(request)
+    rules = load(request.rule_packs)
+    answered = _known(rules, stated)
+    run = _open(request.run, "", request.quiet)
+    benchmark = _benchmark(request)
+    evidence = readings(run, benchmark, rules.symptoms.values())
+    evidence = answer(evidence, answered, request.quiet)
+    info = benchmark.info if benchmark is not None else None
+    found = diagnose(rules, evidence, run=run.info, benchmark=info, context=run.info.context)
+    return Work(found, run, benchmark)
+
+
+def load(packs: Sequence[Path] = ()) -> RuleBase:
+    """Load the rules; one that the user named and that is broken ends the command."""
+    from ..engine.load import RuleError, load_rules
+
+    try:
+        rules = load_rules(packs=packs)
+    except RuleError as error:
+        raise usage(_first_of(error.problems)) from error
+    named = tuple(p for p in rules.problems if any(p.startswith(f"rule pack {pack}:") for pack in packs))
+    if named:
+        raise usage(_first_of(named))
+    return rules
+
+
+def _first_of(problems: Sequence[str]) -> str:
+    more = f" (and {len(problems) - 1} more problems)" if len(problems) > 1 else ""
+    return f"the rules cannot be used: {problems[0]}{more}"
+
+
+def _benchmark(request: Request) -> Run | None:
+    if not request.benchmarks:
+        return None
+    if len(request.benchmarks) > 1 and not request.quiet:
+        say(f"{len(request.benchmarks)} benchmarks are given; the run is held against the first")
+    return _open(request.benchmarks[0], "benchmark ", request.quiet)
+
+
+def _open(path: Path, what: str, quiet: bool) -> Run:
+    from ..probes.assemble import open_run
+    from ..probes.files import RunUnreadable
+
+    watched = not quiet and sys.stderr.isatty()
+    try:
+        return open_run(path, progress=_progress if watched else None)
+    except RunUnreadable as error:
+        raise Stop(UNREADABLE, f"{what}{error}") from error
+    except OSError as error:
+        raise Stop(UNREADABLE, f"{what}{path}: {error.strerror or 'cannot be read'}") from error
+    finally:
+        if watched:
+            sys.stderr.write("\r\x1b[K")
+
+
+def _progress(file: str) -> None:
+    from ..reports.text import plain
+
+    sys.stderr.write(f"\r\x1b[Kreading {plain(file, 60)}")
+
+
+# --------------------------------------------------------------------------------------------- answers
+
+
+def _stated(request: Request) -> dict[str, str]:
+    """Return symptom -> word, as said on the command line and in a file; the command line wins."""
+    said = _from_file(request.answers_file) if request.answers_file is not None else {}
+    for text in request.answers:
+        symptom, equals, word = text.partition("=")
+        if not equals or word.strip().lower() not in WORDS:
+            raise usage(f"--answer {text}: say SYMPTOM=present, SYMPTOM=absent or SYMPTOM=unknown")
+        said[symptom.strip()] = word.strip().lower()
+    return said
+
+
+def _from_file(path: Path) -> dict[str, str]:
+    import yaml
+
+    from ..engine.document import DocumentError, parse
+
+    try:
+        with path.open("rb") as file:
+            raw = file.read(MAX_ANSWERS)
+        data = parse(str(path), raw).data
+    except OSError as error:
+        raise usage(f"{path}: {error.strerror or 'cannot be read'}") from error
+    except (DocumentError, yaml.YAMLError, RecursionError) as error:
+        raise usage(str(error).splitlines()[0]) from error
+    if not isinstance(data, dict):
+        raise usage(f"{path}: answers are written as `symptom: present`, one to a line")
+    bad = [k for k, v in data.items() if str(v).lower() not in WORDS]
+    if bad:
+        raise usage(f"{path}: the answer to {bad[0]} must be present, absent or unknown")
+    return {str(k): str(v).lower() for k, v in data.items()}
+
+
+def _known(rules: RuleBase, said: Mapping[str, str]) -> dict[str, State]:
+    from ..engine.model import State
+
+    for symptom in said:
+        if symptom not in rules.symptoms:
+            raise usage(f"{symptom}: the rules have no such symptom{suggest(symptom, rules.symptoms)}")
+    return {symptom: State(WORDS[word]) for symptom, word in said.items()}
+
+
+def suggest(word: str, known: Mapping[str, object]) -> str:
+    """Return "; did you mean ...?" where something is spelt alike."""
+    from difflib import get_close_matches
+
+    close = get_close_matches(word, sorted(known), 3, 0.6)
+    return f"; did you mean {' or '.join(close)}?" if close else ""
+
+
+def answer(evidence: Evidence, answered: Mapping[str, State], quiet: bool = False) -> Evidence:
+    """Put the user's answers in place of readings; the user wins, and a contradiction is said."""
+    from ..engine.model import State
+
+    changed = dict(evidence)
+    for symptom, state in answered.items():
+        before = evidence[symptom]
+        if before.state not in (state, State.UNKNOWN) and not quiet:
+            say(
+                f"{symptom}: you say {state}, the run was read as {before.state} ({before.why}); taking yours"
+            )
+        changed[symptom] = _answered(before, state)
+    return changed
+
+
+def _answered(before: Reading, state: State) -> Reading:
+    if before.state is state:
+        return replace(before, why=f"{before.why}; confirmed by the user")
+    return type(before)(before.symptom, state, "answered by the user")
