@@ -399,7 +399,7 @@ class _Reader:
 
     def _one(self, raw: str, values: Any, axis: _Axis, rows: Any, word: str) -> Series:
         """One column as a series, of the rows in which it was written."""
-        written = rows & ~np.ma.getmaskarray(values) & ~np.isnan(axis.steps)
+        written = rows & ~np.ma.getmaskarray(values) & np.isfinite(axis.steps)
         name = f"test/{raw}" if word == "test" else raw
         return Series(
             name=name,

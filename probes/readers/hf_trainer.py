@@ -8,6 +8,7 @@ losses that are no number: a window of nothing but NaN is written as 0.0, which 
 from __future__ import annotations
 
 import json
+import math
 import re
 from collections.abc import Mapping
 from dataclasses import replace
@@ -112,7 +113,8 @@ class _State:
         train, other = Rows(self.file.path), Rows(self.file.path)
         step = 0.0
         for row, line in rows:
-            step = number(row.get("step", step)) or 0.0
+            counted = number(row.get("step"))
+            step = counted if counted is not None and math.isfinite(counted) else step
             axis = Axis(step, "step", number(row.get("epoch")), None, line)
             self._sort(row, axis, train, other)
         curves = train.series("mean-since-last", _POINTS) + other.series("point")

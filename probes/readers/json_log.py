@@ -7,6 +7,7 @@ but final metrics. Configuration files are left to the configuration reader.
 from __future__ import annotations
 
 import json
+import math
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
@@ -261,7 +262,11 @@ class _Curves:
         unit = self._unit(len(values), steps is not None)
         first = 0.0 if unit == "row" else 1.0
         places = steps or [first + at for at in range(len(values))]
-        kept = [(s, v) for s, v in zip(places, values, strict=True) if v is not None and s is not None]
+        kept = [
+            (s, v)
+            for s, v in zip(places, values, strict=True)
+            if v is not None and s is not None and math.isfinite(s)
+        ]
         return Series(
             name=name,
             raw=name,

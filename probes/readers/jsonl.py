@@ -7,6 +7,7 @@ else is read by the names of its keys.
 from __future__ import annotations
 
 import json
+import math
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -186,7 +187,7 @@ class _Place:
 
     def take(self, role: tuple[int, StepUnit] | str, value: float) -> None:
         """Take one key of the row."""
-        if value != value:
+        if not math.isfinite(value):
             return
         if isinstance(role, tuple):
             preference, unit = role
