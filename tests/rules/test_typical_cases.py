@@ -13,7 +13,9 @@ from traindoctor.engine.diagnose import posterior, ranked
 from traindoctor.engine.load import load_rules
 from traindoctor.engine.model import RuleBase, State
 
-TABLE: dict[str, Any] = yaml.safe_load(Path(__file__).with_name("typical_cases.yaml").read_text(encoding="utf-8"))
+TABLE: dict[str, Any] = yaml.safe_load(
+    Path(__file__).with_name("typical_cases.yaml").read_text(encoding="utf-8")
+)
 CASES: list[dict[str, Any]] = TABLE["cases"]
 KEYS = {"name", "profile", "ordinary", "present", "unknown", "context", "expect", "any_of", "above"}
 RAISED = 0.5  # the line from which a report calls a cause likely
@@ -40,7 +42,7 @@ def states(rules: RuleBase, case: Mapping[str, Any]) -> dict[str, State]:
 
 
 def test_the_table_is_well_formed(rules: RuleBase) -> None:
-    """Every symptom and cause that the table names exists, every case expects something, and names are unique."""
+    """Every symptom and cause that the table names exists, every case expects something, names are unique."""
     named = {s for group in ("ordinary", "seldom", "scaler", "ranks") for s in TABLE[group]}
     named |= {s for case in CASES for key in ("present", "unknown") for s in case.get(key, ())}
     expected = {c for case in CASES for c in case.get("any_of", [case.get("expect")])} - {"none"}
@@ -53,7 +55,7 @@ def test_the_table_is_well_formed(rules: RuleBase) -> None:
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: str(case["name"]).replace(" ", "-"))
 def test_the_right_cause_leads(rules: RuleBase, case: Mapping[str, Any]) -> None:
-    """A sick run's cause ranks first with the probability the table asks for; a healthy run raises no cause."""
+    """A sick run's cause ranks first, as probable as the table asks for; a healthy run raises no cause."""
     probability = posterior(rules, states(rules, case), case.get("context"))
     first = ranked(rules, probability)[0]
     if case.get("expect") == "none":
