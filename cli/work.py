@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from ..probes.run import Run, Series
     from ..reports.model import Curve, Extras
 
+USUAL = 0.1  # leak from which a symptom is nothing unusual by itself
 MAX_ANSWERS = 1024 * 1024  # bytes of an answers file
 WORDS = {
     "present": "present",
@@ -45,6 +46,7 @@ class Request:
 class Work:
     """A diagnosis and what it was made from."""
 
+    rules: RuleBase
     diagnosis: Diagnosis
     run: Run
     benchmark: Run | None
@@ -56,7 +58,8 @@ class Work:
 
         curves = {n: self._curves(n) for n in curve_names(self.diagnosis)}
         settings = {key: Current(key, s.value, s.raw, s.file, s.line) for key, s in self.run.settings.items()}
-        return Extras(curves, settings)
+        usual = frozenset(s.id for s in self.rules.symptoms.values() if s.leak >= USUAL)
+        return Extras(curves, settings, usual)
 
     def _curves(self, name: str) -> tuple[Curve, ...]:
         from ..reports.model import Curve
@@ -96,7 +99,7 @@ def examine(request: Request) -> Work:
     evidence = answer(evidence, answered, request.quiet)
     info = benchmark.info if benchmark is not None else None
     found = diagnose(rules, evidence, run=run.info, benchmark=info, context=run.info.context)
-    return Work(found, run, benchmark)
+    return Work(rules, found, run, benchmark)
 
 
 def load(packs: Sequence[Path] = ()) -> RuleBase:

@@ -70,6 +70,7 @@ def _environment(diagnosis: Diagnosis, extras: Extras) -> Environment:
         code=lambda t: Safe(text.code(t)),
         link=lambda p: Safe(quote(p)),
         rule=lambda t: Safe(text.rule_text(text.sentence(t))),
+        row=lambda t: Safe(text.rule_text(text.sentence(t), cell=True)),
         ending=lambda t: Safe(text.rule_text(text.plain(t).rstrip(".") + ".")),
         cell=lambda t: Safe(text.code(t, cell=True)),
         percent=lambda p: Safe(text.percent(p)),
@@ -78,7 +79,7 @@ def _environment(diagnosis: Diagnosis, extras: Extras) -> Environment:
     )
     made.globals.update(
         place=lambda r, cell=False: Safe(_places(r, unit, cell)),
-        said=lambda r: story.told(diagnosis, r),
+        said=lambda r: Safe(text.rule_text(story.told(diagnosis, r))),
         title=lambda node: story.title(diagnosis, node),
         lower=story.lower_first,
         reasons=_reasons,
@@ -89,7 +90,7 @@ def _environment(diagnosis: Diagnosis, extras: Extras) -> Environment:
         graph=lambda h: Safe(graph(diagnosis, h)),
         probability=lambda c: text.percent(story.probability_of(diagnosis).get(c, 0.0)),
         caveats=story.caveats(diagnosis),
-        unexplained=story.not_explained(diagnosis),
+        unexplained=story.not_explained(diagnosis, extras.usual),
         about=story.about(diagnosis),
         count=text.count,
         scalar=text.scalar,

@@ -44,10 +44,15 @@ class Current:
 
 @dataclass(frozen=True, slots=True)
 class Extras:
-    """What the command line takes from the run for a report: curves by name, settings by canonical key."""
+    """What the command line adds for a report: from the run and from the rules.
+
+    `curves` by name, `settings` by canonical key; `usual` holds the symptoms that are often there by
+    themselves, so that having no explanation for them is no news.
+    """
 
     curves: Mapping[str, tuple[Curve, ...]] = field(default_factory=dict)
     settings: Mapping[str, Current] = field(default_factory=dict)
+    usual: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
 from typing import Literal
 
@@ -14,6 +14,7 @@ from .text import at_step, count, listed, locations, number, percent, plain, sca
 Kind = Literal["cause", "unclear", "healthy", "insufficient"]
 
 LEADS = 0.5  # from here on a cause is named as what is wrong
+SURE = 0.9  # from here on a single reading that does not fit is no reason to doubt the whole
 LIKELY = 0.3  # from here on a cause is told in full
 POSSIBLE = 0.1  # from here on a cause is worth naming
 LIFT = 0.35  # summed rise of all causes over their priors from which a run is not called healthy
@@ -115,10 +116,8 @@ def _head_unclear(diagnosis: Diagnosis) -> str:
 
 
 def _head_healthy(diagnosis: Diagnosis) -> str:
-    seen = present(diagnosis)
-    if not seen:
-        return "No fault found: the run looks healthy."
-    return f"No fault found: the run looks healthy. {count(len(seen), 'thing').capitalize()} noticed."
+    del diagnosis
+    return "No fault found: the run looks healthy."
 
 
 def _head_insufficient(diagnosis: Diagnosis) -> str:
@@ -234,9 +233,10 @@ def chains(diagnosis: Diagnosis, hypothesis: Hypothesis) -> list[str]:
     return list(dict.fromkeys(chain(diagnosis, r.path) for r in seen))
 
 
-def not_explained(diagnosis: Diagnosis) -> list[tuple[str, float]]:
-    """Return the present symptoms that no cause accounts for, most so first."""
-    found = [(s, share) for s, share in diagnosis.unexplained.items() if share >= UNEXPLAINED]
+def not_explained(diagnosis: Diagnosis, usual: Set[str] = frozenset()) -> list[tuple[str, float]]:
+    """Return the unusual symptoms that no cause accounts for, most so first."""
+    shares = diagnosis.unexplained.items()
+    found = [(s, share) for s, share in shares if share >= UNEXPLAINED and s not in usual]
     return sorted(found, key=lambda pair: (-pair[1], pair[0]))
 
 
@@ -305,12 +305,13 @@ def curve_names(diagnosis: Diagnosis) -> list[str]:
 
 
 def first_bad(diagnosis: Diagnosis, name: str) -> tuple[Mark, ...]:
-    """Return where a curve goes wrong first, with what is wrong there."""
-    bad = [r for r in present(diagnosis) if name in r.series and math.isfinite(_when(r.step))]
-    if not bad:
-        return ()
-    where = at_step(bad[0].step, diagnosis.run.step_unit)
-    return (Mark(_when(bad[0].step), f"{title(diagnosis, bad[0].symptom)} ({where})"),)
+    """Return where a curve goes wrong: by the strongest reason of a leading cause, else the earliest sign."""
+    reasons = (r.reading for h in in_full(diagnosis, POSSIBLE, 5) for r in notable(h.reasons))
+    for reading in (*reasons, *present(diagnosis)):
+        if reading.state is State.PRESENT and name in reading.series and math.isfinite(_when(reading.step)):
+            where = at_step(reading.step, diagnosis.run.step_unit)
+            return (Mark(_when(reading.step), f"{title(diagnosis, reading.symptom)} ({where})"),)
+    return ()
 
 
 def _rank(name: str) -> int:
@@ -323,7 +324,7 @@ def _rank(name: str) -> int:
 def caveats(diagnosis: Diagnosis) -> list[str]:
     """Return what limits the answer: readings that do not fit together, inference that did not settle."""
     found = []
-    if diagnosis.conflict >= CONFLICT:
+    if diagnosis.conflict >= CONFLICT and not any(h.probability >= SURE for h in diagnosis.hypotheses):
         found.append(
             "These readings do not fit together well: the fault may lie outside the rules, "
             "or a reading is wrong."

@@ -58,15 +58,15 @@ def render(
     verbose: bool = False,
 ) -> str:
     """Return the report as text, at most `width` columns wide, with ANSI colours only if `color`."""
-    page = _Page(width, color)
+    page, given = _Page(width, color), extras or Extras()
     told = story.in_full(diagnosis, story.LIKELY, MOST_TOLD)
     _verdict(page, diagnosis)
     for number, hypothesis in enumerate(told, 1):
-        _hypothesis(page, diagnosis, hypothesis, extras or Extras(), number, verbose)
+        _hypothesis(page, diagnosis, hypothesis, given, number, verbose)
     _others(page, diagnosis, told)
     if not told:
-        _noticed(page, diagnosis, verbose)
-    _unexplained(page, diagnosis, told)
+        _noticed(page, diagnosis, given, verbose)
+    _unexplained(page, diagnosis, given, told)
     _next_checks(page, diagnosis.next_checks if told or story.kind_of(diagnosis) == "unclear" else ())
     if verbose or diagnosis.benchmark is not None:
         _checklist(page, diagnosis.checklist, verbose)
@@ -165,8 +165,8 @@ def _verdict(page: _Page, diagnosis: Diagnosis) -> None:
         page.line((caveat, "yellow"))
 
 
-def _noticed(page: _Page, diagnosis: Diagnosis, verbose: bool) -> None:
-    seen = story.present(diagnosis)
+def _noticed(page: _Page, diagnosis: Diagnosis, extras: Extras, verbose: bool) -> None:
+    seen = sorted(story.present(diagnosis), key=lambda r: r.symptom in extras.usual)
     if not seen:
         return
     page.head("Noticed")
@@ -268,8 +268,8 @@ def _others(page: _Page, diagnosis: Diagnosis, told: Sequence[Hypothesis]) -> No
         )
 
 
-def _unexplained(page: _Page, diagnosis: Diagnosis, told: Sequence[Hypothesis]) -> None:
-    left = story.not_explained(diagnosis) if told else []
+def _unexplained(page: _Page, diagnosis: Diagnosis, extras: Extras, told: Sequence[Hypothesis]) -> None:
+    left = story.not_explained(diagnosis, extras.usual) if told else []
     if not left:
         return
     page.head("Seen, and not explained by any of this")

@@ -146,12 +146,12 @@ def markdown(text: object) -> str:
     return "&#58;" + shown[1:] if shown.startswith("::") else shown
 
 
-def rule_text(text: object) -> str:
-    """Return a rule author's text: what stands between single backticks is code, the rest is escaped."""
+def rule_text(text: object, cell: bool = False) -> str:
+    """Return text whose author may have put code between backticks; all the rest is escaped."""
     parts = plain(text, 4000).split("`")
     if len(parts) % 2 == 0:
         return markdown(text)
-    return "".join(code(p, "|" in p) if i % 2 else _keeping_ends(p) for i, p in enumerate(parts))
+    return "".join(code(p, cell) if i % 2 else _keeping_ends(p) for i, p in enumerate(parts))
 
 
 def _keeping_ends(text: str) -> str:
