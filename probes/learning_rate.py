@@ -414,7 +414,7 @@ def lr_curve_differs(view: View, relative: float, points: int = 3) -> Finding:
     if off < 0 and int(np.argmax(lr.values)) >= len(lr.values) - 2:
         return unknown(f"{text}; it is still rising at the end", **rest)
     if off < 0 and not _seen_from_start(lr, configured):
-        return unknown(f"{text}; the first logged point is after the peak", **rest)
+        return unknown(f"{text}; the peak may lie between or before the logged points", **rest)
     return present(text, **rest)
 
 
@@ -437,10 +437,12 @@ def _seen_from_start(lr: Curve, configured: float) -> bool:
     """The curve was logged from early on, and does not point back to the configured value."""
     if lr.steps[0] > 0.05 * lr.length and lr.steps[0] > 2:
         return False
-    if int(np.argmax(lr.values)) == 0 and len(lr.values) >= 2 and lr.values[1] < lr.values[0]:
+    top = int(np.argmax(lr.values))
+    if top > 0:  # the peak may lie between two logged points
+        return bool(lr.values[top] + (lr.values[top] - lr.values[top - 1]) < 0.95 * configured)
+    if len(lr.values) >= 2 and lr.values[1] < lr.values[0]:
         slope = (lr.values[0] - lr.values[1]) / max(lr.steps[1] - lr.steps[0], 1e-12)
-        back = lr.values[0] + 1.2 * slope * lr.steps[0]
-        return bool(back < 0.95 * configured)
+        return bool(lr.values[0] + 1.2 * slope * lr.steps[0] < 0.95 * configured)
     return True
 
 

@@ -1,0 +1,176 @@
+"""Messages, endings and ranks: present, absent only where it could be seen, else unknown."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from traindoctor.probes.run import Event, Run
+
+from ._build import run, series, written
+from ._read import reading, symptoms
+
+RNG = np.random.default_rng(0)
+LOSS = 2.0 * np.exp(-np.arange(50) / 20) + 0.05 * RNG.normal(size=50)
+OTHER = Event("known-warning", "log.txt", 1, text="a warning")
+
+
+def state(symptom: str, given: Run) -> str:
+    return str(reading("logs", symptom, given).state)
+
+
+MESSAGES = [s for s, row in symptoms("logs").items() if row.probe == "events.seen"]
+
+
+@pytest.mark.parametrize("symptom", MESSAGES)
+def test_a_message_is_present_absent_or_unknown(symptom: str) -> None:
+    """Seen; not seen in a log that shows messages; or no such log."""
+    kind = symptoms("logs")[symptom].params["kinds"][0]
+    event = Event(kind, "log.txt", 7, step=3.0, text="the words", count=2)
+
+    found = reading("logs", symptom, run(events=[event]))
+
+    assert found.state == "present"
+    assert "the words" in found.why
+    assert (found.where[0].line, found.step, found.value) == (7, 3.0, 2)
+    assert state(symptom, run(events=[OTHER])) == "absent"
+    assert state(symptom, run(events=[Event("overflow", "log.txt", 1)])) == "unknown"
+    assert state(symptom, run()) == "unknown"
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("newly initialized: ['classifier.weight', 'classifier.bias']", "absent"),
+        ("newly initialized: ['bert.pooler.dense.weight', 'score.weight']", "absent"),
+        ("newly initialized: ['encoder.layer.0.attention.weight', 'classifier.bias']", "present"),
+        ("unexpected key in source state_dict: fc.weight, fc.bias", "absent"),
+        ("unexpected key in source state_dict: layer1.0.weight", "present"),
+        ("Some weights were newly initialized", "present"),
+    ],
+)
+def test_a_new_head_is_no_sign_of_trouble(text: str, expected: str) -> None:
+    """Fine-tuning always starts a new head; anything in the body counts."""
+    event = Event("weights-newly-initialized", "log.txt", 7, text=text)
+
+    assert state("log-weights-newly-initialized", run(events=[event])) == expected
+
+
+def test_how_the_run_ended() -> None:
+    """An exception at the end, exit code 0 or the planned end, or nothing known."""
+    crash = Event("traceback", "log.txt", 99, text="RuntimeError: boom", data="RuntimeError")
+    early = Event("traceback", "log.txt", 10, text="RuntimeError: boom", data="RuntimeError")
+    stopped = Event("traceback", "log.txt", 99, text="KeyboardInterrupt", data="KeyboardInterrupt")
+    curve = series("train/loss", LOSS)
+
+    assert state("run-crashed", run([curve], events=[crash])) == "present"
+    assert state("run-crashed", run(events=[Event("exit", "x", value=1.0)])) == "present"
+    assert state("run-crashed", run([curve], events=[early])) == "unknown"
+    assert state("run-crashed", run([curve], events=[stopped])) == "unknown"
+    assert state("run-crashed", run([curve], {"max_steps": 50})) == "absent"
+    assert state("run-crashed", run(events=[Event("exit", "x", value=0.0)])) == "absent"
+
+
+@pytest.mark.parametrize(
+    ("settings", "curve", "expected"),
+    [
+        ({"max_steps": 50}, {}, "absent"),
+        ({"max_steps": 51}, {}, "absent"),
+        ({"max_steps": 500}, {}, "present"),
+        ({"epochs": 50}, {"unit": "epoch"}, "absent"),
+        ({"epochs": 50}, {"unit": "epoch", "steps": np.arange(50)}, "absent"),
+        ({"epochs": 90}, {"unit": "epoch"}, "present"),
+        ({"epochs": 3}, {"epochs": np.linspace(0.06, 3.0, 50)}, "absent"),
+        ({"epochs": 5}, {"epochs": np.linspace(0.06, 3.0, 50)}, "present"),
+        ({"epochs": 90}, {}, "unknown"),
+        ({"epochs": 90, "max_steps": -1}, {}, "unknown"),
+        ({}, {}, "unknown"),
+    ],
+)
+def test_whether_the_run_reached_its_end(
+    settings: dict[str, Any], curve: dict[str, Any], expected: str
+) -> None:
+    """The planned length counts in the unit of the log only; counting from zero is understood."""
+    assert state("run-unfinished", run([series("train/loss", LOSS, **curve)], settings)) == expected
+
+
+def test_early_stopping_is_a_reason_to_stop() -> None:
+    """A run that may stop early is not called unfinished."""
+    given = written({"max_steps": 500, "early_stopping_patience": 3}, [series("train/loss", LOSS)])
+
+    assert state("run-unfinished", given) == "unknown"
+
+
+def test_whether_the_run_was_resumed() -> None:
+    """The log says so; it begins at the beginning; or it begins somewhere in the middle."""
+    event = Event("rewind", "log.txt", 30, step=20.0, text="the step goes back")
+
+    assert state("run-resumed", run([series("train/loss", LOSS)], events=[event])) == "present"
+    assert state("run-resumed", run([series("train/loss", LOSS)])) == "absent"
+    assert state("run-resumed", run([series("train/loss", LOSS, steps=np.arange(50) + 5000)])) == "unknown"
+    assert state("run-resumed", run()) == "unknown"
+
+
+# ------------------------------------------------------------------------------------------------- ranks
+
+
+def ranks(name: str, *values: Any, **rest: Any) -> Run:
+    made = {k: {name: series(name, v, rank=k, file=f"rank{k}.log")} for k, v in enumerate(values)}
+    return run(ranks=made, **rest)
+
+
+NORM = 1.0 + 0.1 * RNG.normal(size=50)
+
+
+def test_ranks_that_must_agree() -> None:
+    """Gradient norms after the exchange are equal on all ranks, or replicas drift."""
+    assert state("ranks-diverge", ranks("grad_norm", NORM, NORM * 1.02)) == "present"
+    assert state("ranks-diverge", ranks("grad_norm", NORM, NORM * (1 + 1e-5))) == "absent"
+    assert state("ranks-diverge", ranks("train/loss", LOSS, LOSS * 1.1)) == "unknown"
+    assert state("ranks-diverge", run()) == "unknown"
+
+
+def test_ranks_that_drift_later_say_when() -> None:
+    """The first step at which ranks part is named."""
+    drift = NORM * np.where(np.arange(50) < 30, 1.0, 1.1)
+
+    assert reading("logs", "ranks-diverge", ranks("grad_norm", NORM, drift)).step == 31.0
+
+
+def test_ranks_that_start_apart() -> None:
+    """First losses scatter with the data, but not by half their size; weight norms not at all."""
+    assert state("ranks-first-loss-differs", ranks("train/loss", LOSS, LOSS * 3)) == "present"
+    assert state("ranks-first-loss-differs", ranks("train/loss", LOSS, LOSS * 1.1)) == "absent"
+    assert state("ranks-first-loss-differs", ranks("weight_norm", NORM, NORM * 1.1)) == "present"
+    assert state("ranks-first-loss-differs", ranks("train/loss", [np.nan, 1.0], [1.0, 1.0])) == "unknown"
+    assert state("ranks-first-loss-differs", run()) == "unknown"
+
+
+def test_one_rank_alone() -> None:
+    """NaN on one rank, or one of four far from the others; two ranks cannot name an outlier."""
+    bad = np.where(np.arange(50) < 40, LOSS, np.nan)
+    noisy = [LOSS * (1 + 0.01 * RNG.normal(size=50)) for _ in range(4)]
+
+    found = reading("logs", "one-rank-bad", ranks("train/loss", LOSS, LOSS * 1.01, bad))
+
+    assert (found.state, found.step) == ("present", 41.0)
+    assert found.where[0].file == "rank2.log"
+    assert state("one-rank-bad", ranks("train/loss", *noisy[:3], LOSS * 3)) == "present"
+    assert state("one-rank-bad", ranks("train/loss", *noisy)) == "absent"
+    assert state("one-rank-bad", ranks("train/loss", bad, bad, bad)) == "absent"
+    assert state("one-rank-bad", ranks("train/loss", LOSS[:3], LOSS[:3])) == "unknown"
+    assert state("one-rank-bad", run()) == "unknown"
+
+
+def test_ranks_that_see_the_same_samples() -> None:
+    """Identical losses at every step, unless the framework averages them before logging."""
+    assert state("ranks-see-same-data", ranks("train/loss", LOSS, LOSS)) == "present"
+    assert state("ranks-see-same-data", ranks("train/loss", LOSS, LOSS + 0.01)) == "absent"
+    assert (
+        state("ranks-see-same-data", ranks("train/loss", LOSS, LOSS, facts={"framework": "megatron"}))
+        == "unknown"
+    )
+    assert state("ranks-see-same-data", ranks("train/loss", LOSS[:3], LOSS[:3])) == "unknown"
+    assert state("ranks-see-same-data", run()) == "unknown"
