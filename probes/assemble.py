@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import math
 import os
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping
@@ -280,10 +281,11 @@ def _by_rank(attempts: Iterable[Series]) -> tuple[dict[str, Series], dict[int, d
     return best, {r: {n: max(f, key=_quality) for n, f in by.items()} for r, by in sorted(ranks.items())}
 
 
-def _quality(series: Series) -> tuple[int, int, int, str]:
-    """More points first; a plain name before a decorated one; the lowest rank; then by file for stability."""
+def _quality(series: Series) -> tuple[float, bool, int, int, str]:
+    """More points first (2 % do not count); then a known step unit, a plain name, the lowest rank, the file."""
     return (
-        len(series.values),
+        round(math.log(max(len(series.values), 1)) / 0.02),
+        series.unit not in ("unknown", "row"),
         -len(series.raw),
         -(series.rank or 0),
         series.file,

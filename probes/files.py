@@ -17,7 +17,9 @@ MAX_FILES = 20_000
 MAX_DEPTH = 24
 HEAD = 64 * 1024
 MAX_READ = 2 * 1024**3
-SKIP_DIRS = frozenset({".git", "__pycache__", "node_modules", ".venv", "site-packages", ".mypy_cache"})
+SKIP_DIRS = frozenset(
+    {".git", "__pycache__", "node_modules", ".venv", "site-packages", ".mypy_cache", ".ipynb_checkpoints"}
+)
 
 
 class RunUnreadable(Exception):

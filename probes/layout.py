@@ -10,7 +10,7 @@ import re
 
 _NEUTRAL = re.compile(
     r"^(?:logs?|tb|tb_logs|tensorboard(?:_logs?)?|tfevents|events?|summar(?:y|ies)|summary_dir|vis_data|outputs?|"
-    r"results?|metrics|plots|train(?:ing)?(?:_logs?)?|val(?:id(?:ation)?)?|eval(?:uation)?|test|dev|csv(?:_logs?)?|"
+    r"results?|metrics|plots|dvclive|train(?:ing)?(?:_logs?)?|val(?:id(?:ation)?)?|eval(?:uation)?|test|dev|csv(?:_logs?)?|"
     r"lightning_logs|\.?hydra|files|config|configs|ckpts?|checkpoints?|msrun_log|log_dir|logging|"
     r"checkpoint-\d+|global_step\d+|\d{10}\.\d+|[a-z_]*loss_[a-z_]*(?:train|val\w*))$",
     re.IGNORECASE,
@@ -25,6 +25,10 @@ _HF_RUNS = re.compile(r"^[A-Z][a-z]{2}\d{1,2}_\d{2}-\d{2}-\d{2}_.+$")
 def home(path: str) -> str:
     """Return the home of a file: "exp/logs/train/events..." -> "exp"."""
     parts = path.split("/")[:-1]
+    for k in range(len(parts) - 1):  # DVCLive keeps one file per metric below plots/metrics/<group>/
+        if parts[k : k + 2] == ["plots", "metrics"]:
+            parts = parts[:k]
+            break
     while parts and (_NEUTRAL.match(parts[-1]) or _RANK_DIR.match(parts[-1]) or _is_hf_runs(parts)):
         if _is_hf_runs(parts):
             parts.pop()

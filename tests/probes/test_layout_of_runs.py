@@ -15,6 +15,7 @@ from traindoctor.probes.layout import belongs, home, natural, rank
         ("runs/Dec01_10-00-00_node/events.out.tfevents.1.host", ""),
         ("lightning_logs/version_3/metrics.csv", "lightning_logs/version_3"),
         ("log/rank_2/info.log", ""),
+        ("dvclive/plots/metrics/val/synth/loss.tsv", ""),
     ],
 )
 def test_home(path: str, expected: str) -> None:
