@@ -439,7 +439,8 @@ def _seen_from_start(lr: Curve, configured: float) -> bool:
         return False
     top = int(np.argmax(lr.values))
     if top > 0:  # the peak may lie between two logged points
-        return bool(lr.values[top] + (lr.values[top] - lr.values[top - 1]) < 0.95 * configured)
+        rise = float(lr.values[top] - lr.values[max(0, top - 2)])
+        return bool(lr.values[top] + rise < 0.95 * configured)
     if len(lr.values) >= 2 and lr.values[1] < lr.values[0]:
         slope = (lr.values[0] - lr.values[1]) / max(lr.steps[1] - lr.steps[0], 1e-12)
         return bool(lr.values[0] + 1.2 * slope * lr.steps[0] < 0.95 * configured)
