@@ -795,7 +795,11 @@ def setting_conflict(view: View) -> Finding:
     every = names.candidates(direct)
     compared = 0
     for key in _OVERRIDABLE:
-        rows = [c for c in every.get(key, ()) if c.trust > 40 and not c.file.endswith("trainer_state.json")]
+        rows = [
+            c
+            for c in every.get(key, ())
+            if c.trust > 40 and not c.file.endswith(("trainer_state.json", ".py"))
+        ]
         for other in rows[1:]:
             if not _rivals(rows[0], other):
                 continue
@@ -813,8 +817,8 @@ def _rivals(first: Configured, other: Configured) -> bool:
     """Two names in one file are two settings (`batch_size`, `train_batch_size`); one name is a conflict."""
     if first.value is None or other.value is None:
         return False
-    folders = [c.file.rpartition("/")[0] for c in (first, other)]
-    if not (folders[0] + "/").startswith(folders[1]) and not (folders[1] + "/").startswith(folders[0]):
+    folders = [c.file[: c.file.rfind("/") + 1] for c in (first, other)]
+    if not folders[0].startswith(folders[1]) and not folders[1].startswith(folders[0]):
         return False  # two runs' records
     last = [names.parts_of(c.raw)[-1] for c in (first, other)]
     return last[0] == last[1] or (first.file != other.file and first.key != "batch_size")

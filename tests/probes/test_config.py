@@ -268,6 +268,8 @@ def test_a_setting_in_two_places() -> None:
     assert conflict(("lr", 0.1, "config.yaml", 50), ("learning_rate", "1e-1", "run.sh", 60)) == "absent"
     assert conflict(("lr", 0.1, "a/config.yaml", 50), ("lr", 0.2, "b/config.yaml", 50)) == "unknown"
     assert conflict(("lr", 0.1, "train.py", 35), ("lr", 0.2, "config.yaml", 50)) == "unknown"
+    assert conflict(("lr", 0.1, "runs/1/c.json", 50), ("lr", 0.2, "runs/10/c.json", 50)) == "unknown"
+    assert conflict(("lr", 0.1, "train.py", 60), ("lr", 0.2, "config.yaml", 50)) == "unknown"
     assert conflict(("lr", 0.1, "config.yaml", 50)) == "unknown"
 
 
