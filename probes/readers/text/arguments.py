@@ -16,14 +16,17 @@ Value = Scalar | tuple[Scalar, ...]
 MAX_SETTINGS = 3000
 DUMP, BANNER, COMMAND = 90, 80, 70
 _DOTTED = re.compile(
-    r"^\s*(?:\[?(?:rank)?\d*\]?:?\s*)?([A-Za-z_][\w.\-/ ]{0,70}?) \.{3,}\s?(.*?)\s*(?:updated)?$"
+    r"^\s*(?:\[?(?:rank)?\d*\]?:?\s*)?([A-Za-z_][\w.\-/]{0,70}?) \.{3,}\s?(\S.*?)\s*(?:updated)?$"
 )
 _BANNER = re.compile(
-    r"^[\s*|>+-]*(?:Overriding: )?([A-Za-z_][\w.\-/() ]{0,48}?)\s*(?::|=|=>|->)\s*(\S.{0,119}?)[\s,|]*$"
+    r"^[\s*|>+-]*(?:Overriding: )?[\"']?([A-Za-z_][\w.\-]{0,40}(?: [A-Za-z]\w{0,20}){0,3})[\"']?\s*(?:\([^()]{1,60}\))?\s*(?::|=|=>|->)\s*"
+    r"(\S.{0,119}?)[\s,|]*$"
 )
 _COMMAND = re.compile(
-    r"(?:^|[\s\[;&+'\"=])((?:\S*/)?(?:python[\d.]*|torchrun|deepspeed|accelerate|horovodrun|mpirun|srun|bash|sh|nohup|msrun|composer|llamafactory-cli|swift|axolotl|fairseq-train|fairseq-hydra-train|tune|yolo)\b.{0,4000}?\s(?:--?[A-Za-z]|\w+=).*)$"
+    r"(?:^|[\s\[;&+'\"=:])((?:[\w./~-]*/)?(?:python[\d.]*|torchrun|deepspeed|accelerate|horovodrun|mpirun|srun|bash|sh|nohup|msrun"
+    r"|composer|llamafactory-cli|swift|axolotl|fairseq-train|fairseq-hydra-train|tune|yolo)\s(?:.{0,4000}?\s)?(?:--?[A-Za-z]|[\w.]+=).*)$"
 )
+_INTERPRETER = frozenset({"u", "m", "c", "X", "W", "O", "B", "E"})
 _REPR = re.compile(r"\b(Namespace|\w*(?:Config|Args|Arguments|Options|Params|Settings))\((?=\w+=)")
 _OBJECT = re.compile(r"<[^<>]{0,200}>")
 _TRAINING = {
@@ -55,8 +58,11 @@ def banner(line: str) -> tuple[str, str] | None:
     words = key.split()
     if not words or len(words) > 4 or len(match.group(2).split()) > 6:
         return None
-    key = re.sub(r"\s*\(.*\)$", "", key).replace(" ", "_")
-    return (key, match.group(2)) if canonical_key(key) else None
+    value = match.group(2)
+    if re.search(r"[({]\s*$|\w\(|\)$|;$|[{}]", value):
+        return None  # a line of source text
+    key = key.replace(" ", "_")
+    return (key, value) if canonical_key(key) else None
 
 
 def scalar(text: str) -> Value:
@@ -107,6 +113,8 @@ def commands(line: str) -> Iterator[tuple[str, Value]]:
         at += 1
         if word.startswith("--") or (word.startswith("-") and word[1:2].isalpha()):
             key, sign, value = word.lstrip("-").partition("=")
+            if key in _INTERPRETER and not word.startswith("--"):
+                continue
             if sign:
                 yield key, scalar(value)
                 continue
@@ -144,7 +152,7 @@ def dumps(line: str) -> Iterator[tuple[str, Value]]:
         tree = ast.parse(_OBJECT.sub("'object'", text), mode="eval")
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return
-    yield from _walk(tree.body, "", 0)
+    yield from walk(tree.body, "", 0)
 
 
 def _balanced(line: str, start: int) -> str:
@@ -165,17 +173,18 @@ def _balanced(line: str, start: int) -> str:
     return ""
 
 
-def _walk(node: ast.expr, path: str, depth: int) -> Iterator[tuple[str, Value]]:
+def walk(node: ast.expr, path: str, depth: int) -> Iterator[tuple[str, Value]]:
+    """Flatten an expression of literals, dicts and calls with keywords to dotted keys and values."""
     if depth > 8:
         return
     if isinstance(node, ast.Call) and node.keywords:
         for keyword in node.keywords:
             if keyword.arg:
-                yield from _walk(keyword.value, f"{path}.{keyword.arg}" if path else keyword.arg, depth + 1)
+                yield from walk(keyword.value, f"{path}.{keyword.arg}" if path else keyword.arg, depth + 1)
     elif isinstance(node, ast.Dict):
         for key, value in zip(node.keys, node.values, strict=True):
             if isinstance(key, ast.Constant) and isinstance(key.value, (str, int)):
-                yield from _walk(value, f"{path}.{key.value}" if path else str(key.value), depth + 1)
+                yield from walk(value, f"{path}.{key.value}" if path else str(key.value), depth + 1)
     elif path:
         try:
             loaded = ast.literal_eval(node)

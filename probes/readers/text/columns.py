@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -41,40 +41,49 @@ class Axis:
     length: float | None = None  # steps in an epoch, where they were counted on
 
 
+class Row(NamedTuple):
+    """Where a line stands; NaN for what it does not say."""
+
+    step: float
+    total: float
+    epoch: float
+    line: int
+    wall: float
+    own: bool  # the line itself names the step
+    kind: str
+
+
 class Columns:
     """Collects rows (a place each) and values; `series` says what they are together."""
 
     def __init__(self) -> None:
-        self.steps: list[float] = []
-        self.totals: list[float] = []
-        self.epochs: list[float] = []
-        self.lines: list[int] = []
-        self.walls: list[float] = []
-        self.own: list[bool] = []  # the line itself names the step or the epoch
-        self.kinds: list[str] = []
+        self.rows: list[Row] = []
         self.points: dict[Key, Column] = {}
         self.absent: dict[Key, list[int]] = {}
         self.notes: dict[str, None] = {}
         self._axes: dict[Key, Axis] = {}
+        self._arrays: dict[str, Floats] = {}
+
+    def __len__(self) -> int:
+        return len(self.rows)
 
     def row(
         self, step: float, total: float, epoch: float, line: int, wall: float, own: bool, kind: str
     ) -> int:
-        """Add a row; return its index. Unknown numbers are NaN."""
-        self.steps.append(step)
-        self.totals.append(total)
-        self.epochs.append(epoch)
-        self.lines.append(line)
-        self.walls.append(wall)
-        self.own.append(own)
-        self.kinds.append(kind)
-        return len(self.steps) - 1
+        """Add a row; return its index."""
+        self.rows.append(Row(step, total, epoch, line, wall, own, kind))
+        return len(self.rows) - 1
 
-    def put(self, key: Key, row: int, value: float) -> None:
-        """Add a point."""
+    def column(self, key: Key) -> Column:
+        """The column of this key, made when it is new."""
         column = self.points.get(key)
         if column is None:
             column = self.points.setdefault(key, Column())
+        return column
+
+    def put(self, key: Key, row: int, value: float) -> None:
+        """Add a point."""
+        column = self.column(key)
         column.rows.append(row)
         column.values.append(value)
 
@@ -82,15 +91,10 @@ class Columns:
         """Record that a row was written without this quantity."""
         self.absent.setdefault(key, []).append(row)
 
-    def drop_rows_before(self, first: int) -> None:
-        """Forget points without a place that stand before row `first` (source text, banners)."""
+    def drop_unplaced(self) -> None:
+        """Forget points without a place (source text, banners before the first row)."""
         for key in [k for k in self.points if k[2] == "row"]:
-            column = self.points[key]
-            kept = [(r, v) for r, v in zip(column.rows, column.values, strict=True) if r >= first]
-            if kept:
-                column.rows, column.values = [r for r, _ in kept], [v for _, v in kept]
-            else:
-                del self.points[key]
+            del self.points[key]
 
     def main(self, rank: int | None = None) -> Key | None:
         """The column that others are placed by: the longest training loss, else the longest of all."""
@@ -113,6 +117,10 @@ class Columns:
         if key is None:
             return None
         axis = self.axis(key)
+        if axis.length is None and axis.unit not in ("row", "epoch") and 0 < row <= len(self.rows):
+            own = self.rows[row - 1].step
+            if own == own:
+                return own
         at = int(np.searchsorted(self.points[key].rows, row, side="left")) - 1
         if not len(axis.steps) or axis.unit == "row" or (at < 0 and not early):
             return None
@@ -126,7 +134,7 @@ class Columns:
 
     def _find_axis(self, key: Key) -> Axis:
         index = np.array(self.points[key].rows, dtype=np.intp)
-        steps, epochs = self._take(self.steps, index), self._take(self.epochs, index)
+        steps, epochs = self._take("step", index), self._take("epoch", index)
         known = bool(np.all(np.isfinite(epochs)))
         if np.isfinite(steps).mean() > 0.5 and not (key[2] == "epoch" and known and np.isnan(steps).any()):
             return self._by_step(key, index, _filled(steps), epochs if known else None)
@@ -137,17 +145,17 @@ class Columns:
         return Axis(np.arange(len(index), dtype=np.float64), "row", None)
 
     def _by_step(self, key: Key, index: NDArray[np.intp], steps: Floats, epochs: Floats | None) -> Axis:
-        inherited = not any(self.own[i] for i in index[:200])
+        inherited = not any(self.rows[i].own for i in index[:200])
         if inherited and len(steps) > 4 and _crowded(steps):
             return Axis(_running_rows(steps), "row", epochs)
         borrowed = self._borrowed(key, index, epochs) if inherited else None
         if borrowed is not None:
             return borrowed
-        kinds = [self.kinds[i] for i in index[:50]]
+        kinds = [self.rows[i].kind for i in index[:50]]
         unit = _UNITS.get(max(set(kinds), key=kinds.count), "step")
         if epochs is None:
             return Axis(steps, unit, None)
-        running = run_on(steps, epochs, self._take(self.totals, index))
+        running = run_on(steps, epochs, self._take("total", index))
         if running is None:
             return Axis(steps, unit, epochs)
         steps, length = running
@@ -167,9 +175,14 @@ class Columns:
             return None
         return Axis(axis.steps[at], axis.unit, epochs)
 
-    @staticmethod
-    def _take(values: list[float], index: NDArray[np.intp]) -> Floats:
-        return np.array([values[i] for i in index], dtype=np.float64)
+    def _take(self, name: str, index: NDArray[np.intp]) -> Floats:
+        array = self._arrays.get(name)
+        if array is None or len(array) != len(self.rows):
+            at = Row._fields.index(name)
+            array = np.fromiter((r[at] for r in self.rows), dtype=np.float64, count=len(self.rows))
+            self._arrays[name] = array
+        taken: Floats = array[index]
+        return taken
 
     def series(self, file: str, window_of: dict[str, Window]) -> tuple[Series, ...]:
         """Return all series of the file; `window_of` maps a kind of row to what its values stand for."""
@@ -181,7 +194,7 @@ class Columns:
         raw, split, kind, rank = key
         column, axis = self.points[key], self.axis(key)
         index = np.array(column.rows, dtype=np.intp)
-        walls = self._take(self.walls, index)
+        walls = self._take("wall", index)
         return Series(
             name=raw,
             raw=raw,
@@ -192,7 +205,7 @@ class Columns:
             window=_window(raw, split, kind, window_of),
             epochs=axis.epochs,
             walls=walls if len(walls) and bool(np.all(np.isfinite(walls))) else None,
-            lines=np.array([self.lines[i] for i in index], dtype=np.int64),
+            lines=self._take("line", index).astype(np.int64),
             absent=self._absent(key, axis),
             rank=rank,
             group=kind,
@@ -201,12 +214,12 @@ class Columns:
 
     def _absent(self, key: Key, axis: Axis) -> Floats:
         rows = self.absent.get(key, [])
-        return np.array([self.steps[r] for r in rows], dtype=np.float64)
+        return np.array([self.rows[r].step for r in rows], dtype=np.float64)
 
     def _empty(self, key: Key, file: str) -> Series:
         raw, split, kind, rank = key
         nothing = np.empty(0)
-        absent = np.array([self.steps[r] for r in self.absent[key]], dtype=np.float64)
+        absent = np.array([self.rows[r].step for r in self.absent[key]], dtype=np.float64)
         return Series(
             raw, raw, file, nothing, nothing, "step", absent=absent, rank=rank, group=kind, split=split
         )

@@ -48,6 +48,13 @@ RULES: tuple[Rule, ...] = (
     _rule(
         "loss-scale",
         r"Reducing dynamic loss scale from (?P<old>[\d.e+-]+) to (?P<value>[\d.e+-]+)",
+        "deepspeed-fused",
+        once=False,
+    ),
+    _rule(
+        "overflow",
+        r"Overflow detected\. Skipping step\. Attempted loss scale: (?P<old>[\d.e+-]+), reducing to (?P<value>[\d.e+-]+)",
+        "deepspeed",
         once=False,
     ),
     _rule(
@@ -182,7 +189,7 @@ RULES: tuple[Rule, ...] = (
     _rule(
         "unused-parameters",
         r"(?:parameters? that were not used in producing (?:the )?loss|Parameters? which did not receive grad|Parameter indices which did not receive grad"
-        r"|find_unused_parameters|[Gg]radients do not exist for variables)",
+        r"|[Gg]radients do not exist for variables)",
     ),
     _rule("from-logits", r"received [`'\"]?from_logits=True[`'\"]?,? but"),
     _rule(
@@ -198,9 +205,11 @@ RULES: tuple[Rule, ...] = (
         "data-warning",
         r"corrupt(?:ed)? (?:JPEG|image|file|label|data|EXIF)|(?:image|label|file|sample)s? .{0,120}(?:is |are |not )(?:corrupt\w*|missing|truncated)"
         r"|Corrupt JPEG data|Truncated File Read|image file is truncated|cannot identify image file|WARNING:? .{0,40}No labels (?:found )?in"
-        r"|ignoring corrupt image/label|\d+ (?:images? |files? )?(?:missing|corrupt(?:ed)?)(?: \(|,|$| images| labels| files)|PNG.{0,20}CRC error"
+        r"|ignoring corrupt image/label|[1-9]\d* (?:images? |files? )?(?:missing|corrupt(?:ed)?)(?: \(|,|$| images| labels| files)|PNG.{0,20}CRC error"
         r"|samples? (?:are|is) (?:either )?too (?:short|long) (?:or too (?:short|long) )?and will be ignored|No labels found|libpng (?:error|warning)"
-        r"|(?:DataLossError|corrupted record)|(?:skipping|skipped|failed to (?:load|read|decode|open)) .{0,80}(?:image|sample|label|annotation|audio|video|record)",
+        r"|(?:DataLossError|corrupted record)|(?:skipping|(?:failed|unable) to (?:load|read|decode|open)|could not (?:load|read|decode|open)) (?:\S+ ){0,4}?"
+        r"(?:corrupt\w*|bad|broken|invalid|empty) ?(?:image|sample|label|annotation|audio|video|record|file|row|line)s?\b"
+        r"|(?:failed|unable) to (?:load|read|decode|open) (?:\S+ ){0,2}?(?:image|sample|label|annotation|audio|video|record)s?\b",
     ),
     _rule(
         "known-warning",
@@ -266,6 +275,32 @@ class Found:
     own_step: bool = False
 
 
+@dataclass(frozen=True, slots=True)
+class Words:
+    """What an overflow line says: the iteration, and the loss scale before and after."""
+
+    step: float | None
+    old: float | None
+    new: float | None
+
+
+@dataclass(slots=True)
+class _Burst:
+    """Overflow lines that are about one step."""
+
+    words: Words
+    ranks: set[int | None]
+    at: int  # index of the event
+
+    def goes_on(self, rank: int | None, words: Words) -> bool:
+        """Say whether a further line is about the same step."""
+        if words.step is not None:
+            return words.step == self.words.step
+        if self.words.step is not None:
+            return self.words.new is None or self.words.new == words.new
+        return words == self.words and rank not in self.ranks
+
+
 @dataclass(slots=True)
 class Events:
     """Collects events; merges identical ones, and overflow lines of several ranks for one step."""
@@ -274,7 +309,7 @@ class Events:
     found: list[Found] = field(default_factory=list)
     dropped: int = 0
     _seen: dict[tuple[str, str, int | None], int] = field(default_factory=dict)
-    _burst: tuple[str, set[int | None], int] | None = None
+    _burst: _Burst | None = None
 
     def add(self, event: Event, row: int, *, once: bool, own_step: bool = False) -> None:
         """Add an event; with `once` it is merged with an identical one before it."""
@@ -291,24 +326,59 @@ class Events:
             return
         self.found.append(Found(event, row, own_step))
 
-    def overflow(self, event: Event, row: int, said: str) -> None:
-        """Add an overflow; the same words from another rank are about the same step."""
-        if self._burst and self._burst[0] == said and event.rank not in self._burst[1]:
-            self._burst[1].add(event.rank)
-            at = self._burst[2]
-            if at < len(self.found):
-                before = self.found[at]
-                before.event = replace(before.event, count=before.event.count + 1)
+    def overflow(self, event: Event, row: int, words: Words, *, own_step: bool) -> None:
+        """Add one of DeepSpeed's overflow lines.
+
+        Every rank prints, and the fused optimizer prints three lines for one step: lines of other ranks with
+        the same words, of the same iteration, or that complete the one before, count as that one.
+        """
+        burst = self._burst
+        if burst is not None and burst.goes_on(event.rank, words):
+            burst.ranks.add(event.rank)
+            burst.words = Words(
+                words.step or burst.words.step, burst.words.old or words.old, burst.words.new or words.new
+            )
+            if burst.at < len(self.found):
+                seen = self.found[burst.at].event
+                value = seen.value if seen.value is not None else event.value
+                self.found[burst.at].event = replace(seen, count=seen.count + 1, value=value)
             return
-        self._burst = (said, {event.rank}, len(self.found))
-        self.add(event, row, once=False)
+        self._burst = _Burst(words, {event.rank}, len(self.found))
+        self.add(event, row, once=False, own_step=own_step)
+
+    def scale(self, old: float | None, new: float | None) -> None:
+        """The fused optimizer says to what the scale fell: it belongs to the overflow before."""
+        burst = self._burst
+        if burst is None or new is None or burst.at >= len(self.found) or burst.words.new is not None:
+            return
+        self.found[burst.at].event = replace(self.found[burst.at].event, value=new)
+        burst.words = Words(burst.words.step, old, new)
+
+
+_SOURCE = re.compile(
+    r"^\s*(?:def |class |import |from \w+ import|return\b|if .*:$|elif |for .*:$|while .*:$|assert\b|raise\b|print\(|self\.|@\w|#(?!#)|//|\"\"\"|warnings\.warn|logger\.)"
+)
+_MANY_WORDS = 14  # a sentence about a NaN loss is not a run that has one
+ON_ROWS: frozenset[EventKind] = frozenset(
+    {
+        "overflow",
+        "overflow-ignored",
+        "scale-at-minimum",
+        "non-finite-loss",
+        "out-of-memory",
+        "loss-scale",
+        "device-assert",
+    }
+)
 
 
 def match_rule(text: str) -> tuple[Rule, re.Match[str]] | None:
     """Return the first rule that a line matches."""
+    if _SOURCE.match(text) or (len(text) > 600 and "': " in text):
+        return None
     for rule in RULES:
         match = rule.pattern.search(text)
-        if match:
+        if match and not (rule.data in ("printed", "tensor") and len(text.split()) > _MANY_WORDS):
             return rule, match
     return None
 

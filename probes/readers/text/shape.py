@@ -51,7 +51,7 @@ _WRAPPER = re.compile(
     r"(?:tensor|array|parameter|float(?:16|32|64)?|bfloat16|item|scalar)\s*\($", re.IGNORECASE
 )
 _DELIMITER = re.compile(
-    r"[,;|\[\]{}\t!?\"'<>*#=]|  +|:\s|:$|\s[-–—~]+\s|^\s*[-–—>~]+\s?|\)\s|[-=]>|…|\.\s|\(\s"
+    r"[,;|\[\]{}\t!?\"'<>*#=]|  +|:\s|:$|\s[-–—~]+\s|^\s*[-–—>~]+\s?|\)\s|[-=]>|…|(?<!\bVal)(?<!\bval)(?<!\bAvg)(?<!\bavg)(?<!\bAcc)\.\s|\(\s"
 )
 _BRACKET_END = re.compile(r"\s*\(([^()]*)\)$")
 _STOP = frozenset(
@@ -126,6 +126,15 @@ _CODE = re.compile(
     r"^\s*(?:def |class |import |from \w|return\b|if .*:$|for .*:$|while .*:$|assert |print\(|self\.|@|#[^#]|//|>>>? ?\w+ =|elif |else:|raise )"
     r"|\w\(self\b|torch\.|np\.(?!float|nan)|\bnn\.|\+=|-=|\s\*\s|==\s*\w"
 )
+_JSON_LINE = re.compile(r"^\s*[\"'][\w.\- ]+[\"']\s*:\s*[^{}]*,?\s*$")
+_COCO = re.compile(rb"Average Precision\s+\(AP\) @\[ IoU=0\.50(:0\.95)?\s*\| area=\s*all \|.*\] = (-?[\d.]+)")
+_PROSE = re.compile(
+    r"\b(?:the|that|which|was|were|had|we|than|because|but|our|they|would|should|this|these|when|also|not|it|if|so)\b",
+    re.IGNORECASE,
+)
+_OPTIONS = re.compile(r"\.py\b.*\s-{1,2}[A-Za-z]|(?:\s--[A-Za-z][\w-]*[ =]\S+.*){2}")
+_DARKNET = re.compile(rb"^\s*(\d+): (\S+), (\S+) avg(?: loss)?, (\S+) rate,")
+_LAST_ROW = re.compile(r"train_runtime|train_samples_per_second")
 _WORD = re.compile(r"[A-Za-z]{3,}")
 
 
@@ -154,12 +163,27 @@ class Shape:
     epoch_total: int | None = None
     metrics: tuple[Metric, ...] = ()
     header_split: str = ""  # "Validation:" on a line of its own
+    places: bool = False  # the step is one that lines below may stand at
     stamped: bool = False
     bar: bool = False
     strong: bool = False  # says enough to be a row where no step is known
     flags: frozenset[str] = frozenset()
+    plain: bool = False  # all values are taken as they stand
+    evaluating: bool = False  # only metrics of an evaluation
     uses: int = 0
     pattern: re.Pattern[bytes] | None = field(default=None, repr=False)
+
+    def __post_init__(self) -> None:
+        special = {"megatron", "overflow-true"} & self.flags
+        odd = any(m.percent or m.whole is not None or m.canonical == "skipped" for m in self.metrics)
+        self.plain = not special and not odd
+        splits = {m.split or m.canonical.partition("/")[0] for m in self.metrics}
+        self.evaluating = bool(splits & {"eval", "test"}) and "train" not in splits
+
+    @property
+    def placed(self) -> bool:
+        """Whether the line itself names a step or an epoch."""
+        return self.step is not None or self.epoch is not None
 
     def tokens(self, line: bytes) -> tuple[bytes, ...] | None:
         """Return the needed tokens of a line of this shape, or None when it differs in more than numbers."""
@@ -185,25 +209,30 @@ def _bare(text: bytes) -> bytes:
 
 def _compile(shape: Shape, parts: list[bytes]) -> re.Pattern[bytes] | None:
     """Make the regular expression of a shape: its texts, with a group for each needed number."""
-    out = [rb"^\s*"]
+    out = []
     last = max(shape.needed, default=-1)
     for at, token in enumerate(parts[1::2]):
         if at > last:
             break
-        out.append(_literal(shape.texts[at]))
+        out.append(_literal(parts[2 * at]))
         if at in shape.needed:
             out.append(rb"([\d,.eE+-]+)" if b"," in token else rb"([^\s,;|\]})\"'/%]+)")
         else:
             out.append(rb"[^\s|;)\]}]*")
-    out.append(_literal(shape.texts[last + 1][:2]) if last >= 0 else b"")
+    if last >= 0:
+        out.append(_literal(parts[2 * last + 2][:2]))
     try:
-        return re.compile(rb"\s*".join(p for p in out if p))
+        return re.compile(b"".join(out))
     except re.error:
         return None
 
 
 def _literal(text: bytes) -> bytes:
-    return rb"\s*".join(re.escape(bytes((c,))) if c < 128 else bytes((c,)) for c in text)
+    """The text as a pattern; blanks at its ends may be missing or more (numbers are padded), inside only more."""
+    words = [re.escape(w) for w in text.split()]
+    inside = rb"\s+".join(words)
+    before = rb"\s*" if not words or text[:1].isspace() else b""
+    return (before or rb"\s*") + inside + (rb"\s*" if words else b"")
 
 
 @lru_cache(maxsize=8192)
@@ -221,9 +250,36 @@ def analyse(line: bytes) -> Shape | None:
     parts = TOKEN.split(line)
     if len(parts) < 3:
         return _header_only(line)
+    if b" rate, " in line and _DARKNET.match(line):
+        return _darknet(parts)
+    if b"@[ IoU=" in line:
+        return _coco(line, parts)
     if len(parts) // 2 > MAX_NUMBERS:
         return None
     return _Analysis(line, parts).shape()
+
+
+def _darknet(parts: list[bytes]) -> Shape:
+    """`100: 8.3, 9.1 avg loss, 0.001 rate, 3.5 seconds, 6400 images`: the numbers stand before their names."""
+    texts = tuple(_bare(p) for p in parts[0::2])
+    metrics = (
+        Metric(1, "loss", "", "train/loss"),
+        Metric(2, "avg loss", "", "train/loss"),
+        Metric(3, "rate", "", "learning_rate"),
+    )
+    return Shape(
+        texts, (0, 1, 2, 3), step=0, step_kind="iteration", metrics=metrics, strong=True, places=True
+    )
+
+
+def _coco(line: bytes, parts: list[bytes]) -> Shape | None:
+    """The two rows of the COCO summary that stand for all sizes."""
+    match = _COCO.search(line)
+    if match is None:
+        return None
+    raw, canonical = ("mAP50-95", "eval/map") if match.group(1) else ("mAP50", "eval/map50")
+    texts = tuple(_bare(p) for p in parts[0::2])
+    return Shape(texts, (len(texts) - 2,), metrics=(Metric(0, raw, "eval", canonical),), strong=True)
 
 
 def _header_only(line: bytes) -> Shape | None:
@@ -266,8 +322,21 @@ class _Analysis:
         self.split = ""
 
     def shape(self) -> Shape | None:
-        if _CODE.search(self.body) or _CONFIG.search(self.body):
+        if _CODE.search(self.body) or _JSON_LINE.match(self.body) or _OPTIONS.search(self.body):
             return None
+        if len(_PROSE.findall(self.body[:2000])) >= 3:
+            return None
+        if _CONFIG.search(self.body):
+            end = self.body.rfind("}")
+            if end < 0 or end > len(self.body) - 12:
+                return None
+            self.start = (
+                self.offsets[-1]
+                + len(self.tokens[-1])
+                + len(self.parts[-1])
+                - len(self.body[end + 1 :].encode())
+            )
+            self.body = self.body[end + 1 :]
         if re.search(r"\[(?:train|train_inner)\]|\| (?:train|train_inner) \|", self.prefix):
             self.split = "train"
         elif re.search(r"\[(?:valid|eval|test)\w*\]|\| (?:valid|eval|test)\w* \|", self.prefix):
@@ -348,8 +417,8 @@ class _Analysis:
         if canonical.endswith("iou") and "avg iou" in raw.lower():
             return  # darknet prints -nan there for layers that saw no object
         token = self.tokens[at]
-        if to_float(token) is None:
-            return
+        if to_float(token) is None or (raw == "train_loss" and _LAST_ROW.search(self.body)):
+            return  # the Trainer's last row holds the mean over the whole run
         after = self.texts[at + 1].lstrip() if at + 1 < len(self.texts) else ""
         whole = None
         quantity = names.base(canonical)
@@ -362,7 +431,7 @@ class _Analysis:
             whole = at + 1 if at + 1 < len(self.tokens) else None
         own = any(w.strip(".:()") in _OWN_SPLIT for w in re.split(r"[\s/_\-.]+", raw.lower()))
         split: Literal["", "train", "eval"] = ""
-        if not own and self.split:
+        if not own and self.split and (quantity is None or quantity.split):
             if self.split == "test":
                 raw = f"Test {raw}"
                 canonical = _canonical(raw) or canonical
@@ -412,12 +481,14 @@ class _Analysis:
                 Metric(place[m.slot], m.raw, m.split, m.canonical, m.percent, where(m.whole)) for m in metrics
             ),
             header_split="" if metrics else self.split,
+            places=bool(step) and step[0] <= 4 and step[0] != 3 and self.split not in ("eval", "test"),
             stamped=self.stamped,
             bar="%|" in self.body
             or "[=" in self.body
             or "ETA:" in self.body
             or "it/s" in self.body
-            or "s/step" in self.body,
+            or "s/step" in self.body
+            or bool(_KERAS_BAR.search(self.body)),
             strong=any(
                 names.quantities()[_base(m.canonical)].split
                 for m in metrics
@@ -501,8 +572,14 @@ def _quantity(key: str, separator: str) -> tuple[str, str] | None:
         or re.search(r"\.(?:py|cc|cpp|c|h|go|rs|ipynb)$", key)
     ):
         return None
+    if key.isupper() and "_" in key:
+        return None  # a line of a configuration: BASE_LR
+    if key.lower().endswith(" ppl"):
+        key = key[-3:]
     words = key.split()
     parts = [w for w in re.split(r"[\s/_\-.]+", key.lower()) if w]
+    if "cost" in parts and len(parts) > 1:
+        return None  # batch_cost, reader_cost: seconds
     if any(p in _REJECT for p in parts) and not _known(key):
         return None
     if len(words) <= 5:
@@ -539,13 +616,18 @@ def _allowed(canonical: str, words: list[str], separator: str) -> bool:
         and words[0].lower() in _AMBIGUOUS - {"reward", "entropy", "top1"}
     ):
         return False
-    if "/loss/" in canonical and separator == " ":
-        return len(words) <= 3
-    return True
+    if "/loss/" in canonical:
+        return (
+            "scale" not in canonical
+            and "...." not in " ".join(words)
+            and (separator != " " or len(words) <= 3)
+        )
+    return "...." not in " ".join(words)
 
 
+_KERAS_BAR = re.compile(r"^\s*\d+/\d+\s+(?:\[[=>.]*\]\s*)?- (?:ETA: )?[\d:]+(?:m?s|us)?\b")
 _FLAG_WORDS = {
-    "loss is": "mindspore",
+    ", loss is ": "mindspore",
     "per_step_time": "mindformers",
     "elapsed time per iteration": "megatron",
     "consumed samples": "megatron",
@@ -553,6 +635,9 @@ _FLAG_WORDS = {
     "reduced_train_loss": "nemo",
     "skipped=": "deepspeed",
     "num_updates": "fairseq",
+    "wps=": "fairseq",
+    "optim/total_grad_norm": "olmo",
+    "train/CrossEntropyLoss": "olmo",
     "'loss':": "hf",
     "'eval_loss':": "hf",
     "s/step": "keras",
@@ -563,10 +648,8 @@ _FLAG_WORDS = {
     "val_loss:": "",
     "tokens_per_second_per_gpu": "torchtune",
     "tps:": "torchtitan",
-    "mfu": "nanogpt",
     "step_avg:": "modded-nanogpt",
     "loss_rpn": "detection",
-    "data_time": "openmmlab",
     "imgsize": "mindyolo",
     "batch_cost": "paddle",
     "reader_cost": "paddle",
@@ -585,6 +668,14 @@ def _flags(body: str, prefix: str) -> frozenset[str]:
         found.add(f"overflow-{overflow.group(1).lower()}")
     if "tensorflow:" in prefix:
         found.add("tensorflow")
+    if "data_time" in body and re.search(r"Epoch(?:\(\w+\))? ?\[|Iter(?:\(\w+\))? ?\[", body):
+        found.add("openmmlab")
+    if "mindspore" in found and "step: " not in body:
+        found.discard("mindspore")
+    if "mfu" in body and "iter " in body:
+        found.add("nanogpt")
+    if _KERAS_BAR.search(body):
+        found.add("keras")
     if "max_mem:" in body and "eta:" in body:
         found.add("detectron2")
     if "solver.cpp" in prefix:
@@ -596,19 +687,32 @@ def _flags(body: str, prefix: str) -> frozenset[str]:
 
 def wall_of(line: bytes) -> float:
     """Return the seconds since the epoch of a line's time stamp (taken as UTC), or NaN."""
-    match = _FULL_STAMP.search(line[:120])
+    at = 1 if line[:1] in b"[(" else 0
+    try:
+        if line[at + 13] == 58 and line[at + 16] == 58:
+            second = float(line[at + 17 : at + 23].rstrip(b" ,.]").replace(b",", b"."))
+            return (
+                _day(line[at : at + 10])
+                + 3600 * int(line[at + 11 : at + 13])
+                + 60 * int(line[at + 14 : at + 16])
+                + second
+            )
+    except (ValueError, IndexError):
+        pass  # the stamp stands elsewhere in the line
+    match = _FULL_STAMP.search(line[:160])
     if match is None:
         return float("nan")
-    day = _day(match.group(1), match.group(2), match.group(3))
     hour, minute, second = int(match.group(4)), int(match.group(5)), int(match.group(6))
     fraction = match.group(7)
+    day = _day(b"-".join(match.group(1, 2, 3)))
     return day + 3600.0 * hour + 60.0 * minute + second + (float(b"0." + fraction) if fraction else 0.0)
 
 
 @lru_cache(maxsize=512)
-def _day(year: bytes, month: bytes, day: bytes) -> float:
+def _day(date: bytes) -> float:
     from datetime import datetime, timezone
 
+    year, month, day = date[:4], date[5:7], date[8:10]
     try:
         return datetime(int(year), int(month), int(day), tzinfo=timezone.utc).timestamp()
     except ValueError:

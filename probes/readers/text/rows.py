@@ -1,0 +1,381 @@
+"""From lines that hold metrics to rows: where each stands, and what becomes of progress bars."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+from ... import names
+from ...run import Event
+from . import events
+from .columns import NAN, Column, Columns, Key, Split
+from .numbers import to_float
+from .shape import Metric, Shape, wall_of
+
+MAX_POINTS = 6_000_000
+Tokens = Sequence[bytes]
+
+
+class Line(NamedTuple):
+    """One line: its number from 1, its bytes, its rank, and whether it is a passing state of a bar."""
+
+    number: int
+    raw: bytes
+    rank: int | None
+    passing: bool
+
+
+@dataclass(slots=True)
+class Where:
+    """The place that lines without one of their own belong to."""
+
+    step: float = NAN
+    total: float = NAN
+    kind: str = "step"
+    epoch: float = NAN
+    step_epoch: float = NAN  # the epoch in which `step` was printed
+    split: str = ""
+
+    @property
+    def known(self) -> bool:
+        """Whether any step or epoch was seen."""
+        return self.step == self.step or self.epoch == self.epoch
+
+
+class Rows:
+    """Puts metric lines into columns, each at its place."""
+
+    def __init__(self, file: str) -> None:
+        self.file = file
+        self.columns = Columns()
+        self.events = events.Events(file)
+        self.families: Counter[str] = Counter()
+        self.first_line: int | None = None  # of a row of metrics
+        self.points = 0
+        self._places: dict[int | None, Where] = {}
+        self._bar: tuple[float, float] | None = None
+        self._pending: tuple[Shape, Tokens, Line] | None = None
+        self._bars_done: set[tuple[int | None, float]] = set()
+        self._epoch_bars = 0.0
+        self._losses: dict[int | None, Key] = {}
+        self._skipped: dict[tuple[int | None, int], float] = {}
+        self._engines: dict[int | None, tuple[float, int]] = {}
+        self._targets: dict[tuple[int, str, int | None], list[tuple[int, Column]]] = {}
+        self._shapes: list[Shape] = []  # keeps the ids in `_targets` unique
+
+    def where(self, rank: int | None) -> Where:
+        """The place reached by a rank."""
+        found = self._places.get(rank)
+        if found is None:
+            found = self._places.setdefault(rank, Where())
+        return found
+
+    def take(self, shape: Shape, tokens: Tokens, line: Line) -> None:
+        """Take in a line whose shape is known."""
+        where = self.where(line.rank)
+        if not shape.metrics:
+            self._header(shape, tokens, where)
+        elif not (shape.bar and self._hold(shape, tokens, line, where)):
+            self._row(shape, tokens, line, where)
+
+    def finish(self) -> None:
+        """All lines were read."""
+        self._flush_bar()
+        placed = sum(len(c.rows) for k, c in self.columns.points.items() if k[2] != "row")
+        loose = sum(len(c.rows) for k, c in self.columns.points.items() if k[2] == "row")
+        if placed and loose <= max(20, 3 * placed):
+            self.columns.drop_unplaced()
+
+    # ------------------------------------------------------------------------------------ places
+
+    def _header(self, shape: Shape, tokens: Tokens, where: Where) -> None:
+        """A line that only says where we are: "Epoch 3/10", "[step=10/1000,epoch=0]", "Validation:"."""
+        step, total, epoch = place(shape, tokens)
+        if shape.bar and shape.step_kind == "bare":
+            if step == step and total == total:
+                self._bar = (step, total)
+            return
+        if epoch == epoch and epoch != where.epoch:
+            self._flush_bar()
+            where.epoch = epoch
+            where.split = ""
+        if step == step and shape.places:
+            where.step, where.total, where.kind = step, total, shape.step_kind
+            where.step_epoch = where.epoch
+            where.split = ""
+        if shape.header_split:
+            where.split = shape.header_split
+
+    def _row(self, shape: Shape, tokens: Tokens, line: Line, where: Where) -> None:
+        step, total, epoch = place(shape, tokens)
+        own_step, own = step == step, step == step or epoch == epoch
+        kind: str = shape.step_kind
+        if not own_step and self._bar is not None and "hf" in shape.flags:
+            step, own_step, own = self._bar[0], True, True
+        if own_step:
+            epoch = epoch if epoch == epoch else where.epoch
+            self._move(shape, step, total, epoch, where)
+            group = "step"
+        elif own:
+            group, kind = "epoch", where.kind
+            if where.step_epoch == epoch:
+                step, total = where.step, where.total
+            if epoch == math.floor(epoch):
+                where.epoch = epoch
+            where.split = ""
+        elif where.known:
+            epoch, kind = where.epoch, where.kind
+            if where.step_epoch != where.step_epoch or where.step_epoch == epoch:
+                step, total = where.step, where.total
+            group = "step" if step == step else "epoch"
+        elif shape.strong:
+            group = "row"
+        else:
+            self._scale_alone(shape, tokens, line)
+            return
+        wall = wall_of(line.raw) if shape.stamped else NAN
+        row = self.columns.row(step, total, epoch, line.number, wall, own_step, kind)
+        if shape.plain and (own or not where.split):
+            self._plain(shape, tokens, row, group, line.rank)
+        else:
+            self._values(shape, tokens, row, group, line.rank, "" if own else where.split)
+        self._count(shape, line.number)
+
+    @staticmethod
+    def _move(shape: Shape, step: float, total: float, epoch: float, where: Where) -> None:
+        """A row with a step of its own: the lines below stand there too, unless it counts batches of an evaluation."""
+        if not (shape.evaluating and shape.step_kind in ("bare", "batch", "sample")):
+            where.step, where.total, where.kind = step, total, shape.step_kind
+            where.epoch = where.step_epoch = epoch
+        where.split = ""
+
+    # -------------------------------------------------------------------------------------- bars
+
+    def _hold(self, shape: Shape, tokens: Tokens, line: Line, where: Where) -> bool:
+        """Decide on a state of a progress bar: True when it is not (yet) a row."""
+        step, total, epoch = place(shape, tokens)
+        if epoch == epoch and epoch != where.epoch:
+            self._flush_bar()
+            where.epoch = epoch
+        in_epoch = where.epoch == where.epoch
+        if step != step or shape.step_kind not in ("bare", "batch"):
+            return line.passing and in_epoch
+        self._bar = (step, total)
+        if not in_epoch and "keras" not in shape.flags:
+            return False
+        if step < total or line.passing:
+            self._pending = (shape, tokens, line)
+            return True
+        self._pending = None
+        self._bar_done(shape, tokens, line, where)
+        return True
+
+    def _flush_bar(self) -> None:
+        """A bar that never came to its end still says how far it came."""
+        if self._pending is not None:
+            shape, tokens, line = self._pending
+            self._pending = None
+            self._bar_done(shape, tokens, line, self.where(line.rank))
+
+    def _bar_done(self, shape: Shape, tokens: Tokens, line: Line, where: Where) -> None:
+        """The last state of a bar stands for its epoch; a second bar in the same epoch is an evaluation."""
+        epoch = where.epoch
+        if epoch != epoch:
+            self._epoch_bars += 1.0
+            epoch = self._epoch_bars
+        again = (line.rank, epoch) in self._bars_done and where.epoch == where.epoch
+        self._bars_done.add((line.rank, epoch))
+        wall = wall_of(line.raw) if shape.stamped else NAN
+        row = self.columns.row(NAN, NAN, epoch, line.number, wall, True, "step")
+        for metric in shape.metrics:
+            if again and not metric.split and metric.canonical.startswith("train/"):
+                metric = as_split(metric, "test")
+            self._put(metric, tokens, row, "epoch", line.rank)
+        self._count(shape, line.number)
+
+    # ------------------------------------------------------------------------------------ values
+
+    def _plain(self, shape: Shape, tokens: Tokens, row: int, group: str, rank: int | None) -> None:
+        """The values of a shape that needs nothing special: the way that nearly all lines go."""
+        targets = self._targets.get((id(shape), group, rank))
+        if targets is None:
+            targets = [(m.slot, self.columns.column((m.raw, m.split, group, rank))) for m in shape.metrics]
+            self._shapes.append(shape)
+            self._targets[(id(shape), group, rank)] = targets
+        if self.points >= MAX_POINTS:
+            return
+        for slot, column in targets:
+            try:
+                value = float(tokens[slot])
+            except ValueError:
+                odd = to_float(tokens[slot])
+                if odd is None:
+                    continue
+                value = odd
+            column.rows.append(row)
+            column.values.append(value)
+        self.points += len(targets)
+        if "overflow-false" in shape.flags:
+            self.columns.put(("overflow cond", "", group, rank), row, 0.0)
+
+    def _values(
+        self, shape: Shape, tokens: Tokens, row: int, group: str, rank: int | None, split: str
+    ) -> None:
+        megatron = "megatron" in shape.flags
+        unreported = megatron and any(
+            m.canonical == "loss_scale" and to_float(tokens[m.slot]) == -1.0 for m in shape.metrics
+        )
+        for metric in shape.metrics:
+            if split and not metric.split and metric.canonical.startswith("train/"):
+                metric = as_split(metric, split)
+            if unreported and metric.canonical in ("loss_scale", "grad_norm"):
+                continue
+            if metric.canonical == "skipped":
+                self._skip(metric, tokens, row, group, rank, megatron)
+            else:
+                self._put(metric, tokens, row, group, rank)
+        if "overflow-true" in shape.flags or "overflow-false" in shape.flags:
+            self._overflow_cond(shape, tokens, row, group, rank)
+        found = {m.canonical for m in shape.metrics}
+        if megatron and "train/loss" not in found and found & {"loss_scale", "learning_rate"}:
+            self.columns.lack(self.loss_key(rank, "lm loss"), row)
+
+    def _put(self, metric: Metric, tokens: Tokens, row: int, group: str, rank: int | None) -> None:
+        value = to_float(tokens[metric.slot])
+        if value is None or self.points >= MAX_POINTS:
+            return
+        if metric.percent:
+            value /= 100.0
+        elif metric.whole is not None:
+            whole = to_float(tokens[metric.whole])
+            if whole and value <= whole:
+                value /= whole
+        self.points += 1
+        self.columns.put((metric.raw, metric.split, group, rank), row, value)
+
+    def put_table(self, metrics: dict[str, float], step: float, epoch: float, kind: str, line: Line) -> None:
+        """Add a row of a table; without a place it stands where the lines before it stand."""
+        where = self.where(line.rank)
+        if step != step and epoch != epoch:
+            epoch = where.epoch
+        elif epoch == epoch:
+            where.epoch = epoch
+        if step == step:
+            where.step, where.total, where.step_epoch = step, NAN, where.epoch
+        row = self.columns.row(step, NAN, epoch, line.number, NAN, step == step, kind)
+        group = "step" if step == step else "epoch" if epoch == epoch else "row"
+        for name, value in metrics.items():
+            self.columns.put((name, "", group, line.rank), row, value)
+        self.points += len(metrics)
+        self.families["table"] += 1
+        self.first_line = self.first_line or line.number
+
+    def _count(self, shape: Shape, number: int) -> None:
+        if self.first_line is None:
+            self.first_line = number
+        for flag in shape.flags:
+            self.families[flag] += 1
+        if not shape.flags:
+            self.families[""] += 1
+
+    # ----------------------------------------------------------------------- what is no curve only
+
+    def loss_key(self, rank: int | None, default: str = "loss") -> Key:
+        """The column of the training loss of a rank."""
+        if rank in self._losses and self._losses[rank] in self.columns.points:
+            return self._losses[rank]
+        found = [
+            k for k in self.columns.points if k[3] == rank and names.canonical(k[0], k[1]) == "train/loss"
+        ]
+        if not found:
+            return (default, "", "step", rank)
+        self._losses[rank] = max(found, key=lambda k: len(self.columns.points[k].rows))
+        return self._losses[rank]
+
+    def nan_loss(self, step: float | None, epoch: float | None, line: Line) -> int:
+        """The framework says that the loss is no number: a point of its curve. Returns the row."""
+        where, key = self.where(line.rank), self.loss_key(line.rank)
+        at = epoch if epoch is not None else where.epoch
+        placed = step if step is not None and key[2] == "step" else where.step
+        if key[2] == "epoch":
+            placed = NAN
+        row = self.columns.row(placed, where.total, at, line.number, NAN, True, where.kind)
+        self.columns.put(key, row, NAN)
+        return row
+
+    def _scale_alone(self, shape: Shape, tokens: Tokens, line: Line) -> None:
+        """A loss scale printed before any step is no curve, but worth an event."""
+        metric = next((m for m in shape.metrics if m.canonical == "loss_scale"), None)
+        if metric is not None:
+            text = events.shorten(line.raw.decode("utf-8", "replace"))
+            value = to_float(tokens[metric.slot])
+            event = Event("loss-scale", self.file, line.number, None, value, line.rank, text)
+            self.events.add(event, len(self.columns), once=False)
+
+    def _skip(
+        self, metric: Metric, tokens: Tokens, row: int, group: str, rank: int | None, megatron: bool
+    ) -> None:
+        """Skipped steps: Megatron counts those since its last line, DeepSpeed all since the start."""
+        value = to_float(tokens[metric.slot])
+        if value is None:
+            return
+        step = self.columns.rows[row].step
+        if not megatron:
+            value = self._since_last(value, step, rank)
+        self.columns.put((metric.raw, metric.split, group, rank), row, value)
+        if value > 0:
+            text = f"{value:g} steps skipped since the line before"
+            known = step if step == step else None
+            event = Event("skipped-step", self.file, self.columns.rows[row].line, known, value, rank, text)
+            self.events.add(event, row + 1, once=False)
+
+    def _since_last(self, total: float, step: float, rank: int | None) -> float:
+        """From the number of all skipped steps to those since the last line of the same engine.
+
+        Where two engines train (actor and critic), each prints its own line at the same step.
+        """
+        at, engine = self._engines.get(rank, (NAN, 0))
+        engine = engine + 1 if step == at else 0
+        self._engines[rank] = (step, engine)
+        before = self._skipped.get((rank, engine), 0.0)
+        self._skipped[rank, engine] = total
+        return total - before if total >= before else total
+
+    def _overflow_cond(self, shape: Shape, tokens: Tokens, row: int, group: str, rank: int | None) -> None:
+        """MindFormers prints on each line whether the step overflowed."""
+        happened = "overflow-true" in shape.flags
+        self.columns.put(("overflow cond", "", group, rank), row, float(happened))
+        if not happened:
+            return
+        scales = (to_float(tokens[m.slot]) for m in shape.metrics if m.canonical == "loss_scale")
+        line, text = self.columns.rows[row].line, "overflow cond: True"
+        event = Event("overflow", self.file, line, None, next(scales, None), rank, text, "mindspore")
+        self.events.add(event, row + 1, once=False)
+
+
+def place(shape: Shape, tokens: Tokens) -> tuple[float, float, float]:
+    """Return (step, total, epoch) of a line; NaN where it does not say."""
+    step = NAN if shape.step is None else _number(tokens[shape.step])
+    total = NAN if shape.total is None or shape.step is None else _number(tokens[shape.total])
+    return step, total, NAN if shape.epoch is None else _number(tokens[shape.epoch])
+
+
+def _number(token: bytes) -> float:
+    try:
+        return float(token)
+    except ValueError:
+        found = to_float(token)
+        return NAN if found is None else found
+
+
+def as_split(metric: Metric, split: str) -> Metric:
+    """The metric as one of another data set: "Accuracy" under "Test set:" is "Test Accuracy"."""
+    if split == "test":
+        return replace(
+            metric, raw=f"Test {metric.raw}", canonical="test/" + metric.canonical.partition("/")[2]
+        )
+    which: Split = "train" if split == "train" else "eval"
+    return replace(metric, split=which)

@@ -1,0 +1,145 @@
+"""Tables that logs print: a line of column names, then lines of numbers under it."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from ... import names
+from .numbers import to_float
+
+_PLACES = {
+    "epoch": "epoch",
+    "epochs": "epoch",
+    "ep": "epoch",
+    "step": "step",
+    "steps": "step",
+    "iter": "iteration",
+    "iteration": "iteration",
+    "it": "iteration",
+    "global_step": "step",
+}
+_RULE = re.compile(r"^[\s|+=:_*─━┃┏┓┗┛┡┩╇╈-]*$")
+_BORDER = "|│┃*"
+MAX_COLUMNS = 64
+_HINT = re.compile(r"loss|acc|mAP", re.IGNORECASE)
+_DETECTION = re.compile(r"^\s*Class\s+Images\s+(?:Instances|Labels|Targets)\s+(\S.*mAP\S*)")
+
+
+@dataclass(slots=True)
+class Table:
+    """The columns of a table: each one's name, its role ("" for what is no metric), and how cells are split."""
+
+    names: list[str]
+    roles: list[str]  # "epoch", "step", "iteration", "metric", ""
+    separator: str  # "|", "," or "" for blanks
+    skipped: int = 0
+
+    def cells(self, line: str) -> list[str] | None:
+        """Split a line into cells, or None when it is no row of this table."""
+        found = _cells(line, self.separator)
+        if self.separator == "" and len(found) > len(self.names):
+            found = found[: len(self.names)] if _bar_follows(found, len(self.names)) else found
+        if self.separator == "," and len(found) == 1:
+            found = line.split()
+        if len(found) != len(self.names):
+            return None
+        for role, cell in zip(self.roles, found, strict=True):
+            if role == "all" and cell != "all":
+                return None
+            if role in ("epoch", "step", "iteration") and _number(cell) is None:
+                return None
+        numbers = sum(_number(c) is not None for c in found)
+        return found if numbers >= max(2, 0.6 * len(found)) else None
+
+    def row(self, cells: list[str]) -> tuple[dict[str, float], dict[str, float]]:
+        """Return (places, metrics) of a row."""
+        places: dict[str, float] = {}
+        metrics: dict[str, float] = {}
+        for name, role, cell in zip(self.names, self.roles, cells, strict=True):
+            value = _number(cell.split("/")[0] if role in ("epoch", "step", "iteration") else cell)
+            if value is None:
+                continue
+            if role == "all":
+                continue
+            if role == "metric":
+                metrics[name] = value
+            elif role:
+                places[role] = value
+        return places, metrics
+
+
+def header(line: str) -> Table | None:
+    """Read a line of column names; None when it is none."""
+    if len(line) > 1000 or not _HINT.search(line):
+        return None
+    detection = _DETECTION.match(line)
+    if detection:
+        return _detection(detection.group(1))
+    text = line.strip(" \t*#=")
+    for separator in ("|", "│", "┃", ","):
+        if text.count(separator) >= 2:
+            return _make(_cells(line, separator), separator)
+    return _make(_cells(line, ""), "")
+
+
+def _detection(rest: str) -> Table:
+    """Ultralytics' summary of an evaluation; the row "all" counts."""
+    short = {"P": "precision", "R": "recall"}
+    found = [
+        short.get(c, c)
+        for c in re.sub(r"(?:Box|Mask|Pose)\(|\)?:.*$|\)", " ", rest)
+        .replace("@.5:.95", "50-95")
+        .replace("@.5", "50")
+        .split()
+    ]
+    found = [c for c in found if not c.endswith("%") and "|" not in c]
+    return Table(["Class", "Images", "Instances", *found], ["all", "", "", *["metric"] * len(found)], "")
+
+
+def is_rule(line: str) -> bool:
+    """Say whether a line only separates ("-----")."""
+    return bool(_RULE.match(line))
+
+
+def _make(found: list[str], separator: str) -> Table | None:
+    if not 2 <= len(found) <= MAX_COLUMNS or any(re.search(r"[=:]|^-?\d", c) for c in found):
+        return None
+    roles = []
+    for cell in found:
+        low = cell.strip().lower().replace(" ", "_")
+        role = _PLACES.get(low, "")
+        if (
+            not role
+            and names.canonical(cell) is not None
+            and low not in ("class", "size", "instances", "gpu_mem")
+        ):
+            role = "metric"
+        roles.append(role)
+    placed = any(r in ("epoch", "step", "iteration") for r in roles)
+    metrics = roles.count("metric")
+    if metrics < 1 or (not placed and (metrics < 2 or metrics < 0.7 * len(found))):
+        return None
+    return Table([c.strip() for c in found], roles, separator)
+
+
+def _cells(line: str, separator: str) -> list[str]:
+    if separator in ("|", "│", "┃"):
+        return [c.strip() for c in line.strip().strip(_BORDER).split(separator)]
+    if separator == ",":
+        return [c.strip(" *") for c in line.strip(" *\t\r\n").split(",")]
+    return line.replace("%|", " %| ").split()
+
+
+def _bar_follows(cells: list[str], width: int) -> bool:
+    """The line goes on with a progress bar (Ultralytics)."""
+    return any("|" in c or c.endswith("it/s") for c in cells[width:]) or cells[width].endswith("%")
+
+
+def _number(cell: str) -> float | None:
+    cell = cell.strip().rstrip("%").strip()
+    if re.fullmatch(r"[\d.]+[GMk]i?B?", cell):
+        return 0.0  # memory: a number, and no metric
+    if re.fullmatch(r"\d+/\d+", cell):
+        return float(cell.split("/")[0])
+    return to_float(cell.rstrip(":").encode()) if cell else None
