@@ -589,6 +589,10 @@ def batch_norm_small_batch(view: View, limit: float) -> Finding:
     rest = _found(setting, threshold=limit)
     if size >= limit:
         return absent(f"{size:g} samples per device", **rest)
+    if any(names.parts_of(r.key)[-1:] == ["norm_eval"] and r.value is True for r in run.raw_settings):
+        return absent("the statistics of batch normalisation are not updated (norm_eval)", **rest)
+    if norm is not None and any(names.parts_of(r.key)[-1:] == ["frozen_stages"] for r in run.raw_settings):
+        return unknown("detection backbones often keep their batch statistics; not recorded here", **rest)
     if norm == "batchnorm" or (norm is None and _BATCH_NORM_MODELS.match(str(value_of(run, "model") or ""))):
         return present(f"batch normalisation over {size:g} samples per device", **rest)
     if norm is not None:
@@ -820,5 +824,8 @@ def _rivals(first: Configured, other: Configured) -> bool:
     folders = [c.file[: c.file.rfind("/") + 1] for c in (first, other)]
     if not folders[0].startswith(folders[1]) and not folders[1].startswith(folders[0]):
         return False  # two runs' records
+    suffixes = {c.file.rpartition(".")[2] for c in (first, other)}
+    if first.file != other.file and len(suffixes) == 1 and suffixes & {"sh", "log", "txt", "out", "bash"}:
+        return False  # two launch scripts or two logs are two runs
     last = [names.parts_of(c.raw)[-1] for c in (first, other)]
     return last[0] == last[1] or (first.file != other.file and first.key != "batch_size")

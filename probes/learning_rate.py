@@ -398,6 +398,8 @@ def lr_curve_differs(view: View, relative: float, points: int = 3) -> Finding:
     configured = number_of(run, "learning_rate")
     if lr is None or configured is None or configured <= 0 or len(lr.values) < points:
         return unknown(f"fewer than {points} points of the learning rate are logged")
+    if setting.file != lr.series.file and setting.file.endswith((".log", ".txt", ".out")):
+        return unknown("the configured learning rate stands in another log, which may be of another run")
     rest = _at(lr, int(np.argmax(lr.values)), value=lr.peak, threshold=configured)
     rest["where"] = (*rest["where"], *_where(setting))
     off = lr.peak / configured - 1

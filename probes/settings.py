@@ -509,7 +509,7 @@ def same(left: Value, right: Value) -> bool:
         return len(left) == len(right) and all(same(a, b) for a, b in zip(left, right, strict=True))
     a, b = number(left), number(right)
     if a is not None and b is not None:
-        return a == b or abs(a - b) <= 1e-6 * max(abs(a), abs(b))
+        return a == b or (a != a and b != b) or abs(a - b) <= 1e-6 * max(abs(a), abs(b))
     return left == right and isinstance(left, bool) == isinstance(right, bool)
 
 

@@ -30,6 +30,8 @@ _RESULT_NAMES = re.compile(
     r"summary|results?$|metrics|scores|history|predictions|tokenizer$|vocab|merges|index$|annotations",
     re.IGNORECASE,
 )
+# Keys of tensor dumps (msprobe): "Module.fc.Linear.forward.0", "Tensor.add.0.backward".
+_DUMPED = re.compile(r"\.(?:forward|backward|input|output|parameters_grad)(?:\.|$)")
 _REQUIREMENT = re.compile(r"^\s*([A-Za-z0-9][\w.-]*)(?:\[[^\]]*\])?\s*(?:===?|@|~=|>=)\s*([^\s;#]+)")
 _PACKAGE = re.compile(r"^\s*([A-Za-z][\w.-]*)\s+v?(\d+(?:\.\w+)+\S*)(?:\s+\S+){0,3}\s*$")
 _LINE = re.compile(r"^\s*(?:--)?([A-Za-z_][\w./\- ]{0,60}?)\s*(?:=|:|\.{3,}|\t|\s{2,}:?)\s*(.*?)\s*[,;]?\s*$")
@@ -148,6 +150,8 @@ def _is_log(root: Node) -> bool:
         "added_tokens",
         "merges",
     }:
+        return True
+    if {"task", "level", "data"} <= keys or sum(bool(_DUMPED.search(k)) for k in keys) > 0.3 * len(keys):
         return True
     lists = [n for n in root.items.values() if n.kind == "list" and n.items]
     numeric = [n for n in lists if all(i.kind == "leaf" and _is_number(i.value) for i in n.items.values())]

@@ -189,6 +189,7 @@ CASES: list[tuple[str, str, dict[str, Any], dict[str, Any]]] = [
     ("norm-small-batch", "present", {"batch_size": 1, "model": "resnet18"}, {}),
     ("norm-small-batch", "absent", {"batch_size": 2, "norm": "ln"}, {}),
     ("norm-small-batch", "absent", {"batch_size": 64, "norm": "bn"}, {}),
+    ("norm-small-batch", "absent", {"batch_size": 2, "norm": "bn", "model.backbone.norm_eval": True}, {}),
     ("norm-small-batch", "unknown", {"batch_size": 2}, {}),
     ("classes-imbalanced", "present", {"class_counts.a": 1000, "class_counts.b": 20}, {}),
     ("classes-imbalanced", "present", {"class_counts": (1000, 0, 900)}, {}),
@@ -270,6 +271,7 @@ def test_a_setting_in_two_places() -> None:
     assert conflict(("lr", 0.1, "train.py", 35), ("lr", 0.2, "config.yaml", 50)) == "unknown"
     assert conflict(("lr", 0.1, "runs/1/c.json", 50), ("lr", 0.2, "runs/10/c.json", 50)) == "unknown"
     assert conflict(("lr", 0.1, "train.py", 60), ("lr", 0.2, "config.yaml", 50)) == "unknown"
+    assert conflict(("lr", 0.1, "run_a.sh", 60), ("lr", 0.2, "run_b.sh", 60)) == "unknown"
     assert conflict(("lr", 0.1, "config.yaml", 50)) == "unknown"
 
 

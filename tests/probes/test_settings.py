@@ -264,6 +264,7 @@ def test_equality_of_values() -> None:
     """Numbers are compared as numbers, truth values only with truth values."""
     assert same(1e-5, "0.00001")
     assert same((1, 2), (1.0, 2.0))
+    assert same(float("nan"), float("nan"))
     assert not same(True, 1)
     assert not same((1, 2), (1, 2, 3))
 

@@ -181,6 +181,8 @@ def test_a_truncated_json_keeps_what_stands_before(tmp_path: Path) -> None:
         ("results.json", {"accuracy": 0.9, "f1": 0.8}),
         ("instances.json", {"images": [], "annotations": []}),
         ("empty.json", {}),
+        ("dump.json", {"task": "statistics", "level": "L1", "data": {"Module.fc.forward.0": {"Max": 1.0}}}),
+        ("construct.json", {"Module.fc.Linear.forward.0": None, "Tensor.add.0.backward": "x"}),
     ],
 )
 def test_json_that_is_no_configuration_is_refused(tmp_path: Path, name: str, data: object) -> None:
