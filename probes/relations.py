@@ -63,6 +63,57 @@ def eval_at_chance(view: View, *, margin: float) -> Finding:
     return absent(words, value=end, threshold=chance + near)
 
 
+@probe()
+def starts_enormous(view: View, *, ratio: float) -> Finding:
+    """The first point of a training loss (often the mean of the first epoch) dwarfs all that follow.
+
+    Every training-loss curve in the files is looked at: a batch-wise log may begin after the worst is over,
+    and the epoch's mean still tells.
+    """
+    curves = [s for s in view.run.all_series if s.name == "train/loss" and len(s) >= 4]
+    if not curves:
+        return unknown("no training loss with 4 points")
+    seen = None
+    for series in curves:
+        first, rest = float(series.values[0]), series.values[1:]
+        rest = rest[np.isfinite(rest)]
+        if not math.isfinite(first) or len(rest) < 3:
+            continue
+        usual = max(float(np.median(rest)), float(np.quantile(rest, 0.9)))
+        words = (
+            f"the first value of {series.raw} is {first:.4g}; nine tenths of the others lie below {usual:.4g}"
+        )
+        if usual > 0 and first > ratio * usual and first > ratio * math.log(10):
+            return present(
+                words, value=first, threshold=ratio * usual, where=(place(series, 0),), series=("train/loss",)
+            )
+        seen = seen or words
+    return absent(seen) if seen else unknown("the first values of the training loss are not finite")
+
+
+@probe("train/accuracy")
+def train_below_chance(view: View, *, share: float) -> Finding:
+    """Accuracy on training batches, measured while training, lies clearly below guessing.
+
+    A model that has just learned the class of the last batches and meets another one is wrong more often than
+    a coin: batches sorted by class do this, bad labels do not. Needs the number of classes and 3 points.
+    """
+    series = view.run.series["train/accuracy"]
+    values = series.values[np.isfinite(series.values)]
+    count = _classes(view.run)
+    if count is None or len(values) < 3:
+        return unknown("the number of classes is not known" if count is None else "fewer than 3 points")
+    level = float(np.median(values))
+    words = (
+        f"train/accuracy is {level:.4g} in the median; guessing among {count} classes gives {1 / count:.4g}"
+    )
+    if level < share / count:
+        return present(
+            words, value=level, threshold=share / count, series=("train/accuracy",), where=_last(series)
+        )
+    return absent(words, value=level, threshold=share / count)
+
+
 def _classes(run: Run) -> int | None:
     known = situation.classes(run)
     if known is not None:
