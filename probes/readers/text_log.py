@@ -15,9 +15,14 @@ from .text.log import Log
 FORMAT = "text-log"
 DEEP = 8 * 1024 * 1024  # how far to look for the first row where the head holds none
 _NOT_LOGS = frozenset(
-    ".py .sh .bash .yaml .yml .json .csv .tsv .toml .ini .cfg .conf .xml .ipynb .sql .r .m .go .rs .ts .bat .ps1 .lua .pl .pbtxt .prototxt .mod .bib .vocab .bpe .lock .jsonl".split()
+    f".{s}"
+    for s in (
+        *("py", "sh", "bash", "bat", "ps1", "r", "m", "go", "rs", "ts", "lua", "pl", "sql", "ipynb"),
+        *("yaml", "yml", "json", "jsonl", "toml", "ini", "cfg", "conf", "xml", "pbtxt", "prototxt"),
+        *("csv", "tsv", "mod", "bib", "vocab", "bpe", "lock"),
+    )
 )
-_LOG_NAMES = frozenset(".log .out .err .txt .stdout .stderr .o .e .console".split())
+_LOG_NAMES = frozenset({".log", ".out", ".err", ".txt", ".stdout", ".stderr", ".o", ".e", ".console"})
 _TELLING: frozenset[EventKind] = frozenset(
     {
         "overflow",

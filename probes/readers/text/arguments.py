@@ -19,8 +19,8 @@ _DOTTED = re.compile(
     r"^\s*(?:\[?(?:rank)?\d*\]?:?\s*)?([A-Za-z_][\w.\-/]{0,70}?) \.{3,}\s?(\S.*?)\s*(?:updated)?$"
 )
 _BANNER = re.compile(
-    r"^[\s*|>+-]*(?:Overriding: )?[\"']?([A-Za-z_][\w.\-]{0,40}(?: [A-Za-z]\w{0,20}){0,3})[\"']?\s*(?:\([^()]{1,60}\))?\s*(?::|=|=>|->)\s*"
-    r"(\S.{0,119}?)[\s,|]*$"
+    r"^[\s*|>+-]*(?:Overriding: )?[\"']?([A-Za-z_][\w.\-]{0,40}(?: [A-Za-z]\w{0,20}){0,3})[\"']?"
+    r"\s*(?:\([^()]{1,60}\))?\s*(?::|=|=>|->)\s*(\S.{0,119}?)[\s,|]*$"
 )
 _COMMAND = re.compile(
     r"(?:^|[\s\[;&+'\"=:])((?:[\w./~-]*/)?(?:python[\d.]*|torchrun|deepspeed|accelerate|horovodrun|mpirun|srun|bash|sh|nohup|msrun"

@@ -17,7 +17,8 @@ _START = re.compile(
 )
 _MODEL_CONFIG = re.compile(rb"\b(\w*Config) (\{)\s*$")
 _END = re.compile(
-    rb"^\s*(?:\[?\d{4}-\d\d-\d\d|\[\d\d/\d\d \d\d:|\d\d:\d\d:\d\d|\[?(?:INFO|WARNING|ERROR|DEBUG)\b|Traceback|\[rank)"
+    rb"^\s*(?:\[?\d{4}-\d\d-\d\d|\[\d\d/\d\d \d\d:|\d\d:\d\d:\d\d|\[?(?:INFO|WARNING|ERROR|DEBUG)\b"
+    rb"|Traceback|\[rank)"
 )
 
 

@@ -206,22 +206,21 @@ class Columns:
             epochs=axis.epochs,
             walls=walls if len(walls) and bool(np.all(np.isfinite(walls))) else None,
             lines=self._take("line", index).astype(np.int64),
-            absent=self._absent(key, axis),
+            absent=self._absent(key),
             rank=rank,
             group=kind,
             split=split,
         )
 
-    def _absent(self, key: Key, axis: Axis) -> Floats:
-        rows = self.absent.get(key, [])
-        return np.array([self.rows[r].step for r in rows], dtype=np.float64)
+    def _absent(self, key: Key) -> Floats:
+        return np.array([self.rows[r].step for r in self.absent.get(key, [])], dtype=np.float64)
 
     def _empty(self, key: Key, file: str) -> Series:
         raw, split, kind, rank = key
         nothing = np.empty(0)
-        absent = np.array([self.rows[r].step for r in self.absent[key]], dtype=np.float64)
+        gaps = self._absent(key)
         return Series(
-            raw, raw, file, nothing, nothing, "step", absent=absent, rank=rank, group=kind, split=split
+            raw, raw, file, nothing, nothing, "step", absent=gaps, rank=rank, group=kind, split=split
         )
 
 
@@ -259,8 +258,8 @@ def _running_rows(places: Floats) -> Floats:
 def run_on(steps: Floats, epochs: Floats, totals: Floats) -> tuple[Floats, float] | None:
     """Turn steps that begin again in each epoch into running ones.
 
-    Returns the running steps and the length of an epoch, or None when the steps do not begin again. The length
-    is the total that the log prints, else the largest step seen. All arrays are float64 [n].
+    Returns the running steps and the length of an epoch, or None when the steps do not begin again. The
+    length is the total that the log prints, else the largest step seen. All arrays are float64 [n].
     """
     if len(steps) < 2 or not bool(np.all(epochs == np.floor(epochs))):
         return None

@@ -7,8 +7,9 @@ import re
 from ....engine.model import Scalar
 
 _VERSION = re.compile(
-    r"\b(pytorch|torch_npu|torch|mindspore|mindformers|tensorflow|transformers|deepspeed|paddlepaddle|paddle|cann|cuda|numpy|jax)"
-    r"(?:[ _]version)?\s*(?:==|[:=]|\bv|-|\s)\s*v?(\d{1,2}\.\d{1,3}(?:\.\d{1,3})?(?:[.+-]?(?:rc|dev|post|cu|a|b)\w*)?)",
+    r"\b(pytorch|torch_npu|torch|mindspore|mindformers|tensorflow|transformers|deepspeed|paddlepaddle|paddle|cann"
+    r"|cuda|numpy|jax)(?:[ _]version)?\s*(?:==|[:=]|\bv|-|\s)\s*v?"
+    r"(\d{1,2}\.\d{1,3}(?:\.\d{1,3})?(?:[.+-]?(?:rc|dev|post|cu|a|b)\w*)?)",
     re.IGNORECASE,
 )
 _NAMES = {"pytorch": "torch", "paddlepaddle": "paddle"}
@@ -21,27 +22,32 @@ _FRAMEWORK = {
     "jax": "jax",
 }
 _DEVICE = re.compile(
-    r"(Ascend ?(?:910|310)\w*|(?:NVIDIA |Tesla |GeForce |Quadro )[A-Z][\w]*(?: ?(?:RTX|GTX|Ti|SUPER|PCIe|SXM\d?|[A-Z]?\d{2,4}\w*|\d+ ?GB)\b)*|\b(?:A100|H100|H800|A800|V100|MI250X?|MI300X?)(?:-\w+)*\b)"
+    r"(Ascend ?(?:910|310)\w*"
+    r"|(?:NVIDIA |Tesla |GeForce |Quadro )[A-Z]\w*"
+    r"(?: ?(?:RTX|GTX|Ti|SUPER|PCIe|SXM\d?|[A-Z]?\d{2,4}\w*|\d+ ?GB)\b)*"
+    r"|\b(?:A100|H100|H800|A800|V100|MI250X?|MI300X?)(?:-\w+)*\b)"
 )
 _WORLD = re.compile(r"world[ _]size\s*(?::|=|is)?\s*(\d{1,6})\b|\busing (\d{1,5}) GPUs\b", re.IGNORECASE)
-_MIXED = re.compile(
-    r"using torch\.(float16|bfloat16|float32) for parameters|Using (16bit|bf16|32bit|16) (?:None |native )?(?:Automatic Mixed Precision|\(AMP\)|precision)",
+_PRECISION = re.compile(
+    r"using torch\.(float16|bfloat16|float32) for parameters"
+    r"|Using (16bit|bf16|32bit|16) (?:None |native )?(?:Automatic Mixed Precision|\(AMP\)|precision)",
     re.IGNORECASE,
 )
+_LONG = 600
 
 
 def look(text: str, facts: dict[str, Scalar]) -> None:
     """Add to `facts` what a line says of versions, devices and the number of processes."""
-    if len(text) > 600:
+    if len(text) > _LONG:
         return
     for match in _VERSION.finditer(text):
         name = _NAMES.get(match.group(1).lower(), match.group(1).lower())
         facts.setdefault(f"version:{name}", match.group(2))
-        if name in _FRAMEWORK and name != "numpy":
+        if name in _FRAMEWORK:
             facts.setdefault("framework", _FRAMEWORK[name])
     if (found := _DEVICE.search(text)) is not None:
         facts.setdefault("device", found.group(1).strip())
     if (found := _WORLD.search(text)) is not None:
         facts.setdefault("world_size", int(found.group(1) or found.group(2)))
-    if (found := _MIXED.search(text)) is not None:
+    if (found := _PRECISION.search(text)) is not None:
         facts.setdefault("precision", (found.group(1) or found.group(2)).lower())

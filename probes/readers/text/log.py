@@ -10,11 +10,13 @@ import numpy as np
 from ....engine.model import Scalar
 from ...run import Event, FileContent, Series, Setting, Window
 from .._rows import masked
-from . import arguments, blocks, environment, events
+from . import arguments, blocks, environment, events, phrases
+from .analysis import analyse
 from .columns import NAN
 from .lines import Lines
 from .rows import MAX_POINTS, Line, Rows
-from .shape import DELETE, PREFIX, Shape, analyse
+from .shape import DELETE, Shape
+from .stamps import without_prefix
 from .table import Table, header, is_rule
 
 MAX_SHAPES = 40_000
@@ -66,7 +68,7 @@ class Entry:
     """What is known of all lines of one shape."""
 
     shapes: list[Shape] = field(default_factory=list)
-    rule: events.Rule | None = None
+    rule: phrases.Rule | None = None
     setting: bool = False
 
     @property
@@ -173,7 +175,7 @@ class Log:
         if first is not None:
             self._block = blocks.Block(first, number)
             return True
-        table = header(_without_prefix(_text(raw))) if len(raw) < 1000 else None
+        table = header(without_prefix(_text(raw))) if len(raw) < 1000 else None
         if table is not None:
             self._table = table
         return table is not None
@@ -212,7 +214,7 @@ class Log:
 
     def _in_table(self, table: Table, line: Line) -> bool:
         """Read a row of the table that has begun; False for lines that are none."""
-        text = _without_prefix(_text(line.raw)) if len(line.raw) < 2000 else ""
+        text = without_prefix(_text(line.raw)) if len(line.raw) < 2000 else ""
         if is_rule(text):
             return True
         cells = table.cells(text)
@@ -237,16 +239,16 @@ class Log:
 
     # ----------------------------------------------------------------------------------- events
 
-    def _event(self, rule: events.Rule, line: Line) -> None:
+    def _event(self, rule: phrases.Rule, line: Line) -> None:
         text = line.raw[:4000].decode("utf-8", "replace")
         match = rule.pattern.search(text)
         if match is None:
-            found = events.match_rule(text)
+            found = phrases.match_rule(text)
             if found is None:
                 return
             rule, match = found
-        value, own = events.number_of(match, "value"), events.number_of(match, "step")
-        named = events.number_of(match, "rank")
+        value, own = phrases.number_of(match, "value"), phrases.number_of(match, "step")
+        named = phrases.number_of(match, "rank")
         rank = line.rank if line.rank is not None or named is None else int(named)
         event = Event(
             rule.kind,
@@ -260,16 +262,16 @@ class Log:
         )
         row = len(self.rows.columns)
         if rule.nan:
-            row = self.rows.nan_loss(own, events.number_of(match, "epoch"), line) + 1
+            row = self.rows.nan_loss(own, phrases.number_of(match, "epoch"), line) + 1
         if rule.data.startswith("deepspeed"):
-            self._deepspeed(event, row, events.Words(own, events.number_of(match, "old"), value))
+            self._deepspeed(event, row, events.Words(own, phrases.number_of(match, "old"), value))
             return
         if rule.kind == "resume" and own is not None:
             event = replace(event, step=own)
         self.rows.events.add(event, row, once=rule.once, own_step=event.step is not None)
 
     def _deepspeed(self, event: Event, row: int, words: events.Words) -> None:
-        """One of the lines that DeepSpeed prints on an overflow; a reduced hysteresis leaves the scale as it is."""
+        """A line that DeepSpeed prints on an overflow; a reduced hysteresis leaves the scale as it is."""
         self.rows.families["deepspeed"] += 1
         if event.kind == "loss-scale":
             self.rows.events.scale(words.old, words.new)
@@ -294,7 +296,7 @@ class Log:
             self._set(key, value, number, trust)
         if several or self.rows.first_line is not None or len(text) > 400:
             return bool(several)
-        found = arguments.banner(_without_prefix(text))
+        found = arguments.banner(without_prefix(text))
         return found is not None and self._set(found[0], arguments.scalar(found[1]), number, arguments.BANNER)
 
     def _set(self, key: str, value: arguments.Value, number: int, trust: int) -> bool:
@@ -382,18 +384,12 @@ def _shown(loss: Series, series: tuple[Series, ...]) -> Series:
     return replace(loss, values=np.where(hidden, NAN, loss.values), masked=hidden)
 
 
-def _rule(raw: bytes, text: str, shape: Shape | None) -> events.Rule | None:
-    found = events.match_rule(text[:4000]) if events.HINT.search(raw[:LONG_TEXT]) else None
-    if found is None or (shape is not None and shape.metrics and found[0].kind not in events.ON_ROWS):
+def _rule(raw: bytes, text: str, shape: Shape | None) -> phrases.Rule | None:
+    found = phrases.match_rule(text[:4000]) if phrases.HINT.search(raw[:LONG_TEXT]) else None
+    if found is None or (shape is not None and shape.metrics and found[0].kind not in phrases.ON_ROWS):
         return None
     return found[0]
 
 
 def _text(raw: bytes) -> str:
     return raw[:LONG_TEXT].decode("utf-8", "replace")
-
-
-def _without_prefix(text: str) -> str:
-    data = text.encode("utf-8", "replace")
-    match = PREFIX.match(data)
-    return data[match.end() :].decode("utf-8", "replace") if match else text

@@ -6,7 +6,8 @@ import re
 
 _SPECIAL = (
     rb"[-+]?(?:nan(?:\(ind\))?|inf(?:inity)?)(?![\w.])"
-    rb"(?! (?:iterations?|values?|detected|encountered|or|in|grad\w*|loss\w*)\b)|[-+]?1\.\#(?:IND|QNAN|SNAN|INF)\d*"
+    rb"(?! (?:iterations?|values?|detected|encountered|or|in|grad\w*|loss\w*)\b)"
+    rb"|[-+]?1\.\#(?:IND|QNAN|SNAN|INF)\d*"
 )
 _CLOCK = rb"\d{1,4}:[0-5]\d(?::[0-5]\d)?(?:[.,]\d+)?(?![\w.])"
 _NUMBER = (

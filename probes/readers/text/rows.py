@@ -13,7 +13,8 @@ from ...run import Event
 from . import events
 from .columns import NAN, Column, Columns, Key, Split
 from .numbers import to_float
-from .shape import Metric, Shape, wall_of
+from .shape import Metric, Shape
+from .stamps import wall_of
 
 MAX_POINTS = 6_000_000
 Tokens = Sequence[bytes]
@@ -146,7 +147,7 @@ class Rows:
 
     @staticmethod
     def _move(shape: Shape, step: float, total: float, epoch: float, where: Where) -> None:
-        """A row with a step of its own: the lines below stand there too, unless it counts batches of an evaluation."""
+        """A row with a step: lines below stand there too, unless it counts batches of an evaluation."""
         if not (shape.evaluating and shape.step_kind in ("bare", "batch", "sample")):
             where.step, where.total, where.kind = step, total, shape.step_kind
             where.epoch = where.step_epoch = epoch

@@ -28,7 +28,7 @@ _DETECTION = re.compile(r"^\s*Class\s+Images\s+(?:Instances|Labels|Targets)\s+(\
 
 @dataclass(slots=True)
 class Table:
-    """The columns of a table: each one's name, its role ("" for what is no metric), and how cells are split."""
+    """The columns of a table: each one's name, its role ("" for no metric), and how cells are split."""
 
     names: list[str]
     roles: list[str]  # "epoch", "step", "iteration", "metric", ""

@@ -1,0 +1,302 @@
+"""Finds out what a line says: see `shape`."""
+
+from __future__ import annotations
+
+import re
+from typing import Literal
+
+from ... import names
+from . import families, keys
+from .keys import StepKind
+from .numbers import TOKEN, to_float
+from .shape import Metric, Shape, texts_of
+from .stamps import FULL_STAMP, PREFIX
+
+MAX_NUMBERS = 400
+MAX_METRIC_LINE = 8192
+_LOOK_BACK = 200  # characters before a number
+
+_SPLIT = re.compile(
+    rf"(?<![\w/.\-])(?:({'|'.join(sorted(keys.TRAIN))}|train_inner)|({'|'.join(sorted(keys.EVAL))})"
+    rf"|({'|'.join(sorted(keys.TEST))}))(?![\w/\-]|\.\w)",
+    re.IGNORECASE,
+)
+_PREFIX_SPLIT = re.compile(r"\[(train|train_inner|valid|eval|test)\w*\]|\| (train|train_inner|valid|test) \|")
+_SAVING = re.compile(r"saving dict for", re.IGNORECASE)
+_CONFIG = re.compile(
+    r"\bconfig(?:s|uration)?\b|namespace\(|\bargs\b|\barguments\b|hyper-?param|\w(?:Config|Args|Arguments)\("
+    r"|_target_",
+    re.IGNORECASE,
+)
+_CODE = re.compile(
+    r"^\s*(?:def |class |import |from \w|return\b|if .*:$|for .*:$|while .*:$|assert |print\(|self\.|@|#[^#]"
+    r"|//|>>>? ?\w+ =|elif |else:|raise )"
+    r"|\w\(self\b|\btorch\.(?!float|bfloat|int|device|Size)|\bnp\.(?!float|nan)|\bnn\.|\w\s*[-+*/]=\s|\w\s\*\s\w"
+    r"|\w\s*==\s*\w"
+)
+_JSON_LINE = re.compile(r"^\s*[\"'][\w.\- ]+[\"']\s*:\s*[^{}]*,?\s*$")
+_OPTIONS = re.compile(r"\.py\b.*\s-{1,2}[A-Za-z]|(?:\s--[A-Za-z][\w-]*[ =]\S+.*){2}")
+_PROSE = re.compile(
+    r"\b(?:the|that|which|was|were|had|we|than|because|but|our|they|would|should|this|these|when)\b",
+    re.IGNORECASE,
+)
+_LAST_ROW = re.compile(r"train_runtime|train_samples_per_second")
+_WORD = re.compile(r"[A-Za-z]{3,}")
+_DARKNET = re.compile(rb"^\s*\d+: \S+, \S+ avg(?: loss)?, \S+ rate,")
+_COCO = re.compile(rb"Average Precision\s+\(AP\) @\[ IoU=0\.50(:0\.95)?\s*\| area=\s*all \|.*\] = (-?[\d.]+)")
+
+
+def analyse(line: bytes) -> Shape | None:
+    """Find out what a line says; None when it holds neither a step nor a metric."""
+    if len(line) > MAX_METRIC_LINE:
+        return None
+    parts = TOKEN.split(line)
+    if len(parts) < 3:
+        return _words_only(line)
+    if b" rate, " in line and _DARKNET.match(line):
+        return _darknet(parts)
+    if b"@[ IoU=" in line:
+        return _coco(line, parts)
+    return _Analysis(line, parts).shape() if len(parts) // 2 <= MAX_NUMBERS else None
+
+
+def _words_only(line: bytes) -> Shape | None:
+    """A line without numbers that says what the next ones are about: "Validation:"."""
+    if len(line) > 60:
+        return None
+    text = line.decode("utf-8", "replace")
+    found = _SPLIT.search(text)
+    if not found or len(_WORD.findall(text)) > 4 or "=" in text or "/" in text or "." in text.strip(". "):
+        return None
+    return Shape(texts_of([line]), (), header_split=_which(found))
+
+
+def _darknet(parts: list[bytes]) -> Shape:
+    """`100: 8.3, 9.1 avg loss, 0.001 rate, 3.5 seconds`: the numbers stand before their names."""
+    metrics = (
+        Metric(1, "loss", "", "train/loss"),
+        Metric(2, "avg loss", "", "train/loss"),
+        Metric(3, "lr", "", "learning_rate"),
+    )
+    return Shape(
+        texts_of(parts), (0, 1, 2, 3), 0, step_kind="iteration", metrics=metrics, strong=True, places=True
+    )
+
+
+def _coco(line: bytes, parts: list[bytes]) -> Shape | None:
+    """The two rows of the COCO summary that stand for objects of all sizes."""
+    match = _COCO.search(line)
+    if match is None:
+        return None
+    raw, canonical = ("mAP50-95", "eval/map") if match.group(1) else ("mAP50", "eval/map50")
+    texts = texts_of(parts)
+    return Shape(texts, (len(texts) - 2,), metrics=(Metric(0, raw, "eval", canonical),), strong=True)
+
+
+def _which(match: re.Match[str]) -> str:
+    return "train" if match.group(1) else "eval" if match.group(2) else "test"
+
+
+class _Analysis:
+    """The analysis of one line; lives only inside `analyse`."""
+
+    def __init__(self, line: bytes, parts: list[bytes]) -> None:
+        self.parts = parts
+        self.tokens = parts[1::2]
+        prefix = PREFIX.match(line)
+        self.start = prefix.end() if prefix else 0
+        self.prefix = line[: self.start].decode("utf-8", "replace")
+        self.body = line[self.start :].decode("utf-8", "replace")
+        self.stamped = bool(FULL_STAMP.search(line[: self.start]))
+        self.length = len(line)
+        self.before, self.first = self._texts()
+        self.steps: list[tuple[int, int, StepKind]] = []  # (priority, token, kind)
+        self.epoch: int | None = None
+        self.totals: dict[int, int] = {}
+        self.metrics: list[Metric] = []
+        self.keys = 0
+        self.split = ""
+
+    def _texts(self) -> tuple[list[str], int]:
+        """The text before each number (without the prefix), and the first number after the prefix."""
+        found, end, first = [], 0, len(self.tokens)
+        for at, token in enumerate(self.tokens):
+            begin = end + len(self.parts[2 * at])
+            text = self.parts[2 * at][max(self.start - end, 0) :]
+            found.append(text.decode("utf-8", "replace")[-_LOOK_BACK:])
+            if begin >= self.start:
+                first = min(first, at)
+            end = begin + len(token)
+        return found, first
+
+    def after(self, at: int) -> str:
+        """The text after a number."""
+        return self.parts[2 * at + 2].decode("utf-8", "replace").lstrip() if at < len(self.tokens) else ""
+
+    # -------------------------------------------------------------------------------- each number
+
+    def shape(self) -> Shape | None:
+        if self._is_no_log() or not self._past_config():
+            return None
+        told = _PREFIX_SPLIT.search(self.prefix)
+        if told:
+            self.split = "train" if (told.group(1) or told.group(2)).startswith("train") else "eval"
+        for at in range(self.first, len(self.tokens)):
+            self._look(at)
+        return self._made()
+
+    def _is_no_log(self) -> bool:
+        """Source text, command lines, JSON, sentences."""
+        body = self.body
+        if _CODE.search(body) or _JSON_LINE.match(body) or _OPTIONS.search(body):
+            return True
+        return len(_PROSE.findall(body[:2000])) >= 3
+
+    def _past_config(self) -> bool:
+        """Go on behind a printed configuration; False when the line is nothing else."""
+        if not _CONFIG.search(self.body):
+            return True
+        end = self.body.rfind("}") + 1
+        if not end or end > len(self.body) - 12:
+            return False
+        self.body = self.body[end:]
+        self.start = self.length - len(self.body.encode("utf-8", "replace"))
+        self.before, self.first = self._texts()
+        return True
+
+    def _look(self, at: int) -> None:
+        before = self.before[at]
+        stripped = before.strip()
+        if at > self.first and stripped in ("/", "of", "out of"):
+            self.totals[at - 1] = at
+            return
+        self._note_split(before)
+        key, separator = keys.key_of(before)
+        if key:
+            self.keys += 1
+            self._named(at, key, separator)
+        elif separator != "none" or not stripped or stripped[-1] in "[(|:":
+            self._count(at, stripped)
+
+    def _note_split(self, text: str) -> None:
+        found = list(_SPLIT.finditer(text))
+        if found:
+            self.split = _which(found[-1])
+        elif _SAVING.search(text):
+            self.split = "eval"
+
+    def _named(self, at: int, key: str, separator: keys.Separator) -> None:
+        words = key.lower().lstrip("([").split()
+        if not words:
+            return
+        if keys.is_epoch(words, separator):
+            self.epoch = at if self.epoch is None else self.epoch
+            return
+        step = keys.step_of(words)
+        if step is not None:
+            self.steps.append((step[0], at, step[1]))
+        else:
+            self._metric(at, key, separator)
+
+    def _count(self, at: int, before: str) -> None:
+        """`[100/1000]`, `| 44/6400 [`, `[640/60000 (1%)]`: a count without a name."""
+        after = self.after(at)
+        if after.rstrip() == "/" and at + 1 < len(self.tokens):
+            whole, part = to_float(self.tokens[at + 1]), to_float(self.tokens[at])
+            if part is not None and whole is not None and whole > 0:
+                sample = self.after(at + 1).startswith("(") and self.after(at + 2).startswith("%")
+                self.steps.append((6 if sample else 5, at, "sample" if sample else "bare"))
+        elif before.endswith("][") or (before == "[" and at == self.first and after.startswith("]")):
+            self.steps.append((7, at, "bare"))
+        elif at == self.first and not before and after.startswith(":") and b"." not in self.tokens[at]:
+            self.steps.append((8, at, "bare"))
+
+    def _metric(self, at: int, key: str, separator: keys.Separator) -> None:
+        found = keys.quantity_of(key, separator)
+        if found is None or to_float(self.tokens[at]) is None:
+            return
+        raw, canonical = found
+        if "avg iou" in raw.lower():
+            return  # darknet prints -nan there for layers that saw no object
+        if raw == "train_loss" and _LAST_ROW.search(self.body):
+            return  # the Trainer's last row holds the mean over the whole run
+        raw, canonical, split = self._with_split(raw, canonical)
+        if any(m.raw == raw and m.split == split for m in self.metrics):
+            return
+        self.metrics.append(
+            Metric(at, raw, split, canonical, self.after(at).startswith("%"), self._whole(at, canonical))
+        )
+
+    def _with_split(self, raw: str, canonical: str) -> tuple[str, str, Literal["", "train", "eval"]]:
+        """A name that does not tell the data set gets that of the last word before it that does."""
+        quantity = names.base(canonical)
+        if not self.split or keys.names_split(raw) or (quantity is not None and not quantity.split):
+            return raw, canonical, ""
+        if self.split == "test":
+            return f"Test {raw}", keys.canonical(f"Test {raw}") or canonical, ""
+        return raw, canonical, "train" if self.split == "train" else "eval"
+
+    def _whole(self, at: int, canonical: str) -> int | None:
+        """`Accuracy: 9912/10000`: the number of the whole."""
+        quantity = names.base(canonical)
+        ratio = self.after(at).rstrip() == "/" and at + 1 < len(self.tokens)
+        return at + 1 if ratio and quantity is not None and quantity.fraction else None
+
+    # ---------------------------------------------------------------------------------- the whole
+
+    def _made(self) -> Shape | None:
+        step = min(self.steps, default=None)
+        if step is None and self.epoch is None:
+            self.metrics = [m for m in self.metrics if not keys.is_ambiguous(m.raw)]
+            if not self.metrics:
+                return self._heading()
+        words = len(_WORD.findall(self.body))
+        if words > 30 + 6 * self.keys or (self.keys <= 2 and words > 24):
+            return None  # a sentence
+        total = self.totals.get(step[1]) if step else None
+        wanted = [step[1] if step else None, total, self.epoch]
+        wanted += [m.slot for m in self.metrics] + [m.whole for m in self.metrics]
+        needed = sorted({w for w in wanted if w is not None})
+        slot = {token: at for at, token in enumerate(needed)}
+        return Shape(
+            texts=texts_of(self.parts),
+            needed=tuple(needed),
+            step=slot[step[1]] if step else None,
+            total=None if total is None else slot[total],
+            step_kind=step[2] if step else "step",
+            epoch=None if self.epoch is None else slot[self.epoch],
+            metrics=tuple(
+                Metric(
+                    slot[m.slot],
+                    m.raw,
+                    m.split,
+                    m.canonical,
+                    m.percent,
+                    None if m.whole is None else slot[m.whole],
+                )
+                for m in self.metrics
+            ),
+            header_split="" if self.metrics else self.split,
+            places=self._places(step),
+            stamped=self.stamped,
+            bar=families.is_bar(self.body),
+            strong=any(_of_a_data_set(m.canonical) for m in self.metrics),
+            flags=families.marks(self.body, self.prefix),
+        )
+
+    def _places(self, step: tuple[int, int, StepKind] | None) -> bool:
+        """Whether lines below may stand at this step: a named one, and not one of an evaluation."""
+        if step is None or self.split in ("eval", "test"):
+            return False
+        return step[0] <= 4 and step[0] != keys.PLURAL
+
+    def _heading(self) -> Shape | None:
+        """`Evaluation 3:`: no step, no metric, but what the next lines are about."""
+        if not self.split or len(self.body) > 60 or len(_WORD.findall(self.body)) > 4:
+            return None
+        return Shape(texts_of(self.parts), (), header_split=self.split)
+
+
+def _of_a_data_set(canonical: str) -> bool:
+    quantity = names.base(canonical)
+    return "/loss" in canonical or (quantity is not None and quantity.split)

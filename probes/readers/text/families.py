@@ -1,0 +1,67 @@
+"""Which framework prints like this: marks on lines that hold metrics."""
+
+from __future__ import annotations
+
+import re
+
+_MARKS = (
+    (", loss is ", "mindspore"),
+    ("per_step_time", "mindformers"),
+    ("elapsed time per iteration", "megatron"),
+    ("consumed samples", "megatron"),
+    ("number of skipped iterations", "megatron"),
+    ("reduced_train_loss", "nemo"),
+    ("skipped=", "deepspeed"),
+    ("num_updates", "fairseq"),
+    ("wps=", "fairseq"),
+    ("optim/total_grad_norm", "olmo"),
+    ("train/CrossEntropyLoss", "olmo"),
+    ("'loss':", "hf"),
+    ("'eval_loss':", "hf"),
+    ("s/step", "keras"),
+    ("s/sample", "keras"),
+    (" - loss: ", "keras-like"),
+    ("tokens_per_second_per_gpu", "torchtune"),
+    ("tps:", "torchtitan"),
+    ("step_avg:", "modded-nanogpt"),
+    ("imgsize", "mindyolo"),
+    ("batch_cost", "paddle"),
+    ("reader_cost", "paddle"),
+    ("sec/step", "tf-slim"),
+    ("completed step:", "maxtext"),
+)
+_IN_PREFIX = (
+    ("tensorflow:", "tensorflow"),
+    ("solver.cpp", "caffe"),
+    ("ppgan", "paddle"),
+    ("ppdet", "paddle"),
+)
+_OVERFLOW = re.compile(r"overflow(?: cond)?[:=]\s*(True|False)")
+_OPENMMLAB = re.compile(r"(?:Epoch|Iter)(?:\(\w+\))? ?\[")
+_KERAS_BAR = re.compile(r"^\s*\d+/\d+\s+(?:\[[=>.]*\]\s*|━+\s*)?- (?:ETA: )?[\d:]+(?:m?s|us)?\b")
+_BAR_MARKS = ("%|", "[=", "[>", "ETA:", "it/s", "s/it", "s/step", "━")
+
+
+def marks(body: str, prefix: str) -> frozenset[str]:
+    """Return the marks of a line; "overflow-true" and "overflow-false" are MindFormers' condition."""
+    found = {family for mark, family in _MARKS if mark in body}
+    found |= {family for mark, family in _IN_PREFIX if mark in prefix}
+    overflow = _OVERFLOW.search(body)
+    if overflow:
+        found.add(f"overflow-{overflow.group(1).lower()}")
+    if "data_time" in body and _OPENMMLAB.search(body):
+        found.add("openmmlab")
+    if "step: " not in body:
+        found.discard("mindspore")
+    if "mfu" in body and "iter " in body:
+        found.add("nanogpt")
+    if _KERAS_BAR.search(body):
+        found.add("keras")
+    if "max_mem:" in body and "eta:" in body:
+        found.add("detectron2")
+    return frozenset(found)
+
+
+def is_bar(body: str) -> bool:
+    """Say whether a line is a state of a progress bar."""
+    return any(mark in body for mark in _BAR_MARKS) or bool(_KERAS_BAR.search(body))

@@ -1,0 +1,228 @@
+"""The name of a number: what the text before it says, and whether that is a step, an epoch or a metric."""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+from typing import Literal
+
+from ... import names
+
+StepKind = Literal["step", "iteration", "batch", "bare", "sample"]
+Separator = Literal[":", "=", "is", " ", "bracket", "none"]
+
+TRAIN = frozenset({"train", "training", "trn"})
+EVAL = frozenset(
+    {
+        "val",
+        "valid",
+        "validation",
+        "validating",
+        "eval",
+        "evaluation",
+        "evaluating",
+        "evaluated",
+        "dev",
+        "evalcallback",
+    }
+)
+TEST = frozenset({"test", "testing", "tests"})
+SPLITS = TRAIN | EVAL | TEST
+
+_OPENING = " \t\"'[({<~$*#"
+_WRAPPER = re.compile(
+    r"(?:tensor|array|parameter|float(?:16|32|64)?|bfloat16|item|scalar)\s*\($", re.IGNORECASE
+)
+_MODULE = re.compile(r"\b(?:np|numpy|jnp|torch|mindspore|ms)\.$")
+# What ends the text that belongs to something else. "Val. Loss" and "Avg. Acc" are names.
+_DELIMITER = re.compile(
+    r"[,;|\[\]{}\t!?\"'<>*#=]|  +|:\s|:$|\s[-–—~]+\s|^\s*[-–—>~]+\s?|\)\s|[-=]>|…|\(\s"
+    r"|(?<!\bVal)(?<!\bval)(?<!\bAvg)(?<!\bavg)(?<!\bAcc)\.\s"
+)
+_IN_BRACKETS = re.compile(r"\s*\(([^()]*)\)$")
+_SOURCE_FILE = re.compile(r"\.(?:py|cc|cpp|c|h|go|rs|ipynb)$")
+_PARTS = re.compile(r"[\s/_\-.]+")
+
+
+def _words(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
+# A name does not reach back over these.
+_STOP = _words(
+    """
+    the with and a an of for in on to from my our this that has had have got new now new: done finished after
+    model diverged results result summary set average: metric metrics scores score: - -- -> --> at end is was
+    epoch-level reached by as be all
+    """
+)
+# Said of one number out of a curve, or of a setting.
+_REJECT = _words(
+    """
+    best max min maximum minimum lowest highest target threshold previous prev initial init final patience
+    improved improvement delta warmup decay factor old expected peak weight weights coef coeff coefficient
+    weighting lambda gamma alpha beta type fn smoothing interval freq frequency every schedule scheduler size
+    window num count id port pid gpu gpus cpu memory mem time timing seconds sec ms per total_params diff
+    difference tolerance tol name version index bound limit avg_time class
+    """
+)
+_NOT_OF_A_CURVE = re.compile(r"\b(?:best|max|min|final|target|initial|previous|prev)")
+_EPOCH = _words("epoch ep epoch_num epoch_id cur_epoch current_epoch epoch_idx trainer/epoch e")
+# The lower the number, the more it is the step that counts when a line names several.
+_STEPS: dict[str, tuple[int, StepKind]] = {
+    **dict.fromkeys(
+        _words(
+            "global_step globalstep trainer/global_step train/global_step num_updates total_step train_step"
+        ),
+        (0, "step"),
+    ),
+    "global step": (0, "step"),
+    **dict.fromkeys(_words("step current_steps current_step cur_step step_num step_idx"), (1, "step")),
+    **dict.fromkeys(_words("iteration iter itr it n_iter cur_iter iter_num"), (2, "iteration")),
+    **dict.fromkeys(_words("episode round"), (2, "step")),
+    **dict.fromkeys(_words("iterations iters"), (3, "iteration")),
+    **dict.fromkeys(_words("steps update updates"), (3, "step")),
+    **dict.fromkeys(_words("batch batch_id batch_idx minibatch mini-batch"), (4, "batch")),
+    "batch idx": (4, "batch"),
+}
+PLURAL = 3  # the priority of plural names: they are as often settings as steps
+_BEFORE_STEP = _words(
+    """
+    global training train current cur completed opt optimizer optim finished mini local total done eval valid
+    validation val test evaluation update inner outer round inner: server
+    """
+)
+# Words that mean a metric only where a separator and a step stand beside them.
+_AMBIGUOUS = _words(
+    """
+    error err scale scaler norm grad map precision cost return skip skipped l1 value entropy recall objective
+    criterion overflow top1 total r2 reward score nll
+    """
+)
+_BARE_AMBIGUOUS = _AMBIGUOUS - {"reward", "entropy", "top1"}
+
+
+@lru_cache(maxsize=8192)
+def canonical(key: str) -> str | None:
+    """The canonical name of a quantity; see `names.canonical`."""
+    return names.canonical(key)
+
+
+def key_of(before: str) -> tuple[str, Separator]:
+    """Split the text before a number into the name of the number and the separator.
+
+    Returns ("", separator) when no name stands there; the separator is "bracket" in "Batch [50]".
+    """
+    text = _unwrapped(before)
+    separator: Separator = " "
+    if text.endswith(("->", "=>")):
+        return "", ":"
+    if text.endswith((":", "=")):
+        separator = ":" if text[-1] == ":" else "="
+        text = text[:-1].rstrip(" \t\"':=*")
+    elif re.search(r"\b(?:is|was)$", text):
+        separator = "is"
+        text = text[: text.rfind(" ")] if " " in text else ""
+    elif text == before:
+        return "", "none"
+    elif before[len(text)] in "([{<$*":
+        separator = "bracket"
+    return _last_words(_unbracketed(text.rstrip(" \t\"']*`"))), separator
+
+
+def _unwrapped(before: str) -> str:
+    """Take what opens before a number off the text: "loss: tensor(" -> "loss:"."""
+    text = before.rstrip(" \t\"'[{<")
+    wrapper = _WRAPPER.search(text)
+    if wrapper is None:
+        return before.rstrip(_OPENING)
+    return _MODULE.sub("", text[: wrapper.start()].rstrip(_OPENING)).rstrip(_OPENING)
+
+
+def _unbracketed(text: str) -> str:
+    """ "Loss (train)" -> "Loss train", "acc (higher is better)" -> "acc"."""
+    inner = _IN_BRACKETS.search(text)
+    if inner is None:
+        return text
+    text = text[: inner.start()]
+    split = inner.group(1).lower() in SPLITS and not text.lower().endswith("epoch")
+    return f"{text} {inner.group(1)}" if split else text
+
+
+def _last_words(text: str) -> str:
+    words = _DELIMITER.split(text)[-1].split() if text else []
+    for at in range(len(words) - 1, -1, -1):
+        if words[at].lower() in _STOP:
+            words = words[at + 1 :]
+            break
+    found = " ".join(words[-6:]).strip("()*`")
+    return found if any(c.isalpha() for c in found) else ""
+
+
+def is_epoch(words: list[str], separator: Separator) -> bool:
+    """Say whether the name of a number is that of an epoch (a lone "e" too)."""
+    return words[-1] in _EPOCH and separator != "none" and (words[-1] != "e" or len(words) == 1)
+
+
+def step_of(words: list[str]) -> tuple[int, StepKind] | None:
+    """Return (priority, kind) of the name of a step, or None."""
+    last = words[-1].strip("*")
+    pair = " ".join(words[-2:])
+    if pair in _STEPS:
+        return _STEPS[pair]
+    if last not in _STEPS or any(w not in _BEFORE_STEP for w in words[:-1]):
+        return None
+    if "total" in words[:-1] and last.endswith("s"):
+        return None
+    return _STEPS[last]
+
+
+def quantity_of(key: str, separator: Separator) -> tuple[str, str] | None:
+    """Return (raw name, canonical name) of a metric, or None."""
+    if separator in ("none", "bracket") or len(key) > 80 or _SOURCE_FILE.search(key) or "...." in key:
+        return None
+    if key.isupper() and "_" in key:
+        return None  # a line of a configuration: BASE_LR
+    if key.lower().endswith(" ppl"):
+        key = key[-3:]  # "lm loss PPL"
+    if _rejected(key):
+        return None
+    words = key.split()
+    for size in (len(words), *range(min(len(words) - 1, 3), 0, -1)):
+        short = " ".join(words[-size:])
+        found = canonical(short) if size <= 5 else None
+        if found is None or not _allowed(found, words[-size:], separator):
+            continue
+        if size == len(words) or "/loss" not in found:
+            return short, found
+    return None
+
+
+def _rejected(key: str) -> bool:
+    parts = [w for w in _PARTS.split(key.lower()) if w]
+    if "cost" in parts and len(parts) > 1:
+        return True  # batch_cost, reader_cost: seconds
+    if not any(p in _REJECT for p in parts):
+        return False
+    found = canonical(key)
+    known = found is not None and "/loss/" not in found
+    return not known or bool(_NOT_OF_A_CURVE.search(key.lower().replace("_", " ")))
+
+
+def _allowed(found: str, words: list[str], separator: Separator) -> bool:
+    if separator == " " and len(words) == 1 and words[0].lower() in _BARE_AMBIGUOUS:
+        return False
+    if "/loss/" in found:
+        return "scale" not in found and (separator != " " or len(words) <= 3)
+    return True
+
+
+def names_split(raw: str) -> bool:
+    """Say whether the name of a metric itself tells the data set."""
+    return any(w.strip(".:()") in SPLITS for w in _PARTS.split(raw.lower()))
+
+
+def is_ambiguous(raw: str) -> bool:
+    """Say whether a name means a metric only beside a step."""
+    rest = [w for w in _PARTS.split(raw.lower()) if w and w not in SPLITS]
+    return len(rest) == 1 and rest[0] in _AMBIGUOUS

@@ -1,0 +1,343 @@
+"""What logs say in words, as patterns: one rule per kind of line, asked in order."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from ...run import EventKind
+
+_N = r"[-+\d.eE]+"  # a printed number
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """One kind of line. The named groups `value`, `step`, `epoch`, `rank`, `old` and `data` are read."""
+
+    kind: EventKind
+    pattern: re.Pattern[str]
+    data: str = ""
+    once: bool = True  # identical lines are merged
+    nan: bool = False  # the loss at this step is no number
+
+
+def _rule(kind: EventKind, *phrases: str, data: str = "", once: bool = True, nan: bool = False) -> Rule:
+    return Rule(kind, re.compile("|".join(phrases), re.IGNORECASE), data, once, nan)
+
+
+_NAN = r"(?:nan|inf|-inf|non-?finite|infinite|not finite)(?: or (?:nan|inf))?"
+_TENSORS = r"(?:grad\w*|gradient norm|total norm|weights?|parameters?|activations?|outputs?|logits|inputs?)"
+_SAMPLES = r"(?:image|sample|label|annotation|audio|video|record|file|row|line)s?\b"
+
+_SCALING = (
+    _rule(
+        "overflow",
+        r"OVERFLOW!.{0,20}?(?:Rank (?P<rank>\d+))?.{0,20}?Skipping step\. Attempted loss scale: "
+        rf"(?P<old>{_N}), (?:reducing to (?P<value>{_N})|but hysteresis is \d+\. Reducing hysteresis to \d+)",
+        data="deepspeed",
+        once=False,
+    ),
+    _rule(
+        "overflow",
+        rf"Overflow detected\. Skipping step\. Attempted loss scale: (?P<old>{_N}), "
+        rf"reducing to (?P<value>{_N})",
+        data="deepspeed",
+        once=False,
+    ),
+    _rule(
+        "overflow",
+        r"Grad(?:ient)? overflow on iteration:? (?P<step>\d+)",
+        data="deepspeed-fused",
+        once=False,
+    ),
+    _rule(
+        "loss-scale",
+        rf"Reducing dynamic loss scale from (?P<old>{_N}) to (?P<value>{_N})",
+        data="deepspeed-fused",
+        once=False,
+    ),
+    _rule(
+        "overflow",
+        r"Gradient overflow\.\s+Skipping step,\s+(?:loss scaler \d+ )?"
+        rf"reducing loss scale to (?P<value>{_N})",
+        data="apex",
+        once=False,
+    ),
+    _rule(
+        "overflow",
+        rf"overflow detected,.{{0,30}}? setting loss scale to:? (?P<value>{_N})",
+        data="fairseq",
+        once=False,
+    ),
+    _rule(
+        "overflow-ignored",
+        rf"overflow, still update(?:.{{0,40}}?adjust to (?P<value>{_N}))?",
+        data="mindyolo",
+        once=False,
+    ),
+    _rule(
+        "overflow",
+        r"overflow.{0,60}?(?:drop(?:ped)? (?:this |the )?(?:step|update)|skip(?:ped|ping)?)"
+        rf"(?:.{{0,60}}?loss[_ ]scale\D{{0,20}}(?P<value>{_N}))?",
+        once=False,
+    ),
+    _rule(
+        "scale-at-minimum",
+        r"loss scale already at minimum",
+        rf"minimum loss scale reached(?: \((?P<value>{_N})\))?",
+    ),
+)
+
+_NOT_FINITE = (
+    _rule(
+        "non-finite-loss",
+        r"In epoch: (?P<epoch>\d+) step: (?P<step>\d+), loss is NAN or INF",
+        r"epoch: (?P<epoch2>\d+) step: (?P<step2>\d+)\. Invalid loss, terminating training",
+        data="mindspore",
+        nan=True,
+    ),
+    _rule(
+        "non-finite-loss",
+        r"Batch (?P<step>\d+): Invalid loss, terminating training",
+        data="keras",
+        nan=True,
+    ),
+    _rule("non-finite-loss", r"Model diverged with loss = NaN", data="tensorflow", nan=True),
+    _rule(
+        "non-finite-loss",
+        r"Loss became infinite or NaN at iteration=(?P<step>\d+)",
+        data="detectron2",
+        nan=True,
+    ),
+    _rule("non-finite-loss", r"NaN loss during training", r"NanLossDuringTraining", data="tensorflow"),
+    _rule(
+        "non-finite-loss",
+        r"Loss is (?:nan|inf|-inf), (?:stopping|terminating|exiting)",
+        data="stopped",
+        nan=True,
+    ),
+    _rule("non-finite-loss", r"Loss NaN/Inf detected", data="ultralytics", once=False),
+    _rule(
+        "non-finite-loss",
+        r"(?:found|detected|encountered|got|hit|has|contains?|is|was|becomes?|became|turned) (?:an? )?"
+        rf"{_NAN}(?: values?)?(?: in)?(?: the| local| lm| training)* loss",
+        rf"\bloss (?:(?:is|was|became|becomes|went|turned) )?(?:to )?{_NAN}"
+        r"(?:$|[!.,;]? ?(?:detected|found|encountered|stopping|terminat|skipping|abort|exit|break"
+        r"|(?:at|in) (?:step|epoch|iter|batch)))",
+        rf"(?:{_NAN}|invalid) loss (?:detected|found|encountered|at|in|value)",
+        data="printed",
+        once=False,
+    ),
+    _rule(
+        "non-finite-value",
+        r"Function '(?P<data>\w+)' returned nan values in its \d+(?:th|st|nd|rd) output",
+    ),
+    _rule(
+        "non-finite-value",
+        r"RuntimeWarning: (?:invalid value|overflow|divide by zero|underflow) encountered in",
+        data="numpy",
+    ),
+    _rule(
+        "non-finite-value",
+        rf"{_NAN} (?:values? )?(?:in|for|of) (?:the )?{_TENSORS}",
+        rf"{_TENSORS} (?:is|are|contains?|has|have|for gradients from .{{0,60}} is) {_NAN}",
+        r"The total norm of order .{0,40} is non-finite",
+        r"Tensor had (?:NaN|Inf)(?: and (?:NaN|Inf))? values",
+        data="tensor",
+    ),
+)
+
+_CRASHES = (
+    _rule(
+        "device-assert",
+        r"device-side assert",
+        r"Assertion `?(?:t >= 0 && t < n_classes|srcIndex < srcSelectDimSize|target_val >= zero"
+        r"|input_val >= zero|.{0,80}index out of bounds.{0,40})`? failed",
+        r"IndexError: Target -?\d+ is out of bounds",
+    ),
+    _rule(
+        "out-of-memory",
+        r"(?:CUDA|NPU|HIP|MPS backend) out of memory",
+        r"OutOfMemoryError",
+        r"out of memory\. Tried to allocate",
+        r"CUDA_ERROR_OUT_OF_MEMORY",
+        r"RESOURCE_EXHAUSTED",
+        r"ResourceExhaustedError",
+        r"oom-kill",
+        r"Out of memory:? Killed process",
+        r"MallocFeatureMapMem fail",
+        r"Failed to allocate memory",
+        r"DefaultCPUAllocator: (?:can't|not enough)",
+    ),
+    _rule(
+        "exit",
+        r"(?:exit(?:ed|s)?|returned|failed) with (?:exit |return |error )?(?:code|status):? ?"
+        r"(?P<value>-?\d+)",
+        r"exitcode\s*: (?P<value2>-?\d+)",
+        r"exits with return code = (?P<value3>-?\d+)",
+    ),
+)
+
+_STARTS = (
+    _rule(
+        "resume",
+        r"(?:loading|loaded) checkpoint from .{0,300}? at iteration (?P<step>\d+)",
+        r"resumed epoch: (?P<epoch>\d+), iter: (?P<step2>\d+)",
+        r"Continuing training from (?:global step|checkpoint)(?:.{0,30}?(?P<step3>\d+))?",
+        r"Loaded checkpoint .{1,200}\(epoch \d+ @ (?P<step4>\d+) updates\)",
+        r"(?:^|\W)(?:resum(?:ed|ing)) (?:training |run )?(?:from|at|on) "
+        r"(?!scratch\b|None\b|.{0,20}\bNone\b)\S.{0,200}?"
+        r"(?:(?:step|iteration|iter|global_step|checkpoint)[ :=_-]{0,3}(?P<step5>\d+)|$)",
+        r"(?:^|\W)=> (?:loaded|loading) checkpoint '.{1,200}?' \(epoch (?P<epoch2>\d+)",
+        r"(?:Loaded|Loading|Restored|Restoring) (?:(?:training|trainer|optimizer) state|model and optimizer)"
+        r" from (?!None)\S",
+        r"Resume (?:training|from checkpoint)(?:.{0,40}?step[ :=]{0,3}(?P<step6>\d+))?.{0,10}$",
+        data="checkpoint",
+    ),
+    _rule(
+        "weights-newly-initialized",
+        r"Some weights of .{1,120} were not initialized from",
+        r"are newly initialized:",
+        r"(?:weights?|parameters?|layers?) .{0,60}newly initiali[sz]ed",
+    ),
+    _rule(
+        "checkpoint-keys-mismatch",
+        r"(?:Missing|Unexpected) key\(s\) in state_dict",
+        r"size mismatch for [\w.]+: copying",
+        r"(?:missing|unexpected)[ _]keys? in (?:source )?state_dict",
+        r"Some weights of the model checkpoint at .{1,120} were not used",
+        r"Loaded 0 (?:keys|params|parameters)\b",
+        r"\b0/\d+ (?:keys|params|parameters|layers|items) (?:were )?(?:loaded|transferred)",
+        r"Transferred 0/\d+",
+        r"(?:missing_keys|unexpected_keys) ?= ?\[['\"]",
+        r"(?:missing|unexpected) keys?: ?\[['\"]",
+        r"net_param.{0,60}not (?:be )?loaded",
+        r"parameters? .{0,80}(?:are|is) not loaded",
+    ),
+)
+
+_WARNINGS = (
+    _rule(
+        "scheduler-before-optimizer",
+        r"lr_scheduler\.step\(\)[`'\"]? before [`'\"]?optimizer\.step\(\)",
+    ),
+    _rule(
+        "no-grad-input",
+        r"None of the inputs have requires_grad=True",
+        r"does not require grad and does not have a grad_fn",
+        r"No gradients? provided for any variable",
+    ),
+    _rule(
+        "unused-parameters",
+        r"parameters? that were not used in producing (?:the )?loss",
+        r"Parameters? which did not receive grad",
+        r"Parameter indices which did not receive grad",
+        r"Gradients do not exist for variables",
+    ),
+    _rule("from-logits", r"received [`'\"]?from_logits=True[`'\"]?,? but"),
+    _rule("shape-broadcast", r"Using a target size \(.{0,60}\) that is different to the input size"),
+    _rule(
+        "undefined-metric",
+        r"UndefinedMetricWarning",
+        r"Only one class (?:is )?present in y_true",
+        r"ROC AUC score is not defined",
+    ),
+    _rule("token-length", r"Token indices sequence length is longer than"),
+    _rule(
+        "data-warning",
+        r"corrupt(?:ed)? (?:JPEG|image|file|label|data|EXIF|record)",
+        r"Truncated File Read|image file is truncated|cannot identify image file",
+        r"No labels (?:were )?found",
+        r"WARNING:? .{0,40}No labels in",
+        r"ignoring corrupt image/label",
+        r"[1-9]\d* (?:images? |files? )?(?:missing|corrupt(?:ed)?)(?: \(|,|$| images| labels| files)",
+        r"PNG.{0,20}CRC error|libpng (?:error|warning)|DataLossError",
+        r"samples? (?:are|is|have) .{0,40}(?:too (?:short|long)|invalid sizes).{0,40}(?:ignored|skipp)",
+        r"(?:image|label|file|sample)s? .{0,120}(?:is |are |not )(?:corrupt\w*|missing|truncated)",
+        rf"skipping (?:\S+ ){{0,3}}?(?:corrupt\w*|bad|broken|invalid|empty|unreadable) ?{_SAMPLES}",
+        rf"(?:failed|unable) to (?:load|read|decode|open) (?:\S+ ){{0,2}}?{_SAMPLES}",
+        rf"could not (?:load|read|decode|open) (?:\S+ ){{0,2}}?{_SAMPLES}",
+    ),
+    _rule("known-warning", r"epoch parameter in `?scheduler\.step\(\)", data="scheduler-call"),
+    _rule("known-warning", r"use_cache=True`? is incompatible with gradient checkpointing", data="use-cache"),
+    _rule("known-warning", r"Grad strides do not match bucket view strides", data="grad-strides"),
+    _rule("known-warning", r"Your input ran out of data; interrupting training", data="data-exhausted"),
+    _rule("known-warning", r"Setting `?pad_token_id`? to `?eos_token_id", data="pad-is-eos"),
+    _rule(
+        "known-warning",
+        r"Could not find response key",
+        r"This instance will be ignored in loss calculation",
+        data="all-labels-masked",
+    ),
+    _rule(
+        "known-warning",
+        r"trainable params: 0 ",
+        r"does not (?:have|contain) (?:a |any )?trainable (?:param|variable|weight)",
+        data="nothing-trainable",
+    ),
+    _rule(
+        "known-warning",
+        r"implicit dimension choice for (?:log_)?softmax has been deprecated",
+        data="softmax-dim",
+    ),
+    _rule(
+        "known-warning",
+        r"Found no NVIDIA driver",
+        r"CUDA is not available",
+        r"Torch not compiled with CUDA enabled",
+        data="no-device",
+    ),
+)
+
+RULES: tuple[Rule, ...] = (*_SCALING, *_NOT_FINITE, *_CRASHES, *_STARTS, *_WARNINGS)
+
+# One cheap look that all of the lines above pass and most others do not.
+HINT = re.compile(
+    rb"overflow|reducing|minimum|nan|inf\b|infinite|invalid|finite|assert|out of|memory|exhaust|oom"
+    rb"|checkpoint|resum|continuing|restor|initiali[sz]ed|state_dict|mismatch|keys|scheduler|requires_grad|require grad"
+    rb"|gradient|not used|receive grad|from_logits|target size|undefined|only one class|roc auc"
+    rb"|sequence length|corrupt|truncated|missing|cannot identify|no labels|ignor|skipp|failed|unable|could not"
+    rb"|libpng|crc|dataloss|cache|strides|input ran|pad_token|response key|trainable|implicit|nvidia"
+    rb"|not available|compiled with|exit|return|loaded|loading|transferred",
+    re.IGNORECASE,
+)
+# These may stand on a line that holds metrics too; of other kinds such a line only looks like one.
+ON_ROWS: frozenset[EventKind] = frozenset(
+    {
+        "overflow",
+        "overflow-ignored",
+        "scale-at-minimum",
+        "non-finite-loss",
+        "out-of-memory",
+        "loss-scale",
+        "device-assert",
+    }
+)
+_SOURCE = re.compile(
+    r"^\s*(?:def |class |import |from \w+ import|return\b|if .*:$|elif |for .*:$|while .*:$|assert\b|raise\b"
+    r"|print\(|self\.|@\w|#(?!#)|//|\"\"\"|warnings\.warn|logger\.)"
+)
+_MANY_WORDS = 14  # a sentence about a NaN loss is not a run that has one
+_SAID_FREELY = frozenset({"printed", "tensor"})
+
+
+def match_rule(text: str) -> tuple[Rule, re.Match[str]] | None:
+    """Return the first rule that a line matches; source text and printed dictionaries match none."""
+    if _SOURCE.match(text) or (len(text) > 600 and "': " in text):
+        return None
+    for rule in RULES:
+        match = rule.pattern.search(text)
+        if match and not (rule.data in _SAID_FREELY and len(text.split()) > _MANY_WORDS):
+            return rule, match
+    return None
+
+
+def number_of(match: re.Match[str], name: str) -> float | None:
+    """Read a named group of a rule (or one of its numbered alternatives) as a number."""
+    for key, text in match.groupdict().items():
+        if text and key.rstrip("0123456789") == name:
+            try:
+                return float(text.rstrip("."))
+            except ValueError:
+                return None
+    return None

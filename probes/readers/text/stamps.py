@@ -1,0 +1,70 @@
+"""What stands before the message on a line: time stamps, log levels, file names and lines."""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+
+_LEVEL = rb"(?:DEBUG|INFO|WARNING|WARN|ERROR|CRITICAL|NOTICE)"
+_STAMP = (
+    rb"(?:\d{4}[-/]\d\d[-/]\d\d[T _]\d\d:\d\d:\d\d|\d\d[-/]\d\d \d\d:\d\d:\d\d|\d\d:\d\d:\d\d)"
+    rb"(?:[.,]\d+)?(?:Z|[+-]\d\d:?\d\d)?"
+)
+PREFIX = re.compile(
+    rb"^\s*(?:"
+    rb"[-\\|/]{0,40}[\[(]?" + _STAMP + rb"[\])]?[\s,:|-]*"  # MindFormers leaves a spinner before it
+    rb"|[IWEF]\d{4} \d\d:\d\d:\d\d\.\d+ +\d+ [\w.]+:\d+\]\s?"  # glog
+    rb"|DLL \S+ \S+ - "
+    rb"|\[?" + _LEVEL + rb"\b\]?[\s:|-]*(?:tensorflow:)?"
+    rb"|\[[\w./-]{1,80}\.py:\d+(?::\w+)?\][\s:-]*"
+    rb"|\[Rank \d+\]\s*|\(\d+\) |\[\d{4,8}\]\s+"
+    rb"|[\w.]+:[\w<>]+:\d+ - "  # loguru
+    rb"|(?:\w[\w.]*)?\[[\w./]+\.py:\d+\][\s:-]*"
+    rb"|[\w./]{1,60}(?: -|: )\s*(?=\[?" + _LEVEL + rb"\b)"
+    rb"|[\w./]{1,40}\s+(?=\[?" + _LEVEL + rb"\b)"
+    rb")+"
+)
+FULL_STAMP = re.compile(rb"(\d{4})[-/](\d\d)[-/](\d\d)[T _](\d\d):(\d\d):(\d\d)(?:[.,](\d{1,6}))?")
+
+
+def without_prefix(text: str) -> str:
+    """Return the message of a line."""
+    data = text.encode("utf-8", "replace")
+    match = PREFIX.match(data)
+    return data[match.end() :].decode("utf-8", "replace") if match else text
+
+
+def wall_of(line: bytes) -> float:
+    """Return the seconds since the epoch of a line's time stamp (taken as UTC), or NaN."""
+    quick = _at_start(line, 1 if line[:1] in (b"[", b"(") else 0)
+    if quick is not None:
+        return quick
+    match = FULL_STAMP.search(line[:160])
+    if match is None:
+        return float("nan")
+    hour, minute, second = int(match.group(4)), int(match.group(5)), int(match.group(6))
+    fraction = float(b"0." + match.group(7)) if match.group(7) else 0.0
+    return _day(b"-".join(match.group(1, 2, 3))) + 3600.0 * hour + 60.0 * minute + second + fraction
+
+
+def _at_start(line: bytes, at: int) -> float | None:
+    """Read a stamp by its position, which is much faster; None when none stands there."""
+    if line[at + 13 : at + 14] != b":" or line[at + 16 : at + 17] != b":":
+        return None
+    try:
+        second = float(line[at + 17 : at + 23].rstrip(b" ,.]").replace(b",", b"."))
+        minutes = 60 * int(line[at + 11 : at + 13]) + int(line[at + 14 : at + 16])
+    except ValueError:
+        return None
+    return _day(line[at : at + 10]) + 60 * minutes + second
+
+
+@lru_cache(maxsize=512)
+def _day(date: bytes) -> float:
+    from datetime import datetime, timezone
+
+    try:
+        when = datetime(int(date[:4]), int(date[5:7]), int(date[8:10]), tzinfo=timezone.utc)
+    except ValueError:
+        return float("nan")
+    return when.timestamp()
