@@ -66,9 +66,6 @@ def run_command_line(arguments: Sequence[str]) -> int:
         return stop.code
     except KeyboardInterrupt:
         return INTERRUPTED
-    except BrokenPipeError:  # the reader of our stdout has seen enough
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return OK
     except Exception as error:
         return _failed(error)
 

@@ -129,9 +129,15 @@ def write_beside(report: Path, files: Mapping[str, str]) -> None:
 
 
 def to_stdout(text: str) -> None:
-    """Print a result. What the terminal's encoding cannot show becomes ASCII, never an error."""
-    sys.stdout.write(fitting(text, sys.stdout))
-    sys.stdout.flush()
+    """Print a result. What the terminal's encoding cannot show becomes ASCII, never an error.
+
+    A reader that has seen enough (`| head`) closes the pipe: that is no error either.
+    """
+    try:
+        sys.stdout.write(fitting(text, sys.stdout))
+        sys.stdout.flush()
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def fitting(text: str, stream: TextIO) -> str:

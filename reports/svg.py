@@ -19,6 +19,7 @@ LEFT, RIGHT, TOP, BOTTOM = 62, 16, 46, 40
 MOST_POINTS = 600
 DECADES = 1.5  # spread of positive values from which the axis is logarithmic
 MOST_BANDS = 40
+LARGEST, FURTHEST = 1e300, 1e15  # beyond these a value, a step is drawn at the edge
 DENSE = 150  # points from which dashes would only blur a curve
 
 # Okabe-Ito blue and orange: told apart with any colour vision; the benchmark is dashed as well.
@@ -88,7 +89,13 @@ def chart(title: str, curves: Sequence[Curve], unit: str = "step") -> str:
 def _points(curve: Curve) -> list[Point]:
     """Return the points in order of steps; those without a finite step cannot be drawn."""
     pairs = zip(curve.steps, curve.values, strict=True)
-    return sorted(((float(s), float(v)) for s, v in pairs if math.isfinite(s)), key=lambda p: p[0])
+    held = ((_held(s, FURTHEST), _held(v, LARGEST)) for s, v in pairs if math.isfinite(s))
+    return sorted(held, key=lambda p: p[0])
+
+
+def _held(value: float, limit: float) -> float:
+    """Hold a number inside limits that axes can calculate with; NaN and infinities stay."""
+    return max(-limit, min(limit, float(value))) if math.isfinite(value) else float(value)
 
 
 def thin(points: Sequence[Point], most: int = MOST_POINTS) -> list[Point]:
@@ -137,8 +144,6 @@ def _vertical(values: Sequence[float]) -> Axis:
         if high / least >= 10**DECADES:
             return Axis(least / 1.15, high * 1.15, bottom, top, log=True)
     room = 0.05 * (high - low) or abs(high) * 0.1 or 1.0
-    if not math.isfinite(room):  # values near the ends of the number range
-        return Axis(low, high, bottom, top)
     floor = 0.0 if 0 <= low < 0.25 * high else low - room
     return Axis(floor, high + room, bottom, top)
 
@@ -151,8 +156,6 @@ def ticks(axis: Axis, about: int = 5) -> list[float]:
         found = [10.0**e for e in range(first, last + 1, every) if -300 < e < 300]
         return found if len(found) >= 2 else _between(axis)
     raw = (axis.high - axis.low) / about
-    if not (0 < raw < math.inf):
-        return [axis.low, axis.high]
     power = 10.0 ** math.floor(math.log10(raw))
     step = power * next(m for m in (1, 2, 2.5, 5, 10) if power * m >= raw * 0.999)
     first = math.ceil(axis.low / step - 1e-9)

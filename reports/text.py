@@ -86,7 +86,7 @@ def minutes(value: float) -> str:
     """Return a duration as people say it."""
     if value < 1:
         return "under a minute"
-    if value < 90:
+    if value <= 120:
         return f"about {value:.0f} min"
     return f"about {value / 60:.0f} h" if value < 60 * 36 else f"about {value / 1440:.0f} days"
 

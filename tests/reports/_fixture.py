@@ -145,7 +145,9 @@ def sick() -> Diagnosis:
             CheckedItem("10", "Hyperparameters", Result.FAILED, "0.1 against 0.001", (LR,), ""),
         ),
         next_checks=(
-            NextCheck("lower-lr-cures", "A lower rate cures it", "Rerun 200 steps", 10.0, 0.4, "so", "not so"),
+            NextCheck(
+                "lower-lr-cures", "A lower rate cures it", "Rerun 200 steps", 10.0, 0.4, "so", "not so"
+            ),
         ),
         unexplained={"loss-masked-nan": 0.93, "loss-diverges": 0.02},
         conflict=4.2,
@@ -159,7 +161,9 @@ def sick() -> Diagnosis:
         },
         not_evaluated=(("activations-dead", "probe error: KeyError: 'x'"),),
         run=replace(
-            healthy().run, notes=("train.log: restarted at step 100",), not_read=(("x.bin", "not recognised"),)
+            healthy().run,
+            notes=("train.log: restarted at step 100",),
+            not_read=(("x.bin", "not recognised"),),
         ),
     )
 
@@ -195,7 +199,11 @@ def hostile(text: str) -> Diagnosis:
         run=info,
         benchmark=info,
         hypotheses=(told, *base.hypotheses[1:]),
-        findings=(bad, replace(bad, symptom="u", state=State.UNKNOWN), replace(bad, symptom="a", state=State.ABSENT)),
+        findings=(
+            bad,
+            replace(bad, symptom="u", state=State.UNKNOWN),
+            replace(bad, symptom="a", state=State.ABSENT),
+        ),
         checklist=tuple(replace(i, title=text, why=text, check=text) for i in base.checklist),
         next_checks=(NextCheck("loss-diverges", text, text, 5.0, 0.2, text, text),),
         unexplained={"loss-diverges": 0.9},

@@ -16,7 +16,9 @@ from traindoctor.reports import text
 from ._fixture import HOSTILE
 
 PARSER = MarkdownIt("commonmark", {"html": True}).enable(["table", "strikethrough"])
-anything = st.one_of(st.text(max_size=60), st.sampled_from(HOSTILE), st.text("`|*_[]<>&#@:\\~$-1. \n", max_size=40))
+anything = st.one_of(
+    st.text(max_size=60), st.sampled_from(HOSTILE), st.text("`|*_[]<>&#@:\\~$-1. \n", max_size=40)
+)
 
 
 def tokens(source: str) -> list[str]:
@@ -33,7 +35,9 @@ def test_plain_text_has_nothing_invisible(raw: str) -> None:
     assert kinds.isdisjoint({"Cc", "Cf", "Cs", "Co", "Zl", "Zp"})
 
 
-@pytest.mark.parametrize("raw", ["\x1b]0;title\x07shown", "\x1b[31mshown\x1b[0m", "\x9b31mshown", "\x1bPq\x1b\\shown"])
+@pytest.mark.parametrize(
+    "raw", ["\x1b]0;title\x07shown", "\x1b[31mshown\x1b[0m", "\x9b31mshown", "\x1bPq\x1b\\shown"]
+)
 def test_terminal_sequences_go_whole(raw: str) -> None:
     """A sequence leaves nothing of itself behind."""
     assert text.plain(raw) == "shown"
@@ -126,7 +130,8 @@ def test_double_colons_inside_a_line_stay() -> None:
 
 
 @pytest.mark.parametrize(
-    ("p", "said"), [(0.708, "71 %"), (0.5, "50 %"), (0.004, "below 1 %"), (0.999, "above 99 %"), (0.05, "5 %")]
+    ("p", "said"),
+    [(0.708, "71 %"), (0.5, "50 %"), (0.004, "below 1 %"), (0.999, "above 99 %"), (0.05, "5 %")],
 )
 def test_probabilities_have_two_digits(p: float, said: str) -> None:
     """No probability claims more digits than it has, and none claims certainty."""
@@ -153,7 +158,13 @@ def test_numbers(value: float, said: str) -> None:
 
 def test_places_name_file_line_rank_and_side() -> None:
     """A place says which side and rank it is of; repeats are said once and the rest counted."""
-    places = [Place("a.log", 3), Place("a.log", 3), Place("b.log", 4, rank=2, side="benchmark"), Place("c"), Place("d")]
+    places = [
+        Place("a.log", 3),
+        Place("a.log", 3),
+        Place("b.log", 4, rank=2, side="benchmark"),
+        Place("c"),
+        Place("d"),
+    ]
 
     assert text.locations(places) == ["a.log:3", "benchmark b.log:4 (rank 2)", "and 2 more"]
 

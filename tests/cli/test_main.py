@@ -1,0 +1,300 @@
+"""The command as users and scripts meet it: stdout, stderr, exit codes."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from jsonschema import Draft202012Validator
+
+from traindoctor import __version__
+from traindoctor.cli import main
+from traindoctor.reports import json_report
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run whose loss becomes NaN."""
+    folder = tmp_path_factory.mktemp("runs") / "exp"
+    folder.mkdir()
+    rows = [{"step": i, "loss": 2.0 * 0.97**i if i < 45 else float("nan"), "lr": 0.001} for i in range(1, 61)]
+    (folder / "log.jsonl").write_text("".join(json.dumps(r) + "\n" for r in rows))
+    (folder / "config.json").write_text('{"learning_rate": 0.001, "batch_size": 32, "optimizer": "adam"}')
+    return folder
+
+
+Captured = pytest.CaptureFixture[str]
+
+
+def one_sentence(capsys: Captured, code: int, expected: int) -> str:
+    """Check that a command ended as it should: nothing on stdout, one line on stderr."""
+    out, err = capsys.readouterr()
+
+    assert code == expected
+    assert out == ""
+    assert err.startswith("diagnose: ")
+    assert err.count("\n") == 1
+    return err
+
+
+def test_version_imports_nothing_heavy() -> None:
+    """--version answers at once: none of the heavy packages is imported."""
+    code = (
+        "import sys; from traindoctor.cli import main; main(['--version']);"
+        "heavy = {'numpy', 'networkx', 'pydantic', 'yaml', 'rich', 'typer', 'jinja2'} & set(sys.modules);"
+        "sys.exit(repr(heavy) if heavy else 0)"
+    )
+    path = os.pathsep.join(p for p in sys.path if p)
+    done = subprocess.run(
+        [sys.executable, "-c", code], env={**os.environ, "PYTHONPATH": path}, capture_output=True, text=True
+    )
+
+    assert (done.returncode, done.stdout, done.stderr) == (0, f"traindoctor {__version__}\n", "")
+
+
+def test_json_on_stdout_and_nothing_else(run: Path, capsys: Captured) -> None:
+    """stdout carries the result alone; it is as the schema says; exit code 0 whatever was found."""
+    code = main([str(run), "--format", "json"])
+    out, err = capsys.readouterr()
+    found = json.loads(out)
+    Draft202012Validator(json.loads(json_report.schema_text())).validate(found)
+
+    assert (code, err) == (0, "")
+    assert found["run"]["path"] == str(run)
+    assert any(f["symptom"] == "loss-not-finite" and f["state"] == "present" for f in found["findings"])
+
+
+def test_the_same_run_gives_the_same_bytes(run: Path, capsys: Captured) -> None:
+    """Twice the same command, twice the same bytes, in every format."""
+    for name in ("json", "markdown", "terminal"):
+        main([str(run), "-f", name])
+        first = capsys.readouterr().out
+        main([str(run), "-f", name])
+
+        assert capsys.readouterr().out == first
+
+
+def test_several_formats_at_once(run: Path, tmp_path: Path, capsys: Captured) -> None:
+    """One diagnosis, three formats: files where --output says, and the run is left untouched."""
+    before = sorted(run.rglob("*"))
+    report = tmp_path / "out" / "report.md"
+    code = main(
+        [str(run), "-f", "terminal", "-f", "markdown", "-o", str(report), "-o", str(tmp_path / "d.json")]
+    )
+    out, err = capsys.readouterr()
+
+    assert code == 0
+    assert "train/loss" in out
+    assert err == f"diagnose: wrote {report}\ndiagnose: wrote {tmp_path / 'd.json'}\n"
+    assert (tmp_path / "out" / "report_files" / "train-loss.svg").read_text().startswith("<svg ")
+    assert json.loads((tmp_path / "d.json").read_text())["schema_version"] == "1"
+    assert sorted(run.rglob("*")) == before
+
+
+def test_a_run_is_its_own_healthy_benchmark(run: Path, capsys: Captured) -> None:
+    """--benchmark and --ref are one option; with it the checklist is shown."""
+    assert main([str(run), "--ref", str(run)]) == 0
+    assert "Checklist: " in capsys.readouterr().out
+
+
+def test_checklist_command(run: Path, capsys: Captured) -> None:
+    """The checklist alone, as text and as JSON, with exit code 0."""
+    assert main(["checklist", str(run), "--benchmark", str(run)]) == 0
+    assert capsys.readouterr().out.startswith("Checklist: ")
+    assert main(["checklist", str(run), "--benchmark", str(run), "--format", "json"]) == 0
+    assert len(json.loads(capsys.readouterr().out)["checklist"]) == 9
+
+
+def test_answers_replace_readings(run: Path, tmp_path: Path, capsys: Captured) -> None:
+    """The user's answer wins; a contradiction is told on stderr; the command line beats the file."""
+    answers = tmp_path / "answers.yaml"
+    answers.write_text("lower-lr-cures: no\nloss-not-finite: absent\n")
+    code = main([str(run), "-f", "json", "--answers", str(answers), "--answer", "lower-lr-cures=present"])
+    out, err = capsys.readouterr()
+    states = {f["symptom"]: f for f in json.loads(out)["findings"]}
+
+    assert code == 0
+    assert (states["lower-lr-cures"]["state"], states["lower-lr-cures"]["why"]) == (
+        "present",
+        "answered by the user",
+    )
+    assert states["loss-not-finite"]["state"] == "absent"
+    assert err.startswith("diagnose: loss-not-finite: you say absent, the run was read as present (")
+
+
+def test_a_run_called_like_a_command(run: Path, monkeypatch: pytest.MonkeyPatch, capsys: Captured) -> None:
+    """A directory called like a sub-command is reached as ./NAME."""
+    (run.parent / "schema").mkdir()
+    (run.parent / "schema" / "log.jsonl").write_bytes((run / "log.jsonl").read_bytes())
+    monkeypatch.chdir(run.parent)
+
+    assert main(["./schema", "-f", "json"]) == 0
+    assert json.loads(capsys.readouterr().out)["run"]["path"] == "schema"
+    assert main(["schema"]) == 0
+    assert json.loads(capsys.readouterr().out)["title"] == "Diagnosis"
+
+
+# ---------------------------------------------------------------------------------------------- errors
+
+
+def test_missing_directory(tmp_path: Path, capsys: Captured) -> None:
+    """A path that is not there: exit code 4."""
+    code = main([str(tmp_path / "none")])
+
+    assert "none: No such file or directory" in one_sentence(capsys, code, 4)
+
+
+def test_empty_directory(tmp_path: Path, capsys: Captured) -> None:
+    """An empty directory: exit code 4."""
+    code = main([str(tmp_path)])
+
+    assert "the directory is empty" in one_sentence(capsys, code, 4)
+
+
+def test_foreign_directory(tmp_path: Path, capsys: Captured) -> None:
+    """A directory of other things: exit code 4, and what was seen there, without its terminal sequences."""
+    (tmp_path / "holiday\x1b[31m.png").write_bytes(b"\x89PNG\r\n\x1a\n" + bytes(200))
+    said = one_sentence(capsys, main([str(tmp_path)]), 4)
+
+    assert "nothing here that a training run would leave" in said
+    assert "\x1b" not in said
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may read everything")
+def test_unreadable_directory(tmp_path: Path, capsys: Captured) -> None:
+    """A directory that may not be read: exit code 4."""
+    tmp_path.chmod(0)
+    code = main([str(tmp_path)])
+    tmp_path.chmod(0o700)
+
+    assert "Permission denied" in one_sentence(capsys, code, 4)
+
+
+def test_unreadable_benchmark(run: Path, tmp_path: Path, capsys: Captured) -> None:
+    """A benchmark that cannot be read is named as the benchmark: exit code 4."""
+    code = main([str(run), "--benchmark", str(tmp_path / "none")])
+
+    assert one_sentence(capsys, code, 4).startswith("diagnose: benchmark ")
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ([], "say which run to diagnose"),
+        (["--bogus", "RUN"], "--bogus"),
+        (["RUN", "OTHER"], "OTHER"),
+        (["RUN", "--format", "pdf"], "there is no such format"),
+        (["RUN", "-f", "json", "-f", "markdown"], "only one format"),
+        (["RUN", "--answer", "loss-zero"], "SYMPTOM=present"),
+        (["RUN", "--answer", "loss-zero=maybe"], "SYMPTOM=present"),
+        (["RUN", "--answer", "loss-zro=present"], "did you mean loss-zero"),
+        (["RUN", "--answers", "/nowhere.yaml"], "No such file"),
+        (["RUN", "--rules", "/nowhere"], "no such folder"),
+        (["checklist"], "Missing argument 'run'"),
+        (["explain", "loss-zro"], "did you mean loss-zero"),
+        (["rules", "list", "cats"], "causes, mechanisms or symptoms"),
+        (["RUN", "-o", "/proc/none/r.md"], "cannot be written"),
+    ],
+)
+def test_usage_errors(run: Path, line: list[str], said: str, capsys: Captured) -> None:
+    """What was typed cannot be meant or done: exit code 2 and one sentence."""
+    code = main([str(run) if word == "RUN" else word for word in line])
+
+    assert said in one_sentence(capsys, code, 2)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("- a\n", "one to a line"),
+        ("loss-zero: maybe\n", "must be present, absent or unknown"),
+        ("a: [\n", "not valid YAML"),
+        ("loss-zero: yes\nloss-zero: no\n", "twice"),
+    ],
+)
+def test_broken_answers(run: Path, tmp_path: Path, text: str, said: str, capsys: Captured) -> None:
+    """An answers file that cannot be understood: exit code 2, with the file."""
+    path = tmp_path / "a.yaml"
+    path.write_text(text)
+
+    assert said in one_sentence(capsys, main([str(run), "--answers", str(path)]), 2)
+
+
+def test_broken_rule_file(run: Path, tmp_path: Path, capsys: Captured) -> None:
+    """A rule pack that the user names and that is broken: exit code 2, with file and line."""
+    (tmp_path / "causes").mkdir()
+    (tmp_path / "causes" / "x.yaml").write_text("id: x.y\nbogus: 1\n")
+
+    assert "causes/x.yaml:" in one_sentence(capsys, main([str(run), "--rules", str(tmp_path)]), 2)
+
+
+def test_internal_errors_say_how_to_report_them(
+    run: Path, monkeypatch: pytest.MonkeyPatch, capsys: Captured
+) -> None:
+    """A bug of ours: exit code 70, one sentence; the traceback only on demand."""
+
+    def broken(*_: object, **__: object) -> None:
+        raise KeyError("b\x1b[31mug")
+
+    monkeypatch.setattr("traindoctor.cli.work.load", broken)
+    said = one_sentence(capsys, main([str(run)]), 70)
+    monkeypatch.setenv("TRAINDOCTOR_DEBUG", "1")
+
+    assert "internal error: KeyError" in said
+    assert "TRAINDOCTOR_DEBUG=1" in said
+    assert main([str(run)]) == 70
+    assert "Traceback" in capsys.readouterr().err
+
+
+def test_a_reader_that_stops_reading(run: Path) -> None:
+    """A closed pipe ends the command quietly."""
+    path = os.pathsep.join(p for p in sys.path if p)
+    code = "import sys; from traindoctor.cli import main; sys.exit(main())"
+    command = [sys.executable, "-c", code, str(run), "-f", "json"]
+    with subprocess.Popen(
+        command, env={**os.environ, "PYTHONPATH": path}, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    ) as started:
+        assert started.stdout is not None
+        assert started.stderr is not None
+        started.stdout.close()
+        said = started.stderr.read()
+
+    assert (started.returncode, said) == (0, b"")
+
+
+# ----------------------------------------------------------------------------------------------- rules
+
+
+def test_rules_can_be_listed_shown_explained(capsys: Captured) -> None:
+    """The knowledge base is open: lists, one entry, one explanation."""
+    assert main(["rules", "list"]) == 0
+    listed = dict(line.split(maxsplit=1) for line in capsys.readouterr().out.splitlines())
+    assert listed["hyperparameter.learning-rate-too-large"] == "The learning rate is too large"
+    assert main(["rules", "show", "loss-zero"]) == 0
+    assert capsys.readouterr().out.startswith("id: loss-zero\n")
+    assert main(["explain", "hyperparameter.learning-rate-too-large"]) == 0
+    said = capsys.readouterr().out
+    assert all(part in said for part in ("Leads to", "What to do", "Looks like", "Sources"))
+    assert main(["explain", "update-too-large"]) == 0
+    assert "Comes from" in capsys.readouterr().out
+
+
+def test_lint_of_broken_rules(tmp_path: Path, capsys: Captured) -> None:
+    """Lint prints every problem and ends with exit code 2."""
+    (tmp_path / "scale.yaml").write_text("prior: {rare: 5}\n")
+
+    assert main(["rules", "lint", str(tmp_path)]) == 2
+    assert "error: " in capsys.readouterr().out
+
+
+def test_help_names_all_commands(capsys: Captured) -> None:
+    """--help shows the options and the further commands."""
+    assert main(["--help"]) == 0
+    said = capsys.readouterr().out
+    assert all(
+        word in said for word in ("--benchmark", "--format", "checklist", "rules", "explain", "schema")
+    )

@@ -1,0 +1,140 @@
+"""What is told: verdicts, order, remedies with the exact setting, curves."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import pytest
+
+from traindoctor.engine.model import RunInfo, Scalar
+from traindoctor.reports import story
+from traindoctor.reports.model import Current
+
+from ._fixture import CLIP, GENERAL, LR, healthy, hypothesis, reading, sick
+
+
+def with_probabilities(*probabilities: float) -> story.Verdict:
+    causes = tuple(hypothesis(f"c.{i}", p) for i, p in enumerate(probabilities))
+    return story.verdict(replace(healthy(), hypotheses=causes))
+
+
+def test_a_cause_from_one_half_on_is_the_answer() -> None:
+    """The leading cause with its probability in two digits; what else passes one half is named."""
+    said = with_probabilities(0.708, 0.51, 0.49)
+
+    assert (said.kind, said.head) == (
+        "cause",
+        "Most likely: Title of c.0 (71 %). Also likely: title of c.1 (51 %).",
+    )
+
+
+def test_below_one_half_nothing_is_claimed() -> None:
+    """Symptoms without a leading cause are said to be that."""
+    said = with_probabilities(0.49, 0.2)
+
+    assert said.kind == "unclear"
+    assert said.head.startswith("No cause reaches 50 %. Most likely so far: title of c.0 (49 %)")
+
+
+def test_many_small_rises_are_no_health() -> None:
+    """A symptom that raises a dozen causes a little is not called healthy."""
+    assert with_probabilities(*[0.09] * 12).kind == "unclear"
+
+
+def test_healthy_needs_checks_and_a_curve() -> None:
+    """Health is claimed only where enough was looked at; else it is said that this cannot be judged."""
+    blind = replace(healthy(), findings=healthy().findings[:3] + healthy().findings[-5:])
+    bare = replace(healthy(), run=RunInfo("x", series=("learning_rate",)))
+
+    assert story.verdict(healthy()).kind == "healthy"
+    assert story.verdict(blind).kind == "insufficient"
+    assert story.verdict(bare).head == "Not enough to judge: there is no loss or metric curve here."
+
+
+def test_the_verdict_says_what_it_rests_on() -> None:
+    """How many checks, which curves, how long."""
+    rests = story.verdict(healthy()).rests
+
+    assert rests.startswith("20 of 25 checks could be made, on train/loss, eval/loss and learning_rate")
+    assert rests.endswith("over 500 steps; 0 found something.")
+
+
+def test_special_and_general_cause_are_one_entry() -> None:
+    """The general cause is told with its special case and not again."""
+    assert [h.cause for h in story.shown(sick())] == [LR, CLIP, "data.x"]
+    assert GENERAL in sick().hypotheses[0].generalises
+
+
+@pytest.mark.parametrize(
+    ("patch", "value", "said"),
+    [
+        ("/10", 0.1, "lr: 0.1 → 0.01 (c.yaml:3)"),
+        ("*2", 64, "lr: 64 → 128 (c.yaml:3)"),
+        ("=1.0", 5.0, "lr: 5 → 1.0 (c.yaml:3)"),
+        (True, False, "lr: false → true (c.yaml:3)"),
+        (0.1, 0.1, "lr: 0.1 → 0.1 (as it is already) (c.yaml:3)"),
+        ("/10", "auto", "lr: divide by 10 (now auto) (c.yaml:3)"),
+        ("/0", 0.1, "lr: divide by 0 (now 0.1) (c.yaml:3)"),
+        ("/x", 0.1, "lr: divide by x (now 0.1) (c.yaml:3)"),
+        ("*2", True, "lr: multiply by 2 (now true) (c.yaml:3)"),
+        ("/2", (0.1, 0.2), "lr: divide by 2 (now [0.1, 0.2]) (c.yaml:3)"),
+    ],
+)
+def test_a_remedy_names_the_exact_change(patch: Scalar, value: Scalar, said: str) -> None:
+    """The setting as written in the file, from what to what, and where."""
+    current = {"learning_rate": Current("learning_rate", value, "lr", "c.yaml", 3)}
+
+    assert [said] == [str(c) for c in story.changes({"learning_rate": patch}, current)]
+
+
+def test_a_remedy_without_a_recorded_setting() -> None:
+    """What is not recorded is said by its canonical name."""
+    found = story.changes({"learning_rate": "/10", "precision": "=bf16"}, {})
+
+    assert [str(c) for c in found] == ["learning_rate: divide by 10", "precision: bf16"]
+
+
+def test_the_mark_is_where_the_leading_cause_shows() -> None:
+    """The step that the strongest reason names is marked on its curve, and none on others."""
+    (mark,) = story.first_bad(sick(), "train/loss")
+
+    assert (mark.step, mark.label) == (8.0, "The loss rises for good (step 8)")
+    assert story.first_bad(sick(), "grad_norm") == ()
+
+
+def test_a_reading_without_a_finite_step_is_no_mark() -> None:
+    """A step that is NaN cannot be drawn."""
+    one = replace(healthy(), findings=(reading(step=math.nan),))
+
+    assert story.first_bad(one, "train/loss") == ()
+
+
+def test_usual_symptoms_need_no_explanation() -> None:
+    """What is often there by itself is not listed as unexplained."""
+    assert story.not_explained(sick()) == [("loss-masked-nan", 0.93)]
+    assert story.not_explained(sick(), {"loss-masked-nan"}) == []
+
+
+def test_doubt_is_said_where_no_cause_is_sure() -> None:
+    """Readings that do not fit together are a caveat, unless one cause is sure anyway."""
+    sure = replace(sick(), hypotheses=(hypothesis(LR, 0.95),))
+
+    assert len(story.caveats(sick())) == 1
+    assert story.caveats(sure) == []
+    assert len(story.caveats(replace(sure, converged=False))) == 1
+
+
+@pytest.mark.parametrize(
+    ("title", "said"),
+    [
+        ("The loss", "the loss"),
+        ("NaN loss", "NaN loss"),
+        ("FP16 range", "FP16 range"),
+        ("A NaN", "a NaN"),
+        ("", ""),
+    ],
+)
+def test_titles_inside_sentences(title: str, said: str) -> None:
+    """Names keep their capitals."""
+    assert story.lower_first(title) == said
