@@ -23,13 +23,19 @@ def modules() -> tuple[ModuleType, ...]:
         code_step,
         config,
         curves,
+        epochs,
         events,
+        gradients,
         learning_rate,
+        levels,
+        metrics,
         numerics,
+        relations,
     )
 
     scripts = (code_data, code_diff, code_loss, code_model, code_precision, code_step)
-    return (benchmark, benchmark_curves, config, curves, events, learning_rate, numerics, *scripts)
+    logged = (curves, epochs, gradients, levels, metrics, numerics, relations)
+    return (benchmark, benchmark_curves, config, events, learning_rate, *logged, *scripts)
 
 
 def all_probes() -> dict[str, ProbeFunction]:

@@ -1,0 +1,186 @@
+"""Patterns of the training loss that repeat: epochs alike, drops at their boundaries, jumps at a resume."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from . import situation, stats
+from .judging import on_loss, see
+from .registry import Finding, absent, present, unknown
+from .run import Floats, Run
+from .shapes import Shape
+
+
+def _epochs(run: Run, curve: Shape) -> Floats | None:
+    """The epoch (from 0) of each finite point, or None where it cannot be known."""
+    if curve.series.epochs is not None:
+        values = curve.series.epochs[curve.index]
+        if np.all(np.isfinite(values)) and np.all(np.diff(values) >= 0):
+            whole = bool(np.all(values == np.floor(values)))
+            return values - values[0] if whole else np.floor(np.maximum(values - 1e-9, 0))
+        return None
+    length = situation.number(run, "steps_per_epoch")
+    if length and length > 1 and curve.series.unit in situation.STEPS:
+        return np.floor(np.maximum(curve.x - 1e-9, 0) / length)
+    logged = run.series.get("epoch")
+    if logged is not None and len(logged) > 1 and np.all(np.diff(logged.steps) > 0):
+        return np.floor(np.interp(curve.x, logged.steps, logged.values) + 1e-9)
+    return None
+
+
+def _by_epoch(run: Run, curve: Shape, points: int) -> list[Floats] | None:
+    """The values of each complete epoch with at least `points` points."""
+    numbers = _epochs(run, curve)
+    if numbers is None:
+        return None
+    parts = [curve.y[numbers == n] for n in np.unique(numbers)]
+    size = float(np.median([len(p) for p in parts]))
+    return [p for p in parts if len(p) >= max(points, 0.9 * size)]
+
+
+@on_loss(24)
+def epoch_sawtooth(run: Run, curve: Shape, correlation: float = 0.6, epochs: int = 3) -> Finding:
+    """The course inside an epoch, its trend taken away, is the same from epoch to epoch."""
+    if curve.series.window == "running-mean":
+        return unknown(f"{curve.name} is a running mean, which starts anew in every epoch")
+    parts = _by_epoch(run, curve, 8)
+    if parts is None or len(parts) < epochs:
+        found = "not known" if parts is None else f"{len(parts)} with 8 points or more"
+        return unknown(f"epochs in {curve.name}: {found}; {epochs} are needed")
+    patterns = np.array([_pattern(p) for p in parts[-12:]])
+    pairs = [
+        float(np.corrcoef(a, b)[0, 1])
+        for a, b in zip(patterns[:-1], patterns[1:], strict=True)
+        if _moves(a, b)
+    ]
+    mean = float(np.median(pairs)) if pairs else 0.0
+    chance = 2.5 / max(patterns.shape[1] * max(len(pairs), 1), 1) ** 0.5
+    seen: dict[str, Any] = {"value": round(mean, 3), "threshold": correlation, "series": (curve.name,)}
+    words = f"the course of {curve.name} inside one epoch correlates by {mean:.2f} with that of the next"
+    rate = run.series.get("learning_rate")
+    if mean >= max(correlation, chance) and not (
+        rate is not None and situation.rate_jumps(run, curve.step(curve.count // 2), curve.step(-1), 2.0)
+    ):
+        return present(f"{words} ({len(parts)} epochs)", step=curve.step(0), **seen)
+    return absent(f"{words} ({len(parts)} epochs)", **seen)
+
+
+def _pattern(values: Floats) -> Floats:
+    """Thirty-two values of the course inside an epoch without its line."""
+    size = min(32, len(values))
+    medians = stats.block_medians(values, stats.block_edges(len(values), size))
+    at = np.linspace(-1, 1, len(medians))
+    slope, middle = np.polyfit(at, medians, 1)
+    rest = medians - (slope * at + middle)
+    return np.interp(np.linspace(0, 1, 32), np.linspace(0, 1, len(rest)), rest)
+
+
+def _moves(a: Floats, b: Floats) -> bool:
+    return float(np.std(a)) > 1e-12 and float(np.std(b)) > 1e-12
+
+
+@on_loss(18)
+def drops_at_epochs(run: Run, curve: Shape, share: float = 0.5) -> Finding:
+    """`share` of the whole fall happens from one epoch's last points to the next one's first."""
+    parts = _by_epoch(run, curve, 6)
+    if parts is None or len(parts) < 3:
+        found = "not known" if parts is None else f"{len(parts)} with 6 points or more"
+        return unknown(f"epochs in {curve.name}: {found}; 3 are needed")
+    edge = max(2, min(len(p) for p in parts) // 6)
+    ends = [(float(np.median(p[:edge])), float(np.median(p[-edge:]))) for p in parts]
+    steps = np.array([before[1] - after[0] for before, after in zip(ends[:-1], ends[1:], strict=True)])
+    whole = ends[0][0] - ends[-1][1]
+    error = stats.MEDIAN_ERROR * curve.sigma_tail * (2 / edge) ** 0.5
+    part = float(np.sum(steps)) / whole if whole > 0 else 0.0
+    seen: dict[str, Any] = {"value": round(part, 3), "threshold": share, "series": (curve.name,)}
+    words = f"{part:.0%} of the fall of {curve.name} happens at the {len(steps)} epoch boundaries"
+    if (
+        part >= share
+        and float(np.median(steps)) > 3 * error
+        and np.mean(steps > 0) >= 0.8
+        and curve.progress > 0.1
+    ):
+        return present(words, step=curve.step(0), **seen)
+    return absent(words, **seen)
+
+
+@on_loss(6)
+def jumps_at_resume(run: Run, curve: Shape, relative: float = 0.2) -> Finding:
+    """The level after a resume differs from that before by `relative` of it and by four times its noise."""
+    resumes = [e for e in run.events_of("resume", "rewind") if e.step is not None or e.value is not None]
+    if not resumes:
+        late = situation.trained_start(run, curve)
+        if (
+            run.events_of("resume")
+            or (late and "begins at step" in late)
+            or situation.switched_on(run, "resume_from")
+        ):
+            return unknown("the run was resumed, but the step is not known or lies before the log")
+        return absent("no resume is seen in the logs", series=(curve.name,))
+    worst: tuple[float, float, float, float, int] | None = None
+    for event in resumes:
+        step = event.step if event.step is not None else event.value
+        found = _around(curve, float(step or 0.0))
+        if found is not None and (worst is None or abs(found[0]) > abs(worst[0])):
+            worst = found
+    if worst is None:
+        return unknown("there are too few points of the loss on both sides of the resume")
+    jump, before, after, error, point = worst
+    seen: dict[str, Any] = {"value": round(jump, 4), "threshold": relative}
+    words = f"{curve.name} is {before:.4g} before the resume at step {curve.step(point):g} and {after:.4g} after it"
+    if abs(jump) >= relative and abs(after - before) > 4 * error:
+        return present(words, step=curve.step(point), **seen, **see(curve, point))
+    return absent(words, series=(curve.name,), **seen)
+
+
+def _around(curve: Shape, step: float) -> tuple[float, float, float, float, int] | None:
+    """(relative jump, level before, level after, error, first point after) at a step."""
+    point = int(np.searchsorted(curve.x, step))
+    count = min(10, point, curve.count - point)
+    if count < 2:
+        return None
+    before, after = curve.y[point - count : point], curve.y[point : point + count]
+    low, high = float(np.median(before)), float(np.median(after))
+    sigma = max(stats.deviation(before), stats.noise(curve.y[max(0, point - 50) : point]))
+    error = stats.MEDIAN_ERROR * sigma * (2 / count) ** 0.5
+    return (high - low) / max(abs(low), 1e-300), low, high, error, point
+
+
+@on_loss()
+def repeats_exactly(run: Run, curve: Shape, digits: int = 6) -> Finding:
+    """The values come again, digit by digit, after a fixed number of points, or are all the same.
+
+    Coincidence is ruled out by information: the repeated digits must be many (`digits` and more).
+    """
+    if np.all(curve.y == 0):
+        return unknown(f"{curve.name} is zero throughout")
+    written = max(stats.significant_digits(float(v)) for v in curve.y[:200])
+    seen: dict[str, Any] = {"threshold": digits, "series": (curve.name,)}
+    if np.all(curve.y == curve.y[0]):
+        words = f"all {curve.count} values of {curve.name} are {curve.y[0]:.10g}"
+        if written >= digits - 1:
+            return present(words, value=curve.count, step=curve.step(0), where=see(curve, 0)["where"], **seen)
+        return unknown(f"{words}, written with {written} digits only")
+    period = _period(curve.y)
+    if period is None:
+        return absent(
+            f"{curve.name} has {len(np.unique(curve.y))} different values in {curve.count} points", **seen
+        )
+    equal = int(np.sum(curve.y[period:] == curve.y[:-period]))
+    known = equal * max(0.0, math.log10(max(len(np.unique(curve.y)), 1)))
+    words = f"{equal} of {curve.count - period} values of {curve.name} are those of {period} points before"
+    if known >= digits and written >= 4:
+        return present(words, value=equal, step=curve.step(period), where=see(curve, period)["where"], **seen)
+    return unknown(f"{words}, written with {written} digits only")
+
+
+def _period(y: Floats) -> int | None:
+    """The number of points after which nine of ten values come again, if there is one (two periods seen)."""
+    first = np.flatnonzero(y[1:] == y[0])[:50] + 1
+    for candidate in first.tolist():
+        if candidate >= 2 and len(y) >= 2 * candidate and np.mean(y[candidate:] == y[:-candidate]) >= 0.9:
+            return int(candidate)
+    return None

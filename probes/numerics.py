@@ -1,0 +1,756 @@
+"""Values that are no numbers, and the loss scale that guards against them.
+
+What is benign: the halvings by which a dynamic scaler finds its level, about log2(first / steady) plus its
+hysteresis; one overflow each time it tries a doubling; a norm that is infinite at such a skipped step; metrics
+that are undefined. What a file hides: NaN written as 0.0 (a masked point holds NaN here), a loss column that
+is left out of the line.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ..engine.model import Place
+from . import scaler, situation, stats
+from .judging import probe
+from .registry import Finding, View, absent, place, present, unknown
+from .run import Event, Floats, Run, Series
+
+CLAMPS = (
+    (87.3365, "-ln of the smallest float32"),
+    (27.631, "-ln 1e-12"),
+    (18.4207, "-ln 1e-8"),
+    (16.118, "-ln 1e-7"),
+)
+
+
+# --------------------------------------------------------------------------------------- no number as loss
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Broken:
+    """Where a loss is no number: first step, the place, how many points, and what came before."""
+
+    name: str
+    step: float | None
+    where: Place
+    count: int
+    of: int
+    lasting: bool
+    before: Floats
+    first_row: bool
+    word: str
+
+    @property
+    def said(self) -> str:
+        """What and where, in words."""
+        at = "" if self.step is None else f" at step {self.step:g}"
+        rest = "and stays so" if self.lasting else f"and recovers ({self.count} of {self.of} points)"
+        return f"{self.name} is {self.word}{at} {rest}"
+
+
+def _losses(run: Run) -> list[Series]:
+    main = situation.main_loss(run)
+    others = [s for s in situation.terms(run).values() if main is None or s.name != main.name]
+    return ([main] if main is not None else []) + others
+
+
+def broken(run: Run) -> Broken | None:
+    """The earliest place where the training loss (or a term of it) is no number, if there is one."""
+    found = [b for s in _losses(run) if (b := _broken_series(run, s)) is not None]
+    dead = _absent_and_dead(run)
+    if dead is not None:
+        found.append(dead)
+    found.sort(key=lambda b: (b.step if b.step is not None else math.inf, not b.lasting))
+    said = _said_by_framework(run)
+    if found:
+        first = found[0]
+        if (
+            said is not None
+            and not first.lasting
+            and first.step is not None
+            and (said.step or 0) > first.step
+        ):
+            return first
+        return next((b for b in found if b.lasting and b.step == first.step), first)
+    return said
+
+
+def _broken_series(run: Run, series: Series) -> Broken | None:
+    bad = ~np.isfinite(series.values)
+    bad[np.isin(np.arange(len(bad)), _calibrating(run, series, bad))] = False
+    if not np.any(bad):
+        return None
+    first = int(np.argmax(bad))
+    after = bad[first:]
+    lasting = bool(bad[-1]) or float(np.mean(after)) >= 0.5
+    if lasting and not bad[-1]:
+        lasting = bool(np.mean(bad[-max(3, len(bad) // 10) :]) >= 0.5)
+    hidden = series.masked is not None and bool(series.masked[first])
+    word = "NaN (written as 0.0)" if hidden else "NaN" if np.isnan(series.values[first]) else "infinite"
+    before = series.values[:first]
+    return Broken(
+        series.name,
+        float(series.steps[first]),
+        place(series, first),
+        int(np.sum(bad)),
+        len(bad),
+        lasting,
+        before[np.isfinite(before)],
+        first == 0,
+        word,
+    )
+
+
+def _calibrating(run: Run, series: Series, bad: Any) -> list[int]:
+    """Points that are no numbers in steps which the scaler skipped while it was finding its level."""
+    skips = scaler.skips(run)
+    if skips is None or not np.any(bad):
+        return []
+    end = scaler.calibrated(run)
+    until = end if end is not None else float(series.steps[0]) + 40
+    last = np.flatnonzero(~bad)
+    return [
+        int(i)
+        for i in np.flatnonzero(bad)
+        if series.steps[i] <= until and series.steps[i] in skips.steps and len(last) and i < last[-1]
+    ]
+
+
+def _absent_and_dead(run: Run) -> Broken | None:
+    """A loss column left out of the last rows, whose gradient norm is NaN: Megatron's way to say NaN."""
+    series, norms = situation.main_loss(run), run.series.get("grad_norm")
+    if series is None or norms is None or not len(series.absent):
+        return None
+    dead = norms.steps[~np.isfinite(norms.values)]
+    rows = np.array([s for s in series.absent if s in dead])
+    last = float(series.steps[-1]) if len(series.steps) else -math.inf
+    rows = rows[rows > last] if len(rows) else rows
+    skipped = scaler.skips(run)
+    if skipped is not None and len(rows) and np.all(np.isin(rows, skipped.steps)):
+        return None
+    if len(rows) < 2:
+        return None
+    at = int(np.flatnonzero(norms.steps == rows[0])[0])
+    finite = series.values[np.isfinite(series.values)]
+    word = "left out of the log, with grad_norm NaN,"
+    return Broken(
+        series.name,
+        float(rows[0]),
+        place(norms, at),
+        len(rows),
+        len(series) + len(rows),
+        True,
+        finite,
+        not len(finite),
+        word,
+    )
+
+
+def _said_by_framework(run: Run) -> Broken | None:
+    events = run.events_of("non-finite-loss")
+    if not events:
+        return None
+    first = events[0]
+    series = situation.main_loss(run)
+    values = series.values if series is not None else np.empty(0)
+    if series is not None and first.step is not None:
+        values = values[series.steps < first.step]
+    where = Place(first.file, first.line, first.step, first.rank)
+    begins = not len(values) and (first.step is None or first.step <= 2)
+    name = series.name if series is not None else "the loss"
+    word = "NaN or infinite, as the framework says,"
+    finite = values[np.isfinite(values)]
+    return Broken(name, first.step, where, len(events), max(len(values), 1), True, finite, begins, word)
+
+
+def _no_loss(run: Run) -> Finding | None:
+    if broken(run) is None and not any(len(s) for s in _losses(run)):
+        return unknown(situation.no_loss(run))
+    return None
+
+
+def _numbers_only(run: Run) -> Finding:
+    series = _losses(run)[0]
+    return absent(f"all {len(series)} values of {series.name} are numbers", value=0, series=(series.name,))
+
+
+def _found(bad: Broken, why: str, **rest: Any) -> Finding:
+    return present(why, step=bad.step, where=(bad.where,), series=(bad.name,), **rest)
+
+
+@probe()
+def loss_not_finite(view: View) -> Finding:
+    """Any point of the training loss is no number, outside a scaler's calibration."""
+    bad = broken(view.run)
+    if bad is not None:
+        return _found(bad, bad.said, value=bad.count, threshold=0)
+    return _no_loss(view.run) or _numbers_only(view.run)
+
+
+@probe()
+def loss_not_finite_at_start(view: View, first_points: int = 1) -> Finding:
+    """Not one of the first logged points is a number, and it does not recover."""
+    bad = broken(view.run)
+    if bad is None:
+        return _no_loss(view.run) or _numbers_only(view.run)
+    if bad.lasting and (bad.first_row or len(bad.before) < first_points):
+        return _found(
+            bad, f"{bad.said}: there was no number before it", value=len(bad.before), threshold=first_points
+        )
+    return absent(f"{bad.said}, after {len(bad.before)} numbers", series=(bad.name,))
+
+
+def _growth(before: Floats) -> tuple[float, float, float]:
+    """(last level, usual level, ratio) of the numbers before the first that is none."""
+    last = float(np.max(before[-3:]))
+    usual = float(np.median(before[-13:-3])) if len(before) >= 6 else float(np.min(before))
+    usual = min(usual, float(np.median(before)))
+    scatter = stats.noise(before[:-3]) if len(before) >= 10 else 0.0
+    grown = last / usual if usual > 0 else (math.inf if last > usual + 5 * scatter else 1.0)
+    return last, usual, grown if last > usual + 4 * scatter else 1.0
+
+
+@probe()
+def loss_not_finite_sudden(view: View, calm_points: int = 5, rise: float = 2.0) -> Finding:
+    """At least `calm_points` numbers came before, the last of them no higher than `rise` times the level."""
+    bad = broken(view.run)
+    if bad is None:
+        return _no_loss(view.run) or _numbers_only(view.run)
+    if len(bad.before) < calm_points:
+        few = f"{bad.said}, after {len(bad.before)} numbers; {calm_points} are needed to call them calm"
+        return absent(few, series=(bad.name,)) if not len(bad.before) else unknown(few)
+    last, usual, grown = _growth(bad.before)
+    words = f"{bad.said}; the last values before it go up to {last:.4g}, the level was {usual:.4g}"
+    if grown < rise:
+        return _found(bad, words, value=round(grown, 3), threshold=rise)
+    return absent(words, value=round(min(grown, 1e300), 3), threshold=rise, series=(bad.name,))
+
+
+@probe()
+def loss_not_finite_after_growth(view: View, rise: float = 2.0) -> Finding:
+    """The last numbers before the first that is none exceed the level before them by `rise`."""
+    bad = broken(view.run)
+    if bad is None:
+        return _no_loss(view.run) or _numbers_only(view.run)
+    if len(bad.before) < 2:
+        few = f"{bad.said}, after {len(bad.before)} numbers; 2 are needed to see growth"
+        return absent(few, series=(bad.name,)) if not len(bad.before) else unknown(few)
+    last, usual, grown = _growth(bad.before)
+    words = f"{bad.said}; before it the loss grew from {usual:.4g} to {last:.4g}"
+    if grown >= rise:
+        return _found(bad, words, value=round(min(grown, 1e300), 3), threshold=rise)
+    calm = f"{bad.said}; the last values before it go up to {last:.4g}, the level was {usual:.4g}"
+    return absent(calm, value=round(grown, 3), threshold=rise, series=(bad.name,))
+
+
+@probe()
+def loss_not_finite_transient(view: View) -> Finding:
+    """Some points are no numbers, and numbers come after them."""
+    bad = broken(view.run)
+    if bad is None:
+        return _no_loss(view.run) or _numbers_only(view.run)
+    if bad.lasting:
+        return absent(bad.said, series=(bad.name,))
+    return _found(bad, bad.said, value=bad.count, threshold=0)
+
+
+@probe()
+def loss_masked_nan(view: View, rows: int = 2) -> Finding:
+    """`rows` rows whose loss is written as 0.0 and whose gradient norm (if logged) is no number."""
+    run = view.run
+    events = run.events_of("masked-nan")
+    series = situation.main_loss(run)
+    if series is None:
+        return unknown(situation.no_loss(run)) if not events else _masked_event(events[0])
+    masked = series.masked if series.masked is not None else np.zeros(len(series), dtype=bool)
+    masked = masked | _zero_with_dead_norm(run, series)
+    if np.sum(masked) >= rows:
+        first = int(np.argmax(masked))
+        return present(
+            f"{series.name} is written as 0.0 at {np.sum(masked)} rows from step {series.steps[first]:g} on, where it"
+            " cannot be a loss of zero: NaN was filtered",
+            value=int(np.sum(masked)),
+            threshold=rows,
+            step=float(series.steps[first]),
+            where=(place(series, first),),
+            series=(series.name, "grad_norm") if "grad_norm" in run.series else (series.name,),
+        )
+    if events and sum(e.count for e in events) >= rows:
+        return _masked_event(events[0])
+    if not len(series):
+        return unknown(f"{series.name} has no points")
+    return absent(
+        f"{np.sum(masked)} rows of {series.name} hide a NaN",
+        value=int(np.sum(masked)),
+        threshold=rows,
+        series=(series.name,),
+    )
+
+
+def _zero_with_dead_norm(run: Run, series: Series) -> Any:
+    norms = run.series.get("grad_norm")
+    if norms is None:
+        return np.zeros(len(series), dtype=bool)
+    dead = norms.steps[~np.isfinite(norms.values)]
+    return (series.values == 0) & np.isin(series.steps, dead)
+
+
+def _masked_event(event: Event) -> Finding:
+    return present(
+        f"a NaN was written as another value: {event.text[:120]}",
+        step=event.step,
+        where=(Place(event.file, event.line, event.step),),
+    )
+
+
+@probe()
+def loss_huge(view: View, ratio: float = 1000.0, absolute: float = 1e6) -> Finding:
+    """A finite value exceeds `ratio` times the first level, or `absolute` and ten times the first level."""
+    series = situation.main_loss(view.run)
+    if series is None:
+        return unknown(situation.no_loss(view.run))
+    finite = np.flatnonzero(np.isfinite(series.values))
+    if len(finite) < 2:
+        return unknown(f"{series.name} has {len(finite)} finite points; 2 are needed")
+    values = series.values[finite]
+    first = abs(float(np.median(values[: max(1, min(5, len(values) // 10))])))
+    at = int(np.argmax(values))
+    high = float(values[at])
+    words = (
+        f"the highest {series.name} is {high:.4g} at step {series.steps[finite[at]]:g}, its first {first:.4g}"
+    )
+    seen: dict[str, Any] = {
+        "value": float(f"{high:.5g}"),
+        "threshold": float(f"{min(absolute, ratio * first):.5g}"),
+    }
+    if (high > ratio * first and high > 100) or (high > absolute and high > 10 * first):
+        begins = int(np.argmax(values > min(absolute, ratio * max(first, 1e-300))))
+        return present(
+            words,
+            step=float(series.steps[finite[begins]]),
+            where=(place(series, int(finite[at])),),
+            series=(series.name,),
+            **seen,
+        )
+    return absent(words, series=(series.name,), **seen)
+
+
+@probe()
+def one_term_not_finite(view: View) -> Finding:
+    """One term of the loss stops being a number before, or without, the others."""
+    terms = situation.terms(view.run)
+    if len(terms) < 2:
+        return unknown("the terms of the loss were not logged")
+    onset = {n: b for n, s in terms.items() if (b := _broken_series(view.run, s)) is not None}
+    if not onset:
+        return absent(f"all {len(terms)} terms of the loss are numbers", series=tuple(terms)[:3])
+    first = min(b.step for b in onset.values() if b.step is not None)
+    earliest = [n for n, b in onset.items() if b.step == first]
+    if len(earliest) == len(terms) or len(earliest) > max(1, len(terms) // 2):
+        return absent(
+            f"{len(earliest)} of {len(terms)} terms stop being numbers at step {first:g}",
+            series=tuple(earliest[:3]),
+        )
+    bad = onset[earliest[0]]
+    others = ", ".join(n for n in terms if n not in earliest)
+    return _found(
+        bad,
+        f"{' and '.join(earliest)} stop(s) being a number at step {first:g}, before {others}",
+        value=len(earliest),
+    )
+
+
+@probe("eval/loss")
+def eval_not_finite(view: View) -> Finding:
+    """The evaluation loss is no number at a point up to which the training loss was one."""
+    series = view.run.series["eval/loss"]
+    bad = ~np.isfinite(series.values)
+    if not len(series):
+        return unknown("eval/loss has no points")
+    if not np.any(bad):
+        return absent(f"all {len(series)} values of eval/loss are numbers", value=0, series=("eval/loss",))
+    first = int(np.argmax(bad))
+    training = broken(view.run)
+    step = float(series.steps[first])
+    words = (
+        f"eval/loss is {series.values[first]:g} at step {step:g} ({np.sum(bad)} of {len(series)} evaluations)"
+    )
+    train = situation.main_loss(view.run)
+    if train is not None and training is not None and (training.step is None or training.step <= step):
+        return absent(f"{words}, as the training loss was before", series=("eval/loss",))
+    if train is None:
+        return unknown(f"{words}, but no training loss was logged")
+    return present(
+        f"{words}, where the training loss is a number",
+        value=int(np.sum(bad)),
+        threshold=0,
+        step=step,
+        where=(place(series, first),),
+        series=("eval/loss", train.name),
+    )
+
+
+# ------------------------------------------------------------------------------------------ gradient norm
+
+
+def bad_norms(run: Run, calibration_steps: int) -> list[int]:
+    """The points of grad_norm that are no numbers and that no scaler's skipping explains."""
+    series = run.series["grad_norm"]
+    bad = ~np.isfinite(series.values)
+    kept: list[int] = []
+    for start, end in stats.stretches(bad):
+        recovered = end < len(bad)
+        if not recovered and end - start <= 2 and start > 0 and _skipped(run, series, start, end):
+            continue
+        if recovered and _explained(run, series, start, end, calibration_steps):
+            continue
+        kept.extend(range(start, end))
+    return kept
+
+
+def _explained(run: Run, series: Series, start: int, end: int, calibration: int) -> bool:
+    """Whether a stretch of points without number that recovers is what a scaler's skips look like."""
+    first = float(series.steps[0])
+    if series.steps[end - 1] <= max(first + calibration, scaler.calibrated(run) or 0.0):
+        return True
+    if end - start <= 3 and _skipped(run, series, start, end):
+        return True
+    precision = situation.text(run, "precision")
+    return end - start == 1 and ("fp16" in precision or precision == "16" or not precision)
+
+
+def _skipped(run: Run, series: Series, start: int, end: int) -> bool:
+    """Whether the log says that these steps were skipped, or the learning rate stood still over them."""
+    skips = scaler.skips(run)
+    if skips is not None and np.any(np.isin(series.steps[start:end], skips.steps)):
+        return True
+    rate = run.series.get("learning_rate")
+    if rate is None or start == 0:
+        return False
+    before = rate.values[rate.steps == series.steps[start - 1]]
+    during = rate.values[np.isin(rate.steps, series.steps[start:end])]
+    return bool(len(before) and len(during) and np.all(during[0] == before[0]) and _moves(rate))
+
+
+def _moves(rate: Series) -> bool:
+    return bool(np.mean(np.diff(rate.values) != 0) > 0.5)
+
+
+def _to_the_end(run: Run, series: Series, kept: list[int]) -> bool:
+    """Whether the norm is no number in the last two rows, or in the last one together with the loss."""
+    last = len(series) - 1
+    if last not in kept:
+        return False
+    return last - 1 in kept or last == 0 or broken(run) is not None
+
+
+@probe("grad_norm")
+def grad_norm_not_finite(view: View, calibration_steps: int = 40) -> Finding:
+    """The norm stays without number to the end, or is without more than now and then, outside calibration."""
+    series = view.run.series["grad_norm"]
+    if not len(series):
+        return unknown("grad_norm has no points")
+    kept = bad_norms(view.run, calibration_steps)
+    total = int(np.sum(~np.isfinite(series.values)))
+    seen: dict[str, Any] = {"value": len(kept), "threshold": 0, "series": ("grad_norm",)}
+    if not kept:
+        explained = (
+            f"{total} values are no numbers, as a scaler's skipped steps make them"
+            if total
+            else "all are numbers"
+        )
+        return absent(f"grad_norm: {explained} ({len(series)} points)", **seen)
+    lasting = _to_the_end(view.run, series, kept)
+    words = f"grad_norm is no number at {len(kept)} of {len(series)} points, first at step {series.steps[kept[0]]:g}"
+    if lasting or (len(kept) >= 3 and len(kept) >= 0.02 * len(series)):
+        tail = " and to the end" if lasting else ""
+        return present(
+            f"{words}{tail}", step=float(series.steps[kept[0]]), where=(place(series, kept[0]),), **seen
+        )
+    return absent(f"{words}, at single steps only", **seen)
+
+
+@probe("grad_norm")
+def grad_before_loss(view: View) -> Finding:
+    """The norm is no number (outside calibration, not only once) at a step where the loss still is one."""
+    run = view.run
+    series, loss = run.series["grad_norm"], situation.main_loss(run)
+    if loss is None:
+        return unknown(situation.no_loss(run))
+    kept = bad_norms(run, 40)
+    names = ("grad_norm", loss.name)
+    lasting = _to_the_end(run, series, kept)
+    if not kept or not (lasting or len(kept) >= 3):
+        return absent("grad_norm does not stop being a number", series=names)
+    step = float(series.steps[kept[0]])
+    bad = broken(run)
+    if bad is not None and bad.step is not None and bad.step <= step:
+        return absent(
+            f"the loss stops being a number at step {bad.step:g}, grad_norm at step {step:g}", series=names
+        )
+    numbers = np.isfinite(loss.values) & (loss.steps >= step)
+    if not np.any(numbers):
+        return unknown(f"grad_norm stops being a number at step {step:g}; no loss was logged from there on")
+    later = "" if bad is None or bad.step is None else f", {bad.step - step:g} steps before the loss"
+    return present(
+        f"grad_norm stops being a number at step {step:g} while the loss is"
+        f" {loss.values[int(np.argmax(numbers))]:.4g}{later}",
+        step=step,
+        where=(place(series, kept[0]),),
+        series=names,
+    )
+
+
+# -------------------------------------------------------------------------------------------- what logs say
+
+
+def logs_read(run: Run) -> bool:
+    """Whether the output of the training program itself was read."""
+    return any(f.startswith("text") or "log" in f for f in run.info.formats) or bool(run.events)
+
+
+def _event(run: Run, kind: Any, words: str, none: str) -> Finding:
+    events = run.events_of(kind)
+    if events:
+        first, count = events[0], sum(e.count for e in events)
+        at = "" if first.step is None else f" at step {first.step:g}"
+        where = tuple(Place(e.file, e.line, e.step, e.rank) for e in events[:5])
+        return present(
+            f"{words}{at} ({count} times): {first.text[:160]}",
+            value=count,
+            threshold=0,
+            step=first.step,
+            where=where,
+        )
+    return absent(none, value=0) if logs_read(run) else unknown("no output of the training program was found")
+
+
+@probe()
+def framework_stopped(view: View) -> Finding:
+    """The log says that the loss is no number."""
+    return _event(
+        view.run,
+        "non-finite-loss",
+        "the framework says that the loss is no number",
+        "no such line in the logs",
+    )
+
+
+@probe()
+def numeric_warning(view: View) -> Finding:
+    """The log warns of an overflow, an invalid value or a division by zero."""
+    return _event(
+        view.run,
+        "non-finite-value",
+        "the log warns of a value that is no number",
+        "no such warning in the logs",
+    )
+
+
+@probe()
+def overflow_ignored(view: View) -> Finding:
+    """The log says that a step with overflow was applied."""
+    return _event(
+        view.run, "overflow-ignored", "a step with overflow was applied", "no such line in the logs"
+    )
+
+
+# ----------------------------------------------------------------------------------------------- loss scale
+
+
+def _powers(value: float) -> str:
+    """A loss scale as people say it: 65536 -> 2^16."""
+    power = math.log2(value) if value > 0 else -math.inf
+    return f"2^{power:.0f}" if value >= 4 and abs(power - round(power)) < 1e-9 else f"{value:g}"
+
+
+def _scale_finding(trace: scaler.Scale, at: int, why: str, value: float, threshold: float) -> Finding:
+    step = trace.step(at)
+    return present(
+        why,
+        value=float(f"{value:.5g}"),
+        threshold=threshold,
+        step=step,
+        where=(trace.places[at],),
+        series=trace.series,
+    )
+
+
+@probe()
+def loss_scale_collapses(view: View, halvings_beyond_calibration: float = 4) -> Finding:
+    """After it has found its level the scale falls by that many halvings, in one go or down to almost nothing."""
+    trace = scaler.scale(view.run)
+    if trace is None:
+        return unknown("no dynamic loss scale was logged")
+    if not trace.dynamic:
+        return absent(f"the loss scale is {_powers(float(trace.values[0]))} throughout", series=trace.series)
+    fall = trace.deepest_fall()
+    limit = float(halvings_beyond_calibration)
+    if fall is not None and fall.halvings >= limit and (fall.storm or fall.low <= 128):
+        return _scale_finding(
+            trace,
+            fall.begins,
+            f"the loss scale falls from {_powers(fall.high)} to {_powers(fall.low)}, {fall.halvings:.0f} halvings"
+            f" after it had found its level",
+            fall.halvings,
+            limit,
+        )
+    first, low = float(trace.values[0]), float(np.min(trace.values))
+    if low <= 2 and math.log2(max(first, 1e-300) / max(low, 1e-300)) >= limit:
+        return _scale_finding(
+            trace,
+            0,
+            f"the loss scale falls from {_powers(first)} to {low:g} without finding a level",
+            math.log2(first / max(low, 1e-300)),
+            limit,
+        )
+    if trace.found is None and len(trace.values) < 40:
+        return unknown(
+            f"the loss scale was still finding its level when the log ends ({_powers(float(trace.values[-1]))})"
+        )
+    most = 0.0 if fall is None else fall.halvings
+    return absent(
+        f"the loss scale stays between {_powers(low)} and {_powers(float(np.max(trace.values)))}; once found, it falls"
+        f" by {most:.0f} halvings at most",
+        value=round(most, 2),
+        threshold=limit,
+        series=trace.series,
+    )
+
+
+@probe()
+def loss_scale_at_floor(view: View, share: float = 0.1, floor: float = 1.0) -> Finding:
+    """`share` of the logged scales lie at the minimum, having been higher, or the log says so."""
+    run = view.run
+    said = run.events_of("scale-at-minimum")
+    if said:
+        return _event(run, "scale-at-minimum", "the loss scale is at its minimum", "")
+    trace = scaler.scale(run)
+    if trace is None:
+        return unknown("no dynamic loss scale was logged")
+    least = situation.number(run, "min_loss_scale")
+    limit = max(least, 0.0) if least is not None else floor
+    low = trace.values <= limit * 1.001
+    part = float(np.mean(low))
+    words = f"the loss scale is {limit:g} or less at {part:.0%} of {len(low)} logged values"
+    if not trace.dynamic or float(np.max(trace.values)) <= 2 * limit:
+        return absent(f"the loss scale is not dynamic ({float(np.max(trace.values)):g})", series=trace.series)
+    if part >= share and np.sum(low) >= 2:
+        return _scale_finding(trace, int(np.argmax(low)), words, part, share)
+    return absent(words, value=round(part, 4), threshold=share, series=trace.series)
+
+
+@probe()
+def loss_scale_below(view: View, limit: float = 1.0) -> Finding:
+    """The scale falls below `limit`, having been at or above it."""
+    trace = scaler.scale(view.run)
+    if trace is None:
+        return unknown("no dynamic loss scale was logged")
+    low = (trace.values < limit) & (np.maximum.accumulate(trace.values) >= limit)
+    least = float(np.min(trace.values))
+    if np.any(low):
+        at = int(np.argmax(low))
+        return _scale_finding(
+            trace, at, f"the loss scale falls below {limit:g}, to {least:.3g}", least, limit
+        )
+    return absent(f"the smallest loss scale is {least:g}", value=least, threshold=limit, series=trace.series)
+
+
+@probe()
+def loss_scale_above(view: View, limit: float = 4e9) -> Finding:
+    """The scale grows above `limit` and above its first value."""
+    trace = scaler.scale(view.run, infinite=True)
+    if trace is None:
+        return unknown("no dynamic loss scale was logged")
+    high = (trace.values > limit) & (trace.values > 2 * trace.values[0])
+    most = float(np.max(trace.values))
+    if np.any(high):
+        at = int(np.argmax(high))
+        return _scale_finding(trace, at, f"the loss scale grows to {most:.3g}", min(most, 1e300), limit)
+    return absent(
+        f"the largest loss scale is {_powers(most)}", value=most, threshold=limit, series=trace.series
+    )
+
+
+@probe()
+def steps_skipped_often(view: View, share: float = 0.1, minimum: int = 5) -> Finding:
+    """After calibration, `share` of the steps (`minimum` at least) are skipped, beyond one per tried doubling."""
+    run = view.run
+    skips = scaler.skips(run)
+    if skips is None:
+        return unknown("no skipped steps or overflows were logged")
+    begin = scaler.calibrated(run)
+    begin = begin if begin is not None else skips.first + 40
+    late = skips.steps > begin
+    count, steps = float(np.sum(skips.counts[late])), max(skips.last - max(begin, skips.first), 0.0)
+    part = count / steps if steps > 0 else 0.0
+    seen: dict[str, Any] = {"value": round(part, 4), "threshold": share, "series": skips.series}
+    words = f"{count:g} of {steps:g} steps after step {begin:g} were skipped for overflow"
+    if steps < 20 and not count:
+        if not len(skips.steps):
+            return absent("no step was skipped", **seen)
+        return unknown(f"only {steps:g} steps after the scaler's calibration were logged")
+    if count >= minimum and part >= share and not scaler.only_probing(run):
+        at = int(np.argmax(late))
+        return present(words, step=float(skips.steps[at]), where=(skips.places[at],), **seen)
+    return absent(words, **seen)
+
+
+@probe()
+def every_step_overflows(view: View, run_length: int = 8) -> Finding:
+    """From some point on, outside calibration, all steps to the end of the log overflow."""
+    run = view.run
+    skips = scaler.skips(run)
+    if skips is None:
+        return unknown("no skipped steps or overflows were logged")
+    length, at = skips.trailing()
+    seen: dict[str, Any] = {"value": length, "threshold": run_length, "series": skips.series}
+    if length < run_length:
+        return absent(f"the last {length} logged steps overflow", **seen)
+    step = float(skips.steps[at])
+    trace = scaler.scale(run)
+    low = trace is not None and float(trace.values[-1]) <= 2
+    if length <= 40 and step <= skips.first + 1 and not low:
+        return unknown(f"all {length} logged steps overflow: the scaler may still be finding its level")
+    return present(
+        f"every step from step {step:g} on overflows ({length} in a row, to the end of the log)",
+        step=step,
+        where=(skips.places[at],),
+        **seen,
+    )
+
+
+@probe()
+def loss_at_log_clamp(view: View, tolerance: float = 0.002) -> Finding:
+    """A third of the last values, three at least, equal the logarithm of a clamp."""
+    series = situation.main_loss(view.run)
+    if series is None:
+        return unknown(situation.no_loss(view.run))
+    finite = np.flatnonzero(np.isfinite(series.values))
+    if len(finite) < 3:
+        return unknown(f"{series.name} has {len(finite)} finite points; 3 are needed")
+    last = finite[-max(3, len(finite) // 3) :]
+    for level, name in CLAMPS:
+        at = last[np.abs(series.values[last] / level - 1) <= tolerance]
+        if (
+            len(at) >= 3
+            and len(at) >= 0.33 * len(last)
+            and float(np.ptp(series.values[at])) <= tolerance * level
+        ):
+            return present(
+                f"{series.name} stands at {np.median(series.values[at]):.5g} = {name} at {len(at)} of its last"
+                f" {len(last)} values: a clamped logarithm is saturated",
+                value=float(f"{np.median(series.values[at]):.6g}"),
+                threshold=level,
+                step=float(series.steps[at[0]]),
+                where=(place(series, int(at[0])),),
+                series=(series.name,),
+            )
+    return absent(
+        f"{series.name} ends at {np.median(series.values[last]):.4g}, not at a clamp", series=(series.name,)
+    )
