@@ -12,13 +12,16 @@ from .registry import Finding, View, absent, present, probe, unknown
 from .syntax import Script
 
 _ROLES: dict[str, tuple[str, ...]] = {
+    "trainable": ("requires_grad", ".parameters()", "param_groups", "freeze"),
     "labels": ("label", "y_train", "ytr", "ytrain", "train_y", "targets["),
     "order": ("shuffle", "argsort", "sort(", "sorted(", "randperm", "permutation", "set_epoch"),
     "normalisation": ("normalize", "normalise", "std", "/ 255", "standardi", ".mean(0", "scale"),
     "init": ("init.", "init_", "normal_", "uniform_", "zeros_", "load_state_dict", "from_pretrained"),
     "evaluation": ("eval", "valid", "test", "accuracy", "metric", "best"),
-    "loss": ("loss", "criterion", "cross_entropy", "softmax", "mse"),
+    "loss": ("loss", "criterion", "cross_entropy", "log_softmax", "mse"),
     "step": ("backward", "zero_grad", "optimizer", "opt.", "sched", "clip", "scaler", "step()", "accum"),
+    "activation": ("relu", "gelu", "tanh", "sigmoid", "silu", "swish", "elu(", "softmax", "activation"),
+    "norm-layer": ("batchnorm", "layernorm", "groupnorm", "rmsnorm", "instancenorm", "norm("),
     "data": (
         "data",
         "loader",
@@ -32,20 +35,9 @@ _ROLES: dict[str, tuple[str, ...]] = {
         "rank",
         "world",
     ),
-    "model": (
-        "nn.",
-        "self.",
-        "forward",
-        "conv",
-        "linear",
-        "layer",
-        "relu",
-        "norm",
-        "dropout",
-        "embed",
-        "attention",
-    ),
+    "model": ("nn.", "self.", "forward", "conv", "linear", "layer", "dropout", "embed", "attention"),
 }
+_COMPOUND = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.For, ast.While, ast.With, ast.Try)
 _NOISE = (
     "print(",
     "log",
@@ -98,10 +90,10 @@ def _pair(mine: list[Script], theirs: list[Script]) -> tuple[Script, Script]:
 
 
 def _statements(source: Script) -> dict[str, int]:
-    """Statements in normal form -> line; compound statements by their heads."""
+    """Simple statements (and the heads of conditions) in normal form -> line."""
     found: dict[str, int] = {}
     for node in ast.walk(source.tree):
-        if isinstance(node, ast.stmt):
+        if isinstance(node, ast.stmt) and not isinstance(node, _COMPOUND):
             text = ast.unparse(node).split("\n", 1)[0]
             if not (isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)):
                 found.setdefault(text, node.lineno)

@@ -143,10 +143,20 @@ def _loss_negated(source: Script) -> Finding | None:
     for node in ast.walk(source.tree):
         if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
             inner = node.operand
+            if inner in kinds and _is_returned(source, node):
+                return at(source, node, "the loss function returns its loss with the sign turned")
             if inner in kinds or (isinstance(inner, ast.Name) and inner.id == _loss_name(source)):
                 if _reaches_backward(source, node):
                     return at(source, node, "the sign of the loss is turned, so training maximises it")
     return ok(source, source.backwards[0], "the loss is minimised")
+
+
+def _is_returned(source: Script, node: ast.AST) -> bool:
+    """The value of a lambda or a function named after a loss."""
+    parent = source.parents.get(node)
+    if isinstance(parent, ast.Lambda):
+        return _is_criterion(source, parent)
+    return isinstance(parent, ast.Return) and "loss" in source.function_name(node).lower()
 
 
 def _loss_name(source: Script) -> str:

@@ -17,19 +17,20 @@ def loss_below_accuracy(view: View, *, share: float) -> Finding:
     """The loss is smaller than any cross-entropy with this accuracy can be.
 
     A wrongly classified sample gives its true class a probability of at most one half, so the mean
-    cross-entropy is at least (1 - accuracy) ln 2. A loss below `share` of that bound is no mean cross-entropy.
+    cross-entropy is at least (1 - accuracy) ln 2. A loss below `share` of that bound is not one.
     """
     seen = None
     for split in ("eval", "train"):
-        loss, accuracy = view.run.series.get(f"{split}/loss"), view.run.series.get(f"{split}/accuracy")
+        loss = view.run.series.get(f"{split}/loss")
+        accuracy = view.run.series.get(f"{split}/accuracy")
         if loss is None or accuracy is None or len(loss) < 3 or len(accuracy) < 3:
             continue
         wrong = 1.0 - situation.reached(accuracy)
         bound = wrong * situation.chance_loss(view.run, 2)
         level = situation.reached(loss)
         words = (
-            f"{loss.name} ends at {level:.4g}; with {accuracy.name} at {1 - wrong:.3g} a mean cross-entropy is at"
-            f" least {bound:.4g}"
+            f"{loss.name} ends at {level:.4g}; with {accuracy.name} at {1 - wrong:.3g}"
+            f" a mean cross-entropy is at least {bound:.4g}"
         )
         if not math.isfinite(level) or wrong < 0.1:
             seen = seen or words
@@ -55,7 +56,7 @@ def eval_at_chance(view: View, *, margin: float) -> Finding:
     chance = 1.0 / count
     near = min(margin, 0.6 * chance) + 2 * stats.noise(values)
     end, best = situation.reached(series), float(np.max(values))
-    words = f"eval/accuracy ends at {end:.4g} (best {best:.4g}); guessing among {count} classes gives {chance:.4g}"
+    words = f"eval/accuracy ends at {end:.4g} (best {best:.4g}); a guess among {count} classes gives {chance:.4g}"
     if end <= chance + near and best <= chance + 2 * near:
         return present(
             words, value=end, threshold=chance + near, series=("eval/accuracy",), where=_last(series)
