@@ -1,0 +1,116 @@
+"""A case -> the text of its script and the files beside it. What is written is exactly what runs."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from conventions import CONFIGS, LOGS, Config, Fields, Log
+
+SCRIPTS = Path(__file__).resolve().parent / "scripts"
+Edit = tuple[str, str]  # the text to replace (exactly once) -> its replacement
+
+
+@dataclass(frozen=True)
+class Archetype:
+    """A kind of training: its template, its settings, and the conventions that its runs use."""
+
+    name: str
+    settings: Mapping[str, Any]
+    styles: Mapping[str, tuple[str, str]]  # style -> (log, config)
+    half: str = "dev"
+
+
+@dataclass(frozen=True)
+class Case:
+    """One run to make. `cause` None: healthy. `edits` change the template, `set` the settings."""
+
+    archetype: str
+    style: str
+    fault: str
+    cause: str | None = None
+    strength: str = ""
+    set: Mapping[str, Any] = field(default_factory=dict)
+    edits: tuple[Edit, ...] = ()
+    accept: tuple[str, ...] = ()
+    check: str = "worse"
+    grad_norm: bool = True
+    half: str = "dev"
+    benchmark: str | None = None  # name of a healthy case
+    alone: bool = True  # its own files can show the fault
+
+    @property
+    def name(self) -> str:
+        """A name that tells nothing: the archetype and four letters."""
+        digest = hashlib.sha256(f"{self.archetype}/{self.style}/{self.fault}/{self.strength}".encode()).hexdigest()
+        return f"{self.archetype}-{digest[:5]}"
+
+
+def render(case: Case, archetype: Archetype) -> dict[str, str]:
+    """Return file name -> text: the script and its configuration files."""
+    log_name, config_name = archetype.styles[case.style]
+    log, config = LOGS[log_name], CONFIGS[config_name]
+    settings = {**archetype.settings, **case.set}
+    text = apply((SCRIPTS / f"{archetype.name}.tmpl").read_text(encoding="utf-8"), case.edits)
+    named = {config.rename.get(k, k): v for k, v in settings.items() if f"{{{{{k}}}}}" in text or k == "log_every"}
+    if "step %" not in "\n".join(log.step({"loss": "1"})):
+        named.pop("log_every", None)
+    text = _expand(text, log, config, named, case.grad_norm, settings.get("precision") == "fp16")
+    text = re.sub(r"{{(\w+)}}", lambda m: _use(config, m.group(1)), text)
+    files = config.files(named, f" > {log.stdout} 2>&1" if log.stdout else "")
+    return {"train.py": text, **files}
+
+
+def apply(text: str, edits: tuple[Edit, ...]) -> str:
+    """Replace each edit's text, which must stand there exactly once."""
+    for old, new in edits:
+        if text.count(old) != 1:
+            raise ValueError(f"{text.count(old)} places instead of one: {old!r}")
+        text = text.replace(old, new)
+    return text
+
+
+def _use(config: Config, name: str) -> str:
+    key = config.rename.get(name, name)
+    return config.use.format(key.upper() if config.use == "{}" else key)
+
+
+def _expand(text: str, log: Log, config: Config, settings: dict[str, Any], norms: bool, scales: bool) -> str:
+    has_open = "@@open" in text
+    setup = [*config.lines(settings), *([] if has_open else log.open)]
+    blocks = {
+        "@@imports": sorted({*config.imports, *log.imports}),
+        "@@settings": setup,
+        "@@open": list(log.open),
+        "@@close": [] if has_open else list(log.close),
+    }
+    lines: list[str] = []
+    for line in text.splitlines():
+        indent = line[: len(line) - len(line.lstrip())]
+        stripped = line.strip()
+        if stripped in blocks:
+            deep = "    " if stripped == "@@open" else ""
+            lines += [deep + x for x in blocks[stripped]]
+        elif line.startswith("?g"):
+            lines += [line[2:]] if norms else []
+        elif stripped.startswith(("@step ", "@epoch ", "@eval ")):
+            word, _, rest = stripped.partition(" ")
+            rows = {"@step": log.step, "@epoch": log.epoch, "@eval": log.evaluation}[word]
+            lines += [indent + x for x in rows(_fields(rest, norms, scales))]
+        else:
+            lines.append(line)
+    return "\n".join(lines) + "\n"
+
+
+def _fields(text: str, norms: bool, scales: bool) -> Fields:
+    fields: Fields = {}
+    for part in text.split(" | "):
+        key, _, expression = part.strip().partition("=")
+        if (key.startswith("?") and not norms) or (key.startswith("~") and not scales):
+            continue
+        fields[key.lstrip("?~")] = expression
+    return fields

@@ -1,0 +1,142 @@
+"""Train the cases that are missing or changed, check that each shows its fault, and write cases.yaml.
+
+Usage: python faultlab/make.py [--force] [--only TEXT]      Needs requirements.txt.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+
+from catalog import ARCHETYPES, CASES
+from check import Summary, shows, summarise
+from conventions import LOGS
+from generate import Case, render
+
+HERE = Path(__file__).resolve().parent
+RUNS = HERE / "runs"
+LABELS = HERE / "cases.yaml"
+LIMIT = 240.0  # seconds for one training
+PATHS = {sys.prefix: "/opt/venv", sys.base_prefix: "/usr"}
+
+
+def train(case: Case, folder: Path) -> float:
+    """Run the case's script in an empty folder and keep what it left. Returns the seconds it took."""
+    archetype = ARCHETYPES[case.archetype]
+    log = LOGS.get(archetype.styles[case.style][0])
+    with tempfile.TemporaryDirectory() as scratch:
+        work = Path(scratch) / "run"
+        work.mkdir()
+        for name, text in render(case, archetype).items():
+            (work / name).write_text(text, encoding="utf-8")
+        script = (work / "train.py").read_text(encoding="utf-8")
+        start = time.monotonic()
+        done = subprocess.run(
+            [sys.executable, "train.py"], cwd=work, capture_output=True, text=True, timeout=LIMIT, check=False,
+            env={**os.environ, "CUDA_VISIBLE_DEVICES": "", "OMP_NUM_THREADS": "1", "TOKENIZERS_PARALLELISM": "false"},
+        )
+        took = time.monotonic() - start
+        printed = done.stdout + done.stderr
+        if log is not None and log.stdout:
+            (work / log.stdout).write_text(printed, encoding="utf-8")
+        elif done.returncode:
+            (work / "error.txt").write_text(done.stderr, encoding="utf-8")
+        assert (work / "train.py").read_text(encoding="utf-8") == script
+        tidy(work, scratch)
+        shutil.rmtree(folder, ignore_errors=True)
+        shutil.copytree(work, folder)
+    return took
+
+
+def tidy(work: Path, scratch: str) -> None:
+    """Take this machine's names and paths out, and drop what users do not keep (caches, big files)."""
+    for path in sorted(work.rglob("*"), reverse=True):
+        if path.is_dir():
+            if path.name == "__pycache__" or not any(path.iterdir()):
+                shutil.rmtree(path)
+        elif ".tfevents." in path.name:
+            number = sorted(p.name for p in path.parent.iterdir()).index(path.name)
+            path.rename(path.with_name(f"events.out.tfevents.17000000{number:02d}.host.1.0"))
+        elif path.suffix in (".pt", ".pth", ".safetensors", ".bin", ".npy", ".npz"):
+            path.unlink()
+        else:
+            text = path.read_text(encoding="utf-8")
+            for place, neutral in {str(work): "/home/user/run", scratch: "/home/user", **PATHS}.items():
+                text = text.replace(place, neutral)
+            path.write_text(text, encoding="utf-8")
+
+
+def changed(case: Case, folder: Path) -> bool:
+    """Whether the stored run came from another script or other configuration files."""
+    files = render(case, ARCHETYPES[case.archetype])
+    return any(not (folder / n).is_file() or (folder / n).read_text(encoding="utf-8") != t for n, t in files.items())
+
+
+def label(case: Case, measured: Summary, twin: Summary | None) -> dict[str, Any]:
+    """What cases.yaml says of a run."""
+    archetype = ARCHETYPES[case.archetype]
+    log, config = archetype.styles[case.style]
+    row: dict[str, Any] = {"cause": case.cause or "healthy", "archetype": case.archetype, "half": case.half, "log": log,
+                           "config": config, "fault": case.fault}
+    row |= {"strength": case.strength} if case.strength else {}
+    row |= {"accept": list(case.accept)} if case.accept else {}
+    row |= {"benchmark": case.benchmark} if case.benchmark else {}
+    row |= {"alone": False} if not case.alone else {}
+    row["measured"] = measured.text()
+    if twin is not None:
+        row["healthy_twin"] = twin.text()
+    return row
+
+
+def main() -> None:
+    """Make what is missing; report cases that do not show their fault."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--force", action="store_true")
+    parser.add_argument("--only", default="")
+    options = parser.parse_args()
+    names = [c.name for c in CASES]
+    assert len(set(names)) == len(names), "two cases with one name"
+    labels: dict[str, Any] = {}
+    dropped = []
+    summaries: dict[str, Summary] = {}
+    for case in CASES:
+        folder = RUNS / case.name
+        wanted = options.only in f"{case.archetype} {case.fault} {case.name}"
+        if wanted and (options.force or changed(case, folder)):
+            seconds = train(case, folder)
+            print(f"{case.name} {case.fault} {case.strength}: {seconds:.0f} s", flush=True)
+        if not folder.is_dir():
+            continue
+        log = LOGS.get(ARCHETYPES[case.archetype].styles[case.style][0])
+        summaries[case.name] = summarise(folder, log)
+        twin = summaries.get(case.benchmark or "")
+        problem = shows(case, summaries[case.name], twin)
+        if problem:
+            dropped.append(f"{case.name} {case.fault} {case.strength} ({case.archetype}): {problem}")
+            continue
+        labels[case.name] = label(case, summaries[case.name], twin)
+    LABELS.write_text(
+        "# Made by faultlab/make.py: what each run in runs/ is. Scored by faultlab/score.py.\n"
+        + yaml.safe_dump(labels, sort_keys=False, width=200, allow_unicode=True),
+        encoding="utf-8",
+    )
+    for folder in sorted(RUNS.iterdir()):
+        if folder.name not in names:
+            shutil.rmtree(folder)
+    print(f"{len(labels)} cases, {len(dropped)} do not show their fault:")
+    print("\n".join(dropped))
+
+
+if __name__ == "__main__":
+    main()

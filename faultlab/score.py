@@ -1,0 +1,248 @@
+"""Score the diagnosis over the recorded runs. Needs no PyTorch.
+
+Usage: python faultlab/score.py [--cases] [--json FILE] [--only TEXT] [--half dev|holdout]
+
+Every faulty run is diagnosed in up to four views: alone or with its benchmark, with the training script in the
+directory or without it. A view is left out where the label says that the run alone cannot show the fault.
+Right means: the injected cause, or one that the label accepts because no log could tell the two apart.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import shutil
+import sys
+import tempfile
+import time
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import asdict, dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+HERE = Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE.parent / "src"))
+
+from traindoctor.engine.diagnose import diagnose
+from traindoctor.engine.load import load_rules
+from traindoctor.engine.model import Diagnosis, RuleBase
+from traindoctor.probes.assemble import open_run
+from traindoctor.probes.readings import readings
+
+RUNS = HERE / "runs"
+ALARM = 0.5  # a healthy run with a cause at or above this is a false alarm
+
+
+@dataclass(frozen=True)
+class View:
+    """One diagnosis of one run and what came of it. `rank` 0: the true cause is not in the rules."""
+
+    case: str
+    cause: str
+    fault: str
+    strength: str
+    half: str
+    archetype: str
+    log: str
+    benchmark: bool
+    script: bool
+    rank: int
+    probability: float  # of the first hypothesis
+    top: tuple[tuple[str, float], ...]
+    checklist: tuple[tuple[str, str], ...]
+    seconds: float
+    errors: tuple[str, ...]
+    present: tuple[str, ...]
+
+    @property
+    def right(self) -> bool:
+        """Whether the first hypothesis is the injected cause."""
+        return self.rank == 1
+
+
+@lru_cache(maxsize=1)
+def rules() -> RuleBase:
+    """The rule base, once per process."""
+    return load_rules()
+
+
+def diagnosis(run: Path, benchmark: Path | None) -> Diagnosis:
+    """Diagnose one directory in process, as the command does."""
+    opened = open_run(run)
+    other = open_run(benchmark) if benchmark else None
+    evidence = readings(opened, other, rules().symptoms.values())
+    return diagnose(rules(), evidence, run=opened.info, benchmark=other.info if other else None)
+
+
+def look(job: tuple[str, dict[str, Any], bool, bool]) -> View:
+    """Diagnose one case in one view, in a copy whose path says nothing."""
+    name, label, with_benchmark, with_script = job
+    with tempfile.TemporaryDirectory() as scratch:
+        run = _copy(name, Path(scratch) / "run", with_script)
+        benchmark = _copy(label["benchmark"], Path(scratch) / "benchmark", with_script) if with_benchmark else None
+        start = time.perf_counter()
+        found = diagnosis(run, benchmark)
+        seconds = time.perf_counter() - start
+    order = [h.cause for h in found.hypotheses]
+    wanted = {label["cause"], *label.get("accept", ())}
+    return View(
+        case=name, cause=label["cause"], fault=label["fault"], strength=label.get("strength", ""), half=label["half"],
+        archetype=label["archetype"], log=label["log"], benchmark=with_benchmark, script=with_script,
+        rank=min((i for i, c in enumerate(order, 1) if c in wanted), default=0),
+        probability=found.hypotheses[0].probability,
+        top=tuple((h.cause, round(h.probability, 3)) for h in found.hypotheses[:3]),
+        checklist=tuple((c.id, str(c.result)) for c in found.checklist),
+        seconds=seconds,
+        errors=tuple(f.symptom for f in found.findings if f.why.startswith("probe error")),
+        present=tuple(f.symptom for f in found.findings if f.state == "present"),
+    )
+
+
+def _copy(name: str, target: Path, with_script: bool) -> Path:
+    ignore = None if with_script else shutil.ignore_patterns("*.py")
+    shutil.copytree(RUNS / name, target, ignore=ignore)
+    return target
+
+
+def jobs(labels: dict[str, dict[str, Any]]) -> list[tuple[str, dict[str, Any], bool, bool]]:
+    """Every view of every case; healthy runs are also held against another healthy run of their kind."""
+    made = []
+    for name, label in labels.items():
+        sides = [False] if label.get("alone", True) else []
+        sides += [True] if label.get("benchmark") else []
+        made += [(name, label, side, script) for side in sides for script in (False, True)]
+    return made
+
+
+# ------------------------------------------------------------------------------------------------ figures
+
+
+def share(views: Sequence[View], test: Callable[[View], bool]) -> float:
+    """The share of views that pass, or NaN of none."""
+    return sum(map(test, views)) / len(views) if views else float("nan")
+
+
+def figures(views: Sequence[View]) -> dict[str, float]:
+    """The figures of a group of faulty views."""
+    return {
+        "n": len(views),
+        "top1": share(views, lambda v: v.rank == 1),
+        "top3": share(views, lambda v: 1 <= v.rank <= 3),
+        "mrr": sum(1 / v.rank for v in views if v.rank) / len(views) if views else float("nan"),
+        "brier": sum((v.probability - v.right) ** 2 for v in views) / len(views) if views else float("nan"),
+        "silent": share(views, lambda v: v.probability < ALARM),
+    }
+
+
+def line(title: str, views: Sequence[View]) -> str:
+    """One row of a table."""
+    f = figures(views)
+    return f"{title:44s} {f['n']:4.0f}  {f['top1']:5.2f} {f['top3']:5.2f} {f['mrr']:5.2f} {f['brier']:6.3f} {f['silent']:6.2f}"
+
+
+def reliability(views: Sequence[View]) -> Iterable[str]:
+    """How often the first hypothesis is right, by the probability it was given."""
+    for low, high in ((0, 0.2), (0.2, 0.4), (0.4, 0.6), (0.6, 0.8), (0.8, 0.9), (0.9, 1.01)):
+        group = [v for v in views if low <= v.probability < high]
+        if group:
+            said = sum(v.probability for v in group) / len(group)
+            yield f"  said {low:.1f} to {min(high, 1):.1f}: n {len(group):4d}  mean {said:.2f}  right {share(group, lambda v: v.right):.2f}"
+
+
+def table(views: Sequence[View]) -> list[str]:
+    """The report of one half."""
+    sick = [v for v in views if v.cause != "healthy"]
+    well = [v for v in views if v.cause == "healthy"]
+    lines = [f"{'':44s} {'n':>4s}  {'top1':>5s} {'top3':>5s} {'mrr':>5s} {'brier':>6s} {'silent':>6s}", line("all", sick)]
+    for script in (False, True):
+        for benchmark in (False, True):
+            title = f"{'with' if benchmark else 'without'} benchmark, {'with' if script else 'without'} script"
+            lines.append(line(title, [v for v in sick if v.benchmark == benchmark and v.script == script]))
+    for kind, key in (("category", lambda v: v.cause.split(".")[0]), ("format", lambda v: v.log), ("archetype", lambda v: v.archetype)):
+        groups: dict[str, list[View]] = defaultdict(list)
+        for v in sick:
+            groups[key(v)].append(v)
+        lines += [f"by {kind}", *(line(f"  {name}", groups[name]) for name in sorted(groups))]
+    alarmed = {v.case for v in well if v.probability >= ALARM}
+    lines += [
+        f"healthy: {len(alarmed)} of {len({v.case for v in well})} runs alarmed "
+        f"({sum(v.probability >= ALARM for v in well)} of {len(well)} views)",
+        "reliability of the first hypothesis (faulty runs)", *reliability(sick),
+        f"checklist: {_verdicts(sick)} (faulty), {_verdicts(well)} (healthy)",
+        f"seconds per diagnosis: {sum(v.seconds for v in views) / max(1, len(views)):.2f}",
+    ]
+    errors = sorted({(v.case, e) for v in views for e in v.errors})
+    return lines + [f"probe error: {case} {symptom}" for case, symptom in errors[:20]]
+
+
+def _verdicts(views: Sequence[View]) -> str:
+    counts: dict[str, int] = defaultdict(int)
+    for v in views:
+        for _, result in v.checklist:
+            counts[result] += 1
+    return ", ".join(f"{n} {r}" for r, n in sorted(counts.items()))
+
+
+def case_lines(views: Sequence[View]) -> Iterable[str]:
+    """Each view with the rank of its true cause; b: with benchmark, s: with script."""
+    for v in sorted(views, key=lambda v: (v.half, v.cause, v.fault, v.case, v.benchmark, v.script)):
+        mark = ("b" if v.benchmark else "-") + ("s" if v.script else "-")
+        bad = v.probability >= ALARM if v.cause == "healthy" else v.rank != 1
+        top = "  ".join(f"{c} {p:.2f}" for c, p in v.top)
+        yield f"{'*' if bad else ' '} {v.half[:4]} {v.case} {mark} {v.log:11s} {v.cause} [{v.fault} {v.strength}] rank {v.rank}: {top}"
+
+
+def main() -> None:
+    """Score, print, and store what is asked for."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--cases", action="store_true", help="list every view with its top three")
+    parser.add_argument("--symptoms", action="store_true", help="with --cases: the present symptoms, too")
+    parser.add_argument("--bad", action="store_true", help="with --cases: only those that are wrong")
+    parser.add_argument("--json", type=Path)
+    parser.add_argument("--only", default="", help="cases whose label holds this text")
+    parser.add_argument("--half", choices=("dev", "holdout"))
+    parser.add_argument("--jobs", type=int, default=max(1, (os.cpu_count() or 2) // 2))
+    options = parser.parse_args()
+    labels = yaml.load((HERE / "cases.yaml").read_text(encoding="utf-8"), Loader=yaml.CSafeLoader)
+    labels = {n: x for n, x in labels.items() if options.only in f"{n} {x}" and options.half in (None, x["half"])}
+    with ProcessPoolExecutor(options.jobs) as pool:
+        views = list(pool.map(look, jobs(labels), chunksize=8))
+    if options.cases:
+        shown = [v for v in views if not options.bad or (v.probability >= ALARM if v.cause == "healthy" else v.rank != 1)]
+        for text, view in zip(case_lines(shown), sorted(shown, key=lambda v: (v.half, v.cause, v.fault, v.case, v.benchmark, v.script))):
+            print(text)
+            if options.symptoms:
+                print("      ", " ".join(view.present))
+    halves = {h: [v for v in views if v.half == h] for h in ("dev", "holdout")}
+    for half, mine in halves.items():
+        if mine:
+            print(f"\n== {half}", *table(mine), sep="\n")
+    if options.json:
+        stored = {
+            "figures": {h: _stored(mine) for h, mine in halves.items() if mine},
+            "views": [{k: x for k, x in asdict(v).items() if k != "seconds"} for v in views],
+        }
+        options.json.write_text(json.dumps(stored, indent=1) + "\n", encoding="utf-8")
+
+
+def _stored(views: Sequence[View]) -> dict[str, Any]:
+    sick = [v for v in views if v.cause != "healthy"]
+    well = {v.case: v.probability >= ALARM for v in views if v.cause == "healthy"}
+    sure = [v for v in sick if v.probability >= 0.8]
+    return {
+        **{k: round(x, 4) for k, x in figures(sick).items()},
+        "healthy_runs": len(well),
+        "healthy_alarmed": len({v.case for v in views if v.cause == "healthy" and v.probability >= ALARM}),
+        "sure": len(sure),
+        "sure_right": round(share(sure, lambda v: v.right), 4) if sure else None,
+    }
+
+
+if __name__ == "__main__":
+    main()
