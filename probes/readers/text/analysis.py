@@ -22,6 +22,13 @@ _SPLIT = re.compile(
     re.IGNORECASE,
 )
 _PREFIX_SPLIT = re.compile(r"\[(train|train_inner|valid|eval|test)\w*\]|\| (train|train_inner|valid|test) \|")
+# "loss at step 100: 2.3"
+_AT_STEP = re.compile(
+    r"([A-Za-z][\w ./-]{0,60}?)\s+(?:at|after|for|in|on|@)\s+(?:the )?(?:end of )?(?:the )?\w+\s*[#:]?\s*$"
+)
+_EPOCH_AND_BATCH = re.compile(rb"\[\s*\d+\s*,\s*\d+\s*\]\s*[A-Za-z]")  # PyTorch's tutorial
+_SUMMARY = re.compile(r"^\s*\*\s+(?:Acc|Prec)@1\b")  # PyTorch's ImageNet example
+_WIDE = str.maketrans({"：": ": ", "，": ", ", "＝": "=", "（": "(", "）": ")"})
 _SAVING = re.compile(r"saving dict for", re.IGNORECASE)
 _CONFIG = re.compile(
     r"\bconfig(?:s|uration)?\b|namespace\(|\bargs\b|\barguments\b|hyper-?param|\w(?:Config|Args|Arguments)\("
@@ -32,7 +39,7 @@ _CODE = re.compile(
     r"^\s*(?:def |class |import |from \w|return\b|if .*:$|for .*:$|while .*:$|assert |print\(|self\.|@|#[^#]"
     r"|//|>>>? ?\w+ =|elif |else:|raise )"
     r"|\w\(self\b|\btorch\.(?!float|bfloat|int|device|Size)|\bnp\.(?!float|nan)|\bnn\.|\w\s*[-+*/]=\s|\w\s\*\s\w"
-    r"|\w\s*==\s*\w"
+    r"|\w\s*==\s*\w|\d\s+[/*]\s+[A-Za-z_]"
 )
 _JSON_LINE = re.compile(r"^\s*[\"'][\w.\- ]+[\"']\s*:\s*[^{}]*,?\s*$")
 _OPTIONS = re.compile(r"\.py\b.*\s-{1,2}[A-Za-z]|(?:\s--[A-Za-z][\w-]*[ =]\S+.*){2}")
@@ -115,6 +122,7 @@ class _Analysis:
         self.totals: dict[int, int] = {}
         self.metrics: list[Metric] = []
         self.keys = 0
+        self.counts_epochs = False  # a bar over epochs
         self.split = ""
 
     def _texts(self) -> tuple[list[str], int]:
@@ -122,8 +130,8 @@ class _Analysis:
         found, end, first = [], 0, len(self.tokens)
         for at, token in enumerate(self.tokens):
             begin = end + len(self.parts[2 * at])
-            text = self.parts[2 * at][max(self.start - end, 0) :]
-            found.append(text.decode("utf-8", "replace")[-_LOOK_BACK:])
+            text = self.parts[2 * at][max(self.start - end, 0) :].decode("utf-8", "replace")
+            found.append(text[-_LOOK_BACK:].translate(_WIDE))
             if begin >= self.start:
                 first = min(first, at)
             end = begin + len(token)
@@ -141,9 +149,21 @@ class _Analysis:
         told = _PREFIX_SPLIT.search(self.prefix)
         if told:
             self.split = "train" if (told.group(1) or told.group(2)).startswith("train") else "eval"
-        for at in range(self.first, len(self.tokens)):
+        if _SUMMARY.match(self.body):
+            self.split = "eval"
+        for at in range(self._pair(), len(self.tokens)):
             self._look(at)
         return self._made()
+
+    def _pair(self) -> int:
+        """`[2,  4000] loss: 1.9`: an epoch and a batch. Returns the first number after them."""
+        if not _EPOCH_AND_BATCH.match(self.body.encode("utf-8", "replace")) or self.first + 1 >= len(
+            self.tokens
+        ):
+            return self.first
+        self.epoch = self.first
+        self.steps.append((4, self.first + 1, "batch"))
+        return self.first + 2
 
     def _is_no_log(self) -> bool:
         """Source text, command lines, JSON, sentences."""
@@ -175,8 +195,22 @@ class _Analysis:
         if key:
             self.keys += 1
             self._named(at, key, separator)
+        elif separator in (":", "=") and self._of_step(at):
+            return
         elif separator != "none" or not stripped or stripped[-1] in "[(|:":
             self._count(at, stripped)
+
+    def _of_step(self, at: int) -> bool:
+        """`train loss after epoch 3: 0.5`: the name stands before the step."""
+        before = at - 1
+        if before < self.first or (before != self.epoch and all(s[1] != before for s in self.steps)):
+            return False
+        match = _AT_STEP.search(self.before[before])
+        key = keys.key_of(match.group(1) + " ")[0] if match else ""
+        found = len(self.metrics)
+        if key:
+            self._metric(at, key, ":")
+        return len(self.metrics) > found
 
     def _note_split(self, text: str) -> None:
         found = list(_SPLIT.finditer(text))
@@ -189,12 +223,18 @@ class _Analysis:
         words = key.lower().lstrip("([").split()
         if not words:
             return
-        if keys.is_epoch(words, separator):
-            self.epoch = at if self.epoch is None else self.epoch
+        after = self.after(at)
+        if keys.is_epoch(words, separator) or (words == ["train"] and after.startswith("[")):
+            self.counts_epochs = after.startswith("%")
+            if self.epoch is None and not self.counts_epochs:
+                self.epoch = at
             return
         step = keys.step_of(words)
-        if step is not None:
-            self.steps.append((step[0], at, step[1]))
+        if words == ["epochs"] and after.startswith("%"):
+            self.counts_epochs = True
+        elif step is not None:
+            if not after.startswith("%"):
+                self.steps.append((step[0], at, step[1]))
         else:
             self._metric(at, key, separator)
 
@@ -203,7 +243,11 @@ class _Analysis:
         after = self.after(at)
         if after.rstrip() == "/" and at + 1 < len(self.tokens):
             whole, part = to_float(self.tokens[at + 1]), to_float(self.tokens[at])
-            if part is not None and whole is not None and whole > 0:
+            if part is None or whole is None or whole <= 0:
+                return
+            if self.counts_epochs and self.epoch is None:
+                self.epoch = at
+            else:
                 sample = self.after(at + 1).startswith("(") and self.after(at + 2).startswith("%")
                 self.steps.append((6 if sample else 5, at, "sample" if sample else "bare"))
         elif before.endswith("][") or (before == "[" and at == self.first and after.startswith("]")):

@@ -6,7 +6,7 @@ import re
 
 _SPECIAL = (
     rb"[-+]?(?:nan(?:\(ind\))?|inf(?:inity)?)(?![\w.])"
-    rb"(?! (?:iterations?|values?|detected|encountered|or|in|grad\w*|loss\w*)\b)"
+    rb"(?! (?:iterations?|values?|detected|encountered|or|in)\b)(?! (?:gradients?|loss)\b(?!\s*[=:]))"
     rb"|[-+]?1\.\#(?:IND|QNAN|SNAN|INF)\d*"
 )
 _CLOCK = rb"\d{1,4}:[0-5]\d(?::[0-5]\d)?(?:[.,]\d+)?(?![\w.])"
@@ -16,7 +16,7 @@ _NUMBER = (
 )
 # One captured group: splitting with it gives text, token, text, token, ..., text.
 TOKEN = re.compile(
-    rb"(?<![\w.])(?<![A-Za-z]-)(" + _SPECIAL + rb"|" + _CLOCK + rb"|" + _NUMBER + rb")", re.IGNORECASE
+    rb"(?<![\w.@])(?<![A-Za-z]-)(" + _SPECIAL + rb"|" + _CLOCK + rb"|" + _NUMBER + rb")", re.IGNORECASE
 )
 _NAN = re.compile(rb"^[-+]?(?:nan.*|1\.\#(?:IND|QNAN|SNAN)\d*)$", re.IGNORECASE)
 _INF = re.compile(rb"^[-+]?1\.\#INF\d*$", re.IGNORECASE)

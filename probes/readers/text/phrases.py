@@ -294,10 +294,10 @@ RULES: tuple[Rule, ...] = (*_SCALING, *_NOT_FINITE, *_CRASHES, *_STARTS, *_WARNI
 # One cheap look that all of the lines above pass and most others do not.
 HINT = re.compile(
     rb"overflow|reducing|minimum|nan|inf\b|infinite|invalid|finite|assert|out of|memory|exhaust|oom"
-    rb"|checkpoint|resum|continuing|restor|initiali[sz]ed|state_dict|mismatch|keys|scheduler|requires_grad|require grad"
-    rb"|gradient|not used|receive grad|from_logits|target size|undefined|only one class|roc auc"
-    rb"|sequence length|corrupt|truncated|missing|cannot identify|no labels|ignor|skipp|failed|unable|could not"
-    rb"|libpng|crc|dataloss|cache|strides|input ran|pad_token|response key|trainable|implicit|nvidia"
+    rb"|checkpoint|resum|continuing|restor|initiali[sz]ed|state_dict|mismatch|keys|scheduler|requires_grad"
+    rb"|require grad|gradient|not used|receive grad|from_logits|target size|undefined|only one class|roc auc"
+    rb"|sequence length|corrupt|truncated|missing|cannot identify|no labels|ignor|skipp|failed|unable"
+    rb"|could not|libpng|crc|dataloss|cache|strides|input ran|pad_token|response key|trainable|implicit|nvidia"
     rb"|not available|compiled with|exit|return|loaded|loading|transferred",
     re.IGNORECASE,
 )

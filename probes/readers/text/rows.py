@@ -58,7 +58,7 @@ class Rows:
         self.points = 0
         self._places: dict[int | None, Where] = {}
         self._bar: tuple[float, float] | None = None
-        self._pending: tuple[Shape, Tokens, Line] | None = None
+        self._pending: tuple[Shape, Tokens, Line, float] | None = None
         self._bars_done: set[tuple[int | None, float]] = set()
         self._epoch_bars = 0.0
         self._losses: dict[int | None, Key] = {}
@@ -162,32 +162,34 @@ class Rows:
             self._flush_bar()
             where.epoch = epoch
         in_epoch = where.epoch == where.epoch
-        if step != step or shape.step_kind not in ("bare", "batch"):
+        over_epochs = shape.step is None and shape.epoch is not None
+        if step == step and shape.step_kind in ("bare", "batch"):
+            self._bar = (step, total)
+            if not in_epoch and "keras" not in shape.flags:
+                return False
+        elif not over_epochs:
             return line.passing and in_epoch
-        self._bar = (step, total)
-        if not in_epoch and "keras" not in shape.flags:
-            return False
-        if step < total or line.passing:
-            self._pending = (shape, tokens, line)
-            return True
-        self._pending = None
-        self._bar_done(shape, tokens, line, where)
+        if over_epochs or step < total or line.passing:
+            self._pending = (shape, tokens, line, where.epoch)
+        else:
+            self._pending = None
+            self._bar_done(shape, tokens, line, where.epoch)
         return True
 
     def _flush_bar(self) -> None:
         """A bar that never came to its end still says how far it came."""
         if self._pending is not None:
-            shape, tokens, line = self._pending
+            shape, tokens, line, epoch = self._pending
             self._pending = None
-            self._bar_done(shape, tokens, line, self.where(line.rank))
+            self._bar_done(shape, tokens, line, epoch)
 
-    def _bar_done(self, shape: Shape, tokens: Tokens, line: Line, where: Where) -> None:
+    def _bar_done(self, shape: Shape, tokens: Tokens, line: Line, epoch: float) -> None:
         """The last state of a bar stands for its epoch; a second bar in the same epoch is an evaluation."""
-        epoch = where.epoch
-        if epoch != epoch:
+        counted = epoch != epoch
+        if counted:
             self._epoch_bars += 1.0
             epoch = self._epoch_bars
-        again = (line.rank, epoch) in self._bars_done and where.epoch == where.epoch
+        again = (line.rank, epoch) in self._bars_done and not counted
         self._bars_done.add((line.rank, epoch))
         wall = wall_of(line.raw) if shape.stamped else NAN
         row = self.columns.row(NAN, NAN, epoch, line.number, wall, True, "step")
