@@ -23,6 +23,7 @@ CONFLICT = 3.0  # nats: readings found together 20 times more seldom than apart
 UNEXPLAINED = 0.5  # share from which a symptom is said to have no explanation
 MAIN_CURVES = ("train/loss", "eval/loss", "train/accuracy", "eval/accuracy", "grad_norm", "learning_rate")
 MOST_CURVES = 8
+WEIGHTY = 1 / 3  # share of the strongest reason's weight from which another one counts beside it
 STRONG, MODERATE, SLIGHT = 2.0, 0.7, 0.1  # log-odds: changes the odds by 7, by 2, by 1.1
 
 
@@ -305,13 +306,26 @@ def curve_names(diagnosis: Diagnosis) -> list[str]:
 
 
 def first_bad(diagnosis: Diagnosis, name: str) -> tuple[Mark, ...]:
-    """Return where a curve goes wrong: by the strongest reason of a leading cause, else the earliest sign."""
-    reasons = (r.reading for h in in_full(diagnosis, POSSIBLE, 5) for r in notable(h.reasons))
-    for reading in (*reasons, *present(diagnosis)):
-        if reading.state is State.PRESENT and name in reading.series and math.isfinite(_when(reading.step)):
-            where = at_step(reading.step, diagnosis.run.step_unit)
-            return (Mark(_when(reading.step), f"{title(diagnosis, reading.symptom)} ({where})"),)
-    return ()
+    """Return where a curve goes wrong: the earliest weighty reason of a leading cause, else any sign."""
+    for hypothesis in in_full(diagnosis, POSSIBLE, 5):
+        found = [r for r in hypothesis.reasons if _on(r.reading, name)]
+        least = max((r.weight for r in found), default=0.0) * WEIGHTY
+        if found:
+            return _marked(diagnosis, [r.reading for r in found if r.weight >= least])
+    return _marked(diagnosis, [r for r in present(diagnosis) if _on(r, name)])
+
+
+def _on(reading: Reading, name: str) -> bool:
+    seen = reading.state is State.PRESENT and name in reading.series
+    return seen and math.isfinite(_when(reading.step))
+
+
+def _marked(diagnosis: Diagnosis, readings: Sequence[Reading]) -> tuple[Mark, ...]:
+    first = min(readings, key=lambda r: (_when(r.step), r.symptom), default=None)
+    if first is None:
+        return ()
+    where = at_step(first.step, diagnosis.run.step_unit)
+    return (Mark(_when(first.step), f"{where}: {lower_first(title(diagnosis, first.symptom))}"),)
 
 
 def _rank(name: str) -> int:

@@ -139,7 +139,7 @@ def _vertical(values: Sequence[float]) -> Axis:
         return Axis(0.0, 1.0, bottom, top)
     low, high = min(values), max(values)
     positive = [v for v in values if v > 0]
-    if low >= 0 and len(positive) >= 0.9 * len(values) and positive:
+    if low >= 0 and positive and len(positive) >= 0.5 * len(values):
         least = min(positive)
         if high / least >= 10**DECADES:
             return Axis(least / 1.15, high * 1.15, bottom, top, log=True)
@@ -267,7 +267,7 @@ def _bands(curve: Curve, points: Sequence[Point], x: Axis) -> list[str]:
         if number_of == 0:
             word = "NaN" if math.isnan(part[0][1]) else "infinite"
             word = word if curve.side == "run" else f"{word} (benchmark)"
-            parts.append(_beside(start + 8, low + 4, word, "bad-ink small"))
+            parts.append(_beside(start + 4, low - 9, word, "bad-ink small"))
     return parts
 
 

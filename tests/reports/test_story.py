@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from traindoctor.engine.model import RunInfo, Scalar
+from traindoctor.engine.model import Reason, RunInfo, Scalar
 from traindoctor.reports import story
 from traindoctor.reports.model import Current
 
@@ -99,7 +99,7 @@ def test_the_mark_is_where_the_leading_cause_shows() -> None:
     """The step that the strongest reason names is marked on its curve, and none on others."""
     (mark,) = story.first_bad(sick(), "train/loss")
 
-    assert (mark.step, mark.label) == (8.0, "The loss rises for good (step 8)")
+    assert (mark.step, mark.label) == (8.0, "step 8: the loss rises for good")
     assert story.first_bad(sick(), "grad_norm") == ()
 
 
@@ -138,3 +138,19 @@ def test_doubt_is_said_where_no_cause_is_sure() -> None:
 def test_titles_inside_sentences(title: str, said: str) -> None:
     """Names keep their capitals."""
     assert story.lower_first(title) == said
+
+
+def test_the_mark_is_the_earliest_weighty_sign() -> None:
+    """A weak early sign does not move the mark, a weighty one does."""
+
+    def marked(weight: float) -> float:
+        early = reading("early", step=2.0)
+        reasons = (
+            Reason(reading(), 0.9, (LR, "loss-diverges"), ("x",)),
+            Reason(early, weight, (LR, "early"), ("x",)),
+        )
+        return story.first_bad(
+            replace(sick(), hypotheses=(hypothesis(LR, 0.9, reasons=reasons),)), "train/loss"
+        )[0].step
+
+    assert (marked(0.1), marked(0.5)) == (8.0, 2.0)
