@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any
@@ -27,8 +26,8 @@ MORE = (
 )
 
 main_app = typer.Typer(**STYLE)
-sub_app = typer.Typer(**STYLE, no_args_is_help=True, help="Further commands of diagnose.")
-rules_app = typer.Typer(**STYLE, no_args_is_help=True, help="Look at the knowledge base and check it.")
+sub_app = typer.Typer(**STYLE, help="Further commands of diagnose.")
+rules_app = typer.Typer(**STYLE, help="Look at the knowledge base and check it.")
 sub_app.add_typer(rules_app, name="rules")
 COMMANDS = ("checklist", "rules", "explain", "schema")
 
@@ -85,20 +84,19 @@ def _dispatch(arguments: list[str]) -> int:
         said = _usage_message(error)
         if said is None:
             raise
-        if said:
-            say(said)
+        say(said)
         return USAGE
     return code if isinstance(code, int) else OK
 
 
 def _usage_message(error: Exception) -> str | None:
-    """Return what an option parser's own error says (typer >= 0.20 carries its parser along); else None."""
+    """Return what the option parser's own error says, or None for any other error.
+
+    Known by its shape: new versions of typer bring a parser of their own, old ones use click's.
+    """
     if not hasattr(error, "format_message") or not hasattr(error, "exit_code"):
         return None
     message = str(error.format_message()).strip()
-    if type(error).__name__ == "NoArgsIsHelpError":
-        sys.stderr.write(message + "\n")
-        return ""
     hint = "" if message.endswith("?") else " (diagnose --help shows all options)"
     return message.rstrip(".") + hint
 

@@ -138,6 +138,18 @@ def test_a_run_called_like_a_command(run: Path, monkeypatch: pytest.MonkeyPatch,
     assert json.loads(capsys.readouterr().out)["title"] == "Diagnosis"
 
 
+def test_hostile_file_names(run: Path, tmp_path: Path, capsys: Captured) -> None:
+    """File names with escapes, markup and commands are shown and do nothing."""
+    name = "::error::x`|<b>\x1b[31m[bold]\u202e.jsonl"
+    (tmp_path / name).write_bytes((run / "log.jsonl").read_bytes())
+    for style in ("terminal", "markdown"):
+        assert main([str(tmp_path), "-f", style, "-v"]) == 0
+        said = capsys.readouterr().out
+        assert "[bold].jsonl" in said
+        assert not {"\x1b", "\u202e"} & set(said)
+        assert not [line for line in said.splitlines() if line.lstrip().startswith("::")]
+
+
 # ---------------------------------------------------------------------------------------------- errors
 
 
@@ -194,7 +206,8 @@ def test_unreadable_benchmark(run: Path, tmp_path: Path, capsys: Captured) -> No
         (["RUN", "--answer", "loss-zro=present"], "did you mean loss-zero"),
         (["RUN", "--answers", "/nowhere.yaml"], "No such file"),
         (["RUN", "--rules", "/nowhere"], "no such folder"),
-        (["checklist"], "Missing argument 'run'"),
+        (["checklist"], "Missing argument"),
+        (["rules"], "Missing command"),
         (["explain", "loss-zro"], "did you mean loss-zero"),
         (["rules", "list", "cats"], "causes, mechanisms or symptoms"),
         (["RUN", "-o", "/proc/none/r.md"], "cannot be written"),
