@@ -119,6 +119,6 @@ def _noise(text: str) -> bool:
 
 def _role(text: str) -> str:
     lower = text.lower()
-    if "scaler" in lower:
+    if "scaler" in lower or "clip" in lower:
         return "step"
     return next((role for role, words in _ROLES.items() if any(w in lower for w in words)), "other")

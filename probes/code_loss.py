@@ -145,7 +145,7 @@ def _loss_negated(source: Script) -> Finding | None:
             inner = node.operand
             if inner in kinds and _is_returned(source, node):
                 return at(source, node, "the loss function returns its loss with the sign turned")
-            if inner in kinds or (isinstance(inner, ast.Name) and inner.id == _loss_name(source)):
+            if inner in kinds or (isinstance(inner, ast.Name) and inner.id in _backward_names(source)):
                 if _reaches_backward(source, node):
                     return at(source, node, "the sign of the loss is turned, so training maximises it")
     return ok(source, source.backwards[0], "the loss is minimised")
@@ -159,9 +159,9 @@ def _is_returned(source: Script, node: ast.AST) -> bool:
     return isinstance(parent, ast.Return) and "loss" in source.function_name(node).lower()
 
 
-def _loss_name(source: Script) -> str:
-    owner = source.owner(source.backwards[0])
-    return owner.split(".")[0].split("(")[0] if owner else ""
+def _backward_names(source: Script) -> set[str]:
+    """Names that backward is called on: `scaler.scale(loss).backward()` -> {"scaler", "loss"}."""
+    return {n.id for b in source.backwards for n in ast.walk(b) if isinstance(n, ast.Name)}
 
 
 def _reaches_backward(source: Script, node: ast.AST) -> bool:
@@ -169,8 +169,7 @@ def _reaches_backward(source: Script, node: ast.AST) -> bool:
         if isinstance(parent, ast.Call) and parent in source.backwards:
             return True
         if isinstance(parent, ast.Assign):
-            targets = {ast.unparse(t) for t in parent.targets}
-            return any(source.owner(b) in targets for b in source.backwards)
+            return any(ast.unparse(t) in _backward_names(source) for t in parent.targets)
     return False
 
 

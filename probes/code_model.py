@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import re
 
 from .code import at, first, is_evaluation, is_false, ok
 from .readers.script import OPTIMIZERS, keyword, last_name
@@ -99,7 +98,7 @@ def _path_cut(source: Script) -> Finding | None:
     for function in source.forwards:
         for node in ast.walk(function):
             if isinstance(node, ast.Call) and last_name(node.func) in ("detach", "stop_gradient"):
-                if not _on_purpose(source.line(node)):
+                if not _straight_through(node) and not _on_purpose(source.line(node)):
                     return at(source, node, "the gradient path is cut inside the model")
             if isinstance(node, ast.With) and "no_grad" in ast.unparse(node.items[0].context_expr):
                 return at(source, node, "part of the forward pass runs without gradients")
@@ -116,12 +115,15 @@ def _is_cut(value: ast.expr) -> bool:
     return outer in ("detach", "numpy", "item") or (isinstance(value, ast.Attribute) and value.attr == "data")
 
 
+def _straight_through(call: ast.Call) -> bool:
+    """`x + (q - x).detach()` passes the gradient straight through."""
+    cut = call.func.value if isinstance(call.func, ast.Attribute) else None
+    return isinstance(cut, ast.BinOp) and isinstance(cut.op, ast.Sub)
+
+
 def _on_purpose(line: str) -> bool:
-    """`x + (q - x).detach()` passes the gradient straight through; targets are meant to be constants."""
-    straight_through = re.search(r"\(\s*[^()]+ - [^()]+\)\s*\.detach\(\)", line)
-    return bool(straight_through) or any(
-        w in line.lower() for w in ("target", "teacher", "ema", "mask", "weight")
-    )
+    """Targets, teachers and masks are meant to be constants."""
+    return any(w in line.lower() for w in ("target", "teacher", "ema", "mask", "weight"))
 
 
 @probe()
