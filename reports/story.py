@@ -131,9 +131,8 @@ def _rests(diagnosis: Diagnosis) -> str:
     made, seen = len(judged(diagnosis)), len(present(diagnosis))
     curves = [n for n in diagnosis.run.series if _tells(n) or n in MAIN_CURVES]
     named = sorted(curves, key=lambda n: (_rank(n), n))[:4]
-    on = f", on {listed(plain(n, 60) for n in named)}" if named else ""
-    if len(curves) > len(named):
-        on += f" and {count(len(curves) - len(named), 'more curve')}"
+    more = [count(len(curves) - len(named), "more curve")] if len(curves) > len(named) else []
+    on = f", on {listed([*(plain(n, 60) for n in named), *more])}" if named else ""
     steps = f" over {number(diagnosis.run.steps)} {_units(diagnosis)}" if diagnosis.run.steps else ""
     total = len(diagnosis.findings)
     return f"{made} of {total} checks could be made{on}{steps}; {seen} found something."
@@ -229,9 +228,10 @@ def notable(reasons: Sequence[Reason]) -> list[Reason]:
 
 
 def chains(diagnosis: Diagnosis, hypothesis: Hypothesis) -> list[str]:
-    """Return how the cause leads to what was seen, in words, the most telling chain first."""
+    """Return how the cause leads to what was seen, in words; first what goes through a mechanism."""
     seen = [r for r in hypothesis.reasons if r.reading.state is State.PRESENT]
-    return list(dict.fromkeys(chain(diagnosis, r.path) for r in seen))
+    through = sorted(seen, key=lambda r: len(r.path) < 3)
+    return list(dict.fromkeys(chain(diagnosis, r.path) for r in through))
 
 
 def not_explained(diagnosis: Diagnosis, usual: Set[str] = frozenset()) -> list[tuple[str, float]]:
