@@ -23,6 +23,8 @@ READERS = (
     "script",
     "tensorboard",
     "mindspore_summary",
+    "wandb_log",
+    "mlflow_store",
     "hf_trainer",
     "jsonl",
     "json_log",

@@ -19,12 +19,17 @@ _RANK_DIR = re.compile(r"^(?:rank|worker|proc|process|device|node)[_-]?(\d+)$", 
 _RANK_FILE = re.compile(
     r"(?:^|[._-])(?:rank|worker|globalrank|proc|process)[._-]?(\d+)(?:[._-]|$)", re.IGNORECASE
 )
+_WANDB_RUN = re.compile(r"^(?:offline-)?run-\d{8}_\d{6}-\w+$")
+_MLFLOW_RUN = re.compile(r"^[0-9a-f]{32}$")
+_MLFLOW_PARTS = frozenset({"metrics", "params", "tags", "artifacts"})
 _HF_RUNS = re.compile(r"^[A-Z][a-z]{2}\d{1,2}_\d{2}-\d{2}-\d{2}_.+$")
 
 
 def home(path: str) -> str:
     """Return the home of a file: "exp/logs/train/events..." -> "exp"."""
     parts = path.split("/")[:-1]
+    if tracked := _tracked(parts):
+        return "/".join(parts[:tracked])
     for k in range(len(parts) - 1):  # DVCLive keeps one file per metric below plots/metrics/<group>/
         if parts[k : k + 2] == ["plots", "metrics"]:
             parts = parts[:k]
@@ -34,6 +39,22 @@ def home(path: str) -> str:
             parts.pop()
         parts.pop()
     return "/".join(parts)
+
+
+def _tracked(parts: list[str]) -> int:
+    """How many folders lead to the run that a tracker keeps: `wandb/run-...`, `mlruns/<experiment>/<run>`."""
+    for k, part in enumerate(parts):
+        if _WANDB_RUN.match(part):
+            return k + 1
+        if part == "mlruns" and len(parts) > k + 2:
+            return k + 3
+        if _MLFLOW_RUN.match(part) and k + 1 < len(parts) and parts[k + 1] in _MLFLOW_PARTS:
+            return k + 1
+    return 0
+
+
+def _is_wandb(unit: str) -> bool:
+    return bool(_WANDB_RUN.match(unit.rpartition("/")[2]))
 
 
 def _is_hf_runs(parts: list[str]) -> bool:
@@ -54,6 +75,10 @@ def rank(path: str) -> int | None:
 def belongs(path: str, unit: str, units: list[str]) -> bool:
     """Say whether a file without metrics (a configuration) belongs to the run whose home is `unit`."""
     folder = path.rpartition("/")[0]
+    if _is_wandb(home(path)) and not _is_wandb(unit):
+        tracked = [u for u in units if _is_wandb(u) and (not unit or u.startswith(unit + "/"))]
+        if tracked:  # a log beside one W&B run is about the same run; beside several it is anybody's guess
+            return tracked == [home(path)]
     if folder == unit or unit.startswith(folder + "/") or folder == "":
         return True
     if unit and not folder.startswith(unit + "/"):

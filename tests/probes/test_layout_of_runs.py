@@ -4,6 +4,10 @@ import pytest
 
 from traindoctor.probes.layout import belongs, home, natural, rank
 
+MLFLOW = "0123456789abcdef" * 2
+WANDB = "run-20250101_120000-abcd1234"
+AGAIN = "run-20250102_120000-dcba4321"
+
 
 @pytest.mark.parametrize(
     ("path", "expected"),
@@ -16,6 +20,13 @@ from traindoctor.probes.layout import belongs, home, natural, rank
         ("lightning_logs/version_3/metrics.csv", "lightning_logs/version_3"),
         ("log/rank_2/info.log", ""),
         ("dvclive/plots/metrics/val/synth/loss.tsv", ""),
+        (f"mlruns/12/{MLFLOW}/metrics/loss", f"mlruns/12/{MLFLOW}"),
+        (f"mlruns/12/{MLFLOW}/metrics/ppo/reward/mean", f"mlruns/12/{MLFLOW}"),
+        (f"mlruns/12/{MLFLOW}/params/optimizer/lr", f"mlruns/12/{MLFLOW}"),
+        (f"{MLFLOW}/metrics/ppo/reward", MLFLOW),
+        (f"exp/wandb/{WANDB}/files/output.log", f"exp/wandb/{WANDB}"),
+        (f"wandb/offline-{WANDB}/logs/debug.log", f"wandb/offline-{WANDB}"),
+        (f"wandb/{WANDB}/run-abcd1234.wandb", f"wandb/{WANDB}"),
     ],
 )
 def test_home(path: str, expected: str) -> None:
@@ -45,6 +56,19 @@ def test_configurations_belong_to_the_nearest_run() -> None:
     assert belongs("config.yaml", "a", units)
     assert belongs("a/config.yaml", "a", units)
     assert not belongs("b/config.yaml", "a", units)
+
+
+def test_what_one_wandb_run_recorded_belongs_to_the_log_beside_it() -> None:
+    """With one W&B run beside a log its configuration is that of the log's run; with several it is not."""
+    config = f"exp/wandb/{WANDB}/files/config.yaml"
+    one = ["exp", f"exp/wandb/{WANDB}"]
+
+    assert belongs(config, "exp", one) and belongs(config, one[1], one)
+    assert belongs(config, "exp", ["exp"]) and belongs(config, "", [""])
+    assert not belongs(f"exp/wandb/{AGAIN}/files/config.yaml", "exp", one)
+    assert not belongs(config, "exp", [*one, f"exp/wandb/{AGAIN}"])
+    assert not belongs(config, f"exp/wandb/{AGAIN}", [*one, f"exp/wandb/{AGAIN}"])
+    assert not belongs(config, "exp2", ["exp2", *one])
 
 
 def test_natural_order() -> None:
