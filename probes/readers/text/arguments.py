@@ -15,6 +15,7 @@ from .._secrets import redact, secret_key
 Value = Scalar | tuple[Scalar, ...]
 MAX_SETTINGS = 3000
 DUMP, BANNER, COMMAND = 90, 80, 70
+_LONG = 8192
 _DOTTED = re.compile(
     r"^\s*(?:\[?(?:rank)?\d*\]?:?\s*)?([A-Za-z_][\w.\-/]{0,70}?) \.{3,}\s?(\S.*?)\s*(?:updated)?$"
 )
@@ -42,7 +43,7 @@ _TRAINING = {
 
 def dotted(line: str) -> tuple[str, str] | None:
     """`  adam_beta1 ...................... 0.9` of Megatron's argument dump."""
-    match = _DOTTED.match(line)
+    match = _DOTTED.match(line) if "..." in line and len(line) < _LONG else None
     return (match.group(1).strip(), match.group(2)) if match else None
 
 
@@ -99,7 +100,7 @@ def _word(text: str) -> Value:
 
 def commands(line: str) -> Iterator[tuple[str, Value]]:
     """The options of a printed command line: `python train.py --lr 0.1 --fp16 model.depth=4`."""
-    match = _COMMAND.search(line) if len(line) < 20_000 else None
+    match = _COMMAND.search(line) if len(line) < _LONG else None
     if match is None:
         return
     try:

@@ -37,7 +37,7 @@ _IN_PREFIX = (
     ("ppdet", "paddle"),
 )
 _OVERFLOW = re.compile(r"overflow(?: cond)?[:=]\s*(True|False)")
-_OPENMMLAB = re.compile(r"(?:Epoch|Iter)(?:\(\w+\))? ?\[")
+_OPENMMLAB = re.compile(r"(?:Epoch|Iter)(?:\(\w+\))?\s*\[")
 _KERAS_BAR = re.compile(r"^\s*\d+/\d+\s+(?:\[[=>.]*\]\s*|━+\s*)?- (?:ETA: )?[\d:]+(?:m?s|us)?\b")
 _BAR_MARKS = ("%|", "[=", "[>", "ETA:", "it/s", "s/it", "s/step", "━")
 

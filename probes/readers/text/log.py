@@ -58,7 +58,18 @@ _FRAMEWORKS = {
 _NAMED = {"mindspore": "mindspore-lossmonitor", "tensorflow": "tf-estimator", "": "key-value"}
 _NO_FAMILY = frozenset({"overflow-true", "overflow-false", "keras-like", "detection"})
 # More telling than what else their lines hold.
-_SPECIAL = ("mindformers", "megatron", "fairseq", "hf", "nemo", "detectron2", "mindyolo", "paddle", "keras")
+_SPECIAL = (
+    "mindformers",
+    "megatron",
+    "fairseq",
+    "hf",
+    "nemo",
+    "detectron2",
+    "mindyolo",
+    "paddle",
+    "keras",
+    "tf-slim",
+)
 # Before the first row these are placed at that row: they tell of its beginning.
 _EARLY = frozenset({"overflow", "skipped-step", "loss-scale", "overflow-ignored"})
 

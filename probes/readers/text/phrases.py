@@ -32,7 +32,7 @@ _SAMPLES = r"(?:image|sample|label|annotation|audio|video|record|file|row|line)s
 _SCALING = (
     _rule(
         "overflow",
-        r"OVERFLOW!.{0,20}?(?:Rank (?P<rank>\d+))?.{0,20}?Skipping step\. Attempted loss scale: "
+        r"OVERFLOW!\s*(?:Rank (?P<rank>\d+)\s*)?Skipping step\. Attempted loss scale: "
         rf"(?P<old>{_N}), (?:reducing to (?P<value>{_N})|but hysteresis is \d+\. Reducing hysteresis to \d+)",
         data="deepspeed",
         once=False,
@@ -297,7 +297,8 @@ HINT = re.compile(
     rb"|checkpoint|resum|continuing|restor|initiali[sz]ed|state_dict|mismatch|keys|scheduler|requires_grad"
     rb"|require grad|gradient|not used|receive grad|from_logits|target size|undefined|only one class|roc auc"
     rb"|sequence length|corrupt|truncated|missing|cannot identify|no labels|ignor|skipp|failed|unable"
-    rb"|could not|libpng|crc|dataloss|cache|strides|input ran|pad_token|response key|trainable|implicit|nvidia"
+    rb"|could not|libpng|crc|dataloss|cache|strides|input ran|pad_token|response key|trainable|implicit"
+    rb"|nvidia"
     rb"|not available|compiled with|exit|return|loaded|loading|transferred",
     re.IGNORECASE,
 )

@@ -1,0 +1,244 @@
+"""Ordinary scripts: any common way to print a step and some numbers."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+
+import pytest
+
+from traindoctor.probes.readers import text_log
+
+from ._text import curve, file_of, names, points, read
+
+
+@pytest.mark.parametrize(
+    ("text", "unit", "expected"),
+    [
+        ("step 100 loss 2.31 lr 0.001\nstep 200 loss 2.1 lr 0.001\n", "step", [(100, 2.31), (200, 2.1)]),
+        ("loss=2.3, acc=0.4\nloss=2.2, acc=0.5\n", "row", [(0, 2.3), (1, 2.2)]),
+        ("[100/1000] loss 1.2\n[200/1000] loss 1.1\n", "step", [(100, 1.2), (200, 1.1)]),
+        ("epoch 3 iter 100 loss 0.4\nepoch 3 iter 200 loss 0.3\n", "iteration", [(100, 0.4), (200, 0.3)]),
+        ("Loss at step 100: 2.3\nLoss at step 200: 2.1\n", "step", [(100, 2.3), (200, 2.1)]),
+        ("train loss after epoch 3: 0.5\n", "epoch", [(3, 0.5)]),
+        ("Epoch 3 finished, average loss = 0.5\n", "epoch", [(3, 0.5)]),
+        ("ep 1 loss 0.5\nep 2 loss 0.4\n", "epoch", [(1, 0.5), (2, 0.4)]),
+        ("2024-05-01 10:00:00 - __main__ - INFO - Epoch 1 - Step 50/500 - Loss: 2.5\n", "step", [(50, 2.5)]),
+        ("2024-05-01 10:00:00.123 | INFO | train:main:33 - step=7 loss=2.5\n", "step", [(7, 2.5)]),
+        (
+            "I0102 09:24:47.900400 14003 train.py:125] Step: 100, Loss: 0.05, Time: 1 day, 10:59:51\n",
+            "step",
+            [(100, 0.05)],
+        ),
+        ("Loss: 0.5 (epoch 1, step 10)\n", "step", [(10, 0.5)]),
+        ("epoch：1，loss：0.5\nepoch：2，loss：0.4\n", "epoch", [(1, 0.5), (2, 0.4)]),
+        ("Epoch 1, loss: tensor(2.5, device='cuda:0', grad_fn=<NllLossBackward>)\n", "epoch", [(1, 2.5)]),
+        ("{'epoch': 1, 'train_loss': 0.5}\n{'epoch': 2, 'train_loss': 0.4}\n", "epoch", [(1, 0.5), (2, 0.4)]),
+        ("step 1,234 loss 9,097.5\n", "step", [(1234, 9097.5)]),
+    ],
+)
+def test_the_training_loss(tmp_path: Path, text: str, unit: str, expected: list[tuple[float, float]]) -> None:
+    """The loss is found with its step and what that counts."""
+    content = read(tmp_path, text)
+
+    assert points(content, "train/loss") == expected
+    assert curve(content, "train/loss").unit == unit
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Epoch: 3 | Train Loss: 0.5 | Train Acc: 80.0% | Val. Loss: 0.6 |  Val. Acc: 81.2%\n",
+        "Epoch 3/10: train_loss: 0.5 train_acc: 0.8 val_loss: 0.6 val_acc: 81.2 %\n",
+        "Epoch 3 - Train: loss 0.5 acc 0.8 | Val: loss 0.6 acc 0.812\n",
+        "Epoch: 3/10\nTrain Loss: 0.5 - Train Acc: 0.8\nValid Loss: 0.6 - Valid Acc: 0.812\n",
+        "Epoch 3\n-----\ntrain Loss: 0.5 Acc: 0.8\nval Loss: 0.6 Acc: 0.812\n",
+        "Epoch 3\nTraining:\nloss 0.5, accuracy: 0.8\nValidation:\nloss 0.6, accuracy: 0.812\n",
+    ],
+)
+def test_words_tell_the_data_set(tmp_path: Path, text: str) -> None:
+    """A word in the name, before a group, or on the line above tells training from evaluation."""
+    content = read(tmp_path, text)
+
+    assert points(content, "train/loss") == [(3, 0.5)]
+    assert points(content, "eval/loss") == [(3, 0.6)]
+    assert points(content, "train/accuracy") == [(3, pytest.approx(0.8))]
+    assert points(content, "eval/accuracy") == [(3, pytest.approx(0.812))]
+
+
+def test_the_raw_name_is_kept(tmp_path: Path) -> None:
+    """A curve is called as the log calls it."""
+    content = read(tmp_path, "Epoch: 3 | Train Loss: 0.412 | Val. Loss: 0.5\n")
+
+    assert [s.raw for s in content.series] == ["Train Loss", "Val. Loss"]
+
+
+def test_batches_become_running_steps(tmp_path: Path) -> None:
+    """Steps that begin again in each epoch go on, by the length that the log prints."""
+    text = "".join(f"Epoch {e} Batch {b}/300 Loss {3 - e - b / 1000}\n" for e in (1, 2) for b in (100, 200))
+    content = read(tmp_path, text)
+    loss = curve(content, "train/loss")
+
+    assert loss.steps.tolist() == [100, 200, 400, 500]
+    assert loss.unit == "step"
+    assert loss.epochs is not None and loss.epochs.tolist() == [1, 1, 2, 2]
+    assert any("300 to an epoch" in note for note in content.notes)
+
+
+def test_a_running_counter_beside_epochs_is_left_alone(tmp_path: Path) -> None:
+    """A step that goes on over epochs is not counted twice."""
+    text = "".join(f"epoch {s // 100} step {s} loss {1 / (s + 1)}\n" for s in range(0, 300, 50))
+
+    assert [p[0] for p in points(read(tmp_path, text), "train/loss")] == list(range(0, 300, 50))
+
+
+def test_pytorch_mnist_example(tmp_path: Path) -> None:
+    """Samples within an epoch run on; the test set stands at the last training step, hits over all are a share."""
+    lines = []
+    for epoch in (1, 2):
+        lines += [
+            f"Train Epoch: {epoch} [{n}/60000 ({n // 600}%)]\tLoss: 0.{epoch}{n // 640}" for n in (0, 640)
+        ]
+        lines += ["", f"Test set: Average loss: 0.0{epoch}, Accuracy: {9000 + epoch}/10000 (90%)", ""]
+    content = read(tmp_path, "\n".join(lines))
+
+    assert curve(content, "train/loss").unit == "sample"
+    assert [p[0] for p in points(content, "train/loss")] == [0, 640, 60000, 60640]
+    assert points(content, "test/loss") == [(640, 0.01), (60640, 0.02)]
+    assert points(content, "test/accuracy") == [(640, 0.9001), (60640, 0.9002)]
+
+
+def test_pytorch_cifar_tutorial(tmp_path: Path) -> None:
+    """`[epoch, batch] loss: x`."""
+    content = read(
+        tmp_path, "[1,  2000] loss: 2.2\n[1,  4000] loss: 1.9\n[2,  2000] loss: 1.8\n[2,  4000] loss: 1.7\n"
+    )
+
+    assert points(content, "train/loss") == [(2000, 2.2), (4000, 1.9), (6000, 1.8), (8000, 1.7)]
+
+
+def test_pytorch_imagenet_example(tmp_path: Path) -> None:
+    """The values, not the averages in brackets; the summary line is of the evaluation."""
+    row = "Epoch: [{e}][{b:3d}/300]\tTime  0.5 ( 0.6)\tLoss {v:.4e} (7.0e+00)\tAcc@1   {a} (  0.5)\tAcc@5   3.1 (  2.0)\n"
+    text = row.format(e=0, b=0, v=6.9, a=1.0) + row.format(e=0, b=10, v=6.8, a=2.0)
+    text += "Test: [  0/196]\tTime  1.5 ( 1.5)\tLoss 5.8e+00 (5.8e+00)\tAcc@1   4.1 (  4.1)\n *   Acc@1 5.500 Acc@5 12.1\n"
+    content = read(tmp_path, text)
+
+    assert points(content, "train/loss") == [(0, 6.9), (10, 6.8)]
+    assert points(content, "train/accuracy") == [(0, 1.0), (10, 2.0)]
+    assert points(content, "eval/accuracy") == [(10, 5.5)]
+
+
+@pytest.mark.parametrize("word", ["nan", "NaN", "-nan", "-nan(ind)", "1.#QNAN", "1.#IND"])
+def test_not_a_number_is_a_value(tmp_path: Path, word: str) -> None:
+    """Every spelling of NaN is a point of the curve."""
+    found = points(
+        read(tmp_path, f"step 1 loss 2.0\nstep 2 loss {word}\nstep 3 loss: {word}, lr: 0.1\n"), "train/loss"
+    )
+
+    assert [step for step, _ in found] == [1, 2, 3]
+    assert found[0][1] == 2.0 and math.isnan(found[1][1]) and math.isnan(found[2][1])
+
+
+@pytest.mark.parametrize(
+    ("word", "value"), [("inf", math.inf), ("-inf", -math.inf), ("Infinity", math.inf), ("1.#INF", math.inf)]
+)
+def test_infinity_is_a_value(tmp_path: Path, word: str, value: float) -> None:
+    """Infinity stays apart from NaN."""
+    assert points(read(tmp_path, f"step 1 loss={word} grad_norm=nan\n"), "train/loss") == [(1, value)]
+
+
+def test_zero_nan_and_absent_are_three_things(tmp_path: Path) -> None:
+    """A loss of zero, a NaN, and a row without a loss are told apart."""
+    content = read(tmp_path, "step 1 loss 0.0 lr 0.1\nstep 2 loss nan lr 0.1\nstep 3 lr 0.1\n")
+    found = points(content, "train/loss")
+
+    assert found[0] == (1, 0.0) and math.isnan(found[1][1]) and len(found) == 2
+    assert len(curve(content, "learning_rate")) == 3
+
+
+def test_what_is_no_metric_stays_out(tmp_path: Path) -> None:
+    """Clocks, memory, dates, best values and costs in seconds are no curves."""
+    text = (
+        "2024-01-02 03:04:05 step 10/500 loss 2.5 best_loss 2.4 time 0.5s eta 0:10:00 mem 3881Mb data_time 0.1 "
+        "batch_cost: 0.8 sec ips: 20.1 speed 12.3 samples/s\n"
+        "Best val acc: 0.9 at epoch 3\nval_loss improved from 0.5 to 0.4\nloss weight: 0.5\n"
+    )
+
+    assert names(read(tmp_path, text)) == {"train/loss"}
+
+
+def test_restarts_stay_in_file_order(tmp_path: Path) -> None:
+    """Several runs in one file are left for the assembly to part."""
+    text = "".join(f"Epoch {e}: loss {v}\n" for e, v in [(1, 3.0), (2, 2.0), (1, 5.0), (2, 4.0)])
+
+    assert points(read(tmp_path, text), "train/loss") == [(1, 3.0), (2, 2.0), (1, 5.0), (2, 4.0)]
+
+
+def test_many_rows_of_one_epoch_are_rows(tmp_path: Path) -> None:
+    """Where only an epoch is printed for many batches, the rows are numbered."""
+    text = "".join(f"Epoch {e} - Batch loss: {i}.5\n" for e in (1, 2) for i in range(5))
+    loss = curve(read(tmp_path, text), "train/loss")
+
+    assert loss.unit == "row" and loss.steps.tolist() == list(range(10))
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("train.py", "step 1 loss 2.0\n"),
+        (
+            "notes.txt",
+            "We saw that the loss was 2.3 at step 100, which is lower than the loss of 2.5 that we had before.\n",
+        ),
+        ("trainval.txt", "".join(f"{i:06d} {1 if i % 3 else -1}\n" for i in range(500))),
+        ("words.txt", "loss\naccuracy\nepoch\nstep\n"),
+        ("requirements.txt", "torch==2.1.0\nnumpy>=1.24\n"),
+        ("config.txt", "lr: 0.1\nepochs: 10\nbatch_size: 32\nloss: cross_entropy\n"),
+        ("data.log", "1 2 3\n4 5 6\n"),
+        ("server.log", "2024-01-01 10:00:00 INFO GET /index.html 200 12ms\n" * 50),
+        (
+            "model.out",
+            "Linear(in_features=768, out_features=10, bias=True)\nDropout(p=0.1)\nTotal params: 1,234\n",
+        ),
+        ("page.log", "<!DOCTYPE html><html>loss: 3</html>"),
+        ("empty.log", "\n\n"),
+    ],
+)
+def test_what_is_no_log_is_refused(tmp_path: Path, name: str, text: str) -> None:
+    """Source text, prose, lists, configurations and logs of other things are left to others."""
+    assert not text_log.sniff(file_of(tmp_path, text, name))
+
+
+def test_source_text_before_the_log_gives_no_points(tmp_path: Path) -> None:
+    """A log that begins with the script's own text holds only what was printed."""
+    source = (
+        "import torch\nlr = 0.02\nloss = 0.0\nfor step in range(10):\n    loss += 1.0\n" + "=" * 60 + "\n"
+    )
+    log = "".join(f"step:{s}/100 train_loss:{6.9 - s / 10:.4f} step_avg:262.17ms\n" for s in range(5))
+    content = read(tmp_path, source + log)
+
+    assert len(points(content, "train/loss")) == 5
+    assert not [s for s in content.settings if s.key == "loss"]
+
+
+def test_a_log_with_a_long_beginning_is_recognised(tmp_path: Path) -> None:
+    """The first row may stand far behind the head of the file."""
+    text = (
+        "".join(f"compiling kernel number {i} of many, please wait\n" for i in range(4000))
+        + "step 1 loss 2.0\n"
+    )
+
+    assert points(read(tmp_path, text), "train/loss") == [(1, 2.0)]
+
+
+def test_lines_and_clock(tmp_path: Path) -> None:
+    """Each point knows its line and, where it is printed, its time."""
+    content = read(
+        tmp_path,
+        "start\n2024-01-02 00:00:01 step 1 loss 2.0\nnoise\n[2024-01-02 00:00:03,500] step 2 loss 1.0\n",
+    )
+    loss = curve(content, "train/loss")
+
+    assert loss.lines is not None and loss.lines.tolist() == [2, 4]
+    assert loss.walls is not None and loss.walls.tolist() == [1704153601.0, 1704153603.5]
