@@ -13,7 +13,7 @@ from typing import Any, Literal
 from ..engine.model import Place, Scalar
 from . import settings as names
 from .config import number_of, says
-from .registry import Finding, View, absent, place_of, present, probe, unknown
+from .registry import Finding, View, absent, any_of, place_of, present, probe, unknown
 from .run import Configured, Run
 
 HALF = ("fp16", "bf16", "fp8")
@@ -107,6 +107,12 @@ def setting_above(view: View, setting: str, ratio: float) -> Finding:
 def setting_below(view: View, setting: str, ratio: float) -> Finding:
     """The benchmark's number is more than `ratio` times the run's."""
     return _ratio(view, setting, ratio, up=False)
+
+
+@probe("benchmark")
+def any_setting_above(view: View, settings: list[str], ratio: float) -> Finding:
+    """At least one of several numbers is more than `ratio` times the benchmark's."""
+    return any_of(_ratio(view, setting, ratio, up=True) for setting in settings)
 
 
 _BY_PRESENCE = frozenset(["pretrained", "resume_from"])

@@ -12,7 +12,7 @@ from typing import Any
 
 from ..engine.model import Place, Scalar
 from . import settings as names
-from .registry import Finding, View, absent, place_of, present, probe, unknown
+from .registry import Finding, View, absent, any_of, place_of, present, probe, unknown
 from .run import Configured, Run
 
 HALF = ("fp16", "bf16", "fp8")
@@ -243,6 +243,20 @@ def setting_above(view: View, setting: str, limit: float, limit_sgd: float | Non
     if value > limit:
         return present(f"{says(found)}, above {limit:g}", **_found(found, threshold=limit))
     return absent(f"{says(found)}, not above {limit:g}", **_found(found, threshold=limit))
+
+
+@probe()
+def regularisation_large(
+    view: View, weight_decay: float, sgd: float, dropout: float, smoothing: float
+) -> Finding:
+    """Weight decay (`sgd`: its limit under SGD), dropout or label smoothing above its limit."""
+    return any_of(
+        (
+            setting_above(view, "weight_decay", weight_decay, sgd),
+            setting_above(view, "dropout", dropout),
+            setting_above(view, "label_smoothing", smoothing),
+        )
+    )
 
 
 @probe("config:max_grad_norm")

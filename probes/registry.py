@@ -52,6 +52,16 @@ def unknown(why: str, **rest: Any) -> Finding:
     return Finding(State.UNKNOWN, why, **rest)
 
 
+def any_of(findings: Iterable[Finding]) -> Finding:
+    """The first present finding; else absent if anything was seen to be absent; else unknown."""
+    found = list(findings)
+    for state in (State.PRESENT, State.ABSENT):
+        for finding in found:
+            if finding.state is state:
+                return finding
+    return unknown("; ".join(dict.fromkeys(f.why for f in found)) or "nothing to look at")
+
+
 ProbeFunction = Callable[..., Finding]
 F = TypeVar("F", bound=ProbeFunction)
 
