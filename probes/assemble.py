@@ -101,6 +101,7 @@ class _Assembly:
         self.contents = contents
         self.not_read = not_read
         self.notes = notes
+        self.unit_of: dict[str, str] = {}
 
     def run(self) -> Run:
         units = self._units()
@@ -131,17 +132,21 @@ class _Assembly:
         """Homes that hold curves (or, if none does, the root)."""
         units: dict[str, list[_Read]] = defaultdict(list)
         for read in self.contents:
-            if any(names.canonical(s.raw, s.split) for s in read.content.series):
+            if _has_curves(read):
                 units[layout.home(read.path)].append(read)
         if not units:
             return {"": list(self.contents)}
-        return dict(units)
+        self.unit_of = layout.merged(list(units))
+        joined: dict[str, list[_Read]] = defaultdict(list)
+        for home, reads in units.items():
+            joined[self.unit_of[home]].extend(reads)
+        return dict(joined)
 
     def _contents_of(self, unit: str, units: list[str]) -> list[_Read]:
         mine = []
         for read in self.contents:
-            if any(names.canonical(s.raw, s.split) for s in read.content.series):
-                if layout.home(read.path) == unit:
+            if _has_curves(read):
+                if self.unit_of.get(layout.home(read.path), "") == unit:
                     mine.append(read)
             elif layout.belongs(read.path, unit, units):
                 mine.append(read)
@@ -208,8 +213,15 @@ class _Assembly:
         )
 
 
+def _has_curves(read: _Read) -> bool:
+    return any(names.canonical(s.raw, s.split) for s in read.content.series)
+
+
 def _choose(units: Mapping[str, list[_Read]]) -> str:
-    """The run to look at: the last by name among those with a training loss worth judging."""
+    """The run to look at: of those with a training loss worth judging, the one at the top, else the latest.
+
+    Latest by the last wall time where every candidate records one, else by name (version_10 after version_9).
+    """
 
     def worth(unit: str) -> int:
         points = [
@@ -222,7 +234,22 @@ def _choose(units: Mapping[str, list[_Read]]) -> str:
 
     best = max(worth(u) for u in units)
     candidates = [u for u in units if worth(u) == best]
-    return "" if "" in candidates else max(candidates, key=layout.natural)
+    if "" in candidates:
+        return ""
+    ends = {u: _last_wall(units[u]) for u in candidates}
+    if all(ends.values()):
+        return max(candidates, key=lambda u: (ends[u], layout.natural(u)))
+    return max(candidates, key=layout.natural)
+
+
+def _last_wall(reads: list[_Read]) -> float:
+    walls = [
+        float(np.nanmax(s.walls))
+        for r in reads
+        for s in r.content.series
+        if s.walls is not None and len(s.walls)
+    ]
+    return max(walls, default=0.0)
 
 
 def _merge(named: list[Series]) -> list[Series]:

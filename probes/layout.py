@@ -89,6 +89,31 @@ def belongs(path: str, unit: str, units: list[str]) -> bool:
     return nearest == unit
 
 
+_TRACKERS = frozenset(
+    {"wandb", "mlruns", "lightning_logs", "runs", "tb_logs", "csv_logs", "tensorboard", "logs"}
+)
+
+
+def merged(units: list[str]) -> dict[str, str]:
+    """Which homes are one run: a tracker's only run below a home that has curves of its own belongs to it.
+
+    `train.log` beside `lightning_logs/version_0/metrics.csv` or `wandb/run-.../` is one run seen twice;
+    beside two versions it is anybody's guess which one it logs.
+    """
+    found = {unit: unit for unit in units}
+    for parent in units:
+        below = [u for u in units if u != parent and (not parent or u.startswith(parent + "/"))]
+        kept = [u for u in below if _by_tracker(u[len(parent) :].strip("/").split("/"))]
+        if len(below) == len(kept) == 1:
+            found[kept[0]] = parent
+    return found
+
+
+def _by_tracker(parts: list[str]) -> bool:
+    """`lightning_logs/version_0`, `wandb/run-x`, `mlruns/0/<id>`: made by a tracker, not named by a person."""
+    return len(parts) >= 2 and any(p in _TRACKERS for p in parts[:-1])
+
+
 def natural(text: str) -> list[tuple[int, int | str]]:
     """Sort key under which version_10 comes after version_9."""
     return [(0, int(p)) if p.isdigit() else (1, p) for p in re.split(r"(\d+)", text)]

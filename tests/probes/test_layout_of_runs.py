@@ -2,7 +2,7 @@
 
 import pytest
 
-from traindoctor.probes.layout import belongs, home, natural, rank
+from traindoctor.probes.layout import belongs, home, merged, natural, rank
 
 MLFLOW = "0123456789abcdef" * 2
 WANDB = "run-20250101_120000-abcd1234"
@@ -74,3 +74,20 @@ def test_what_one_wandb_run_recorded_belongs_to_the_log_beside_it() -> None:
 def test_natural_order() -> None:
     """version_10 comes after version_9."""
     assert max(["version_9", "version_10"], key=natural) == "version_10"
+
+
+@pytest.mark.parametrize(
+    ("units", "expected"),
+    [
+        (["", "lightning_logs/version_0"], {"": "", "lightning_logs/version_0": ""}),
+        (["", "wandb/run-20240101_000000-abc"], {"": "", "wandb/run-20240101_000000-abc": ""}),
+        (
+            ["", "lightning_logs/version_0", "lightning_logs/version_1"],
+            {u: u for u in ["", "lightning_logs/version_0", "lightning_logs/version_1"]},
+        ),
+        (["", "fold1"], {"": "", "fold1": "fold1"}),
+    ],
+)
+def test_a_trackers_only_run_is_the_run_beside_it(units: list[str], expected: dict[str, str]) -> None:
+    """A log and the tracker's only run beside it are one run; several, or a folder of a person's, are not."""
+    assert merged(units) == expected
