@@ -125,6 +125,7 @@ _NOT_FINITE = (
         r"(?:$|[!.,;]? ?(?:detected|found|encountered|stopping|terminat|skipping|abort|exit|break"
         r"|(?:at|in) (?:step|epoch|iter|batch)))",
         rf"(?:{_NAN}|invalid) loss (?:detected|found|encountered|at|in|value)",
+        rf"{_NAN} loss[,.!:;] ?(?:ending|stopping|skipping|terminat|abort|exit)",
         data="printed",
         once=False,
     ),
@@ -245,7 +246,7 @@ _WARNINGS = (
     _rule("token-length", r"Token indices sequence length is longer than"),
     _rule(
         "data-warning",
-        r"corrupt(?:ed)? (?:JPEG|image|file|label|data|EXIF|record)",
+        r"(?<!number of )(?<!no )(?<!\b0 )(?<!any )corrupt(?:ed)? (?:JPEG|image|file|label|data|EXIF|record)",
         r"Truncated File Read|image file is truncated|cannot identify image file",
         r"No labels (?:were )?found",
         r"WARNING:? .{0,40}No labels in",
@@ -293,7 +294,7 @@ RULES: tuple[Rule, ...] = (*_SCALING, *_NOT_FINITE, *_CRASHES, *_STARTS, *_WARNI
 
 # One cheap look that all of the lines above pass and most others do not.
 HINT = re.compile(
-    rb"overflow|reducing|minimum|nan|inf\b|infinite|invalid|finite|assert|out of|memory|exhaust|oom"
+    rb"overflow|divide by|reducing|minimum|nan|inf\b|infinite|invalid|finite|assert|out of|memory|exhaust|oom"
     rb"|checkpoint|resum|continuing|restor|initiali[sz]ed|state_dict|mismatch|keys|scheduler|requires_grad"
     rb"|require grad|gradient|not used|receive grad|from_logits|target size|undefined|only one class|roc auc"
     rb"|sequence length|corrupt|truncated|missing|cannot identify|no labels|ignor|skipp|failed|unable"
@@ -324,7 +325,7 @@ _SAID_FREELY = frozenset({"printed", "tensor"})
 
 def match_rule(text: str) -> tuple[Rule, re.Match[str]] | None:
     """Return the first rule that a line matches; source text and printed dictionaries match none."""
-    if _SOURCE.match(text) or (len(text) > 600 and "': " in text):
+    if _SOURCE.match(text) or (text.count("': ") > 2 and (len(text) > 600 or text.lstrip().startswith("{"))):
         return None
     for rule in RULES:
         match = rule.pattern.search(text)

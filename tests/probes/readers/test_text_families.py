@@ -1,5 +1,6 @@
 """The lines of the frameworks, as short excerpts written in their style."""
 
+# ruff: noqa: E501  (the lines of logs are as long as they are)
 from __future__ import annotations
 
 import math

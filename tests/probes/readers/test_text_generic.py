@@ -1,5 +1,6 @@
 """Ordinary scripts: any common way to print a step and some numbers."""
 
+# ruff: noqa: E501  (the lines of logs are as long as they are)
 from __future__ import annotations
 
 import math

@@ -1,0 +1,255 @@
+"""What a log says in words, and the settings and facts it holds."""
+
+# ruff: noqa: E501  (the lines of logs are as long as they are)
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from traindoctor.probes.readers import text_log
+
+from ._text import events, file_of, points, read
+
+ROW = "step 1 loss 2.0\n"
+
+
+@pytest.mark.parametrize(
+    ("line", "kind", "data"),
+    [
+        ("RuntimeError: Function 'LogBackward0' returned nan values in its 0th output.", "non-finite-value", "LogBackward0"),
+        ("bbox.py:27: RuntimeWarning: invalid value encountered in log", "non-finite-value", "numpy"),
+        ("x.py:3: RuntimeWarning: overflow encountered in exp", "non-finite-value", "numpy"),
+        ("x.py:3: RuntimeWarning: divide by zero encountered in true_divide", "non-finite-value", "numpy"),
+        ("Loss is nan, stopping training", "non-finite-loss", "stopped"),
+        ("Batch 17: Invalid loss, terminating training", "non-finite-loss", "keras"),
+        ("FloatingPointError: Loss became infinite or NaN at iteration=12!", "non-finite-loss", "detectron2"),
+        ("Loss NaN/Inf detected (attempt 1/3), recovering from last.pt...", "non-finite-loss", "ultralytics"),
+        ("WARNING: non-finite loss, ending training", "non-finite-loss", "printed"),
+        ("RuntimeError: CUDA error: device-side assert triggered", "device-assert", ""),
+        ("ClassNLLCriterion.cu:106: Assertion `t >= 0 && t < n_classes` failed.", "device-assert", ""),
+        ("torch.cuda.OutOfMemoryError: CUDA out of memory. Tried to allocate 12.28 GiB.", "out-of-memory", ""),
+        ("RuntimeError: NPU out of memory. Tried to allocate 2 GiB", "out-of-memory", ""),
+        ("Some weights of BertForSequenceClassification were not initialized from the model checkpoint at bert and are newly initialized: ['classifier.weight']", "weights-newly-initialized", ""),
+        ("RuntimeError: Error(s) in loading state_dict for Net: Missing key(s) in state_dict: \"fc.weight\".", "checkpoint-keys-mismatch", ""),
+        ("unexpected key in source state_dict: fc.weight, fc.bias", "checkpoint-keys-mismatch", ""),
+        ("UserWarning: Detected call of `lr_scheduler.step()` before `optimizer.step()`.", "scheduler-before-optimizer", ""),
+        ("UserWarning: None of the inputs have requires_grad=True. Gradients will be None", "no-grad-input", ""),
+        ("RuntimeError: Expected to have finished reduction. Parameter indices which did not receive grad for rank 0: 4 5", "unused-parameters", ""),
+        ('UserWarning: "`sparse_categorical_crossentropy` received `from_logits=True`, but the `output` argument was produced by a Softmax activation"', "from-logits", ""),
+        ("UserWarning: Using a target size (torch.Size([64])) that is different to the input size (torch.Size([64, 1])).", "shape-broadcast", ""),
+        ("UndefinedMetricWarning: Precision is ill-defined and being set to 0.0", "undefined-metric", ""),
+        ("Token indices sequence length is longer than the specified maximum sequence length for this model (1200 > 512).", "token-length", ""),
+        ("train: WARNING: a.jpg: ignoring corrupt image/label: cannot identify image file", "data-warning", ""),
+        ("Corrupt JPEG data: 12 extraneous bytes before marker 0xd9", "data-warning", ""),
+        ("Setting `pad_token_id` to `eos_token_id`:2 for open-end generation.", "known-warning", "pad-is-eos"),
+        ("torch.distributed.launch: process exited with code 137", "exit", ""),
+    ],
+)  # fmt: skip
+def test_phrases(tmp_path: Path, line: str, kind: str, data: str) -> None:
+    """Each phrase is one event of its kind, with its line."""
+    found = read(tmp_path, ROW + line + "\n").events
+
+    assert [(e.kind, e.data, e.line) for e in found if e.kind == kind] == [(kind, data, 2)]
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        'raise ValueError("loss is nan, stopping")',
+        "# if loss is nan: break",
+        "We once had a run in which the loss became NaN after twenty thousand steps and nobody knew why",
+        "{'find_unused_parameters': False, 'nan_to_num': True, 'skip_nan_loss': True, 'overflow': 'skip'}",
+        "number of corrupt images found so far in the whole data set is shown below",
+        "loaded 1639, skipped 0 samples",
+        "Resuming from None",
+        "Checking for NaN is enabled",
+        "grad_scaler enabled, overflow check on",
+    ],
+)
+def test_what_is_no_event(tmp_path: Path, line: str) -> None:
+    """Source text, options and sentences are no events."""
+    assert read(tmp_path, ROW + line + "\n").events == ()
+
+
+@pytest.mark.parametrize(
+    ("line", "step"),
+    [
+        (" loading checkpoint from /ckpt at iteration 1000", 1000),
+        ("2024-01-01 10:00:00 - mmdet - INFO - resumed epoch: 3, iter: 21987", 21987),
+        ("Resuming from checkpoint at step 500", 500),
+        ("Loaded checkpoint checkpoints/last.pt (epoch 10 @ 4791 updates)", 4791),
+    ],
+)
+def test_resumes(tmp_path: Path, line: str, step: float) -> None:
+    """Where training went on, as far as the log says."""
+    found = events(read(tmp_path, line + "\nstep 30000 loss 2.0\n"), "resume")
+
+    assert [(e.step, e.value) for e in found] == [(step, step)]
+
+
+def test_events_stand_at_the_step_before_them(tmp_path: Path) -> None:
+    """An event is placed by the last row of the loss, on its running axis, and merged when it comes again."""
+    text = "epoch: 1 step: 1, loss is 2\nepoch: 1 step: 2, loss is 2\nepoch: 2 step: 1, loss is 2\nx.py:3: RuntimeWarning: overflow encountered in exp\n"
+    text += "epoch: 2 step: 2, loss is 2\nx.py:3: RuntimeWarning: overflow encountered in exp\n"
+    [event] = events(read(tmp_path, text), "non-finite-value")
+
+    assert (event.step, event.line, event.count) == (3, 4, 2)
+
+
+def test_traceback(tmp_path: Path) -> None:
+    """Of a traceback its last line counts; source lines in it are no metrics; ranks that say the same are merged."""
+    body = 'Traceback (most recent call last):\n  File "a.py", line 3, in f\n    loss = step(1, loss=2.5)\n           ^^^^\n'
+    text = (
+        ROW
+        + (body + "ZeroDivisionError: division by zero\n") * 2
+        + body
+        + "\nDuring handling of the above exception, another exception occurred:\n\n"
+        + body
+        + "KeyboardInterrupt\n"
+    )
+    content = read(tmp_path, text)
+
+    assert [(e.data, e.count) for e in events(content, "traceback")] == [
+        ("ZeroDivisionError", 2),
+        ("KeyboardInterrupt", 1),
+    ]
+    assert points(content, "train/loss") == [(1, 2.0)]
+
+
+def test_a_log_of_nothing_but_a_crash_is_a_log(tmp_path: Path) -> None:
+    """A run that died before its first row left something to read."""
+    content = read(
+        tmp_path, 'Traceback (most recent call last):\n  File "a.py", line 3\nTypeError: bad argument\n'
+    )
+
+    assert [(e.data, e.step) for e in content.events] == [("TypeError", None)]
+
+
+def test_ranks(tmp_path: Path) -> None:
+    """The marks of ranks give a curve for each rank, and events their rank."""
+    for mark in ("[rank{}]: ", "[default{}]:", "{}: ", "(RayTrainWorker pid=4{}, ip=10.0.0.1) "):
+        text = "".join(mark.format(r) + f"step {s} loss {s}.{r}\n" for s in (1, 2, 3) for r in (0, 1))
+        text += mark.format(1) + "RuntimeError: CUDA error: device-side assert triggered\n"
+        content = read(tmp_path, text)
+
+        assert points(content, "train/loss", rank=0) == [(1, 1.0), (2, 2.0), (3, 3.0)]
+        assert points(content, "train/loss", rank=1) == [(1, 1.1), (2, 2.1), (3, 3.1)]
+        assert [e.rank for e in events(content, "device-assert")] == [1]
+
+
+def test_a_leading_step_is_no_rank(tmp_path: Path) -> None:
+    """`100: loss ...` counts steps when the number goes up."""
+    content = read(tmp_path, "".join(f"{s}: loss {s}.5\n" for s in range(0, 50, 10)))
+
+    assert points(content, "train/loss")[-1] == (40, 40.5)
+
+
+def test_secrets_are_replaced(tmp_path: Path) -> None:
+    """No token, key or password gets into an event or a setting."""
+    hidden = ["hf_" + "a" * 34, "AKIA" + "B" * 16, "s3cr3tvalue", "eyJhbGciOiJI.eyJzdWIiOiIx.SflKxwRJ"]
+    text = f"+ python train.py --lr 0.1 --api_key {hidden[2]} --hub_token={hidden[0]}\n" + ROW
+    text += f"Traceback (most recent call last):\nOSError: token={hidden[2]} {hidden[0]} {hidden[1]} {hidden[3]} https://user:{hidden[2]}@example.org\n"
+    text += f"cannot identify image file password: {hidden[2]}\n"
+    content = read(tmp_path, text)
+    said = repr(content.events) + repr(content.settings)
+
+    assert len(content.events) == 2 and len(content.settings) == 3
+    assert not [secret for secret in hidden if secret in said]
+
+
+# -------------------------------------------------------------------------------------- settings
+
+
+def settings(folder: Path, text: str) -> dict[str, tuple[Any, int]]:
+    """The settings of a log: value and trust by key."""
+    return {s.key: (s.value, s.trust) for s in read(folder, text + ROW).settings}
+
+
+def test_namespace(tmp_path: Path) -> None:
+    """An argparse namespace, also with objects in it and a prefix before it."""
+    found = settings(
+        tmp_path,
+        "2024-01-01 10:00:00 INFO Namespace(lr=0.1, batch_size=32, fp16=True, optim='adam', resume=None, betas=(0.9, 0.99), device=<device cpu>)\n",
+    )
+
+    assert found["lr"] == (0.1, 80) and found["fp16"] == (True, 80) and found["optim"] == ("adam", 80)
+    assert found["resume"] == (None, 80) and found["betas"] == ((0.9, 0.99), 80)
+
+
+def test_nested_dump(tmp_path: Path) -> None:
+    """Dataclasses and dictionaries become dotted keys."""
+    found = settings(
+        tmp_path,
+        "TrainConfig(run_name='x', seed=7, optimizer=OptimizerConfig(name='adamw', learning_rate=0.0004), data={'seed': 1})\n",
+    )
+
+    assert found["optimizer.learning_rate"] == (0.0004, 80) and found["data.seed"] == (1, 80)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "learning_rate: 0.001",
+        "  learning rate = 0.001",
+        "Overriding: learning_rate = 0.001",
+        "2024-01-01 10:00:00 - INFO -   learning_rate: 0.001",
+        '"learning_rate": 0.001,',
+    ],
+)
+def test_banner_before_the_first_row(tmp_path: Path, line: str) -> None:
+    """A line that is a known setting and nothing else is one, and no curve."""
+    content = read(tmp_path, line + "\nhello: 0.5\n" + ROW)
+
+    assert [(s.value, s.trust) for s in content.settings] == [(0.001, 80)]
+    assert [s.raw for s in content.series] == ["loss"]
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "+ python -u train.py --lr 0.1 --batch-size=32 --fp16 --tags a b",
+        "cmd = deepspeed main.py --lr 0.1 --batch-size 32 --fp16 --tags a b",
+        "torchrun --nproc_per_node 8 train.py --lr 0.1 --batch-size 32 --tags a b --fp16",
+    ],
+)
+def test_command_line(tmp_path: Path, line: str) -> None:
+    """The options of a printed command line, not those of the interpreter or launcher."""
+    found = settings(tmp_path, line + "\n")
+
+    assert found == {"lr": (0.1, 70), "batch-size": (32, 70), "fp16": (True, 70), "tags": (("a", "b"), 70)}
+
+
+def test_openmmlab_configuration(tmp_path: Path) -> None:
+    """The Python text of a configuration over many lines."""
+    text = "2021-12-07 13:57:39,351 - mmdet - INFO - Config:\nmodel = dict(\n    type='FasterRCNN',\n    backbone=dict(depth=50))\noptimizer = dict(type='SGD', lr=0.02)\n"
+    text += "optimizer_config = dict(grad_clip=None)\n\n2021-12-07 13:57:40,000 - mmdet - INFO - Set random seed to 0\n"
+    found = settings(tmp_path, text)
+
+    assert found["optimizer.lr"] == (0.02, 90) and found["model.backbone.depth"] == (50, 90)
+    assert found["optimizer_config.grad_clip"] == (None, 90)
+
+
+def test_detectron2_configuration(tmp_path: Path) -> None:
+    """The YAML text of a configuration over many lines; its numbers are no curves."""
+    text = "[11/18 14:20:11] detectron2 INFO: Running with full config:\nSOLVER:\n  BASE_LR: 0.02\n  STEPS: (100, 200)\n  MAX_ITER: 300\n[11/18 14:20:12] detectron2 INFO: Starting\n"
+    content = read(tmp_path, text + ROW)
+
+    assert {s.key: (s.value, s.line) for s in content.settings}["SOLVER.BASE_LR"] == (0.02, 3)
+    assert [s.raw for s in content.series] == ["loss"]
+
+
+def test_facts(tmp_path: Path) -> None:
+    """Versions, device and number of processes."""
+    facts = read(
+        tmp_path, "PyTorch version: 2.1.0+cu118\nGPU 0: NVIDIA A100-SXM4-80GB\nWorld size: 8\n" + ROW
+    ).facts
+
+    assert facts["version:torch"] == "2.1.0+cu118" and facts["framework"] == "pytorch"
+    assert "A100" in str(facts["device"]) and facts["world_size"] == 8
+
+
+def test_a_configuration_alone_is_left_to_others(tmp_path: Path) -> None:
+    """Settings without any row or telling event make no log."""
+    assert not text_log.sniff(file_of(tmp_path, "lr: 0.1\nbatch_size: 32\nWorld size: 8\n"))
