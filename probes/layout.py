@@ -110,7 +110,7 @@ def merged(units: list[str]) -> dict[str, str]:
 
 
 def _by_tracker(parts: list[str]) -> bool:
-    """`lightning_logs/version_0`, `wandb/run-x`, `mlruns/0/<id>`: made by a tracker, not named by a person."""
+    """`lightning_logs/version_0`, `wandb/run-x`, `mlruns/0/<id>`: made by a tracker, not by a person."""
     return len(parts) >= 2 and any(p in _TRACKERS for p in parts[:-1])
 
 
