@@ -21,6 +21,8 @@ _END = re.compile(
     rb"|Traceback|\[rank)"
 )
 
+_LIKE_CONFIG = re.compile(rb"^(?:\s+\S|#|-\s|[\])}]|[\w.\"'/-]+\s*:(?:\s|$)|\w+ = |---\s*$)")
+
 
 def begins(line: bytes) -> bytes | None:
     """Return how the first line of a block goes on (b"" or b"{"), or None when none begins here."""
@@ -52,6 +54,8 @@ class Block:
         if not line.strip() and not self.json and self.lines and not self.lines[-1].strip():
             return False
         if self.json and self.braces <= 0:
+            return False
+        if not self.json and line.strip() and not _LIKE_CONFIG.match(line):
             return False
         self.lines.append(line)
         self.size += len(line)

@@ -9,6 +9,7 @@ import numpy as np
 
 from ....engine.model import Scalar
 from ...run import Event, FileContent, Series, Setting, Window
+from ...settings import canonical_key
 from .._rows import masked
 from . import arguments, blocks, environment, events, phrases
 from .analysis import analyse
@@ -101,6 +102,8 @@ class Log:
         self._traceback: int | None = None
         self._block: blocks.Block | None = None
         self._table: Table | None = None
+        self._held: list[Line] = []  # the lines of the block so far
+        self._no_blocks = False
 
     # ------------------------------------------------------------------------------------ lines
 
@@ -118,11 +121,23 @@ class Log:
                 entry = self._learn(key, raw, number)
             if entry is not None:
                 self._line(entry, Line(number, raw, rank, passing))
-        self.rows.finish()
         self._end_block()
+        self.rows.finish()
         self.notes.update(dict.fromkeys(lines.notes))
         if len(lines.workers) > 1:
             self.notes["worker processes are numbered in the order in which they appear"] = None
+
+    def _again(self, lines: list[Line]) -> None:
+        """Read lines that were taken for a configuration and are none."""
+        self._no_blocks = True
+        for line in lines:
+            if self._goes_on(line):
+                continue
+            key = line.raw.translate(None, DELETE)
+            entry = self._entries[key] if key in self._entries else self._learn(key, line.raw, line.number)
+            if entry is not None:
+                self._line(entry, line)
+        self._no_blocks = False
 
     def _learn(self, key: bytes, raw: bytes, number: int) -> Entry | None:
         """Look at the first line of a shape; None when lines like it say nothing."""
@@ -182,8 +197,9 @@ class Log:
 
     def _begins_something(self, raw: bytes, number: int) -> bool:
         """A configuration of many lines, or the head of a table."""
-        first = blocks.begins(raw)
+        first = None if self._no_blocks else blocks.begins(raw)
         if first is not None:
+            self._held = []
             self._block = blocks.Block(first, number)
             return True
         table = header(without_prefix(_text(raw))) if len(raw) < 1000 else None
@@ -197,6 +213,7 @@ class Log:
             return True
         if self._block is not None:
             if self._block.takes(line.raw):
+                self._held.append(line)
                 return True
             self._end_block()
         return self._table is not None and self._in_table(self._table, line)
@@ -244,9 +261,16 @@ class Log:
 
     def _end_block(self) -> None:
         block, self._block = self._block, None
-        if block is not None:
-            for key, value, line in block.settings():
-                self._set(key, value, line, arguments.DUMP)
+        if block is None:
+            return
+        held, self._held = self._held, []
+        found = list(block.settings())
+        if not any(canonical_key(key) for key, _, _ in found):
+            found = []
+        for key, value, line in found:
+            self._set(key, value, line, arguments.DUMP)
+        if not found:
+            self._again(held)
 
     # ----------------------------------------------------------------------------------- events
 

@@ -223,6 +223,15 @@ def test_source_text_before_the_log_gives_no_points(tmp_path: Path) -> None:
     assert not [s for s in content.settings if s.key == "loss"]
 
 
+def test_what_looks_like_a_configuration_and_is_none(tmp_path: Path) -> None:
+    """Rows after a line that could begin a printed configuration are rows."""
+    text = "Using the specified args:\n" + "".join(
+        f"epoch:0 || iter:{i} || Loss:{9 - i}.5\n->>lr:0.0005\n" for i in range(5)
+    )
+
+    assert points(read(tmp_path, text), "train/loss") == [(i, 9.5 - i) for i in range(5)]
+
+
 def test_a_log_with_a_long_beginning_is_recognised(tmp_path: Path) -> None:
     """The first row may stand far behind the head of the file."""
     text = (
