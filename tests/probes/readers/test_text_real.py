@@ -28,7 +28,7 @@ FAMILIES = (
     "openmmlab",
 )
 OWN = (".log", ".txt", ".out")
-# The index takes another curve for the loss, all terms for one, a loss scale, or every state of a progress bar.
+# The index takes another curve for the loss, all terms, a loss scale, or all states of a bar.
 OTHERWISE = ("InsightFace_TF", "CPC_ID0921", "DSFD.pytorch", "opt-1.3b-globalBatchSize128")
 LARGE = 300_000  # bytes; larger files are left to the walk of the whole product
 _EVIDENCE = re.compile(r"loss[^:]*: n=(\d+) bad=(\d+) first=(\S+) last=(\S+)")
