@@ -12,7 +12,8 @@ from . import arguments
 MAX_LINES = 4000
 MAX_BYTES = 512 * 1024
 _START = re.compile(
-    rb"(?:\bconfig(?:uration|s)?|\bargs|\barguments|\bhyper-?param(?:eter)?s|\bcfg|\bparameters|\bflags)\s*(?:is|are)?\s*:?\s*(\{)?\s*$",
+    rb"(?:Contents of args\.config_file=\S{0,200}:$|\bconfig(?:uration|s)?|\bargs|\barguments|\bcfg|\bflags"
+    rb"|\bhyper-?param(?:eter)?s|\bparameters)\s*(?:is|are)?\s*:?\s*(\{)?\s*$",
     re.IGNORECASE,
 )
 _MODEL_CONFIG = re.compile(rb"\b(\w*Config) (\{)\s*$")

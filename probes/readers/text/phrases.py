@@ -185,6 +185,7 @@ _STARTS = (
         r"(?:loading|loaded) checkpoint from .{0,300}? at iteration (?P<step>\d+)",
         r"resumed epoch: (?P<epoch>\d+), iter: (?P<step2>\d+)",
         r"Continuing training from (?:global step|checkpoint)(?:.{0,30}?(?P<step3>\d+))?",
+        r"Starting training from iteration (?P<step7>\d+)",
         r"Loaded checkpoint .{1,200}\(epoch \d+ @ (?P<step4>\d+) updates\)",
         r"(?:^|\W)(?:resum(?:ed|ing)) (?:training |run )?(?:from|at|on) "
         r"(?!scratch\b|None\b|.{0,20}\bNone\b)\S.{0,200}?"
@@ -295,8 +296,8 @@ RULES: tuple[Rule, ...] = (*_SCALING, *_NOT_FINITE, *_CRASHES, *_STARTS, *_WARNI
 # One cheap look that all of the lines above pass and most others do not.
 HINT = re.compile(
     rb"overflow|divide by|reducing|minimum|nan|inf\b|infinite|invalid|finite|assert|out of|memory|exhaust|oom"
-    rb"|checkpoint|resum|continuing|restor|initiali[sz]ed|state_dict|mismatch|keys|scheduler|requires_grad"
-    rb"|require grad|gradient|not used|receive grad|from_logits|target size|undefined|only one class|roc auc"
+    rb"|checkpoint|starting training|resum|continuing|restor|initiali[sz]ed|state_dict|mismatch|keys|scheduler"
+    rb"|requires_grad|require grad|gradient|not used|receive grad|from_logits|target size|undefined|only one class|roc auc"
     rb"|sequence length|corrupt|truncated|missing|cannot identify|no labels|ignor|skipp|failed|unable"
     rb"|could not|libpng|crc|dataloss|cache|strides|input ran|pad_token|response key|trainable|implicit"
     rb"|nvidia"

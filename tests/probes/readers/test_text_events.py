@@ -79,6 +79,7 @@ def test_what_is_no_event(tmp_path: Path, line: str) -> None:
         (" loading checkpoint from /ckpt at iteration 1000", 1000),
         ("2024-01-01 10:00:00 - mmdet - INFO - resumed epoch: 3, iter: 21987", 21987),
         ("Resuming from checkpoint at step 500", 500),
+        ("[11/16 04:45:00] d2.engine.train_loop INFO: Starting training from iteration 5500", 5500),
         ("Loaded checkpoint checkpoints/last.pt (epoch 10 @ 4791 updates)", 4791),
     ],
 )
