@@ -295,13 +295,13 @@ RULES: tuple[Rule, ...] = (*_SCALING, *_NOT_FINITE, *_CRASHES, *_STARTS, *_WARNI
 
 # One cheap look that all of the lines above pass and most others do not.
 HINT = re.compile(
-    rb"overflow|divide by|reducing|minimum|nan|inf\b|infinite|invalid|finite|assert|out of|memory|exhaust|oom"
-    rb"|checkpoint|starting training|resum|continuing|restor|initiali[sz]ed|state_dict|mismatch|keys|scheduler"
-    rb"|requires_grad|require grad|gradient|not used|receive grad|from_logits|target size|undefined|only one class|roc auc"
-    rb"|sequence length|corrupt|truncated|missing|cannot identify|no labels|ignor|skipp|failed|unable"
-    rb"|could not|libpng|crc|dataloss|cache|strides|input ran|pad_token|response key|trainable|implicit"
-    rb"|nvidia"
-    rb"|not available|compiled with|exit|return|loaded|loading|transferred",
+    rb"overflow|divide by|reducing|minimum|nan|inf\b|infinite|invalid|finite|assert|out of"
+    rb"|memory|exhaust|oom|checkpoint|starting training|resum|continuing|restor|initiali[sz]ed"
+    rb"|state_dict|mismatch|keys|scheduler|requires_grad|require grad|gradient|not used"
+    rb"|receive grad|from_logits|target size|undefined|only one class|roc auc|sequence length"
+    rb"|corrupt|truncated|missing|cannot identify|no labels|ignor|skipp|failed|unable|could not"
+    rb"|libpng|crc|dataloss|cache|strides|input ran|pad_token|response key|trainable|implicit"
+    rb"|nvidia|not available|compiled with|exit|return|loaded|loading|transferred",
     re.IGNORECASE,
 )
 # These may stand on a line that holds metrics too; of other kinds such a line only looks like one.
