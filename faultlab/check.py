@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -26,6 +25,7 @@ class Summary:
     spread: float  # median absolute change of the training loss between rows, late in the run
     highest: float  # highest finite training loss
     halfway: float  # training loss in the middle of the run
+    score_rises: bool = False  # rewards at the end above those at the start
 
     def text(self) -> str:
         """One line for cases.yaml."""
@@ -45,20 +45,10 @@ def _end(values: list[float], share: float = 0.1) -> float:
     return mean(tail) if tail else math.nan
 
 
-def read_trainer_state(folder: Path) -> list[Row]:
-    """Rows of a Hugging Face trainer_state.json."""
-    path = next(iter(sorted(folder.rglob("trainer_state.json"))), None)
-    if path is None:
-        return []
-    names = {"eval_loss": "val_loss", "eval_accuracy": "val_acc"}
-    history = json.loads(path.read_text(encoding="utf-8"))["log_history"]
-    return [{names.get(k, k): v for k, v in row.items() if isinstance(v, (int, float))} for row in history]
-
-
-def summarise(folder: Path, log: Log | None) -> Summary:
+def summarise(folder: Path, log: Log) -> Summary:
     """Read a run's rows and sum them up."""
     try:
-        rows = read_trainer_state(folder) if log is None else log.read(folder)
+        rows = log.read(folder)
     except (FileNotFoundError, StopIteration, ValueError):
         rows = []
     train = _column(rows, "loss", "train_loss")
@@ -78,14 +68,16 @@ def summarise(folder: Path, log: Log | None) -> Summary:
         spread=median(abs(a - b) for a, b in zip(late, late[1:])) if len(late) > 1 else 0.0,
         highest=max(finite, default=math.nan),
         halfway=_end(train[: max(1, len(train) // 2)]),
+        score_rises=_end(_column(rows, "mean_reward")) > _end(_column(rows, "mean_reward")[:10], 1.0) + 1,
     )
 
 
 def _worse(one: Summary, twin: Summary) -> bool:
+    """Clearly worse at the end. Language models end near their data's entropy: there little is much."""
     return (
         one.nonfinite
         or one.crashed
-        or one.val_loss > 1.15 * twin.val_loss
+        or one.val_loss > (1.04 if twin.val_loss > 1.8 else 1.15) * twin.val_loss
         or one.train_loss > 1.2 * twin.train_loss + 0.01
         or one.val_score < twin.val_score - 0.03 * max(1.0, abs(twin.val_score))
     )
@@ -93,7 +85,9 @@ def _worse(one: Summary, twin: Summary) -> bool:
 
 CHECKS: dict[str, Callable[[Summary, Summary], bool]] = {
     "worse": _worse,
+    "exists": lambda *_: True,  # nothing is wrong with the run itself
     "nan": lambda one, _: one.nonfinite,
+    "blank": lambda one, twin: one.nonfinite or one.train_loss == 0.0 or _worse(one, twin),  # the Trainer writes NaN as 0.0
     "crash": lambda one, _: one.crashed,
     "gap": lambda one, _: one.val_loss > 1.3 * one.best_val_loss or one.val_loss > 3 * one.train_loss + 0.3,
     "turns-up": lambda one, _: one.val_loss > 1.15 * one.best_val_loss,
@@ -109,6 +103,8 @@ CHECKS: dict[str, Callable[[Summary, Summary], bool]] = {
 
 def shows(case: Case, one: Summary, twin: Summary | None) -> str | None:
     """None if the run is what it should be, else what is wrong."""
+    if case.archetype == "policy":
+        return None if one.score_rises else "rewards do not rise"
     if math.isnan(one.val_loss) and not one.nonfinite and not one.crashed:
         return "no rows were read"
     if case.cause is None:

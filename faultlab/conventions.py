@@ -11,7 +11,7 @@ import csv
 import json
 import re
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -88,6 +88,15 @@ CONFIGS = {
 }
 
 # -------------------------------------------------------------------------------------------------- logs
+
+
+def read_trainer_state(folder: Path) -> list[dict[str, float]]:
+    """Rows of a Hugging Face trainer_state.json."""
+    path = next(iter(sorted(folder.rglob("trainer_state.json"))))
+    names = {"eval_loss": "val_loss", "eval_accuracy": "val_acc"}
+    history = json.loads(path.read_text(encoding="utf-8"))["log_history"]
+    return [{names.get(k, k): v for k, v in row.items() if isinstance(v, (int, float))} for row in history if "train_runtime" not in row]
+
 
 
 @dataclass(frozen=True)
@@ -170,7 +179,7 @@ def _kv() -> Log:
 def _nano() -> Log:
     names = {"val_loss": "val loss", "val_acc": "val acc"}
     step = _text("print", "iter %d:", "step", " ", " ", {})
-    evaluation = _text("print", "step %d:", "step", ", ", " ", names)
+    evaluation = _text("print", "step %d:", "step", " ", " ", names)
     return Log(
         _guarded(step), _validation(evaluation), evaluation,
         _regex_reader("nohup.out", " ", names, r"(?:iter|step) (\d+):"), stdout="nohup.out",
@@ -217,9 +226,6 @@ def _epoch_jsonl() -> Log:
     return Log(_nothing, row, _nothing, read, base.imports, ('log = open("log.txt", "w")',), base.close)
 
 
-_CSV_KEYS = ("loss", "acc", "lr", "grad_norm", "loss_scale", "mae", "val_loss", "val_acc", "val_mae")
-
-
 def _csv_read(name: str) -> Callable[[Path], list[Row]]:
     def read(folder: Path) -> list[Row]:
         with (folder / name).open(encoding="utf-8", newline="") as f:
@@ -234,10 +240,9 @@ def _csv() -> Log:
         cells = ", ".join(f'"{k}": {v}' for k, v in fields.items())
         return [f'log.writerow({{"step": step, "epoch": epoch, {cells}}})']
 
-    columns = '["step", "epoch", ' + ", ".join(f'"{k}"' for k in _CSV_KEYS) + "]"
     return Log(
         _guarded(row), _validation(row), row, _csv_read("metrics.csv"), ("import csv",),
-        ('log_file = open("metrics.csv", "w", newline="")', f"log = csv.DictWriter(log_file, {columns})", "log.writeheader()"),
+        ('log_file = open("metrics.csv", "w", newline="")', "log = csv.DictWriter(log_file, @@columns)", "log.writeheader()"),
         ("log_file.close()",),
     )
 
@@ -266,7 +271,7 @@ def _keras() -> Log:
 
 
 def _tensorboard() -> Log:
-    tags = {"loss": "train/loss", "acc": "train/accuracy", "lr": "train/lr", "grad_norm": "train/grad_norm",
+    tags = {"mean_reward": "rollout/ep_rew_mean", "policy_loss": "train/policy_loss", "loss": "train/loss", "acc": "train/accuracy", "lr": "train/lr", "grad_norm": "train/grad_norm",
             "loss_scale": "train/loss_scale", "mae": "train/mae", "val_loss": "val/loss", "val_acc": "val/accuracy", "val_mae": "val/mae"}
 
     def row(fields: Fields) -> list[str]:
@@ -325,7 +330,14 @@ def _ranks_jsonl() -> Log:
     return Log(_guarded(row), _validation(row), row, read, ("import json",), ('log = open(f"log_rank_{rank}.jsonl", "w")',))
 
 
+# What the Hugging Face Trainer writes by itself; `hf-saved` also keeps its arguments as JSON.
+_TRAINER = Log(_nothing, _nothing, _nothing, lambda folder: read_trainer_state(folder))
+_TRAINER_SAVED = replace(
+    _TRAINER, close=('json.dump(arguments.to_dict(), open("results/training_args.json", "w"), indent=2, default=str)',)
+)
+
 LOGS: dict[str, Log] = {
+    "hf": _TRAINER, "hf-saved": _TRAINER_SAVED,
     "kv": _kv(), "nano": _nano(), "epochs": _epochs(), "logging": _logging(), "jsonl": _jsonl(),
     "epoch-jsonl": _epoch_jsonl(), "csv": _csv(), "keras": _keras(), "tensorboard": _tensorboard(),
     "history": _history(), "ranks": _ranks(), "ranks-jsonl": _ranks_jsonl(),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -36,12 +37,14 @@ class Case:
     strength: str = ""
     set: Mapping[str, Any] = field(default_factory=dict)
     edits: tuple[Edit, ...] = ()
-    accept: tuple[str, ...] = ()
+    accept: tuple[str, ...] = ()  # causes that no log could tell apart from the injected one
+    accept_alone: tuple[str, ...] = ()  # the same, where there is no benchmark
     check: str = "worse"
     grad_norm: bool = True
     half: str = "dev"
     benchmark: str | None = None  # name of a healthy case
     alone: bool = True  # its own files can show the fault
+    commands: tuple[str, ...] = ("",)  # arguments of the script, one item per time that it was started
 
     @property
     def name(self) -> str:
@@ -88,6 +91,7 @@ def _expand(text: str, log: Log, config: Config, settings: dict[str, Any], norms
         "@@open": list(log.open),
         "@@close": [] if has_open else list(log.close),
     }
+    columns: list[str] = ["step", "epoch"]
     lines: list[str] = []
     for line in text.splitlines():
         indent = line[: len(line) - len(line.lstrip())]
@@ -99,11 +103,13 @@ def _expand(text: str, log: Log, config: Config, settings: dict[str, Any], norms
             lines += [line[2:]] if norms else []
         elif stripped.startswith(("@step ", "@epoch ", "@eval ")):
             word, _, rest = stripped.partition(" ")
+            fields = _fields(rest, norms, scales)
             rows = {"@step": log.step, "@epoch": log.epoch, "@eval": log.evaluation}[word]
-            lines += [indent + x for x in rows(_fields(rest, norms, scales))]
+            lines += [indent + x for x in rows(fields)]
+            columns += [k for k in fields if k not in columns and (word != "@epoch" or k.startswith("val_"))]
         else:
             lines.append(line)
-    return "\n".join(lines) + "\n"
+    return "\n".join(lines).replace("@@columns", json.dumps(columns)) + "\n"
 
 
 def _fields(text: str, norms: bool, scales: bool) -> Fields:

@@ -34,7 +34,7 @@ PATHS = {sys.prefix: "/opt/venv", sys.base_prefix: "/usr"}
 def train(case: Case, folder: Path) -> float:
     """Run the case's script in an empty folder and keep what it left. Returns the seconds it took."""
     archetype = ARCHETYPES[case.archetype]
-    log = LOGS.get(archetype.styles[case.style][0])
+    log = LOGS[archetype.styles[case.style][0]]
     with tempfile.TemporaryDirectory() as scratch:
         work = Path(scratch) / "run"
         work.mkdir()
@@ -42,16 +42,21 @@ def train(case: Case, folder: Path) -> float:
             (work / name).write_text(text, encoding="utf-8")
         script = (work / "train.py").read_text(encoding="utf-8")
         start = time.monotonic()
-        done = subprocess.run(
-            [sys.executable, "train.py"], cwd=work, capture_output=True, text=True, timeout=LIMIT, check=False,
-            env={**os.environ, "CUDA_VISIBLE_DEVICES": "", "OMP_NUM_THREADS": "1", "TOKENIZERS_PARALLELISM": "false"},
-        )
+        printed = ""
+        for arguments in case.commands:
+            done = subprocess.run(
+                [sys.executable, "train.py", *arguments.split()], cwd=work, capture_output=True, text=True, timeout=LIMIT,
+                check=False, env={**os.environ, "CUDA_VISIBLE_DEVICES": "", "OMP_NUM_THREADS": "1"},
+            )
+            printed += done.stdout + done.stderr
         took = time.monotonic() - start
-        printed = done.stdout + done.stderr
-        if log is not None and log.stdout:
+        if log.stdout:
             (work / log.stdout).write_text(printed, encoding="utf-8")
         elif done.returncode:
             (work / "error.txt").write_text(done.stderr, encoding="utf-8")
+        if case.commands != ("",):
+            lines = "".join(f"python train.py {arguments}\n" for arguments in case.commands)
+            (work / "history.sh").write_text(lines, encoding="utf-8")
         assert (work / "train.py").read_text(encoding="utf-8") == script
         tidy(work, scratch)
         shutil.rmtree(folder, ignore_errors=True)
@@ -61,7 +66,7 @@ def train(case: Case, folder: Path) -> float:
 
 def tidy(work: Path, scratch: str) -> None:
     """Take this machine's names and paths out, and drop what users do not keep (caches, big files)."""
-    for path in sorted(work.rglob("*"), reverse=True):
+    for path in sorted(work.rglob("*"), reverse=True):  # children before their folders
         if path.is_dir():
             if path.name == "__pycache__" or not any(path.iterdir()):
                 shutil.rmtree(path)
@@ -91,6 +96,7 @@ def label(case: Case, measured: Summary, twin: Summary | None) -> dict[str, Any]
                            "config": config, "fault": case.fault}
     row |= {"strength": case.strength} if case.strength else {}
     row |= {"accept": list(case.accept)} if case.accept else {}
+    row |= {"accept_alone": list(case.accept_alone)} if case.accept_alone else {}
     row |= {"benchmark": case.benchmark} if case.benchmark else {}
     row |= {"alone": False} if not case.alone else {}
     row["measured"] = measured.text()
@@ -108,24 +114,28 @@ def main() -> None:
     names = [c.name for c in CASES]
     assert len(set(names)) == len(names), "two cases with one name"
     labels: dict[str, Any] = {}
-    dropped = []
+    dropped: list[str] = []
     summaries: dict[str, Summary] = {}
     for case in CASES:
         folder = RUNS / case.name
         wanted = options.only in f"{case.archetype} {case.fault} {case.name}"
         if wanted and (options.force or changed(case, folder)):
-            seconds = train(case, folder)
+            try:
+                seconds = train(case, folder)
+            except subprocess.TimeoutExpired:
+                dropped.append(f"{case.name} {case.fault}: took longer than {LIMIT:.0f} s")
+                continue
             print(f"{case.name} {case.fault} {case.strength}: {seconds:.0f} s", flush=True)
-        if not folder.is_dir():
-            continue
-        log = LOGS.get(ARCHETYPES[case.archetype].styles[case.style][0])
-        summaries[case.name] = summarise(folder, log)
-        twin = summaries.get(case.benchmark or "")
-        problem = shows(case, summaries[case.name], twin)
-        if problem:
-            dropped.append(f"{case.name} {case.fault} {case.strength} ({case.archetype}): {problem}")
-            continue
-        labels[case.name] = label(case, summaries[case.name], twin)
+        if folder.is_dir():
+            summaries[case.name] = summarise(folder, LOGS[ARCHETYPES[case.archetype].styles[case.style][0]])
+    for case in CASES:
+        if case.name in summaries:
+            twin = summaries.get(case.benchmark or "")
+            problem = shows(case, summaries[case.name], twin)
+            if problem:
+                dropped.append(f"{case.name} {case.fault} {case.strength} ({case.archetype} {case.style}): {problem}")
+            else:
+                labels[case.name] = label(case, summaries[case.name], twin)
     LABELS.write_text(
         "# Made by faultlab/make.py: what each run in runs/ is. Scored by faultlab/score.py.\n"
         + yaml.safe_dump(labels, sort_keys=False, width=200, allow_unicode=True),

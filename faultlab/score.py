@@ -90,7 +90,7 @@ def look(job: tuple[str, dict[str, Any], bool, bool]) -> View:
         found = diagnosis(run, benchmark)
         seconds = time.perf_counter() - start
     order = [h.cause for h in found.hypotheses]
-    wanted = {label["cause"], *label.get("accept", ())}
+    wanted = {label["cause"], *label.get("accept", ()), *(() if with_benchmark else label.get("accept_alone", ()))}
     return View(
         case=name, cause=label["cause"], fault=label["fault"], strength=label.get("strength", ""), half=label["half"],
         archetype=label["archetype"], log=label["log"], benchmark=with_benchmark, script=with_script,
@@ -207,6 +207,7 @@ def main() -> None:
     parser.add_argument("--json", type=Path)
     parser.add_argument("--only", default="", help="cases whose label holds this text")
     parser.add_argument("--half", choices=("dev", "holdout"))
+    parser.add_argument("--against", type=Path, help="a stored score; clearly worse than it is an error")
     parser.add_argument("--jobs", type=int, default=max(1, (os.cpu_count() or 2) // 2))
     options = parser.parse_args()
     labels = yaml.load((HERE / "cases.yaml").read_text(encoding="utf-8"), Loader=yaml.CSafeLoader)
@@ -223,12 +224,27 @@ def main() -> None:
     for half, mine in halves.items():
         if mine:
             print(f"\n== {half}", *table(mine), sep="\n")
+    figures_now = {h: _stored(mine) for h, mine in halves.items() if mine}
     if options.json:
-        stored = {
-            "figures": {h: _stored(mine) for h, mine in halves.items() if mine},
-            "views": [{k: x for k, x in asdict(v).items() if k != "seconds"} for v in views],
-        }
-        options.json.write_text(json.dumps(stored, indent=1) + "\n", encoding="utf-8")
+        kept = [{k: x for k, x in asdict(v).items() if k not in ("seconds", "present", "checklist")} for v in views]
+        lines = ",\n".join(json.dumps(v) for v in kept)
+        options.json.write_text(
+            f'{{"figures": {json.dumps(figures_now, indent=1)},\n"views": [\n{lines}\n]}}\n', encoding="utf-8"
+        )
+    if options.against:
+        before = json.loads(options.against.read_text(encoding="utf-8"))["figures"]
+        worse = [w for half, now in figures_now.items() for w in worse_than(half, now, before.get(half, now))]
+        if worse:
+            sys.exit("clearly worse than the stored score:\n" + "\n".join(worse))
+
+
+def worse_than(half: str, now: dict[str, Any], before: dict[str, Any], slack: float = 0.02) -> Iterable[str]:
+    """Sentences on what fell by more than the slack; one more alarmed healthy run counts, too."""
+    for name in ("top1", "top3", "mrr"):
+        if now[name] < before[name] - slack:
+            yield f"  {half}: {name} {before[name]:.3f} -> {now[name]:.3f}"
+    if now["healthy_alarmed"] > before["healthy_alarmed"]:
+        yield f"  {half}: healthy runs alarmed {before['healthy_alarmed']} -> {now['healthy_alarmed']}"
 
 
 def _stored(views: Sequence[View]) -> dict[str, Any]:

@@ -6,7 +6,7 @@ from torch import nn
 from torch.utils.data import DataLoader, TensorDataset
 
 SEED = 114
-NOISE = 40.0
+NOISE = 85.0
 TRAIN_SIZE = 1200
 BATCH_SIZE = 32
 WIDTH = 8

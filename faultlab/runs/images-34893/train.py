@@ -6,13 +6,13 @@ from torch import nn
 from torch.utils.data import DataLoader, TensorDataset
 
 SEED = 1
-NOISE = 40.0
+NOISE = 85.0
 TRAIN_SIZE = 1200
 BATCH_SIZE = 32
 WIDTH = 8
 DROPOUT = 0.1
 LABEL_SMOOTHING = 0.0
-LR = 20.0
+LR = 30.0
 MOMENTUM = 0.9
 WEIGHT_DECAY = 0.0005
 STEP_SIZE = 8

@@ -9,7 +9,7 @@ from torch.utils.data import DataLoader, TensorDataset
 
 parser = argparse.ArgumentParser()
 parser.add_argument("--seed", type=int, default=100)
-parser.add_argument("--noise", type=float, default=40.0)
+parser.add_argument("--noise", type=float, default=85.0)
 parser.add_argument("--train-size", type=int, default=1200)
 parser.add_argument("--batch-size", type=int, default=32)
 parser.add_argument("--width", type=int, default=8)

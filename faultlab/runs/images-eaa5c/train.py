@@ -8,14 +8,14 @@ from torch import nn
 from torch.utils.data import DataLoader, TensorDataset
 
 parser = argparse.ArgumentParser()
-parser.add_argument("--seed", type=int, default=1)
-parser.add_argument("--noise", type=float, default=40.0)
+parser.add_argument("--seed", type=int, default=100)
+parser.add_argument("--noise", type=float, default=85.0)
 parser.add_argument("--train-size", type=int, default=1200)
 parser.add_argument("--batch-size", type=int, default=32)
 parser.add_argument("--width", type=int, default=8)
 parser.add_argument("--dropout", type=float, default=0.1)
 parser.add_argument("--label-smoothing", type=float, default=0.0)
-parser.add_argument("--learning-rate", type=float, default=0.8)
+parser.add_argument("--learning-rate", type=float, default=1.5)
 parser.add_argument("--momentum", type=float, default=0.9)
 parser.add_argument("--weight-decay", type=float, default=0.0005)
 parser.add_argument("--step-size", type=int, default=8)

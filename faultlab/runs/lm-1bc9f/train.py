@@ -114,4 +114,4 @@ for step in range(1, MAX_STEPS + 1):
                 losses.append(F.cross_entropy(output.flatten(0, 1), y.flatten()).item())
         val_loss = sum(losses) / len(losses)
         model.train()
-        print("step %d:, val loss %.4f" % (step, val_loss))
+        print("step %d: val loss %.4f" % (step, val_loss))
