@@ -33,7 +33,7 @@ def next_checks(
     paths: Mapping[str, Mapping[str, Path]],
 ) -> tuple[NextCheck, ...]:
     """Return the unknown symptoms worth a look, best first: expected entropy drop / (1 + minutes)."""
-    candidates = _candidates(evidence, leading, paths)
+    candidates = _candidates(rules, evidence, leading, paths)
     rows = [belief.network.causes.index(c) for c in leading]
     present, absent = _what_if(belief, candidates, 1), _what_if(belief, candidates, -1)
     gain = _gains(belief, candidates, rows, present, absent)
@@ -46,7 +46,7 @@ def next_checks(
             NextCheck(
                 name,
                 symptom.title,
-                _how(symptom, evidence),
+                symptom.how or symptom.question or "",
                 symptom.minutes,
                 float(gain[i]),
                 _meaning(rules, belief, leading, rows, present[:, i]),
@@ -58,11 +58,15 @@ def next_checks(
 
 
 def _candidates(
-    evidence: Evidence, leading: Sequence[str], paths: Mapping[str, Mapping[str, Path]]
+    rules: RuleBase, evidence: Evidence, leading: Sequence[str], paths: Mapping[str, Mapping[str, Path]]
 ) -> list[str]:
-    """Unknown symptoms that a leading cause shows and that somebody could still look at."""
-    reachable = sorted({s for cause in leading for s in paths[cause]})
+    """Unknown symptoms that a leading cause shows and whose rule says how somebody can look."""
+    reachable = sorted({s for cause in leading for s in paths[cause] if _askable(rules.symptoms[s])})
     return [s for s in reachable if s not in evidence or _open(evidence[s].state, evidence[s].why)]
+
+
+def _askable(symptom: Symptom) -> bool:
+    return bool(symptom.how or symptom.question)
 
 
 def _open(state: State, why: str) -> bool:
@@ -93,14 +97,6 @@ def _entropy(odds: Floats) -> Floats:
     """Sum over causes (first axis) of the binary entropy in bits."""
     p = np.clip(sigmoid(odds), 1e-12, 1.0 - 1e-12)
     return np.asarray(-(p * np.log2(p) + (1.0 - p) * np.log2(1.0 - p)).sum(axis=0), dtype=np.float64)
-
-
-def _how(symptom: Symptom, evidence: Evidence) -> str:
-    """How to look: the rule's words, or what the probe lacked."""
-    if symptom.how or symptom.question:
-        return symptom.how or symptom.question or ""
-    lacking = evidence[symptom.id].why if symptom.id in evidence else "it was not read"
-    return f"Supply what the probe lacked: {lacking}"
 
 
 def _meaning(

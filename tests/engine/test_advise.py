@@ -89,14 +89,14 @@ def test_only_open_questions(rivals: RuleBase) -> None:
     assert found == {"q3", "far"}
 
 
-def test_a_probe_that_lacked_something_says_what(make: Make) -> None:
-    """Where only a probe can look, the check is to supply what it lacked; one check per lack."""
+def test_only_what_somebody_can_do_is_a_check(make: Make) -> None:
+    """A symptom whose rule neither asks nor says how to look is no check: nobody would know what to do."""
     rules = make({"a.x": 0.05}, [("a.x", "s", 0.8), ("a.x", "t", 0.8), ("a.x", "u", 0.5)])
-    lack = "needs a second machine"
+    rules = with_symptoms(rules, asked("u", 5, "Look at it"))
 
-    found = checks(rules, Reading("s", P, "seen"), Reading("t", U, lack), Reading("u", U, lack))
+    found = checks(rules, Reading("s", P, "seen"), Reading("t", U, "lacking"), Reading("u", U, "lacking"))
 
-    assert [(c.symptom, c.do) for c in found] == [("t", f"Supply what the probe lacked: {lack}")]
+    assert [(c.symptom, c.do) for c in found] == [("u", "Look at it")]
 
 
 def test_nothing_in_question_nothing_to_check(make: Make) -> None:
