@@ -12,6 +12,12 @@ from importlib.resources import files
 from typing import Any
 
 
+_WHOLE = frozenset(
+    "norm total total_norm global all scale train trainer training model optim optimizer actor critic".split()
+)
+_NO_TERM = frozenset({"weight", "weights", "coef", "coeff", "lambda", "ratio", "scale", "cost"})
+
+
 @dataclass(frozen=True, slots=True)
 class Quantity:
     """One row of the table."""
@@ -75,7 +81,7 @@ def canonical(raw: str, split: str = "") -> str | None:
         return layered
     words = [w.strip(".:") for w in re.split(r"[\s/_\-.|]+", _camel(raw.strip()))]
     words = [w for w in words if w]
-    if not words:
+    if not words or "_".join(words) in _ignored():
         return None
     found = [_split_words()[w] for w in words if w in _split_words()]
     which = split or (found[0] if found else "")
@@ -109,7 +115,7 @@ def _term(words: list[str], which: str) -> str | None:
         return None
     averaging = set(_table()["averaging"])
     rest = [w for w in words if w not in averaging]
-    if "loss" in rest:
+    if "loss" in rest and not _NO_TERM & set(rest):
         term = "_".join(w for w in rest if w != "loss")
         return f"{which}/loss/{term}" if term else f"{which}/loss"
     return None
@@ -119,7 +125,7 @@ def _per_layer(text: str) -> str | None:
     for name, patterns in _table()["per_layer"].items():
         for pattern in patterns:
             match = re.match(pattern, text)
-            if match and match.group(1) not in ("norm", "total", "total_norm", "global", "all", "scale"):
+            if match and match.group(1) not in _WHOLE:
                 return f"{name}/{match.group(1)}"
     return None
 

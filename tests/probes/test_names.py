@@ -32,6 +32,7 @@ from traindoctor.probes.names import base, canonical
         ("grad_norm/layer1.weight", "grad_norm/layer1.weight"),
         ("number of skipped iterations", "skipped"),
         ("overflow cond", "overflow"),
+        ("trainer/grad_norm", "grad_norm"),
         ("val/perplexity", "eval/perplexity"),
     ],
 )
