@@ -27,11 +27,13 @@ def values(run: Run, *names: str) -> Floats:
 
 def non_finite(run: Run) -> bool:
     """SageMaker Debugger ExplodingTensor: a non-finite value."""
-    return any(not np.isfinite(s.values).all() for n, s in run.series.items() if "loss" in n or n == "grad_norm")
+    return any(
+        not np.isfinite(s.values).all() for n, s in run.series.items() if "loss" in n or n == "grad_norm"
+    )
 
 
 def loss_not_decreasing(run: Run, steps: int = 10, percent: float = 0.1, increase: float = 5.0) -> bool:
-    """SageMaker Debugger LossNotDecreasing: not down by 0.1 % over 10 logged steps, or up by more than 5 %."""
+    """SageMaker Debugger LossNotDecreasing: not down by 0.1 % over 10 logged steps, or up by over 5 %."""
     loss = values(run, "train/loss")
     if len(loss) <= steps:
         return False
@@ -49,7 +51,9 @@ def overfit(run: Run, ratio: float = 0.1, patience: int = 1) -> bool:
     return bool(np.convolve(above, np.ones(patience + 1), "valid").max(initial=0) > patience)
 
 
-def overtraining(run: Run, train_patience: int = 5, validation_patience: int = 10, delta: float = 0.01) -> bool:
+def overtraining(
+    run: Run, train_patience: int = 5, validation_patience: int = 10, delta: float = 0.01
+) -> bool:
     """SageMaker Debugger Overtraining: no improvement by 0.01 for 5 (train) or 10 (validation) checks."""
     return _stalled(values(run, "train/loss"), train_patience, delta) or _stalled(
         values(run, "eval/loss"), validation_patience, delta
@@ -74,7 +78,9 @@ def vanishing_gradient(run: Run, threshold: float = 1e-7) -> bool:
 
 def sagemaker(run: Run) -> bool:
     """Any of SageMaker Debugger's rules that a log can feed."""
-    return any(rule(run) for rule in (non_finite, loss_not_decreasing, overfit, overtraining, vanishing_gradient))
+    return any(
+        rule(run) for rule in (non_finite, loss_not_decreasing, overfit, overtraining, vanishing_gradient)
+    )
 
 
 def autotrainer(run: Run) -> bool:
@@ -103,13 +109,15 @@ def deeplocalize(run: Run, window: int = 5) -> bool:
             continue
         if not np.isfinite(series).all() or (series == 0).mean() >= 0.5:
             return True
-        if len(series) >= window and any(np.ptp(series[i : i + window]) == 0 for i in range(len(series) - window + 1)):
+        if len(series) >= window and any(
+            np.ptp(series[i : i + window]) == 0 for i in range(len(series) - window + 1)
+        ):
             return True
     return False
 
 
 def msprobe_monitor(run: Run, threshold: float = 0.5, decay: float = 0.99) -> bool:
-    """The msprobe monitor's alerts on loss and gradient norm: not finite, or 50 % above the moving average."""
+    """The msprobe monitor's alerts on loss and gradient norm: not finite, or 50 % above their average."""
     for name in ("train/loss", "grad_norm"):
         series = values(run, name)
         if not len(series):

@@ -1,7 +1,8 @@
-"""Does a run show its fault? Read back with the convention's own reader, independent of the tool's readers."""
+"""Does a run show its fault? Read back with the convention's own reader, not with the tool's."""
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -29,7 +30,10 @@ class Summary:
 
     def text(self) -> str:
         """One line for cases.yaml."""
-        parts = [f"train_loss {self.train_loss:.4g}", f"val_loss {self.val_loss:.4g} (best {self.best_val_loss:.4g})"]
+        parts = [
+            f"train_loss {self.train_loss:.4g}",
+            f"val_loss {self.val_loss:.4g} (best {self.best_val_loss:.4g})",
+        ]
         parts += [] if math.isnan(self.val_score) else [f"score {self.val_score:.4g}"]
         parts += ["not finite"] if self.nonfinite else []
         parts += ["crashed"] if self.crashed else []
@@ -56,8 +60,17 @@ def summarise(folder: Path, log: Log) -> Summary:
     score = _column(rows, "val_acc") or [-v for v in _column(rows, "val_mae")]
     finite = [v for v in train if math.isfinite(v)]
     late = train[len(train) * 2 // 3 :]
-    texts = [p.read_text(encoding="utf-8", errors="replace") for p in folder.rglob("*") if p.suffix in (".txt", ".log", ".out")]
-    every = [v for r in rows for k, v in r.items() if k in ("loss", "train_loss", "val_loss", "grad_norm") and v is not None]
+    texts = [
+        p.read_text(encoding="utf-8", errors="replace")
+        for p in folder.rglob("*")
+        if p.suffix in (".txt", ".log", ".out")
+    ]
+    every = [
+        v
+        for r in rows
+        for k, v in r.items()
+        if k in ("loss", "train_loss", "val_loss", "grad_norm") and v is not None
+    ]
     return Summary(
         train_loss=_end(train),
         val_loss=val[-1] if val else math.nan,
@@ -65,7 +78,7 @@ def summarise(folder: Path, log: Log) -> Summary:
         val_score=score[-1] if score else math.nan,
         nonfinite=any(not math.isfinite(v) for v in every),
         crashed=any("Traceback (most recent call last)" in t for t in texts),
-        spread=median(abs(a - b) for a, b in zip(late, late[1:])) if len(late) > 1 else 0.0,
+        spread=median(abs(a - b) for a, b in itertools.pairwise(late)) if len(late) > 1 else 0.0,
         highest=max(finite, default=math.nan),
         halfway=_end(train[: max(1, len(train) // 2)]),
         score_rises=_end(_column(rows, "mean_reward")) > _end(_column(rows, "mean_reward")[:10], 1.0) + 1,
@@ -87,16 +100,22 @@ CHECKS: dict[str, Callable[[Summary, Summary], bool]] = {
     "worse": _worse,
     "exists": lambda *_: True,  # nothing is wrong with the run itself
     "nan": lambda one, _: one.nonfinite,
-    "blank": lambda one, twin: one.nonfinite or one.train_loss == 0.0 or _worse(one, twin),  # the Trainer writes NaN as 0.0
+    "blank": lambda one, twin: (
+        one.nonfinite or one.train_loss == 0.0 or _worse(one, twin)
+    ),  # the Trainer writes NaN as 0.0
     "crash": lambda one, _: one.crashed,
     "gap": lambda one, _: one.val_loss > 1.3 * one.best_val_loss or one.val_loss > 3 * one.train_loss + 0.3,
     "turns-up": lambda one, _: one.val_loss > 1.15 * one.best_val_loss,
-    "spikes": lambda one, twin: one.nonfinite or one.highest > 1.5 * twin.highest or one.highest > 3 * one.halfway,
+    "spikes": lambda one, twin: (
+        one.nonfinite or one.highest > 1.5 * twin.highest or one.highest > 3 * one.halfway
+    ),
     "slower": lambda one, twin: one.halfway > 1.15 * twin.halfway or _worse(one, twin),
     "noisy": lambda one, twin: one.spread > 1.5 * twin.spread or _worse(one, twin),
     "better": lambda one, twin: one.val_loss < 0.8 * twin.val_loss or one.val_score > twin.val_score + 0.02,
     "any": lambda one, twin: (
-        _worse(one, twin) or one.val_loss > 1.3 * one.best_val_loss or abs(one.train_loss / twin.train_loss - 1) > 0.1
+        _worse(one, twin)
+        or one.val_loss > 1.3 * one.best_val_loss
+        or abs(one.train_loss / twin.train_loss - 1) > 0.1
     ),
 }
 

@@ -1,8 +1,8 @@
 """How ordinary scripts keep their settings and write their logs. Each convention is text put into a script.
 
-A template (scripts/*.tmpl) holds `{{name}}` where a setting is used and `@step`, `@epoch`, `@eval` where a row is
-logged (fields `key=expression`, parted by ` | `; `?` in front: only with gradient norms, `~`: only with loss
-scales). `@@imports`, `@@settings`, `@@open` and `@@close` stand for the convention's own lines.
+A template (scripts/*.tmpl) holds `{{name}}` where a setting is used and `@step`, `@epoch`, `@eval` where
+a row is logged (fields `key=expression`, parted by ` | `; `?` in front: only with gradient norms, `~`: only
+with loss scales). `@@imports`, `@@settings`, `@@open` and `@@close` stand for the convention's own lines.
 """
 
 from __future__ import annotations
@@ -39,7 +39,9 @@ def _constants(settings: dict[str, Any]) -> list[str]:
 def _arguments(settings: dict[str, Any]) -> list[str]:
     lines = ["parser = argparse.ArgumentParser()"]
     for k, v in settings.items():
-        lines.append(f'parser.add_argument("--{k.replace("_", "-")}", type={type(v).__name__}, default={v!r})')
+        lines.append(
+            f'parser.add_argument("--{k.replace("_", "-")}", type={type(v).__name__}, default={v!r})'
+        )
     return [*lines, "args = parser.parse_args()"]
 
 
@@ -73,7 +75,12 @@ def _dumped(settings: dict[str, Any]) -> list[str]:
 CONFIGS = {
     "constants": Config(_constants, "{}"),
     "shell": Config(_arguments, "args.{}", _shell_file, {"warmup_steps": "warmup"}, ("import argparse",)),
-    "args": Config(_saved_arguments, "args.{}", imports=("import argparse", "import json"), rename={"lr": "learning_rate"}),
+    "args": Config(
+        _saved_arguments,
+        "args.{}",
+        imports=("import argparse", "import json"),
+        rename={"lr": "learning_rate"},
+    ),
     "yaml": Config(
         lambda _: ['cfg = yaml.safe_load(open("config.yaml"))'],
         'cfg["{}"]',
@@ -82,7 +89,11 @@ CONFIGS = {
         ("import yaml",),
     ),
     "json": Config(
-        lambda _: ['config = json.load(open("config.json"))'], 'config["{}"]', _json_file, {"lr": "lr"}, ("import json",)
+        lambda _: ['config = json.load(open("config.json"))'],
+        'config["{}"]',
+        _json_file,
+        {"lr": "lr"},
+        ("import json",),
     ),
     "hparams": Config(_dumped, 'hp["{}"]', imports=("import yaml",)),
 }
@@ -95,8 +106,11 @@ def read_trainer_state(folder: Path) -> list[dict[str, float]]:
     path = next(iter(sorted(folder.rglob("trainer_state.json"))))
     names = {"eval_loss": "val_loss", "eval_accuracy": "val_acc"}
     history = json.loads(path.read_text(encoding="utf-8"))["log_history"]
-    return [{names.get(k, k): v for k, v in row.items() if isinstance(v, (int, float))} for row in history if "train_runtime" not in row]
-
+    return [
+        {names.get(k, k): v for k, v in row.items() if isinstance(v, (int, float))}
+        for row in history
+        if "train_runtime" not in row
+    ]
 
 
 @dataclass(frozen=True)
@@ -117,7 +131,9 @@ _EVERY = "if step % {{log_every}} == 0:"
 _NUMBER = r"([-+]?(?:\d[\d.]*(?:[eE][-+]?\d+)?|nan|inf))"
 
 
-def _percent(pairs: Iterable[tuple[str, str]], prefix: str, arguments: str, join: str, glue: str, call: str) -> str:
+def _percent(
+    pairs: Iterable[tuple[str, str]], prefix: str, arguments: str, join: str, glue: str, call: str
+) -> str:
     items = [f"{name}{glue}{code}" for name, code in pairs]
     text = join.join([prefix, *items] if prefix else items)
     return f'{call}("{text}" % ({arguments}))'
@@ -127,7 +143,9 @@ def _code(key: str) -> str:
     return {"lr": "%.3e", "grad_norm": "%.4f", "loss_scale": "%g"}.get(key, "%.4f")
 
 
-def _text(call: str, prefix: str, head: str, join: str, glue: str, names: dict[str, str]) -> Callable[[Fields], list[str]]:
+def _text(
+    call: str, prefix: str, head: str, join: str, glue: str, names: dict[str, str]
+) -> Callable[[Fields], list[str]]:
     """Rows by %-formatting: `prefix` with the values `head`, then the fields."""
 
     def rows(fields: Fields) -> list[str]:
@@ -154,8 +172,29 @@ def _nothing(_fields: Fields) -> list[str]:
 def _regex_reader(name: str, glue: str, names: dict[str, str], step: str) -> Callable[[Path], list[Row]]:
     """Read `key<glue>value` pairs back; every line with at least one is a row."""
     back = {v: k for k, v in names.items()}
-    known = "|".join(sorted(map(re.escape, [*back, "loss", "acc", "lr", "grad_norm", "val_loss", "val_acc", "train_loss",
-                                            "train_acc", "loss_scale", "mae", "val_mae"]), key=len, reverse=True))
+    known = "|".join(
+        sorted(
+            map(
+                re.escape,
+                [
+                    *back,
+                    "loss",
+                    "acc",
+                    "lr",
+                    "grad_norm",
+                    "val_loss",
+                    "val_acc",
+                    "train_loss",
+                    "train_acc",
+                    "loss_scale",
+                    "mae",
+                    "val_mae",
+                ],
+            ),
+            key=len,
+            reverse=True,
+        )
+    )
     pattern = re.compile(rf"(?<!\w)({known}){glue}{_NUMBER}", re.IGNORECASE)
 
     def read(folder: Path) -> list[Row]:
@@ -173,7 +212,13 @@ def _regex_reader(name: str, glue: str, names: dict[str, str], step: str) -> Cal
 
 def _kv() -> Log:
     step = _text("print", "step %d", "step", " ", " ", {})
-    return Log(_guarded(step), _validation(step), step, _regex_reader("train.log", " ", {}, r"step (\d+)"), stdout="train.log")
+    return Log(
+        _guarded(step),
+        _validation(step),
+        step,
+        _regex_reader("train.log", " ", {}, r"step (\d+)"),
+        stdout="train.log",
+    )
 
 
 def _nano() -> Log:
@@ -181,23 +226,38 @@ def _nano() -> Log:
     step = _text("print", "iter %d:", "step", " ", " ", {})
     evaluation = _text("print", "step %d:", "step", " ", " ", names)
     return Log(
-        _guarded(step), _validation(evaluation), evaluation,
-        _regex_reader("nohup.out", " ", names, r"(?:iter|step) (\d+):"), stdout="nohup.out",
+        _guarded(step),
+        _validation(evaluation),
+        evaluation,
+        _regex_reader("nohup.out", " ", names, r"(?:iter|step) (\d+):"),
+        stdout="nohup.out",
     )
 
 
 def _epochs() -> Log:
     names = {"train_loss": "loss", "train_acc": "acc"}
     epoch = _text("print", "Epoch %d/%d", "epoch, {{epochs}}", " - ", ": ", names)
-    return Log(_nothing, epoch, _nothing, _regex_reader("output.txt", ": ", names, r"Epoch (\d+)/"), stdout="output.txt")
+    return Log(
+        _nothing,
+        epoch,
+        _nothing,
+        _regex_reader("output.txt", ": ", names, r"Epoch (\d+)/"),
+        stdout="output.txt",
+    )
 
 
 def _logging() -> Log:
     step = _text("logging.info", "epoch=%d step=%d", "epoch, step", " ", "=", {})
     return Log(
-        _guarded(step), _validation(step), step, _regex_reader("run.log", "=", {}, r"step=(\d+)"),
+        _guarded(step),
+        _validation(step),
+        step,
+        _regex_reader("run.log", "=", {}, r"step=(\d+)"),
         imports=("import logging",),
-        open=('logging.basicConfig(filename="run.log", level=logging.INFO, format="%(asctime)s [%(levelname)s] %(message)s")',),
+        open=(
+            'logging.basicConfig(filename="run.log", level=logging.INFO, '
+            'format="%(asctime)s [%(levelname)s] %(message)s")',
+        ),
     )
 
 
@@ -207,9 +267,19 @@ def _jsonl() -> Log:
         return [f'log.write(json.dumps({{"step": step, "epoch": epoch, {body}}}) + "\\n")']
 
     def read(folder: Path) -> list[Row]:
-        return [json.loads(line) for line in (folder / "metrics.jsonl").read_text(encoding="utf-8").splitlines()]
+        return [
+            json.loads(line) for line in (folder / "metrics.jsonl").read_text(encoding="utf-8").splitlines()
+        ]
 
-    return Log(_guarded(row), _validation(row), row, read, ("import json",), ('log = open("metrics.jsonl", "w")',), ("log.close()",))
+    return Log(
+        _guarded(row),
+        _validation(row),
+        row,
+        read,
+        ("import json",),
+        ('log = open("metrics.jsonl", "w")',),
+        ("log.close()",),
+    )
 
 
 def _epoch_jsonl() -> Log:
@@ -241,8 +311,16 @@ def _csv() -> Log:
         return [f'log.writerow({{"step": step, "epoch": epoch, {cells}}})']
 
     return Log(
-        _guarded(row), _validation(row), row, _csv_read("metrics.csv"), ("import csv",),
-        ('log_file = open("metrics.csv", "w", newline="")', "log = csv.DictWriter(log_file, @@columns)", "log.writeheader()"),
+        _guarded(row),
+        _validation(row),
+        row,
+        _csv_read("metrics.csv"),
+        ("import csv",),
+        (
+            'log_file = open("metrics.csv", "w", newline="")',
+            "log = csv.DictWriter(log_file, @@columns)",
+            "log.writeheader()",
+        ),
         ("log_file.close()",),
     )
 
@@ -265,14 +343,30 @@ def _keras() -> Log:
         return [{back.get(k, k): v for k, v in r.items()} for r in _csv_read("training.csv")(folder)]
 
     return Log(
-        _nothing, row, _nothing, read, ("import csv",),
-        ('log_file = open("training.csv", "w", newline="")', "log = None"), ("log_file.close()",),
+        _nothing,
+        row,
+        _nothing,
+        read,
+        ("import csv",),
+        ('log_file = open("training.csv", "w", newline="")', "log = None"),
+        ("log_file.close()",),
     )
 
 
 def _tensorboard() -> Log:
-    tags = {"mean_reward": "rollout/ep_rew_mean", "policy_loss": "train/policy_loss", "loss": "train/loss", "acc": "train/accuracy", "lr": "train/lr", "grad_norm": "train/grad_norm",
-            "loss_scale": "train/loss_scale", "mae": "train/mae", "val_loss": "val/loss", "val_acc": "val/accuracy", "val_mae": "val/mae"}
+    tags = {
+        "mean_reward": "rollout/ep_rew_mean",
+        "policy_loss": "train/policy_loss",
+        "loss": "train/loss",
+        "acc": "train/accuracy",
+        "lr": "train/lr",
+        "grad_norm": "train/grad_norm",
+        "loss_scale": "train/loss_scale",
+        "mae": "train/mae",
+        "val_loss": "val/loss",
+        "val_acc": "val/accuracy",
+        "val_mae": "val/mae",
+    }
 
     def row(fields: Fields) -> list[str]:
         return [f'writer.add_scalar("{tags[k]}", {v}, step)' for k, v in fields.items()]
@@ -284,13 +378,20 @@ def _tensorboard() -> Log:
         events = EventAccumulator(str(folder / "runs"), size_guidance={"scalars": 0})
         events.Reload()
         rows = [
-            {"step": float(e.step), back[t]: e.value} for t in events.Tags()["scalars"] for e in events.Scalars(t)
+            {"step": float(e.step), back[t]: e.value}
+            for t in events.Tags()["scalars"]
+            for e in events.Scalars(t)
         ]
         return sorted(rows, key=lambda r: r["step"])
 
     return Log(
-        _guarded(row), _validation(row), row, read, ("from torch.utils.tensorboard import SummaryWriter",),
-        ('writer = SummaryWriter("runs")',), ("writer.close()",),
+        _guarded(row),
+        _validation(row),
+        row,
+        read,
+        ("from torch.utils.tensorboard import SummaryWriter",),
+        ('writer = SummaryWriter("runs")',),
+        ("writer.close()",),
     )
 
 
@@ -301,9 +402,20 @@ def _history() -> Log:
     def read(folder: Path) -> list[Row]:
         columns = json.loads((folder / "history.json").read_text(encoding="utf-8"))
         length = max(map(len, columns.values()))
-        return [{"step": float(i + 1), **{k: v[i] for k, v in columns.items() if i < len(v)}} for i in range(length)]
+        return [
+            {"step": float(i + 1), **{k: v[i] for k, v in columns.items() if i < len(v)}}
+            for i in range(length)
+        ]
 
-    return Log(_nothing, row, _nothing, read, ("import json",), ("history = {}",), ('json.dump(history, open("history.json", "w"))',))
+    return Log(
+        _nothing,
+        row,
+        _nothing,
+        read,
+        ("import json",),
+        ("history = {}",),
+        ('json.dump(history, open("history.json", "w"))',),
+    )
 
 
 def _ranks() -> Log:
@@ -313,7 +425,10 @@ def _ranks() -> Log:
         return [step(fields)[0][:-1] + ", file=log)"]
 
     return Log(
-        _guarded(filed), _validation(filed), filed, _regex_reader("logs/rank*.log", " ", {}, r"step (\d+)"),
+        _guarded(filed),
+        _validation(filed),
+        filed,
+        _regex_reader("logs/rank*.log", " ", {}, r"step (\d+)"),
         open=('os.makedirs("logs", exist_ok=True)', 'log = open(f"logs/rank{rank}.log", "w")'),
     )
 
@@ -324,21 +439,43 @@ def _ranks_jsonl() -> Log:
         return [f'print(json.dumps({{"rank": rank, "epoch": epoch, "step": step, {body}}}), file=log)']
 
     def read(folder: Path) -> list[Row]:
-        lines = [x for p in sorted(folder.glob("log_rank_*.jsonl")) for x in p.read_text(encoding="utf-8").splitlines()]
+        lines = [
+            x
+            for p in sorted(folder.glob("log_rank_*.jsonl"))
+            for x in p.read_text(encoding="utf-8").splitlines()
+        ]
         return [json.loads(x) for x in lines if x.startswith("{")]
 
-    return Log(_guarded(row), _validation(row), row, read, ("import json",), ('log = open(f"log_rank_{rank}.jsonl", "w")',))
+    return Log(
+        _guarded(row),
+        _validation(row),
+        row,
+        read,
+        ("import json",),
+        ('log = open(f"log_rank_{rank}.jsonl", "w")',),
+    )
 
 
 # What the Hugging Face Trainer writes by itself; `hf-saved` also keeps its arguments as JSON.
 _TRAINER = Log(_nothing, _nothing, _nothing, lambda folder: read_trainer_state(folder))
 _TRAINER_SAVED = replace(
-    _TRAINER, close=('json.dump(arguments.to_dict(), open("results/training_args.json", "w"), indent=2, default=str)',)
+    _TRAINER,
+    close=('json.dump(arguments.to_dict(), open("results/training_args.json", "w"), indent=2, default=str)',),
 )
 
 LOGS: dict[str, Log] = {
-    "hf": _TRAINER, "hf-saved": _TRAINER_SAVED,
-    "kv": _kv(), "nano": _nano(), "epochs": _epochs(), "logging": _logging(), "jsonl": _jsonl(),
-    "epoch-jsonl": _epoch_jsonl(), "csv": _csv(), "keras": _keras(), "tensorboard": _tensorboard(),
-    "history": _history(), "ranks": _ranks(), "ranks-jsonl": _ranks_jsonl(),
+    "hf": _TRAINER,
+    "hf-saved": _TRAINER_SAVED,
+    "kv": _kv(),
+    "nano": _nano(),
+    "epochs": _epochs(),
+    "logging": _logging(),
+    "jsonl": _jsonl(),
+    "epoch-jsonl": _epoch_jsonl(),
+    "csv": _csv(),
+    "keras": _keras(),
+    "tensorboard": _tensorboard(),
+    "history": _history(),
+    "ranks": _ranks(),
+    "ranks-jsonl": _ranks_jsonl(),
 }

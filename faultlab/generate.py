@@ -49,7 +49,9 @@ class Case:
     @property
     def name(self) -> str:
         """A name that tells nothing: the archetype and four letters."""
-        digest = hashlib.sha256(f"{self.archetype}/{self.style}/{self.fault}/{self.strength}".encode()).hexdigest()
+        digest = hashlib.sha256(
+            f"{self.archetype}/{self.style}/{self.fault}/{self.strength}".encode()
+        ).hexdigest()
         return f"{self.archetype}-{digest[:5]}"
 
 
@@ -59,7 +61,9 @@ def render(case: Case, archetype: Archetype) -> dict[str, str]:
     log, config = LOGS[log_name], CONFIGS[config_name]
     settings = {**archetype.settings, **case.set}
     text = apply((SCRIPTS / f"{archetype.name}.tmpl").read_text(encoding="utf-8"), case.edits)
-    named = {config.rename.get(k, k): v for k, v in settings.items() if f"{{{{{k}}}}}" in text or k == "log_every"}
+    named = {
+        config.rename.get(k, k): v for k, v in settings.items() if f"{{{{{k}}}}}" in text or k == "log_every"
+    }
     if "step %" not in "\n".join(log.step({"loss": "1"})):
         named.pop("log_every", None)
     text = _expand(text, log, config, named, case.grad_norm, settings.get("precision") == "fp16")

@@ -45,8 +45,13 @@ def train(case: Case, folder: Path) -> float:
         printed = ""
         for arguments in case.commands:
             done = subprocess.run(
-                [sys.executable, "train.py", *arguments.split()], cwd=work, capture_output=True, text=True, timeout=LIMIT,
-                check=False, env={**os.environ, "CUDA_VISIBLE_DEVICES": "", "OMP_NUM_THREADS": "1"},
+                [sys.executable, "train.py", *arguments.split()],
+                cwd=work,
+                capture_output=True,
+                text=True,
+                timeout=LIMIT,
+                check=False,
+                env={**os.environ, "CUDA_VISIBLE_DEVICES": "", "OMP_NUM_THREADS": "1"},
             )
             printed += done.stdout + done.stderr
         took = time.monotonic() - start
@@ -85,15 +90,23 @@ def tidy(work: Path, scratch: str) -> None:
 def changed(case: Case, folder: Path) -> bool:
     """Whether the stored run came from another script or other configuration files."""
     files = render(case, ARCHETYPES[case.archetype])
-    return any(not (folder / n).is_file() or (folder / n).read_text(encoding="utf-8") != t for n, t in files.items())
+    return any(
+        not (folder / n).is_file() or (folder / n).read_text(encoding="utf-8") != t for n, t in files.items()
+    )
 
 
 def label(case: Case, measured: Summary, twin: Summary | None) -> dict[str, Any]:
     """What cases.yaml says of a run."""
     archetype = ARCHETYPES[case.archetype]
     log, config = archetype.styles[case.style]
-    row: dict[str, Any] = {"cause": case.cause or "healthy", "archetype": case.archetype, "half": case.half, "log": log,
-                           "config": config, "fault": case.fault}
+    row: dict[str, Any] = {
+        "cause": case.cause or "healthy",
+        "archetype": case.archetype,
+        "half": case.half,
+        "log": log,
+        "config": config,
+        "fault": case.fault,
+    }
     row |= {"strength": case.strength} if case.strength else {}
     row |= {"accept": list(case.accept)} if case.accept else {}
     row |= {"accept_alone": list(case.accept_alone)} if case.accept_alone else {}
@@ -133,7 +146,9 @@ def main() -> None:
             twin = summaries.get(case.benchmark or "")
             problem = shows(case, summaries[case.name], twin)
             if problem:
-                dropped.append(f"{case.name} {case.fault} {case.strength} ({case.archetype} {case.style}): {problem}")
+                dropped.append(
+                    f"{case.name} {case.fault} {case.strength} ({case.archetype} {case.style}): {problem}"
+                )
             else:
                 labels[case.name] = label(case, summaries[case.name], twin)
     LABELS.write_text(

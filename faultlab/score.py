@@ -2,9 +2,10 @@
 
 Usage: python faultlab/score.py [--cases] [--json FILE] [--only TEXT] [--half dev|holdout]
 
-Every faulty run is diagnosed in up to four views: alone or with its benchmark, with the training script in the
-directory or without it. A view is left out where the label says that the run alone cannot show the fault.
-Right means: the injected cause, or one that the label accepts because no log could tell the two apart.
+Every faulty run is diagnosed in up to four views: alone or with its benchmark, with the training script in
+the directory or without it. Where the label says that the run alone cannot show its fault, only the views
+with benchmark count. Right means: the injected cause, or one that the label accepts because no log could tell
+the two apart.
 """
 
 from __future__ import annotations
@@ -29,11 +30,11 @@ import yaml
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent / "src"))
 
-from traindoctor.engine.diagnose import diagnose
-from traindoctor.engine.load import load_rules
-from traindoctor.engine.model import Diagnosis, RuleBase
-from traindoctor.probes.assemble import open_run
-from traindoctor.probes.readings import readings
+from traindoctor.engine.diagnose import diagnose  # noqa: E402
+from traindoctor.engine.load import load_rules  # noqa: E402
+from traindoctor.engine.model import Diagnosis, RuleBase  # noqa: E402
+from traindoctor.probes.assemble import open_run  # noqa: E402
+from traindoctor.probes.readings import readings  # noqa: E402
 
 RUNS = HERE / "runs"
 ALARM = 0.5  # a healthy run with a cause at or above this is a false alarm
@@ -65,6 +66,16 @@ class View:
         """Whether the first hypothesis is the injected cause."""
         return self.rank == 1
 
+    @property
+    def bad(self) -> bool:
+        """A false alarm on a healthy run, or another cause first on a faulty one."""
+        return self.probability >= ALARM if self.cause == "healthy" else not self.right
+
+    @property
+    def order(self) -> tuple[Any, ...]:
+        """What views are listed by."""
+        return (self.half, self.cause, self.fault, self.case, self.benchmark, self.script)
+
 
 @lru_cache(maxsize=1)
 def rules() -> RuleBase:
@@ -85,15 +96,28 @@ def look(job: tuple[str, dict[str, Any], bool, bool]) -> View:
     name, label, with_benchmark, with_script = job
     with tempfile.TemporaryDirectory() as scratch:
         run = _copy(name, Path(scratch) / "run", with_script)
-        benchmark = _copy(label["benchmark"], Path(scratch) / "benchmark", with_script) if with_benchmark else None
+        benchmark = (
+            _copy(label["benchmark"], Path(scratch) / "benchmark", with_script) if with_benchmark else None
+        )
         start = time.perf_counter()
         found = diagnosis(run, benchmark)
         seconds = time.perf_counter() - start
     order = [h.cause for h in found.hypotheses]
-    wanted = {label["cause"], *label.get("accept", ()), *(() if with_benchmark else label.get("accept_alone", ()))}
+    wanted = {
+        label["cause"],
+        *label.get("accept", ()),
+        *(() if with_benchmark else label.get("accept_alone", ())),
+    }
     return View(
-        case=name, cause=label["cause"], fault=label["fault"], strength=label.get("strength", ""), half=label["half"],
-        archetype=label["archetype"], log=label["log"], benchmark=with_benchmark, script=with_script,
+        case=name,
+        cause=label["cause"],
+        fault=label["fault"],
+        strength=label.get("strength", ""),
+        half=label["half"],
+        archetype=label["archetype"],
+        log=label["log"],
+        benchmark=with_benchmark,
+        script=with_script,
         rank=min((i for i, c in enumerate(order, 1) if c in wanted), default=0),
         probability=found.hypotheses[0].probability,
         top=tuple((h.cause, round(h.probability, 3)) for h in found.hypotheses[:3]),
@@ -143,7 +167,8 @@ def figures(views: Sequence[View]) -> dict[str, float]:
 def line(title: str, views: Sequence[View]) -> str:
     """One row of a table."""
     f = figures(views)
-    return f"{title:44s} {f['n']:4.0f}  {f['top1']:5.2f} {f['top3']:5.2f} {f['mrr']:5.2f} {f['brier']:6.3f} {f['silent']:6.2f}"
+    shares = " ".join(f"{f[k]:5.2f}" for k in ("top1", "top3", "mrr"))
+    return f"{title:44s} {f['n']:4.0f}  {shares} {f['brier']:6.3f} {f['silent']:6.2f}"
 
 
 def reliability(views: Sequence[View]) -> Iterable[str]:
@@ -152,19 +177,30 @@ def reliability(views: Sequence[View]) -> Iterable[str]:
         group = [v for v in views if low <= v.probability < high]
         if group:
             said = sum(v.probability for v in group) / len(group)
-            yield f"  said {low:.1f} to {min(high, 1):.1f}: n {len(group):4d}  mean {said:.2f}  right {share(group, lambda v: v.right):.2f}"
+            right = share(group, lambda v: v.right)
+            upper = min(high, 1.0)
+            yield f"  said {low:.1f} to {upper:.1f}: n {len(group):4d}  mean {said:.2f}  right {right:.2f}"
 
 
 def table(views: Sequence[View]) -> list[str]:
     """The report of one half."""
     sick = [v for v in views if v.cause != "healthy"]
     well = [v for v in views if v.cause == "healthy"]
-    lines = [f"{'':44s} {'n':>4s}  {'top1':>5s} {'top3':>5s} {'mrr':>5s} {'brier':>6s} {'silent':>6s}", line("all", sick)]
+    lines = [
+        f"{'':44s} {'n':>4s}  {'top1':>5s} {'top3':>5s} {'mrr':>5s} {'brier':>6s} {'silent':>6s}",
+        line("all", sick),
+    ]
     for script in (False, True):
         for benchmark in (False, True):
-            title = f"{'with' if benchmark else 'without'} benchmark, {'with' if script else 'without'} script"
+            title = (
+                f"{'with' if benchmark else 'without'} benchmark, {'with' if script else 'without'} script"
+            )
             lines.append(line(title, [v for v in sick if v.benchmark == benchmark and v.script == script]))
-    for kind, key in (("category", lambda v: v.cause.split(".")[0]), ("format", lambda v: v.log), ("archetype", lambda v: v.archetype)):
+    for kind, key in (
+        ("category", lambda v: v.cause.split(".")[0]),
+        ("format", lambda v: v.log),
+        ("archetype", lambda v: v.archetype),
+    ):
         groups: dict[str, list[View]] = defaultdict(list)
         for v in sick:
             groups[key(v)].append(v)
@@ -173,7 +209,8 @@ def table(views: Sequence[View]) -> list[str]:
     lines += [
         f"healthy: {len(alarmed)} of {len({v.case for v in well})} runs alarmed "
         f"({sum(v.probability >= ALARM for v in well)} of {len(well)} views)",
-        "reliability of the first hypothesis (faulty runs)", *reliability(sick),
+        "reliability of the first hypothesis (faulty runs)",
+        *reliability(sick),
         f"checklist: {_verdicts(sick)} (faulty), {_verdicts(well)} (healthy)",
         f"seconds per diagnosis: {sum(v.seconds for v in views) / max(1, len(views)):.2f}",
     ]
@@ -191,11 +228,10 @@ def _verdicts(views: Sequence[View]) -> str:
 
 def case_lines(views: Sequence[View]) -> Iterable[str]:
     """Each view with the rank of its true cause; b: with benchmark, s: with script."""
-    for v in sorted(views, key=lambda v: (v.half, v.cause, v.fault, v.case, v.benchmark, v.script)):
-        mark = ("b" if v.benchmark else "-") + ("s" if v.script else "-")
-        bad = v.probability >= ALARM if v.cause == "healthy" else v.rank != 1
+    for v in views:
+        mark = ("*" if v.bad else " ") + ("b" if v.benchmark else "-") + ("s" if v.script else "-")
         top = "  ".join(f"{c} {p:.2f}" for c, p in v.top)
-        yield f"{'*' if bad else ' '} {v.half[:4]} {v.case} {mark} {v.log:11s} {v.cause} [{v.fault} {v.strength}] rank {v.rank}: {top}"
+        yield f"{mark} {v.case} {v.log:11s} {v.cause} [{v.fault} {v.strength}] rank {v.rank}: {top}"
 
 
 def main() -> None:
@@ -211,12 +247,17 @@ def main() -> None:
     parser.add_argument("--jobs", type=int, default=max(1, (os.cpu_count() or 2) // 2))
     options = parser.parse_args()
     labels = yaml.load((HERE / "cases.yaml").read_text(encoding="utf-8"), Loader=yaml.CSafeLoader)
-    labels = {n: x for n, x in labels.items() if options.only in f"{n} {x}" and options.half in (None, x["half"])}
+    labels = {
+        n: x for n, x in labels.items() if options.only in f"{n} {x}" and options.half in (None, x["half"])
+    }
     with ProcessPoolExecutor(options.jobs) as pool:
         views = list(pool.map(look, jobs(labels), chunksize=8))
     if options.cases:
-        shown = [v for v in views if not options.bad or (v.probability >= ALARM if v.cause == "healthy" else v.rank != 1)]
-        for text, view in zip(case_lines(shown), sorted(shown, key=lambda v: (v.half, v.cause, v.fault, v.case, v.benchmark, v.script))):
+        half = options.half or "dev"  # the held-out half is listed only when asked for
+        shown = sorted(
+            (v for v in views if v.half == half and (v.bad or not options.bad)), key=lambda v: v.order
+        )
+        for text, view in zip(case_lines(shown), shown, strict=True):
             print(text)
             if options.symptoms:
                 print("      ", " ".join(view.present))
@@ -226,7 +267,10 @@ def main() -> None:
             print(f"\n== {half}", *table(mine), sep="\n")
     figures_now = {h: _stored(mine) for h, mine in halves.items() if mine}
     if options.json:
-        kept = [{k: x for k, x in asdict(v).items() if k not in ("seconds", "present", "checklist")} for v in views]
+        kept = [
+            {k: x for k, x in asdict(v).items() if k not in ("seconds", "present", "checklist")}
+            for v in views
+        ]
         lines = ",\n".join(json.dumps(v) for v in kept)
         options.json.write_text(
             f'{{"figures": {json.dumps(figures_now, indent=1)},\n"views": [\n{lines}\n]}}\n', encoding="utf-8"

@@ -1,0 +1,74 @@
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from traindoctor.engine.load import load_rules
+
+LAB = Path(__file__).resolve().parents[2] / "faultlab"
+LABELS: dict[str, dict[str, Any]] = yaml.load(
+    (LAB / "cases.yaml").read_text(encoding="utf-8"), Loader=yaml.CSafeLoader
+)
+
+
+@pytest.fixture(scope="module")
+def catalog() -> Any:
+    """The catalogue as make.py imports it, with its folder on the path for as long as this takes."""
+    sys.path.insert(0, str(LAB))
+    try:
+        import catalog as module
+    finally:
+        sys.path.remove(str(LAB))
+    return module
+
+
+def test_labels_name_recorded_runs_and_known_causes() -> None:
+    """Each label has its run, its benchmark's run, and causes of the rule base."""
+    known = {*load_rules().causes, "healthy"}
+    for name, label in LABELS.items():
+        causes = {label["cause"], *label.get("accept", ()), *label.get("accept_alone", ())}
+
+        assert (LAB / "runs" / name).is_dir(), name
+        assert causes <= known, name
+        assert label.get("benchmark", name) in LABELS, name
+
+
+def test_runs_hold_no_label() -> None:
+    """Nothing in a run's folder tells its fault: no label, no name of a cause, no path of the lab."""
+    causes = {label["cause"] for label in LABELS.values()} - {"healthy"}
+    for name in LABELS:
+        files = [p for p in (LAB / "runs" / name).rglob("*") if p.is_file()]
+        texts = [p.read_bytes().decode("utf-8", "replace") for p in files]
+
+        assert not any(cause in text for cause in causes for text in texts), name
+        assert not any("faultlab" in text for text in texts), name
+
+
+def test_recorded_scripts_are_what_the_catalogue_generates(catalog: Any) -> None:
+    """The saved script is exactly what ran: it comes out of the template again."""
+    sys.path.insert(0, str(LAB))
+    try:
+        from generate import render
+    finally:
+        sys.path.remove(str(LAB))
+    cases = {case.name: case for case in catalog.CASES}
+    for name in LABELS:
+        files = render(cases[name], catalog.ARCHETYPES[cases[name].archetype])
+        script = (LAB / "runs" / name / "train.py").read_text(encoding="utf-8")
+
+        assert files["train.py"] == script, name
+
+
+def test_lab_is_large_and_small_enough() -> None:
+    """At least forty healthy runs, both halves, and few megabytes."""
+    halves = [label["half"] for label in LABELS.values()]
+    healthy = [name for name, label in LABELS.items() if label["cause"] == "healthy"]
+    size = sum(p.stat().st_size for p in (LAB / "runs").rglob("*") if p.is_file())
+
+    assert len(healthy) >= 40
+    assert min(halves.count("dev"), halves.count("holdout")) >= 30
+    assert size < 12e6
