@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from . import advise, explain
 from .checklist import check_all
-from .graph import Path, active_causes, strongest_paths, to_digraph
+from .graph import Path, active_causes, outline, strongest_paths
 from .infer import Belief, believe, sigmoid
 from .model import Diagnosis, Evidence, Hypothesis, Reading, RuleBase, RunInfo, Scalar, State
 
@@ -131,7 +131,7 @@ class _Work:
 
 
 def _all_paths(rules: RuleBase) -> dict[str, dict[str, Path]]:
-    graph = to_digraph(rules)
+    graph = outline(rules)
     return {c.id: strongest_paths(graph, c.id) for c in active_causes(rules)}
 
 

@@ -2,17 +2,39 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from itertools import pairwise
 from math import log
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 from .model import Cause, Link, Mechanism, RuleBase
 
 if TYPE_CHECKING:
     import networkx as nx
 
-    Graph: TypeAlias = "nx.DiGraph[str]"
+    DiGraph: TypeAlias = "nx.DiGraph[str]"
+
+
+class Graph(Protocol):
+    """What the search for chains asks of a graph; a networkx DiGraph and an `Outline` have it."""
+
+    @property
+    def nodes(self) -> Mapping[str, Mapping[str, Any]]:
+        """Node -> its `kind`."""
+
+    @property
+    def adj(self) -> Mapping[str, Mapping[str, Mapping[str, Any]]]:
+        """Tail -> head -> the `link` and `cost` of the edge."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Outline:
+    """The graph as plain mappings: a diagnosis needs no more, and networkx takes longer to import than it."""
+
+    nodes: Mapping[str, Mapping[str, Any]]
+    adj: Mapping[str, Mapping[str, Mapping[str, Any]]]
+
 
 Path = tuple[tuple[str, ...], tuple[Link, ...]]  # nodes from cause to symptom, and the arrows between them
 
@@ -35,16 +57,27 @@ def arrows(rules: RuleBase) -> Iterator[tuple[str, Link]]:
         yield from ((name, link) for link in links(rules.mechanisms[name]))
 
 
-def to_digraph(rules: RuleBase) -> Graph:
+def outline(rules: RuleBase) -> Outline:
     """Return the whole graph; nodes carry `kind`, edges their `link` and `cost` (-log strength)."""
+    kinds = dict.fromkeys((c.id for c in active_causes(rules)), "cause")
+    kinds |= dict.fromkeys(sorted(rules.mechanisms), "mechanism")
+    kinds |= dict.fromkeys(sorted(rules.symptoms), "symptom")
+    adj: dict[str, dict[str, dict[str, Any]]] = {name: {} for name in kinds}
+    for tail, link in arrows(rules):
+        adj[tail][link.to] = {"link": link, "cost": -log(link.strength)}
+    return Outline({name: {"kind": kind} for name, kind in kinds.items()}, adj)
+
+
+def to_digraph(rules: RuleBase) -> DiGraph:
+    """Return the same graph for networkx and all that it can do."""
     import networkx as nx
 
-    graph: Graph = nx.DiGraph()
-    graph.add_nodes_from((c.id for c in active_causes(rules)), kind="cause")
-    graph.add_nodes_from(sorted(rules.mechanisms), kind="mechanism")
-    graph.add_nodes_from(sorted(rules.symptoms), kind="symptom")
-    for tail, link in arrows(rules):
-        graph.add_edge(tail, link.to, link=link, cost=-log(link.strength))
+    plain = outline(rules)
+    graph: DiGraph = nx.DiGraph()
+    graph.add_nodes_from(plain.nodes.items())
+    graph.add_edges_from(
+        (tail, head, data) for tail, heads in plain.adj.items() for head, data in heads.items()
+    )
     return graph
 
 
@@ -81,4 +114,4 @@ def _below(graph: Graph, cause: str) -> list[str]:
 
 
 def _links_along(graph: Graph, nodes: tuple[str, ...]) -> tuple[Link, ...]:
-    return tuple(graph.edges[a, b]["link"] for a, b in pairwise(nodes))
+    return tuple(graph.adj[a][b]["link"] for a, b in pairwise(nodes))
