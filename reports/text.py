@@ -28,6 +28,8 @@ _COMMAND = re.compile(r"^((?:\s|\x1b\[[0-9;]*m)*):(?=:)|##(?=\[)", re.MULTILINE)
 
 def printable(text: str) -> str:
     """Return text without control, bidi and other invisible characters; spaces stay as they are."""
+    if text.isascii() and text.isprintable():  # most of what there is, and quickly told
+        return text
     return "".join(c for c in text if unicodedata.category(c) not in _HIDDEN)
 
 
