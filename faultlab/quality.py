@@ -127,8 +127,8 @@ faultlab/cases.yaml).
 ## Published detectors on the same logs
 
 Conditions and thresholds as published, re-implemented in faultlab/baselines.py as far as a log can feed them.
-Rules on activations, weights and gradients of single layers need hooks in the training and stay silent here: this
-is a lower bound of what these tools see inside a training. None of these conditions names a cause.
+Rules on activations, weights and gradients of single layers need hooks in the training and stay silent here:
+this is a lower bound of what these tools see inside a training. None of these conditions names a cause.
 
 | detector | faulty runs noticed | different causes named first | healthy runs alarmed |
 |---|---|---|---|

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import re
 import sys
 from pathlib import Path
 from typing import Any
@@ -39,13 +40,13 @@ def test_labels_name_recorded_runs_and_known_causes() -> None:
 
 def test_runs_hold_no_label() -> None:
     """Nothing in a run's folder tells its fault: no label, no name of a cause, no path of the lab."""
-    causes = {label["cause"] for label in LABELS.values()} - {"healthy"}
+    causes = sorted({label["cause"] for label in LABELS.values()} - {"healthy"})
+    telling = re.compile(rf"faultlab|({'|'.join(map(re.escape, causes))})(?!\w)")
     for name in LABELS:
         files = [p for p in (LAB / "runs" / name).rglob("*") if p.is_file()]
         texts = [p.read_bytes().decode("utf-8", "replace") for p in files]
 
-        assert not any(cause in text for cause in causes for text in texts), name
-        assert not any("faultlab" in text for text in texts), name
+        assert not any(telling.search(text) for text in texts), name
 
 
 def test_recorded_scripts_are_what_the_catalogue_generates(catalog: Any) -> None:
