@@ -417,7 +417,7 @@ def _learning_rate() -> Iterator[Case]:
     large, small = "hyperparameter.learning-rate-too-large", "hyperparameter.learning-rate-too-small"
     for archetype, rates, styles in (
         ("images", (1.5, 5.0, 30.0), "abc"),
-        ("tabular", (0.08, 0.4, 3.0), "bca"),
+        ("tabular", (0.2, 0.4, 3.0), "bca"),
         ("lm", (0.05, 0.2, 1.0), "cab"),
         ("hf", (0.02, 0.1), "ab"),
         ("series", (1.5, 6.0), "ab"),
@@ -490,7 +490,7 @@ def _schedule_and_batch() -> Iterator[Case]:
     yield from faulty(
         "tabular", "b", "epochs-many", many, epochs=150, log_every=40, check="turns-up", accept_alone=twins
     )
-    yield from faulty("tabular", "c", "epochs-many", many, epochs=100, check="turns-up", accept_alone=twins)
+    yield from faulty("tabular", "c", "epochs-many", many, epochs=200, check="turns-up", accept_alone=twins)
     yield from faulty("hf", "b", "epochs-many", many, epochs=16, check="turns-up", accept_alone=twins)
     yield from faulty("sentences", "b", "epochs-many", many, epochs=60, check="turns-up", accept_alone=twins)
     big, tiny = "hyperparameter.batch-size-too-large", "hyperparameter.batch-size-too-small"
@@ -579,8 +579,8 @@ def _regularization() -> Iterator[Case]:
     alike = ("hyperparameter.epochs-too-many", weak)
     for archetype, style, strength, extra in (
         ("images", "b", "medium", {"train_size": 70, "epochs": 60, "step_size": 50, "log_every": 2}),
-        ("images", "c", "mild", {"train_size": 150, "epochs": 40, "step_size": 30}),
-        ("tabular", "b", "medium", {"train_size": 200, "epochs": 100, "log_every": 5}),
+        ("images", "c", "mild", {"train_size": 80, "epochs": 50, "step_size": 30}),
+        ("tabular", "b", "medium", {"train_size": 100, "epochs": 150, "log_every": 5}),
         ("lm", "c", "strong", {"train_size": 4000, "max_steps": 900, "log_every": 10}),
         ("hf", "b", "medium", {"train_size": 120, "epochs": 30, "warmup_steps": 5}),
         ("sentences", "b", "medium", {"train_size": 100, "epochs": 60}),
@@ -618,6 +618,9 @@ def _initial(call: str) -> str:
     return f"for parameter in model.parameters():\n    if parameter.dim() > 1:\n        {call}\n"
 
 
+_NOUGHT = "for parameter in model.parameters():\n    nn.init.zeros_(parameter)\n"
+
+
 def _initialisation() -> Iterator[Case]:
     spread, zeros = "hyperparameter.weight-init", "init.zeros"
     for strength, std, style in (("mild", 0.8, "a"), ("medium", 2.0, "b"), ("strong", 8.0, "c")):
@@ -647,9 +650,7 @@ def _initialisation() -> Iterator[Case]:
         spread,
         _after_model("sentences", _initial("nn.init.normal_(parameter, std=3.0)")),
     )
-    yield from faulty(
-        "tabular", "bc", "init-zero", zeros, _after_model("tabular", _initial("nn.init.zeros_(parameter)"))
-    )
+    yield from faulty("tabular", "bc", "init-zero", zeros, _after_model("tabular", _NOUGHT))
     yield from faulty(
         "images", "b", "init-zero", zeros, _after_model("images", _initial("nn.init.zeros_(parameter)"))
     )
@@ -660,9 +661,7 @@ def _initialisation() -> Iterator[Case]:
         zeros,
         ("nn.init.normal_(module.weight, std={{init_std}})", "nn.init.constant_(module.weight, 0.01)"),
     )
-    yield from faulty(
-        "sentences", "b", "init-zero", zeros, _after_model("sentences", _initial("nn.init.zeros_(parameter)"))
-    )
+    yield from faulty("sentences", "b", "init-zero", zeros, _after_model("sentences", _NOUGHT))
 
 
 # -------------------------------------------------------------------------------------------------- data
@@ -1037,11 +1036,12 @@ def _model() -> Iterator[Case]:
     )
     operator = "graph.wrong-operator"
     yield from faulty(
-        "tabular",
+        "images",
         "a",
-        "relu-output",
+        "rounded-output",
         operator,
-        ("    nn.Linear({{hidden}}, 4),\n)", "    nn.Linear({{hidden}}, 4),\n    nn.ReLU(),\n)"),
+        ("return self.head(x)", "return self.head(x).round()"),
+        accept=(frozen, cut),
     )
     yield from faulty(
         "images",

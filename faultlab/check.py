@@ -26,7 +26,21 @@ class Summary:
     spread: float  # median absolute change of the training loss between rows, late in the run
     highest: float  # highest finite training loss
     halfway: float  # training loss in the middle of the run
+    first: float = math.nan  # training loss at the start
+    late_val_loss: float = math.nan  # validation loss after three quarters
     score_rises: bool = False  # rewards at the end above those at the start
+
+    @property
+    def quiet(self) -> bool:
+        """Nothing in these curves is wrong by itself: only a benchmark or the script can tell."""
+        bad = self.nonfinite or self.crashed or self.val_loss > 1.15 * self.best_val_loss
+        bad |= self.val_loss > 1.5 * self.train_loss + 0.15  # a gap
+        bad |= self.train_loss > 0.55 * self.first  # hardly learned
+        bad |= self.val_loss < 0.93 * self.late_val_loss  # still falling
+        bad |= math.isnan(self.late_val_loss) and self.train_loss < 0.8 * self.halfway
+        bad |= self.val_loss < 0.7 * self.train_loss - 0.05  # better held out than trained
+        bad |= self.train_loss > 1.2 or self.val_score < 0.6  # a classifier near chance
+        return not bad
 
     def text(self) -> str:
         """One line for cases.yaml."""
@@ -81,6 +95,8 @@ def summarise(folder: Path, log: Log) -> Summary:
         spread=median(abs(a - b) for a, b in itertools.pairwise(late)) if len(late) > 1 else 0.0,
         highest=max(finite, default=math.nan),
         halfway=_end(train[: max(1, len(train) // 2)]),
+        late_val_loss=val[(len(val) - 1) * 3 // 4] if len(val) > 3 else math.nan,
+        first=_end(train[:2], 1.0),
         score_rises=_end(_column(rows, "mean_reward")) > _end(_column(rows, "mean_reward")[:10], 1.0) + 1,
     )
 

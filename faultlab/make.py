@@ -112,6 +112,7 @@ def label(case: Case, measured: Summary, twin: Summary | None) -> dict[str, Any]
     row |= {"accept_alone": list(case.accept_alone)} if case.accept_alone else {}
     row |= {"benchmark": case.benchmark} if case.benchmark else {}
     row |= {"alone": False} if not case.alone else {}
+    row |= {"quiet": True} if case.cause and measured.quiet else {}
     row["measured"] = measured.text()
     if twin is not None:
         row["healthy_twin"] = twin.text()

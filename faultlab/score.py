@@ -4,8 +4,9 @@ Usage: python faultlab/score.py [--cases] [--json FILE] [--only TEXT] [--half de
 
 Every faulty run is diagnosed in up to four views: alone or with its benchmark, with the training script in
 the directory or without it. Where the label says that the run alone cannot show its fault, only the views
-with benchmark count. Right means: the injected cause, or one that the label accepts because no log could tell
-the two apart.
+with benchmark count; where it says that the curves are quiet (nothing is wrong with them by themselves), the
+view without benchmark and script does not. Right means: the injected cause, or one that the label accepts
+because no log could tell the two apart.
 """
 
 from __future__ import annotations
@@ -140,7 +141,10 @@ def jobs(labels: dict[str, dict[str, Any]]) -> list[tuple[str, dict[str, Any], b
     for name, label in labels.items():
         sides = [False] if label.get("alone", True) else []
         sides += [True] if label.get("benchmark") else []
-        made += [(name, label, side, script) for side in sides for script in (False, True)]
+        views = [(side, script) for side in sides for script in (False, True)]
+        made += [
+            (name, label, *view) for view in views if not (label.get("quiet") and view == (False, False))
+        ]
     return made
 
 

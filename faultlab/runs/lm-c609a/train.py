@@ -10,7 +10,7 @@ from torch import nn
 
 config = json.load(open("config.json"))
 log_file = open("metrics.csv", "w", newline="")
-log = csv.DictWriter(log_file, ["step", "epoch", "loss", "acc", "lr", "grad_norm", "loss_scale", "mae", "val_loss", "val_acc", "val_mae"])
+log = csv.DictWriter(log_file, ["step", "epoch", "loss", "lr", "grad_norm", "val_loss"])
 log.writeheader()
 torch.manual_seed(config["seed"])
 torch.set_num_threads(1)

@@ -18,7 +18,7 @@ hp = dict(
 )
 yaml.safe_dump(hp, open("hparams.yaml", "w"))
 log_file = open("metrics.csv", "w", newline="")
-log = csv.DictWriter(log_file, ["step", "epoch", "loss", "acc", "lr", "grad_norm", "loss_scale", "mae", "val_loss", "val_acc", "val_mae"])
+log = csv.DictWriter(log_file, ["step", "epoch", "loss", "lr", "grad_norm", "val_loss", "val_acc"])
 log.writeheader()
 torch.manual_seed(hp["seed"])
 torch.set_num_threads(1)
