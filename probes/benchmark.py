@@ -109,6 +109,23 @@ def setting_below(view: View, setting: str, ratio: float) -> Finding:
     return _ratio(view, setting, ratio, up=False)
 
 
+_SHAPE = ("hidden_size", "num_layers", "num_heads", "model")
+_MANY, _SHARE = 6, 0.6
+
+
+def _almost_everything(view: View) -> Finding | None:
+    """Most shared hyperparameters differ, the size of the model among them: two recipes, not one ported."""
+    shared = [(k, f) for k in names.table().hyperparameters if (f := both(view, k))]
+    differing = [(k, f) for k, f in shared if not equal(k, *f)]
+    shapes = [f for k, f in differing if k in _SHAPE]
+    if shapes and len(differing) >= _MANY and len(differing) >= _SHARE * len(shared):
+        text = (
+            f"{len(differing)} of {len(shared)} shared hyperparameters differ, {_sides(shapes[0])} among them"
+        )
+        return present(text, value=len(differing), threshold=_MANY, where=_where(shapes[0]))
+    return None
+
+
 @probe("benchmark")
 def any_setting_above(view: View, settings: list[str], ratio: float) -> Finding:
     """At least one of several numbers is more than `ratio` times the benchmark's."""
@@ -430,6 +447,8 @@ def other_task(view: View) -> Finding:
         return present(
             f"{_sides(model)}; {_sides(data)}", value=_scalar(model[0]), where=_where(model) + _where(data)
         )
+    if (many := _almost_everything(view)) is not None:
+        return many
     if sizes or (data is not None and not other_data) or (model is not None and not other_model):
         shared = [f[0].key for _, f in sizes] + [f[0].key for f in (model, data) if f is not None]
         return absent(f"recorded on both sides and alike: {', '.join(shared)}")

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import ast
+import re
 
-from .code import at, first, imports_locals, ok
-from .readers.script import last_name
+from .code import at, first, imports_locals, ok, outer_loop
+from .readers.script import keyword, last_name
 from .registry import Finding, View, probe
 from .syntax import Script
 
@@ -51,20 +52,224 @@ def labels_permuted_alone(view: View) -> Finding:
 
 
 def _labels_alone(source: Script) -> Finding | None:
-    reordered = []
+    alone = []
     for node in ast.walk(source.tree):
         if isinstance(node, ast.Assign) and isinstance(node.value, ast.Subscript):
+            target, taken = ast.unparse(node.targets[0]), ast.unparse(node.value.value)
+            if target == taken and isinstance(node.targets[0], ast.Name):
+                alone.append((node, ast.unparse(node.value.slice)))
+    for node, index in alone:
+        fresh = "randperm" in index or "permutation" in index
+        if fresh or (
+            "perm" in index.lower() and sum(i == index for _, i in alone) == 1 and _used_once(source, index)
+        ):
+            return at(source, node, "inputs and labels are not reordered together")
+    return ok(source, alone[0][0], "inputs and labels are reordered together") if alone else None
+
+
+def _used_once(source: Script, index: str) -> bool:
+    """The permutation indexes one array only."""
+    uses = [
+        n for n in ast.walk(source.tree) if isinstance(n, ast.Subscript) and ast.unparse(n.slice) == index
+    ]
+    return len(uses) == 1
+
+
+_SPLITS = {"train": ("val", "valid", "validation", "test", "eval")}
+_LABELS = ("label", "target", "_y", "y_")
+
+
+@probe()
+def labels_overwritten(view: View) -> Finding:
+    """Labels are assigned random values."""
+    return first(view, _overwritten, "the scripts do not touch labels")
+
+
+def _overwritten(source: Script) -> Finding | None:
+    seen = None
+    for node in ast.walk(source.tree):
+        if isinstance(node, ast.Assign):
             target = ast.unparse(node.targets[0]).lower()
-            if any(w == target or w in target for w in ("label", "target")) or target in (
-                "y",
-                "y_train",
-                "ys",
-            ):
-                reordered.append((node, ast.unparse(node.value.slice)))
-    for node, index in reordered:
-        if "randperm" in index or "permutation" in index:
-            return at(source, node, "labels are reordered without their inputs")
+            if any(w in target for w in _LABELS) or target in ("y", "ys"):
+                seen = seen or node
+                value = ast.unparse(node.value)
+                inside = isinstance(node.targets[0], ast.Subscript)
+                if inside and any(w in value for w in ("randint", "random", "rand(")):
+                    return at(source, node, "labels are overwritten with random values")
+    return ok(source, seen, "labels are not overwritten") if seen is not None else None
+
+
+@probe()
+def splits_processed_differently(view: View, *, labels: bool) -> Finding:
+    """A statement processes the data of one split, and the other split has no statement of the kind.
+
+    `labels`: look at labels instead of inputs. False positive: augmentation, which belongs to training only
+    (statements with random parts are passed over).
+    """
+    return first(view, lambda s: _split_mismatch(s, labels), "the scripts do not process splits by name")
+
+
+def _split_mismatch(source: Script, labels: bool) -> Finding | None:
+    processed = _processing(source, labels)
+    seen = None
+    for (split, stem), nodes in processed.items():
+        for other in _counterparts(split):
+            if not _is_assigned(source, stem, other):
+                continue
+            seen = nodes[0]
+            theirs = {_shape(n, other) for n in processed.get((other, stem), [])}
+            for node in nodes:
+                if _shape(node, split) not in theirs:
+                    return at(source, node, f"this is done to the {split} data and not to the {other} data")
+    return ok(source, seen, "both splits are processed alike") if seen is not None else None
+
+
+def _processing(source: Script, labels: bool) -> dict[tuple[str, str], list[ast.Assign]]:
+    """Statements that change a split's data in place (`val_x = (val_x - mean) / std`), by split and stem."""
+    found: dict[tuple[str, str], list[ast.Assign]] = {}
+    for node in ast.walk(source.tree):
+        if not (isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name)):
+            continue
+        name = node.targets[0].id
+        split = _split_of(name)
+        text = ast.unparse(node.value)
+        used = {n.id for n in ast.walk(node.value) if isinstance(n, ast.Name)}
+        arithmetic = any(isinstance(n, ast.BinOp) for n in ast.walk(node.value))
+        is_label = any(w in name.lower() for w in _LABELS) or name.lower().endswith("y")
+        if split and name in used and arithmetic and is_label == labels and "rand" not in text:
+            found.setdefault((split, name.lower().replace(split, "*")), []).append(node)
+    return found
+
+
+def _split_of(name: str) -> str | None:
+    words = re.split(r"[_\d]+", name.lower())
+    return next((w for w in ("train", *_SPLITS["train"]) if w in words), None)
+
+
+def _counterparts(split: str) -> tuple[str, ...]:
+    return _SPLITS["train"] if split == "train" else ("train",)
+
+
+def _is_assigned(source: Script, stem: str, split: str) -> bool:
+    wanted = stem.replace("*", split)
+    return any(isinstance(n, ast.Name) and n.id.lower() == wanted for n in ast.walk(source.tree))
+
+
+def _shape(node: ast.Assign, split: str) -> str:
+    return ast.unparse(node.value).lower().replace(split, "*")
+
+
+@probe()
+def predicts_over_batch(view: View) -> Finding:
+    """The predicted class is taken over the batch axis: `output.argmax(0)`."""
+    return first(view, _over_batch, "the scripts predict no classes")
+
+
+def _over_batch(source: Script) -> Finding | None:
+    calls = [c for c in source.named("argmax") if isinstance(c.func, ast.Attribute)]
+    seen = None
+    for call in calls:
+        axis = keyword(call, "dim") or keyword(call, "axis") or (call.args[-1] if call.args else None)
+        owner = source.owner(call).lower()
+        if not any(w in owner for w in ("out", "logit", "pred", "score", "model(")):
+            continue
+        seen = seen or call
+        if isinstance(axis, ast.Constant) and axis.value == 0 and "[" not in owner:
+            return at(source, call, "the class is looked for along the batch, not along the classes")
+    return ok(source, seen, "the class is looked for along the classes") if seen is not None else None
+
+
+@probe()
+def evaluates_stale_copy(view: View) -> Finding:
+    """Evaluation uses a copy of the model made before training and never refreshed."""
+    return first(view, _stale_copy, "the scripts copy no model")
+
+
+def _stale_copy(source: Script) -> Finding | None:
+    loop = outer_loop(source)
+    for node in ast.walk(source.tree):
+        if isinstance(node, ast.Assign) and isinstance(node.value, ast.Call) and loop is not None:
+            if last_name(node.value.func) == "deepcopy" and "model" in ast.unparse(node.value).lower():
+                name = ast.unparse(node.targets[0])
+                again: list[ast.AST] = [a for a in _assignments(source, name) if loop in source.above(a)]
+                again += [
+                    c for c in source.named("load_state_dict", "update", "lerp_") if name in source.owner(c)
+                ]
+                used = [c for c in source.calls if ast.unparse(c.func) == name]
+                before = node.lineno < loop.lineno
+                if before and not again and used:
+                    return at(source, node, "evaluation uses this copy, which is never refreshed")
+                return ok(source, node, "the copy of the model is refreshed")
     return None
+
+
+def _assignments(source: Script, name: str) -> list[ast.Assign]:
+    found = [n for n in ast.walk(source.tree) if isinstance(n, ast.Assign)]
+    return [n for n in found if any(ast.unparse(t) == name for t in n.targets)]
+
+
+@probe()
+def drops_training_samples(view: View) -> Finding:
+    """Training samples are left out by their label or by a slice, and evaluation samples are not."""
+    return first(view, _drops, "the scripts do not select training samples")
+
+
+def _drops(source: Script) -> Finding | None:
+    for node in ast.walk(source.tree):
+        if isinstance(node, ast.Assign) and "train" in ast.unparse(node.targets[0]).lower():
+            for part in ast.walk(node.value):
+                if isinstance(part, ast.Subscript) and isinstance(part.slice, ast.Compare):
+                    if "train" in ast.unparse(part.value).lower():
+                        return at(source, node, "training samples are left out by a condition")
+    return None
+
+
+@probe()
+def augmentation_extreme(view: View) -> Finding:
+    """Augmentation that leaves little of the sample: large rotations, tiny crops, masking."""
+    return first(view, _extreme, "the scripts augment nothing")
+
+
+def _extreme(source: Script) -> Finding | None:
+    seen: ast.AST | None = None
+    for call in source.named(
+        "RandomRotation", "RandomErasing", "RandomResizedCrop", "ColorJitter", "RandomCrop"
+    ):
+        seen = seen or call
+        numbers = [
+            n.value
+            for n in ast.walk(call)
+            if isinstance(n, ast.Constant) and isinstance(n.value, (int, float))
+        ]
+        name = last_name(call.func)
+        if name == "RandomRotation" and numbers and max(abs(n) for n in numbers) >= 90:
+            return at(source, call, "rotations this large change what the image shows")
+        scale = keyword(call, "scale")
+        if (
+            name == "RandomResizedCrop"
+            and isinstance(scale, ast.Tuple)
+            and isinstance(scale.elts[0], ast.Constant)
+        ):
+            if isinstance(scale.elts[0].value, float) and scale.elts[0].value < 0.05:
+                return at(source, call, "crops this small leave little of the image")
+    for node in ast.walk(source.tree):
+        if (
+            isinstance(node, ast.Compare)
+            and isinstance(node.left, ast.Call)
+            and last_name(node.left.func) == "rand"
+        ):
+            limit = node.comparators[0]
+            parent = source.parents.get(node)
+            if (
+                isinstance(parent, ast.BinOp)
+                and isinstance(parent.op, ast.Mult)
+                and isinstance(limit, ast.Constant)
+            ):
+                seen = seen or node
+                small = isinstance(limit.value, float) and limit.value < 0.3
+                if small and isinstance(node.ops[0], (ast.Lt, ast.LtE)):
+                    return at(source, node, "masking keeps only a small share of the input")
+    return ok(source, seen, "augmentation is moderate") if seen is not None else None
 
 
 @probe()

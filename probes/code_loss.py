@@ -214,15 +214,18 @@ def _loss_summed(source: Script) -> Finding | None:
 
 
 def _divided(source: Script, node: ast.AST) -> bool:
-    for parent in source.above(node):
-        if isinstance(parent, ast.BinOp) and isinstance(parent.op, ast.Div):
-            return True
-        if (
-            isinstance(parent, ast.Assign)
-            and "/" in source.text.split(ast.unparse(parent.targets[0]), 2)[-1][:2000]
-        ):
-            return " / " in source.text
-    return False
+    """The loss is divided where it is computed, or on its way to backward."""
+    if any(isinstance(p, ast.BinOp) and isinstance(p.op, ast.Div) for p in source.above(node)):
+        return True
+    names = _backward_names(source)
+    for statement in ast.walk(source.tree):
+        if isinstance(statement, (ast.Assign, ast.AugAssign)):
+            targets = statement.targets if isinstance(statement, ast.Assign) else [statement.target]
+            if any(ast.unparse(t) in names for t in targets) and "/" in ast.unparse(statement.value):
+                return True
+            if isinstance(statement, ast.AugAssign) and isinstance(statement.op, ast.Div):
+                return any(ast.unparse(t) in names for t in targets)
+    return any("/" in source.owner(b) for b in source.backwards)
 
 
 @probe()
@@ -247,7 +250,19 @@ def _unsafe_math(source: Script) -> Finding | None:
                 seen = node
                 if not _floored(argument):
                     return at(source, node, f"{last_name(node.func)} has no floor under its argument")
+    for node in ast.walk(source.tree):
+        if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Div) and _own_spread(node.right):
+            return at(source, node, "each sample is divided by its own spread, which may be zero")
     return ok(source, seen, "logarithms and roots have a floor") if seen is not None else None
+
+
+def _own_spread(node: ast.expr) -> bool:
+    """`x.std((1, 2, 3))`: taken over some axes of the data, so it is zero for a constant sample."""
+    if not (isinstance(node, ast.Call) and last_name(node.func) in ("std", "norm", "var")):
+        return False
+    return bool(node.args or keyword(node, "dim") or keyword(node, "axis")) and isinstance(
+        node.func, ast.Attribute
+    )
 
 
 def _argument(source: Script, call: ast.Call) -> ast.expr | None:

@@ -59,6 +59,58 @@ def _optimizer_part(source: Script) -> Finding | None:
 
 
 @probe()
+def optimizer_gets_other_model(view: View) -> Finding:
+    """The optimizer is built over the parameters of a model made on the spot, which nothing else uses."""
+    return first(view, _other_model, "the scripts build no optimizer")
+
+
+def _other_model(source: Script) -> Finding | None:
+    built = [c for c in source.calls if last_name(c.func).lower() in OPTIMIZERS and c.args]
+    for call in built:
+        given = call.args[0]
+        if isinstance(given, ast.Call) and last_name(given.func) == "parameters":
+            owner = given.func.value if isinstance(given.func, ast.Attribute) else None
+            if isinstance(owner, ast.Call) and last_name(owner.func) in source.classes:
+                return at(source, call, "the optimizer holds the parameters of another instance of the model")
+    return ok(source, built[0], "the optimizer holds the parameters of a named model") if built else None
+
+
+@probe()
+def integer_division(view: View) -> Finding:
+    """Floor division of tensors in a forward method, or of inputs that are processed.
+
+    False positive: index arithmetic; only inputs by their usual names (x, images, ...) are looked at.
+    """
+    return first(view, _integer_division, "the scripts divide no inputs")
+
+
+def _integer_division(source: Script) -> Finding | None:
+    inputs = (
+        "x",
+        "inputs",
+        "images",
+        "image",
+        "features",
+        "train_x",
+        "val_x",
+        "test_x",
+        "x_train",
+        "x_val",
+        "x_test",
+    )
+    seen = None
+    for node in ast.walk(source.tree):
+        if isinstance(node, ast.BinOp) and isinstance(node.op, (ast.Div, ast.FloorDiv)):
+            touched = {n.id.lower() for n in ast.walk(node.left) if isinstance(n, ast.Name)}
+            sized = any(w in ast.unparse(node.left) for w in ("shape", "size(", "len("))
+            if touched & set(inputs) and not sized:
+                seen = seen or node
+                if isinstance(node.op, ast.FloorDiv):
+                    return at(source, node, "integer division where inputs should keep their fractions")
+    return ok(source, seen, "inputs are divided as real numbers") if seen is not None else None
+
+
+@probe()
 def layer_replaced_after_optimizer(view: View) -> Finding:
     """`model.fc = Linear(...)` after the optimizer was built over `model.parameters()`."""
     return first(view, _replaced_after, "the scripts build no optimizer")

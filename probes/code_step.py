@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 
 from .code import at, first, imports_locals, is_false, is_false_node, ok, outer_loop, runs_in
-from .readers.script import SCHEDULERS, keyword, last_name
+from .readers.script import SCHEDULERS, Extractor, keyword, last_name
 from .registry import Finding, View, probe
 from .syntax import Script
 
@@ -191,8 +191,10 @@ def _wrong_loop(source: Script) -> Finding | None:
     words = ast.unparse(length).lower()
     per_batch = source.train_loop in source.loops_around(steps[0])
     nested = len(source.loops_around(source.backwards[0])) > 1
-    epochs = words == _epoch_count(source) or (
-        "epoch" in words and not any(w in words for w in ("step", "len(", "iter", "batch", "*"))
+    epochs = (
+        words == _epoch_count(source)
+        or _shorter_than_run(source, length)
+        or ("epoch" in words and not any(w in words for w in ("step", "len(", "iter", "batch", "*")))
     )
     batches = "len(" in words or "total_steps" in words
     if epochs and per_batch and nested:
@@ -209,6 +211,22 @@ def _wrong_loop(source: Script) -> Finding | None:
         )
     return (
         ok(source, steps[0], "the scheduler steps in the unit of its length") if epochs or batches else None
+    )
+
+
+def _shorter_than_run(source: Script, length: ast.expr) -> bool:
+    """A length that is a small number, not above the number of epochs, is meant in epochs."""
+    values = Extractor(source.tree, source.path)
+    loop = outer_loop(source)
+    bounds = loop.iter.args if isinstance(loop, ast.For) and isinstance(loop.iter, ast.Call) else []
+    known, count, _ = values.value(bounds[-1]) if bounds else (False, None, False)
+    found, number, _ = values.value(length)
+    return bool(
+        known
+        and found
+        and isinstance(count, (int, float))
+        and isinstance(number, (int, float))
+        and 0 < number <= count
     )
 
 

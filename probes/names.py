@@ -11,9 +11,10 @@ from functools import lru_cache
 from importlib.resources import files
 from typing import Any
 
-
+# One word before or after "grad_norm" that names no layer.
 _WHOLE = frozenset(
-    "norm total total_norm global all scale train trainer training model optim optimizer actor critic".split()
+    {"norm", "total", "total_norm", "global", "all", "scale", "train", "trainer", "training", "model"}
+    | {"optim", "optimizer", "actor", "critic"}
 )
 _NO_TERM = frozenset({"weight", "weights", "coef", "coeff", "lambda", "ratio", "scale", "cost"})
 

@@ -99,6 +99,16 @@ SCHEDULERS = frozenset(
         "piecewiseconstantdecay",
     ]
 )
+# the function and the class of one loss
+_FUNCTIONAL = {
+    "cross_entropy": "crossentropyloss",
+    "binary_cross_entropy": "bceloss",
+    "binary_cross_entropy_with_logits": "bcewithlogitsloss",
+    "mse_loss": "mseloss",
+    "nll_loss": "nllloss",
+    "l1_loss": "l1loss",
+    "smooth_l1_loss": "smoothl1loss",
+}
 # parameter of a call -> canonical setting
 _ARGUMENTS: dict[str, dict[str, str]] = {
     "optimizer": {
@@ -317,10 +327,12 @@ class Extractor:
         elif lower == "dataloader":
             yield from self._loader(call)
         elif lower in LOSSES:
-            yield self._set("loss_function", lower, call)
+            yield self._set("loss_function", _FUNCTIONAL.get(lower, lower), call)
             yield from self._one(call, "label_smoothing", keyword(call, "label_smoothing"))
         elif lower in ("dropout", "dropout2d", "dropout1d"):
             yield from self._one(call, "dropout", keyword(call, "p") or _first(call))
+        elif lower.startswith("batchnorm"):
+            yield self._set("normalization_layer", "batch_norm", call)
         elif lower in ("clip_grad_norm_", "clip_grad_norm", "clip_by_global_norm"):
             found = keyword(call, "max_norm") or keyword(call, "clip_norm") or _nth(call, 1)
             yield from self._one(call, "max_grad_norm", found)
