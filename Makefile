@@ -31,6 +31,7 @@ examples:        # needs PyTorch (pip install torch==2.13.0): trains the bundled
 
 bench: $(VENV)/.test
 	$(BIN)/python benchmarks/cold_start.py
+	$(BIN)/python benchmarks/reading.py
 
 $(VENV)/pyvenv.cfg:
 	@$(PYTHON) -c 'import sys; sys.exit("traindoctor needs Python 3.10 or newer, this is " + sys.version.split()[0] if sys.version_info < (3, 10) else 0)'
