@@ -2,8 +2,8 @@
 
 Run with `make bench`. Each command runs in processes of its own; the median of the child's user + system
 CPU seconds is printed, and its ratio to what a user would otherwise call in the same run: a bare interpreter,
-and Python's own json/csv modules over the same files (which read, and tell nothing). A diagnosis writes both the
-terminal's report and the markdown one with its charts. Bytecode is kept between processes, as an installer does.
+and Python's own json/csv modules over the same files (which read, and tell nothing). A diagnosis writes the
+terminal's report and the markdown one with its charts. Bytecode is kept between processes, as installers do.
 """
 
 from __future__ import annotations
