@@ -129,6 +129,7 @@ def _processing(source: Script, labels: bool) -> dict[tuple[str, str], list[ast.
     found: dict[tuple[str, str], list[ast.Assign]] = {}
     for node in ast.walk(source.tree):
         if not (isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name)):
+            _pairs(node, labels, found)
             continue
         name = node.targets[0].id
         split = _split_of(name)
@@ -139,6 +140,24 @@ def _processing(source: Script, labels: bool) -> dict[tuple[str, str], list[ast.
         if split and name in used and arithmetic and is_label == labels and "rand" not in text:
             found.setdefault((split, name.lower().replace(split, "*")), []).append(node)
     return found
+
+
+def _pairs(node: ast.AST, labels: bool, found: dict[tuple[str, str], list[ast.Assign]]) -> None:
+    """`train_y, val_y = f(train_labels), g(val_labels)`: each half as a statement of its own."""
+    if not isinstance(node, ast.Assign):
+        return
+    target, value = node.targets[0], node.value
+    if not (
+        isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple) and len(target.elts) == len(value.elts)
+    ):
+        return
+    for one, made in zip(target.elts, value.elts, strict=True):
+        split = _split_of(one.id) if isinstance(one, ast.Name) else None
+        if split and isinstance(one, ast.Name) and "rand" not in ast.unparse(made):
+            is_label = any(w in one.id.lower() for w in _LABELS) or one.id.lower().endswith("y")
+            if is_label == labels:
+                half = ast.copy_location(ast.Assign(targets=[one], value=made), node)
+                found.setdefault((split, one.id.lower().replace(split, "*")), []).append(half)
 
 
 def _split_of(name: str) -> str | None:
@@ -384,3 +403,72 @@ def _bypassed(source: Script) -> Finding | None:
             if source.train_loop is not None and source.train_loop in source.loops_around(call):
                 return at(source, call, "training calls the inner module, so gradients are not synchronised")
     return ok(source, wrapped[0], "training calls the wrapped model")
+
+
+@probe()
+def sorts_training_data(view: View) -> Finding:
+    """Training samples are put into the order of their labels."""
+    return first(view, _sorts, "the scripts do not order samples")
+
+
+def _sorts(source: Script) -> Finding | None:
+    for call in source.named("argsort", "sort", "sorted", "sort_values"):
+        text = ast.unparse(call).lower()
+        labelled = any(w in text for w in ("label", "target", "y_train", "train_y", "ytr", "class"))
+        if labelled and not any(w in text for w in ("set(", "unique", "pred", "logit", "score", "classes")):
+            return at(source, call, "samples are put into the order of their labels")
+    return None
+
+
+@probe()
+def same_shard(view: View) -> Finding:
+    """Every process asks the distributed sampler for the same fixed shard."""
+    return first(view, _same_shard, "the scripts use no distributed sampler")
+
+
+def _same_shard(source: Script) -> Finding | None:
+    for call in source.named("DistributedSampler"):
+        rank = keyword(call, "rank")
+        if isinstance(rank, ast.Constant) and isinstance(rank.value, int):
+            return at(source, call, "every process reads the same shard")
+        return ok(source, call, "each process reads its own shard")
+    return None
+
+
+@probe()
+def no_normalisation(view: View) -> Finding:
+    """Real-valued inputs enter the model and nothing in the script scales them.
+
+    Scripts with an embedding (token inputs) are passed over. False positive: data stored scaled.
+    """
+    return first(view, _no_normalisation, "the scripts show no real-valued inputs")
+
+
+def _no_normalisation(source: Script) -> Finding | None:
+    if (
+        not source.trains_by_hand
+        or source.named("Embedding")
+        or not source.named("Linear", "Conv2d", "Conv1d", "LSTM", "GRU")
+    ):
+        return None
+    text = source.text.lower()
+    words = (
+        "normaliz",
+        "normalis",
+        ".std(",
+        "/ std",
+        "/ sigma",
+        "scaler.fit",
+        "standardscaler",
+        "minmax",
+        "/ 255",
+        "/255",
+    )
+    scaled = any(w in text for w in words) or "totensor" in text
+    if scaled:
+        return ok(source, None, "the script scales its inputs")
+    if imports_locals(source):
+        return None
+    return at(
+        source, source.train_loop or source.backwards[0], "nothing in the script scales the inputs before"
+    )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 
 from .code import at, first, imports_locals, is_constant, is_evaluation, ok
-from .readers.script import keyword, last_name
+from .readers.script import OPTIMIZERS, keyword, last_name
 from .registry import Finding, View, probe
 from .syntax import Script, outermost_call
 
@@ -250,10 +250,34 @@ def _unsafe_math(source: Script) -> Finding | None:
                 seen = node
                 if not _floored(argument):
                     return at(source, node, f"{last_name(node.func)} has no floor under its argument")
+    return ok(source, seen, "logarithms and roots have a floor") if seen is not None else None
+
+
+@probe()
+def unsafe_division(view: View) -> Finding:
+    """Samples are divided by a spread of their own, without a floor: zero for a constant sample."""
+    return first(view, _unsafe_division, "the scripts divide no sample by its own spread")
+
+
+def _unsafe_division(source: Script) -> Finding | None:
     for node in ast.walk(source.tree):
         if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Div) and _own_spread(node.right):
             return at(source, node, "each sample is divided by its own spread, which may be zero")
-    return ok(source, seen, "logarithms and roots have a floor") if seen is not None else None
+    return None
+
+
+@probe()
+def optimizer_maximises(view: View) -> Finding:
+    """`maximize=True` on the optimizer of a loss."""
+    return first(view, _maximises, "the scripts build no optimizer")
+
+
+def _maximises(source: Script) -> Finding | None:
+    built = [c for c in source.calls if last_name(c.func).lower() in OPTIMIZERS and (c.args or c.keywords)]
+    for call in built:
+        if _is_true(keyword(call, "maximize")) and source.losses:
+            return at(source, call, "the optimizer climbs the loss instead of descending it")
+    return ok(source, built[0], "the optimizer descends") if built else None
 
 
 def _own_spread(node: ast.expr) -> bool:

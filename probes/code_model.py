@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 
 from .code import at, first, is_evaluation, is_false, ok
-from .readers.script import OPTIMIZERS, keyword, last_name
+from .readers.script import OPTIMIZERS, Extractor, keyword, last_name
 from .registry import Finding, View, probe
 from .syntax import Script, outermost_call
 
@@ -240,3 +240,84 @@ def _bn_momentum(source: Script) -> Finding | None:
             if momentum.value > 0.5 or momentum.value == 0:
                 return at(source, call, "PyTorch's momentum is the weight of the new batch")
     return ok(source, calls[0], "batch-norm momentum is in its usual range")
+
+
+@probe()
+def deep_saturating(view: View, *, layers: int) -> Finding:
+    """Many sigmoid or tanh activations one after another, in a model without normalisation or skips."""
+    return first(
+        view, lambda s: _deep(s, layers, ("Sigmoid", "Tanh", "sigmoid", "tanh")), "the scripts hold no model"
+    )
+
+
+@probe()
+def deep_without_normalisation(view: View, *, layers: int) -> Finding:
+    """Many linear or convolution layers one after another without normalisation or skips."""
+    kinds = ("Linear", "Conv1d", "Conv2d", "Conv3d", "Dense")
+    return first(view, lambda s: _deep(s, layers, kinds), "the scripts hold no model")
+
+
+def _deep(source: Script, layers: int, kinds: tuple[str, ...]) -> Finding | None:
+    calls = source.named(*kinds)
+    if not source.named("Linear", "Conv1d", "Conv2d", "Conv3d", "Dense"):
+        return None
+    text = source.text.lower()
+    eased = any(
+        w in text for w in ("norm(", "norm1d", "norm2d", "layernorm", "rmsnorm", "residual", "transformer")
+    )
+    skips = any(
+        isinstance(n, ast.BinOp) and isinstance(n.op, ast.Add) and _adds_input(n)
+        for n in ast.walk(source.tree)
+    )
+    counted = sum(_repeats(source, c) for c in calls)
+    if counted >= layers and not eased and not skips:
+        many = max(calls, key=lambda c: _repeats(source, c))
+        return at(source, many, f"{counted} of these follow one another without normalisation or skips")
+    first_layer = source.named("Linear", "Conv1d", "Conv2d", "Conv3d", "Dense")[0]
+    return ok(source, first_layer, f"{counted} such layers, with normalisation or skips or few enough")
+
+
+def _adds_input(node: ast.BinOp) -> bool:
+    """`x + f(x)` or `h + self.block(h)`."""
+    sides = (node.left, node.right)
+    names = [s.id for s in sides if isinstance(s, ast.Name)]
+    calls = [s for s in sides if isinstance(s, ast.Call)]
+    return any(n in {m.id for m in ast.walk(c) if isinstance(m, ast.Name)} for n in names for c in calls)
+
+
+def _repeats(source: Script, call: ast.Call) -> int:
+    """How often a layer is made: once, or as often as the loop or comprehension around it runs."""
+    for parent in source.above(call):
+        generators = getattr(parent, "generators", None) or ([parent] if isinstance(parent, ast.For) else [])
+        for generator in generators:
+            over = generator.iter
+            if isinstance(over, ast.Call) and last_name(over.func) == "range" and len(over.args) == 1:
+                known, count, _ = Extractor(source.tree, source.path).value(over.args[0])
+                return int(count) if known and isinstance(count, (int, float)) else 1
+        if isinstance(parent, (ast.FunctionDef, ast.ClassDef)):
+            break
+    return 1
+
+
+@probe()
+def bias_extreme(view: View, *, size: float) -> Finding:
+    """Biases are set to a value so far from zero that units start dead or saturated."""
+    return first(view, lambda s: _bias_extreme(s, size), "the scripts set no biases")
+
+
+def _bias_extreme(source: Script, size: float) -> Finding | None:
+    values = Extractor(source.tree, source.path)
+    seen = None
+    for call in source.named("constant_", "fill_"):
+        target = (
+            ast.unparse(call.args[0])
+            if last_name(call.func) == "constant_" and call.args
+            else source.owner(call)
+        )
+        given = call.args[-1] if call.args else None
+        known, value, _ = values.value(given)
+        if "bias" in target and known and isinstance(value, (int, float)):
+            seen = call
+            if abs(value) >= size:
+                return at(source, call, f"biases start at {value:g}")
+    return ok(source, seen, "biases start near zero") if seen is not None else None

@@ -231,14 +231,17 @@ def loss_scale_growth_eager(view: View, interval: float) -> Finding:
 # --------------------------------------------------------------------------------------- plain thresholds
 
 
+_COUPLED = ("sgd", "momentum", "adam", "rmsprop", "nadam", "radam", "adagrad")  # L2, not decoupled decay
+
+
 @probe()
 def setting_above(view: View, setting: str, limit: float, limit_sgd: float | None = None) -> Finding:
-    """A number above `limit` (`limit_sgd` instead where the optimizer is SGD)."""
+    """A number above `limit` (`limit_sgd` instead where decay is part of the gradient: SGD, plain Adam)."""
     found = view.run.settings.get(setting)
     value = number_of(view.run, setting)
     if found is None or value is None:
         return _not_recorded(setting)
-    if limit_sgd is not None and value_of(view.run, "optimizer") == "sgd":
+    if limit_sgd is not None and value_of(view.run, "optimizer") in _COUPLED:
         limit = limit_sgd
     if value > limit:
         return present(f"{says(found)}, above {limit:g}", **_found(found, threshold=limit))

@@ -42,6 +42,7 @@ def evaluate(model, loader):
             model(x)
 
 model = Net()
+train_set.transform = transforms.Normalize((0.5,), (0.5,))
 train_loader = DataLoader(train_set, batch_size=32, shuffle=True)
 val_loader = DataLoader(val_set, batch_size=32)
 criterion = nn.CrossEntropyLoss()
@@ -116,6 +117,30 @@ ERRORS = [
     ("set-epoch-missing", "for epoch", SAMPLER),
     ("no-gradient-synchronisation", "model = Net()", ALONE),
     ("batch-norm-momentum", "nn.Dropout(0.1)", "nn.BatchNorm1d(8, momentum=0.99)"),
+    ("optimizer-maximises", "lr=0.1)", "lr=0.1, maximize=True)"),
+    ("unsafe-division", "h = self.drop(self.body(x))", "h = self.body(x) / x.std(1, keepdim=True)"),
+    (
+        "deep-saturating",
+        "self.drop = nn.Dropout(0.1)",
+        "self.drop = nn.Sequential(*[nn.Sigmoid() for _ in range(9)])",
+    ),
+    (
+        "deep-without-normalisation",
+        "self.drop = nn.Dropout(0.1)",
+        "self.drop = [nn.Linear(8, 8) for _ in range(30)]",
+    ),
+    ("bias-extreme", "nn.init.zeros_(m.bias)", "nn.init.constant_(m.bias, -12.0)"),
+    ("sorts-training-data", "for epoch", "order = y_train.argsort()\nfor epoch"),
+    (
+        "same-shard",
+        "for epoch",
+        "sampler = DistributedSampler(train_set, rank=0)\nsampler.set_epoch(0)\nfor epoch",
+    ),
+    (
+        "labels-processed-differently",
+        "for epoch",
+        "train_y, val_y = t(train_l), t((val_l + 1) % 6)\nfor epoch",
+    ),
     ("optimizer-other-model", "SGD(model.parameters()", "SGD(Net().parameters()"),
     ("integer-division", "h = self.drop(self.body(x))", "h = self.drop(self.body(x // 4))"),
     ("labels-overwritten", "for epoch", "train_y[flip] = torch.randint(0, 6, (9,))\nfor epoch"),
@@ -125,7 +150,7 @@ ERRORS = [
     ("evaluates-stale-copy", "for epoch", "best = copy.deepcopy(model)\nbest(x)\nfor epoch"),
     ("drops-training-samples", "for epoch", "train_x = train_x[train_y < 4]\nfor epoch"),
     ("augmentation-extreme", "model = Net()", "model = Net()\nx = x * (torch.rand(4, 4) < 0.1)"),
-    ("unsafe-math", "h = self.drop(self.body(x))", "h = self.body(x) / x.std(1, keepdim=True)"),
+    ("unsafe-math", "h = self.drop(self.body(x))", "h = torch.log(self.body(x))"),
     ("labels-permuted-alone", "for epoch", "train_x = train_x[torch.randperm(len(train_x))]\nfor epoch"),
     ("labels-permuted-alone", "for epoch", "labels = labels[torch.randperm(len(labels))]\nfor epoch"),
 ]
