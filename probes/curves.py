@@ -1,7 +1,8 @@
 """The course of the training loss: does it fall, stand, swing, jump, turn up?
 
 What is normal and must read absent: noise of small batches, steps of a learning-rate schedule, warm
-restarts, an early plateau that is left, fine-tuning that starts low, a floor that the data set, single spikes that heal.
+restarts, an early plateau that is left, fine-tuning that starts low, a floor that the data set, single spikes
+that heal.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ def _rise(run: Run, curve: Shape, rise: float, tail: float = 0.2) -> Rise | None
 
 
 def _rate_fell(run: Run, until: float) -> bool:
-    """Whether the learning rate had already fallen to half of its peak by a step: a rise is then a restart."""
+    """Whether the learning rate had fallen to half of its peak by a step: a rise is then a restart."""
     rate = run.series["learning_rate"]
     values = rate.values[np.isfinite(rate.values) & (rate.steps <= until)]
     return len(values) > 1 and bool(values[-1] < 0.5 * np.max(values))
@@ -69,7 +70,8 @@ def _rising(curve: Shape, found: Rise, rise: float) -> Finding:
 def _calm(curve: Shape, rise: float) -> Finding:
     ratio = curve.end.value / curve.best.value if curve.best.value > 0 else float("nan")
     return absent(
-        f"{curve.name} ends at {curve.end.value:.4g} ({tail_of(curve)}); its best level was {curve.best.value:.4g}",
+        f"{curve.name} ends at {curve.end.value:.4g} ({tail_of(curve)}); its best level was"
+        f" {curve.best.value:.4g}",
         value=round(ratio, 4) if math.isfinite(ratio) else None,
         threshold=rise,
         series=(curve.name,),
@@ -196,7 +198,7 @@ def spike_early(run: Run, curve: Shape, within: float = 0.1, rise: float = 1.5) 
 
 
 def _beyond(curve: Shape, ratio: float) -> bool:
-    """Whether a value so many times the first is beyond the scatter of logarithms (small losses scatter so)."""
+    """Whether a value so many times the first is beyond the scatter of logarithms."""
     if not curve.positive or curve.count < 8:
         return True
     logs = np.log(curve.y)
@@ -266,7 +268,7 @@ def noisy(run: Run, curve: Shape, noise: float = 0.3) -> Finding:
     middle = max(abs(float(np.median(curve.y))), 1e-300)
     seen: dict[str, Any] = {"value": round(scatter / middle, 3), "threshold": noise, "series": (curve.name,)}
     words = f"one point of {curve.name} scatters by {scatter:.3g} ({scatter / middle:.0%} of its level)"
-    if scatter > noise * middle and scatter > abs(curve.fall) - 2 * curve.fall_error and curve.progress < 0.5:
+    if scatter > noise * middle and scatter > abs(curve.fall) - curve.fall_error and curve.progress < 0.5:
         return present(f"{words}, the whole fall is {curve.fall:.3g}", step=curve.step(0), **seen)
     return absent(f"{words}; the loss fell by {curve.fall:.3g}", **seen)
 
@@ -345,7 +347,8 @@ def flat_from_start(run: Run, curve: Shape, progress: float = 0.02) -> Finding:
     moved = float(np.max(np.abs(levels - levels[0]))) / curve.scale
     first = abs(curve.start.value - float(np.median(curve.y))) / curve.scale
     line, doubt = _slope(curve, 0.0)
-    if abs(line) > max(progress * curve.scale, 4 * doubt):
+    far = np.abs(curve.y - np.median(curve.y)) > max(4 * progress * curve.scale, 8 * curve.sigma_tail)
+    if abs(line) > max(progress * curve.scale, 3 * doubt) or np.sum(far) >= 2:
         moved = max(moved, progress + 5 * error)
     seen: dict[str, Any] = {"value": round(moved, 4), "threshold": progress}
     words = f"the levels of {curve.name} stay within {moved:.2%} of {float(np.median(curve.y)):.4g}"
@@ -353,7 +356,7 @@ def flat_from_start(run: Run, curve: Shape, progress: float = 0.02) -> Finding:
         return absent(
             f"{curve.name} leaves its first level by {max(moved, first):.1%}", series=(curve.name,), **seen
         )
-    if 2 * error > 3 * progress:
+    if 2 * error > 1.5 * progress:
         return unknown(f"{words}, but the noise (±{2 * error:.0%}) is too large to call it flat")
     fine = _flat_is_fine(run, curve)
     if fine is not None:
@@ -371,11 +374,15 @@ def converges_slowly(run: Run, curve: Shape, progress: float = 0.35, steadiness:
         return unknown(reason)
     edges = stats.block_edges(curve.count, 10)
     steady = stats.steadiness(stats.block_medians(curve.y, edges))
-    second_half = (curve.at(0.5) - curve.end.value) / curve.fall if curve.fall > 0 else 0.0
+    first, second = _slope(curve, 0.0, 0.5)[0], _slope(curve, 0.5)[0]
+    second_half = second / (first + second) if first < 0 and second < 0 else 0.0
     seen: dict[str, Any] = {"value": round(curve.progress, 4), "threshold": progress, "series": (curve.name,)}
-    words = f"{curve.name} fell by {curve.progress:.0%} in the whole run, {second_half:.0%} of that in its second half"
+    words = (
+        f"{curve.name} fell by {curve.progress:.0%} in the whole run, {second_half:.0%} of that"
+        f" in its second half"
+    )
     clear = curve.fall > 4 * curve.fall_error and curve.fall > 0
-    if curve.progress >= progress or not clear or steady < steadiness or second_half < 0.3:
+    if curve.progress >= progress or not clear or steady < steadiness or not 0.38 <= second_half <= 0.62:
         return absent(f"{words}; {steady:.0%} of its tenths lie below the one before", **seen)
     judged = situation.quality(run)
     if judged and judged[0] == "good":
@@ -388,7 +395,7 @@ def converges_slowly(run: Run, curve: Shape, progress: float = 0.35, steadiness:
 
 @on_loss(4)
 def falling_at_end(run: Run, curve: Shape, tail: float = 0.25, share: float = 0.1) -> Finding:
-    """The last `tail` of the run brings `share` of the whole fall, and its end falls as fast as its beginning."""
+    """The last `tail` of the run brings `share` of the whole fall, and does not flatten out."""
     if situation.objective(run):
         return unknown(str(situation.objective(run)))
     return ending(curve, tail, share, "falling")
@@ -421,15 +428,28 @@ def ending(curve: Shape, tail: float, share: float, doing: str) -> Finding:
     return absent(words, **seen)
 
 
-def _slope(curve: Shape, since: float) -> tuple[float, float]:
-    """The slope (per run) of a line through the points from a part of the run on, and its error."""
+def _slope(curve: Shape, since: float, until: float = 1.0) -> tuple[float, float]:
+    """The slope (per run) of a line through the points of a part of the run, and its error."""
     x = (curve.x - curve.x[0]) / (curve.x[-1] - curve.x[0])
-    kept = np.flatnonzero(x >= since)
+    kept = np.flatnonzero((x >= since) & (x <= until))
     kept = kept if len(kept) >= 2 else np.arange(len(x) - 2, len(x))
     spread = float(np.std(x[kept])) * len(kept) ** 0.5
     if spread <= 0:
         return 0.0, 0.0
-    return float(np.polyfit(x[kept], curve.y[kept], 1)[0]), curve.sigma_tail / spread
+    at = x[kept] - np.mean(x[kept])
+    return float(np.sum(at * curve.y[kept]) / np.sum(at**2)), curve.sigma_tail / spread
+
+
+def _fitted(run: Run, curve: Shape) -> tuple[str, str] | None:
+    """Whether a metric says that the training data are fitted; an evaluation only where its loss agrees."""
+    judged = situation.quality(run, ("train",))
+    if judged is not None:
+        return judged
+    judged = situation.quality(run, ("eval",))
+    held = run.series.get("eval/loss")
+    if judged is None or judged[0] == "good" or held is None:
+        return judged
+    return judged if situation.reached(held) < 1.3 * curve.end.value else None
 
 
 @on_loss()
@@ -453,23 +473,25 @@ def plateaus_high(run: Run, curve: Shape, before: float = 0.5, level: float = 0.
         return unknown(f"{words}: it never fell, so it has no plateau")
     if _rise(run, curve, 1.3) is not None:
         return unknown(f"{words}: it rises for good, which is no plateau")
-    half = curve.at(before)
+    parts = (curve.x - curve.x[0]) / (curve.x[-1] - curve.x[0])
+    middle = np.abs(parts - before) <= 0.1
+    half = float(np.median(curve.y[middle])) if np.any(middle) else curve.at(before)
     gained = half - curve.end.value
-    if gained > max(0.1 * curve.fall, 2 * curve.end.error, 0.02 * curve.end.value):
+    doubt = float(
+        np.hypot(curve.end.error, stats.MEDIAN_ERROR * curve.sigma_tail / max(1, np.sum(middle)) ** 0.5)
+    )
+    if gained > max(0.05 * curve.fall, 2.5 * doubt, 0.02 * curve.end.value):
         return absent(
             f"{words}, and improved by {gained:.3g} after {before:.0%} of the run",
             series=(curve.name,),
             **seen,
         )
-    judged = situation.quality(run)
+    judged = _fitted(run, curve)
     if judged and judged[0] == "good":
         return absent(f"{words}, and {judged[1]}", series=(curve.name,), **seen)
-    if not judged:
-        trained = situation.trained_start(run, curve)
-        if trained:
-            return unknown(f"{words} and does not improve any more, but {trained}")
-        if height < 0.8 or curve.start.value < 1.0:
-            return unknown(f"{words} and does not improve any more; without a metric its floor is not known")
+    guess = chance_of(run, curve, 0.02)
+    if not judged and guess is None:
+        return unknown(f"{words} and does not improve any more; no metric tells how low it could get")
     reached = int(np.searchsorted(curve.sy <= curve.end.value + 2 * curve.end.error, True))
     since = (
         float(curve.sx[int(np.argmax(curve.sy <= curve.end.value + 2 * curve.end.error))])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -25,9 +26,30 @@ def _epochs(run: Run, curve: Shape) -> Floats | None:
     length = situation.number(run, "steps_per_epoch")
     if length and length > 1 and curve.series.unit in situation.STEPS:
         return np.floor(np.maximum(curve.x - 1e-9, 0) / length)
+    length = _epoch_length(run, curve)
+    if length is not None:
+        return np.floor(np.maximum(curve.x - 1e-9, 0) / length)
     logged = run.series.get("epoch")
     if logged is not None and len(logged) > 1 and np.all(np.diff(logged.steps) > 0):
         return np.floor(np.interp(curve.x, logged.steps, logged.values) + 1e-9)
+    return None
+
+
+def _epoch_length(run: Run, curve: Shape) -> float | None:
+    """Steps per epoch: from the sizes of data set and batch, or one evaluation at the end of each epoch."""
+    if curve.series.unit not in (*situation.STEPS, "unknown"):
+        return None
+    samples, batch = situation.number(run, "train_samples"), situation.number(run, "global_batch_size")
+    epochs = situation.number(run, "epochs")
+    if samples and batch and epochs and abs(curve.x[-1] * batch / (samples * epochs) - 1) < 0.1:
+        return float(curve.x[-1] / epochs)
+    for name in ("eval/loss", "eval/accuracy"):
+        held = run.series.get(name)
+        if held is None or not epochs or len(held) != epochs or len(held) < 3:
+            continue
+        gaps = np.diff(held.steps)
+        if np.ptp(gaps) == 0 and abs(held.steps[-1] - curve.x[-1]) <= gaps[0] / 2 and gaps[0] > 1:
+            return float(gaps[0])
     return None
 
 
@@ -42,7 +64,7 @@ def _by_epoch(run: Run, curve: Shape, points: int) -> list[Floats] | None:
 
 
 @on_loss(24)
-def epoch_sawtooth(run: Run, curve: Shape, correlation: float = 0.6, epochs: int = 3) -> Finding:
+def epoch_sawtooth(run: Run, curve: Shape, correlation: float = 0.3, epochs: int = 3) -> Finding:
     """The course inside an epoch, its trend taken away, is the same from epoch to epoch."""
     if curve.series.window == "running-mean":
         return unknown(f"{curve.name} is a running mean, which starts anew in every epoch")
@@ -50,36 +72,51 @@ def epoch_sawtooth(run: Run, curve: Shape, correlation: float = 0.6, epochs: int
     if parts is None or len(parts) < epochs:
         found = "not known" if parts is None else f"{len(parts)} with 8 points or more"
         return unknown(f"epochs in {curve.name}: {found}; {epochs} are needed")
-    patterns = np.array([_pattern(p) for p in parts[-12:]])
-    pairs = [
-        float(np.corrcoef(a, b)[0, 1])
-        for a, b in zip(patterns[:-1], patterns[1:], strict=True)
-        if _moves(a, b)
-    ]
-    mean = float(np.median(pairs)) if pairs else 0.0
-    chance = 2.5 / max(patterns.shape[1] * max(len(pairs), 1), 1) ** 0.5
-    seen: dict[str, Any] = {"value": round(mean, 3), "threshold": correlation, "series": (curve.name,)}
-    words = f"the course of {curve.name} inside one epoch correlates by {mean:.2f} with that of the next"
-    rate = run.series.get("learning_rate")
-    if mean >= max(correlation, chance) and not (
-        rate is not None and situation.rate_jumps(run, curve.step(curve.count // 2), curve.step(-1), 2.0)
-    ):
-        return present(f"{words} ({len(parts)} epochs)", step=curve.step(0), **seen)
-    return absent(f"{words} ({len(parts)} epochs)", **seen)
+    alike, elsewhere = _likeness(parts[-16:])
+    usual, spread = float(np.mean(elsewhere)), max(float(np.std(elsewhere)), 0.02)
+    seen: dict[str, Any] = {"value": round(alike, 3), "threshold": correlation, "series": (curve.name,)}
+    words = (
+        f"the courses of {curve.name} inside {len(parts)} epochs correlate by {alike:.2f}"
+        f" (by {usual:.2f} ± {spread:.2f} when shifted against each other)"
+    )
+    clear = alike > 1.3 * float(np.max(elsewhere)) and (alike >= 0.8 or alike > usual + 2.5 * spread)
+    needed = max(correlation, 0.95 / len(parts) ** 0.5)
+    middle, last = curve.step(curve.count // 2), curve.step(-1)
+    if alike >= needed and clear and not situation.rate_jumps(run, middle, last, 2.0):
+        return present(words, step=curve.step(0), **seen)
+    return absent(words, **seen)
 
 
-def _pattern(values: Floats) -> Floats:
-    """Thirty-two values of the course inside an epoch without its line."""
-    size = min(32, len(values))
+def _likeness(parts: list[Floats]) -> tuple[float, Floats]:
+    """The mean correlation between the courses of all pairs of epochs, and the same for shifted courses.
+
+    The shifted ones tell what chance makes of courses that are smooth in themselves.
+    """
+    size = min(32, min(len(p) for p in parts))
+    patterns = np.array([_pattern(p, size) for p in parts])
+    count = len(patterns)
+    shifts = range(max(2, size // 8), size - max(2, size // 8) + 1)
+
+    def mean(shift: int) -> float:
+        products = patterns @ np.roll(patterns, shift, axis=1).T / size
+        return float((np.sum(products) - np.trace(products)) / (count * (count - 1)))
+
+    return mean(0), np.array([mean(s) for s in shifts])
+
+
+def _pattern(values: Floats, size: int) -> Floats:
+    """The course inside an epoch: `size` medians, their slow change taken away, as standardised ranks.
+
+    Slow change (a cubic) is common to epochs for another reason: the drop at the boundary wears off.
+    """
     medians = stats.block_medians(values, stats.block_edges(len(values), size))
-    at = np.linspace(-1, 1, len(medians))
-    slope, middle = np.polyfit(at, medians, 1)
-    rest = medians - (slope * at + middle)
-    return np.interp(np.linspace(0, 1, 32), np.linspace(0, 1, len(rest)), rest)
-
-
-def _moves(a: Floats, b: Floats) -> bool:
-    return float(np.std(a)) > 1e-12 and float(np.std(b)) > 1e-12
+    at = np.linspace(-1, 1, size)
+    rest = medians - np.polyval(np.polyfit(at, medians, 3), at)
+    if float(np.std(rest)) < 1e-9 * max(float(np.max(np.abs(medians))), 1e-12):
+        return np.zeros(size)
+    ranks = np.argsort(np.argsort(rest)) - (size - 1) / 2
+    standard: Floats = ranks / np.std(ranks)
+    return standard
 
 
 @on_loss(18)
@@ -91,7 +128,7 @@ def drops_at_epochs(run: Run, curve: Shape, share: float = 0.5) -> Finding:
         return unknown(f"epochs in {curve.name}: {found}; 3 are needed")
     edge = max(2, min(len(p) for p in parts) // 6)
     ends = [(float(np.median(p[:edge])), float(np.median(p[-edge:]))) for p in parts]
-    steps = np.array([before[1] - after[0] for before, after in zip(ends[:-1], ends[1:], strict=True)])
+    steps = np.array([before[1] - after[0] for before, after in pairwise(ends)])
     whole = ends[0][0] - ends[-1][1]
     error = stats.MEDIAN_ERROR * curve.sigma_tail * (2 / edge) ** 0.5
     part = float(np.sum(steps)) / whole if whole > 0 else 0.0
@@ -130,7 +167,10 @@ def jumps_at_resume(run: Run, curve: Shape, relative: float = 0.2) -> Finding:
         return unknown("there are too few points of the loss on both sides of the resume")
     jump, before, after, error, point = worst
     seen: dict[str, Any] = {"value": round(jump, 4), "threshold": relative}
-    words = f"{curve.name} is {before:.4g} before the resume at step {curve.step(point):g} and {after:.4g} after it"
+    words = (
+        f"{curve.name} is {before:.4g} before the resume at step {curve.step(point):g} and"
+        f" {after:.4g} after it"
+    )
     if abs(jump) >= relative and abs(after - before) > 4 * error:
         return present(words, step=curve.step(point), **seen, **see(curve, point))
     return absent(words, series=(curve.name,), **seen)
@@ -150,7 +190,7 @@ def _around(curve: Shape, step: float) -> tuple[float, float, float, float, int]
 
 
 @on_loss()
-def repeats_exactly(run: Run, curve: Shape, digits: int = 6) -> Finding:
+def repeats_exactly(_run: Run, curve: Shape, digits: int = 6) -> Finding:
     """The values come again, digit by digit, after a fixed number of points, or are all the same.
 
     Coincidence is ruled out by information: the repeated digits must be many (`digits` and more).

@@ -33,11 +33,6 @@ def _loss(run: Run) -> Shape | None:
     return None if series is None else shape(series)
 
 
-def _windows(values: Floats) -> Floats:
-    """Levels of up to twenty windows of three points or more."""
-    return stats.block_medians(values, stats.block_edges(len(values), max(1, min(20, len(values) // 3))))
-
-
 def _seen(curve: Shape, value: float, threshold: float, *more: str) -> dict[str, Any]:
     return {"value": float(f"{value:.4g}"), "threshold": threshold, "series": (curve.name, *more)}
 
@@ -113,11 +108,8 @@ def grad_vanishes(view: View, ratio: float = 1e-3, absolute: float = 1e-6) -> Fi
     curve = _norm(view.run, 6)
     if isinstance(curve, Finding):
         return curve
-    end, first = (
-        curve.end.value,
-        max(float(np.max(_windows(curve.y)[: max(1, len(_windows(curve.y)) // 4)])), 1e-300),
-    )
-    words = f"grad_norm ends at {end:.3g} (it began at {first:.3g})"
+    end, first = curve.end.value, max(float(np.median(curve.y[: max(1, curve.count // 2)])), 1e-300)
+    words = f"grad_norm ends at {end:.3g} (its first half had a median of {first:.3g})"
     size = _seen(curve, end / first, ratio)
     if end >= ratio * first and end >= absolute:
         return absent(words, **size)
@@ -159,7 +151,7 @@ def grad_zero(view: View, share: float = 0.2) -> Finding:
 
 @probe("grad_norm")
 def grad_grows_steadily(view: View, ratio: float = 5.0, monotony: float = 0.8) -> Finding:
-    """The level grows by `ratio` from the first tenth to the last, and nearly every tenth exceeds the one before.
+    """The level grows by `ratio` from the first tenth to the last, nearly every tenth above the one before.
 
     A falling loss with a growing norm is common in long training, so the growth must be in the points too.
     """
@@ -320,7 +312,7 @@ def grad_spike_before_loss(view: View) -> Finding:
 
 @probe("learning_rate")
 def spike_at_lr_peak(view: View, within: float = 0.1) -> Finding:
-    """The loss spikes, rises or stops being a number within `within` of the run around the learning rate's peak."""
+    """The loss spikes, rises or ends in NaN within `within` of the run around the learning rate's peak."""
     run = view.run
     loss = _loss(run)
     if loss is None or loss.count < 8:
@@ -432,7 +424,10 @@ def activations_dead(view: View, share: float = 0.7) -> Finding:
     ends = {n: v / 100 if percent else v for n, v in ends.items()}
     dead = [n for n, v in ends.items() if v >= share]
     worst = max(ends, key=lambda n: ends[n])
-    words = f"{len(dead)} of {len(ends)} layers have {share:.0%} or more dead activations, the most {ends[worst]:.0%}"
+    words = (
+        f"{len(dead)} of {len(ends)} layers have {share:.0%} or more dead activations, the most"
+        f" {ends[worst]:.0%}"
+    )
     seen: dict[str, Any] = {"value": round(ends[worst], 4), "threshold": share, "series": (worst,)}
     if len(dead) >= max(1, len(ends) / 2):
         series = shares[worst]

@@ -8,8 +8,10 @@ from typing import Any
 
 import numpy as np
 
+from ..engine.model import Place
 from . import registry, situation
-from .registry import Finding, View, place, unknown
+from .registry import Finding, View, absent, place, present, unknown
+from .run import EventKind, Run
 from .shapes import Shape, shape
 
 Judge = Callable[..., Finding]
@@ -64,3 +66,25 @@ def tail_of(curve: Shape) -> str:
 def is_mean_of_epochs(curve: Shape) -> bool:
     """Whether one point stands for a whole epoch."""
     return curve.series.unit == "epoch" or curve.series.window == "epoch-mean"
+
+
+def logs_read(run: Run) -> bool:
+    """Whether the output of the training program itself was read."""
+    return any(f.startswith("text") or "log" in f for f in run.info.formats) or bool(run.events)
+
+
+def from_log(run: Run, kind: EventKind, words: str, none: str) -> Finding:
+    """Present with the first event of a kind; absent where the logs were read and hold none."""
+    events = run.events_of(kind)
+    if events:
+        first, count = events[0], sum(e.count for e in events)
+        at = "" if first.step is None else f" at step {first.step:g}"
+        where = tuple(Place(e.file, e.line, e.step, e.rank) for e in events[:5])
+        return present(
+            f"{words}{at} ({count} times): {first.text[:160]}",
+            value=count,
+            threshold=0,
+            step=first.step,
+            where=where,
+        )
+    return absent(none, value=0) if logs_read(run) else unknown("no output of the training program was found")

@@ -1,4 +1,4 @@
-"""Where the training loss stands: at zero, below it, at the level of a guess, at the floor of a wrong loss."""
+"""Where the training loss stands: zero, below zero, the level of a guess, the floor of a wrong loss."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ..engine.model import Place
+from ..engine.model import Place, State
 from . import situation, stats
 from .judging import is_mean_of_epochs, on_loss, see, tail_of
 from .registry import Finding, absent, place, place_of, present, unknown
@@ -49,7 +49,8 @@ def zero(run: Run, curve: Shape, share: float = 0.05) -> Finding:
                 **seen,
             )
     return present(
-        f"{curve.name} is exactly 0 at {np.sum(zeros)} of {curve.count} points, first at step {curve.step(first):g}",
+        f"{curve.name} is exactly 0 at {np.sum(zeros)} of {curve.count} points, first at"
+        f" step {curve.step(first):g}",
         step=curve.step(first),
         **seen,
         **see(curve, first),
@@ -70,6 +71,9 @@ def near_zero(run: Run, curve: Shape, level: float = 0.01) -> Finding:
         return unknown(f"{words}: exactly zero, which is another thing")
     if small and not situation.metric(run, "train") and curve.start.value < 10 * level:
         return unknown(f"{words}: without a metric its scale is not known")
+    held = run.series.get("eval/loss")
+    if small and held is not None and len(held) and situation.reached(held) < max(level, 3 * curve.end.value):
+        return unknown(f"{words}, and eval/loss at {situation.reached(held):.3g}: the task is solved")
     if small and curve.end.value < 0.05 * max(curve.start.value, level):
         below = int(np.argmax(curve.sy < level))
         return present(words, step=float(curve.sx[below]), **seen, **see(curve, curve.end.first))
@@ -86,7 +90,8 @@ def negative(run: Run, curve: Shape) -> Finding:
     if np.sum(below) >= max(1, 0.02 * curve.count):
         first = int(np.argmax(below))
         return present(
-            f"{curve.name} is below zero at {np.sum(below)} of {curve.count} points, first {curve.y[first]:.4g} at"
+            f"{curve.name} is below zero at {np.sum(below)} of {curve.count} points, first"
+            f" {curve.y[first]:.4g} at"
             f" step {curve.step(first):g}",
             step=curve.step(first),
             **seen,
@@ -100,15 +105,31 @@ def negative(run: Run, curve: Shape) -> Finding:
 def chance_of(run: Run, curve: Shape, tolerance: float) -> tuple[int, float, tuple[Place, ...]] | None:
     """(K, ln K, where K is known from) when the loss ends at, and never got below, the level of a guess."""
     known = situation.classes(run)
-    counts = (known.count,) if known else COMMON_CLASSES
-    within = tolerance if known else tolerance / 4
-    if situation.regression(run) or (not known and abs(curve.best_progress) > 0.05):
+    guessed = None if known else guessed_classes(run, curve, tolerance)
+    counts = (known.count,) if known else (guessed,) if guessed else COMMON_CLASSES
+    within = tolerance if known or guessed else tolerance / 4
+    if situation.regression(run) or (not known and not guessed and abs(curve.best_progress) > 0.05):
         return None
     for count in counts:
         level = situation.chance_loss(run, count)
         near = abs(curve.end.value - level) <= within * level + (curve.end.error if known else 0.0)
         if near and curve.best.value >= (1 - 2 * within) * level - 2 * curve.best.error:
             return count, level, (place_of(known.setting),) if known else ()
+    return None
+
+
+def guessed_classes(run: Run, curve: Shape, tolerance: float = 0.02) -> int | None:
+    """K that is not known but told by loss and accuracy together: one ends at ln K, the other at 1/K."""
+    metrics = [s for split in ("eval", "train") if (s := situation.metric(run, split, ("accuracy",)))]
+    if situation.classes(run) or situation.regression(run) or not metrics:
+        return None
+    for count in range(2, 201):
+        level = situation.chance_loss(run, count)
+        if abs(curve.end.value - level) > tolerance / 2 * level or curve.best.value < (1 - tolerance) * level:
+            continue
+        ends = [situation.reached(s) for s in metrics]
+        if all(end < 1.6 / count for end in ends) and any(abs(end * count - 1) < 0.3 for end in ends):
+            return count
     return None
 
 
@@ -126,7 +147,8 @@ def at_chance_level(run: Run, curve: Shape, tolerance: float = 0.02) -> Finding:
     words = f"{curve.name} ends at {curve.end.value:.4g}"
     if level is not None and curve.best.value < (1 - 3 * tolerance) * level - 2 * curve.best.error:
         return absent(
-            f"{words} and reached {curve.best.value:.4g}; a guess among {known.count if known else 0} gives {level:.4g}",
+            f"{words} and reached {curve.best.value:.4g}; a guess among"
+            f" {known.count if known else 0} gives {level:.4g}",
             value=curve.end.value,
             threshold=round(level, 4),
             series=(curve.name,),
@@ -155,7 +177,7 @@ def at_chance_level(run: Run, curve: Shape, tolerance: float = 0.02) -> Finding:
     )
 
 
-def _first_loss(run: Run, curve: Shape) -> tuple[float, str | None]:
+def _first_loss(curve: Shape) -> tuple[float, str | None]:
     """The first loss, and why it is not that of the untrained model (None: it is)."""
     if curve.index[0] > 0:
         return float(curve.y[0]), "the first logged value is not a number"
@@ -175,7 +197,7 @@ def initial_above_chance(run: Run, curve: Shape, ratio: float = 1.5) -> Finding:
             "the number of classes is not known" if known is None else "the loss is a sum of terms"
         )
     level = situation.chance_loss(run, known.count)
-    first, doubt = _first_loss(run, curve)
+    first, doubt = _first_loss(curve)
     scatter = min(1.0, stats.noise(np.log(curve.y))) if curve.positive else 0.0
     seen: dict[str, Any] = {"value": round(first, 4), "threshold": round(ratio * level, 4)}
     words = f"the first value of {curve.name} is {first:.4g}, a guess among {known.count} gives {level:.4g}"
@@ -196,7 +218,7 @@ def initial_below_chance(run: Run, curve: Shape, ratio: float = 0.6) -> Finding:
             "the number of classes is not known" if known is None else "the loss is a sum of terms"
         )
     level = situation.chance_loss(run, known.count)
-    first, doubt = _first_loss(run, curve)
+    first, doubt = _first_loss(curve)
     seen: dict[str, Any] = {"value": round(first, 4), "threshold": round(ratio * level, 4)}
     words = f"the first value of {curve.name} is {first:.4g}, a guess among {known.count} gives {level:.4g}"
     if first >= ratio * level:
@@ -215,15 +237,15 @@ def initial_below_chance(run: Run, curve: Shape, ratio: float = 0.6) -> Finding:
     return present(words, step=curve.step(0), where=where, series=(curve.name,), **seen)
 
 
-def _classes_by_start(run: Run, curve: Shape) -> int | None:
-    """K by the first loss: a softmax of a softmax is almost uniform at first, so its loss is ln K closely."""
-    first, doubt = _first_loss(run, curve)
-    if doubt:
-        return None
-    for count in COMMON_CLASSES:
-        if abs(first - situation.chance_loss(run, count)) < 0.01 * first:
-            return count
-    return None
+def _classes_by_start(run: Run, curve: Shape) -> tuple[int, ...]:
+    """Possible K by the first loss: a softmax of a softmax is almost uniform at first, so its loss is ln K.
+
+    A mean over the first epoch may lie a little below that.
+    """
+    first = float(curve.y[0])
+    low = 0.9 if is_mean_of_epochs(curve) else 0.99
+    counts = (*range(2, 201), 365, 500, 1000)
+    return tuple(k for k in counts if low <= first / situation.chance_loss(run, k) <= 1.01)
 
 
 @on_loss(8)
@@ -234,15 +256,29 @@ def floor_double_softmax(run: Run, curve: Shape, tolerance: float = 0.03) -> Fin
     accuracy must confirm it where it is logged, for an ordinary loss can stand near the floor too.
     """
     known = situation.classes(run)
-    count = known.count if known and known.setting.key == "num_classes" else _classes_by_start(run, curve)
-    if count is None or situation.switched_on(run, "label_smoothing"):
+    given = known is not None and known.setting.key == "num_classes"
+    counts = (known.count,) if known is not None and given else _classes_by_start(run, curve)
+    if not counts or situation.switched_on(run, "label_smoothing"):
         return unknown(
-            "the number of classes is not known" if count is None else "label smoothing makes a floor too"
+            "label smoothing makes a floor too" if counts else "the number of classes is not known"
         )
+    found = [_double_softmax(run, curve, count, tolerance) for count in counts]
+    return next((f for f in found if f.state is State.PRESENT), found[0] if given else _undecided(found))
+
+
+def _undecided(found: list[Finding]) -> Finding:
+    """Absent only when it is for every possible number of classes."""
+    return next((f for f in found if f.state is State.UNKNOWN), found[0])
+
+
+def _double_softmax(run: Run, curve: Shape, count: int, tolerance: float) -> Finding:
     floor = math.log(1 + (count - 1) / math.e)
     level, best = curve.end.value, curve.best.value
     seen: dict[str, Any] = {"value": round(level, 4), "threshold": round(floor, 4), "series": (curve.name,)}
-    words = f"{curve.name} ends at {level:.4g} (best {best:.4g}); the floor of a double softmax over {count} classes is {floor:.4g}"
+    words = (
+        f"{curve.name} ends at {level:.4g} (best {best:.4g}); the floor of a double softmax"
+        f" over {count} classes is {floor:.4g}"
+    )
     if best < floor * (1 - tolerance) or float(np.min(curve.y)) < floor * (1 - 2 * tolerance):
         return absent(words, **seen)
     accuracy = situation.metric(run, "train", ("accuracy",)) or situation.metric(run, "eval", ("accuracy",))
@@ -252,13 +288,14 @@ def floor_double_softmax(run: Run, curve: Shape, tolerance: float = 0.03) -> Fin
         expected = floor + (1 - reached)
         words += f"; with an accuracy of {reached:.3g} it would be {expected:.4g}"
         fits = abs(level - expected) <= max(tolerance * floor, 0.2 * (1 - reached))
-        plausible = reached > 1.5 / count and (reached >= 0.9 or count > 2 or hinted)
+        sure = 0.7 if situation.classes(run) else 0.8
+        plausible = reached >= sure and (reached >= 0.9 or count > 2 or hinted)
         if fits and plausible and level > 1.5 * _ordinary(reached):
             return present(
                 words, where=see(curve, curve.count - 1)["where"], step=curve.step(curve.end.first), **seen
             )
         return absent(words, **seen)
-    if abs(level - floor) <= tolerance * floor and (count > 2 or hinted):
+    if abs(level - floor) <= tolerance * floor and (hinted or (count > 2 and situation.classes(run))):
         settled = curve.at(0.7) - level < 0.05 * max(curve.fall, 0.0) and curve.best_progress > 0.1
         if settled:
             return present(
@@ -268,5 +305,5 @@ def floor_double_softmax(run: Run, curve: Shape, tolerance: float = 0.03) -> Fin
 
 
 def _ordinary(accuracy: float) -> float:
-    """A cross-entropy that is usual at an accuracy: an ordinary loss this low contradicts a double softmax."""
+    """A cross-entropy that is usual at an accuracy: a loss this low contradicts a double softmax."""
     return max(1 - accuracy, 0.01) * 1.5

@@ -1,9 +1,9 @@
-"""Values that are no numbers, and the loss scale that guards against them.
+"""Values that are no numbers: in the loss, its terms, the gradient norm; and what the log says of them.
 
 What is benign: the halvings by which a dynamic scaler finds its level, about log2(first / steady) plus its
-hysteresis; one overflow each time it tries a doubling; a norm that is infinite at such a skipped step; metrics
-that are undefined. What a file hides: NaN written as 0.0 (a masked point holds NaN here), a loss column that
-is left out of the line.
+hysteresis; one overflow each time it tries a doubling; a norm that is infinite at such a skipped step;
+metrics that are undefined. What a file hides: NaN written as 0.0 (a masked point holds NaN here), a loss
+column that is left out of the line.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import numpy as np
 
 from ..engine.model import Place
 from . import scaler, situation, stats
-from .judging import probe
+from .judging import from_log, probe
 from .registry import Finding, View, absent, place, present, unknown
 from .run import Event, Floats, Run, Series
 
@@ -266,13 +266,14 @@ def loss_masked_nan(view: View, rows: int = 2) -> Finding:
     events = run.events_of("masked-nan")
     series = situation.main_loss(run)
     if series is None:
-        return unknown(situation.no_loss(run)) if not events else _masked_event(events[0])
+        return unknown(situation.no_loss(run)) if not events else _maskedfrom_log(events[0])
     masked = series.masked if series.masked is not None else np.zeros(len(series), dtype=bool)
     masked = masked | _zero_with_dead_norm(run, series)
     if np.sum(masked) >= rows:
         first = int(np.argmax(masked))
         return present(
-            f"{series.name} is written as 0.0 at {np.sum(masked)} rows from step {series.steps[first]:g} on, where it"
+            f"{series.name} is written as 0.0 at {np.sum(masked)} rows from step"
+            f" {series.steps[first]:g} on, where it"
             " cannot be a loss of zero: NaN was filtered",
             value=int(np.sum(masked)),
             threshold=rows,
@@ -281,7 +282,7 @@ def loss_masked_nan(view: View, rows: int = 2) -> Finding:
             series=(series.name, "grad_norm") if "grad_norm" in run.series else (series.name,),
         )
     if events and sum(e.count for e in events) >= rows:
-        return _masked_event(events[0])
+        return _maskedfrom_log(events[0])
     if not len(series):
         return unknown(f"{series.name} has no points")
     return absent(
@@ -300,7 +301,7 @@ def _zero_with_dead_norm(run: Run, series: Series) -> Any:
     return (series.values == 0) & np.isin(series.steps, dead)
 
 
-def _masked_event(event: Event) -> Finding:
+def _maskedfrom_log(event: Event) -> Finding:
     return present(
         f"a NaN was written as another value: {event.text[:120]}",
         step=event.step,
@@ -466,7 +467,10 @@ def grad_norm_not_finite(view: View, calibration_steps: int = 40) -> Finding:
         )
         return absent(f"grad_norm: {explained} ({len(series)} points)", **seen)
     lasting = _to_the_end(view.run, series, kept)
-    words = f"grad_norm is no number at {len(kept)} of {len(series)} points, first at step {series.steps[kept[0]]:g}"
+    words = (
+        f"grad_norm is no number at {len(kept)} of {len(series)} points, first at step"
+        f" {series.steps[kept[0]]:g}"
+    )
     if lasting or (len(kept) >= 3 and len(kept) >= 0.02 * len(series)):
         tail = " and to the end" if lasting else ""
         return present(
@@ -509,31 +513,10 @@ def grad_before_loss(view: View) -> Finding:
 # -------------------------------------------------------------------------------------------- what logs say
 
 
-def logs_read(run: Run) -> bool:
-    """Whether the output of the training program itself was read."""
-    return any(f.startswith("text") or "log" in f for f in run.info.formats) or bool(run.events)
-
-
-def _event(run: Run, kind: Any, words: str, none: str) -> Finding:
-    events = run.events_of(kind)
-    if events:
-        first, count = events[0], sum(e.count for e in events)
-        at = "" if first.step is None else f" at step {first.step:g}"
-        where = tuple(Place(e.file, e.line, e.step, e.rank) for e in events[:5])
-        return present(
-            f"{words}{at} ({count} times): {first.text[:160]}",
-            value=count,
-            threshold=0,
-            step=first.step,
-            where=where,
-        )
-    return absent(none, value=0) if logs_read(run) else unknown("no output of the training program was found")
-
-
 @probe()
 def framework_stopped(view: View) -> Finding:
     """The log says that the loss is no number."""
-    return _event(
+    return from_log(
         view.run,
         "non-finite-loss",
         "the framework says that the loss is no number",
@@ -544,7 +527,7 @@ def framework_stopped(view: View) -> Finding:
 @probe()
 def numeric_warning(view: View) -> Finding:
     """The log warns of an overflow, an invalid value or a division by zero."""
-    return _event(
+    return from_log(
         view.run,
         "non-finite-value",
         "the log warns of a value that is no number",
@@ -555,173 +538,8 @@ def numeric_warning(view: View) -> Finding:
 @probe()
 def overflow_ignored(view: View) -> Finding:
     """The log says that a step with overflow was applied."""
-    return _event(
+    return from_log(
         view.run, "overflow-ignored", "a step with overflow was applied", "no such line in the logs"
-    )
-
-
-# ----------------------------------------------------------------------------------------------- loss scale
-
-
-def _powers(value: float) -> str:
-    """A loss scale as people say it: 65536 -> 2^16."""
-    power = math.log2(value) if value > 0 else -math.inf
-    return f"2^{power:.0f}" if value >= 4 and abs(power - round(power)) < 1e-9 else f"{value:g}"
-
-
-def _scale_finding(trace: scaler.Scale, at: int, why: str, value: float, threshold: float) -> Finding:
-    step = trace.step(at)
-    return present(
-        why,
-        value=float(f"{value:.5g}"),
-        threshold=threshold,
-        step=step,
-        where=(trace.places[at],),
-        series=trace.series,
-    )
-
-
-@probe()
-def loss_scale_collapses(view: View, halvings_beyond_calibration: float = 4) -> Finding:
-    """After it has found its level the scale falls by that many halvings, in one go or down to almost nothing."""
-    trace = scaler.scale(view.run)
-    if trace is None:
-        return unknown("no dynamic loss scale was logged")
-    if not trace.dynamic:
-        return absent(f"the loss scale is {_powers(float(trace.values[0]))} throughout", series=trace.series)
-    fall = trace.deepest_fall()
-    limit = float(halvings_beyond_calibration)
-    if fall is not None and fall.halvings >= limit and (fall.storm or fall.low <= 128):
-        return _scale_finding(
-            trace,
-            fall.begins,
-            f"the loss scale falls from {_powers(fall.high)} to {_powers(fall.low)}, {fall.halvings:.0f} halvings"
-            f" after it had found its level",
-            fall.halvings,
-            limit,
-        )
-    first, low = float(trace.values[0]), float(np.min(trace.values))
-    if low <= 2 and math.log2(max(first, 1e-300) / max(low, 1e-300)) >= limit:
-        return _scale_finding(
-            trace,
-            0,
-            f"the loss scale falls from {_powers(first)} to {low:g} without finding a level",
-            math.log2(first / max(low, 1e-300)),
-            limit,
-        )
-    if trace.found is None and len(trace.values) < 40:
-        return unknown(
-            f"the loss scale was still finding its level when the log ends ({_powers(float(trace.values[-1]))})"
-        )
-    most = 0.0 if fall is None else fall.halvings
-    return absent(
-        f"the loss scale stays between {_powers(low)} and {_powers(float(np.max(trace.values)))}; once found, it falls"
-        f" by {most:.0f} halvings at most",
-        value=round(most, 2),
-        threshold=limit,
-        series=trace.series,
-    )
-
-
-@probe()
-def loss_scale_at_floor(view: View, share: float = 0.1, floor: float = 1.0) -> Finding:
-    """`share` of the logged scales lie at the minimum, having been higher, or the log says so."""
-    run = view.run
-    said = run.events_of("scale-at-minimum")
-    if said:
-        return _event(run, "scale-at-minimum", "the loss scale is at its minimum", "")
-    trace = scaler.scale(run)
-    if trace is None:
-        return unknown("no dynamic loss scale was logged")
-    least = situation.number(run, "min_loss_scale")
-    limit = max(least, 0.0) if least is not None else floor
-    low = trace.values <= limit * 1.001
-    part = float(np.mean(low))
-    words = f"the loss scale is {limit:g} or less at {part:.0%} of {len(low)} logged values"
-    if not trace.dynamic or float(np.max(trace.values)) <= 2 * limit:
-        return absent(f"the loss scale is not dynamic ({float(np.max(trace.values)):g})", series=trace.series)
-    if part >= share and np.sum(low) >= 2:
-        return _scale_finding(trace, int(np.argmax(low)), words, part, share)
-    return absent(words, value=round(part, 4), threshold=share, series=trace.series)
-
-
-@probe()
-def loss_scale_below(view: View, limit: float = 1.0) -> Finding:
-    """The scale falls below `limit`, having been at or above it."""
-    trace = scaler.scale(view.run)
-    if trace is None:
-        return unknown("no dynamic loss scale was logged")
-    low = (trace.values < limit) & (np.maximum.accumulate(trace.values) >= limit)
-    least = float(np.min(trace.values))
-    if np.any(low):
-        at = int(np.argmax(low))
-        return _scale_finding(
-            trace, at, f"the loss scale falls below {limit:g}, to {least:.3g}", least, limit
-        )
-    return absent(f"the smallest loss scale is {least:g}", value=least, threshold=limit, series=trace.series)
-
-
-@probe()
-def loss_scale_above(view: View, limit: float = 4e9) -> Finding:
-    """The scale grows above `limit` and above its first value."""
-    trace = scaler.scale(view.run, infinite=True)
-    if trace is None:
-        return unknown("no dynamic loss scale was logged")
-    high = (trace.values > limit) & (trace.values > 2 * trace.values[0])
-    most = float(np.max(trace.values))
-    if np.any(high):
-        at = int(np.argmax(high))
-        return _scale_finding(trace, at, f"the loss scale grows to {most:.3g}", min(most, 1e300), limit)
-    return absent(
-        f"the largest loss scale is {_powers(most)}", value=most, threshold=limit, series=trace.series
-    )
-
-
-@probe()
-def steps_skipped_often(view: View, share: float = 0.1, minimum: int = 5) -> Finding:
-    """After calibration, `share` of the steps (`minimum` at least) are skipped, beyond one per tried doubling."""
-    run = view.run
-    skips = scaler.skips(run)
-    if skips is None:
-        return unknown("no skipped steps or overflows were logged")
-    begin = scaler.calibrated(run)
-    begin = begin if begin is not None else skips.first + 40
-    late = skips.steps > begin
-    count, steps = float(np.sum(skips.counts[late])), max(skips.last - max(begin, skips.first), 0.0)
-    part = count / steps if steps > 0 else 0.0
-    seen: dict[str, Any] = {"value": round(part, 4), "threshold": share, "series": skips.series}
-    words = f"{count:g} of {steps:g} steps after step {begin:g} were skipped for overflow"
-    if steps < 20 and not count:
-        if not len(skips.steps):
-            return absent("no step was skipped", **seen)
-        return unknown(f"only {steps:g} steps after the scaler's calibration were logged")
-    if count >= minimum and part >= share and not scaler.only_probing(run):
-        at = int(np.argmax(late))
-        return present(words, step=float(skips.steps[at]), where=(skips.places[at],), **seen)
-    return absent(words, **seen)
-
-
-@probe()
-def every_step_overflows(view: View, run_length: int = 8) -> Finding:
-    """From some point on, outside calibration, all steps to the end of the log overflow."""
-    run = view.run
-    skips = scaler.skips(run)
-    if skips is None:
-        return unknown("no skipped steps or overflows were logged")
-    length, at = skips.trailing()
-    seen: dict[str, Any] = {"value": length, "threshold": run_length, "series": skips.series}
-    if length < run_length:
-        return absent(f"the last {length} logged steps overflow", **seen)
-    step = float(skips.steps[at])
-    trace = scaler.scale(run)
-    low = trace is not None and float(trace.values[-1]) <= 2
-    if length <= 40 and step <= skips.first + 1 and not low:
-        return unknown(f"all {length} logged steps overflow: the scaler may still be finding its level")
-    return present(
-        f"every step from step {step:g} on overflows ({length} in a row, to the end of the log)",
-        step=step,
-        where=(skips.places[at],),
-        **seen,
     )
 
 
@@ -743,7 +561,8 @@ def loss_at_log_clamp(view: View, tolerance: float = 0.002) -> Finding:
             and float(np.ptp(series.values[at])) <= tolerance * level
         ):
             return present(
-                f"{series.name} stands at {np.median(series.values[at]):.5g} = {name} at {len(at)} of its last"
+                f"{series.name} stands at {np.median(series.values[at]):.5g} = {name} at"
+                f" {len(at)} of its last"
                 f" {len(last)} values: a clamped logarithm is saturated",
                 value=float(f"{np.median(series.values[at]):.6g}"),
                 threshold=level,

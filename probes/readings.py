@@ -25,16 +25,18 @@ def modules() -> tuple[ModuleType, ...]:
         curves,
         epochs,
         events,
+        gaps,
         gradients,
         learning_rate,
         levels,
         metrics,
         numerics,
         relations,
+        scaler,
     )
 
     scripts = (code_data, code_diff, code_loss, code_model, code_precision, code_step)
-    logged = (curves, epochs, gradients, levels, metrics, numerics, relations)
+    logged = (curves, epochs, gaps, gradients, levels, metrics, numerics, relations, scaler)
     return (benchmark, benchmark_curves, config, events, learning_rate, *logged, *scripts)
 
 

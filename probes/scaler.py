@@ -8,16 +8,18 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from ..engine.model import Place
 from . import situation
-from .registry import place
+from .judging import from_log, probe
+from .registry import Finding, View, absent, place, present, unknown
 from .run import Floats, Run, Series
 
 HOLD = 10.0  # steps for which a scale must stand to have found its level
-QUICK = 60  # logged values within which many halvings are one storm
+QUICK = 60  # steps within which four halvings are one storm
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,8 +67,7 @@ class Scale:
         if depth[at] <= 0:
             return None
         begins = int(np.flatnonzero(values[: at + 1] >= levels[at])[-1])
-        recent = values[max(0, at - QUICK) : at + 1]
-        storm = bool(np.max(np.log2(recent / values[at])) >= 4 and _falling_only(recent, values[at]))
+        storm = _storm(self.steps[self.found :][: at + 1], values[: at + 1])
         return Fall(float(levels[at]), float(values[at]), self.found + begins, storm)
 
 
@@ -76,10 +77,17 @@ def _settled(values: Floats) -> Floats:
     return np.maximum.accumulate(np.maximum(held, np.concatenate([values[:1], held[:-1]])))
 
 
-def _falling_only(recent: Floats, low: float) -> bool:
-    """Whether the way from sixteen times the scale down to it goes down without a rise."""
-    top = int(np.flatnonzero(recent >= 16 * low)[-1])
-    return bool(np.all(np.diff(recent[top:]) <= 0))
+def _storm(steps: Floats, values: Floats) -> bool:
+    """Whether the last four halvings came within sixty steps (or logged rows), without a rise."""
+    high = np.flatnonzero(values >= 16 * values[-1])
+    if not len(high):
+        return False
+    top = int(high[-1])
+    rows = len(values) - 1 - top
+    known = np.all(np.isfinite(steps[top:]))
+    interval = max(1.0, float(np.median(np.diff(steps)))) if known and len(steps) > 20 else 1.0
+    span = float(steps[-1] - steps[top]) / interval if known else float(rows)
+    return span <= QUICK and bool(np.all(np.diff(values[top:]) <= 0))
 
 
 def scale(run: Run, infinite: bool = False) -> Scale | None:
@@ -137,24 +145,48 @@ class Skips:
     first: float
     last: float
     interval: float
+    rows_hold_many: bool = False  # `counts` says how many of the `interval` steps before a row were skipped
 
     def trailing(self) -> tuple[int, int]:
         """(number, index of the first) of the skipped steps in a row at the end of the log."""
-        if not len(self.steps) or self.steps[-1] < self.last - self.interval * 1.01:
+        full = self.counts >= (0.8 * self.interval if self.rows_hold_many else 0.0)
+        if not len(self.steps) or not full[-1] or self.steps[-1] < self.last - self.interval * 1.01:
             return 0, 0
         at = len(self.steps) - 1
-        while at > 0 and self.steps[at] - self.steps[at - 1] <= self.interval * 1.01:
+        while at > 0 and full[at - 1] and self.steps[at] - self.steps[at - 1] <= self.interval * 1.01:
             at -= 1
         return len(self.steps) - at, at
 
 
 def skips(run: Run) -> Skips | None:
-    """The skipped steps from the overflow or skipped series, or from events; None where neither was logged."""
+    """The skipped steps by the overflow or skipped series, events or halvings of the scale; None without."""
     for name in ("overflow", "skipped"):
         series = run.series.get(name)
         if series is not None and len(series) >= 2:
             return _from_series(series, per_row="megatron" in str(run.facts.get("framework")).lower())
-    return _from_events(run)
+    return _from_events(run) or _from_scale(run)
+
+
+def _from_scale(run: Run) -> Skips | None:
+    """Each halving of a logged scale is a skipped step; several may lie between two rows."""
+    series = run.series.get("loss_scale")
+    trace = scale(run) if series is not None else None
+    if series is None or trace is None or not trace.dynamic or not np.all(np.isfinite(trace.steps)):
+        return None
+    halved = np.log2(trace.values[:-1] / trace.values[1:])
+    counts = np.concatenate([[0.0], np.where(halved > 0, np.maximum(np.round(halved), 1.0), 0.0)])
+    interval = max(1.0, float(np.median(np.diff(trace.steps))))
+    index = np.flatnonzero(counts > 0)
+    return Skips(
+        trace.steps[index],
+        np.minimum(counts[index], interval),
+        tuple(trace.places[int(i)] for i in index),
+        trace.series,
+        float(trace.steps[0]),
+        float(trace.steps[-1]),
+        interval,
+        rows_hold_many=True,
+    )
 
 
 def _from_series(series: Series, per_row: bool) -> Skips:
@@ -224,3 +256,175 @@ def only_probing(run: Run) -> bool:
     fall = trace.deepest_fall()
     steady = fall is None or fall.halvings <= 2.01
     return steady and rises >= 1 and falls <= 1.5 * rises + 2 and (window is None or window > 1)
+
+
+# ------------------------------------------------------------------------------------------------- probes
+
+
+def _powers(value: float) -> str:
+    """A loss scale as people say it: 65536 -> 2^16."""
+    power = math.log2(value) if value > 0 else -math.inf
+    return f"2^{power:.0f}" if value >= 4 and abs(power - round(power)) < 1e-9 else f"{value:g}"
+
+
+def _scale_finding(trace: Scale, at: int, why: str, value: float, threshold: float) -> Finding:
+    step = trace.step(at)
+    return present(
+        why,
+        value=float(f"{value:.5g}"),
+        threshold=threshold,
+        step=step,
+        where=(trace.places[at],),
+        series=trace.series,
+    )
+
+
+@probe()
+def loss_scale_collapses(view: View, halvings_beyond_calibration: float = 4) -> Finding:
+    """Once found, the scale's level falls by that many halvings, in one go or down to almost nothing."""
+    trace = scale(view.run)
+    if trace is None:
+        return unknown("no dynamic loss scale was logged")
+    if not trace.dynamic:
+        return absent(f"the loss scale is {_powers(float(trace.values[0]))} throughout", series=trace.series)
+    fall = trace.deepest_fall()
+    limit = float(halvings_beyond_calibration)
+    if (
+        fall is not None
+        and fall.halvings >= limit
+        and (fall.storm or fall.low <= 2 or (fall.halvings >= 2 * limit and fall.low <= 64))
+    ):
+        return _scale_finding(
+            trace,
+            fall.begins,
+            f"the loss scale falls from {_powers(fall.high)} to {_powers(fall.low)},"
+            f" {fall.halvings:.0f} halvings"
+            f" after it had found its level",
+            fall.halvings,
+            limit,
+        )
+    first, low = float(trace.values[0]), float(np.min(trace.values))
+    if low <= 2 and math.log2(max(first, 1e-300) / max(low, 1e-300)) >= limit:
+        return _scale_finding(
+            trace,
+            0,
+            f"the loss scale falls from {_powers(first)} to {low:g} without finding a level",
+            math.log2(first / max(low, 1e-300)),
+            limit,
+        )
+    if trace.found is None and len(trace.values) < 40:
+        return unknown(
+            f"the loss scale was still finding its level when the log ends"
+            f" ({_powers(float(trace.values[-1]))})"
+        )
+    most = 0.0 if fall is None else fall.halvings
+    return absent(
+        f"the loss scale stays between {_powers(low)} and"
+        f" {_powers(float(np.max(trace.values)))}; once found, it falls"
+        f" by {most:.0f} halvings at most",
+        value=round(most, 2),
+        threshold=limit,
+        series=trace.series,
+    )
+
+
+@probe()
+def loss_scale_at_floor(view: View, share: float = 0.1, floor: float = 1.0) -> Finding:
+    """`share` of the logged scales lie at the minimum, having been higher, or the log says so."""
+    run = view.run
+    said = run.events_of("scale-at-minimum")
+    if said:
+        return from_log(run, "scale-at-minimum", "the loss scale is at its minimum", "")
+    trace = scale(run)
+    if trace is None:
+        return unknown("no dynamic loss scale was logged")
+    least = situation.number(run, "min_loss_scale")
+    limit = max(least, 0.0) if least is not None else floor
+    low = trace.values <= limit * 1.001
+    part = float(np.mean(low))
+    words = f"the loss scale is {limit:g} or less at {part:.0%} of {len(low)} logged values"
+    if not trace.dynamic or float(np.max(trace.values)) <= 2 * limit:
+        return absent(f"the loss scale is not dynamic ({float(np.max(trace.values)):g})", series=trace.series)
+    if part >= share and np.sum(low) >= 2:
+        return _scale_finding(trace, int(np.argmax(low)), words, part, share)
+    return absent(words, value=round(part, 4), threshold=share, series=trace.series)
+
+
+@probe()
+def loss_scale_below(view: View, limit: float = 1.0) -> Finding:
+    """The scale falls below `limit`, having been at or above it."""
+    trace = scale(view.run)
+    if trace is None:
+        return unknown("no dynamic loss scale was logged")
+    low = (trace.values < limit) & (np.maximum.accumulate(trace.values) >= limit)
+    least = float(np.min(trace.values))
+    if np.any(low):
+        at = int(np.argmax(low))
+        return _scale_finding(
+            trace, at, f"the loss scale falls below {limit:g}, to {least:.3g}", least, limit
+        )
+    return absent(f"the smallest loss scale is {least:g}", value=least, threshold=limit, series=trace.series)
+
+
+@probe()
+def loss_scale_above(view: View, limit: float = 4e9) -> Finding:
+    """The scale grows above `limit` and above its first value."""
+    trace = scale(view.run, infinite=True)
+    if trace is None:
+        return unknown("no dynamic loss scale was logged")
+    high = (trace.values > limit) & (trace.values > 2 * trace.values[0])
+    most = float(np.max(trace.values))
+    if np.any(high):
+        at = int(np.argmax(high))
+        return _scale_finding(trace, at, f"the loss scale grows to {most:.3g}", min(most, 1e300), limit)
+    return absent(
+        f"the largest loss scale is {_powers(most)}", value=most, threshold=limit, series=trace.series
+    )
+
+
+@probe()
+def steps_skipped_often(view: View, share: float = 0.1, minimum: int = 5) -> Finding:
+    """After calibration `share` of the steps (`minimum` at least) are skipped, not only tried doublings."""
+    run = view.run
+    skipped = skips(run)
+    if skipped is None:
+        return unknown("no skipped steps or overflows were logged")
+    begin = calibrated(run)
+    begin = begin if begin is not None else skipped.first + 40
+    late = skipped.steps > begin
+    count, steps = float(np.sum(skipped.counts[late])), max(skipped.last - max(begin, skipped.first), 0.0)
+    part = count / steps if steps > 0 else 0.0
+    seen: dict[str, Any] = {"value": round(part, 4), "threshold": share, "series": skipped.series}
+    words = f"{count:g} of {steps:g} steps after step {begin:g} were skipped for overflow"
+    if steps < 20 and not count:
+        if not len(skipped.steps):
+            return absent("no step was skipped", **seen)
+        return unknown(f"only {steps:g} steps after the scaler's calibration were logged")
+    if count >= minimum and part >= share and not only_probing(run):
+        at = int(np.argmax(late))
+        return present(words, step=float(skipped.steps[at]), where=(skipped.places[at],), **seen)
+    return absent(words, **seen)
+
+
+@probe()
+def every_step_overflows(view: View, run_length: int = 8) -> Finding:
+    """From some point on, outside calibration, all steps to the end of the log overflow."""
+    run = view.run
+    skipped = skips(run)
+    if skipped is None:
+        return unknown("no skipped steps or overflows were logged")
+    length, at = skipped.trailing()
+    seen: dict[str, Any] = {"value": length, "threshold": run_length, "series": skipped.series}
+    if length < run_length:
+        return absent(f"the last {length} logged steps overflow", **seen)
+    step = float(skipped.steps[at])
+    trace = scale(run)
+    low = trace is not None and float(trace.values[-1]) <= 2
+    if length <= 40 and step <= skipped.first + 1 and not low:
+        return unknown(f"all {length} logged steps overflow: the scaler may still be finding its level")
+    return present(
+        f"every step from step {step:g} on overflows ({length} in a row, to the end of the log)",
+        step=step,
+        where=(skipped.places[at],),
+        **seen,
+    )

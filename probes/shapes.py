@@ -1,7 +1,7 @@
 """The shape of one curve: where it starts, its best, where it ends, how noisy it is, where it turns up.
 
 All probes that judge a loss share this one analysis, so that "diverges", "does not converge" and "has reached
-a plateau" never contradict each other. Values that are positive are compared by ratios (a loss spans decades).
+a plateau" never contradict each other. Positive values are compared by ratios (a loss spans decades).
 """
 
 from __future__ import annotations
@@ -113,6 +113,7 @@ def shape(series: Series, tail: float = 0.2) -> Shape | None:
     if sigma_head > 0.2 * abs(float(np.median(y[:fifth]))):
         head = max(head, min(10, count // 8))
     last = max(1, round(tail * count))
+    start = stats.level(y, 0, head - 1, sigma_head)
     return Shape(
         series,
         x,
@@ -120,14 +121,18 @@ def shape(series: Series, tail: float = 0.2) -> Shape | None:
         index,
         sx,
         sy,
-        stats.level(y, 0, head - 1, sigma_head),
-        stats.lowest_level(y, max(1, count // 10)),
+        start,
+        min(stats.lowest_level(y, max(1, count // 10)), start, key=_value),
         stats.level(y, count - last, count - 1, sigma_tail),
         sigma_head,
         sigma_tail,
         _wander(y),
         bool(np.min(y) > 0),
     )
+
+
+def _value(level: Level) -> float:
+    return level.value
 
 
 def _wander(y: Floats) -> float:
@@ -161,7 +166,7 @@ def rises_for_good(curve: Shape, rise: float, dead: bool = False) -> Rise | None
     if curve.count < (3 if dead else 5):
         return None
     before = max(1, curve.end.first)
-    best = stats.lowest_level(curve.y[:before], max(1, curve.count // 10))
+    best = min(stats.lowest_level(curve.y[:before], max(1, curve.count // 10)), curve.start, key=_value)
     if not _risen(curve, best, curve.end, rise):
         return None
     last = max(1, round(0.1 * curve.count))

@@ -1,4 +1,4 @@
-"""What kind of run it is, as far as judging its curves goes: classes, a trained start, metrics, how much was seen."""
+"""What kind of run it is, for judging its curves: classes, a trained start, metrics, how much was seen."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from . import names, stats
+from . import stats
 from .run import Configured, Run, Series
 from .shapes import Shape, shape
 
@@ -27,7 +27,9 @@ REGRESSION = (
 FRACTIONS = ("accuracy", "f1", "auc", "map", "map50", "iou", "dice", "precision", "recall")
 OTHERS = ("r2", "bleu", "rouge", "psnr", "ssim", "reward")
 ADVERSARIAL = frozenset({"g", "d", "gen", "disc", "generator", "discriminator", "gan", "adv", "adversarial"})
-REINFORCED = frozenset({"policy", "actor", "critic", "vf", "pg", "td", "qf", "qf1", "qf2", "q", "value"})
+REINFORCED = frozenset(
+    {"policy", "actor", "critic", "act", "cri", "ppo", "vf", "pg", "td", "qf", "qf1", "qf2", "q", "value"}
+)
 STEPS = ("step", "iteration")
 
 
@@ -165,10 +167,10 @@ def reached(series: Series, part: float = 0.2) -> float:
     return float(np.median(values[-max(1, round(part * len(values))) :]))
 
 
-def quality(run: Run) -> tuple[str, str] | None:
-    """("good" | "poor", sentence) by a metric in the run; None where no metric says either."""
+def quality(run: Run, splits: tuple[str, ...] = ("train", "eval")) -> tuple[str, str] | None:
+    """("good" | "poor", sentence) by a metric of these data; None where no metric says either."""
     chance = 1.0 / known.count if (known := classes(run)) and known.setting.key == "num_classes" else None
-    for split in ("train", "eval"):
+    for split in splits:
         series = metric(run, split)
         if series is None:
             continue
@@ -176,11 +178,11 @@ def quality(run: Run) -> tuple[str, str] | None:
         if value >= 0.8:
             return "good", f"{series.name} reaches {value:.3g}"
         guess = 0.5 if series.name.endswith("/auc") else chance
-        if guess is not None and value <= guess + 0.25 * (1 - guess):
+        if guess is not None and value <= guess + 0.15 * (1 - guess):
             return "poor", f"{series.name} is only {value:.3g}, a guess gives {guess:.3g}"
         if guess is None and value < 0.3 and not series.name.endswith(("map", "map50")):
             return "poor", f"{series.name} is only {value:.3g}"
-    for split in ("train", "eval"):
+    for split in splits:
         found = run.series.get(f"{split}/r2")
         if found is not None and np.any(np.isfinite(found.values)):
             value = reached(found)
@@ -247,17 +249,6 @@ def restarts_configured(run: Run) -> bool:
     """Whether the schedule is one that restarts."""
     name = text(run, "lr_scheduler")
     return any(word in name for word in ("restart", "cyclic", "sgdr", "warm_restarts", "warmrestarts"))
-
-
-def mixes_labels(run: Run) -> bool:
-    """Whether training sees harder targets than evaluation (label smoothing, mixup, cutmix)."""
-    return any(switched_on(run, key) for key in ("label_smoothing", "mixup", "cutmix"))
-
-
-def lower_is_better(name: str) -> bool:
-    """Whether a metric improves downwards."""
-    quantity = names.base(name)
-    return bool(quantity and quantity.lower)
 
 
 def metric_shape(series: Series) -> Shape | None:

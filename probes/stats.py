@@ -120,15 +120,6 @@ def steadiness(values: Floats, falling: bool = True) -> float:
     return float(np.mean(differences < 0 if falling else differences > 0))
 
 
-def longest_run(flags: NDArray[np.bool_]) -> tuple[int, int]:
-    """Return (start, length) of the longest stretch of true flags; (0, 0) without any."""
-    best, start, length = 0, 0, 0
-    for a, b in stretches(flags):
-        if b - a > best:
-            best, start, length = b - a, a, b - a
-    return start, length
-
-
 def stretches(flags: NDArray[np.bool_]) -> list[tuple[int, int]]:
     """Return all stretches of true flags as (start, end), end exclusive."""
     padded = np.concatenate([[False], flags, [False]]).astype(np.int8)
@@ -225,15 +216,6 @@ def significant_digits(value: float) -> int:
     digits = f"{value:.15e}".partition("e")[0].replace(".", "").lstrip("-")
     short = f"{float(repr(value)):.16g}".replace("-", "").partition("e")[0].replace(".", "").lstrip("0")
     return len(short.rstrip("0")) if short else min(1, len(digits))
-
-
-def rank_correlation(a: Floats, b: Floats) -> float:
-    """Return Spearman's rank correlation without ties correction; nan where one of them is constant."""
-    if len(a) < 3 or np.ptp(a) == 0 or np.ptp(b) == 0:
-        return float("nan")
-    ranks_a = np.argsort(np.argsort(a)).astype(float)
-    ranks_b = np.argsort(np.argsort(b)).astype(float)
-    return float(np.corrcoef(ranks_a, ranks_b)[0, 1])
 
 
 def autocorrelation(rest: Floats) -> float:

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 import traindoctor
 from traindoctor.engine.model import Reading, State, Symptom
-from traindoctor.probes import curves, epochs, gradients, levels, metrics, numerics
+from traindoctor.probes import curves, epochs, gaps, gradients, levels, metrics, numerics, scaler
 from traindoctor.probes.registry import View, collect, probes_of
 from traindoctor.probes.run import Event, Run
 
@@ -23,7 +23,7 @@ from ._build import run, series
 Floats = NDArray[np.float64]
 Make = Callable[[np.random.Generator, int], Run]
 AREAS = ("loss", "metrics", "gradients", "numerics")
-PROBES = probes_of(curves, epochs, gradients, levels, metrics, numerics)
+PROBES = probes_of(curves, epochs, gaps, gradients, levels, metrics, numerics, scaler)
 
 
 @lru_cache(maxsize=1)
@@ -560,7 +560,7 @@ def sick_runs(rng: np.random.Generator, n: int) -> dict[str, Sick]:
     )
     add(
         "flat elsewhere",
-        run([series("train/loss", noisy(rng, np.full(n, 1.23), 0.03), at)]),
+        run([series("train/loss", noisy(rng, np.full(n, 1.23), 0.015), at)]),
         "loss-flat-from-start",
         "loss-not-converging",
         without=("loss-at-chance-level",),
@@ -584,7 +584,7 @@ def sick_runs(rng: np.random.Generator, n: int) -> dict[str, Sick]:
         run(
             [
                 series("train/loss", stuck, at),
-                series("train/accuracy", 0.1 + 0.22 * (1 - np.exp(-t * 15)), at),
+                series("train/accuracy", 0.1 + 0.1 * (1 - np.exp(-t * 15)), at),
             ],
             {"num_classes": 10},
         ),
@@ -719,14 +719,38 @@ def sick_runs(rng: np.random.Generator, n: int) -> dict[str, Sick]:
     fall = noisy(rng, decay(30, 2.3, 0.02), 0.03)
     over = 0.7 + 1.5 * np.exp(-few / 3) + 0.05 * np.maximum(few - 8, 0) + 0.01 * rng.standard_normal(30)
     drop = 0.8 - 0.6 * np.exp(-few / 3) - 0.006 * np.maximum(few - 10, 0) + 0.003 * rng.standard_normal(30)
-    add("overfits", run([
-        series("train/loss", fall, few, unit="epoch"), series("eval/loss", over, few, unit="epoch"),
-        series("train/accuracy", accuracy(fall, 2.3, high=1.0), few, unit="epoch"), series("eval/accuracy", drop, few, unit="epoch"),
-    ], {"num_classes": 10}), "eval-loss-turns-up", "train-good-eval-bad", "eval-metric-turns-down", without=("eval-bad-from-start", "loss-diverges"))  # fmt: skip
-    add("evaluation broken", run([
-        series("train/loss", noisy(rng, decay(n), 0.03), at), series("eval/loss", noisy(rng, np.full(n // 4, 4.0), 0.03), at[3::4]),
-        series("train/accuracy", accuracy(decay(n), 2.3), at), series("eval/accuracy", 0.1 + 0.005 * rng.standard_normal(n // 4), at[3::4]),
-    ], {"num_classes": 10}), "eval-bad-from-start", "eval-metric-at-chance-train-good", "train-good-eval-bad", without=("metric-at-chance",))  # fmt: skip
+    add(
+        "overfits",
+        run(
+            [
+                series("train/loss", fall, few, unit="epoch"),
+                series("eval/loss", over, few, unit="epoch"),
+                series("train/accuracy", accuracy(fall, 2.3, high=1.0), few, unit="epoch"),
+                series("eval/accuracy", drop, few, unit="epoch"),
+            ],
+            {"num_classes": 10},
+        ),
+        "eval-loss-turns-up",
+        "train-good-eval-bad",
+        "eval-metric-turns-down",
+        without=("eval-bad-from-start", "loss-diverges"),
+    )
+    add(
+        "evaluation broken",
+        run(
+            [
+                series("train/loss", noisy(rng, decay(n), 0.03), at),
+                series("eval/loss", noisy(rng, np.full(n // 4, 4.0), 0.03), at[3::4]),
+                series("train/accuracy", accuracy(decay(n), 2.3), at),
+                series("eval/accuracy", 0.1 + 0.005 * rng.standard_normal(n // 4), at[3::4]),
+            ],
+            {"num_classes": 10},
+        ),
+        "eval-bad-from-start",
+        "eval-metric-at-chance-train-good",
+        "train-good-eval-bad",
+        without=("metric-at-chance",),
+    )
     add(
         "evaluation constant",
         run([series("train/loss", fall, few), series("eval/accuracy", np.full(30, 0.3121), few)]),

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from traindoctor.engine.model import State
@@ -186,6 +186,7 @@ def changed(curve: Series, **rest: object) -> Series:
 KINDS = ["turns up late", "flat at ln 10", "falls slowly", "spikes", "overfits", "stuck high", "swings"]
 
 
+@settings(max_examples=20)
 @given(kind=st.sampled_from(KINDS), seed=st.integers(0, 5), factor=st.sampled_from([0.1, 7.0, 1000.0]))
 def test_the_unit_of_steps_does_not_matter(kind: str, seed: int, factor: float) -> None:
     """Steps in other units (samples, tokens) change no reading's state."""
@@ -197,6 +198,7 @@ def test_the_unit_of_steps_does_not_matter(kind: str, seed: int, factor: float) 
     assert zoo.shown(scaled) == zoo.shown(plain)
 
 
+@settings(max_examples=25)
 @given(kind=st.sampled_from(KINDS), seed=st.integers(0, 5))
 def test_thinning_keeps_what_is_present(kind: str, seed: int) -> None:
     """Every second point still shows what the full curve shows."""
