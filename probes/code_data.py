@@ -153,7 +153,8 @@ def _pairs(node: ast.AST, labels: bool, found: dict[tuple[str, str], list[ast.As
         return
     for one, made in zip(target.elts, value.elts, strict=True):
         split = _split_of(one.id) if isinstance(one, ast.Name) else None
-        if split and isinstance(one, ast.Name) and "rand" not in ast.unparse(made):
+        text = ast.unparse(made).lower()
+        if split and isinstance(one, ast.Name) and split in text and "rand" not in text:
             is_label = any(w in one.id.lower() for w in _LABELS) or one.id.lower().endswith("y")
             if is_label == labels:
                 half = ast.copy_location(ast.Assign(targets=[one], value=made), node)

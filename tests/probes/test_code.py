@@ -192,6 +192,8 @@ def test_a_benchmark_script_shows_the_difference() -> None:
 
 
 SHOULD_BE_SILENT = [
+    ("for epoch", "train_data, val_data = data[:900], data[900:]\nfor epoch"),
+    ("for epoch", "x_train, y_train = x[:9], y[:9]\nx_test, y_test = x[9:], y[9:]\nfor epoch"),
     ("for epoch", "p = torch.randperm(9)\nx, y = x[p], y[p]\nfor epoch"),
     ("for epoch", "train_x = (train_x - mean) / std\nval_x = (val_x - mean) / std\nfor epoch"),
     ("for epoch", "train_x = train_x + torch.rand_like(train_x)\nval_x = val_x\nfor epoch"),
