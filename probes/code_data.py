@@ -473,3 +473,27 @@ def _no_normalisation(source: Script) -> Finding | None:
     return at(
         source, source.train_loop or source.backwards[0], "nothing in the script scales the inputs before"
     )
+
+
+@probe()
+def seed_by_rank(view: View) -> Finding:
+    """Each process seeds with its rank before it builds the model, and nothing makes the replicas equal.
+
+    A data-parallel wrapper or a broadcast makes them equal: then this is right, and wanted for the data.
+    """
+    return first(view, _seed_by_rank, "the scripts train in one process")
+
+
+def _seed_by_rank(source: Script) -> Finding | None:
+    seeds = [c for c in source.named("manual_seed", "set_seed", "seed") if c.args]
+    if not seeds or not source.named("init_process_group"):
+        return None
+    joined = source.named(
+        "DistributedDataParallel", "DDP", "broadcast", "FSDP", "FullyShardedDataParallel", "prepare"
+    )
+    ranked = [c for c in seeds if "rank" in ast.unparse(c.args[0]).lower()]
+    if ranked and not joined:
+        return at(
+            source, ranked[0], "each process starts from weights of its own, and nothing makes them equal"
+        )
+    return ok(source, seeds[0], "replicas start equal")

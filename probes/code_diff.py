@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import difflib
 from collections.abc import Iterator
+from functools import lru_cache
 
 from ..engine.model import Place
 from .code import MISSING, scripts
@@ -89,6 +90,7 @@ def _pair(mine: list[Script], theirs: list[Script]) -> tuple[Script, Script]:
     )
 
 
+@lru_cache(maxsize=16)
 def _statements(source: Script) -> dict[str, int]:
     """Simple statements (and the heads of conditions) in normal form -> line."""
     found: dict[str, int] = {}

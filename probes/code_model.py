@@ -261,10 +261,8 @@ def _deep(source: Script, layers: int, kinds: tuple[str, ...]) -> Finding | None
     calls = source.named(*kinds)
     if not source.named("Linear", "Conv1d", "Conv2d", "Conv3d", "Dense"):
         return None
-    text = source.text.lower()
-    eased = any(
-        w in text for w in ("norm(", "norm1d", "norm2d", "layernorm", "rmsnorm", "residual", "transformer")
-    )
+    norms = ("BatchNorm", "LayerNorm", "GroupNorm", "RMSNorm", "InstanceNorm", "Transformer")
+    eased = any(last_name(c.func).startswith(norms) for c in source.calls)
     skips = any(
         isinstance(n, ast.BinOp) and isinstance(n.op, ast.Add) and _adds_input(n)
         for n in ast.walk(source.tree)

@@ -87,7 +87,11 @@ def _pure_bf16(source: Script) -> Finding | None:
     for call in source.named("to", "bfloat16", "set_default_dtype"):
         owner = source.owner(call).lower()
         text = ast.unparse(call)
-        whole = last_name(call.func) == "set_default_dtype" or any(w in owner for w in ("model", "net"))
+        made = isinstance(call.func, ast.Attribute) and isinstance(call.func.value, ast.Call)
+        made = made and owner.split("(")[0] in {n.lower() for n in source.classes}
+        whole = (
+            made or last_name(call.func) == "set_default_dtype" or any(w in owner for w in ("model", "net"))
+        )
         if whole and ("torch.bfloat16" in text or last_name(call.func) == "bfloat16"):
             return at(source, call, "the parameters themselves are bf16, without fp32 master copies")
     casts = source.named("autocast")

@@ -74,6 +74,24 @@ def seen(view: View, kinds: list[str]) -> Finding:
     return unknown("no log with the messages of the framework is there")
 
 
+_OUT_OF_RANGE = ("index out of range", "out of bounds", "indexerror", "device-side assert", "target out of")
+
+
+@probe()
+def index_out_of_range(view: View) -> Finding:
+    """The run ended because an index (a label, a token) was larger than the table it looks into.
+
+    Only a run whose log holds the end of a training (an exception, or points and no exception) can say no.
+    """
+    ended = view.run.events_of("traceback", "device-assert")
+    found = tuple(e for e in ended if any(w in f"{e.data} {e.text}".lower() for w in _OUT_OF_RANGE))
+    if found:
+        return present(f"the run ended with: {found[0].text}", step=found[0].step, where=_places(found))
+    if ended:
+        return absent("the run ended with another exception", where=_places(ended))
+    return unknown("the log tells of no exception")
+
+
 # ----------------------------------------------------------------------------------------------- the end
 
 

@@ -174,3 +174,13 @@ def test_ranks_that_see_the_same_samples() -> None:
     )
     assert state("ranks-see-same-data", ranks("train/loss", LOSS[:3], LOSS[:3])) == "unknown"
     assert state("ranks-see-same-data", run()) == "unknown"
+
+
+def test_an_index_out_of_range() -> None:
+    """The exception tells: an index error is present, another one absent, none at all unknown."""
+    index = Event("traceback", "x.log", data="IndexError", text="IndexError: index out of range in self")
+    other = Event("traceback", "x.log", data="ValueError", text="ValueError: bad shape")
+
+    assert state("log-index-out-of-range", run(events=[index])) == "present"
+    assert state("log-index-out-of-range", run(events=[other])) == "absent"
+    assert state("log-index-out-of-range", run()) == "unknown"
