@@ -41,7 +41,9 @@ def make(folder: Path) -> None:
     for number, path in enumerate(sorted(p for p in folder.rglob("*") if EVENT_FILE.match(p.name))):
         path.rename(path.with_name(f"events.out.tfevents.1700000000.host.1.{number}"))
     for path in sorted(folder.glob("*.log")):  # warnings name the file they come from
-        text = path.read_text(encoding="utf-8").replace(sys.prefix, "/opt/venv").replace(str(HERE), "/home/user")
+        text = (
+            path.read_text(encoding="utf-8").replace(sys.prefix, "/opt/venv").replace(str(HERE), "/home/user")
+        )
         path.write_text(text, encoding="utf-8")
 
 

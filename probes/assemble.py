@@ -311,7 +311,7 @@ def _by_rank(attempts: Iterable[Series]) -> tuple[dict[str, Series], dict[int, d
 
 
 def _quality(series: Series) -> tuple[float, bool, int, int, str]:
-    """More points first (2 % do not count); then a known step unit, a plain name, the lowest rank, the file."""
+    """More points first (2 % do not count); then a known step unit, a plain name, the lowest rank."""
     return (
         round(math.log(max(len(series.values), 1)) / 0.02),
         series.unit not in ("unknown", "row"),

@@ -6,7 +6,7 @@ import ast
 
 from .code import at, first, is_evaluation, is_false, ok
 from .readers.script import OPTIMIZERS, Extractor, keyword, last_name
-from .registry import Finding, View, probe
+from .registry import Finding, View, any_of, probe
 from .syntax import Script, outermost_call
 
 
@@ -32,6 +32,12 @@ def _freezes(source: Script) -> Finding | None:
         if is_false(call):
             return at(source, call, "gradients are switched off for parameters")
     return ok(source, source.backwards[0], "no parameter's gradient is switched off")
+
+
+@probe()
+def part_not_trained(view: View) -> Finding:
+    """Parameters are frozen, left out of the optimizer, or replaced after it was built."""
+    return any_of((layer_replaced_after_optimizer(view), optimizer_gets_part(view), freezes_parameters(view)))
 
 
 @probe()

@@ -56,7 +56,7 @@ def eval_at_chance(view: View, *, margin: float) -> Finding:
     chance = 1.0 / count
     near = min(margin, 0.6 * chance) + 2 * stats.noise(values)
     end, best = situation.reached(series), float(np.max(values))
-    words = f"eval/accuracy ends at {end:.4g} (best {best:.4g}); a guess among {count} classes gives {chance:.4g}"
+    words = f"eval/accuracy ends at {end:.4g} (best {best:.4g}); a guess among {count} gives {chance:.4g}"
     if end <= chance + near and best <= chance + 2 * near:
         return present(
             words, value=end, threshold=chance + near, series=("eval/accuracy",), where=_last(series)

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
 from traindoctor.engine.diagnose import diagnose
 from traindoctor.engine.load import load_rules
 from traindoctor.engine.model import Diagnosis, RuleBase, State
@@ -84,7 +85,9 @@ def test_healthy_runs_stay_silent() -> None:
         if found is not None:
             judged += 1
             if found.leading:
-                alarmed.append((str(path)[-70:], found.leading[0].cause, round(found.leading[0].probability, 2)))
+                alarmed.append(
+                    (str(path)[-70:], found.leading[0].cause, round(found.leading[0].probability, 2))
+                )
 
     assert judged >= 0.9 * len(of_state("healthy"))
     assert len(alarmed) <= 0.05 * judged, alarmed

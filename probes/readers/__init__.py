@@ -18,5 +18,5 @@ class Reader(Protocol):
         ...
 
     def read(self, file: RunFile) -> FileContent:
-        """Read the file. Damaged parts cost themselves and a note; raises OSError or ValueError if nothing is readable."""
+        """Read the file. Damaged parts cost themselves and a note; ValueError if nothing is readable."""
         ...

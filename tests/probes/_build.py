@@ -13,10 +13,16 @@ from traindoctor.probes.run import Configured, Event, Run, Series, Setting
 from traindoctor.probes.settings import resolve
 
 
-def series(name: str, values: Sequence[float] | Any, steps: Sequence[float] | Any | None = None, **rest: Any) -> Series:
+def series(
+    name: str, values: Sequence[float] | Any, steps: Sequence[float] | Any | None = None, **rest: Any
+) -> Series:
     """Make a curve; steps count from 1, a line of the file stands for each point."""
     array = np.asarray(values, dtype=np.float64)
-    at = np.arange(1, len(array) + 1, dtype=np.float64) if steps is None else np.asarray(steps, dtype=np.float64)
+    at = (
+        np.arange(1, len(array) + 1, dtype=np.float64)
+        if steps is None
+        else np.asarray(steps, dtype=np.float64)
+    )
     made: dict[str, Any] = {
         "raw": name,
         "file": "log.txt",
