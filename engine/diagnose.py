@@ -12,6 +12,7 @@ from .infer import Belief, believe, sigmoid
 from .model import Diagnosis, Evidence, Hypothesis, Reading, RuleBase, RunInfo, Scalar, State
 
 RAISED = 0.3  # from here on a special cause and its general one are told as one chain
+USUAL = 0.1  # leak from which a symptom is no surprise
 EXPLAINED = 8  # hypotheses that get their readings weighed
 
 
@@ -102,9 +103,15 @@ class _Work:
     belief: Belief
     paths: Mapping[str, Mapping[str, Path]]
 
+    def _surprises(self, symptom: str) -> bool:
+        """What shows by itself in one run of ten needs no cause that explains it."""
+        rule = self.rules.symptoms.get(symptom)
+        return rule is None or rule.leak < USUAL
+
     def hypotheses(self, order: Sequence[str]) -> tuple[Hypothesis, ...]:
         """Return all causes in this order; the first ones with their readings weighed."""
-        explained, first = order[:EXPLAINED], explain.earliest(self.findings)
+        surprising = {s: r for s, r in self.findings.items() if self._surprises(s)}
+        explained, first = order[:EXPLAINED], explain.earliest(surprising)
         read = [s for s, r in self.findings.items() if r.state is not State.UNKNOWN]
         near = [s for s in read if any(s in self.paths[c] for c in explained)]
         weight = explain.weights(self.belief, near)
