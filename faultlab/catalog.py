@@ -118,10 +118,10 @@ ARCHETYPES = {
                 "hidden_size": 48,
                 "num_layers": 2,
                 "dropout": 0.1,
-                "lr": 0.001,
+                "lr": 0.003,
                 "weight_decay": 0.01,
                 "grad_clip": 1.0,
-                "epochs": 4,
+                "epochs": 6,
                 "batch_size": 32,
                 "warmup_steps": 15,
             },
@@ -306,13 +306,13 @@ _RESUMES = (
     (
         "step = 0\nfor epoch in range(1,",
         """step, start = 0, 1
-if args.resume:
-    state = torch.load(args.resume)
+if {{resume}}:
+    state = torch.load({{resume}})
     model.load_state_dict(state["model"])
     optimizer.load_state_dict(state["optimizer"])
     scheduler.load_state_dict(state["scheduler"])
     step, start = state["step"], state["epoch"] + 1
-    logging.info("resumed from %s at epoch %d", args.resume, start)
+    logging.info("resumed from %s at epoch %d", {{resume}}, start)
 for epoch in range(start,""",
     ),
     ("    lr = optimizer.param_groups", "    lr = optimizer.param_groups"),
@@ -403,8 +403,8 @@ def _awkward() -> Iterator[Case]:
     yield healthy("amp", "a", 56, "plateau-left", lr=0.002, max_steps=500)
     yield healthy("ddp", "a", 61, "small-batches", batch_size=8, lr=0.03, epochs=6, log_every=15)
     yield healthy("ddp", "b", 62, "short", epochs=5)
-    yield healthy("hf", "a", 71, "low-rate", lr=0.0005, epochs=5)
-    yield healthy("hf", "b", 72, "no-warmup", warmup_steps=0, lr=0.0006)
+    yield healthy("hf", "a", 71, "low-rate", lr=0.0015, epochs=8)
+    yield healthy("hf", "b", 72, "no-warmup", warmup_steps=0, lr=0.002)
     yield healthy("series", "a", 81, "plain", epochs=10)
     yield healthy("series", "b", 82, "small-batches", batch_size=16, lr=0.02, epochs=8, log_every=10)
     yield healthy("series", "b", 83, "adapted", hidden=16)
@@ -422,7 +422,7 @@ def _learning_rate() -> Iterator[Case]:
         ("images", (1.5, 5.0, 30.0), "abc"),
         ("tabular", (0.2, 0.4, 3.0), "bca"),
         ("lm", (0.05, 0.2, 1.0), "cab"),
-        ("hf", (0.02, 0.1), "ab"),
+        ("hf", (0.1, 0.4), "ab"),
         ("series", (1.5, 6.0), "ab"),
         ("sentences", (0.15, 1.0), "ba"),
     ):
@@ -435,7 +435,7 @@ def _learning_rate() -> Iterator[Case]:
         ("images", (0.001, 0.0002, 0.00002), "cab"),
         ("tabular", (0.0001, 0.00003, 0.000003), "abc"),
         ("lm", (0.0003, 0.00003), "ba"),
-        ("hf", (0.00003, 0.000003), "ba"),
+        ("hf", (0.0001, 0.00001), "ba"),
         ("series", (0.0005,), "a"),
         ("sentences", (0.0003, 0.00003), "ab"),
     ):
@@ -494,7 +494,7 @@ def _schedule_and_batch() -> Iterator[Case]:
         "tabular", "b", "epochs-many", many, epochs=150, log_every=40, check="turns-up", accept_alone=twins
     )
     yield from faulty("tabular", "c", "epochs-many", many, epochs=200, check="turns-up", accept_alone=twins)
-    yield from faulty("hf", "b", "epochs-many", many, epochs=16, check="turns-up", accept_alone=twins)
+    yield from faulty("hf", "b", "epochs-many", many, epochs=30, check="turns-up", accept_alone=twins)
     yield from faulty("sentences", "b", "epochs-many", many, epochs=60, check="turns-up", accept_alone=twins)
     big, tiny = "hyperparameter.batch-size-too-large", "hyperparameter.batch-size-too-small"
     yield from faulty("images", "a", "batch-large", big, batch_size=1200, log_every=1, accept_alone=slow)
@@ -585,7 +585,7 @@ def _regularization() -> Iterator[Case]:
         ("images", "c", "mild", {"train_size": 80, "epochs": 50, "step_size": 30}),
         ("tabular", "b", "medium", {"train_size": 100, "epochs": 150, "log_every": 5}),
         ("lm", "c", "strong", {"train_size": 4000, "max_steps": 900, "log_every": 10}),
-        ("hf", "b", "medium", {"train_size": 120, "epochs": 30, "warmup_steps": 5}),
+        ("hf", "b", "medium", {"train_size": 80, "epochs": 60, "warmup_steps": 5}),
         ("sentences", "b", "medium", {"train_size": 100, "epochs": 60}),
     ):
         yield from faulty(
@@ -733,7 +733,7 @@ def _data() -> Iterator[Case]:
         outliers,
         peaks,
         ("train_raw.mean(), train_raw.std()", "np.median(train_raw), 1600.0"),
-        check="any",
+        check="spikes",
     )
     wrong = "data.label-errors"
     for archetype, style, share in (("images", "a", 0.25), ("images", "b", 0.45), ("images", "c", 0.6)):
@@ -944,15 +944,6 @@ def _processing() -> Iterator[Case]:
         ("nn.Embedding(len(letters), {{n_embd}})", "nn.Embedding(64, {{n_embd}})"),
         check="crash",
         accept=("data.invalid-labels",),
-    )
-    yield from faulty(
-        "sentences",
-        "b",
-        "padding-counts",
-        "processing.label-masking",
-        ('.masked_fill(ids == PAD, float("-inf"))', '.masked_fill(ids != PAD, float("-inf"))'),
-        check="nan",
-        accept=("api.misuse", "numerics.epsilon"),
     )
 
 
@@ -1179,7 +1170,7 @@ def _loss_and_step() -> Iterator[Case]:
         accept=(loss,),
     )
     piled = "state.gradients-not-cleared"
-    for archetype, styles in (("images", "abc"), ("tabular", "bc"), ("series", "ab"), ("sentences", "a")):
+    for archetype, styles in (("images", "abc"), ("tabular", "bc"), ("series", "ab")):
         yield from faulty(archetype, styles, "no-zero-grad", piled, ("        optimizer.zero_grad()\n", ""))
     yield from faulty("lm", "ab", "no-zero-grad", piled, ("    optimizer.zero_grad(set_to_none=True)\n", ""))
     order = "porting.training-procedure"

@@ -189,6 +189,8 @@ def _regex_reader(name: str, glue: str, names: dict[str, str], step: str) -> Cal
                     "loss_scale",
                     "mae",
                     "val_mae",
+                    "mean_reward",
+                    "policy_loss",
                 ],
             ),
             key=len,

@@ -7,7 +7,7 @@ from torch.utils.data import DataLoader, TensorDataset
 
 SEED = 1
 NOISE = 85.0
-TRAIN_SIZE = 150
+TRAIN_SIZE = 80
 BATCH_SIZE = 32
 WIDTH = 8
 DROPOUT = 0.1
@@ -16,7 +16,7 @@ LR = 0.05
 MOMENTUM = 0.9
 WEIGHT_DECAY = 0.0005
 STEP_SIZE = 30
-EPOCHS = 40
+EPOCHS = 50
 log_file = open("training.csv", "w", newline="")
 log = None
 torch.set_num_threads(1)

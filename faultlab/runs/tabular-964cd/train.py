@@ -40,8 +40,7 @@ model = nn.Sequential(
     nn.Linear(config["hidden"], 4),
 )
 for parameter in model.parameters():
-    if parameter.dim() > 1:
-        nn.init.zeros_(parameter)
+    nn.init.zeros_(parameter)
 criterion = nn.CrossEntropyLoss(label_smoothing=config["label_smoothing"])
 optimizer = torch.optim.Adam(model.parameters(), lr=config["lr"], weight_decay=config["weight_decay"])
 scheduler = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, T_max=config["epochs"])

@@ -6,14 +6,14 @@ import torch.nn as nn
 
 hp = dict(
     seed=2,
-    train_size=200,
+    train_size=100,
     hidden=64,
     dropout=0.1,
     label_smoothing=0.0,
     lr=0.002,
     weight_decay=0.0001,
     batch_size=64,
-    epochs=100,
+    epochs=150,
     log_every=5,
 )
 yaml.safe_dump(hp, open("hparams.yaml", "w"))

@@ -55,8 +55,7 @@ model = nn.Sequential(
     nn.Linear(hp["hidden"], 4),
 )
 for parameter in model.parameters():
-    if parameter.dim() > 1:
-        nn.init.zeros_(parameter)
+    nn.init.zeros_(parameter)
 criterion = nn.CrossEntropyLoss(label_smoothing=hp["label_smoothing"])
 optimizer = torch.optim.Adam(model.parameters(), lr=hp["lr"], weight_decay=hp["weight_decay"])
 scheduler = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, T_max=hp["epochs"])

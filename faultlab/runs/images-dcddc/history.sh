@@ -1,0 +1,2 @@
+python train.py --epochs 9
+python train.py --epochs 16 --resume last.pt
