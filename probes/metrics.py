@@ -171,6 +171,12 @@ def metric_rising_at_end(view: View, share: float = 0.1) -> Finding:
     return ending(curve, 0.25, share, "rising")
 
 
+def _trains_on_nan(run: Run) -> bool:
+    """The training loss ends non-finite."""
+    loss = run.series.get("train/loss")
+    return loss is not None and len(loss) > 0 and not bool(np.isfinite(loss.values[-1]))
+
+
 @probe()
 def eval_metric_constant(view: View, points: int = 3) -> Finding:
     """Every evaluation gives the very same value, below the ceiling."""
@@ -180,6 +186,8 @@ def eval_metric_constant(view: View, points: int = 3) -> Finding:
     values = finite(series)
     if len(values) < points:
         return unknown(too_few(series, points))
+    if _trains_on_nan(view.run):
+        return unknown("the training loss is no number, and a model of NaN answers the same each time")
     seen: dict[str, Any] = {
         "value": round(float(np.ptp(values)), 6),
         "threshold": 0.0,
