@@ -29,6 +29,12 @@ wheel-test: $(VENV)/.dev
 examples:        # needs PyTorch (pip install torch==2.13.0): trains the bundled runs anew
 	$(PYTHON) examples/make_all.py
 
+faultlab:        # needs PyTorch: trains every recorded run of the fault lab anew
+	$(PYTHON) faultlab/make.py --force
+
+score: $(VENV)/.test
+	$(BIN)/python faultlab/score.py
+
 bench: $(VENV)/.test
 	$(BIN)/python benchmarks/cold_start.py
 	$(BIN)/python benchmarks/reading.py
