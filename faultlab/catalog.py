@@ -504,15 +504,12 @@ def _schedule_and_batch() -> Iterator[Case]:
     )
     yield from faulty(
         "tabular",
-        "bc",
+        "b",
         "batch-small",
         tiny,
         batch_size=1,
-        lr=0.01,
-        log_every=200,
-        epochs=5,
+        log_every=400,
         check="noisy",
-        twin=None,
         accept_alone=("hyperparameter.learning-rate-too-large",),
     )
     yield from faulty("lm", "a", "batch-small", tiny, batch_size=1, check="noisy")
@@ -573,9 +570,9 @@ def _regularization() -> Iterator[Case]:
     yield from faulty("sentences", "ab", "dropout", strong, dropout=0.93)
     alike = ("hyperparameter.epochs-too-many", "data.insufficient-samples")
     for archetype, styles, extra in (
-        ("tabular", "ac", {"hidden": 512, "dropout": 0.0, "weight_decay": 0.0, "epochs": 40}),
-        ("hf", "a", {"dropout": 0.0, "weight_decay": 0.0, "hidden_size": 128, "epochs": 10}),
-        ("sentences", "a", {"dropout": 0.0, "weight_decay": 0.0, "dim": 256, "epochs": 30}),
+        ("tabular", "ac", {"hidden": 512, "dropout": 0.0, "weight_decay": 0.0}),
+        ("hf", "a", {"dropout": 0.0, "weight_decay": 0.0, "hidden_size": 192}),
+        ("sentences", "a", {"dropout": 0.0, "weight_decay": 0.0, "dim": 256}),
     ):
         yield from faulty(archetype, styles, "overfits", weak, check="turns-up", accept_alone=alike, **extra)
     few = "data.insufficient-samples"
@@ -596,7 +593,10 @@ def _regularization() -> Iterator[Case]:
             check="gap",
             strength=strength,
             accept_alone=alike,
-            accept=("porting.dataset-differs",),
+            accept=(
+                "porting.dataset-differs",
+                "hyperparameter.epochs-too-many",
+            ),  # few samples take more epochs
             **extra,
         )
 
@@ -1221,23 +1221,24 @@ def _loss_and_step() -> Iterator[Case]:
         check="any",
     )
     yield undivided
-    epsilon = (
-        "loss = criterion(output, y)\n        optimizer",
-        "loss = -torch.log(output.softmax(1))[torch.arange(len(y)), y].mean()\n        optimizer",
+    constant = (
+        "    scale = np.logspace(-2, 4, 18)\n",
+        "    scale = np.logspace(-2, 4, 18)\n    columns[:, 9] = 0\n",
+    )
+    exact = (
+        "    return columns * scale + 3 * scale, target",
+        "    return (columns * scale + 3 * scale) * (columns != 0), target",
     )
     yield from faulty(
         "tabular",
-        "b",
-        "log-of-zero",
+        "bc",
+        "constant-column",
         "numerics.epsilon",
-        epsilon,
-        lr=0.3,
-        epochs=40,
-        log_every=10,
-        dropout=0.0,
+        constant,
+        exact,
         check="nan",
         accept=("api.misuse",),
-        accept_alone=("hyperparameter.learning-rate-too-large",),
+        accept_alone=("data.missing-values",),
     )
 
 

@@ -10,13 +10,13 @@ from transformers import Trainer, TrainingArguments, set_seed
 
 SEED = 100
 TRAIN_SIZE = 1200
-HIDDEN_SIZE = 128
+HIDDEN_SIZE = 192
 NUM_LAYERS = 2
 DROPOUT = 0.0
 LR = 0.003
 WEIGHT_DECAY = 0.0
 GRAD_CLIP = 1.0
-EPOCHS = 10
+EPOCHS = 6
 BATCH_SIZE = 32
 WARMUP_STEPS = 15
 torch.set_num_threads(1)

@@ -10,11 +10,11 @@ hp = dict(
     hidden=64,
     dropout=0.1,
     label_smoothing=0.0,
-    lr=0.01,
+    lr=0.002,
     weight_decay=0.0001,
     batch_size=1,
-    epochs=5,
-    log_every=200,
+    epochs=20,
+    log_every=400,
 )
 yaml.safe_dump(hp, open("hparams.yaml", "w"))
 log_file = open("metrics.csv", "w", newline="")

@@ -10,7 +10,7 @@ LABEL_SMOOTHING = 0.0
 LR = 0.002
 WEIGHT_DECAY = 0.0
 BATCH_SIZE = 64
-EPOCHS = 40
+EPOCHS = 20
 torch.manual_seed(SEED)
 torch.set_num_threads(1)
 

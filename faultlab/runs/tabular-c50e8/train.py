@@ -1,26 +1,11 @@
-import csv
-import yaml
+import json
 import numpy as np
 import torch
 import torch.nn as nn
 
-hp = dict(
-    seed=2,
-    train_size=2000,
-    hidden=64,
-    dropout=0.0,
-    label_smoothing=0.0,
-    lr=0.3,
-    weight_decay=0.0001,
-    batch_size=64,
-    epochs=40,
-    log_every=10,
-)
-yaml.safe_dump(hp, open("hparams.yaml", "w"))
-log_file = open("metrics.csv", "w", newline="")
-log = csv.DictWriter(log_file, ["step", "epoch", "loss", "lr", "grad_norm", "val_loss", "val_acc"])
-log.writeheader()
-torch.manual_seed(hp["seed"])
+config = json.load(open("config.json"))
+log = open("log.txt", "w")
+torch.manual_seed(config["seed"])
 torch.set_num_threads(1)
 
 
@@ -33,10 +18,11 @@ def customers(size, seed):
     score = np.stack([hidden[:, 0] * hidden[:, 1], hidden[:, 2] - 0.5 * hidden[:, 3], np.abs(hidden[:, 4]) - 0.8, hidden[:, 5]], 1)
     target = (score + 0.3 * rng.normal(size=score.shape)).argmax(1)
     scale = np.logspace(-2, 4, 18)
-    return columns * scale + 3 * scale, target
+    columns[:, 9] = 0
+    return (columns * scale + 3 * scale) * (columns != 0), target
 
 
-features, labels = customers(hp["train_size"] + 800, 5)
+features, labels = customers(config["train_size"] + 800, 5)
 x_train, y_train = features[:-800], labels[:-800]
 x_test, y_test = features[-800:], labels[-800:]
 mu, sigma = x_train.mean(0), x_train.std(0)
@@ -46,27 +32,27 @@ x_train, x_test = torch.tensor(x_train, dtype=torch.float32), torch.tensor(x_tes
 y_train, y_test = torch.tensor(y_train), torch.tensor(y_test)
 
 model = nn.Sequential(
-    nn.Linear(18, hp["hidden"]),
+    nn.Linear(18, config["hidden"]),
     nn.ReLU(),
-    nn.Dropout(hp["dropout"]),
-    nn.Linear(hp["hidden"], hp["hidden"]),
+    nn.Dropout(config["dropout"]),
+    nn.Linear(config["hidden"], config["hidden"]),
     nn.ReLU(),
-    nn.Dropout(hp["dropout"]),
-    nn.Linear(hp["hidden"], 4),
+    nn.Dropout(config["dropout"]),
+    nn.Linear(config["hidden"], 4),
 )
-criterion = nn.CrossEntropyLoss(label_smoothing=hp["label_smoothing"])
-optimizer = torch.optim.Adam(model.parameters(), lr=hp["lr"], weight_decay=hp["weight_decay"])
-scheduler = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, T_max=hp["epochs"])
+criterion = nn.CrossEntropyLoss(label_smoothing=config["label_smoothing"])
+optimizer = torch.optim.Adam(model.parameters(), lr=config["lr"], weight_decay=config["weight_decay"])
+scheduler = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, T_max=config["epochs"])
 step = 0
-for epoch in range(1, hp["epochs"] + 1):
+for epoch in range(1, config["epochs"] + 1):
     model.train()
     total_loss, correct, count = 0.0, 0, 0
     order = torch.randperm(len(x_train))
-    for start in range(0, len(order), hp["batch_size"]):
-        ids = order[start : start + hp["batch_size"]]
+    for start in range(0, len(order), config["batch_size"]):
+        ids = order[start : start + config["batch_size"]]
         x, y = x_train[ids], y_train[ids]
         output = model(x)
-        loss = -torch.log(output.softmax(1))[torch.arange(len(y)), y].mean()
+        loss = criterion(output, y)
         optimizer.zero_grad()
         loss.backward()
         norm = torch.cat([p.grad.flatten() for p in model.parameters() if p.grad is not None]).norm()
@@ -75,8 +61,6 @@ for epoch in range(1, hp["epochs"] + 1):
         total_loss += loss.item() * len(y)
         correct += (output.argmax(1) == y).sum().item()
         count += len(y)
-        if step % hp["log_every"] == 0:
-            log.writerow({"step": step, "epoch": epoch, "loss": loss.item(), "lr": optimizer.param_groups[0]["lr"], "grad_norm": norm.item()})
     lr = optimizer.param_groups[0]["lr"]
     scheduler.step()
     model.eval()
@@ -84,5 +68,5 @@ for epoch in range(1, hp["epochs"] + 1):
         output = model(x_test)
         val_loss = criterion(output, y_test).item()
         val_acc = (output.argmax(1) == y_test).float().mean().item()
-    log.writerow({"step": step, "epoch": epoch, "val_loss": val_loss, "val_acc": val_acc})
-log_file.close()
+    log.write(json.dumps({"epoch": epoch, "train_loss": total_loss / count, "train_acc": correct / count, "val_loss": val_loss, "val_acc": val_acc, "lr": lr}) + "\n")
+log.close()
