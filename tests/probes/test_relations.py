@@ -1,0 +1,81 @@
+"""Relations between loss and accuracy that hold whatever the model, each in its three states."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from traindoctor.probes import relations
+from traindoctor.probes.registry import Finding, View
+from traindoctor.probes.run import Run, Series
+
+from ._build import run, series
+
+
+def seen(function: Any, made: Run, **params: Any) -> str:
+    found = function(View(made), **params)
+    assert isinstance(found, Finding)
+    return str(found.state)
+
+
+def flat(name: str, value: float, points: int = 8) -> Series:
+    return series(name, [value] * points)
+
+
+@pytest.mark.parametrize(
+    ("loss", "accuracy", "state"),
+    [(0.06, 0.6, "present"), (1.2, 0.6, "absent"), (0.03, 0.97, "absent")],
+)
+def test_a_loss_below_what_the_accuracy_allows(loss: float, accuracy: float, state: str) -> None:
+    """(1 - accuracy) ln 2 is the least a mean cross-entropy can be; near the ceiling nothing is claimed."""
+    made = run([flat("eval/loss", loss), flat("eval/accuracy", accuracy)])
+
+    assert seen(relations.loss_below_accuracy, made, share=0.6) == state
+
+
+def test_without_an_accuracy_nothing_is_said() -> None:
+    """Loss alone cannot be held against the bound."""
+    assert seen(relations.loss_below_accuracy, run([flat("eval/loss", 0.1)]), share=0.6) == "unknown"
+
+
+@pytest.mark.parametrize(("accuracy", "state"), [(0.1, "present"), (0.6, "absent")])
+def test_evaluation_at_chance(accuracy: float, state: str) -> None:
+    """Accuracy that never leaves 1/K is at chance."""
+    made = run([flat("eval/accuracy", accuracy)], {"num_classes": 10})
+
+    assert seen(relations.eval_at_chance, made, margin=0.02) == state
+
+
+def test_chance_needs_the_number_of_classes() -> None:
+    """Without K, and without a first loss of ln K, chance is not known."""
+    assert seen(relations.eval_at_chance, run([flat("eval/accuracy", 0.1)]), margin=0.02) == "unknown"
+
+
+@pytest.mark.parametrize(
+    ("values", "state"),
+    [
+        ([900.0, 2.3, 2.3, 2.3, 2.3], "present"),
+        ([2.3, 1.9, 1.5, 1.2, 1.0], "absent"),
+        ([np.nan, 2.0, 2.0, 2.0], "unknown"),
+        ([900.0, 2.3], "unknown"),
+    ],
+)
+def test_an_enormous_start(values: list[float], state: str) -> None:
+    """The first value dwarfs the rest, or does not, or there are too few numbers to say."""
+    made = run([series("train/loss", values)])
+
+    assert seen(relations.starts_enormous, made, ratio=10.0) == state
+
+
+@pytest.mark.parametrize(("accuracy", "state"), [(0.02, "present"), (0.1, "absent"), (0.9, "absent")])
+def test_training_below_chance(accuracy: float, state: str) -> None:
+    """Clearly below 1/K on training batches is no guessing: batches are sorted."""
+    made = run([flat("train/accuracy", accuracy)], {"num_classes": 10})
+
+    assert seen(relations.train_below_chance, made, share=0.7) == state
+
+
+def test_below_chance_needs_the_number_of_classes() -> None:
+    """Without K nothing is below chance."""
+    assert seen(relations.train_below_chance, run([flat("train/accuracy", 0.02)]), share=0.7) == "unknown"
