@@ -84,21 +84,32 @@ def sagemaker(run: Run) -> bool:
 
 
 def autotrainer(run: Run) -> bool:
-    """AutoTrainer: loss not finite, above 1000 or negative; not converged, oscillating or slow accuracy.
+    """AutoTrainer: loss not finite, above 1000 or negative; accuracy not converged, slow or oscillating.
 
-    Nothing is judged before 30 % of the run; accuracy conditions need an accuracy.
+    The original judges every third epoch from 30 % of the run on; here once, at the end, which can only lower
+    its alarms. Its accuracy is per epoch, so training accuracy counts only where it was logged per epoch.
     """
     loss = values(run, "train/loss")
     if len(loss) and (not np.isfinite(loss).all() or (loss >= 1e3).any() or (loss < 0).any()):
         return True
     train, held_out = values(run, "train/accuracy"), values(run, "eval/accuracy")
-    if not len(held_out):
+    both = [a for a in (train, held_out) if len(a) == len(held_out) > 1]
+    if not both:
         return False
-    both = [a for a in (train, held_out) if len(a)]
     low = all(a.max() < 0.6 for a in both)
-    slow = all(len(a) > 1 and np.diff(a).max() < 0.01 for a in both)
-    swings = np.abs(np.diff(train if len(train) else held_out))
-    return bool(low or slow or (swings >= 0.03).sum() >= 0.2 * 2 * len(swings) > 1)
+    slow = all(np.diff(a).max() < 0.01 for a in both)
+    return bool(low or slow or swings(both[0]) >= 0.2 * len(both[0]))
+
+
+def swings(accuracy: Floats, zeta: float = 0.03) -> int:
+    """How often the curve falls by at least zeta from a local maximum to the next local minimum."""
+    count, top = 0, accuracy[0]
+    for i, value in enumerate(accuracy[1:], 1):
+        falling = value < accuracy[i - 1]
+        lowest = i + 1 == len(accuracy) or accuracy[i + 1] > value
+        count += bool(falling and lowest and top - value >= zeta)
+        top = top if falling else value
+    return count
 
 
 def deeplocalize(run: Run, window: int = 5) -> bool:

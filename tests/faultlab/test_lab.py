@@ -5,6 +5,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import yaml
 
@@ -73,3 +74,15 @@ def test_lab_is_large_and_small_enough() -> None:
     assert len(healthy) >= 40
     assert min(halves.count("dev"), halves.count("holdout")) >= 30
     assert size < 12e6
+
+
+def test_swings_count_falls_between_extremes() -> None:
+    """A steady rise has no swing; each fall of three points or more is one, however many rows it takes."""
+    sys.path.insert(0, str(LAB))
+    try:
+        from baselines import swings
+    finally:
+        sys.path.remove(str(LAB))
+
+    assert swings(np.array([0.1, 0.4, 0.6, 0.61])) == 0
+    assert swings(np.array([0.5, 0.6, 0.59, 0.55, 0.7, 0.69, 0.8, 0.7])) == 2
