@@ -23,7 +23,7 @@ def loss_below_accuracy(view: View, *, share: float) -> Finding:
     for split in ("eval", "train"):
         loss = view.run.series.get(f"{split}/loss")
         accuracy = view.run.series.get(f"{split}/accuracy")
-        if loss is None or accuracy is None or len(loss) < 3 or len(accuracy) < 3:
+        if loss is None or accuracy is None or min(_numbers(loss), _numbers(accuracy)) < 3:
             continue
         wrong = 1.0 - situation.reached(accuracy)
         bound = wrong * situation.chance_loss(view.run, 2)
@@ -41,6 +41,11 @@ def loss_below_accuracy(view: View, *, share: float) -> Finding:
         else:
             seen = words
     return absent(seen) if seen else unknown("no loss and accuracy of the same data were logged")
+
+
+def _numbers(series: Series) -> int:
+    """How many of its values are numbers."""
+    return int(np.sum(np.isfinite(series.values)))
 
 
 @probe("eval/accuracy")

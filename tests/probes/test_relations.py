@@ -35,6 +35,13 @@ def test_a_loss_below_what_the_accuracy_allows(loss: float, accuracy: float, sta
     assert seen(relations.loss_below_accuracy, made, share=0.6) == state
 
 
+def test_a_loss_of_nothing_but_nan_says_nothing() -> None:
+    """Where no value is a number there is nothing to hold against the bound."""
+    made = run([flat("eval/loss", float("nan")), flat("eval/accuracy", 0.6)])
+
+    assert seen(relations.loss_below_accuracy, made, share=0.6) == "unknown"
+
+
 def test_without_an_accuracy_nothing_is_said() -> None:
     """Loss alone cannot be held against the bound."""
     assert seen(relations.loss_below_accuracy, run([flat("eval/loss", 0.1)]), share=0.6) == "unknown"
