@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import importlib
 import math
-import os
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
@@ -427,9 +426,3 @@ def _ranges(numbers: list[int]) -> str:
     if numbers == list(range(numbers[0], numbers[-1] + 1)) and len(numbers) > 2:
         return f"{numbers[0]} to {numbers[-1]}"
     return ", ".join(map(str, numbers))
-
-
-def display_path(path: str, base: str | None = None) -> str:
-    """A path as a report shows it: relative to the working directory when it lies below it."""
-    relative = os.path.relpath(path, base or os.curdir)
-    return path if relative.startswith("..") else relative

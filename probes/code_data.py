@@ -75,7 +75,7 @@ def _used_once(source: Script, index: str) -> bool:
     return len(uses) == 1
 
 
-_SPLITS = {"train": ("val", "valid", "validation", "test", "eval")}
+_EVALUATION = ("val", "valid", "validation", "test", "eval")
 _LABELS = ("label", "target", "_y", "y_")
 
 
@@ -136,10 +136,16 @@ def _processing(source: Script, labels: bool) -> dict[tuple[str, str], list[ast.
         text = ast.unparse(node.value)
         used = {n.id for n in ast.walk(node.value) if isinstance(n, ast.Name)}
         arithmetic = any(isinstance(n, ast.BinOp) for n in ast.walk(node.value))
-        is_label = any(w in name.lower() for w in _LABELS) or name.lower().endswith("y")
+        is_label = _names_labels(name)
         if split and name in used and arithmetic and is_label == labels and "rand" not in text:
             found.setdefault((split, name.lower().replace(split, "*")), []).append(node)
     return found
+
+
+def _names_labels(name: str) -> bool:
+    """`train_labels`, `val_y`, `y_test`: labels by their name."""
+    lower = name.lower()
+    return any(w in lower for w in _LABELS) or lower.endswith("y")
 
 
 def _pairs(node: ast.AST, labels: bool, found: dict[tuple[str, str], list[ast.Assign]]) -> None:
@@ -155,7 +161,7 @@ def _pairs(node: ast.AST, labels: bool, found: dict[tuple[str, str], list[ast.As
         split = _split_of(one.id) if isinstance(one, ast.Name) else None
         text = ast.unparse(made).lower()
         if split and isinstance(one, ast.Name) and split in text and "rand" not in text:
-            is_label = any(w in one.id.lower() for w in _LABELS) or one.id.lower().endswith("y")
+            is_label = _names_labels(one.id)
             if is_label == labels:
                 half = ast.copy_location(ast.Assign(targets=[one], value=made), node)
                 found.setdefault((split, one.id.lower().replace(split, "*")), []).append(half)
@@ -163,11 +169,11 @@ def _pairs(node: ast.AST, labels: bool, found: dict[tuple[str, str], list[ast.As
 
 def _split_of(name: str) -> str | None:
     words = re.split(r"[_\d]+", name.lower())
-    return next((w for w in ("train", *_SPLITS["train"]) if w in words), None)
+    return next((w for w in ("train", *_EVALUATION) if w in words), None)
 
 
 def _counterparts(split: str) -> tuple[str, ...]:
-    return _SPLITS["train"] if split == "train" else ("train",)
+    return _EVALUATION if split == "train" else ("train",)
 
 
 def _is_assigned(source: Script, stem: str, split: str) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 
 from .code import at, first, imports_locals, is_constant, is_evaluation, ok
-from .readers.script import OPTIMIZERS, keyword, last_name
+from .readers.script import keyword, last_name
 from .registry import Finding, View, probe
 from .syntax import Script, outermost_call
 
@@ -273,7 +273,7 @@ def optimizer_maximises(view: View) -> Finding:
 
 
 def _maximises(source: Script) -> Finding | None:
-    built = [c for c in source.calls if last_name(c.func).lower() in OPTIMIZERS and (c.args or c.keywords)]
+    built = source.optimizer_calls
     for call in built:
         if _is_true(keyword(call, "maximize")) and source.losses:
             return at(source, call, "the optimizer climbs the loss instead of descending it")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 
 from .code import at, first, is_evaluation, is_false, ok
-from .readers.script import OPTIMIZERS, Extractor, keyword, last_name
+from .readers.script import Extractor, keyword, last_name
 from .registry import Finding, View, any_of, probe
 from .syntax import Script, outermost_call
 
@@ -47,7 +47,7 @@ def optimizer_gets_part(view: View) -> Finding:
 
 
 def _optimizer_part(source: Script) -> Finding | None:
-    built = [c for c in source.calls if last_name(c.func).lower() in OPTIMIZERS and c.args]
+    built = [c for c in source.optimizer_calls if c.args]
     if len(built) != 1:
         return None
     (call,) = built
@@ -71,7 +71,7 @@ def optimizer_gets_other_model(view: View) -> Finding:
 
 
 def _other_model(source: Script) -> Finding | None:
-    built = [c for c in source.calls if last_name(c.func).lower() in OPTIMIZERS and c.args]
+    built = [c for c in source.optimizer_calls if c.args]
     for call in built:
         given = call.args[0]
         if isinstance(given, ast.Call) and last_name(given.func) == "parameters":
@@ -123,7 +123,7 @@ def layer_replaced_after_optimizer(view: View) -> Finding:
 
 
 def _replaced_after(source: Script) -> Finding | None:
-    built = [c for c in source.calls if last_name(c.func).lower() in OPTIMIZERS and c.args]
+    built = [c for c in source.optimizer_calls if c.args]
     if not built:
         return None
     for node in ast.walk(source.tree):

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
-from .readers.script import last_name
+from .readers.script import OPTIMIZERS, last_name
 
 Loop = ast.For | ast.While
 Function = ast.FunctionDef | ast.AsyncFunctionDef
@@ -121,10 +121,14 @@ class Script:
         return any(w in owner for w in _OPTIMIZER_WORDS) or owner in self.optimizers
 
     @cached_property
+    def optimizer_calls(self) -> tuple[ast.Call, ...]:
+        """Calls that build an optimizer, in source order."""
+        named = [c for c in self.calls if last_name(c.func).lower() in OPTIMIZERS]
+        return tuple(c for c in named if c.args or c.keywords)
+
+    @cached_property
     def optimizers(self) -> frozenset[str]:
         """Names that an optimizer was assigned to."""
-        from .readers.script import OPTIMIZERS
-
         found = set()
         for node in ast.walk(self.tree):
             if isinstance(node, ast.Assign) and isinstance(node.value, ast.Call):
