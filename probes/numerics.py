@@ -108,17 +108,14 @@ def _broken_series(run: Run, series: Series) -> Broken | None:
 
 def _calibrating(run: Run, series: Series, bad: Any) -> list[int]:
     """Points that are no numbers in steps which the scaler skipped while it was finding its level."""
-    skips = scaler.skips(run)
-    if skips is None or not np.any(bad):
+    skips = scaler.skips(run) if np.any(bad) else None
+    if skips is None:
         return []
     end = scaler.calibrated(run)
     until = end if end is not None else float(series.steps[0]) + 40
-    last = np.flatnonzero(~bad)
-    return [
-        int(i)
-        for i in np.flatnonzero(bad)
-        if series.steps[i] <= until and series.steps[i] in skips.steps and len(last) and i < last[-1]
-    ]
+    last = int(np.max(np.flatnonzero(~bad), initial=-1))
+    early = bad & (series.steps <= until) & np.isin(series.steps, skips.steps)
+    return [i for i in np.flatnonzero(early).tolist() if i < last]
 
 
 def _absent_and_dead(run: Run) -> Broken | None:

@@ -7,10 +7,13 @@ tries a doubling every so often, and takes it back at the next overflow.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ..engine.model import Place
 from . import situation
@@ -43,7 +46,7 @@ class Scale:
 
     steps: Floats
     values: Floats
-    places: tuple[Place, ...]
+    place: Callable[[int], Place]  # where scale number i stands
     series: tuple[str, ...]
     found: int | None
 
@@ -90,6 +93,7 @@ def _storm(steps: Floats, values: Floats) -> bool:
     return span <= QUICK and bool(np.all(np.diff(values[top:]) <= 0))
 
 
+@lru_cache(maxsize=8)  # many probes ask, about the same run
 def scale(run: Run, infinite: bool = False) -> Scale | None:
     """The course of the loss scale from its series, or from what events say; None where neither does."""
     series = run.series.get("loss_scale")
@@ -102,8 +106,8 @@ def scale(run: Run, infinite: bool = False) -> Scale | None:
         index = np.flatnonzero(keep)
         if len(index) >= 2:
             steps, values = series.steps[index], series.values[index]
-            places = tuple(place(series, int(i)) for i in index)
-            return Scale(steps, values, places, (series.name,), _found(steps, values))
+            where = _places_in(series, index)
+            return Scale(steps, values, where, (series.name,), _found(steps, values))
     events = [
         e
         for e in run.events_of("overflow", "loss-scale", "skipped-step")
@@ -117,7 +121,12 @@ def scale(run: Run, infinite: bool = False) -> Scale | None:
     steps = np.array([math.nan if e.step is None else e.step for e in events])
     values = np.array([float(e.value or 0.0) for e in events])
     places = tuple(Place(e.file, e.line, e.step, e.rank) for e in events)
-    return Scale(steps, values, places, (), _found(steps, values))
+    return Scale(steps, values, places.__getitem__, (), _found(steps, values))
+
+
+def _places_in(series: Series, index: NDArray[np.intp]) -> Callable[[int], Place]:
+    """The places of some points of a series, made when asked for: there may be millions."""
+    return lambda number: place(series, int(index[number]))
 
 
 def _found(steps: Floats, values: Floats) -> int | None:
@@ -140,7 +149,7 @@ class Skips:
 
     steps: Floats
     counts: Floats
-    places: tuple[Place, ...]
+    place: Callable[[int], Place]  # where row number i stands
     series: tuple[str, ...]
     first: float
     last: float
@@ -158,6 +167,7 @@ class Skips:
         return len(self.steps) - at, at
 
 
+@lru_cache(maxsize=8)
 def skips(run: Run) -> Skips | None:
     """The skipped steps by the overflow or skipped series, events or halvings of the scale; None without."""
     for name in ("overflow", "skipped"):
@@ -180,7 +190,7 @@ def _from_scale(run: Run) -> Skips | None:
     return Skips(
         trace.steps[index],
         np.minimum(counts[index], interval),
-        tuple(trace.places[int(i)] for i in index),
+        lambda number: trace.place(int(index[number])),
         trace.series,
         float(trace.steps[0]),
         float(trace.steps[-1]),
@@ -200,7 +210,7 @@ def _from_series(series: Series, per_row: bool) -> Skips:
     return Skips(
         series.steps[index],
         counts[index],
-        tuple(place(series, int(i)) for i in index),
+        _places_in(series, index),
         (series.name,),
         float(series.steps[0]),
         float(series.steps[-1]),
@@ -229,7 +239,7 @@ def _from_events(run: Run) -> Skips | None:
     return Skips(
         steps,
         np.array([found[s][0] for s in steps.tolist()]),
-        tuple(found[s][1] for s in steps.tolist()),
+        [found[s][1] for s in steps.tolist()].__getitem__,
         (),
         min(ends),
         max(ends),
@@ -274,7 +284,7 @@ def _scale_finding(trace: Scale, at: int, why: str, value: float, threshold: flo
         value=float(f"{value:.5g}"),
         threshold=threshold,
         step=step,
-        where=(trace.places[at],),
+        where=(trace.place(at),),
         series=trace.series,
     )
 
@@ -402,7 +412,7 @@ def steps_skipped_often(view: View, share: float = 0.1, minimum: int = 5) -> Fin
         return unknown(f"only {steps:g} steps after the scaler's calibration were logged")
     if count >= minimum and part >= share and not only_probing(run):
         at = int(np.argmax(late))
-        return present(words, step=float(skipped.steps[at]), where=(skipped.places[at],), **seen)
+        return present(words, step=float(skipped.steps[at]), where=(skipped.place(at),), **seen)
     return absent(words, **seen)
 
 
@@ -425,6 +435,6 @@ def every_step_overflows(view: View, run_length: int = 8) -> Finding:
     return present(
         f"every step from step {step:g} on overflows ({length} in a row, to the end of the log)",
         step=step,
-        where=(skipped.places[at],),
+        where=(skipped.place(at),),
         **seen,
     )

@@ -7,6 +7,7 @@ a plateau" never contradict each other. Positive values are compared by ratios (
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -96,6 +97,7 @@ class Shape:
         return float(np.interp(self.x[0] + part * (self.x[-1] - self.x[0]), self.sx, self.sy))
 
 
+@lru_cache(maxsize=64)  # many probes look at the same curves
 def shape(series: Series, tail: float = 0.2) -> Shape | None:
     """Analyse a series; None below three finite points. The end is the last `tail` of the points."""
     index = np.flatnonzero(np.isfinite(series.values))
