@@ -13,7 +13,7 @@ from types import ModuleType
 import numpy as np
 
 from ..engine.model import RunInfo, Scalar
-from . import kinds, layout, names, segments
+from . import kinds, layout, names, project, segments
 from .files import RunFile, RunUnreadable, walk
 from .run import Configured, Event, FileContent, Run, Series, Setting
 
@@ -115,14 +115,14 @@ class _Assembly:
         mine = self._contents_of(unit, list(units))
         named = self._name(mine)
         curves, ranks, rewinds, all_series = self._curves(named)
-        settings = tuple(s for read in mine for s in read.content.settings)
+        scripts = {r.path: r.content.script for r in mine if r.content.script}
+        settings = project.settings(scripts, (s for read in mine for s in read.content.settings))
         events = tuple(e for read in mine for e in _events(read)) + rewinds
         facts = _facts(mine)
         resolved = _resolve(settings, events, facts)
         if _predicts_tokens(curves):
             resolved.pop("num_classes", None)  # Megatron lists its vision default of 1000 for every model
         info = self._info(mine, curves, resolved, facts, ranks, events)
-        scripts = {r.path: r.content.script for r in mine if r.content.script}
         return Run(info, curves, all_series, resolved, settings, events, facts, ranks, others, scripts)
 
     # ------------------------------------------------------------------------------------ which run

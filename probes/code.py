@@ -9,31 +9,27 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable
 
-from ..engine.model import Place, State
+from ..engine.model import State
+from .project import programs
 from .registry import Finding, View, absent, present, unknown
 from .run import Run
-from .syntax import Script, script
+from .syntax import Script
 
 MISSING = "no training script in the run directory"
 Check = Callable[[Script], Finding | None]
 
 
-def scripts(run: Run) -> list[Script]:
-    """The parsed scripts of a run; those that do not parse are left out (the reader has said so)."""
-    found = []
-    for path, text in sorted(run.scripts.items()):
-        try:
-            found.append(script(path, text))
-        except ValueError:
-            continue
-    return found
+def scripts(run: Run) -> tuple[Script, ...]:
+    """The parsed scripts of a run, each with the modules of its project that it imports."""
+    return programs(run.scripts)
 
 
 def first(view: View, check: Check, nothing: str) -> Finding:
     """Present in any script wins, then absent in any, else unknown with the reason."""
-    if not view.run.scripts:
+    mine = scripts(view.run)
+    if not mine:
         return unknown(MISSING)
-    found = [f for f in (check(s) for s in scripts(view.run)) if f is not None]
+    found = [f for f in (check(s) for s in mine) if f is not None]
     for state in (State.PRESENT, State.ABSENT):
         for finding in found:
             if finding.state is state:
@@ -43,22 +39,21 @@ def first(view: View, check: Check, nothing: str) -> Finding:
 
 def at(source: Script, node: ast.AST, why: str) -> Finding:
     """A finding with its place and the code it is about."""
-    line = getattr(node, "lineno", None)
     return present(
         f"{why}: `{source.line(node)[:120]}`",
         value=source.line(node)[:120],
-        where=(Place(source.path, line),),
+        where=(source.place(node),),
     )
 
 
 def ok(source: Script, node: ast.AST | None, why: str) -> Finding:
     """The construct is there and right."""
-    return absent(why, where=(Place(source.path, getattr(node, "lineno", None)),))
+    return absent(why, where=(source.place(node),))
 
 
 def imports_locals(source: Script) -> bool:
-    """Helpers of this project's other files may do what is missing here."""
-    return any(isinstance(n, ast.ImportFrom) and n.level > 0 for n in ast.walk(source.tree))
+    """Helpers of files that are not in the run directory may do what is missing here."""
+    return source.loose
 
 
 def is_evaluation(source: Script, node: ast.AST) -> bool:

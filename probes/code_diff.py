@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import ast
 import difflib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
 
-from ..engine.model import Place
 from .code import MISSING, scripts
 from .registry import Finding, View, absent, present, probe, unknown
 from .syntax import Script
@@ -78,11 +77,11 @@ def differs(view: View, *, role: str) -> Finding:
     return present(
         f"{pair[0].path} differs from the benchmark's script: `{text[:110]}`{more}",
         value=len(found),
-        where=(Place(pair[0].path, number),),
+        where=(pair[0].place(number),),
     )
 
 
-def _pair(mine: list[Script], theirs: list[Script]) -> tuple[Script, Script]:
+def _pair(mine: Sequence[Script], theirs: Sequence[Script]) -> tuple[Script, Script]:
     """The two scripts that most resemble each other."""
     return max(
         ((a, b) for a in mine for b in theirs),

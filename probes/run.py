@@ -118,7 +118,7 @@ class FileContent:
     events: tuple[Event, ...] = ()
     facts: Mapping[str, Scalar] = field(default_factory=dict)  # framework, version, world_size, rank, ...
     notes: tuple[str, ...] = ()  # damaged tail, ambiguous unit: one sentence each, without the file name
-    script: str | None = None  # the source text, if the file is a training script
+    script: str | None = None  # the source text, if the file is a Python script
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,7 +151,7 @@ class Run:
     facts: Mapping[str, Scalar]
     ranks: Mapping[int, Mapping[str, Series]] = field(default_factory=dict)
     others: tuple[str, ...] = ()  # further independent runs in the same directory, by path
-    scripts: Mapping[str, str] = field(default_factory=dict)  # training scripts: path -> source text
+    scripts: Mapping[str, str] = field(default_factory=dict)  # Python files: path -> source text
 
     def events_of(self, *kinds: EventKind) -> tuple[Event, ...]:
         """Return the events of these kinds, in order."""

@@ -1,16 +1,19 @@
 """What a training script does, as far as its syntax tree tells. Nothing is executed.
 
 `Script` answers structural questions (which loop trains, which class is the model, what reaches the loss);
-`probes/code.py` decides with them. Only one file is looked at, names are followed inside a function.
+`probes/code.py` decides with them. A script may be put together of several files (see `project.py`); names
+are followed inside a function.
 """
 
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import cached_property
 
+from ..engine.model import Place
 from .readers.script import OPTIMIZERS, last_name
 
 Loop = ast.For | ast.While
@@ -19,21 +22,37 @@ _FORWARD = ("forward", "construct", "call", "__call__")
 _OPTIMIZER_WORDS = ("opt", "optim", "optimizer", "scaler", "engine", "accelerator")
 
 
-@lru_cache(maxsize=64)
-def script(path: str, text: str) -> Script:
-    """Parse once per text; raises ValueError like the reader."""
-    from .readers.script import parse
-
-    return Script(path, text, parse(text))
+def lines_of(text: str) -> list[str]:
+    """The lines of a source text, split where Python's parser splits them."""
+    return re.split(r"\r\n|\r|\n", text)
 
 
 @dataclass(frozen=True, eq=False)
 class Script:
-    """A parsed script with the questions that probes ask."""
+    """A parsed script with the questions that probes ask.
+
+    `pieces` says which files it was put together of: (lines before the file, path), in order. `loose`: it
+    imports a file of its own project that is not in the run directory.
+    """
 
     path: str
     text: str
     tree: ast.Module
+    pieces: tuple[tuple[int, str], ...] = ()
+    loose: bool = False
+
+    def place(self, node: ast.AST | int | None) -> Place:
+        """The file and line of a node, or of a line of the whole."""
+        line = node if isinstance(node, int) or node is None else getattr(node, "lineno", None)
+        if line is None:
+            return Place(self.path)
+        before, path = next(p for p in reversed(self.pieces or ((0, self.path),)) if p[0] < line)
+        return Place(path, line - before)
+
+    @cached_property
+    def lines(self) -> tuple[str, ...]:
+        """The lines of the source."""
+        return tuple(lines_of(self.text))
 
     @cached_property
     def parents(self) -> dict[ast.AST, ast.AST]:
@@ -75,8 +94,7 @@ class Script:
     def line(self, node: ast.AST) -> str:
         """The source line of a node, stripped."""
         number = getattr(node, "lineno", 0)
-        lines = self.text.splitlines()
-        return lines[number - 1].strip() if 0 < number <= len(lines) else ""
+        return self.lines[number - 1].strip() if 0 < number <= len(self.lines) else ""
 
     # ---------------------------------------------------------------------------------- the training loop
 

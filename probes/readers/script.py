@@ -152,7 +152,10 @@ def sniff(file: RunFile) -> bool:
 
 
 def read(file: RunFile) -> FileContent:
-    """Return the settings of a script. Raises ValueError with the line of a syntax error."""
+    """Return the settings of a script that imports a training framework, and the text of any script.
+
+    Raises ValueError with the line of a syntax error.
+    """
     if file.size > MAX_SIZE:
         raise ValueError(f"script larger than {MAX_SIZE // 1024} KiB")
     text = file.read_text(MAX_SIZE)
@@ -160,7 +163,7 @@ def read(file: RunFile) -> FileContent:
     framework = frameworks(tree)
     settings = tuple(Extractor(tree, file.path).settings()) if framework else ()
     facts = {"framework": framework[0]} if framework else {}
-    return FileContent(FORMAT, settings=settings, facts=facts, script=text if framework else None)
+    return FileContent(FORMAT, settings=settings, facts=facts, script=text)
 
 
 def parse(text: str) -> ast.Module:
