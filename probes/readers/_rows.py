@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import repeat
 from typing import Any
 
 import numpy as np
@@ -58,6 +59,18 @@ class Rows:
                 curve = self._curves.setdefault((name, split, axis.unit, rank), _Curve())
             curve.axes.append(axis)
             curve.values.append(value)
+
+    def add_many(
+        self, axes: Sequence[Axis], columns: Mapping[str, Sequence[float]], rank: int | None = None
+    ) -> None:
+        """Add rows that hold the same quantities and count in the same unit, all of no named split."""
+        shape = frozenset(columns)
+        shape = self._shapes.setdefault(shape, shape)
+        self._rows.extend(zip(axes, repeat(shape), repeat(""), repeat(rank)))
+        for name, column in columns.items():
+            curve = self._curves.setdefault((name, "", axes[0].unit, rank), _Curve())
+            curve.axes.extend(axes)
+            curve.values.extend(column)
 
     def run_on(self, length: float, first: float, unit: StepUnit = "step") -> None:
         """Turn steps that begin again in each epoch of `length` steps into running ones.
@@ -125,7 +138,7 @@ class Rows:
 
 def _known(values: Sequence[float | None], kind: type[Any]) -> Any:
     """The array of the values, or None when any is unknown."""
-    return None if not values or any(v is None for v in values) else np.array(values, dtype=kind)
+    return None if not values or None in values else np.array(values, dtype=kind)
 
 
 def masked(losses: Any, norms: Any) -> Any:

@@ -99,6 +99,11 @@ def number(value: object) -> float | None:
     return None
 
 
+def limited(values: list[float]) -> list[float]:
+    """Return values with the largest double as infinity, as `number` does for each."""
+    return [v if -LARGEST < v < LARGEST or v != v else math.copysign(math.inf, v) for v in values]
+
+
 def _parsed(text: str) -> float | None:
     word = _WORDS.get(text.lower())
     if word is not None:

@@ -214,6 +214,8 @@ def _header(cells: Sequence[str]) -> list[str]:
 
 def _is_header(cells: Sequence[str], header: Sequence[str]) -> bool:
     """A row of names, not of numbers: the header again, or that of another run appended below."""
+    if cells[0][:1].isdigit() and not header[0][:1].isdigit():
+        return False  # nearly every row: no need to look closer
     first = cells[0].strip().strip("#").strip().strip("\"'")
     if first != header[0] and not step_kind(first):
         return False

@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from itertools import pairwise
+from itertools import groupby, pairwise, repeat
 from typing import Any
 
 import numpy as np
@@ -23,12 +23,14 @@ from ..files import RunFile
 from ..run import Event, EventKind, FileContent, Series, Setting, StepUnit, Window
 from ._rows import Axis, Rows, masked, masked_event
 from ._values import (
+    MAX_LEAVES,
     SPLIT_KEYS,
     flatten,
     is_clock,
     is_loss,
     is_metric,
     is_wall,
+    limited,
     number,
     plain,
     setting_value,
@@ -40,6 +42,9 @@ FORMAT = "json-lines"
 LOOK = 25  # lines that detection looks at
 ENOUGH = 0.6  # this share of them must be rows of metrics
 MAX_LINE = 4 * 1024**2
+LONGEST_KEY = 200
+MANY = 8  # rows alike from which it pays to take them column by column
+_PLAIN = frozenset({int, float})
 _EVENT_KEYS = ("event", "event_type", "message", "msg", "warning", "status")
 _NAME_KEYS = ("metric", "name", "tag", "key", "scalar", "metric_name")
 _SAMPLE_KEYS = frozenset({"id", "idx", "index", "sample", "sample_id", "text", "prompt", "label", "image"})
@@ -140,15 +145,28 @@ def _long_name(row: Mapping[str, Any]) -> str | None:
 def read(file: RunFile) -> FileContent:
     """Read all lines. Raises ValueError when none holds anything."""
     reader = LineReader(file)
-    for line, row in _lines(file, reader.notes):
-        reader.take(row, line)
+    for shape, several in groupby(_lines(file, reader.notes), key=_shape):
+        block = list(several)
+        if shape is None or len(block) < MANY or not reader.take_many(shape, block):
+            for line, row in block:
+                reader.take(row, line)
     return reader.content(FORMAT)
+
+
+def _shape(numbered: tuple[int, dict[str, Any]]) -> tuple[str, ...] | None:
+    """The keys of a row that holds nothing but numbers, else None."""
+    row = numbered[1]
+    return tuple(row) if _PLAIN.issuperset(map(type, row.values())) else None
 
 
 def _lines(file: RunFile, notes: list[str]) -> Iterator[tuple[int, dict[str, Any]]]:
     bad: list[int] = []
     total = 0
-    for at, line in enumerate(re.split(r"\r\n|\n|\r", file.read_text()), start=1):
+    lines = file.read_text().replace("\r\n", "\n").replace("\r", "\n").split("\n")
+    if (rows := _all_at_once(lines)) is not None:
+        yield from enumerate(rows, start=1)
+        return
+    for at, line in enumerate(lines, start=1):
         if not line.strip("\x00 \t"):
             continue
         total = at
@@ -160,6 +178,19 @@ def _lines(file: RunFile, notes: list[str]) -> Iterator[tuple[int, dict[str, Any
     if bad:
         tail = "the last line is incomplete" if bad == [total] else f"{len(bad)} lines are no JSON objects"
         notes.append(f"{tail}, first line {bad[0]}" if bad != [total] else tail)
+
+
+def _all_at_once(lines: list[str]) -> list[dict[str, Any]] | None:
+    """Parse whole lines in one go, twice as fast as one by one; None where any is not one plain object."""
+    if lines and not lines[-1]:
+        lines = lines[:-1]
+    if not all(line.startswith("{") and line.endswith("}") and len(line) <= MAX_LINE for line in lines):
+        return None
+    try:
+        rows = json.loads(f"[{','.join(lines)}]")
+    except (ValueError, RecursionError):
+        return None
+    return rows if len(rows) == len(lines) and all(type(row) is dict for row in rows) else None
 
 
 @lru_cache(maxsize=4096)
@@ -251,6 +282,44 @@ class LineReader:
         self._event(row, axis, place.rank)
         if values:
             self.rows.add(axis, values, split, place.rank)
+
+    def take_many(self, keys: tuple[str, ...], block: list[tuple[int, dict[str, Any]]]) -> bool:
+        """Take rows of the same keys that hold only numbers, column by column; False: take each by itself."""
+        if not self.dialect:
+            self._recognise(block[0][1])
+        if self.dialect != "plain" or len(keys) > MAX_LEAVES or max(map(len, keys), default=0) > LONGEST_KEY:
+            return False
+        try:
+            columns = {key: [float(row[key]) for _, row in block] for key in keys}
+        except OverflowError:
+            return False
+        roles = {key: role for key in keys if (role := _role(key)) is not None}
+        steppers = [(*role, key) for key, role in roles.items() if isinstance(role, tuple)]
+        counts = sorted(steppers, key=lambda stepper: stepper[0])
+        walls = [key for key, role in roles.items() if role == "wall"]
+        if "rank" in roles.values() or not all(all(map(math.isfinite, columns[key])) for key in roles):
+            return False
+        none = [None] * len(block)
+        epochs = next((columns[key] for _, counted, key in counts if counted == "epoch"), none)
+        times = [t if t > 1e8 else None for t in columns[walls[-1]]] if walls else none
+        lines = [line for line, _ in block]
+        unit: StepUnit = "row"
+        if counts:
+            _, unit, key = counts[0]
+            if unit == "epoch-step" and epochs is none:
+                unit = "iteration"
+            steps = columns[key]
+        else:
+            epochs = none
+            steps = [float(self._count + i) for i in range(1, len(block) + 1)]
+        axes = list(map(Axis, steps, repeat(unit), epochs, times, lines))
+        self._count += len(block)
+        self._inner += axes if unit == "epoch-step" else []
+        self._last = axes[-1] if counts else self._last
+        values = {key: limited(columns[key]) for key in keys if key not in roles}
+        if values:
+            self.rows.add_many(axes, values)
+        return True
 
     def _recognise(self, row: Mapping[str, Any]) -> None:
         """Settle the dialect by the first row of metrics."""

@@ -263,3 +263,39 @@ def test_deep_nesting_and_huge_lines(tmp_path: Path) -> None:
     content = read(tmp_path, good + deep + long + good)
 
     assert len(curve(content, "loss")) == 20
+
+
+@pytest.mark.parametrize(
+    "row",
+    [
+        lambda i: {"step": i, "epoch": i // 7, "time": 1.7e9 + i, "loss": 1 / i, "lr": 1e-3},
+        lambda i: {"loss": float("nan") if i % 5 == 0 else 1.7976931348623157e308, "accuracy": 0.5},
+        lambda i: {"epoch": i, "iteration": 10 * i, "step": 10 * i, "loss": 2.0, "time": i},
+        lambda i: {"epoch": i // 10, "iter": i % 10, "loss": 0.1 * i} | ({"grad_norm": 1.0} if i % 3 else {}),
+        lambda i: {"step": i, "val_loss": 1.0} if i > 20 and i % 10 == 0 else {"step": i, "loss": 2.0},
+        lambda i: {"step": i, "loss": 2.0, "rank": i % 2},
+        lambda i: {"step": float("inf") if i == 15 else i, "loss": 2.0},
+        lambda i: {"step": i, "loss": 10**400 if i == 9 else 3},
+    ],
+)
+def test_rows_alike_are_read_as_each_by_itself(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, row: Any
+) -> None:
+    """Column by column or row by row: the curves are the same."""
+    text = lines(*(row(i) for i in range(1, 40)))
+    together = read(tmp_path, text)
+    monkeypatch.setattr(jsonl, "MANY", 10**9)
+    monkeypatch.setattr(jsonl, "_all_at_once", lambda _: None)
+    alone = read(tmp_path, text)
+
+    assert len(together.series) == len(alone.series) > 0
+    for ours, theirs in zip(together.series, alone.series, strict=True):
+        assert (ours.raw, ours.unit, ours.rank, ours.split) == (
+            theirs.raw,
+            theirs.unit,
+            theirs.rank,
+            theirs.split,
+        )
+        for name in ("steps", "values", "epochs", "walls", "lines", "absent"):
+            np.testing.assert_array_equal(getattr(ours, name), getattr(theirs, name), err_msg=name)
+    assert together.events == alone.events and together.notes == alone.notes
