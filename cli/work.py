@@ -94,11 +94,18 @@ def examine(request: Request) -> Work:
     rules = load(request.rule_packs)
     answered = _known(rules, stated)
     run = _open(request.run, "", request.quiet)
-    benchmark = _benchmark(request)
-    evidence = readings(run, benchmark, rules.symptoms.values())
+    benchmark, repeats = benchmarks(request)
+    evidence = readings(run, benchmark, rules.symptoms.values(), repeats)
     evidence = answer(evidence, answered, request.quiet)
     info = benchmark.info if benchmark is not None else None
-    found = diagnose(rules, evidence, run=run.info, benchmark=info, context=run.info.context)
+    found = diagnose(
+        rules,
+        evidence,
+        run=run.info,
+        benchmark=info,
+        repeats=[r.info for r in repeats],
+        context=run.info.context,
+    )
     return Work(rules, found, run, benchmark)
 
 
@@ -121,12 +128,51 @@ def _first_of(problems: Sequence[str]) -> str:
     return f"the rules cannot be used: {problems[0]}{more}"
 
 
-def _benchmark(request: Request) -> Run | None:
-    if not request.benchmarks:
-        return None
-    if len(request.benchmarks) > 1 and not request.quiet:
-        say(f"{len(request.benchmarks)} benchmarks are given; the run is held against the first")
-    return _open(request.benchmarks[0], "benchmark ", request.quiet)
+def benchmarks(request: Request) -> tuple[Run | None, tuple[Run, ...]]:
+    """Open the benchmark, and the further runs given that repeat it; what is none of these is said.
+
+    The run is held against the first; its repeats show what chance does. Raises `Stop`, naming the benchmark
+    that cannot be read.
+    """
+    paths = _different(request)
+    if not paths:
+        return None, ()
+    first, *others = (_open(path, "benchmark ", request.quiet) for path in paths)
+    if not others:
+        return first, ()
+    from ..probes.registry import View
+    from ..probes.repeats import ends, of_one_recipe
+
+    kept, refused = of_one_recipe(first, others)
+    for other, why in refused:
+        _remark(request, f"{other.info.path} does not repeat the benchmark ({why}) and is left out")
+    if not kept:
+        return first, ()
+    found = ends(View(first, first, kept))
+    note = f"{found.said()}." if found else f"{1 + len(kept)} benchmark runs with no common end to compare."
+    return replace(first, info=replace(first.info, notes=(note, *first.info.notes))), kept
+
+
+def _different(request: Request) -> list[Path]:
+    """The benchmarks, each once; the run itself counts only where it is the only one."""
+    seen: dict[Path, Path] = {}
+    for path in request.benchmarks:
+        if path.resolve() in seen:
+            _remark(request, f"benchmark {path} is given twice and counts once")
+        seen.setdefault(path.resolve(), path)
+    here = request.run.resolve()
+    if here in seen:
+        alone = len(seen) == 1
+        said = "nothing can differ" if alone else "it is left out"
+        _remark(request, f"benchmark {seen[here]} is the run itself: {said}")
+        if not alone:
+            del seen[here]
+    return list(seen.values())
+
+
+def _remark(request: Request, text: str) -> None:
+    if not request.quiet:
+        say(text)
 
 
 def _open(path: Path, what: str, quiet: bool) -> Run:

@@ -63,6 +63,7 @@ def diagnose(
     *,
     run: RunInfo,
     benchmark: RunInfo | None = None,
+    repeats: Sequence[RunInfo] = (),
     checklist: str = "ascend",
     context: Mapping[str, Scalar] | None = None,
 ) -> Diagnosis:
@@ -91,6 +92,7 @@ def diagnose(
         rules_version=rules.version,
         not_evaluated=_not_evaluated(rules, evidence),
         titles=_titles(rules),
+        repeats=tuple(repeats),
     )
 
 

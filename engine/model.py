@@ -269,6 +269,7 @@ class Diagnosis:
     rules_version: str
     not_evaluated: tuple[tuple[str, str], ...] = ()  # (what, why): probe errors, rule-pack problems
     titles: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))  # node id -> title
+    repeats: tuple[RunInfo, ...] = ()  # further runs of the benchmark
 
     @property
     def leading(self) -> tuple[Hypothesis, ...]:

@@ -13,7 +13,7 @@ import numpy as np
 from ..engine.model import Place
 from . import names as quantities
 from .benchmark import both, equal
-from .compare import Blocks, Pair, blocks, final, move_together, pair, pair_noise
+from .compare import Blocks, Pair, band, blocks, final, move_together, pair, pair_noise
 from .config import number_of
 from .learning_rate import curve
 from .registry import Finding, View, absent, place, present, probe, unknown
@@ -21,7 +21,7 @@ from .run import Series
 from .stats import noise
 
 
-def _places(found: Pair, at: int) -> tuple[Place, ...]:
+def places_of(found: Pair, at: int) -> tuple[Place, ...]:
     """Where point `at` of the grid stands on both sides."""
     places = []
     sides: tuple[tuple[Series, str], ...] = ((found.run_series, "run"), (found.bench_series, "benchmark"))
@@ -57,7 +57,7 @@ def lr_curve_differs(view: View, relative: float, points: int = 5) -> Finding:
         f"the learning rates differ at {len(bad)} of {len(off)} steps, first at step {found.x[at]:g}"
         f" ({found.run[at]:g}, in the benchmark {found.bench[at]:g})"
     )
-    return present(text, step=float(found.x[at]), where=_places(found, at), **rest)
+    return present(text, step=float(found.x[at]), where=places_of(found, at), **rest)
 
 
 def _first(found: Pair) -> str | None:
@@ -109,7 +109,7 @@ def _first_differs(
     gap = abs(mine - theirs)
     if not _same_batches(view, found):
         relative = max(relative, _SEED_SPREAD)
-    limit = max(absolute, relative * abs(theirs), 4 * pair_noise(found))
+    limit = max(absolute, relative * abs(theirs), 4 * pair_noise(found), band(found, slice(0, 1)))
     text = f"{name} at step {found.x[0]:g} is {mine:.5g}, in the benchmark {theirs:.5g}"
     return found, gap > limit, text, gap
 
@@ -123,8 +123,8 @@ def first_loss_differs(view: View, absolute: float, relative: float) -> Finding:
     found, differs, text, gap = judged
     rest: dict[str, Any] = {"value": gap, "threshold": absolute, "series": ("train/loss",)}
     if differs:
-        return present(text, step=float(found.x[0]), where=_places(found, 0), **rest)
-    return absent(text, where=_places(found, 0), **rest)
+        return present(text, step=float(found.x[0]), where=places_of(found, 0), **rest)
+    return absent(text, where=places_of(found, 0), **rest)
 
 
 @probe("grad_norm", "benchmark:grad_norm")
@@ -144,7 +144,7 @@ def first_grad_norm_differs(view: View, relative: float) -> Finding:
     share = gap / max(abs(float(found.bench[0])), 1e-30)
     rest: dict[str, Any] = {"value": share, "threshold": relative, "series": ("grad_norm", "train/loss")}
     if differs:
-        return present(f"{text}; the losses agree", step=float(found.x[0]), where=_places(found, 0), **rest)
+        return present(f"{text}; the losses agree", step=float(found.x[0]), where=places_of(found, 0), **rest)
     return absent(text, **rest)
 
 
@@ -187,7 +187,7 @@ def grad_norm_scaled(view: View, ratio: float, points: int = 6) -> Finding:
         return unknown(f"{text}; the losses cannot be compared", **rest)
     if not agree:
         return absent(f"{text}, and the losses differ too", **rest)
-    return present(f"{text}; the losses agree", step=float(found.x[0]), where=_places(found, 0), **rest)
+    return present(f"{text}; the losses agree", step=float(found.x[0]), where=places_of(found, 0), **rest)
 
 
 def _levels(view: View, name: str, points: int) -> tuple[Pair, Blocks] | str:
@@ -224,7 +224,7 @@ def departs_after_first(view: View, relative: float, within: float, points: int 
     size = float(np.median(off[start:]))
     at = int(np.searchsorted(found.x, levels.x[start]))
     text = f"first losses agree; from step {levels.x[start]:g} on the loss is {size:+.0%} off the benchmark's"
-    return present(text, value=size, step=float(levels.x[start]), where=_places(found, at), **rest)
+    return present(text, value=size, step=float(levels.x[start]), where=places_of(found, at), **rest)
 
 
 @probe("train/loss", "benchmark:train/loss")
@@ -252,7 +252,7 @@ def departs_late(view: View, relative: float, after: float, points: int = 12) ->
     text = (
         f"the losses agree until step {levels.x[start]:g}, then the run's is {size:+.0%} off the benchmark's"
     )
-    return present(text, value=size, step=float(levels.x[start]), where=_places(found, at), **rest)
+    return present(text, value=size, step=float(levels.x[start]), where=places_of(found, at), **rest)
 
 
 @probe("train/loss", "benchmark:train/loss")
@@ -276,7 +276,7 @@ def loss_scaled(view: View, ratio: float, spread: float, points: int = 6) -> Fin
     # an offset and a factor look the same as long as the loss does not move
     if float(np.max(levels.bench) / np.min(levels.bench)) < 1.3:
         return unknown(f"{text}; the curves are too flat to tell a factor from an offset", **rest)
-    return present(text, step=float(found.x[0]), where=_places(found, 0), **rest)
+    return present(text, step=float(found.x[0]), where=places_of(found, 0), **rest)
 
 
 def _final(found: Pair, relative: float) -> tuple[float, float, float, bool, bool]:
@@ -287,7 +287,8 @@ def _final(found: Pair, relative: float) -> tuple[float, float, float, bool, boo
     mine, theirs, error = final(found)
     base = max(abs(theirs), 0.1 * found.span, 1e-12)
     gap = mine - theirs
-    counts = abs(gap) > relative * base and abs(gap) > 3 * error
+    chance = band(found, slice(-max(min(3, len(found)), round(0.1 * len(found))), None))
+    counts = abs(gap) > relative * base and abs(gap) > max(3 * error, chance)
     return mine, theirs, gap / base, counts and gap > 0, counts and gap < 0
 
 
@@ -301,11 +302,11 @@ def final_loss_above(view: View, relative: float, points: int = 5) -> Finding:
     text = f"train/loss ends at {mine:.4g}, in the benchmark at {theirs:.4g} ({off:+.1%})"
     rest: dict[str, Any] = {"value": off, "threshold": relative, "series": ("train/loss",)}
     if above:
-        return present(text, where=_places(found, len(found) - 1), **rest)
+        return present(text, where=places_of(found, len(found) - 1), **rest)
     return absent(text, **rest)
 
 
-_METRICS = (
+METRICS = (
     "accuracy",
     "map",
     "map50",
@@ -320,13 +321,13 @@ _METRICS = (
     "ssim",
     "r2",
 )
-_LOWER = ("error", "wer", "perplexity", "rmse", "mse", "mae")
+LOWER = ("error", "wer", "perplexity", "rmse", "mse", "mae")
 
 
 def _metric(view: View) -> str | None:
     """The quality metric that both sides log, evaluation before training."""
     for split in ("eval", "train"):
-        for base in (*_METRICS, *_LOWER):
+        for base in (*METRICS, *LOWER):
             name = f"{split}/{base}"
             if view.benchmark is not None and name in view.run.series and name in view.benchmark.series:
                 return name
@@ -335,18 +336,23 @@ def _metric(view: View) -> str | None:
 
 @probe("benchmark")
 def final_metric_below(view: View, absolute: float) -> Finding:
-    """At the end the metric is worse than the benchmark's by `absolute` (relative for errors)."""
+    """At the end the metric is worse than the benchmark's by `absolute` (relative for errors).
+
+    With repeats of the benchmark it must be worse than the worst of them, and by more than they lie apart.
+    """
     name = _metric(view)
     if name is None:
         return unknown("no metric is logged on both sides")
     mine_series, their_series = view.run.series[name], (view.benchmark or view.run).series[name]
-    ends = [_end_of_metric(s) for s in (mine_series, their_series)]
+    ends = [end_of_metric(s) for s in (mine_series, their_series)]
     if ends[0] is None or ends[1] is None:
         return unknown(f"{name} has no finite value on one side")
     (mine, my_error), (theirs, their_error) = ends[0], ends[1]
     quantity = quantities.base(name)
     lower = quantity is not None and quantity.lower
-    gap = mine - theirs if lower else theirs - mine
+    ends_of_all = _ends_of_all(view, name, theirs)
+    worst = max(ends_of_all) if lower else min(ends_of_all)
+    gap = mine - worst if lower else worst - mine
     fraction = quantity is not None and quantity.fraction
     limit = absolute if fraction else 2 * absolute * max(abs(theirs), 1e-12)
     error = float(np.hypot(my_error, their_error))
@@ -355,21 +361,29 @@ def final_metric_below(view: View, absolute: float) -> Finding:
         error = float(np.hypot(error, (2 * theirs * (1 - theirs) / samples) ** 0.5))
     text = f"{name} ends at {mine:.4g}, in the benchmark at {theirs:.4g}"
     rest: dict[str, Any] = {"value": mine, "threshold": theirs, "series": (name,)}
-    if not _comparable_length(mine_series, their_series):
+    if not comparable_length(mine_series, their_series):
         return unknown(f"{text}; the run is much shorter", **rest)
-    if gap > limit and gap > 2.5 * error:
+    if len(ends_of_all) > 1:
+        text += f" ({len(ends_of_all)} benchmark runs: {min(ends_of_all):.4g} to {max(ends_of_all):.4g})"
+    if gap > max(limit, 2.5 * error, max(ends_of_all) - min(ends_of_all)):
         return present(text, where=(place(mine_series, -1), place(their_series, -1, "benchmark")), **rest)
     return absent(text, **rest)
 
 
-def _comparable_length(mine: Series, theirs: Series) -> bool:
+def _ends_of_all(view: View, name: str, theirs: float) -> list[float]:
+    """Where the benchmark and its repeats end: what lies among them is explained by chance alone."""
+    curves = [r.series[name] for r in view.repeats if name in r.series]
+    return [theirs, *(e[0] for c in curves if (e := end_of_metric(c)) is not None)]
+
+
+def comparable_length(mine: Series, theirs: Series) -> bool:
     """The run is not cut off: a fall short of the benchmark may only be a question of time."""
     if mine.unit != theirs.unit:
         return True
     return float(np.max(mine.steps)) >= 0.6 * float(np.max(theirs.steps))
 
 
-def _end_of_metric(series: Series) -> tuple[float, float] | None:
+def end_of_metric(series: Series) -> tuple[float, float] | None:
     """The median of the last points of a metric and its standard error."""
     values = series.values[np.isfinite(series.values)]
     if not len(values):
@@ -437,7 +451,7 @@ def _train_and_eval(view: View) -> tuple[Pair, tuple[str, float, float, float, f
     train = pair(view, "train/loss", 3)
     if isinstance(train, str):
         return train
-    for name in (*(f"eval/{m}" for m in (*_METRICS, *_LOWER)), "eval/loss"):
+    for name in (*(f"eval/{m}" for m in (*METRICS, *LOWER)), "eval/loss"):
         found = pair(view, name, 2)
         if isinstance(found, str):
             continue
@@ -527,14 +541,3 @@ def benchmark_not_finite(view: View) -> Finding:
     text = f"{series.raw} of the benchmark is not finite at {len(bad)} of {len(series.values)} points"
     where = (place(series, at, "benchmark"),)
     return present(text, value=len(bad), step=float(series.steps[at]), where=where)
-
-
-@probe("benchmark")
-def benchmark_unstable(view: View, relative: float) -> Finding:
-    """Repeated benchmark runs end at different losses; needs several runs in the benchmark directory."""
-    others = view.benchmark.others if view.benchmark is not None else ()
-    if not others:
-        return unknown("one benchmark run cannot show whether it repeats; give a directory with several")
-    return unknown(
-        f"{len(others) + 1} benchmark runs lie there; repeat runs are not compared yet (limit {relative:.0%})"
-    )

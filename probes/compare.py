@@ -24,7 +24,8 @@ FLOOR = 0.1  # of the benchmark's span: relative differences are never taken to 
 class Pair:
     """A quantity of the run and of the benchmark at the same places.
 
-    `x` (steps or epochs), `run` and `bench` are finite float64 arrays of equal length.
+    `x` (steps or epochs), `run` and `bench` are finite float64 arrays of equal length. `repeats` holds
+    the further benchmark runs at the same places, NaN where one logged nothing near.
     """
 
     name: str
@@ -33,6 +34,7 @@ class Pair:
     bench: Floats
     run_series: Series
     bench_series: Series
+    repeats: tuple[Floats, ...] = ()
 
     @property
     def span(self) -> float:
@@ -45,20 +47,26 @@ class Pair:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Blocks:
-    """Block medians of a pair: where each block begins, both levels, and their standard error."""
+    """Block medians of a pair: where each block begins, both levels, and their standard error.
+
+    `low` and `high` bound what the benchmark and its repeats span there (both are `bench` without repeats).
+    """
 
     x: Floats
     run: Floats
     bench: Floats
     error: Floats
+    low: Floats
+    high: Floats
 
     def relative(self, span: float) -> Floats:
         """(run - benchmark) / benchmark, with a floor for small benchmarks."""
         return np.asarray((self.run - self.bench) / np.maximum(np.abs(self.bench), max(FLOOR * span, 1e-12)))
 
     def significant(self, sigmas: float = 3.0) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
-        """Where the levels differ by more than noise explains."""
-        return np.asarray(np.abs(self.run - self.bench) > sigmas * self.error)
+        """Where the levels differ by more than noise, and than the benchmark runs differ, explains."""
+        gap = np.abs(self.run - self.bench)
+        return np.asarray((gap > sigmas * self.error) & (gap > self.high - self.low))
 
 
 def pair(view: View, name: str, points: int = 3) -> Pair | str:
@@ -77,7 +85,16 @@ def pair(view: View, name: str, points: int = 3) -> Pair | str:
     grid, left, right = _common(x, y, u, v)
     if len(grid) < points:
         return f"run and benchmark have fewer than {points} common points of {name}"
-    return Pair(name, grid, left, right, mine, theirs)
+    repeats = tuple(_repeat(r.series.get(name), theirs, grid) for r in view.repeats)
+    return Pair(name, grid, left, right, mine, theirs, repeats)
+
+
+def _repeat(series: Series | None, theirs: Series, grid: Floats) -> Floats:
+    """A further run of the benchmark on the grid; NaN outside what it logged, or in another unit."""
+    if series is None or series.unit != theirs.unit or series.window != theirs.window:
+        return np.full(len(grid), np.nan)
+    u, v = _clean(series.steps, series.values)
+    return np.interp(grid, u, v, left=np.nan, right=np.nan) if len(u) else np.full(len(grid), np.nan)
 
 
 def _axes(mine: Series, theirs: Series) -> tuple[Floats, Floats] | None:
@@ -126,7 +143,9 @@ def blocks(found: Pair, count: int = MAX_BLOCKS) -> Blocks:
     run, bench = block_medians(found.run, edges), block_medians(found.bench, edges)
     # what is slower than a point: the scatter of the difference of the levels themselves
     slow = noise(run - bench) if len(run) >= 8 else 0.0
-    return Blocks(found.x[edges[:-1]], run, bench, np.asarray(np.maximum(error, slow)))
+    levels = np.array([bench, *(block_medians(r, edges) for r in found.repeats)])
+    low, high = np.nanmin(levels, axis=0), np.nanmax(levels, axis=0)
+    return Blocks(found.x[edges[:-1]], run, bench, np.asarray(np.maximum(error, slow)), low, high)
 
 
 def final(found: Pair, share: float = 0.1) -> tuple[float, float, float]:
@@ -141,6 +160,13 @@ def final(found: Pair, share: float = 0.1) -> tuple[float, float, float]:
         if len(levels) >= 4:
             error = max(error, noise(levels))
     return float(np.median(tail_run)), float(np.median(tail_bench)), error
+
+
+def band(found: Pair, part: slice) -> float:
+    """Return how far the benchmark runs lie apart over a part of the grid; 0 for a single one."""
+    levels = [float(np.median(values[part])) for values in (found.bench, *found.repeats)]
+    known = [v for v in levels if np.isfinite(v)]
+    return max(known) - min(known)
 
 
 def pair_noise(found: Pair) -> float:

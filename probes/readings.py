@@ -32,12 +32,13 @@ def modules() -> tuple[ModuleType, ...]:
         metrics,
         numerics,
         relations,
+        repeats,
         scaler,
     )
 
     scripts = (code_data, code_diff, code_loss, code_model, code_precision, code_step)
     logged = (curves, epochs, gaps, gradients, levels, metrics, numerics, relations, scaler)
-    return (benchmark, benchmark_curves, config, events, learning_rate, *logged, *scripts)
+    return (benchmark, benchmark_curves, repeats, config, events, learning_rate, *logged, *scripts)
 
 
 def all_probes() -> dict[str, ProbeFunction]:
@@ -45,6 +46,8 @@ def all_probes() -> dict[str, ProbeFunction]:
     return probes_of(*modules())
 
 
-def readings(run: Run, benchmark: Run | None, symptoms: Iterable[Symptom]) -> Evidence:
-    """Read every symptom of the rule base on this run."""
-    return collect(View(run, benchmark), symptoms, all_probes())
+def readings(
+    run: Run, benchmark: Run | None, symptoms: Iterable[Symptom], repeats: tuple[Run, ...] = ()
+) -> Evidence:
+    """Read every symptom of the rule base on this run; `repeats` are further runs of the benchmark."""
+    return collect(View(run, benchmark, repeats), symptoms, all_probes())

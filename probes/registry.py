@@ -18,10 +18,11 @@ from .run import Configured, Run, Series
 
 @dataclass(frozen=True, slots=True, eq=False)
 class View:
-    """What a probe may look at: the run and, when given, its benchmark."""
+    """What a probe may look at: the run and, when given, its benchmark and further runs of that benchmark."""
 
     run: Run
     benchmark: Run | None = None
+    repeats: tuple[Run, ...] = ()  # of the benchmark's recipe: they show what chance does to it
 
 
 @dataclass(frozen=True, slots=True)

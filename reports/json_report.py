@@ -56,6 +56,7 @@ def as_dict(diagnosis: Diagnosis) -> Json:
         "schema_version": SCHEMA_VERSION,
         "run": _run(diagnosis.run),
         "benchmark": _run(diagnosis.benchmark) if diagnosis.benchmark else None,
+        "benchmark_repeats": [_run(r) for r in diagnosis.repeats],
         "verdict": {"kind": said.kind, "text": said.head, "rests_on": said.rests},
         "hypotheses": [_hypothesis(h) for h in diagnosis.hypotheses],
         "findings": [_reading(r) for r in diagnosis.findings],

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
-from ..engine.model import Diagnosis, Hypothesis, Reading, Reason, Result, State
+from ..engine.model import Diagnosis, Hypothesis, Reading, Reason, Result, RunInfo, State
 from . import story, text
 from .model import Curve, Document, Extras
 from .svg import chart
@@ -41,6 +41,7 @@ def render(diagnosis: Diagnosis, extras: Extras | None = None, *, stem: str | No
         unknown=_grouped(r for r in diagnosis.findings if r.state is State.UNKNOWN),
         tally=[(r.value, sum(i.result is r for i in diagnosis.checklist)) for r in Result],
         LIKELY=story.LIKELY,
+        files=_files(diagnosis),
     )
     return Document(_tidy(said), dict(charts.values()))
 
@@ -50,6 +51,13 @@ def render_checklist(diagnosis: Diagnosis) -> str:
     page = _environment(diagnosis, Extras()).get_template("checklist.md.j2")
     tally = [(r.value, sum(i.result is r for i in diagnosis.checklist)) for r in Result]
     return _tidy(page.render(d=diagnosis, tally=tally))
+
+
+def _files(diagnosis: Diagnosis) -> list[tuple[str, RunInfo]]:
+    """Return all runs that were read, each with what it is."""
+    found = [("Run", diagnosis.run)]
+    found += [("Benchmark", diagnosis.benchmark)] if diagnosis.benchmark else []
+    return found + [("Repeat of the benchmark", repeat) for repeat in diagnosis.repeats]
 
 
 def _environment(diagnosis: Diagnosis, extras: Extras) -> Environment:
@@ -92,6 +100,7 @@ def _environment(diagnosis: Diagnosis, extras: Extras) -> Environment:
         caveats=story.caveats(diagnosis),
         unexplained=story.not_explained(diagnosis, extras.usual),
         about=story.about(diagnosis),
+        and_repeats=story.and_repeats(diagnosis),
         count=text.count,
         scalar=text.scalar,
         zip=zip,

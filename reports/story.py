@@ -348,6 +348,12 @@ def caveats(diagnosis: Diagnosis) -> list[str]:
     return found
 
 
+def and_repeats(diagnosis: Diagnosis) -> str:
+    """Return " and 2 repeats of it", or nothing for a single benchmark."""
+    more = len(diagnosis.repeats)
+    return f" and {count(more, 'repeat')} of it" if more else ""
+
+
 def about(diagnosis: Diagnosis) -> list[str]:
     """Return what run this is: framework, formats, length, benchmark."""
     run = diagnosis.run

@@ -159,7 +159,7 @@ def _verdict(page: _Page, diagnosis: Diagnosis) -> None:
     page.line((said.rests, "dim"))
     where = plain(diagnosis.run.path, 200)
     if diagnosis.benchmark is not None:
-        where += f", against {plain(diagnosis.benchmark.path, 200)}"
+        where += f", against {plain(diagnosis.benchmark.path, 200)}{story.and_repeats(diagnosis)}"
     page.line((f"{where} · {' · '.join(story.about(diagnosis))}", "dim"))
     for caveat in story.caveats(diagnosis):
         page.line((caveat, "yellow"))

@@ -101,6 +101,62 @@ def test_a_run_is_its_own_healthy_benchmark(run: Path, capsys: Captured) -> None
     assert "Checklist: " in capsys.readouterr().out
 
 
+@pytest.fixture(scope="module")
+def benchmarks(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
+    """Three runs of one recipe, and one of another."""
+    root = tmp_path_factory.mktemp("benchmarks")
+    for number in range(4):
+        folder = root / f"b{number}"
+        folder.mkdir()
+        rows = [{"step": i, "loss": 0.5 + 2.0 * 0.97**i + 0.001 * number} for i in range(1, 61)]
+        (folder / "log.jsonl").write_text("".join(json.dumps(r) + "\n" for r in rows))
+        rate = 0.001 if number < 3 else 0.01
+        (folder / "config.json").write_text(json.dumps({"learning_rate": rate, "seed": number}))
+    return [root / f"b{number}" for number in range(4)]
+
+
+def test_several_benchmarks_show_their_spread(run: Path, benchmarks: list[Path], capsys: Captured) -> None:
+    """Further benchmarks of one recipe are repeats: read, named and compared; one of another is left out."""
+    given = [word for path in benchmarks for word in ("--benchmark", str(path))]
+    code = main([str(run), *given, "-f", "json"])
+    out, err = capsys.readouterr()
+    found = json.loads(out)
+    Draft202012Validator(json.loads(json_report.schema_text())).validate(found)
+    states = {f["symptom"]: f["state"] for f in found["findings"]}
+
+    assert code == 0
+    assert "does not repeat the benchmark (learning rate is 0.01, not 0.001)" in err
+    assert found["benchmark"]["path"] == str(benchmarks[0])
+    assert [r["path"] for r in found["benchmark_repeats"]] == [str(p) for p in benchmarks[1:3]]
+    assert states["benchmark-unstable"] == "absent"
+    for style in ("terminal", "markdown"):
+        assert main([str(run), *given, "-q", "-f", style]) == 0
+        said = " ".join(capsys.readouterr().out.split())
+        assert "and 2 repeats of it" in said
+        assert "in 3 benchmark runs" in said
+
+
+def test_benchmarks_that_say_nothing(run: Path, benchmarks: list[Path], capsys: Captured) -> None:
+    """The run itself and a benchmark given twice are no repeats: said, and left out."""
+    given = [str(benchmarks[0]), str(benchmarks[0]), str(run)]
+    code = main([str(run), *(w for path in given for w in ("--benchmark", path)), "-f", "json"])
+    out, err = capsys.readouterr()
+
+    assert code == 0
+    assert "is given twice and counts once" in err
+    assert "is the run itself: it is left out" in err
+    assert json.loads(out)["benchmark_repeats"] == []
+    assert main([str(run), "--benchmark", str(run)]) == 0
+    assert "is the run itself: nothing can differ" in capsys.readouterr().err
+
+
+def test_unreadable_repeat(run: Path, benchmarks: list[Path], tmp_path: Path, capsys: Captured) -> None:
+    """Of several benchmarks the one that cannot be read is named: exit code 4."""
+    code = main([str(run), "--benchmark", str(benchmarks[0]), "--benchmark", str(tmp_path / "none")])
+
+    assert str(tmp_path / "none") in one_sentence(capsys, code, 4)
+
+
 def test_checklist_command(run: Path, capsys: Captured) -> None:
     """The checklist alone, as text and as JSON, with exit code 0."""
     assert main(["checklist", str(run), "--benchmark", str(run)]) == 0
