@@ -32,6 +32,7 @@ READERS = (
     "csv_log",
     "text_log",
     "shell_script",
+    "environment_record",
     "config_file",
 )
 SCRIPT = "python-script"
@@ -368,8 +369,9 @@ def _events(read: _Read) -> Iterable[Event]:
 
 
 def _facts(mine: list[_Read]) -> dict[str, Scalar]:
+    """What is known of the run. A log says what was in use, a list of packages what was meant: it is last."""
     facts: dict[str, Scalar] = {}
-    for read in mine:
+    for read in sorted(mine, key=lambda r: r.content.format == "packages"):
         for key, value in read.content.facts.items():
             facts.setdefault(key, value)
     return facts

@@ -6,8 +6,6 @@ A setting that nobody wrote down is unknown, not absent: a framework's default m
 from __future__ import annotations
 
 import re
-from functools import lru_cache
-from importlib.resources import files
 from typing import Any
 
 from ..engine.model import Place, Scalar
@@ -698,68 +696,6 @@ def zero2_overlap(view: View) -> Finding:
         return unknown("ZeRO-2 with overlap_comm; the number of processes is not recorded")
     text = f"{says(stage)}, {says(overlap)}, {size:g} processes"
     return present(text, **_found(overlap)) if size > 1 else absent(text, **_found(overlap))
-
-
-@lru_cache(maxsize=1)
-def known_bugs() -> tuple[dict[str, Any], ...]:
-    """Return the rows of rules/porting/known_bugs.yaml."""
-    import yaml
-
-    text = (files("traindoctor") / "rules" / "porting" / "known_bugs.yaml").read_text(encoding="utf-8")
-    return tuple(yaml.load(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))["bugs"])
-
-
-def version(run: Run, package: str) -> tuple[int, ...] | None:
-    """Return an installed version as numbers, or None when it is not recorded."""
-    for key in (f"version:{package}", f"{package}_version", f"{package.replace('-', '_')}_version"):
-        match = re.match(r"v?(\d+(?:\.\d+)*)", str(run.facts.get(key) or ""))
-        if match:
-            return tuple(int(p) for p in match.group(1).split("."))
-    return None
-
-
-@probe()
-def known_bug_version(view: View) -> Finding:
-    """An installed version lies in the range of a known defect and the defect's conditions hold."""
-    checked, open_questions = 0, []
-    for bug in known_bugs():
-        installed = version(view.run, bug["package"])
-        if installed is None:
-            continue
-        checked += 1
-        if not _in_range(installed, bug):
-            continue
-        holds = [_condition(view.run, key, want) for key, want in bug.get("when", {}).items()]
-        shown = f"{bug['package']} {'.'.join(map(str, installed))}"
-        if all(h is True for h in holds):
-            text = f"{shown}: {bug['what']} ({bug['source']}); {bug['do']}"
-            return present(text, value=shown, threshold=bug.get("before"))
-        if not any(h is False for h in holds):
-            open_questions.append(shown)
-    if open_questions:
-        return unknown(f"{open_questions[0]} has a known defect; whether this run meets it is not recorded")
-    if not checked:
-        return unknown("no versions of libraries with known defects are recorded")
-    return absent(f"no known defect in {checked} checked entries")
-
-
-def _in_range(installed: tuple[int, ...], bug: dict[str, Any]) -> bool:
-    def parts(text: str) -> tuple[int, ...]:
-        return tuple(int(p) for p in str(text).split("."))
-
-    since, before = bug.get("since"), bug.get("before")
-    return (since is None or installed >= parts(since)) and (before is None or installed < parts(before))
-
-
-def _condition(run: Run, key: str, want: Scalar) -> bool | None:
-    """A condition of a known defect: a value, or ">n"; None when the setting is not recorded."""
-    value = value_of(run, key)
-    if key not in run.settings:
-        return None
-    if isinstance(want, str) and want.startswith(">"):
-        found = number_of(run, key)
-        return None if found is None else found > float(want[1:])
-    return names.same(value, want)
 
 
 @probe()

@@ -34,11 +34,12 @@ def modules() -> tuple[ModuleType, ...]:
         relations,
         repeats,
         scaler,
+        versions,
     )
 
     scripts = (code_data, code_diff, code_loss, code_model, code_precision, code_step)
     logged = (curves, epochs, gaps, gradients, levels, metrics, numerics, relations, scaler)
-    return (benchmark, benchmark_curves, repeats, config, events, learning_rate, *logged, *scripts)
+    return (benchmark, benchmark_curves, repeats, config, events, learning_rate, versions, *logged, *scripts)
 
 
 def all_probes() -> dict[str, ProbeFunction]:

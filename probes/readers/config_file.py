@@ -203,7 +203,10 @@ def _sniff_lines(file: RunFile, text: str) -> bool:
 def _mostly_packages(lines: Iterable[str]) -> bool:
     rows = [x for x in lines if x.strip() and not x.lstrip().startswith(("#", "-", "Package"))]
     hits = sum(1 for x in rows if (_REQUIREMENT.match(x) and " = " not in x) or _PACKAGE.match(x))
-    return len(rows) >= 1 and hits >= 0.7 * len(rows)
+    bare = sum(
+        1 for x in rows if re.fullmatch(r"\s*[A-Za-z][\w.-]*(?:\[[\w,]+\])?\s*", x)
+    )  # a name without version
+    return len(rows) >= 1 and hits >= 1 and hits >= 0.7 * (len(rows) - min(bare, hits))
 
 
 # ---------------------------------------------------------------------------------------------- reading
@@ -414,6 +417,7 @@ def _versions(rows: Iterable[tuple[str, str]]) -> dict[str, Scalar]:
     facts: dict[str, Scalar] = {}
     for name, version in rows:
         plain_name = name.lower().replace("_", "-")
+        plain_name = "torch" if plain_name == "pytorch" else plain_name
         if _KNOWN.fullmatch(plain_name) and re.match(r"\d", version):
             facts.setdefault(f"version:{plain_name}", version[:40])
     return facts

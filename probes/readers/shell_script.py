@@ -91,6 +91,9 @@ def _metadata(text: str, reading: _Script) -> FileContent:
     python = root.items.get("python") if root is not None else None
     if python is not None and isinstance(python.value, str):
         facts["version:python"] = python.value.removeprefix("CPython ")[:20]
+    gpu = root.items.get("gpu") if root is not None else None
+    if gpu is not None and isinstance(gpu.value, str):
+        facts["device"] = gpu.value[:60]
     settings = tuple(replace(s, trust=75) for s in reading.settings)
     return FileContent("wandb-metadata", settings=settings, facts=facts)
 

@@ -15,9 +15,17 @@ from traindoctor.probes.run import Run
 @lru_cache(maxsize=1)
 def probes() -> dict[str, ProbeFunction]:
     """The probes of configurations, events and benchmarks."""
-    from traindoctor.probes import benchmark, benchmark_curves, config, events, learning_rate, repeats
+    from traindoctor.probes import (
+        benchmark,
+        benchmark_curves,
+        config,
+        events,
+        learning_rate,
+        repeats,
+        versions,
+    )
 
-    return probes_of(benchmark, benchmark_curves, config, events, learning_rate, repeats)
+    return probes_of(benchmark, benchmark_curves, config, events, learning_rate, repeats, versions)
 
 
 @lru_cache(maxsize=8)

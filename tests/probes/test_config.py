@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 
-from traindoctor.probes.config import known_bugs, version
 from traindoctor.probes.registry import View, read
 from traindoctor.probes.run import Event, Run, Setting
 
@@ -178,6 +177,32 @@ CASES: list[tuple[str, str, dict[str, Any], dict[str, Any]]] = [
     ("known-bug-version", "absent", {}, {"facts": {"version:deepspeed": "0.18.3"}}),
     ("known-bug-version", "unknown", {}, {"facts": {"version:deepspeed": "0.18.1"}}),
     ("known-bug-version", "unknown", {}, {}),
+    (
+        "known-bug-possible",
+        "present",
+        {"gradient_accumulation_steps": 4, "vocab_size": 32000},
+        {"facts": {"version:transformers": "4.45.2"}},
+    ),
+    (
+        "known-bug-possible",
+        "absent",
+        {"gradient_accumulation_steps": 1, "vocab_size": 32000},
+        {"facts": {"version:transformers": "4.45.2"}},
+    ),
+    ("known-bug-possible", "unknown", {}, {"facts": {"version:transformers": "4.45.2"}}),
+    (
+        "tf32-in-use",
+        "present",
+        {"precision": "fp32"},
+        {"facts": {"version:torch": "1.10.2+cu113", "device": "NVIDIA A100-SXM4-80GB"}},
+    ),
+    ("tf32-in-use", "present", {"tf32": True}, {}),
+    ("tf32-in-use", "absent", {"allow_tf32": False}, {}),
+    ("tf32-in-use", "absent", {"bf16": True}, {}),
+    ("tf32-in-use", "absent", {}, {"facts": {"version:torch": "1.10.2", "device": "Tesla V100-SXM2"}}),
+    ("tf32-in-use", "unknown", {}, {"facts": {"version:torch": "2.1.0", "device": "NVIDIA A100"}}),
+    ("tf32-in-use", "unknown", {}, {"facts": {"version:torch": "1.10.2"}}),
+    ("tf32-in-use", "unknown", {}, {}),
     ("train-samples-few", "present", {"num_train": 200}, {}),
     ("train-samples-few", "absent", {"num_train": 50000}, {}),
     ("train-samples-few", "unknown", {"num_train": 200, "pretrained": True}, {}),
@@ -276,20 +301,6 @@ def test_a_setting_in_two_places() -> None:
     assert conflict(("lr", 0.1, "train.py", 60), ("lr", 0.2, "config.yaml", 50)) == "unknown"
     assert conflict(("lr", 0.1, "run_a.sh", 60), ("lr", 0.2, "run_b.sh", 60)) == "unknown"
     assert conflict(("lr", 0.1, "config.yaml", 50)) == "unknown"
-
-
-def test_known_bugs_are_well_formed() -> None:
-    """Every row names a package, a range, what is wrong, what to do and a source."""
-    for bug in known_bugs():
-        assert {"package", "what", "do", "source"} <= bug.keys()
-        assert "since" in bug or "before" in bug
-
-
-def test_versions_are_read_from_any_fact() -> None:
-    """Package records and the words of a log both count; a missing version is None."""
-    assert version(run(facts={"version:torch": "2.1.0+cu121"}), "torch") == (2, 1, 0)
-    assert version(run(facts={"torch_version": "1.13"}), "torch") == (1, 13)
-    assert version(run(), "torch") is None
 
 
 def test_an_empty_run_has_no_finding() -> None:

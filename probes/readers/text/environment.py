@@ -7,15 +7,24 @@ import re
 from ....engine.model import Scalar
 
 _VERSION = re.compile(
-    r"\b(pytorch|torch_npu|torch|mindspore|mindformers|tensorflow|transformers|deepspeed|paddlepaddle|paddle|cann"
-    r"|cuda|numpy|jax)(?:[ _]version)?\s*(?:==|[:=]|\bv|-|\s)\s*v?"
+    r"\b(pytorch[-_ ]lightning|pytorch|torch[-_]npu|torch|mindspore|mindformers|mindspeed|tensorflow"
+    r"|transformers|deepspeed|paddlepaddle|paddle|cann|cuda|numpy|jax|flax|accelerate|peft|trl|lightning|keras|flash[-_]attn"
+    r"|megatron[-_]core|transformer[-_]engine|liger[-_]kernel|bitsandbytes|xformers|ultralytics)"
+    r"(?:[ _](?:version|info))?[\"']?(?:\s*(?:==|[:=]|\bv|-|\s)\s*|\s?\.{3,}\s*)(?:version=)?[\"']?v?"
     r"(\d{1,2}\.\d{1,3}(?:\.\d{1,3})?(?:[.+-]?(?:rc|dev|post|cu|a|b)\w*)?)",
+    re.IGNORECASE,
+)
+# "will be removed in transformers 5.0", "requires torch 2.4 or later": no word on what is installed.
+_NOT_INSTALLED = re.compile(
+    r"deprecat|remov|requir|upgrad|at least|or (?:later|newer|higher|above)\b|\bsince\b|prior to|\bbefore\b"
+    r"|introduced|must be|should be|minimum|starting (?:from|with)|compatible|tested (?:with|on)|will be"
+    r"|\be\.g\.|recommend|\binstall\b|trained with|saved (?:with|from)|\bfrom version\b",
     re.IGNORECASE,
 )
 _NAMES = {"pytorch": "torch", "paddlepaddle": "paddle"}
 _FRAMEWORK = {
     "torch": "pytorch",
-    "torch_npu": "pytorch",
+    "torch-npu": "pytorch",
     "mindspore": "mindspore",
     "tensorflow": "tensorflow",
     "paddle": "paddle",
@@ -40,8 +49,9 @@ def look(text: str, facts: dict[str, Scalar]) -> None:
     """Add to `facts` what a line says of versions, devices and the number of processes."""
     if len(text) > _LONG:
         return
-    for match in _VERSION.finditer(text):
-        name = _NAMES.get(match.group(1).lower(), match.group(1).lower())
+    for match in () if _NOT_INSTALLED.search(text) else _VERSION.finditer(text):
+        written = match.group(1).lower().replace("_", "-").replace(" ", "-")
+        name = _NAMES.get(written, written)
         facts.setdefault(f"version:{name}", match.group(2))
         if name in _FRAMEWORK:
             facts.setdefault("framework", _FRAMEWORK[name])
