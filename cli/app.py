@@ -5,21 +5,15 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
 from .. import __version__
 from .output import FORMATS, say, targets, to_stdout
+from .rules_commands import STYLE, EntryId, Packs, entry_of, rules_app
 from .stop import INTERNAL, INTERRUPTED, OK, USAGE, Stop, usage
 
-SETTINGS = {"help_option_names": ["-h", "--help"]}
-STYLE: dict[str, Any] = {
-    "add_completion": False,
-    "pretty_exceptions_enable": False,
-    "rich_markup_mode": None,
-    "context_settings": SETTINGS,
-}
 MORE = (
     "Further commands (diagnose COMMAND --help): checklist, rules, explain, schema. "
     "A run directory that is called like one of them is reached as ./NAME."
@@ -27,7 +21,6 @@ MORE = (
 
 main_app = typer.Typer(**STYLE)
 sub_app = typer.Typer(**STYLE, help="Further commands of diagnose.")
-rules_app = typer.Typer(**STYLE, help="Look at the knowledge base and check it.")
 sub_app.add_typer(rules_app, name="rules")
 COMMANDS = ("checklist", "rules", "explain", "schema")
 
@@ -49,11 +42,9 @@ Answers = Annotated[
 AnswersFile = Annotated[
     Path | None, typer.Option("--answers", metavar="FILE.yaml", help="The same, as `symptom: present` lines.")
 ]
-Packs = Annotated[list[Path], typer.Option("--rules", metavar="DIR", help="Further folder of rules.")]
 Verbose = Annotated[bool, typer.Option("--verbose", "-v", help="All reasons, findings and notes.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Nothing on stderr but errors.")]
 NoColor = Annotated[bool, typer.Option("--no-color", help="No colours (NO_COLOR does the same).")]
-EntryId = Annotated[str, typer.Argument(metavar="ID", help="Id of a cause, mechanism or symptom.")]
 
 
 def run_command_line(arguments: Sequence[str]) -> int:
@@ -174,13 +165,14 @@ def checklist(
 
 
 @sub_app.command()
-def explain(name: EntryId) -> None:
-    """Explain a cause, mechanism or symptom: what it is, what it leads to, what to do."""
+def explain(name: EntryId, rules: Packs = []) -> None:  # noqa: B006
+    """Explain a cause, mechanism or symptom: how it shows, what it is confused with, what to do."""
+    from ..engine.about import Atlas
     from .rules_text import explained
     from .work import load
 
-    rules = load()
-    to_stdout(explained(rules, _entry(rules, name)))
+    base = load(rules)
+    to_stdout(explained(Atlas(base), entry_of(base, name)))
 
 
 @sub_app.command()
@@ -189,53 +181,3 @@ def schema() -> None:
     from ..reports.json_report import schema_text
 
     to_stdout(schema_text())
-
-
-@rules_app.command("list")
-def rules_list(
-    kind: Annotated[str, typer.Argument(metavar="[causes|mechanisms|symptoms]")] = "causes",
-) -> None:
-    """List what the rules know, one line each."""
-    from .rules_text import KINDS, listing
-    from .work import load
-
-    if kind not in KINDS:
-        raise usage(f"{kind}: say {', '.join(KINDS[:-1])} or {KINDS[-1]}")
-    to_stdout(listing(load(), kind))
-
-
-@rules_app.command("show")
-def rules_show(name: EntryId) -> None:
-    """Print one entry as YAML, as the engine sees it."""
-    from .rules_text import as_yaml
-    from .work import load
-
-    to_stdout(as_yaml(_entry(load(), name)))
-
-
-@rules_app.command("lint")
-def rules_lint(
-    root: Annotated[Path | None, typer.Argument(metavar="[DIR]", help="Folder of rules to check.")] = None,
-) -> int:
-    """Check all rules: what is wrong with them, one line each; exit code 2 when there is an error."""
-    from ..engine.lint import lint
-    from ..engine.load import RuleError, load_rules
-
-    try:
-        found = lint(load_rules(root))
-    except RuleError as error:
-        to_stdout("".join(f"error: {p}\n" for p in error.problems))
-        return USAGE
-    to_stdout("".join(f"{x}\n" for x in found) or "no problem found\n")
-    return USAGE if any(x.level == "error" for x in found) else OK
-
-
-def _entry(rules: Any, name: str) -> Any:
-    from .rules_text import entry
-    from .work import suggest
-
-    found = entry(rules, name)
-    if found is None:
-        known = {**rules.causes, **rules.mechanisms, **rules.symptoms}
-        raise usage(f"{name}: the rules have no such entry{suggest(name, known)}")
-    return found

@@ -97,6 +97,12 @@ def strongest_paths(graph: Graph, cause: str) -> dict[str, Path]:
     return {s: (best[s][1], _links_along(graph, best[s][1])) for s in symptoms}
 
 
+def descendants(graph: Graph, node: str) -> set[str]:
+    """Return all mechanisms and symptoms below a node."""
+    inner = _below(graph, node)
+    return {head for tail in inner for head in graph.adj[tail]}
+
+
 def _below(graph: Graph, cause: str) -> list[str]:
     """The cause and the mechanisms below it, each after all that lead to it."""
     order: list[str] = []

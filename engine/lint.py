@@ -3,20 +3,28 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from math import prod
-from typing import Literal
+from typing import Literal, Protocol
 
 from .diagnose import ranked
-from .graph import Path, active_causes, arrows, strongest_paths, to_digraph
+from .graph import Path, active_causes, arrows, descendants, links, strongest_paths, to_digraph
 from .infer import Network, believe, compile_network, prior_of
-from .model import Cause, Example, RuleBase, Scalar, State
+from .model import Cause, Example, Mechanism, RuleBase, Scalar, State
 
 TEXTBOOK = 0.75  # strength from which a symptom belongs to the textbook case of a cause
 TEXTBOOK_RANK = 5
 _FRAGMENT = re.compile(r"[^A-Z\s]\S*|[A-Z]\S*[A-Z0-9]\S*")  # first word: lower case, or like NaN and TF32
+
+
+class Places(Protocol):
+    """What tells where an entry stands."""
+
+    def at(self, name: str, *loc: str | int) -> str:
+        """Return "file:line"."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,12 +32,15 @@ class Lint:
     """One thing that is wrong with the rules. Warnings do not make a rule base unfit for use."""
 
     name: str
-    subject: str  # id of the cause, mechanism, symptom or checklist
+    subject: str  # id of the cause, mechanism, symptom, source or checklist
     message: str
     level: Literal["error", "warning"] = "error"
+    part: tuple[str | int, ...] = field(default=(), compare=False)  # path of keys inside the subject
+    where: str = field(default="", compare=False)  # "file:line"
 
     def __str__(self) -> str:
-        return f"{self.level}: {self.subject}: {self.message} [{self.name}]"
+        said = f"{self.level}: {self.subject}: {self.message} [{self.name}]"
+        return f"{self.where}: {said}" if self.where else said
 
 
 @dataclass(frozen=True)
@@ -55,11 +66,18 @@ class Subject:
         return believe(self.rules, states, context, self.network).probability
 
 
-def lint(rules: RuleBase) -> tuple[Lint, ...]:
-    """Run every lint over all rules."""
+def lint(rules: RuleBase, places: Places | None = None) -> tuple[Lint, ...]:
+    """Run every lint over all rules; `places` add file and line."""
     subject = Subject(rules, active_causes(rules))
-    found = [x for check in (*CAUSE_LINTS, *BASE_LINTS) for x in check(subject)]
+    found = located((x for check in (*CAUSE_LINTS, *BASE_LINTS) for x in check(subject)), places)
     return tuple(sorted(found, key=lambda x: (x.level, x.subject, x.name, x.message)))
+
+
+def located(found: Iterable[Lint], places: Places | None) -> list[Lint]:
+    """Add file and line to what was found."""
+    if places is None:
+        return list(found)
+    return [replace(x, where=places.at(x.subject, *x.part)) for x in found]
 
 
 def lint_cause(subject: Subject, cause: str) -> tuple[Lint, ...]:
@@ -94,12 +112,28 @@ def seen(subject: Subject) -> Iterator[Lint]:
             yield Lint("no-symptom", cause.id, "leads to no symptom")
 
 
+def shown_directly(subject: Subject) -> Iterator[Lint]:
+    """A cause with no symptom of its own looks like every other cause of its mechanisms."""
+    for cause in subject.causes:
+        if cause.leads_to and not cause.shows:
+            yield Lint("no-direct-symptom", cause.id, "shows nothing itself, only through mechanisms")
+
+
+def confirmed(subject: Subject) -> Iterator[Lint]:
+    """The first thing to do says by what one sees that it worked."""
+    for cause in subject.causes:
+        if cause.remedies and not cause.remedies[0].confirms:
+            what = "its first remedy does not say what confirms it"
+            yield Lint("no-confirmation", cause.id, what, part=("remedies", 0))
+
+
 def separable(subject: Subject) -> Iterator[Lint]:
     """Causes that look alike need a symptom that only one of them leads to."""
     for cause in subject.causes:
-        for other in cause.looks_like:
+        for i, other in enumerate(cause.looks_like):
             if subject.paths.get(other, {}).keys() == subject.paths[cause.id].keys():
-                yield Lint("not-separable", cause.id, f"no symptom separates it from {other}")
+                what = f"no symptom separates it from {other}"
+                yield Lint("not-separable", cause.id, what, part=("looks_like", i))
 
 
 def named_by_file(subject: Subject) -> Iterator[Lint]:
@@ -115,7 +149,8 @@ def examples_hold(subject: Subject) -> Iterator[Lint]:
     for cause in subject.causes:
         for number, example in enumerate(cause.examples, 1):
             for failure in _failures(subject, cause, example):
-                yield Lint("example", cause.id, f"example {number}: {failure}")
+                part = ("examples", number - 1)
+                yield Lint("example", cause.id, f"example {number}: {failure}", part=part)
 
 
 def textbook(subject: Subject) -> Iterator[Lint]:
@@ -157,12 +192,12 @@ def _failures(subject: Subject, cause: Cause, example: Example) -> Iterator[str]
 
 
 def mechanisms_used(subject: Subject) -> Iterator[Lint]:
-    """A mechanism stands between something and something."""
-    heads = {link.to for _, link in arrows(subject.rules)}
+    """A mechanism stands between some cause and some symptom."""
     graph = to_digraph(subject.rules)
+    reached = {node for c in active_causes(subject.rules) for node in descendants(graph, c.id)}
     for name in sorted(subject.rules.mechanisms):
-        if name not in heads:
-            yield Lint("mechanism-without-cause", name, "no cause and no mechanism leads to it")
+        if name not in reached:
+            yield Lint("mechanism-without-cause", name, "no cause leads to it")
         if not strongest_paths(graph, name):
             yield Lint("mechanism-without-symptom", name, "it shows in no symptom")
 
@@ -174,12 +209,68 @@ def symptoms_used(subject: Subject) -> Iterator[Lint]:
         yield Lint("symptom-without-cause", name, "no cause and no mechanism shows it", "warning")
 
 
+def sources_used(subject: Subject) -> Iterator[Lint]:
+    """A source that nothing cites is left over."""
+    rules = subject.rules
+    cited = {link.source for _, link in arrows(rules)}
+    cited |= {s for c in rules.causes.values() for s in c.provenance}
+    cited |= {s for y in rules.symptoms.values() for s in y.sources}
+    cited |= {item.source for items in rules.checklists.values() for item in items}
+    for name in sorted(rules.sources.keys() - cited):
+        yield Lint("source-unused", name, "nothing cites it", "warning")
+
+
+def thresholds_sourced(subject: Subject) -> Iterator[Lint]:
+    """A number that decides comes from somewhere."""
+    for symptom in subject.rules.symptoms.values():
+        numbers = [k for k, v in symptom.params.items() if isinstance(v, int | float)]
+        if numbers and not symptom.sources:
+            yield Lint("threshold-source", symptom.id, f"no source for {', '.join(numbers)}")
+
+
 def fragments(subject: Subject) -> Iterator[Lint]:
     """A because is a fragment that is put into a sentence: it starts small and has no full stop."""
     for tail, link in arrows(subject.rules):
         text = link.because
         if text.endswith(".") or text != text.strip() or not _FRAGMENT.match(text):
-            yield Lint("because", tail, f"the because of {link.to} is no lower-case fragment: {text!r}")
+            what = f"the because of {link.to} is no lower-case fragment: {text!r}"
+            yield Lint("because", tail, what, part=_part(subject, tail, link.to))
+
+
+def because_repeated(subject: Subject) -> Iterator[Lint]:
+    """Two arrows of one node with one sentence: the sentence says too little about at least one of them."""
+    nodes: list[Cause | Mechanism] = [*subject.causes, *subject.rules.mechanisms.values()]
+    for tail in nodes:
+        said = Counter(link.because for link in links(tail))
+        for link in links(tail):
+            if said[link.because] > 1:
+                said[link.because] = 0
+                what = f"another arrow has the same because as that to {link.to}: {link.because!r}"
+                yield Lint("because-repeated", tail.id, what, "warning", _part(subject, tail.id, link.to))
+
+
+def _part(subject: Subject, tail: str, head: str) -> tuple[str | int, ...]:
+    node = subject.rules.causes.get(tail) or subject.rules.mechanisms[tail]
+    for key, some in (("leads_to", node.leads_to), ("shows", node.shows)):
+        for i, link in enumerate(some):
+            if link.to == head:
+                return key, i
+    return ()
+
+
+def titles(subject: Subject) -> Iterator[Lint]:
+    """Titles are headings without a full stop; questions ask; summaries are sentences."""
+    rules = subject.rules
+    for group in (rules.causes, rules.mechanisms, rules.symptoms):
+        for node in group.values():
+            if node.title.endswith((".", ":")) or node.title[:1] in " -":
+                yield Lint("title", node.id, f"the title is no heading: {node.title!r}", part=("title",))
+    for symptom in rules.symptoms.values():
+        if symptom.question and not symptom.question.endswith("?"):
+            yield Lint("question", symptom.id, "the question does not end with ?", part=("question",))
+    for cause in rules.causes.values():
+        if not cause.summary.endswith((".", "?", "!")):
+            yield Lint("summary", cause.id, "the summary does not end with a full stop", part=("summary",))
 
 
 def checklist_causes(subject: Subject) -> Iterator[Lint]:
@@ -188,9 +279,28 @@ def checklist_causes(subject: Subject) -> Iterator[Lint]:
         for item in subject.rules.checklists[name]:
             for cause in item.causes:
                 if cause not in subject.rules.causes:
-                    yield Lint("checklist-cause", name, f"item {item.id} names {cause}, which does not exist")
+                    what = f"item {item.id} names {cause}, which does not exist"
+                    yield Lint("checklist-cause", name, what)
 
 
 Check = Callable[[Subject], Iterator[Lint]]
-CAUSE_LINTS: tuple[Check, ...] = (complete, seen, separable, named_by_file, examples_hold, textbook)
-BASE_LINTS: tuple[Check, ...] = (mechanisms_used, symptoms_used, fragments, checklist_causes)
+CAUSE_LINTS: tuple[Check, ...] = (
+    complete,
+    seen,
+    shown_directly,
+    confirmed,
+    separable,
+    named_by_file,
+    examples_hold,
+    textbook,
+)
+BASE_LINTS: tuple[Check, ...] = (
+    mechanisms_used,
+    symptoms_used,
+    sources_used,
+    thresholds_sourced,
+    fragments,
+    because_repeated,
+    titles,
+    checklist_causes,
+)

@@ -7,8 +7,9 @@ only: it is left out and its problems stand in `RuleBase.problems`.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -19,7 +20,7 @@ from .model import RuleBase
 if TYPE_CHECKING:
     from pydantic import BaseModel, ValidationError
 
-    from .resolve import Layer
+    from .resolve import Entry, Layer
 
     M = TypeVar("M", bound=BaseModel)
 
@@ -40,6 +41,13 @@ def load_rules(root: str | Path | None = None, packs: Iterable[str | Path] = ())
     `root` is the folder to read (default: the one that is installed, and then the rule packs of installed
     distributions too); `packs` are further folders. Raises `RuleError` when the base itself is broken.
     """
+    return load_with_places(root, packs)[0]
+
+
+def load_with_places(
+    root: str | Path | None = None, packs: Iterable[str | Path] = ()
+) -> tuple[RuleBase, Places]:
+    """Load the knowledge base, and what tells file and line of its entries."""
     from .resolve import resolve
 
     folder = Path(root) if root is not None else default_root()
@@ -52,7 +60,26 @@ def load_rules(root: str | Path | None = None, packs: Iterable[str | Path] = ())
     found = [(str(p), Path(p)) for p in packs] + (list(_installed(unusable)) if root is None else [])
     for name, pack in found:
         layer, rules = _add(layer, rules, name, pack, digest, unusable)
-    return replace(rules, version=digest.hexdigest()[:12], problems=tuple(unusable))
+    return replace(rules, version=digest.hexdigest()[:12], problems=tuple(unusable)), Places(layer)
+
+
+@dataclass(frozen=True, eq=False)
+class Places:
+    """Where entries stand. Looked up only when somebody asks: a diagnosis never does."""
+
+    layer: Layer
+
+    @cached_property
+    def _entries(self) -> Mapping[str, Entry[Any]]:
+        symptoms = [entry for _, entry in self.layer.symptoms]
+        nodes: list[Entry[Any]] = [*self.layer.causes, *self.layer.mechanisms, *symptoms]
+        found: dict[str, Entry[Any]] = dict((*self.layer.sources, *self.layer.checklists))
+        return found | {entry.spec.id: entry for entry in nodes}
+
+    def at(self, name: str, *loc: str | int) -> str:
+        """Return "file:line" of a part of an entry (or of a source or checklist); "" for an unknown name."""
+        entry = self._entries.get(name)
+        return entry.at(*loc) if entry is not None else ""
 
 
 def _add(

@@ -265,7 +265,7 @@ def test_unreadable_benchmark(run: Path, tmp_path: Path, capsys: Captured) -> No
         (["checklist"], "Missing argument"),
         (["rules"], "Missing command"),
         (["explain", "loss-zro"], "did you mean loss-zero"),
-        (["rules", "list", "cats"], "causes, mechanisms or symptoms"),
+        (["rules", "list", "cats"], "causes, mechanisms, symptoms or sources"),
         (["RUN", "-o", "/proc/none/r.md"], "cannot be written"),
     ],
 )
@@ -333,31 +333,6 @@ def test_a_reader_that_stops_reading(run: Path) -> None:
         said = started.stderr.read()
 
     assert (started.returncode, said) == (0, b"")
-
-
-# ----------------------------------------------------------------------------------------------- rules
-
-
-def test_rules_can_be_listed_shown_explained(capsys: Captured) -> None:
-    """The knowledge base is open: lists, one entry, one explanation."""
-    assert main(["rules", "list"]) == 0
-    listed = dict(line.split(maxsplit=1) for line in capsys.readouterr().out.splitlines())
-    assert listed["hyperparameter.learning-rate-too-large"] == "The learning rate is too large"
-    assert main(["rules", "show", "loss-zero"]) == 0
-    assert capsys.readouterr().out.startswith("id: loss-zero\n")
-    assert main(["explain", "hyperparameter.learning-rate-too-large"]) == 0
-    said = capsys.readouterr().out
-    assert all(part in said for part in ("Leads to", "What to do", "Looks like", "Sources"))
-    assert main(["explain", "update-too-large"]) == 0
-    assert "Comes from" in capsys.readouterr().out
-
-
-def test_lint_of_broken_rules(tmp_path: Path, capsys: Captured) -> None:
-    """Lint prints every problem and ends with exit code 2."""
-    (tmp_path / "scale.yaml").write_text("prior: {rare: 5}\n")
-
-    assert main(["rules", "lint", str(tmp_path)]) == 2
-    assert "error: " in capsys.readouterr().out
 
 
 def test_help_names_all_commands(capsys: Captured) -> None:

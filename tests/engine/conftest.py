@@ -43,7 +43,7 @@ def rule_base(
             "status": "stable",
             "leads_to": out(name, True),
             "shows": out(name, False),
-            "remedies": (Remedy("Undo it", 5, 0.8),),
+            "remedies": (Remedy("Undo it", 5, 0.8, confirms="it is gone"),),
             "provenance": ("src",),
         }
         return Cause(id=name, prior=prior, **{**base, **fields.get(name, {})})
@@ -53,7 +53,9 @@ def rule_base(
         mechanisms={
             m: Mechanism(m, f"Title of {m}", p, out(m, True), out(m, False)) for m, p in inner.items()
         },
-        symptoms={s: Symptom(s, f"Title of {s}", "test", leaks.get(s, 0.01), "a.b") for s in heads},
+        symptoms={
+            s: Symptom(s, f"Title of {s}", "test", leaks.get(s, 0.01), "a.b", sources=("src",)) for s in heads
+        },
         sources={"src": "A test"},
         checklists=changes.pop("checklists", {}),
         version="test",
@@ -185,7 +187,7 @@ leads_to:
 shows:
   - {symptom: smell, strength: medium, source: manual, because: "worn parts run hot"}
 remedies:
-  - {do: "Replace the part", minutes: 30, works: often}
+  - {do: "Replace the part", minutes: 30, works: often, confirms: "it is quiet"}
 provenance: [{source: manual}]
 examples:
   - {given: {noise: present, smell: present}, rank: 1}

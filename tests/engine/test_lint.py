@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from traindoctor.engine.lint import BASE_LINTS, CAUSE_LINTS, Lint, Subject, lint, lint_cause, textbook_case
-from traindoctor.engine.load import load_rules
-from traindoctor.engine.model import ChecklistItem, Example, Link, RuleBase, State
+from traindoctor.engine.load import load_rules, load_with_places
+from traindoctor.engine.model import ChecklistItem, Example, Link, Remedy, RuleBase, State
 
 P, A = State.PRESENT, State.ABSENT
 Make = Callable[..., RuleBase]
@@ -49,6 +49,10 @@ def test_sound_files_have_no_lints(folder: Callable[..., Path]) -> None:
         ({"provenance": ()}, "no-provenance"),
         ({"examples": ()}, "no-examples"),
         ({"leads_to": (), "shows": ()}, "no-symptom"),
+        ({"shows": ()}, "no-direct-symptom"),
+        ({"remedies": (Remedy("Undo it", 5, 0.8),)}, "no-confirmation"),
+        ({"summary": "No full stop"}, "summary"),
+        ({"title": "A full stop."}, "title"),
         ({"path": "causes/a/z.yaml"}, "file-name"),
         ({"examples": (Example({"t": P}, rank=1),)}, "example"),
         ({"examples": (Example({"s": P}, below="prior"),)}, "example"),
@@ -107,6 +111,60 @@ def test_textbook_case_that_fails(make: Make) -> None:
 
     assert "a.x" in {x.subject for x in found}
     assert "its textbook case (s) puts it at rank 7" in {x.message for x in found}
+
+
+def test_a_mechanism_that_no_cause_reaches(make: Make) -> None:
+    """A mechanism behind one that nothing leads to is as idle as that one."""
+    arrows = [("a.x", "s", 0.8), ("orphan", "behind", 0.8), ("behind", "s", 0.8)]
+    found = names(make({"a.x": 0.05}, arrows, {"orphan": 0.01, "behind": 0.01}))
+
+    assert ("mechanism-without-cause", "behind") in found
+
+
+def test_sources_left_over_are_a_warning(make: Make) -> None:
+    """A source that nothing cites is a warning; one that a checklist alone cites is used."""
+    item = ChecklistItem("1", "It is on", ("a.x",), ("s",), ("s",), "Look", "book")
+    rules = replace(sound(make), sources={"src": "A test", "book": "A book"})
+
+    assert lint(rules) == (Lint("source-unused", "book", "nothing cites it", "warning"),)
+    assert lint(replace(rules, checklists={"list": (item,)})) == ()
+
+
+def test_thresholds_come_from_somewhere(make: Make) -> None:
+    """A symptom that is decided by a number without a source is found; words alone need none."""
+    rules = sound(make)
+    bare = replace(rules.symptoms["s"], sources=(), params={"above": 3})
+    words = replace(rules.symptoms["t"], sources=(), params={"name": "x"})
+
+    assert names(replace(rules, symptoms={**rules.symptoms, "s": bare, "t": words})) == {
+        ("threshold-source", "s")
+    }
+
+
+def test_a_because_that_says_nothing_new(make: Make) -> None:
+    """Two arrows of one node with the same words: a warning, once."""
+    arrows = (Link("s", 0.8, "it is so", "src"), Link("t", 0.2, "it is so", "src"))
+    found = [x for x in lint(sound(make, a_x={"shows": arrows})) if x.name == "because-repeated"]
+
+    assert [(x.subject, x.level, x.part) for x in found] == [("a.x", "warning", ("shows", 0))]
+
+
+def test_questions_ask(make: Make) -> None:
+    """A question without a question mark is found."""
+    rules = sound(make)
+    asked = replace(rules.symptoms["s"], question="Look at it")
+
+    assert names(replace(rules, symptoms={**rules.symptoms, "s": asked})) == {("question", "s")}
+
+
+def test_lints_say_where(folder: Callable[..., Path], texts: dict[str, str]) -> None:
+    """With the places of a folder a lint names file and line of what it is about."""
+    name = "causes/parts/worn.yaml"
+    rules, places = load_with_places(folder({name: texts[name].replace("rank: 1", "below: 0.001")}))
+
+    assert [x.where for x in lint(rules, places)] == [f"{name}:14"]
+    assert str(lint(rules, places)[0]).startswith(f"{name}:14: error: parts.worn: example 1: ")
+    assert places.at("nothing") == ""
 
 
 def test_what_a_textbook_says(make: Make) -> None:
@@ -193,13 +251,19 @@ def test_every_lint_is_named_here() -> None:
     tested = {
         "complete",
         "seen",
+        "shown_directly",
+        "confirmed",
         "separable",
         "named_by_file",
         "examples_hold",
         "textbook",
         "mechanisms_used",
         "symptoms_used",
+        "sources_used",
+        "thresholds_sourced",
         "fragments",
+        "because_repeated",
+        "titles",
         "checklist_causes",
     }
 
