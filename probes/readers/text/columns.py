@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from array import array
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Literal, NamedTuple
+from itertools import repeat
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,8 +30,8 @@ _UNITS: dict[str, StepUnit] = {
 class Column:
     """The points of one quantity: indexes of rows, and values."""
 
-    rows: list[int] = field(default_factory=list)
-    values: list[float] = field(default_factory=list)
+    rows: array[int] = field(default_factory=lambda: array("q"))
+    values: array[float] = field(default_factory=lambda: array("d"))
 
 
 @dataclass(slots=True)
@@ -41,23 +44,27 @@ class Axis:
     length: float | None = None  # steps in an epoch, where they were counted on
 
 
-class Row(NamedTuple):
-    """Where a line stands; NaN for what it does not say."""
+class Places:
+    """Where each row stands, field by field; NaN for what its line does not say."""
 
-    step: float
-    total: float
-    epoch: float
-    line: int
-    wall: float
-    own: bool  # the line itself names the step
-    kind: str
+    def __init__(self) -> None:
+        self.step = array("d")
+        self.total = array("d")
+        self.epoch = array("d")
+        self.wall = array("d")
+        self.line = array("q")
+        self.own = bytearray()  # whether the line itself names the step
+        self.kind: list[str] = []
+
+    def __len__(self) -> int:
+        return len(self.line)
 
 
 class Columns:
     """Collects rows (a place each) and values; `series` says what they are together."""
 
     def __init__(self) -> None:
-        self.rows: list[Row] = []
+        self.rows = Places()
         self.points: dict[Key, Column] = {}
         self.absent: dict[Key, list[int]] = {}
         self.notes: dict[str, None] = {}
@@ -71,8 +78,28 @@ class Columns:
         self, step: float, total: float, epoch: float, line: int, wall: float, own: bool, kind: str
     ) -> int:
         """Add a row; return its index."""
-        self.rows.append(Row(step, total, epoch, line, wall, own, kind))
-        return len(self.rows) - 1
+        return self.several([step], [total], [epoch], [line], [wall], own, kind)
+
+    def several(
+        self,
+        steps: Sequence[float],
+        totals: Sequence[float],
+        epochs: Sequence[float],
+        lines: Iterable[int],
+        walls: Sequence[float],
+        own: bool,
+        kind: str,
+    ) -> int:
+        """Add rows of the same kind; return the index of the first."""
+        rows = self.rows
+        rows.step.extend(steps)
+        rows.total.extend(totals)
+        rows.epoch.extend(epochs)
+        rows.line.extend(lines)
+        rows.wall.extend(walls)
+        rows.own.extend(repeat(own, len(steps)))
+        rows.kind.extend(repeat(kind, len(steps)))
+        return len(rows) - len(steps)
 
     def column(self, key: Key) -> Column:
         """The column of this key, made when it is new."""
@@ -118,7 +145,7 @@ class Columns:
             return None
         axis = self.axis(key)
         if axis.length is None and axis.unit not in ("row", "epoch") and 0 < row <= len(self.rows):
-            own = self.rows[row - 1].step
+            own = self.rows.step[row - 1]
             if own == own:
                 return own
         at = int(np.searchsorted(self.points[key].rows, row, side="left")) - 1
@@ -145,13 +172,13 @@ class Columns:
         return Axis(np.arange(len(index), dtype=np.float64), "row", None)
 
     def _by_step(self, key: Key, index: NDArray[np.intp], steps: Floats, epochs: Floats | None) -> Axis:
-        inherited = not any(self.rows[i].own for i in index[:200])
+        inherited = not any(self.rows.own[i] for i in index[:200])
         if inherited and len(steps) > 4 and _crowded(steps):
             return Axis(_running_rows(steps), "row", epochs)
         borrowed = self._borrowed(key, index, epochs) if inherited else None
         if borrowed is not None:
             return borrowed
-        kinds = [self.rows[i].kind for i in index[:50]]
+        kinds = [self.rows.kind[i] for i in index[:50]]
         unit = _UNITS.get(max(set(kinds), key=kinds.count), "step")
         if epochs is None:
             return Axis(steps, unit, None)
@@ -175,13 +202,14 @@ class Columns:
             return None
         return Axis(axis.steps[at], axis.unit, epochs)
 
-    def _take(self, name: str, index: NDArray[np.intp]) -> Floats:
-        array = self._arrays.get(name)
-        if array is None or len(array) != len(self.rows):
-            at = Row._fields.index(name)
-            array = np.fromiter((r[at] for r in self.rows), dtype=np.float64, count=len(self.rows))
-            self._arrays[name] = array
-        taken: Floats = array[index]
+    def _take(
+        self, name: Literal["step", "total", "epoch", "wall", "line"], index: NDArray[np.intp]
+    ) -> Floats:
+        known = self._arrays.get(name)
+        if known is None or len(known) != len(self.rows):
+            known = np.array(getattr(self.rows, name), dtype=np.float64)
+            self._arrays[name] = known
+        taken: Floats = known[index]
         return taken
 
     def series(self, file: str, window_of: dict[str, Window]) -> tuple[Series, ...]:
@@ -213,7 +241,7 @@ class Columns:
         )
 
     def _absent(self, key: Key) -> Floats:
-        return np.array([self.rows[r].step for r in self.absent.get(key, [])], dtype=np.float64)
+        return np.array([self.rows.step[r] for r in self.absent.get(key, [])], dtype=np.float64)
 
     def _empty(self, key: Key, file: str) -> Series:
         raw, split, kind, rank = key

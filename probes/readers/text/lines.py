@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 LONG = 64 * 1024
+CHUNK = 4 * 1024**2  # so much is held as lines at a time
 _ANSI = re.compile(rb"\x1b(?:\[[0-9;?]*[ -/]*[@-~]|\][^\x07\x1b\n]{0,400}(?:\x07|\x1b\\)?|[@-Z\\-_])")
 _BACKSPACES = re.compile(rb"\x08+")
 _TAGGED = re.compile(
@@ -50,6 +51,24 @@ class Lines:
                 yield number, raw, None, False
         if skipped:
             self.notes.append(f"{skipped} lines longer than {LONG // 1024} KiB were passed over")
+
+    @property
+    def simple(self) -> bool:
+        """Whether every line stands for itself: no marks of ranks, no states of bars, none too long."""
+        if self.tagged or self.numbered or b"\r" in self.data:
+            return False
+        return max(map(len, io.BytesIO(self.data)), default=0) <= LONG
+
+    def chunks(self) -> Iterator[tuple[int, list[bytes]]]:
+        """Yield (number of the first line, lines) of successive parts of simple lines."""
+        start, number = 0, 1
+        while start < len(self.data):
+            end = self.data.find(b"\n", start + CHUNK)
+            part = self.data[start:] if end < 0 else self.data[start:end]
+            lines = part.split(b"\n")
+            yield number, lines
+            number += len(lines)
+            start = len(self.data) if end < 0 else end + 1
 
     def untag(self, raw: bytes) -> tuple[bytes, int | None]:
         """Take the mark of a rank off a line."""

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
+from itertools import groupby
 
 import numpy as np
 
@@ -23,6 +25,8 @@ from .table import Table, header, is_rule
 MAX_SHAPES = 40_000
 MAX_ALIKE = 12
 LONG_TEXT = 8192
+MANY = 16  # lines of one shape in a row from which they are read together,
+FEW = 4  # after a look at so many of them
 _WINDOWS: dict[str, Window] = {
     "megatron": "mean-since-last",
     "hf": "mean-since-last",
@@ -109,11 +113,48 @@ class Log:
 
     def feed(self, lines: Lines) -> None:
         """Read all lines."""
+        if lines.simple:
+            for first, raws in lines.chunks():
+                self._feed_simple(first, raws)
+        else:
+            self._feed_each(lines)
+        self._end_block()
+        self.rows.finish()
+        self.notes.update(dict.fromkeys(lines.notes))
+        if len(lines.workers) > 1:
+            self.notes["worker processes are numbered in the order in which they appear"] = None
+
+    def _feed_simple(self, first: int, raws: list[bytes]) -> None:
+        """Read lines that stand for themselves: those of one shape in a row together."""
+        keys = b"\n".join(raws).translate(None, DELETE).split(b"\n")
+        at = 0
+        for key, alike in groupby(keys):
+            end = at + sum(1 for _ in alike)
+            one_by_one = end if end - at < MANY else at + FEW
+            self._feed_each((first + i, raws[i], None, False) for i in range(at, one_by_one))
+            if one_by_one < end and not self._together(key, raws[one_by_one:end], first + one_by_one):
+                self._feed_each((first + i, raws[i], None, False) for i in range(one_by_one, end))
+            at = end
+
+    def _together(self, key: bytes, raws: list[bytes], number: int) -> bool:
+        """Read lines of one shape column by column; False where they need a look at each."""
+        entry = self._entries.get(key)
+        if entry is None:
+            return key in self._entries and not self._inside
+        if entry.rule is not None or len(entry.shapes) != 1 or self._inside:
+            return False
+        return self.rows.take_many(entry.shapes[0], raws, number)
+
+    @property
+    def _inside(self) -> bool:
+        """Whether a traceback, a configuration or a table has begun."""
+        return self._traceback is not None or self._block is not None or self._table is not None
+
+    def _feed_each(self, lines: Iterable[tuple[int, bytes, int | None, bool]]) -> None:
         entries = self._entries
         for number, raw, rank, passing in lines:
-            if self._traceback is not None or self._block is not None or self._table is not None:
-                if self._goes_on(Line(number, raw, rank, passing)):
-                    continue
+            if self._inside and self._goes_on(Line(number, raw, rank, passing)):
+                continue
             key = raw.translate(None, DELETE)
             try:
                 entry = entries[key]
@@ -121,11 +162,6 @@ class Log:
                 entry = self._learn(key, raw, number)
             if entry is not None:
                 self._line(entry, Line(number, raw, rank, passing))
-        self._end_block()
-        self.rows.finish()
-        self.notes.update(dict.fromkeys(lines.notes))
-        if len(lines.workers) > 1:
-            self.notes["worker processes are numbered in the order in which they appear"] = None
 
     def _again(self, lines: list[Line]) -> None:
         """Read lines that were taken for a configuration and are none."""

@@ -14,7 +14,7 @@ from . import events
 from .columns import NAN, Column, Columns, Key, Split
 from .numbers import to_float
 from .shape import Metric, Shape
-from .stamps import wall_of
+from .stamps import wall_of, walls_of
 
 MAX_POINTS = 6_000_000
 Tokens = Sequence[bytes]
@@ -81,6 +81,40 @@ class Rows:
             self._header(shape, tokens, where)
         elif not (shape.bar and self._hold(shape, tokens, line, where)):
             self._row(shape, tokens, line, where)
+
+    def take_many(self, shape: Shape, raws: list[bytes], first: int) -> bool:
+        """Take lines of one shape that each name their step, from line `first` on, column by column.
+
+        False, and nothing taken, where one of them needs a closer look.
+        """
+        if shape.step is None or not shape.plain or "overflow-false" in shape.flags:
+            return False
+        if shape.bar and (shape.step_kind in ("bare", "batch") or shape.epoch is not None):
+            return False
+        tokens = shape.columns(raws)
+        count, where = len(raws), self.where(None)
+        if tokens is None or self.points + count * len(shape.metrics) > MAX_POINTS:
+            return False
+        try:
+            numbers = {at: list(map(float, tokens[at])) for at in _slots(shape)}
+        except ValueError:
+            return False
+        steps = numbers[shape.step]
+        epochs = [where.epoch] * count if shape.epoch is None else numbers[shape.epoch]
+        totals = [NAN] * count if shape.total is None else numbers[shape.total]
+        if any(map(math.isnan, steps)) or (shape.epoch is not None and any(map(math.isnan, epochs))):
+            return False
+        walls = walls_of(raws) if shape.stamped else [NAN] * count
+        self._move(shape, steps[-1], totals[-1], epochs[-1], where)
+        lines = range(first, first + count)
+        start = self.columns.several(steps, totals, epochs, lines, walls, True, shape.step_kind)
+        for metric in shape.metrics:
+            column = self.columns.column((metric.raw, metric.split, "step", None))
+            column.rows.extend(range(start, start + count))
+            column.values.extend(numbers[metric.slot])
+        self.points += count * len(shape.metrics)
+        self._count(shape, first, count)
+        return True
 
     def finish(self) -> None:
         """All lines were read."""
@@ -276,13 +310,13 @@ class Rows:
         self.families["table"] += 1
         self.first_line = self.first_line or line.number
 
-    def _count(self, shape: Shape, number: int) -> None:
+    def _count(self, shape: Shape, number: int, lines: int = 1) -> None:
         if self.first_line is None:
             self.first_line = number
         for flag in shape.flags:
-            self.families[flag] += 1
+            self.families[flag] += lines
         if not shape.flags:
-            self.families[""] += 1
+            self.families[""] += lines
 
     # ----------------------------------------------------------------------- what is no curve only
 
@@ -325,14 +359,14 @@ class Rows:
         value = to_float(tokens[metric.slot])
         if value is None:
             return
-        step = self.columns.rows[row].step
+        step = self.columns.rows.step[row]
         if not megatron:
             value = self._since_last(value, step, rank)
         self.columns.put((metric.raw, metric.split, group, rank), row, value)
         if value > 0:
             text = f"{value:g} steps skipped since the line before"
             known = step if step == step else None
-            event = Event("skipped-step", self.file, self.columns.rows[row].line, known, value, rank, text)
+            event = Event("skipped-step", self.file, self.columns.rows.line[row], known, value, rank, text)
             self.events.add(event, row + 1, once=False)
 
     def _since_last(self, total: float, step: float, rank: int | None) -> float:
@@ -354,7 +388,7 @@ class Rows:
         if not happened:
             return
         scales = (to_float(tokens[m.slot]) for m in shape.metrics if m.canonical == "loss_scale")
-        line, text = self.columns.rows[row].line, "overflow cond: True"
+        line, text = self.columns.rows.line[row], "overflow cond: True"
         event = Event("overflow", self.file, line, None, next(scales, None), rank, text, "mindspore")
         self.events.add(event, row + 1, once=False)
 
@@ -364,6 +398,12 @@ def place(shape: Shape, tokens: Tokens) -> tuple[float, float, float]:
     step = NAN if shape.step is None else _number(tokens[shape.step])
     total = NAN if shape.total is None or shape.step is None else _number(tokens[shape.total])
     return step, total, NAN if shape.epoch is None else _number(tokens[shape.epoch])
+
+
+def _slots(shape: Shape) -> set[int]:
+    """The captured tokens that a line's place and metrics are read from."""
+    places = (shape.step, shape.total, shape.epoch)
+    return {m.slot for m in shape.metrics} | {at for at in places if at is not None}
 
 
 def _number(token: bytes) -> float:

@@ -15,6 +15,7 @@ from .keys import StepKind
 from .numbers import TOKEN
 
 DELETE = b"0123456789.+- \t"  # what lines of one shape may differ in
+_BLANK = rb"[^\S\n]"  # a pattern never leaves its line
 _COMPILE_AT = 3  # uses: a regular expression pays only for shapes that come again
 
 
@@ -78,6 +79,15 @@ class Shape:
             self.pattern = _compile(self.needed, parts)
         return tuple(parts[2 * at + 1] for at in self.needed)
 
+    def columns(self, lines: list[bytes]) -> list[tuple[bytes, ...]] | None:
+        """Return the needed tokens of many lines, column by column; None when any line is another's."""
+        if self.pattern is None or not self.needed:
+            return None
+        found = self.pattern.findall(b"\n".join(lines))
+        if len(found) != len(lines):
+            return None
+        return [tuple(found)] if len(self.needed) == 1 else list(zip(*found, strict=True))
+
 
 def texts_of(parts: list[bytes]) -> tuple[bytes, ...]:
     """The texts between the numbers of a line, without blanks; `parts` is what TOKEN splits it into."""
@@ -97,7 +107,7 @@ def _compile(needed: tuple[int, ...], parts: list[bytes]) -> re.Pattern[bytes] |
             out.append(rb"[^\s|;)\]}]*")
     out.append(_literal(parts[2 * needed[-1] + 2][:2]))
     try:
-        return re.compile(b"".join(out))
+        return re.compile(b"^" + b"".join(out), re.MULTILINE)
     except re.error:
         return None
 
@@ -105,4 +115,4 @@ def _compile(needed: tuple[int, ...], parts: list[bytes]) -> re.Pattern[bytes] |
 def _literal(text: bytes) -> bytes:
     """A text as a pattern: at its ends blanks may be more or missing (numbers are padded)."""
     words = [re.escape(w) for w in text.split()]
-    return rb"\s*" + rb"\s+".join(words) + (rb"\s*" if words else b"")
+    return _BLANK + b"*" + (_BLANK + b"+").join(words) + (_BLANK + b"*" if words else b"")
