@@ -37,7 +37,9 @@ Outputs = Annotated[
 ]
 Answers = Annotated[
     list[str],
-    typer.Option("--answer", metavar="SYMPTOM=present|absent", help="What you know. Repeatable."),
+    typer.Option(
+        "--answer", metavar="SYMPTOM=present|absent|unknown", help="What you know; it stands. Repeatable."
+    ),
 ]
 AnswersFile = Annotated[
     Path | None, typer.Option("--answers", metavar="FILE.yaml", help="The same, as `symptom: present` lines.")

@@ -136,7 +136,7 @@ def rules_graph(
 def entry_of(rules: RuleBase, name: str) -> Any:
     """Return an entry; raises `Stop` with the nearest ids when there is none."""
     from ..engine.about import Atlas
-    from .work import suggest
+    from .answers import suggest
 
     found = Atlas(rules).entry(name)
     if found is None:

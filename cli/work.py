@@ -4,30 +4,21 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from . import answers
 from .output import say
 from .stop import UNREADABLE, Stop, usage
 
 if TYPE_CHECKING:
-    from ..engine.model import Diagnosis, Evidence, Reading, RuleBase, State
+    from ..engine.model import Diagnosis, RuleBase
     from ..probes.run import Run, Series
     from ..reports.model import Curve, Extras
 
 USUAL = 0.1  # leak from which a symptom is nothing unusual by itself
-MAX_ANSWERS = 1024 * 1024  # bytes of an answers file
-WORDS = {
-    "present": "present",
-    "yes": "present",
-    "true": "present",
-    "absent": "absent",
-    "no": "absent",
-    "false": "absent",
-    "unknown": "unknown",
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,13 +81,19 @@ def examine(request: Request) -> Work:
     from ..engine.diagnose import diagnose
     from ..probes.readings import readings
 
-    stated = _stated(request)
     rules = load(request.rule_packs)
-    answered = _known(rules, stated)
+    answered = answers.given(rules, request.answers, request.answers_file)
     run = _open(request.run, "", request.quiet)
+    stored, unused = answers.own(rules, request.run)
     benchmark, repeats = benchmarks(request)
     evidence = readings(run, benchmark, rules.symptoms.values(), repeats)
-    evidence = answer(evidence, answered, request.quiet)
+    for some in (stored, answered):
+        evidence, contradictions = answers.answer(evidence, some)
+        for said in contradictions:
+            _remark(request, said)
+    if unused:
+        _remark(request, unused)
+        run = replace(run, info=replace(run.info, notes=(unused, *run.info.notes)))
     info = benchmark.info if benchmark is not None else None
     found = diagnose(
         rules,
@@ -195,76 +192,3 @@ def _progress(file: str) -> None:
     from ..reports.text import plain
 
     sys.stderr.write(f"\r\x1b[Kreading {plain(file, 60)}")
-
-
-# --------------------------------------------------------------------------------------------- answers
-
-
-def _stated(request: Request) -> dict[str, str]:
-    """Return symptom -> word, as said on the command line and in a file; the command line wins."""
-    said = _from_file(request.answers_file) if request.answers_file is not None else {}
-    for text in request.answers:
-        symptom, equals, word = text.partition("=")
-        if not equals or word.strip().lower() not in WORDS:
-            raise usage(f"--answer {text}: say SYMPTOM=present, SYMPTOM=absent or SYMPTOM=unknown")
-        said[symptom.strip()] = word.strip().lower()
-    return said
-
-
-def _from_file(path: Path) -> dict[str, str]:
-    import yaml
-
-    from ..engine.document import DocumentError, parse
-
-    try:
-        with path.open("rb") as file:
-            raw = file.read(MAX_ANSWERS)
-        data = parse(str(path), raw).data
-    except OSError as error:
-        raise usage(f"{path}: {error.strerror or 'cannot be read'}") from error
-    except (DocumentError, yaml.YAMLError, RecursionError) as error:
-        raise usage(str(error).splitlines()[0]) from error
-    if not isinstance(data, dict):
-        raise usage(f"{path}: answers are written as `symptom: present`, one to a line")
-    bad = [k for k, v in data.items() if str(v).lower() not in WORDS]
-    if bad:
-        raise usage(f"{path}: the answer to {bad[0]} must be present, absent or unknown")
-    return {str(k): str(v).lower() for k, v in data.items()}
-
-
-def _known(rules: RuleBase, said: Mapping[str, str]) -> dict[str, State]:
-    from ..engine.model import State
-
-    for symptom in said:
-        if symptom not in rules.symptoms:
-            raise usage(f"{symptom}: the rules have no such symptom{suggest(symptom, rules.symptoms)}")
-    return {symptom: State(WORDS[word]) for symptom, word in said.items()}
-
-
-def suggest(word: str, known: Mapping[str, object]) -> str:
-    """Return "; did you mean ...?" where something is spelt alike."""
-    from difflib import get_close_matches
-
-    close = get_close_matches(word, sorted(known), 3, 0.6)
-    return f"; did you mean {' or '.join(close)}?" if close else ""
-
-
-def answer(evidence: Evidence, answered: Mapping[str, State], quiet: bool = False) -> Evidence:
-    """Put the user's answers in place of readings; the user wins, and a contradiction is said."""
-    from ..engine.model import State
-
-    changed = dict(evidence)
-    for symptom, state in answered.items():
-        before = evidence[symptom]
-        if before.state not in (state, State.UNKNOWN) and not quiet:
-            say(
-                f"{symptom}: you say {state}, the run was read as {before.state} ({before.why}); taking yours"
-            )
-        changed[symptom] = _answered(before, state)
-    return changed
-
-
-def _answered(before: Reading, state: State) -> Reading:
-    if before.state is state:
-        return replace(before, why=f"{before.why}; confirmed by the user")
-    return type(before)(before.symptom, state, "answered by the user")

@@ -9,7 +9,7 @@ import numpy as np
 from .explain import posteriors, with_state
 from .graph import Path
 from .infer import Belief, Floats, sigmoid, up_of
-from .model import Evidence, NextCheck, Remedy, RuleBase, State, Symptom
+from .model import Evidence, NextCheck, Reading, Remedy, RuleBase, State, Symptom
 from .words import listed, percent
 
 LEADING = 8  # causes whose uncertainty counts
@@ -62,15 +62,16 @@ def _candidates(
 ) -> list[str]:
     """Unknown symptoms that a leading cause shows and whose rule says how somebody can look."""
     reachable = sorted({s for cause in leading for s in paths[cause] if _askable(rules.symptoms[s])})
-    return [s for s in reachable if s not in evidence or _open(evidence[s].state, evidence[s].why)]
+    return [s for s in reachable if s not in evidence or _open(evidence[s])]
 
 
 def _askable(symptom: Symptom) -> bool:
     return bool(symptom.how or symptom.question)
 
 
-def _open(state: State, why: str) -> bool:
-    return state is State.UNKNOWN and not why.startswith("probe error")
+def _open(reading: Reading) -> bool:
+    asked = reading.state is State.UNKNOWN and not reading.answered
+    return asked and not reading.why.startswith("probe error")
 
 
 def _what_if(belief: Belief, symptoms: Sequence[str], sign: int) -> Floats:

@@ -68,6 +68,7 @@ class Reading:
     step: float | None = None
     where: tuple[Place, ...] = ()
     series: tuple[str, ...] = ()  # canonical names of the curves to look at
+    answered: bool = False  # the user's word, not a measurement; an answer of unknown is not asked again
 
 
 Evidence = Mapping[str, Reading]

@@ -37,6 +37,7 @@ READERS = (
 )
 SCRIPT = "python-script"
 MAX_LOG = 1024**3
+ANSWERS = "answers.yaml"  # what somebody knows of the run, read by the command line: nothing that was logged
 MIN_POINTS = 5
 
 
@@ -52,6 +53,7 @@ def open_run(path: Path, *, progress: Callable[[str], None] | None = None) -> Ru
     Raises RunUnreadable with one sentence when there is nothing that can be read as a training run.
     """
     files, notes = walk(path)
+    files = [f for f in files if f.path != ANSWERS or len(files) == 1]
     if not files:
         raise RunUnreadable(f"{path}: the directory is empty")
     readers = [importlib.import_module(f"..readers.{name}", __name__) for name in READERS]

@@ -417,19 +417,6 @@ def any_hyperparameter_differs(view: View) -> Finding:
 
 
 @probe("benchmark")
-def hyperparameters_equal(view: View, minimum: int) -> Finding:
-    """All hyperparameters that both sides record are equal, and they are enough to say so."""
-    differ, compared = _differences(view, names.table().hyperparameters)
-    if differ:
-        return absent(
-            f"{len(differ)} of {compared} differ: {_sides(differ[0])}", value=compared - len(differ)
-        )
-    if compared < minimum:
-        return unknown(f"{compared} hyperparameters are recorded on both sides, {minimum} are needed")
-    return present(f"{compared} hyperparameters are recorded on both sides, and equal", value=compared)
-
-
-@probe("benchmark")
 def other_task(view: View) -> Finding:
     """Classes, vocabulary, or model and data together are another task's."""
     sizes = [(k, f) for k in ("num_classes", "vocab_size") if (f := both(view, k)) is not None]

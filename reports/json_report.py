@@ -61,7 +61,7 @@ def as_dict(diagnosis: Diagnosis) -> Json:
         "hypotheses": [_hypothesis(h) for h in diagnosis.hypotheses],
         "findings": [_reading(r) for r in diagnosis.findings],
         "checklist": [_item(i) for i in diagnosis.checklist],
-        "next_checks": [_next(c) for c in diagnosis.next_checks],
+        "next_checks": [_next(diagnosis, c) for c in diagnosis.next_checks],
         "unexplained": {s: _rounded(share) for s, share in diagnosis.unexplained.items()},
         "conflict": _rounded(diagnosis.conflict),
         "converged": diagnosis.converged,
@@ -130,6 +130,7 @@ def _reading(reading: Reading) -> Json:
         "step": _finite(reading.step),
         "series": list(reading.series),
         "threshold": _value(reading.threshold),
+        "answered": reading.answered,
         **_measured(reading.value),
     }
 
@@ -167,8 +168,14 @@ def _item(item: CheckedItem) -> Json:
     }
 
 
-def _next(check: NextCheck) -> Json:
-    return {**asdict(check), "minutes": _finite(check.minutes), "gain": _rounded(check.gain)}
+def _next(diagnosis: Diagnosis, check: NextCheck) -> Json:
+    command = story.answer_command(diagnosis, check.symptom)
+    return {
+        **asdict(check),
+        "minutes": _finite(check.minutes),
+        "gain": _rounded(check.gain),
+        "command": command,
+    }
 
 
 def _scalars(values: Mapping[str, Scalar]) -> Json:

@@ -102,6 +102,8 @@ def _environment(diagnosis: Diagnosis, extras: Extras) -> Environment:
         about=story.about(diagnosis),
         and_repeats=story.and_repeats(diagnosis),
         count=text.count,
+        answer=lambda symptom: story.answer_command(diagnosis, symptom),
+        ending=story.answer_ending,
         scalar=text.scalar,
         zip=zip,
         most=MOST_LISTED,

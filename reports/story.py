@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import shlex
 from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
 from typing import Literal
@@ -291,6 +292,34 @@ def _instruction(patch: Scalar) -> str:
     if isinstance(patch, str) and patch[:1] == "*":
         return f"multiply by {plain(patch[1:], 40)}"
     return _target(patch)
+
+
+# --------------------------------------------------------------------------------------- commands to type
+
+
+def command(diagnosis: Diagnosis, name: str = "", *options: str) -> str:
+    """Return the command line that looks at the same runs again, ready to paste."""
+    runs = [diagnosis.run.path]
+    benchmarks = [b.path for b in (diagnosis.benchmark, *diagnosis.repeats) if b is not None]
+    words = [plain(w, 1000) for w in (*runs, *(w for b in benchmarks for w in ("--benchmark", b)), *options)]
+    return " ".join(["diagnose", *([name] if name else []), *(shlex.quote(w) for w in words)])
+
+
+def answer_command(diagnosis: Diagnosis, symptom: str) -> str:
+    """Return the command line that takes the answer to a next check, with the answers given before.
+
+    A symptom that only lacks a benchmark is not answered but measured: the command then asks for one.
+    """
+    read = {r.symptom: r for r in diagnosis.findings}
+    if symptom in read and "--benchmark" in read[symptom].why and diagnosis.benchmark is None:
+        return f"{command(diagnosis)} --benchmark BENCHMARK_DIR"
+    before = [f"--answer={r.symptom}={r.state.value}" for r in diagnosis.findings if r.answered]
+    return f"{command(diagnosis, '', *before)} --answer {symptom}=present"
+
+
+def answer_ending(said: str) -> str:
+    """Return what may stand in place of the end of an answer's command line."""
+    return " (or =absent, =unknown)" if said.endswith("=present") else ""
 
 
 # ---------------------------------------------------------------------------------------------- curves

@@ -67,7 +67,8 @@ def render(
     if not told:
         _noticed(page, diagnosis, given, verbose)
     _unexplained(page, diagnosis, given, told)
-    _next_checks(page, diagnosis.next_checks if told or story.kind_of(diagnosis) == "unclear" else ())
+    wanted = told or story.kind_of(diagnosis) == "unclear"
+    _next_checks(page, diagnosis, diagnosis.next_checks if wanted else ())
     if verbose or diagnosis.benchmark is not None:
         _checklist(page, diagnosis.checklist, verbose)
     if verbose:
@@ -280,19 +281,18 @@ def _unexplained(page: _Page, diagnosis: Diagnosis, extras: Extras, told: Sequen
         page.line((f"and {len(left) - 4} more", "dim"), indent=4)
 
 
-def _next_checks(page: _Page, checks: Sequence[NextCheck]) -> None:
+def _next_checks(page: _Page, diagnosis: Diagnosis, checks: Sequence[NextCheck]) -> None:
     if not checks:
         return
     page.head("Next checks, most telling first")
     for number, check in enumerate(checks[:MOST_CHECKS], 1):
         page.line(plain(check.title).rstrip("."), "?", mark=f"  {number}. ")
         page.line(sentence(check.do), indent=5)
+        said = story.answer_command(diagnosis, check.symptom)
         page.line(
-            (
-                f"{minutes(check.minutes).capitalize()}. Then: --answer {check.symptom}=present (or =absent)",
-                "dim",
-            ),
+            (f"{minutes(check.minutes).capitalize()}. Then: {said}{story.answer_ending(said)}", "dim"),
             indent=5,
+            hang=2,
         )
         page.line(f"if so: {plain(check.if_present)}", indent=5, hang=2)
         page.line(f"if not: {plain(check.if_absent)}", indent=5, hang=2)
