@@ -99,7 +99,7 @@ def test_a_question_says_that_no_file_tells_it(capsys: Captured) -> None:
     said = " ".join(printed(capsys, "explain", "labels-wrong-by-spot-check").split())
 
     assert "it is a question to you" in said
-    assert "Look at 50 random samples" in said
+    assert "Show 50 random samples" in said
     assert "about 20 min" in said
 
 
