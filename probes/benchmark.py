@@ -13,6 +13,7 @@ from typing import Any, Literal
 from ..engine.model import Place, Scalar
 from . import settings as names
 from .config import number_of, says
+from .learning_rate import logged_peak, logged_warmup
 from .registry import Finding, View, absent, any_of, place_of, present, probe, unknown
 from .run import Configured, Run
 
@@ -44,6 +45,15 @@ def both(view: View, key: str) -> Both | None:
     if key == "global_batch_size" and not _same_factors(mine, theirs):
         return None
     return mine, theirs
+
+
+def _rates(view: View) -> Both | None:
+    """Both learning rates as recorded; where a side records none, both as logged."""
+    found = both(view, "learning_rate")
+    if found is not None or view.benchmark is None:
+        return found
+    mine, theirs = logged_peak(view.run), logged_peak(view.benchmark)
+    return None if mine is None or theirs is None else (mine, theirs)
 
 
 def _same_factors(mine: Configured, theirs: Configured) -> bool:
@@ -83,7 +93,7 @@ def _sides(found: Both) -> str:
 
 
 def _ratio(view: View, key: str, ratio: float, up: bool) -> Finding:
-    found = both(view, key)
+    found = _rates(view) if key == "learning_rate" else both(view, key)
     values = _numbers(found)
     if found is None or values is None:
         return _missing(view, key)
@@ -191,7 +201,7 @@ def settings_differ(view: View, settings: list[str]) -> Finding:
 @probe("benchmark")
 def lr_per_sample_differs(view: View, ratio: float) -> Finding:
     """Learning rate divided by batch size, against the benchmark's."""
-    rates, batches = both(view, "learning_rate"), both(view, "global_batch_size")
+    rates, batches = _rates(view), both(view, "global_batch_size")
     lr, batch = _numbers(rates), _numbers(batches)
     if rates is None or lr is None:
         return _missing(view, "learning_rate")
@@ -216,14 +226,27 @@ def _warmup(run: Run) -> tuple[float, Configured] | None:
     return None
 
 
+def _warmups(view: View) -> tuple[tuple[float, Configured], tuple[float, Configured]] | None:
+    """Both warm-ups as recorded; where a side records none, both as the logged learning rates show them."""
+    if view.benchmark is None:
+        return None
+    mine, theirs = _warmup(view.run), _warmup(view.benchmark)
+    if mine is not None and theirs is not None:
+        return mine, theirs
+    seen = [logged_warmup(r) for r in (view.run, view.benchmark)]
+    steps = [(number, c) for c in seen if c is not None and (number := names.number(c.value)) is not None]
+    return (steps[0], steps[1]) if len(steps) == 2 else None
+
+
 @probe("benchmark")
 def warmup_below(view: View, ratio: float) -> Finding:
     """Warm-up is shorter than the benchmark's by `ratio`, or zero against something."""
     if view.benchmark is None:
         return unknown("needs a benchmark run (--benchmark)")
-    mine, theirs = _warmup(view.run), _warmup(view.benchmark)
-    if mine is None or theirs is None:
+    judged = _warmups(view)
+    if judged is None:
         return _missing(view, "warmup_steps")
+    mine, theirs = judged
     found = (mine[1], theirs[1])
     rest: dict[str, Any] = {"value": mine[0], "threshold": theirs[0], "where": _where(found)}
     if theirs[0] == 0:

@@ -76,10 +76,10 @@ def pair(view: View, name: str, points: int = 3) -> Pair | str:
     mine, theirs = view.run.series.get(name), view.benchmark.series.get(name)
     if mine is None or theirs is None:
         return f"{'the run' if mine is None else 'the benchmark'} has no {name}"
-    axes = _axes(mine, theirs)
+    axes = axes_of(mine, theirs)
     if axes is None:
         return f"{name} is logged over {mine.unit} in the run and over {theirs.unit} in the benchmark"
-    (x, y), (u, v) = (_clean(axis, s.values) for axis, s in zip(axes, (mine, theirs), strict=True))
+    (x, y), (u, v) = (cleaned(axis, s.values) for axis, s in zip(axes, (mine, theirs), strict=True))
     if _count_from_zero_and_one(mine, theirs, x, u):
         u = u + (x[0] - u[0])
     grid, left, right = _common(x, y, u, v)
@@ -93,11 +93,12 @@ def _repeat(series: Series | None, theirs: Series, grid: Floats) -> Floats:
     """A further run of the benchmark on the grid; NaN outside what it logged, or in another unit."""
     if series is None or series.unit != theirs.unit or series.window != theirs.window:
         return np.full(len(grid), np.nan)
-    u, v = _clean(series.steps, series.values)
+    u, v = cleaned(series.steps, series.values)
     return np.interp(grid, u, v, left=np.nan, right=np.nan) if len(u) else np.full(len(grid), np.nan)
 
 
-def _axes(mine: Series, theirs: Series) -> tuple[Floats, Floats] | None:
+def axes_of(mine: Series, theirs: Series) -> tuple[Floats, Floats] | None:
+    """What both series can be laid over: steps, else epochs; None where they have no axis in common."""
     if mine.unit == theirs.unit or {mine.unit, theirs.unit} <= _STEPS:
         return mine.steps, theirs.steps
     first = mine.steps if mine.unit == "epoch" else mine.epochs
@@ -105,7 +106,7 @@ def _axes(mine: Series, theirs: Series) -> tuple[Floats, Floats] | None:
     return (first, second) if first is not None and second is not None else None
 
 
-def _clean(x: Floats, y: Floats) -> tuple[Floats, Floats]:
+def cleaned(x: Floats, y: Floats) -> tuple[Floats, Floats]:
     """Finite points in order of x; of several at one x the last counts."""
     good = np.isfinite(x) & np.isfinite(y)
     x, y = x[good], y[good]

@@ -92,6 +92,31 @@ def _peak(run: Run) -> tuple[float, str, dict[str, Any]] | None:
     return value, f"the learning rate is configured as {value:g}", {"where": _where(setting)}
 
 
+def logged_peak(run: Run) -> Configured | None:
+    """The peak of the logged learning rate, as a setting; None where the log does not show it."""
+    lr = curve(run)
+    if lr is None or lr.peak <= 0 or not _whole(lr):
+        return None
+    at = place(lr.series, int(lr.index[int(np.argmax(lr.values))]))
+    return Configured(CURVE, lr.peak, "peak of the logged learning rate", at.file, at.line, 20)
+
+
+def logged_warmup(run: Run, rising: int = 3, level: float = 0.98) -> Configured | None:
+    """The step at which the logged learning rate reaches its peak, as a setting; 0 where it starts there.
+
+    None where the beginning was not logged step by step, or where fewer than `rising` points rise to it.
+    """
+    lr = curve(run)
+    if lr is None or lr.peak <= 0 or not _whole(lr) or lr.series.unit == "epoch":
+        return None
+    first = int(np.argmax(lr.values >= level * lr.peak))
+    if 0 < first < rising:
+        return None
+    steps = float(lr.steps[first]) if first else 0.0
+    at = place(lr.series, int(lr.index[first]))
+    return Configured("warmup_steps", steps, "steps to the logged peak", at.file, at.line, 20)
+
+
 def _whole(lr: Curve, points: int = 10) -> bool:
     """The curve shows its peak: logged from the beginning, and no longer rising at its end."""
     early = lr.steps[0] <= max(1.0, 0.05 * lr.length)

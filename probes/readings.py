@@ -15,6 +15,7 @@ def modules() -> tuple[ModuleType, ...]:
     from . import (
         benchmark,
         benchmark_curves,
+        benchmark_end,
         code_data,
         code_diff,
         code_loss,
@@ -39,7 +40,8 @@ def modules() -> tuple[ModuleType, ...]:
 
     scripts = (code_data, code_diff, code_loss, code_model, code_precision, code_step)
     logged = (curves, epochs, gaps, gradients, levels, metrics, numerics, relations, scaler)
-    return (benchmark, benchmark_curves, repeats, config, events, learning_rate, versions, *logged, *scripts)
+    compared = (benchmark, benchmark_curves, benchmark_end, repeats, versions)
+    return (*compared, config, events, learning_rate, *logged, *scripts)
 
 
 def all_probes() -> dict[str, ProbeFunction]:

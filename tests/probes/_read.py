@@ -18,6 +18,7 @@ def probes() -> dict[str, ProbeFunction]:
     from traindoctor.probes import (
         benchmark,
         benchmark_curves,
+        benchmark_end,
         config,
         events,
         learning_rate,
@@ -25,7 +26,8 @@ def probes() -> dict[str, ProbeFunction]:
         versions,
     )
 
-    return probes_of(benchmark, benchmark_curves, config, events, learning_rate, repeats, versions)
+    compared = (benchmark, benchmark_curves, benchmark_end, repeats, versions)
+    return probes_of(*compared, config, events, learning_rate)
 
 
 @lru_cache(maxsize=8)

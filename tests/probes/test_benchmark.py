@@ -296,6 +296,9 @@ SHARED = healthy(7)  # what two runs on the same batches log
 LOCKED = run([series("train/loss", SHARED)])
 PARTS = SHARED * np.concatenate([[1.0], 1 + 0.06 * np.minimum(1, np.arange(1, 300) / 30)])
 FLAT = run([series("train/loss", np.full(300, 2.3) + 0.01 * np.random.default_rng(2).normal(size=300))])
+RATE = np.concatenate([np.linspace(0.05, 1, 20), np.linspace(1, 0.01, 180)]) * 1e-3
+RATED = run([series("learning_rate", RATE)])
+EPOCHS = run([series("train/loss", 0.4 + 2 * np.exp(-np.arange(12) / 3), unit="epoch")])
 
 CURVES: list[tuple[str, str, Run, Run]] = [
     ("first-loss-differs", "present", run(curves(0, MINE * 2)), BENCH),
@@ -381,6 +384,19 @@ CURVES: list[tuple[str, str, Run, Run]] = [
         run([series("learning_rate", np.ones(40))]),
     ),
     ("lr-curve-differs-from-benchmark", "unknown", run([series("learning_rate", np.ones(50))]), run()),
+    ("lr-below-benchmark", "present", run([series("learning_rate", RATE * 0.1)]), RATED),
+    ("lr-below-benchmark", "absent", run([series("learning_rate", RATE)]), RATED),
+    ("lr-below-benchmark", "unknown", run([series("learning_rate", RATE[:8] * 0.1)]), RATED),
+    ("warmup-below-benchmark", "present", run([series("learning_rate", RATE[20:])]), RATED),
+    ("warmup-below-benchmark", "absent", run([series("learning_rate", RATE * 0.1)]), RATED),
+    ("warmup-below-benchmark", "absent", RATED, run([series("learning_rate", RATE[20:])])),
+    ("warmup-below-benchmark", "unknown", run([series("learning_rate", RATE, unit="epoch")]), RATED),
+    ("stops-before-benchmark", "present", run(curves(0, MINE[:60])), BENCH),
+    ("stops-before-benchmark", "present", run([series("train/loss", [2.1, 1.8], unit="epoch")]), EPOCHS),
+    ("stops-before-benchmark", "absent", run(curves(0)), BENCH),
+    ("stops-before-benchmark", "absent", run(curves(0, MINE[:270])), BENCH),
+    ("stops-before-benchmark", "absent", run([series("train/loss", SHARED[:220])]), LOCKED),
+    ("stops-before-benchmark", "unknown", run(curves(0)[1:2]), BENCH),
 ]
 
 
