@@ -55,11 +55,22 @@ def _only_head(event: Event) -> bool:
     return bool(found) and "[:" not in event.text and all(_HEAD.match(n) for n in found)
 
 
+def _libraries(run: Run) -> tuple[str, ...]:
+    """Names of frameworks and libraries that the run is known to use."""
+    told = [str(run.facts[k]) for k in ("framework", "trainer") if run.facts.get(k)]
+    installed = [k.removeprefix("version:") for k in run.facts if k.startswith("version:")]
+    return tuple(t.lower() for t in (*told, *installed, *run.info.formats))
+
+
 @probe()
-def seen(view: View, kinds: list[str]) -> Finding:
-    """The log holds a message of one of these kinds."""
+def seen(view: View, kinds: list[str], data: tuple[str, ...] = (), said_by: tuple[str, ...] = ()) -> Finding:
+    """The log holds a message of one of these kinds (with one of these details, where given).
+
+    Absent needs a log that holds other messages of frameworks: one without any may have gone elsewhere. A
+    message that only some libraries give (`said_by`) can be missed only in a run that is known to use one.
+    """
     run = view.run
-    found = tuple(e for e in run.events if e.kind in kinds)
+    found = tuple(e for e in run.events if e.kind in kinds and (not data or e.data in data))
     worth = tuple(e for e in found if not _only_head(e))
     if worth:
         count = sum(e.count for e in worth)
@@ -69,6 +80,8 @@ def seen(view: View, kinds: list[str]) -> Finding:
         return present(text, value=count, threshold=1, step=first.step, where=_places(worth))
     if found:
         return absent("the message names only a new head, as in any fine-tuning", where=_places(found))
+    if said_by and not any(name in told for name in said_by for told in _libraries(run)):
+        return unknown(f"only {' or '.join(said_by)} would say so, and the run is not known to use it")
     if any(e.kind in _MESSAGES for e in run.events):
         return absent("the log holds other messages and not this one", value=0, threshold=1)
     return unknown("no log with the messages of the framework is there")

@@ -27,15 +27,19 @@ MESSAGES = [s for s, row in symptoms("logs").items() if row.probe == "events.see
 @pytest.mark.parametrize("symptom", MESSAGES)
 def test_a_message_is_present_absent_or_unknown(symptom: str) -> None:
     """Seen; not seen in a log that shows messages; or no such log."""
-    kind = symptoms("logs")[symptom].params["kinds"][0]
-    event = Event(kind, "log.txt", 7, step=3.0, text="the words", count=2)
+    asked = symptoms("logs")[symptom].params
+    kind, data = asked["kinds"][0], asked.get("data", [""])[0]
+    event = Event(kind, "log.txt", 7, step=3.0, text="the words", data=data, count=2)
 
     found = reading("logs", symptom, run(events=[event]))
 
     assert found.state == "present"
     assert "the words" in found.why
     assert (found.where[0].line, found.step, found.value) == (7, 3.0, 2)
-    assert state(symptom, run(events=[OTHER])) == "absent"
+    speaks = {f"version:{asked.get('said_by', ['any'])[0]}": "1.0"}
+    assert state(symptom, run(events=[OTHER], facts=speaks)) == "absent"
+    assert state(symptom, run(facts=speaks)) == "unknown"
+    assert state(symptom, run(events=[OTHER])) == ("unknown" if "said_by" in asked else "absent")
     assert state(symptom, run(events=[Event("overflow", "log.txt", 1)])) == "unknown"
     assert state(symptom, run()) == "unknown"
 

@@ -144,6 +144,7 @@ _NOT_FINITE = (
         rf"{_TENSORS} (?:is|are|contains?|has|have|for gradients from .{{0,60}} is) {_NAN}",
         r"The total norm of order .{0,40} is non-finite",
         r"Tensor had (?:NaN|Inf)(?: and (?:NaN|Inf))? values",
+        r"NaN or Inf found in input tensor",
         data="tensor",
     ),
 )
@@ -155,6 +156,7 @@ _CRASHES = (
         r"Assertion `?(?:t >= 0 && t < n_classes|srcIndex < srcSelectDimSize|target_val >= zero"
         r"|input_val >= zero|.{0,80}index out of bounds.{0,40})`? failed",
         r"IndexError: Target -?\d+ is out of bounds",
+        r"Received a label value of -?\d+ which is outside the valid range",
     ),
     _rule(
         "out-of-memory",
@@ -215,6 +217,10 @@ _STARTS = (
         r"(?:missing|unexpected) keys?: ?\[['\"]",
         r"net_param.{0,60}not (?:be )?loaded",
         r"parameters? .{0,80}(?:are|is) not loaded",
+        r"Found missing adapter keys while loading",
+        r"Skip loading for [\w.]+\. .{0,120}(?:is not found in the provided dict|the expected shape is)",
+        r"Skipping loading (?:of )?weights for layer .{0,120}mismatch",
+        r"could not be found in the restored object: \(root\)\.(?!.{0,20}(?:optimizer|save_counter))",
     ),
 )
 
@@ -260,6 +266,74 @@ _WARNINGS = (
         rf"(?:failed|unable) to (?:load|read|decode|open) (?:\S+ ){{0,2}}?{_SAMPLES}",
         rf"could not (?:load|read|decode|open) (?:\S+ ){{0,2}}?{_SAMPLES}",
     ),
+    _rule(
+        "known-warning",
+        r"optimizer contains a parameter group with duplicate parameters",
+        data="duplicate-parameters",
+    ),
+    _rule(
+        "known-warning",
+        r"The \.grad attribute of a Tensor that is not a leaf Tensor is being accessed",
+        data="grad-of-no-leaf",
+    ),
+    _rule(
+        "known-warning", r"Found [1-9]\d* module\(s\) in eval mode at the start of training", data="eval-mode"
+    ),
+    _rule(
+        "known-warning", r"to ensure each sample/batch gets evaluated exactly once", data="eval-duplicates"
+    ),
+    _rule(
+        "known-warning",
+        r"Can save best model only with .{1,80} available, skipping",
+        data="best-model-not-saved",
+    ),
+    _rule(
+        "known-warning",
+        r"Learning rate reduction is conditioned on metric .{1,80} which is not available",
+        data="schedule-without-metric",
+    ),
+    _rule(
+        "known-warning",
+        r"Early stopping conditioned on metric .{1,80} which is not available",
+        data="stopping-without-metric",
+    ),
+    _rule(
+        "known-warning",
+        r"Discrepancy between trainable weights and collected trainable",
+        data="trainable-stale",
+    ),
+    _rule(
+        "known-warning",
+        r"expected y_pred\.shape to be \(batch_size, num_classes\) with num_classes > 1",
+        data="one-output",
+    ),
+    _rule(
+        "known-warning",
+        r"GradScaler is enabled, but .{1,40} not available\. *Disabling",
+        r"device_type of '?\w+'?, but .{1,40} not available\. *Disabling",
+        r"In \w+ autocast, but the target dtype is not supported\. Disabling",
+        data="amp-disabled",
+    ),
+    _rule("known-warning", r"Anomalies were detected with AMP", data="amp-anomalies"),
+    _rule(
+        "known-warning",
+        r"will not load any checkpoints and will start from random",
+        r"=> no checkpoint found at",
+        data="no-checkpoint",
+    ),
+    _rule("known-warning", r"Detected mismatch between collectives on ranks", data="ranks-out-of-step"),
+    _rule(
+        "known-warning",
+        r"Mismatch between tokenized prompt and the start of tokenized prompt",
+        data="prompt-mismatch",
+    ),
+    _rule(
+        "known-warning",
+        r"(?:starts with 2|double|two|duplicated?) BOS(?: tokens?)?\b(?!.{0,30}(?:removed|stripped))",
+        data="double-bos",
+    ),
+    _rule("known-warning", r"parameter '?keep_prob'? .{0,60}deprecated", data="keep-prob"),
+    _rule("known-warning", r"(?:All|Most) labels in your dataset are -100", data="no-labels"),
     _rule("known-warning", r"epoch parameter in `?scheduler\.step\(\)", data="scheduler-call"),
     _rule("known-warning", r"use_cache=True`? is incompatible with gradient checkpointing", data="use-cache"),
     _rule("known-warning", r"Grad strides do not match bucket view strides", data="grad-strides"),
@@ -301,7 +375,9 @@ HINT = re.compile(
     rb"|receive grad|from_logits|target size|undefined|only one class|roc auc|sequence length"
     rb"|corrupt|truncated|missing|cannot identify|no labels|ignor|skipp|failed|unable|could not"
     rb"|libpng|crc|dataloss|cache|strides|input ran|pad_token|response key|trainable|implicit"
-    rb"|nvidia|not available|compiled with|exit|return|loaded|loading|transferred",
+    rb"|duplicate|attribute|eval mode|evaluated|best model|conditioned|discrepancy|y_pred|disabling"
+    rb"|anomal|prompt|bos\b|keep_prob|label value|restored|skip|labels in your|nvidia|not available"
+    rb"|compiled with|exit|return|loaded|loading|transferred",
     re.IGNORECASE,
 )
 # These may stand on a line that holds metrics too; of other kinds such a line only looks like one.
