@@ -178,8 +178,14 @@ def explain(name: EntryId, rules: Packs = []) -> None:  # noqa: B006
 
 
 @sub_app.command()
-def schema() -> None:
-    """Print the JSON Schema of `--format json`."""
-    from ..reports.json_report import schema_text
+def schema(
+    kind: Annotated[
+        str, typer.Argument(metavar="[diagnosis|cause|symptoms|...]", help="What to describe.")
+    ] = "diagnosis",
+) -> None:
+    """Print a JSON Schema: of `--format json` (diagnosis), or of a kind of rule file, for editors."""
+    from .schemas import KINDS, schema_of
 
-    to_stdout(schema_text())
+    if kind not in KINDS:
+        raise usage(f"{kind}: there is a schema of {', '.join(KINDS)}")
+    to_stdout(schema_of(kind))

@@ -26,6 +26,7 @@ rules_app = typer.Typer(**STYLE, help="Look at the knowledge base, extend it, ch
 
 Packs = Annotated[list[Path], typer.Option("--rules", metavar="DIR", help="Further folder of rules.")]
 EntryId = Annotated[str, typer.Argument(metavar="ID", help="Id of a cause, mechanism or symptom.")]
+DOCS = Path("docs")
 Root = Annotated[Path | None, typer.Argument(metavar="[DIR]", help="Rules to check.")]
 
 
@@ -128,6 +129,22 @@ def rules_graph(
     if name is not None:
         entry_of(base, name)
     to_stdout(drawn(base, name, form))
+
+
+@rules_app.command("docs")
+def rules_docs(
+    output: Annotated[Path, typer.Option("--output", metavar="DIR", help="Folder of the pages.")] = DOCS,
+    check: Annotated[bool, typer.Option("--check", help="Only say what differs (exit code 2).")] = False,
+) -> int:
+    """Write the pages that are made from the rules: rules/, coverage.md and schema/ below DIR."""
+    from .docs import stale, write
+
+    if not check:
+        to_stdout(f"{write(output)} files written below {output}\n")
+        return OK
+    found = stale(output)
+    to_stdout("".join(f"{x}\n" for x in found) or "all pages are as the rules say\n")
+    return USAGE if found else OK
 
 
 # --------------------------------------------------------------------------------------------- helpers

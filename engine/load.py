@@ -82,6 +82,20 @@ class Places:
         return entry.at(*loc) if entry is not None else ""
 
 
+def scale_words(root: str | Path | None = None) -> dict[str, tuple[str, ...]]:
+    """Return the words of scale.yaml: "prior" -> ("rare", ...). Raises `RuleError` when it cannot be read."""
+    from .schema import ScaleFile
+
+    path = (Path(root) if root is not None else default_root()) / "scale.yaml"
+    try:
+        scale = _valid(ScaleFile, parse(path.name, path.read_bytes()))
+    except OSError as error:
+        raise RuleError([f"{path.name}:1: cannot be read: {error.strerror}"]) from error
+    except DocumentError as error:
+        raise RuleError(error.problems) from error
+    return {kind: tuple(getattr(scale, kind)) for kind in ("prior", "leak", "strength", "works")}
+
+
 def _add(
     layer: Layer, rules: RuleBase, name: str, pack: Path, digest: Any, unusable: list[str]
 ) -> tuple[Layer, RuleBase]:

@@ -15,8 +15,11 @@ from pydantic import (
     ConfigDict,
     Field,
     StringConstraints,
+    WithJsonSchema,
     model_validator,
 )
+
+WORDS = "x-words-of"  # in a JSON Schema stands for the words of scale.yaml; `schema_json` puts them in
 
 
 class Strict(BaseModel):
@@ -43,11 +46,23 @@ def _yaml_scalar(value: Any) -> Any:
     raise ValueError("must be a single value")
 
 
+def _one_of(*fields: str) -> Any:
+    """For editors: at least one of these fields has to be there (validators below say it to the loader)."""
+    return {"anyOf": [{"required": [name]} for name in fields]}
+
+
 Text = Annotated[str, AfterValidator(_not_blank)]
 Slug = Annotated[str, StringConstraints(pattern=r"^[a-z0-9]+(-[a-z0-9]+)*$")]
 CauseId = Annotated[str, StringConstraints(pattern=r"^[a-z0-9]+(-[a-z0-9]+)*\.[a-z0-9]+(-[a-z0-9]+)*$")]
-Level = Annotated[Any, BeforeValidator(_word_or_number)]
-Value = Annotated[Any, BeforeValidator(_yaml_scalar)]
+Prior = Annotated[Any, BeforeValidator(_word_or_number), WithJsonSchema({WORDS: "prior"})]
+Leak = Annotated[Any, BeforeValidator(_word_or_number), WithJsonSchema({WORDS: "leak"})]
+Strength = Annotated[Any, BeforeValidator(_word_or_number), WithJsonSchema({WORDS: "strength"})]
+Works = Annotated[str, WithJsonSchema({WORDS: "works"})]
+Value = Annotated[
+    Any,
+    BeforeValidator(_yaml_scalar),
+    WithJsonSchema({"type": ["string", "number", "boolean", "null"]}),
+]
 Probability = Annotated[float, Field(gt=0, lt=1)]
 Minutes = Annotated[float, Field(ge=0)]
 Answer = Literal["present", "absent", "unknown"]
@@ -100,7 +115,7 @@ class LinkEntry(Estimated):
     """An arrow to a mechanism."""
 
     to: str
-    strength: Level
+    strength: Strength
     source: str
     because: Text
 
@@ -109,7 +124,7 @@ class ShowsEntry(Estimated):
     """An arrow to a symptom."""
 
     symptom: str
-    strength: Level
+    strength: Strength
     source: str
     because: Text
 
@@ -119,7 +134,7 @@ class MechanismEntry(Estimated):
 
     id: Slug
     title: Text
-    leak: Level
+    leak: Leak
     leads_to: tuple[LinkEntry, ...] = ()
     shows: tuple[ShowsEntry, ...] = ()
 
@@ -133,9 +148,11 @@ class MechanismsFile(Strict):
 class SymptomEntry(Estimated):
     """One symptom: measured by a probe, asked of the user, or both."""
 
+    model_config = ConfigDict(json_schema_extra=_one_of("probe", "question"))
+
     id: Slug
     title: Text
-    leak: Level
+    leak: Leak
     probe: Annotated[str, StringConstraints(pattern=r"^[a-z_0-9]+\.[a-z_0-9]+$")] | None = None
     params: dict[str, Any] = Field(default_factory=dict)
     question: Text | None = None
@@ -167,7 +184,7 @@ class RemedyEntry(Strict):
 
     do: Text
     minutes: Minutes
-    works: str = "often"
+    works: Works = "often"
     patch: dict[str, Value] = Field(default_factory=dict)
     confirms: Text | None = None
 
@@ -180,6 +197,8 @@ class ProvenanceEntry(Strict):
 
 class ExampleEntry(Strict):
     """A case that inference must get right."""
+
+    model_config = ConfigDict(json_schema_extra=_one_of("rank", "below", "above"))
 
     given: dict[str, Answer]
     context: dict[str, Value] = Field(default_factory=dict)
@@ -201,7 +220,7 @@ class CauseFile(Estimated):
     title: Text
     summary: Text
     status: Literal["experimental", "stable", "deprecated"]
-    prior: Level
+    prior: Prior
     applies_when: dict[str, Value | list[Value]] = Field(default_factory=dict)
     refines: tuple[str, ...] = ()
     leads_to: tuple[LinkEntry, ...] = ()
@@ -233,3 +252,47 @@ class ChecklistFile(Strict):
     title: Text
     source: str
     items: tuple[ChecklistEntry, ...]
+
+
+# ------------------------------------------------------------------------------------- packs and coverage
+
+
+class PackFile(Strict):
+    """pack.yaml: what a rule pack says of itself. Its name is the name space of all that the pack adds."""
+
+    name: Slug
+    title: Text
+    version: Annotated[str, StringConstraints(pattern=r"^[0-9A-Za-z.+-]+$")] | None = None
+    url: Text | None = None
+
+
+class CoveredItem(Strict):
+    """One thing that a document names, and the rules that hold it."""
+
+    id: Text
+    title: Text
+    held_by: tuple[str, ...] = ()
+    open: Text | None = None  # why no rule holds it yet
+
+    model_config = ConfigDict(json_schema_extra=_one_of("held_by", "open"))
+
+    @model_validator(mode="after")
+    def _held_or_open(self) -> CoveredItem:
+        if bool(self.held_by) == (self.open is not None):
+            raise ValueError("say either what holds it (held_by) or why nothing does (open)")
+        return self
+
+
+class CoveredDocument(Strict):
+    """One document, or one part of it."""
+
+    id: Slug
+    title: Text
+    source: Text
+    items: tuple[CoveredItem, ...] = Field(min_length=1)
+
+
+class CoverageFile(Strict):
+    """coverage.yaml: what the documents name, row by row, and which rules hold it."""
+
+    documents: tuple[CoveredDocument, ...] = Field(min_length=1)
