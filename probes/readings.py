@@ -26,6 +26,7 @@ def modules() -> tuple[ModuleType, ...]:
         curves,
         epochs,
         events,
+        floors,
         gaps,
         gradients,
         learning_rate,
@@ -39,7 +40,7 @@ def modules() -> tuple[ModuleType, ...]:
     )
 
     scripts = (code_data, code_diff, code_loss, code_model, code_precision, code_step)
-    logged = (curves, epochs, gaps, gradients, levels, metrics, numerics, relations, scaler)
+    logged = (curves, epochs, floors, gaps, gradients, levels, metrics, numerics, relations, scaler)
     compared = (benchmark, benchmark_curves, benchmark_end, repeats, versions)
     return (*compared, config, events, learning_rate, *logged, *scripts)
 

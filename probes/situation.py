@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from dataclasses import dataclass
 
 import numpy as np
@@ -87,10 +88,22 @@ def regression(run: Run) -> bool:
     return run.info.context.get("task") == "regression"
 
 
+_BINARY = re.compile(
+    r"(?:.*\.)?(?:bce_?(?:with_?)?(?:logits)?_?(?:loss)?|binary_?cross_?entropy_?(?:with_?logits)?_?(?:loss)?)"
+)
+
+
+def binary(run: Run) -> bool:
+    """Whether the loss is known to be a binary cross-entropy (also one over several labels)."""
+    return _BINARY.fullmatch(text(run, "loss_function")) is not None
+
+
 def classes(run: Run) -> Classes | None:
     """How many classes the loss chooses among, where a setting says so and the loss is a cross-entropy."""
     if regression(run):
         return None
+    if binary(run):
+        return Classes(2, run.settings["loss_function"])
     for key in ("num_classes", "vocab_size"):
         count = number(run, key)
         if count is not None and 1 <= count < 1e7:
