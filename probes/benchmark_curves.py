@@ -451,6 +451,9 @@ def _train_and_eval(view: View) -> tuple[Pair, tuple[str, float, float, float, f
     train = pair(view, "train/loss", 3)
     if isinstance(train, str):
         return train
+    for side, series in (("run", train.run_series), ("benchmark", train.bench_series)):
+        if not np.all(np.isfinite(series.values[-max(1, len(series) // 5) :])):
+            return f"the training loss of the {side} does not end as a number"
     for name in (*(f"eval/{m}" for m in (*METRICS, *LOWER)), "eval/loss"):
         found = pair(view, name, 2)
         if isinstance(found, str):

@@ -12,7 +12,9 @@ from typing import Any
 
 import numpy as np
 
+from . import situation
 from .config import number_of, says, value_of
+from .numerics import broken
 from .registry import Finding, View, absent, place, place_of, present, probe, unknown
 from .run import Configured, Floats, Run, Series
 
@@ -76,6 +78,8 @@ def family(run: Run) -> str | None:
     name = value_of(run, "optimizer")
     if name in _ADAM:
         return "adam"
+    if name is None and "momentum" in run.settings and not {"adam_beta1", "adam_beta2"} & set(run.settings):
+        return "sgd"  # a momentum and no betas
     return "sgd" if name == "sgd" else None
 
 
@@ -172,6 +176,39 @@ def lr_very_large(view: View, adam: float, sgd: float) -> Finding:
 def lr_large(view: View, adam: float, sgd: float) -> Finding:
     """The largest learning rate is at or above the upper end of what the optimizer is used with."""
     return _above(view, adam, sgd, "at or above the upper end")
+
+
+@probe()
+def not_finite_at_usual_rate(view: View, adam: float, sgd: float) -> Finding:
+    """The loss stops being a number although the learning rate up to there is one that its optimizer bears.
+
+    A large learning rate needs steps to drive the loss out of range, and is large; a bad sample, a quotient
+    or a number format needs neither. What counts is the largest rate logged up to that step, else the
+    configured one. The limits are those of `lr_large`.
+    """
+    bad = broken(view.run)
+    if bad is None:
+        if situation.main_loss(view.run) is None:
+            return unknown(situation.no_loss(view.run))
+        return unknown("all values of the training loss are numbers: the question does not arise")
+    lr, step = curve(view.run), bad.step
+    seen = lr.values[lr.steps <= step] if lr is not None and step is not None else np.empty(0)
+    peak = _peak(view.run)
+    if len(seen):
+        value, rest = float(np.max(seen)), {"series": (CURVE, bad.name)}
+    elif peak is not None:
+        value, rest = peak[0], peak[2]
+    else:
+        return unknown(f"{bad.said}; the learning rate is neither logged nor configured")
+    limits = _limits(view.run, adam, sgd, upper=True)
+    kind = family(view.run)
+    low, high = (limits[kind], limits[kind]) if kind else (min(limits.values()), max(limits.values()))
+    text = f"{bad.said}; the learning rate was at most {value:g} until then"
+    if value < low:
+        return present(f"{text}, below {low:g}", value=value, threshold=low, step=step, **rest)
+    if value >= high:
+        return absent(f"{text}, at or above {high:g}", value=value, threshold=high, **rest)
+    return unknown(f"{text}; whether that is much depends on the optimizer, which is not recorded")
 
 
 @probe()

@@ -44,6 +44,7 @@ class Broken:
     before: Floats
     first_row: bool
     word: str
+    hidden_steps: bool = False  # the first row stands for, or comes after, steps that were not logged
 
     @property
     def said(self) -> str:
@@ -103,7 +104,13 @@ def _broken_series(run: Run, series: Series) -> Broken | None:
         before[np.isfinite(before)],
         first == 0,
         word,
+        _covers_many(series) or float(series.steps[first]) > 2,
     )
+
+
+def _covers_many(series: Series) -> bool:
+    """One row is a mean over an epoch: a single NaN in it makes the whole row NaN."""
+    return series.unit == "epoch" or series.window == "epoch-mean"
 
 
 def _calibrating(run: Run, series: Series, bad: Any) -> list[int]:
@@ -191,14 +198,25 @@ def loss_not_finite(view: View) -> Finding:
 
 @probe()
 def loss_not_finite_at_start(view: View, first_points: int = 1) -> Finding:
-    """Not one of the first logged points is a number, and it does not recover."""
+    """Not one of the first logged points is a number, and it does not recover.
+
+    A first row that is the mean of an epoch hides the numbers before the NaN: then this is unknown.
+    """
     bad = broken(view.run)
     if bad is None:
         return _no_loss(view.run) or _numbers_only(view.run)
+    main = situation.main_loss(view.run)
+    if bad.first_row and main is not None and main.name == bad.name and _covers_many(main):
+        return unknown(f"{bad.said}; a row is the mean of an epoch, whose first step is not logged")
     if bad.lasting and (bad.first_row or len(bad.before) < first_points):
         return _found(
             bad, f"{bad.said}: there was no number before it", value=len(bad.before), threshold=first_points
         )
+    norms = view.run.series.get("grad_norm")
+    if norms is not None and len(norms) and main is not None and not np.isfinite(norms.values[0]):
+        if bad.lasting and _filtered_mean(main, float(norms.steps[0]), bad):
+            words = "grad_norm is no number from the first row on, whose mean loss leaves NaN out"
+            return _found(bad, f"{bad.said}; {words}", value=len(bad.before), threshold=first_points)
     return absent(f"{bad.said}, after {len(bad.before)} numbers", series=(bad.name,))
 
 
@@ -220,7 +238,7 @@ def loss_not_finite_sudden(view: View, calm_points: int = 5, rise: float = 2.0) 
         return _no_loss(view.run) or _numbers_only(view.run)
     if len(bad.before) < calm_points:
         few = f"{bad.said}, after {len(bad.before)} numbers; {calm_points} are needed to call them calm"
-        return absent(few, series=(bad.name,)) if not len(bad.before) else unknown(few)
+        return unknown(few) if len(bad.before) or bad.hidden_steps else absent(few, series=(bad.name,))
     last, usual, grown = _growth(bad.before)
     words = f"{bad.said}; the last values before it go up to {last:.4g}, the level was {usual:.4g}"
     if grown < rise:
@@ -236,7 +254,7 @@ def loss_not_finite_after_growth(view: View, rise: float = 2.0) -> Finding:
         return _no_loss(view.run) or _numbers_only(view.run)
     if len(bad.before) < 2:
         few = f"{bad.said}, after {len(bad.before)} numbers; 2 are needed to see growth"
-        return absent(few, series=(bad.name,)) if not len(bad.before) else unknown(few)
+        return unknown(few) if len(bad.before) or bad.hidden_steps else absent(few, series=(bad.name,))
     last, usual, grown = _growth(bad.before)
     words = f"{bad.said}; before it the loss grew from {usual:.4g} to {last:.4g}"
     if grown >= rise:
@@ -494,6 +512,11 @@ def grad_before_loss(view: View) -> Finding:
         return absent(
             f"the loss stops being a number at step {bad.step:g}, grad_norm at step {step:g}", series=names
         )
+    if bad is not None and _filtered_mean(loss, step, bad):
+        return unknown(
+            f"grad_norm stops being a number at step {step:g}, the loss in the next row; the Trainer leaves"
+            " NaN out of the mean that it logs, so either may have come first"
+        )
     numbers = np.isfinite(loss.values) & (loss.steps >= step)
     if not np.any(numbers):
         return unknown(f"grad_norm stops being a number at step {step:g}; no loss was logged from there on")
@@ -505,6 +528,13 @@ def grad_before_loss(view: View) -> Finding:
         where=(place(series, kept[0]),),
         series=names,
     )
+
+
+def _filtered_mean(loss: Series, step: float, bad: Broken) -> bool:
+    """The row before the first hidden NaN: its mean may have NaN left out (logging_nan_inf_filter)."""
+    if loss.masked is None or bad.step is None or not np.any(loss.masked & (loss.steps == bad.step)):
+        return False
+    return not np.any((loss.steps > step) & (loss.steps < bad.step))
 
 
 # -------------------------------------------------------------------------------------------- what logs say

@@ -19,6 +19,7 @@ def modules() -> tuple[ModuleType, ...]:
         code_data,
         code_diff,
         code_loss,
+        code_missing,
         code_model,
         code_precision,
         code_step,
@@ -39,7 +40,7 @@ def modules() -> tuple[ModuleType, ...]:
         versions,
     )
 
-    scripts = (code_data, code_diff, code_loss, code_model, code_precision, code_step)
+    scripts = (code_data, code_diff, code_loss, code_missing, code_model, code_precision, code_step)
     logged = (curves, epochs, floors, gaps, gradients, levels, metrics, numerics, relations, scaler)
     compared = (benchmark, benchmark_curves, benchmark_end, repeats, versions)
     return (*compared, config, events, learning_rate, *logged, *scripts)

@@ -284,7 +284,13 @@ class Extractor:
 
     def _implied(self) -> Iterator[Setting]:
         """What a script that writes out its own training step does by saying nothing (PyTorch 2 defaults)."""
-        named = {last_name(c.func).lower() for c in ast.walk(self.tree) if isinstance(c, ast.Call)}
+        calls = [c for c in ast.walk(self.tree) if isinstance(c, ast.Call)]
+        arguments = [c for c in calls if last_name(c.func).endswith("TrainingArguments") and c.keywords]
+        half = ("fp16", "bf16", "half", "float16", "deepspeed", "accelerat", "autocast")
+        if arguments and all(k.arg for c in arguments for k in c.keywords):
+            if not any(w in ast.unparse(self.tree).lower() for w in half):  # fp16 and bf16 are off by default
+                yield Setting("precision", "fp32", self.file, arguments[0].lineno, IMPLIED)
+        named = {last_name(c.func).lower() for c in calls}
         if "backward" not in named or not named & {"sgd", "adam", "adamw"} or _imports_own_files(self.tree):
             return
         if not named & {"dropout", "dropout2d", "dropout1d", "transformerencoderlayer", "multiheadattention"}:

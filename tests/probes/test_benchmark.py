@@ -291,6 +291,7 @@ def test_nothing_is_said_without_a_benchmark() -> None:
 
 BENCH = run(curves(50))
 MINE = healthy(0)
+ENDS_IN_NAN = np.where(np.arange(300) < 250, MINE, np.nan)
 LATE = MINE * np.where(np.arange(300) > 180, 1 + 0.3 * np.minimum(1, (np.arange(300) - 180) / 30), 1)
 SHARED = healthy(7)  # what two runs on the same batches log
 LOCKED = run([series("train/loss", SHARED)])
@@ -355,6 +356,7 @@ CURVES: list[tuple[str, str, Run, Run]] = [
     ("eval-worse-train-equal", "absent", run(curves(0)), BENCH),
     ("eval-worse-train-equal", "absent", run(curves(0, MINE * 2, worse=0.1)), BENCH),
     ("eval-worse-train-equal", "unknown", run(curves(0)[:1]), BENCH),
+    ("eval-worse-train-equal", "unknown", run(curves(0, ENDS_IN_NAN, worse=0.1)), BENCH),
     ("train-better-eval-worse", "present", run(curves(0, MINE * np.linspace(1, 0.4, 300), worse=0.1)), BENCH),
     ("train-better-eval-worse", "absent", run(curves(0, worse=0.1)), BENCH),
     ("train-better-eval-worse", "unknown", run(curves(0)[:1]), BENCH),

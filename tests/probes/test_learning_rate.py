@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -43,6 +44,14 @@ ADAM = {"optimizer": "adamw", "learning_rate": 1e-3}
 RESUME = (Event("resume", "log.txt", 100, step=101.0),)
 JUMP = np.where(T < 100, COSINE, 1e-3)
 FIRST = lr([1e-3, 5e-4, 2e-4])
+
+LATE = np.where(T < 10, 1e-4, 0.5)
+
+
+def broken_at(point: int, settings: dict[str, Any], rate: Any = CONSTANT) -> Run:
+    """A loss that is no number from this point on, with its learning rate."""
+    return run([lr(rate), series("train/loss", np.where(point > T, 2.0 - T / N, math.nan))], settings)
+
 
 CASES: list[tuple[str, str, Run]] = [
     ("lr-zero", "present", made(np.zeros(N))),
@@ -116,6 +125,12 @@ CASES: list[tuple[str, str, Run]] = [
         run([lr([6e-4, 3e-4, 1e-6], steps=[500, 1000, 1500])], {"learning_rate": 1e-3}),
     ),
     ("lr-curve-differs-from-config", "unknown", made(warm(CONSTANT))),
+    ("loss-not-finite-at-usual-rate", "present", broken_at(40, {"optimizer": "adam"})),
+    ("loss-not-finite-at-usual-rate", "present", broken_at(3, {"optimizer": "adam"}, LATE)),
+    ("loss-not-finite-at-usual-rate", "absent", broken_at(40, {"optimizer": "adam"}, LATE)),
+    ("loss-not-finite-at-usual-rate", "unknown", broken_at(40, {}, np.full(N, 0.02))),
+    ("loss-not-finite-at-usual-rate", "unknown", broken_at(N, {"optimizer": "adam"})),
+    ("loss-not-finite-at-usual-rate", "unknown", run([series("train/loss", [math.nan] * 5)])),
     ("lr-starts-at-peak", "present", made(COSINE)),
     ("lr-starts-at-peak", "present", made(CONSTANT)),
     ("lr-starts-at-peak", "absent", made(warm(COSINE))),

@@ -67,6 +67,34 @@ def test_a_masked_nan_counts_as_nan() -> None:
     assert found["loss-zero"].state is ABSENT
 
 
+def test_rows_that_stand_for_many_steps_leave_the_first_step_open() -> None:
+    """Means of epochs, and logs that begin late, do not show how the NaN began."""
+    epochs = zoo.read(losses(NAN, NAN, NAN, NAN, unit="epoch", window="epoch-mean"))
+    late = zoo.read(losses(NAN, NAN, NAN, NAN, steps=[50, 100, 150, 200]))
+
+    assert epochs["loss-not-finite"].state is late["loss-not-finite"].state is PRESENT
+    assert epochs["loss-not-finite-at-start"].state is UNKNOWN
+    assert late["loss-not-finite-at-start"].state is PRESENT
+    for found in (epochs, late):
+        assert found["loss-not-finite-sudden"].state is UNKNOWN
+        assert found["loss-not-finite-after-growth"].state is UNKNOWN
+
+
+def test_a_mean_that_leaves_nan_out_does_not_put_the_gradient_first() -> None:
+    """The Trainer's mean of the row in which the NaN began is a number; the gradient norm is none."""
+    masked = np.array([False, True, True, True, True])
+    made = run(
+        [
+            series("train/loss", [1.9, NAN, NAN, NAN, NAN], steps=[5, 10, 15, 20, 25], masked=masked),
+            series("grad_norm", [NAN] * 5, steps=[5, 10, 15, 20, 25]),
+        ]
+    )
+    found = zoo.read(made, "grad-not-finite-before-loss", "loss-not-finite-at-start")
+
+    assert found["grad-not-finite-before-loss"].state is UNKNOWN
+    assert found["loss-not-finite-at-start"].state is PRESENT
+
+
 def test_what_the_framework_says_counts() -> None:
     """A line that says NaN makes the loss NaN at that step even where no value was logged."""
     said = Event("non-finite-loss", "train.log", 12, 7.0, text="loss is NAN or INF")

@@ -84,3 +84,23 @@ def test_nothing_is_executed(tmp_path: Path) -> None:
     read(tmp_path, f"import torch\nopen({str(tmp_path / 'ran')!r}, 'w')\n")
 
     assert not (tmp_path / "ran").exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "precision"),
+    [
+        ('output_dir="out", learning_rate=5e-5', "fp32"),
+        ('output_dir="out", fp16=True', None),
+        ('output_dir="out", bf16=use_bf16', None),
+        ('output_dir="out", **options', None),
+    ],
+)
+def test_a_trainer_without_a_word_of_half_precision_is_in_fp32(
+    tmp_path: Path, arguments: str, precision: str | None
+) -> None:
+    """TrainingArguments default to full precision; what is passed on unseen says nothing."""
+    found = read(
+        tmp_path, f"from transformers import TrainingArguments\nargs = TrainingArguments({arguments})\n"
+    )
+
+    assert found.get("precision", (None,))[0] == precision or (precision is None and "fp32" not in str(found))

@@ -1,0 +1,91 @@
+"""Missing values in scripts: tables read, and statistics taken, without dealing with empty fields."""
+
+from __future__ import annotations
+
+import ast
+
+from .code import at, first, imports_locals, ok
+from .registry import Finding, View, probe
+from .syntax import Script
+
+_SKIPPING = (
+    "nanmean",
+    "nanstd",
+    "nanvar",
+    "nanmedian",
+    "nanmin",
+    "nanmax",
+    "nanpercentile",
+    "nanquantile",
+    "nansum",
+)
+_TABLES = ("read_csv", "read_table", "read_excel", "read_parquet", "read_feather", "read_sql", "genfromtxt")
+_DEALT_WITH = (
+    "dropna",
+    "fillna",
+    "nan_to_num",
+    "isnan",
+    "isna",
+    "isnull",
+    "notna",
+    "notnull",
+    "isfinite",
+    "imput",
+    "interpolate",
+    "ffill",
+    "bfill",
+    "na_filter",
+    "filling_values",
+    "masked_invalid",
+    "drop_nulls",
+    "fill_null",
+    "fill_nan",
+)
+
+
+@probe()
+def statistics_skip_missing(view: View) -> Finding:
+    """Statistics pass over NaN (`np.nanmean`), so somebody knew of it, and nothing removes it from the data.
+
+    False positive: an array whose NaNs are replaced by a helper of another name.
+    """
+    return first(view, _skips, "the scripts take no statistics that pass over NaN")
+
+
+def _skips(source: Script) -> Finding | None:
+    calls = [c for c in source.named(*_SKIPPING) if not _is_metric(c)]
+    if not calls:
+        return None
+    if _deals(source):
+        return ok(source, calls[0], "missing values are dropped or filled")
+    if imports_locals(source):
+        return None
+    return at(source, calls[0], "the statistics pass over missing values, which stay in the data")
+
+
+def _is_metric(call: ast.Call) -> bool:
+    """`np.nanmean(losses)` sums up what was measured; it does not scale the inputs."""
+    text = ast.unparse(call).lower()
+    return any(w in text for w in ("loss", "acc", "score", "metric", "iou", "norm", "time"))
+
+
+@probe()
+def table_read_unguarded(view: View) -> Finding:
+    """A table is read, and no word of dropping, filling or testing for empty fields follows."""
+    return first(view, _reads_unguarded, "the scripts read no table")
+
+
+def _reads_unguarded(source: Script) -> Finding | None:
+    reads = [c for c in source.named(*_TABLES) if "log" not in ast.unparse(c).lower()]
+    if not reads:
+        return None
+    if _deals(source):
+        return ok(source, reads[0], "empty fields are dropped, filled or tested for")
+    if imports_locals(source):
+        return None
+    return at(source, reads[0], "nothing deals with empty fields of this table")
+
+
+def _deals(source: Script) -> bool:
+    text = ast.unparse(source.tree).lower()
+    return any(w in text for w in _DEALT_WITH)
