@@ -39,6 +39,9 @@ bench: $(VENV)/.test
 	$(BIN)/python benchmarks/cold_start.py
 	$(BIN)/python benchmarks/reading.py
 
+docs: $(VENV)/.ready        # pages of rules, coverage and JSON Schemas, written from the rules
+	$(BIN)/diagnose rules docs
+
 $(VENV)/pyvenv.cfg:
 	@$(PYTHON) -c 'import sys; sys.exit("traindoctor needs Python 3.10 or newer, this is " + sys.version.split()[0] if sys.version_info < (3, 10) else 0)'
 	$(PYTHON) -m venv $(VENV)

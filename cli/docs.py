@@ -12,12 +12,18 @@ FOLDER = "rules"
 
 def pages() -> dict[str, str]:
     """Return path below docs/ -> text."""
+    from ..engine.coverage import load_coverage
+    from ..rules import root
+    from .coverage_page import coverage_page
     from .rule_pages import rule_pages
     from .schemas import all_schemas
 
     rules = load()
     found = {f"{FOLDER}/{name}": text for name, text in rule_pages(rules).items()}
     found |= {f"schema/{name}": text for name, text in all_schemas().items()}
+    coverage = load_coverage(root())
+    if coverage is not None:
+        found["coverage.md"] = coverage_page(rules, coverage)
     return found
 
 

@@ -80,10 +80,11 @@ def rules_lint(root: Root = None, rules: Packs = []) -> int:  # noqa: B006
 
     try:
         base, places = located(root, rules)
+        covered = _coverage(root, base)
     except RuleError as error:
         to_stdout("".join(f"error: {p}\n" for p in error.problems))
         return USAGE
-    found = lint(base, places)
+    found = (*lint(base, places), *covered)
     return _told(found, base.problems, "no problem found\n")
 
 
@@ -104,6 +105,15 @@ def rules_test(root: Root = None, rules: Packs = []) -> int:  # noqa: B006
         f"reach of {trial.symptoms} symptoms"
     )
     return _told(trial.failures, base.problems, f"{tried}: all hold\n", f"{tried}\n")
+
+
+def _coverage(root: Path | None, base: RuleBase) -> tuple[Lint, ...]:
+    """Lints of coverage.yaml, where the rule folder has one."""
+    from ..engine.coverage import lint_coverage, load_coverage
+    from ..rules import root as installed
+
+    coverage = load_coverage(root if root is not None else installed())
+    return tuple(lint_coverage(base, coverage)) if coverage is not None else ()
 
 
 def _told(found: Sequence[Lint], problems: Sequence[str], well: str, end: str = "") -> int:

@@ -88,7 +88,7 @@ def scale_words(root: str | Path | None = None) -> dict[str, tuple[str, ...]]:
 
     path = (Path(root) if root is not None else default_root()) / "scale.yaml"
     try:
-        scale = _valid(ScaleFile, parse(path.name, path.read_bytes()))
+        scale = validated(ScaleFile, parse(path.name, path.read_bytes()))
     except OSError as error:
         raise RuleError([f"{path.name}:1: cannot be read: {error.strerror}"]) from error
     except DocumentError as error:
@@ -200,14 +200,14 @@ def _scale(_: str, document: Document) -> Layer:
     from .resolve import Entry, Layer
     from .schema import ScaleFile
 
-    return Layer(scale=Entry(_valid(ScaleFile, document), document))
+    return Layer(scale=Entry(validated(ScaleFile, document), document))
 
 
 def _sources(_: str, document: Document) -> Layer:
     from .resolve import Entry, Layer
     from .schema import SourcesFile
 
-    file = _valid(SourcesFile, document)
+    file = validated(SourcesFile, document)
     return Layer(sources=tuple((k, Entry(v, document, ("sources", k))) for k, v in file.sources.items()))
 
 
@@ -215,7 +215,7 @@ def _mechanisms(_: str, document: Document) -> Layer:
     from .resolve import Entry, Layer
     from .schema import MechanismsFile
 
-    file = _valid(MechanismsFile, document)
+    file = validated(MechanismsFile, document)
     entries = (Entry(m, document, ("mechanisms", i)) for i, m in enumerate(file.mechanisms))
     return Layer(mechanisms=tuple(entries))
 
@@ -224,7 +224,7 @@ def _symptoms(_: str, document: Document) -> Layer:
     from .resolve import Entry, Layer
     from .schema import SymptomsFile
 
-    file = _valid(SymptomsFile, document)
+    file = validated(SymptomsFile, document)
     entries = ((file.area, Entry(s, document, ("symptoms", i))) for i, s in enumerate(file.symptoms))
     return Layer(symptoms=tuple(entries))
 
@@ -233,20 +233,20 @@ def _causes(_: str, document: Document) -> Layer:
     from .resolve import Entry, Layer
     from .schema import CauseFile
 
-    return Layer(causes=(Entry(_valid(CauseFile, document), document),))
+    return Layer(causes=(Entry(validated(CauseFile, document), document),))
 
 
 def _checklist(name: str, document: Document) -> Layer:
     from .resolve import Entry, Layer
     from .schema import ChecklistFile
 
-    return Layer(checklists=((Path(name).stem, Entry(_valid(ChecklistFile, document), document)),))
+    return Layer(checklists=((Path(name).stem, Entry(validated(ChecklistFile, document), document)),))
 
 
 # ----------------------------------------------------------------------------------------------- errors
 
 
-def _valid(kind: type[M], document: Document) -> M:
+def validated(kind: type[M], document: Document) -> M:
     """Validate a file; raises `RuleError` with all that its schema refuses."""
     from pydantic import ValidationError
 
