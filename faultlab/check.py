@@ -10,7 +10,7 @@ from pathlib import Path
 from statistics import mean, median
 
 from conventions import Log, Row
-from generate import Case
+from generate import REFERENCE, Case
 
 
 @dataclass(frozen=True)
@@ -29,6 +29,7 @@ class Summary:
     first: float = math.nan  # training loss at the start
     late_val_loss: float = math.nan  # validation loss after three quarters
     score_rises: bool = False  # rewards at the end above those at the start
+    curve: tuple[tuple[float, float], ...] = ()  # step, training loss
 
     @property
     def quiet(self) -> bool:
@@ -97,6 +98,12 @@ def summarise(folder: Path, log: Log) -> Summary:
         halfway=_end(train[: max(1, len(train) // 2)]),
         late_val_loss=val[(len(val) - 1) * 3 // 4] if len(val) > 3 else math.nan,
         first=_end(train[:2], 1.0),
+        curve=tuple(
+            (float(r["step"]), float(r[k]))
+            for r in rows
+            for k in ("loss", "train_loss")
+            if r.get(k) is not None and "step" in r
+        ),
         score_rises=_end(_column(rows, "mean_reward")) > _end(_column(rows, "mean_reward")[:10], 1.0) + 1,
     )
 
@@ -112,8 +119,17 @@ def _worse(one: Summary, twin: Summary) -> bool:
     )
 
 
+def _departs(one: Summary, twin: Summary) -> bool:
+    """With the same seed: at some step the training loss is off by a fiftieth or more."""
+    other = dict(twin.curve)
+    return _worse(one, twin) or any(
+        step in other and abs(value - other[step]) > 0.02 * abs(other[step]) for step, value in one.curve
+    )
+
+
 CHECKS: dict[str, Callable[[Summary, Summary], bool]] = {
     "worse": _worse,
+    "departs": _departs,
     "exists": lambda *_: True,  # nothing is wrong with the run itself
     "nan": lambda one, _: one.nonfinite,
     "blank": lambda one, twin: (
@@ -142,7 +158,7 @@ def shows(case: Case, one: Summary, twin: Summary | None) -> str | None:
         return None if one.score_rises else "rewards do not rise"
     if math.isnan(one.val_loss) and not one.nonfinite and not one.crashed:
         return "no rows were read"
-    if case.cause is None:
+    if case.cause in (None, REFERENCE):
         return "a healthy run is not finite" if one.nonfinite and case.check != "calibrates" else None
     if twin is None:
         return "no healthy twin"

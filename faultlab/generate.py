@@ -12,6 +12,7 @@ from typing import Any
 
 from conventions import CONFIGS, LOGS, Config, Fields, Log
 
+REFERENCE = "reference"  # the "cause" of a run that is only part of a benchmark and is not scored itself
 SCRIPTS = Path(__file__).resolve().parent / "scripts"
 Edit = tuple[str, str]  # the text to replace (exactly once) -> its replacement
 
@@ -27,6 +28,28 @@ class Archetype:
 
 
 @dataclass(frozen=True)
+class Also:
+    """A cause that is right as well, and in which views (`benchmark`, `script`; None: with and without)."""
+
+    cause: str
+    because: str
+    benchmark: bool | None = None
+    script: bool | None = None
+
+
+def literally(because: str, *causes: str, benchmark: bool | None = None) -> tuple[Also, ...]:
+    """By their definitions these ids name the injected fault, too."""
+    return tuple(Also(cause, because, benchmark) for cause in causes)
+
+
+def unseen(
+    because: str, *causes: str, benchmark: bool | None = None, script: bool | None = False
+) -> tuple[Also, ...]:
+    """No log can tell these from the injected fault; where the script lies beside it usually can."""
+    return tuple(Also(cause, because, benchmark, script) for cause in causes)
+
+
+@dataclass(frozen=True)
 class Case:
     """One run to make. `cause` None: healthy. `edits` change the template, `set` the settings."""
 
@@ -37,14 +60,17 @@ class Case:
     strength: str = ""
     set: Mapping[str, Any] = field(default_factory=dict)
     edits: tuple[Edit, ...] = ()
-    accept: tuple[str, ...] = ()  # causes that no log could tell apart from the injected one
-    accept_alone: tuple[str, ...] = ()  # the same, where there is no benchmark
+    accept: tuple[Also, ...] = ()
     check: str = "worse"
     grad_norm: bool = True
     half: str = "dev"
     benchmark: str | None = None  # name of a healthy case
     alone: bool = True  # its own files can show the fault
     commands: tuple[str, ...] = ("",)  # arguments of the script, one item per time that it was started
+    repeats: tuple[str, ...] = ()  # further runs of the benchmark
+    preload: str = ""  # a module of preload/ that acts on the training from outside of its script
+    packages: tuple[str, ...] = ()  # installed for this run in place of the environment's
+    freeze: bool = False  # with the versions of the installed packages beside the logs
 
     @property
     def name(self) -> str:

@@ -1,17 +1,21 @@
 """Train the cases that are missing or changed, check that each shows its fault, and write cases.yaml.
 
-Usage: python faultlab/make.py [--force] [--only TEXT]      Needs requirements.txt.
+Usage: python faultlab/make.py [--force] [--only TEXT] [--jobs N]      Needs requirements.txt.
 """
 
 from __future__ import annotations
 
 import argparse
+import ast
+import hashlib
 import os
 import shutil
 import subprocess
 import sys
 import tempfile
 import time
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +26,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 from catalog import ARCHETYPES, CASES
 from check import Summary, shows, summarise
 from conventions import LOGS
-from generate import Case, render
+from generate import Also, Case, render
 
 HERE = Path(__file__).resolve().parent
 RUNS = HERE / "runs"
@@ -41,6 +45,7 @@ def train(case: Case, folder: Path) -> float:
         for name, text in render(case, archetype).items():
             (work / name).write_text(text, encoding="utf-8")
         script = (work / "train.py").read_text(encoding="utf-8")
+        environment = _environment(case, Path(scratch))
         start = time.monotonic()
         printed = ""
         for arguments in case.commands:
@@ -51,7 +56,7 @@ def train(case: Case, folder: Path) -> float:
                 text=True,
                 timeout=LIMIT,
                 check=False,
-                env={**os.environ, "CUDA_VISIBLE_DEVICES": "", "OMP_NUM_THREADS": "1"},
+                env=environment,
             )
             printed += done.stdout + done.stderr
         took = time.monotonic() - start
@@ -62,11 +67,48 @@ def train(case: Case, folder: Path) -> float:
         if case.commands != ("",):
             lines = "".join(f"python train.py {arguments}\n" for arguments in case.commands)
             (work / "history.sh").write_text(lines, encoding="utf-8")
+        if case.freeze:
+            (work / "requirements.txt").write_text(_versions(environment), encoding="utf-8")
         assert (work / "train.py").read_text(encoding="utf-8") == script
         tidy(work, scratch)
         shutil.rmtree(folder, ignore_errors=True)
         shutil.copytree(work, folder)
     return took
+
+
+def _environment(case: Case, scratch: Path) -> dict[str, str]:
+    """The variables of the training's process: its packages, and what acts on it from outside."""
+    path = []
+    if case.preload:
+        (scratch / "site").mkdir()
+        shutil.copy(HERE / "preload" / f"{case.preload}.py", scratch / "site" / "sitecustomize.py")
+        path.append(str(scratch / "site"))
+    if case.packages:
+        folder = Path(tempfile.gettempdir()) / "faultlab-packages" / "-".join(case.packages)
+        if not folder.is_dir():
+            install = [sys.executable, "-m", "pip", "install", "-q", "--no-deps", "--target"]
+            subprocess.run([*install, str(folder), *case.packages], check=True)
+        path.append(str(folder))
+    return {
+        **os.environ,
+        "CUDA_VISIBLE_DEVICES": "",
+        "OMP_NUM_THREADS": "1",
+        "MASTER_PORT": str(29600 + int(hashlib.sha256(case.name.encode()).hexdigest(), 16) % 300),
+        "PYTHONPATH": os.pathsep.join(path),
+    }
+
+
+def _versions(environment: dict[str, str]) -> str:
+    """What pip freeze says of the packages that the training used."""
+    listing = (
+        "import importlib.metadata as m; "
+        "print({d.metadata['Name']: d.version for d in reversed(list(m.distributions()))})"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", listing], env=environment, capture_output=True, text=True, check=True
+    )
+    found = ast.literal_eval(done.stdout)
+    return "".join(f"{k}=={v.split('+')[0]}\n" for k, v in sorted(found.items(), key=lambda x: x[0].lower()))
 
 
 def tidy(work: Path, scratch: str) -> None:
@@ -95,6 +137,10 @@ def changed(case: Case, folder: Path) -> bool:
     )
 
 
+def _also(also: Also) -> dict[str, Any]:
+    return {k: v for k, v in asdict(also).items() if v is not None}
+
+
 def label(case: Case, measured: Summary, twin: Summary | None) -> dict[str, Any]:
     """What cases.yaml says of a run."""
     archetype = ARCHETYPES[case.archetype]
@@ -108,9 +154,9 @@ def label(case: Case, measured: Summary, twin: Summary | None) -> dict[str, Any]
         "fault": case.fault,
     }
     row |= {"strength": case.strength} if case.strength else {}
-    row |= {"accept": list(case.accept)} if case.accept else {}
-    row |= {"accept_alone": list(case.accept_alone)} if case.accept_alone else {}
+    row |= {"accept": [_also(a) for a in case.accept]} if case.accept else {}
     row |= {"benchmark": case.benchmark} if case.benchmark else {}
+    row |= {"repeats": list(case.repeats)} if case.repeats else {}
     row |= {"alone": False} if not case.alone else {}
     row |= {"quiet": True} if case.cause and measured.quiet else {}
     row["measured"] = measured.text()
@@ -119,27 +165,37 @@ def label(case: Case, measured: Summary, twin: Summary | None) -> dict[str, Any]
     return row
 
 
+def _made(case: Case) -> str:
+    try:
+        seconds = train(case, RUNS / case.name)
+    except subprocess.TimeoutExpired:
+        return f"{case.name} {case.fault}: took longer than {LIMIT:.0f} s"
+    print(f"{case.name} {case.fault} {case.strength}: {seconds:.0f} s", flush=True)
+    return ""
+
+
 def main() -> None:
     """Make what is missing; report cases that do not show their fault."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--force", action="store_true")
-    parser.add_argument("--only", default="")
+    parser.add_argument("--only", default="", help="cases whose archetype, fault or name holds this text")
+    parser.add_argument("--jobs", type=int, default=1)
     options = parser.parse_args()
     names = [c.name for c in CASES]
     assert len(set(names)) == len(names), "two cases with one name"
     labels: dict[str, Any] = {}
     dropped: list[str] = []
     summaries: dict[str, Summary] = {}
+    wanted = [
+        case
+        for case in CASES
+        if options.only in f"{case.archetype} {case.fault} {case.name}"
+        and (options.force or changed(case, RUNS / case.name))
+    ]
+    with ThreadPoolExecutor(options.jobs) as pool:
+        dropped += [problem for problem in pool.map(_made, wanted) if problem]
     for case in CASES:
         folder = RUNS / case.name
-        wanted = options.only in f"{case.archetype} {case.fault} {case.name}"
-        if wanted and (options.force or changed(case, folder)):
-            try:
-                seconds = train(case, folder)
-            except subprocess.TimeoutExpired:
-                dropped.append(f"{case.name} {case.fault}: took longer than {LIMIT:.0f} s")
-                continue
-            print(f"{case.name} {case.fault} {case.strength}: {seconds:.0f} s", flush=True)
         if folder.is_dir():
             summaries[case.name] = summarise(folder, LOGS[ARCHETYPES[case.archetype].styles[case.style][0]])
     for case in CASES:

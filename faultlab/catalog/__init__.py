@@ -26,8 +26,9 @@ from . import (
     training_step,
 )
 from .archetypes import ARCHETYPES
+from .unshown import NOT_SHOWN
 
-__all__ = ["ARCHETYPES", "CASES"]
+__all__ = ["ARCHETYPES", "CASES", "NOT_SHOWN"]
 
 FAMILIES: tuple[Callable[[], Iterator[Case]], ...] = (
     healthy.twins,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from generate import Case, Edit
+from generate import Also, Case, Edit
 
 from .archetypes import ARCHETYPES
 
@@ -53,8 +53,7 @@ def faulty(
     fault: str,
     cause: str,
     *edits: Edit,
-    accept: tuple[str, ...] = (),
-    accept_alone: tuple[str, ...] = (),
+    accept: tuple[Also, ...] = (),
     check: str = "worse",
     strength: str = "",
     alone: bool = True,
@@ -76,7 +75,6 @@ def faulty(
             base | seed | settings,
             (*beside.edits, *edits),
             accept,
-            accept_alone,
             check,
             grad_norm,
             _half(archetype, style),

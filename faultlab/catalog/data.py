@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from generate import Case
+from generate import Case, literally, unseen
 
 from .common import faulty
 
@@ -39,7 +39,9 @@ def data() -> Iterator[Case]:
         word,
         pooled,
         check="blank",
-        accept=("numerics.epsilon", "api.misuse"),
+        accept=literally(
+            "the mean over no word divides by zero, without a floor", "numerics.epsilon", "api.misuse"
+        ),
     )
     sensor = ("    return 8200 +", "    t = np.where((t > 1900) & (t < 1904), np.nan, t)\n    return 8200 +")
     means = (
@@ -59,8 +61,8 @@ def data() -> Iterator[Case]:
         "numerics.epsilon",
         black,
         check="nan",
-        accept=("api.misuse",),
-        accept_alone=(missing,),
+        accept=literally("a division that meets zero", "api.misuse")
+        + unseen("a sample becomes NaN: from a black image or from a missing value", missing),
     )
     outliers = "data.outliers"
     wild = ("x_test = (x_test - mu) / sigma\n", "x_test = (x_test - mu) / sigma\nx_train[::400] *= 300\n")
@@ -111,7 +113,7 @@ def data() -> Iterator[Case]:
         "data.invalid-labels",
         ("rng.randint(0, 6, size)", "rng.randint(0, 7, size)"),
         check="crash",
-        accept=("processing.tokenizer-mismatch", "processing.label-mapping"),
+        accept=literally("a label id that does not fit the model's head", "processing.tokenizer-mismatch"),
     )
     yield from faulty(
         "sentences",
@@ -120,10 +122,15 @@ def data() -> Iterator[Case]:
         "data.invalid-labels",
         ("for target, chapter in enumerate(chapters):", "for target, chapter in enumerate(chapters, 1):"),
         check="crash",
-        accept=("processing.tokenizer-mismatch", "processing.label-mapping"),
+        accept=literally("a label id that does not fit the model's head", "processing.tokenizer-mismatch"),
     )
     shift = "data.distribution-shift"
-    other = ("processing.train-eval-mismatch", "porting.preprocessing-differs")
+    other = unseen(
+        "validation inputs are other ones: by their making or by their processing",
+        "processing.train-eval-mismatch",
+    )
+    other += unseen("the same, held against the benchmark", "porting.preprocessing-differs", benchmark=True)
+    other += literally("the validation set is not the benchmark's", "porting.dataset-differs", benchmark=True)
     faint = ("    wave = np.sin(", '    dim = 0.3 if split == "val" else 1.0\n    wave = dim * np.sin(')
     yield from faulty("images", "ac", "shift", shift, faint, accept=other)
     drift = ("train_raw, valid_raw =", "raw[-600:] = raw[-600:] * 1.6 - 2500\ntrain_raw, valid_raw =")
@@ -138,7 +145,8 @@ def data() -> Iterator[Case]:
         "imbalance",
         "data.class-imbalance",
         rare,
-        accept_alone=("data.distribution-shift", "data.incomplete"),
+        accept=literally("validation has other shares of the classes than training", shift)
+        + unseen("samples of a class are few or were lost", "data.incomplete", benchmark=False),
     )
     part = (
         'train_images, train_labels = load("train", {{train_size}})\n',
@@ -150,8 +158,9 @@ def data() -> Iterator[Case]:
         "classes-missing",
         "data.incomplete",
         part,
-        accept=("porting.dataset-differs", "data.class-imbalance"),
-        accept_alone=(shift,),
+        accept=literally("a subset of the benchmark's set", "porting.dataset-differs", benchmark=True)
+        + literally("two classes have no sample, four have hundreds", "data.class-imbalance")
+        + literally("validation has classes that training has not", shift),
     )
     leak = (
         "x_train, y_train = features[:-800]",

@@ -36,7 +36,6 @@ def initialisation() -> Iterator[Case]:
         spread,
         after_model("tabular", _initial("nn.init.normal_(parameter, std=0.0005)")),
         check="slower",
-        accept_alone=("init.zeros",),
     )
     yield from faulty(
         "sentences",

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from generate import Case
+from generate import Case, literally, unseen
 
 from .common import after_model, faulty
 
@@ -63,7 +63,7 @@ def model() -> Iterator[Case]:
         "detached",
         cut,
         ("x = self.dropout(x.flatten(1))", "x = self.dropout(x.flatten(1).detach())"),
-        accept=(frozen,),
+        accept=unseen("the layers before the cut do not train", frozen),
     )
     yield from faulty(
         "lm",
@@ -73,7 +73,9 @@ def model() -> Iterator[Case]:
         ("x = x + self.drop(self.proj(", "x = self.drop(self.proj("),
         ("x = x + self.drop(self.out(", "x = self.drop(self.out("),
         check="slower",
-        accept_alone=("graph.normalization-missing",),
+        accept=literally(
+            "the residual paths that the depth needs are missing", "graph.normalization-missing"
+        ),
         n_layer=4,
     )
     mode = "graph.node-mode"
@@ -86,7 +88,11 @@ def model() -> Iterator[Case]:
         mode,
         ("    model.eval()\n", ""),
         dropout=0.5,
-        accept_alone=("hyperparameter.regularization-too-strong",),
+        accept=unseen(
+            "losses and accuracy as under too much dropout",
+            "hyperparameter.regularization-too-strong",
+            benchmark=False,
+        ),
     )
     operator = "graph.wrong-operator"
     yield from faulty(
@@ -95,7 +101,7 @@ def model() -> Iterator[Case]:
         "rounded-output",
         operator,
         ("return self.head(x)", "return self.head(x).round()"),
-        accept=(frozen, cut),
+        accept=unseen("no gradient reaches a weight, for whatever reason", frozen, cut),
     )
     yield from faulty(
         "images",
@@ -106,7 +112,8 @@ def model() -> Iterator[Case]:
             "train_x = (train_x - mean) / std\nval_x = (val_x - mean) / std",
             "train_x = (train_x - mean) // (4 * std)\nval_x = (val_x - mean) // (4 * std)",
         ),
-        accept=("processing.algorithm", "processing.parameters"),
+        accept=literally("the division stands in the processing", "processing.algorithm")
+        + unseen("coarse inputs: by the operation or by its parameter", "processing.parameters"),
     )
     dead = "graph.dead-activation"
     yield from faulty(
@@ -118,7 +125,7 @@ def model() -> Iterator[Case]:
             "tabular",
             "for layer in model[:-1]:\n    if isinstance(layer, nn.Linear):\n        nn.init.constant_(layer.bias, -12.0)\n",
         ),
-        accept=("hyperparameter.weight-init",),
+        accept=literally("the initial biases kill the units", "hyperparameter.weight-init"),
     )
     yield from faulty(
         "tabular",
@@ -129,13 +136,20 @@ def model() -> Iterator[Case]:
             "    nn.Linear({{hidden}}, 4),\n)",
             "    *[m for _ in range(8) for m in (nn.Linear({{hidden}}, {{hidden}}), nn.Sigmoid())],\n    nn.Linear({{hidden}}, 4),\n)",
         ),
-        accept=("graph.normalization-missing",),
+        accept=literally("nine saturating layers without normalisation", "graph.normalization-missing"),
     )
     deep = (
         "    nn.Linear({{hidden}}, 4),\n)",
         "    *[m for _ in range(30) for m in (nn.Linear({{hidden}}, {{hidden}}), nn.Tanh())],\n    nn.Linear({{hidden}}, 4),\n)",
     )
-    yield from faulty("tabular", "b", "deep-plain", "graph.normalization-missing", deep, accept=(dead,))
+    yield from faulty(
+        "tabular",
+        "b",
+        "deep-plain",
+        "graph.normalization-missing",
+        deep,
+        accept=unseen("vanishing gradients", dead),
+    )
     yield from faulty(
         "images",
         "ab",
@@ -144,6 +158,5 @@ def model() -> Iterator[Case]:
         batch_size=2,
         log_every=60,
         epochs=8,
-        accept_alone=("hyperparameter.batch-size-too-small",),
-        accept=("hyperparameter.batch-size-too-small",),
+        accept=literally("two samples a batch", "hyperparameter.batch-size-too-small"),
     )

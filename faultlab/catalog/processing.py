@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from generate import Case
+from generate import Case, literally, unseen
 
 from .common import faulty
 
@@ -26,7 +26,14 @@ def processing() -> Iterator[Case]:
         "eval-raw",
         "processing.train-eval-mismatch",
         ("val_x = (val_x - mean) / std\n", ""),
-        accept=("data.distribution-shift", "porting.preprocessing-differs"),
+        accept=unseen(
+            "validation inputs are other ones: by processing or by their making", "data.distribution-shift"
+        )
+        + literally(
+            "the validation inputs are not processed as the benchmark's",
+            "porting.preprocessing-differs",
+            benchmark=True,
+        ),
     )
     order = "processing.not-shuffled"
     by_class = (
@@ -64,7 +71,9 @@ def processing() -> Iterator[Case]:
             "torch.tensor(train_labels), torch.tensor(val_labels)",
             "torch.tensor(train_labels), torch.tensor((val_labels + 1) % 6)",
         ),
-        accept=("evaluation.logic",),
+        accept=unseen(
+            "a metric far below the training's: by its labels or by its computation", "evaluation.logic"
+        ),
     )
     yield from faulty(
         "sentences",
@@ -75,10 +84,12 @@ def processing() -> Iterator[Case]:
             "valid_x, valid_y = encode(valid_samples)\n",
             "valid_x, valid_y = encode(valid_samples)\nvalid_y = 7 - valid_y\n",
         ),
-        accept=("evaluation.logic",),
+        accept=unseen(
+            "a metric far below the training's: by its labels or by its computation", "evaluation.logic"
+        ),
     )
     moved = "processing.algorithm"
-    chance = ("data.label-errors",)
+    chance = unseen("labels that say nothing of their sample, moved or wrong", "data.label-errors")
     yield from faulty(
         "images",
         "ab",
@@ -116,7 +127,10 @@ def processing() -> Iterator[Case]:
         "erasing",
         "processing.parameters",
         erase,
-        accept_alone=("hyperparameter.regularization-too-strong", moved),
+        accept=unseen("inputs that hold too little: by a parameter or by the operation", moved)
+        + unseen(
+            "the training data cannot be fitted", "hyperparameter.regularization-too-strong", benchmark=False
+        ),
     )
     yield from faulty(
         "tabular",
@@ -124,7 +138,12 @@ def processing() -> Iterator[Case]:
         "wrong-deviation",
         "processing.parameters",
         ("mu, sigma = x_train.mean(0), x_train.std(0)", "mu, sigma = x_train.mean(0), 300 * x_train.std(0)"),
-        accept_alone=("hyperparameter.learning-rate-too-small", raw),
+        accept=unseen(
+            "slow training: inputs of the wrong size, or small steps",
+            "hyperparameter.learning-rate-too-small",
+            raw,
+            benchmark=False,
+        ),
     )
     yield from faulty(
         "lm",
@@ -133,5 +152,4 @@ def processing() -> Iterator[Case]:
         "processing.tokenizer-mismatch",
         ("nn.Embedding(len(letters), {{n_embd}})", "nn.Embedding(64, {{n_embd}})"),
         check="crash",
-        accept=("data.invalid-labels",),
     )
