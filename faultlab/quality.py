@@ -18,7 +18,10 @@ HERE = Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE), str(HERE.parent / "src")]
 
 from baselines import DETECTORS  # noqa: E402 -- beside this file
+from catalog import NOT_SHOWN  # noqa: E402
+from generate import REFERENCE  # noqa: E402
 
+from traindoctor.engine.load import load_rules  # noqa: E402
 from traindoctor.probes.assemble import open_run  # noqa: E402
 
 Views = list[dict[str, Any]]
@@ -28,6 +31,8 @@ def detectors(labels: dict[str, Any]) -> list[str]:
     """Table rows: for each detector the share of faulty runs noticed and of healthy runs alarmed."""
     fired: dict[str, list[tuple[bool, bool]]] = defaultdict(list)
     for name, label in labels.items():
+        if label["cause"] == REFERENCE:
+            continue
         run = open_run(HERE / "runs" / name)
         for title, detector in DETECTORS.items():
             fired[title].append((label["cause"] != "healthy", detector(run)))
@@ -66,17 +71,35 @@ def halves(figures: dict[str, Any]) -> list[str]:
     return rows
 
 
+def once(figures: dict[str, Any]) -> list[str]:
+    """Table rows: the figures of both halves where each case counts once."""
+    each = {half: f["each_case_once"] for half, f in figures.items()}
+    return [
+        f"| {half} | {f['n']:.0f} | {f['top1']:.2f} | {f['top3']:.2f} | {f['mrr']:.2f} | {f['brier']:.3f} |"
+        for half, f in each.items()
+    ]
+
+
 def groups(views: Views, key: str) -> list[str]:
-    """Table rows: top-1 and top-3 by one key, both halves apart."""
+    """Table rows: top-1 and top-3 by one key, both halves apart; views without the key are left out."""
     found: dict[str, dict[str, list[int]]] = defaultdict(lambda: defaultdict(list))
     for v in views:
         if v["cause"] != "healthy":
-            name = v["cause"].split(".")[0] if key == "category" else _title(v) if key == "view" else v[key]
-            found[name][v["half"]].append(v["rank"])
+            name = _name(v, key)
+            if name:
+                found[name][v["half"]].append(v["rank"])
     return [
         f"| {name} | {_cell(found[name]['dev'])} | {_cell(found[name]['holdout'])} |"
         for name in sorted(found)
     ]
+
+
+def _name(view: dict[str, Any], key: str) -> str:
+    if key == "category":
+        return str(view["cause"]).split(".")[0]
+    if key == "strength":  # a case may say a share instead
+        return view[key] if view[key] in ("mild", "medium", "strong") else ""
+    return _title(view) if key == "view" else str(view[key])
 
 
 def _title(view: dict[str, Any]) -> str:
@@ -111,14 +134,23 @@ The fault lab holds {runs} recorded training runs: {sick} with one injected faul
 {well} healthy. A view is one diagnosis of one run: alone or with its benchmark, with the training script
 beside the logs or without it. The holdout half (style c of each archetype, two whole archetypes) was not used
 to set rules and priors, but thresholds of the curve probes were set with both halves in view: it is held out
-in part only, and a fresh one is owed. Right means the injected cause, or one that no log could tell from it
-(`accept` in faultlab/cases.yaml).
+in part only, and a fresh one is owed. Right means the injected cause, or one that the label accepts in that
+view (`accept` in faultlab/cases.yaml, each with its reason): it names the same fault by its definition, or
+nothing in the view could tell the two apart.
 
 | half | views | top-1 | top-3 | MRR | Brier | right when 0.8 or more | healthy runs alarmed |
 |---|---|---|---|---|---|---|---|
 {halves}
 
+| half | cases, each counted once | top-1 | top-3 | MRR | Brier |
+|---|---|---|---|---|---|
+{once}
+
 {groups}
+Causes without a case, and why:
+
+{not_shown}
+
 ## How far the probability can be trusted
 
 | first hypothesis said | views | mean | right |
@@ -139,11 +171,11 @@ this is a lower bound of what these tools see inside a training. None of these c
 
 
 def page(stored: dict[str, Any], labels: dict[str, Any]) -> str:
-    """The whole page."""
+    """The whole page, of what score.json holds and of the labels."""
     views = stored["views"]
-    causes = [x["cause"] for x in labels.values()]
+    causes = [x["cause"] for x in labels.values() if x["cause"] != REFERENCE]
     tables = ""
-    for key in ("view", "category", "log", "archetype"):
+    for key in ("view", "strength", "category", "log", "archetype"):
         tables += (
             f"| top-1 / top-3 by {key} | dev | holdout |\n|---|---|---|\n"
             + "\n".join(groups(views, key))
@@ -155,10 +187,12 @@ def page(stored: dict[str, Any], labels: dict[str, Any]) -> str:
         well=causes.count("healthy"),
         causes=len(set(causes) - {"healthy"}),
         halves="\n".join(halves(stored["figures"])),
+        once="\n".join(once(stored["figures"])),
+        not_shown="\n".join(f"- `{cause}`: {why}" for cause, why in stored["without_case"].items()),
         groups=tables,
         reliability="\n".join(reliability(views)),
         ours=ours(views),
-        detectors="\n".join(detectors(labels)),
+        detectors="\n".join(stored["detectors"]),
     )
 
 
@@ -167,6 +201,12 @@ def main() -> None:
     stored = HERE / "score.json"
     subprocess.run([sys.executable, str(HERE / "score.py"), "--json", str(stored)], check=True)
     labels = yaml.load((HERE / "cases.yaml").read_text(encoding="utf-8"), Loader=yaml.CSafeLoader)
+    score = {**json.loads(stored.read_text(encoding="utf-8")), "detectors": detectors(labels)}
+    causes = {*load_rules().causes} - {x["cause"] for x in labels.values()}
+    score["without_case"] = {cause: NOT_SHOWN.get(cause, "not made yet") for cause in sorted(causes)}
+    lines = ",\n".join(json.dumps(v) for v in score.pop("views"))
+    head = json.dumps(score, indent=1, ensure_ascii=False)[:-2]
+    stored.write_text(f'{head},\n"views": [\n{lines}\n]}}\n', encoding="utf-8")
     text = page(json.loads(stored.read_text(encoding="utf-8")), labels)
     (HERE.parent / "docs" / "quality.md").write_text(text, encoding="utf-8")
 

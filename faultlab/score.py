@@ -1,6 +1,6 @@
 """Score the diagnosis over the recorded runs. Needs no PyTorch.
 
-Usage: python faultlab/score.py [--cases] [--json FILE] [--only TEXT] [--half dev|holdout]
+Usage: python faultlab/score.py [--cases] [--json FILE] [--only TEXT] [--half dev|holdout] [--against FILE]
 
 Every faulty run is diagnosed in up to four views: alone or with its benchmark, with the training script in
 the directory or without it. Where the label says that the run alone cannot show its fault, only the views
@@ -38,6 +38,7 @@ from traindoctor.probes.assemble import open_run  # noqa: E402
 from traindoctor.probes.readings import readings  # noqa: E402
 
 RUNS = HERE / "runs"
+GRADES = ("mild", "medium", "strong")
 ALARM = 0.5  # a healthy run with a cause at or above this is a false alarm
 
 
@@ -97,18 +98,12 @@ def look(job: tuple[str, dict[str, Any], bool, bool]) -> View:
     name, label, with_benchmark, with_script = job
     with tempfile.TemporaryDirectory() as scratch:
         run = _copy(name, Path(scratch) / "run", with_script)
-        benchmark = (
-            _copy(label["benchmark"], Path(scratch) / "benchmark", with_script) if with_benchmark else None
-        )
+        benchmark = _benchmark(label, Path(scratch) / "benchmark", with_script) if with_benchmark else None
         start = time.perf_counter()
         found = diagnosis(run, benchmark)
         seconds = time.perf_counter() - start
     order = [h.cause for h in found.hypotheses]
-    wanted = {
-        label["cause"],
-        *label.get("accept", ()),
-        *(() if with_benchmark else label.get("accept_alone", ())),
-    }
+    wanted = accepted(label, with_benchmark, with_script)
     return View(
         case=name,
         cause=label["cause"],
@@ -129,6 +124,24 @@ def look(job: tuple[str, dict[str, Any], bool, bool]) -> View:
     )
 
 
+def _benchmark(label: dict[str, Any], target: Path, with_script: bool) -> Path:
+    """The benchmark's directory; of a benchmark that was run several times one with a folder per run."""
+    if "repeats" not in label:
+        return _copy(label["benchmark"], target, with_script)
+    for i, name in enumerate([label["benchmark"], *label["repeats"]], 1):
+        _copy(name, target / f"run-{i}", with_script)
+    return target
+
+
+def accepted(label: dict[str, Any], benchmark: bool, script: bool) -> set[str]:
+    """The causes that are right in this view: the injected one, and those that the label accepts in it."""
+    return {label["cause"]} | {
+        also["cause"]
+        for also in label.get("accept", ())
+        if also.get("benchmark") in (None, benchmark) and also.get("script") in (None, script)
+    }
+
+
 def _copy(name: str, target: Path, with_script: bool) -> Path:
     ignore = None if with_script else shutil.ignore_patterns("*.py")
     shutil.copytree(RUNS / name, target, ignore=ignore)
@@ -139,6 +152,8 @@ def jobs(labels: dict[str, dict[str, Any]]) -> list[tuple[str, dict[str, Any], b
     """Every view of every case; healthy runs are also held against another healthy run of their kind."""
     made = []
     for name, label in labels.items():
+        if label["cause"] == "reference":  # part of a benchmark, no case
+            continue
         sides = [False] if label.get("alone", True) else []
         sides += [True] if label.get("benchmark") else []
         views = [(side, script) for side in sides for script in (False, True)]
@@ -151,8 +166,8 @@ def jobs(labels: dict[str, dict[str, Any]]) -> list[tuple[str, dict[str, Any], b
 # ------------------------------------------------------------------------------------------------ figures
 
 
-def share(views: Sequence[View], test: Callable[[View], bool]) -> float:
-    """The share of views that pass, or NaN of none."""
+def share(views: Sequence[View], test: Callable[[View], float]) -> float:
+    """The share of views that pass (or the mean of a figure of theirs), or NaN of none."""
     return sum(map(test, views)) / len(views) if views else float("nan")
 
 
@@ -168,9 +183,35 @@ def figures(views: Sequence[View]) -> dict[str, float]:
     }
 
 
+def by_case(views: Sequence[View]) -> dict[str, float]:
+    """The figures where a case counts once: the mean over its views, then the mean over the cases."""
+    cases: dict[str, list[View]] = defaultdict(list)
+    for v in views:
+        cases[v.case].append(v)
+    each = [figures(mine) for mine in cases.values()]
+    means = (
+        {k: sum(f[k] for f in each) / len(each) if each else float("nan") for k in each[0]} if each else {}
+    )
+    return {**means, "n": len(each)}
+
+
+def by_view(views: Sequence[View]) -> Iterable[tuple[str, list[View]]]:
+    """The four views: their names and what belongs to each."""
+    for script in (False, True):
+        for benchmark in (False, True):
+            title = (
+                f"{'with' if benchmark else 'without'} benchmark, {'with' if script else 'without'} script"
+            )
+            yield title, [v for v in views if v.benchmark == benchmark and v.script == script]
+
+
 def line(title: str, views: Sequence[View]) -> str:
     """One row of a table."""
-    f = figures(views)
+    return row(title, figures(views))
+
+
+def row(title: str, f: dict[str, float]) -> str:
+    """One row of a table, of these figures."""
     shares = " ".join(f"{f[k]:5.2f}" for k in ("top1", "top3", "mrr"))
     return f"{title:44s} {f['n']:4.0f}  {shares} {f['brier']:6.3f} {f['silent']:6.2f}"
 
@@ -193,21 +234,19 @@ def table(views: Sequence[View]) -> list[str]:
     lines = [
         f"{'':44s} {'n':>4s}  {'top1':>5s} {'top3':>5s} {'mrr':>5s} {'brier':>6s} {'silent':>6s}",
         line("all", sick),
+        *([row("each case once", by_case(sick))] if sick else []),
+        *(line(title, mine) for title, mine in by_view(sick)),
     ]
-    for script in (False, True):
-        for benchmark in (False, True):
-            title = (
-                f"{'with' if benchmark else 'without'} benchmark, {'with' if script else 'without'} script"
-            )
-            lines.append(line(title, [v for v in sick if v.benchmark == benchmark and v.script == script]))
     for kind, key in (
+        ("strength (where cases are graded)", lambda v: v.strength if v.strength in GRADES else ""),
         ("category", lambda v: v.cause.split(".")[0]),
         ("format", lambda v: v.log),
         ("archetype", lambda v: v.archetype),
     ):
         groups: dict[str, list[View]] = defaultdict(list)
         for v in sick:
-            groups[key(v)].append(v)
+            if key(v):
+                groups[key(v)].append(v)
         lines += [f"by {kind}", *(line(f"  {name}", groups[name]) for name in sorted(groups))]
     alarmed = {v.case for v in well if v.probability >= ALARM}
     lines += [
@@ -216,7 +255,8 @@ def table(views: Sequence[View]) -> list[str]:
         "reliability of the first hypothesis (faulty runs)",
         *reliability(sick),
         f"checklist: {_verdicts(sick)} (faulty), {_verdicts(well)} (healthy)",
-        f"seconds per diagnosis: {sum(v.seconds for v in views) / max(1, len(views)):.2f}",
+        f"seconds per diagnosis: {share(views, lambda v: v.seconds):.2f} on average, "
+        f"{max((v.seconds for v in views), default=0):.2f} at most",
     ]
     errors = sorted({(v.case, e) for v in views for e in v.errors})
     return lines + [f"probe error: {case} {symptom}" for case, symptom in errors[:20]]
@@ -281,18 +321,33 @@ def main() -> None:
         )
     if options.against:
         before = json.loads(options.against.read_text(encoding="utf-8"))["figures"]
-        worse = [w for half, now in figures_now.items() for w in worse_than(half, now, before.get(half, now))]
+        worse = [w for half, now in figures_now.items() for w in worse_than(half, now, before.get(half, {}))]
         if worse:
-            sys.exit("clearly worse than the stored score:\n" + "\n".join(worse))
+            sys.exit(
+                f"The score is clearly worse than the stored one ({options.against}):\n" + "\n".join(worse)
+            )
 
 
-def worse_than(half: str, now: dict[str, Any], before: dict[str, Any], slack: float = 0.02) -> Iterable[str]:
-    """Sentences on what fell by more than the slack; one more alarmed healthy run counts, too."""
-    for name in ("top1", "top3", "mrr"):
-        if now[name] < before[name] - slack:
-            yield f"  {half}: {name} {before[name]:.3f} -> {now[name]:.3f}"
+def worse_than(half: str, now: dict[str, Any], before: dict[str, Any], slack: float = 0.03) -> Iterable[str]:
+    """Sentences on what fell by more than the slack: top-1 of the half or of a view, or one more alarm."""
+    if (now["n"], now["healthy_runs"]) != (before.get("n"), before.get("healthy_runs")):
+        yield (
+            f"  {half}: {now['n']} views and {now['healthy_runs']} healthy runs, stored {before.get('n')} "
+            f"and {before.get('healthy_runs')}; python faultlab/quality.py stores the score of these cases"
+        )
+        return
+    for title, one, other in (
+        ("all views", now["top1"], before["top1"]),
+        *((title, top1, before["view_top1"][title]) for title, top1 in now["view_top1"].items()),
+    ):
+        if one < other - slack:
+            yield f"  {half}, {title}: top-1 fell from {other:.3f} to {one:.3f} (more than {slack})"
     if now["healthy_alarmed"] > before["healthy_alarmed"]:
-        yield f"  {half}: healthy runs alarmed {before['healthy_alarmed']} -> {now['healthy_alarmed']}"
+        yield f"  {half}: {now['healthy_alarmed']} healthy runs are alarmed, {before['healthy_alarmed']} were"
+
+
+def _rounded(numbers: dict[str, float]) -> dict[str, float]:
+    return {k: round(x, 4) for k, x in numbers.items()}
 
 
 def _stored(views: Sequence[View]) -> dict[str, Any]:
@@ -300,7 +355,11 @@ def _stored(views: Sequence[View]) -> dict[str, Any]:
     well = {v.case: v.probability >= ALARM for v in views if v.cause == "healthy"}
     sure = [v for v in sick if v.probability >= 0.8]
     return {
-        **{k: round(x, 4) for k, x in figures(sick).items()},
+        **_rounded(figures(sick)),
+        "each_case_once": _rounded(by_case(sick)),
+        "view_top1": {
+            title: round(share(mine, lambda v: v.right), 4) for title, mine in by_view(sick) if mine
+        },
         "healthy_runs": len(well),
         "healthy_alarmed": len({v.case for v in views if v.cause == "healthy" and v.probability >= ALARM}),
         "sure": len(sure),

@@ -30,18 +30,30 @@ def catalog() -> Any:
 
 def test_labels_name_recorded_runs_and_known_causes() -> None:
     """Each label has its run, its benchmark's run, and causes of the rule base."""
-    known = {*load_rules().causes, "healthy"}
+    known = {*load_rules().causes, "healthy", "reference"}
     for name, label in LABELS.items():
-        causes = {label["cause"], *label.get("accept", ()), *label.get("accept_alone", ())}
+        causes = {label["cause"], *(also["cause"] for also in label.get("accept", ()))}
 
         assert (LAB / "runs" / name).is_dir(), name
         assert causes <= known, name
-        assert label.get("benchmark", name) in LABELS, name
+        assert {label.get("benchmark", name), *label.get("repeats", ())} <= set(LABELS), name
+
+
+def test_each_accepted_cause_has_a_reason_and_a_view() -> None:
+    """Nothing is accepted without a reason, twice, or in no view that the case has."""
+    for name, label in LABELS.items():
+        accepted = label.get("accept", [])
+        sides = {False} if label.get("alone", True) else set()
+        sides |= {True} if "benchmark" in label else set()
+
+        assert all(len(also["because"]) > 15 for also in accepted), name
+        assert all(also.get("benchmark") in {None, *sides} for also in accepted), name
+        assert len({also["cause"] for also in accepted} | {label["cause"]}) == len(accepted) + 1, name
 
 
 def test_runs_hold_no_label() -> None:
     """Nothing in a run's folder tells its fault: no label, no name of a cause, no path of the lab."""
-    causes = sorted({label["cause"] for label in LABELS.values()} - {"healthy"})
+    causes = sorted({label["cause"] for label in LABELS.values()} - {"healthy", "reference"})
     telling = re.compile(rf"faultlab|({'|'.join(map(re.escape, causes))})(?!\w)")
     for name in LABELS:
         files = [p for p in (LAB / "runs" / name).rglob("*") if p.is_file()]
