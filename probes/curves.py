@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from ..engine.model import State
 from . import situation, stats
 from .judging import is_mean_of_epochs, on_loss, see, tail_of
 from .levels import chance_of
@@ -366,39 +367,22 @@ def flat_from_start(run: Run, curve: Shape, progress: float = 0.02) -> Finding:
     )
 
 
-@on_loss()
-def converges_slowly(run: Run, curve: Shape, progress: float = 0.35, steadiness: float = 0.7) -> Finding:
-    """The loss falls steadily, nearly in a line, and is not far below its start at the end."""
-    reason = situation.objective(run) or situation.too_early(run, curve, 10)
-    if reason:
-        return unknown(reason)
-    edges = stats.block_edges(curve.count, 10)
-    steady = stats.steadiness(stats.block_medians(curve.y, edges))
-    first, second = _slope(curve, 0.0, 0.5)[0], _slope(curve, 0.5)[0]
-    second_half = second / (first + second) if first < 0 and second < 0 else 0.0
-    seen: dict[str, Any] = {"value": round(curve.progress, 4), "threshold": progress, "series": (curve.name,)}
-    words = (
-        f"{curve.name} fell by {curve.progress:.0%} in the whole run, {second_half:.0%} of that"
-        f" in its second half"
-    )
-    clear = curve.fall > 4 * curve.fall_error and curve.fall > 0
-    if curve.progress >= progress or not clear or steady < steadiness or not 0.38 <= second_half <= 0.62:
-        return absent(f"{words}; {steady:.0%} of its tenths lie below the one before", **seen)
-    judged = situation.quality(run)
-    if judged and judged[0] == "good":
-        return absent(f"{words}, but {judged[1]}", **seen)
-    trained = situation.trained_start(run, curve)
-    if trained:
-        return unknown(f"{words}, but {trained}: there may be no further to fall")
-    return present(f"{words}; it falls steadily all the time", step=curve.step(0), **seen)
-
-
 @on_loss(4)
-def falling_at_end(run: Run, curve: Shape, tail: float = 0.25, share: float = 0.1) -> Finding:
-    """The last `tail` of the run brings `share` of the whole fall, and does not flatten out."""
+def falling_at_end(
+    run: Run, curve: Shape, tail: float = 0.25, share: float = 0.1, spent: float = 0.2
+) -> Finding:
+    """The last `tail` of the run brings `share` of the whole fall, and does not flatten out.
+
+    A curve that flattens says nothing where the learning rate was below `spent` of its peak: it flattens then
+    whether the model is finished or not.
+    """
     if situation.objective(run):
         return unknown(str(situation.objective(run)))
-    return ending(curve, tail, share, "falling")
+    found = ending(curve, tail, share, "falling")
+    left = situation.rate_left(run, curve, tail)
+    if found.state is State.ABSENT and left is not None and left < spent:
+        return unknown(f"{found.why}, but the learning rate had come down to {left:.0%} of its peak there")
+    return found
 
 
 def ending(curve: Shape, tail: float, share: float, doing: str) -> Finding:
@@ -423,7 +407,7 @@ def ending(curve: Shape, tail: float, share: float, doing: str) -> Finding:
             **seen,
             where=see(curve, curve.count - 1)["where"],
         )
-    if curve.count < 8 and part >= share:
+    if curve.count < 8 and part >= share / 2:
         return unknown(f"{words}, but with {curve.count} points its course at the end cannot be told")
     return absent(words, **seen)
 

@@ -17,6 +17,7 @@ from .config import number_of, says, value_of
 from .numerics import broken
 from .registry import Finding, View, absent, place, place_of, present, probe, unknown
 from .run import Configured, Floats, Run, Series
+from .shapes import shape
 
 CURVE = "learning_rate"
 _ADAM = frozenset(
@@ -214,6 +215,20 @@ def not_finite_at_usual_rate(view: View, adam: float, sgd: float) -> Finding:
 @probe()
 def lr_very_small(view: View, adam: float, sgd: float) -> Finding:
     """Even the largest learning rate is far below what the optimizer is used with."""
+    return _below(view, adam, sgd, "far below what is used")
+
+
+@probe()
+def lr_small(view: View, adam: float, sgd: float) -> Finding:
+    """The largest learning rate is below what untrained models are trained with; fine-tuning uses less."""
+    loss = situation.main_loss(view.run)
+    trained = situation.trained_start(view.run, None if loss is None else shape(loss))
+    if trained and _peak(view.run) is not None:
+        return unknown(f"{trained}: small learning rates are usual there")
+    return _below(view, adam, sgd, "below what untrained models are trained with")
+
+
+def _below(view: View, adam: float, sgd: float, what: str) -> Finding:
     peak = _peak(view.run)
     if peak is None:
         return unknown("the learning rate is neither logged nor configured")
@@ -228,7 +243,7 @@ def lr_very_small(view: View, adam: float, sgd: float) -> Finding:
     low, high = (limits[kind], limits[kind]) if kind else (min(limits.values()), max(limits.values()))
     name = kind or "any optimizer"
     if value < low:
-        return present(f"{text}, far below what is used for {name}", value=value, threshold=low, **rest)
+        return present(f"{text}, {what} for {name}", value=value, threshold=low, **rest)
     if value >= high:
         return absent(f"{text}, not below {high:g} ({name})", value=value, threshold=high, **rest)
     return unknown(

@@ -34,6 +34,7 @@ def modules() -> tuple[ModuleType, ...]:
         levels,
         metrics,
         numerics,
+        pace,
         relations,
         repeats,
         scaler,
@@ -41,7 +42,7 @@ def modules() -> tuple[ModuleType, ...]:
     )
 
     scripts = (code_data, code_diff, code_loss, code_missing, code_model, code_precision, code_step)
-    logged = (curves, epochs, floors, gaps, gradients, levels, metrics, numerics, relations, scaler)
+    logged = (curves, epochs, floors, gaps, gradients, levels, metrics, numerics, pace, relations, scaler)
     compared = (benchmark, benchmark_curves, benchmark_end, repeats, versions)
     return (*compared, config, events, learning_rate, *logged, *scripts)
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from . import stats
-from .run import Configured, Run, Series
+from .run import Configured, Floats, Run, Series
 from .shapes import Shape, shape
 
 REGRESSION = (
@@ -256,6 +256,49 @@ def rate_jumps(run: Run, low: float, high: float, factor: float = 1.5) -> bool:
     if len(values) < 2:
         return False
     return bool(np.max(values / np.maximum(np.minimum.accumulate(values), 1e-300)) >= factor)
+
+
+def effort(run: Run, curve: Shape) -> Floats | None:
+    """The sum of the learning rates up to each point of a curve, [count] from 0 to 1.
+
+    As long as updates are small, a loss falls with this sum, whatever the schedule. None where the learning
+    rate was not logged over the whole curve, in its unit.
+    """
+    found = _rates(run, curve)
+    if found is None:
+        return None
+    steps, values = found
+    grid = np.union1d(steps, curve.x)
+    rates = np.interp(grid, steps, values)
+    total = np.concatenate([[0.0], np.cumsum(np.diff(grid) * (rates[1:] + rates[:-1]) / 2)])
+    at = np.interp(curve.x, grid, total)
+    span = float(at[-1] - at[0])
+    return np.asarray((at - at[0]) / span) if span > 0 else None
+
+
+def rate_left(run: Run, curve: Shape, tail: float) -> float | None:
+    """The mean learning rate over the last part of a curve as a share of its peak; None where not logged."""
+    found = _rates(run, curve)
+    if found is None or float(np.max(found[1])) <= 0:
+        return None
+    steps, values = found
+    since = curve.x[-1] - tail * (curve.x[-1] - curve.x[0])
+    late = np.interp(np.linspace(since, curve.x[-1], 20), steps, values)
+    return float(np.mean(late) / np.max(values))
+
+
+def _rates(run: Run, curve: Shape, points: int = 5) -> tuple[Floats, Floats] | None:
+    """Steps and values of the learning rate, where they cover the curve in its unit."""
+    rate = run.series.get("learning_rate")
+    if rate is None or rate.unit != curve.series.unit:
+        return None
+    kept = np.isfinite(rate.values) & np.isfinite(rate.steps)
+    steps, values = rate.steps[kept], rate.values[kept]
+    if len(steps) < points or np.any(np.diff(steps) <= 0):
+        return None
+    slack = 0.1 * (curve.x[-1] - curve.x[0])
+    covered = steps[0] <= curve.x[0] + slack and steps[-1] >= curve.x[-1] - slack
+    return (steps, values) if covered else None
 
 
 def restarts_configured(run: Run) -> bool:

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 import traindoctor
 from traindoctor.engine.model import Reading, State, Symptom
-from traindoctor.probes import curves, epochs, gaps, gradients, levels, metrics, numerics, scaler
+from traindoctor.probes import curves, epochs, gaps, gradients, levels, metrics, numerics, pace, scaler
 from traindoctor.probes.registry import View, collect, probes_of
 from traindoctor.probes.run import Event, Run
 
@@ -23,7 +23,7 @@ from ._build import run, series
 Floats = NDArray[np.float64]
 Make = Callable[[np.random.Generator, int], Run]
 AREAS = ("loss", "metrics", "gradients", "numerics")
-PROBES = probes_of(curves, epochs, gaps, gradients, levels, metrics, numerics, scaler)
+PROBES = probes_of(curves, epochs, gaps, gradients, levels, metrics, numerics, pace, scaler)
 
 
 @lru_cache(maxsize=1)
@@ -577,6 +577,21 @@ def sick_runs(rng: np.random.Generator, n: int) -> dict[str, Sick]:
         "loss-converges-slowly",
         "loss-falling-at-end",
         without=("loss-not-converging", "loss-plateaus-high"),
+    )
+    rate = 1e-5 * (0.5 + 0.5 * np.cos(np.pi * t))
+    spent = np.cumsum(rate) / np.sum(rate)
+    add(
+        "falls with the sum of a decaying learning rate",
+        run(
+            [
+                series("train/loss", noisy(rng, 2.3 - 0.3 * spent, 0.01), at),
+                series("eval/loss", (2.31 - 0.3 * spent)[4::5], at[4::5]),
+                series("learning_rate", rate, at),
+            ]
+        ),
+        "loss-converges-slowly",
+        "eval-loss-creeps",
+        without=("loss-falling-at-end", "loss-not-converging"),
     )
     stuck = noisy(rng, decay(n, 2.3, 1.55, 15), 0.02)
     add(

@@ -246,3 +246,22 @@ def test_no_values_make_a_probe_fail(values: list[float], kind: int) -> None:
     found = zoo.read(made)
 
     assert not [(i, r.why) for i, r in found.items() if "probe error" in r.why]
+
+
+def test_a_spent_learning_rate_says_nothing_of_the_end() -> None:
+    """A curve that flattens while the learning rate runs out may be unfinished or finished: unknown."""
+    n = 200
+    loss = series("train/loss", 0.3 + 2 * np.exp(-np.arange(n) / 20))
+    decayed = series("learning_rate", 1e-3 * (0.5 + 0.5 * np.cos(np.pi * np.arange(n) / n)))
+    constant = series("learning_rate", np.full(n, 1e-3))
+    states = [zoo.read(run([loss, s]), "loss-falling-at-end") for s in (decayed, constant)]
+
+    assert [s["loss-falling-at-end"].state for s in states] == [State.UNKNOWN, State.ABSENT]
+
+
+def test_a_flat_loss_has_no_form() -> None:
+    """Where the loss does not fall beyond its noise, whether it falls in a line is unknown."""
+    rng = np.random.default_rng(0)
+    found = zoo.read(run([series("train/loss", 2 + 0.05 * rng.normal(size=200))]), "loss-converges-slowly")
+
+    assert found["loss-converges-slowly"].state is State.UNKNOWN

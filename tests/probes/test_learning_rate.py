@@ -80,6 +80,12 @@ CASES: list[tuple[str, str, Run]] = [
     ("lr-large", "present", run(settings={"learning_rate": 5e-3, "optimizer": "adam"})),
     ("lr-large", "absent", run(settings={"learning_rate": 1e-3, "optimizer": "adam"})),
     ("lr-large", "unknown", run(settings={"learning_rate": 0.02})),
+    ("lr-small", "present", run(settings={"learning_rate": 1e-5, "optimizer": "adam"})),
+    ("lr-small", "present", run(settings={"learning_rate": 1e-4, "optimizer": "sgd"})),
+    ("lr-small", "absent", run(settings={"learning_rate": 1e-4, "optimizer": "adamw"})),
+    ("lr-small", "unknown", run(settings={"learning_rate": 1e-5, "optimizer": "adam", "pretrained": True})),
+    ("lr-small", "unknown", run(settings={"learning_rate": 1e-4})),
+    ("lr-small", "unknown", run()),
     ("lr-very-small", "present", run(settings={"learning_rate": 1e-8, "optimizer": "adam"})),
     ("lr-very-small", "present", made(warm(np.full(N, 1e-6)), {"optimizer": "sgd"})),
     (
