@@ -18,6 +18,7 @@ def modules() -> tuple[ModuleType, ...]:
         benchmark_end,
         code_data,
         code_diff,
+        code_field,
         code_loss,
         code_missing,
         code_model,
@@ -35,16 +36,26 @@ def modules() -> tuple[ModuleType, ...]:
         metrics,
         numerics,
         pace,
+        recipes,
         relations,
         repeats,
         scaler,
         versions,
     )
 
-    scripts = (code_data, code_diff, code_loss, code_missing, code_model, code_precision, code_step)
+    scripts = (
+        code_data,
+        code_diff,
+        code_field,
+        code_loss,
+        code_missing,
+        code_model,
+        code_precision,
+        code_step,
+    )
     logged = (curves, epochs, floors, gaps, gradients, levels, metrics, numerics, pace, relations, scaler)
     compared = (benchmark, benchmark_curves, benchmark_end, repeats, versions)
-    return (*compared, config, events, learning_rate, *logged, *scripts)
+    return (*compared, config, events, learning_rate, recipes, *logged, *scripts)
 
 
 def all_probes() -> dict[str, ProbeFunction]:

@@ -22,12 +22,13 @@ def probes() -> dict[str, ProbeFunction]:
         config,
         events,
         learning_rate,
+        recipes,
         repeats,
         versions,
     )
 
     compared = (benchmark, benchmark_curves, benchmark_end, repeats, versions)
-    return probes_of(*compared, config, events, learning_rate)
+    return probes_of(*compared, config, events, learning_rate, recipes)
 
 
 @lru_cache(maxsize=8)
