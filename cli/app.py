@@ -15,14 +15,14 @@ from .rules_commands import STYLE, EntryId, Packs, entry_of, rules_app
 from .stop import INTERNAL, INTERRUPTED, OK, USAGE, Stop, usage
 
 MORE = (
-    "Further commands (diagnose COMMAND --help): checklist, rules, explain, schema. "
+    "Further commands (diagnose COMMAND --help): checklist, config, rules, explain, schema. "
     "A run directory that is called like one of them is reached as ./NAME."
 )
 
 main_app = typer.Typer(**STYLE)
 sub_app = typer.Typer(**STYLE, help="Further commands of diagnose.")
 sub_app.add_typer(rules_app, name="rules")
-COMMANDS = ("checklist", "rules", "explain", "schema")
+COMMANDS = ("checklist", "config", "rules", "explain", "schema")
 
 RunPath = Annotated[Path, typer.Argument(help="Training run directory (or one log file).")]
 Benchmarks = Annotated[
@@ -164,6 +164,26 @@ def checklist(
     wanted = targets(context.obj[1:])
     request = Request(run, tuple(benchmark), tuple(answer), answers, tuple(rules), quiet)
     present.checklist(examine(request), wanted, quiet=quiet, no_color=no_color)
+
+
+@sub_app.command()
+def config(
+    context: typer.Context,
+    run: RunPath,
+    benchmark: Benchmarks = [],  # noqa: B006
+    formats: Formats = [],  # noqa: B006
+    outputs: Outputs = [],  # noqa: B006
+    verbose: Verbose = False,
+    quiet: Quiet = False,
+    no_color: NoColor = False,
+) -> None:
+    """Show the settings in force, and how they differ from the benchmark's."""
+    del formats, outputs  # `targets` reads them with their order
+    from .config_work import compare, show
+
+    wanted = targets(context.obj[1:])
+    found = compare(run, benchmark, quiet=quiet)
+    show(found, wanted, verbose=verbose, quiet=quiet, no_color=no_color)
 
 
 @sub_app.command()

@@ -83,7 +83,7 @@ def examine(request: Request) -> Work:
 
     rules = load(request.rule_packs)
     answered = answers.given(rules, request.answers, request.answers_file)
-    run = _open(request.run, "", request.quiet)
+    run = open_quietly(request.run, "", request.quiet)
     stored, unused = answers.own(rules, request.run)
     benchmark, repeats = benchmarks(request)
     evidence = readings(run, benchmark, rules.symptoms.values(), repeats)
@@ -134,7 +134,7 @@ def benchmarks(request: Request) -> tuple[Run | None, tuple[Run, ...]]:
     paths = _different(request)
     if not paths:
         return None, ()
-    first, *others = (_open(path, "benchmark ", request.quiet) for path in paths)
+    first, *others = (open_quietly(path, "benchmark ", request.quiet) for path in paths)
     if not others:
         return first, ()
     from ..probes.registry import View
@@ -172,13 +172,14 @@ def _remark(request: Request, text: str) -> None:
         say(text)
 
 
-def _open(path: Path, what: str, quiet: bool) -> Run:
+def open_quietly(path: Path, what: str, quiet: bool, *, scripts_alone: bool = False) -> Run:
+    """Open a run with a line of progress on a terminal. Raises `Stop`; `what` stands before its message."""
     from ..probes.assemble import open_run
     from ..probes.files import RunUnreadable
 
     watched = not quiet and sys.stderr.isatty()
     try:
-        return open_run(path, progress=_progress if watched else None)
+        return open_run(path, progress=_progress if watched else None, scripts_alone=scripts_alone)
     except RunUnreadable as error:
         raise Stop(UNREADABLE, f"{what}{error}") from error
     except OSError as error:

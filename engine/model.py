@@ -276,3 +276,52 @@ class Diagnosis:
     def leading(self) -> tuple[Hypothesis, ...]:
         """The hypotheses at or above one half."""
         return tuple(h for h in self.hypotheses if h.probability >= 0.5)
+
+
+# ------------------------------------------------------------------------------------------- settings
+
+
+@dataclass(frozen=True, slots=True)
+class SettingValue:
+    """One side's value of a setting, and where it comes from.
+
+    `origin`: "written" in a file of the run, "derived" from others, "implied" by a script that says nothing
+    of it, "default" of the framework.
+    """
+
+    value: Scalar | tuple[Scalar, ...]
+    origin: Literal["written", "derived", "implied", "default"]
+    raw: str = ""  # as the file names it; for a derived one, what it follows from
+    file: str = ""
+    line: int | None = None
+    note: str = ""  # which default of which version, what a value means in another convention
+
+
+@dataclass(frozen=True, slots=True)
+class SettingDifference:
+    """One setting in which two runs differ, and what that can do."""
+
+    key: str
+    run: SettingValue
+    benchmark: SettingValue
+    weight: Literal["high", "medium", "low", "unknown"]
+    effect: str = ""
+    cause: str = ""  # the cause to look up; "" when no rule names one
+    source: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class SettingsComparison:
+    """The settings in force in a run and, where one was given, in its benchmark."""
+
+    run: RunInfo
+    benchmark: RunInfo | None
+    settings: Mapping[str, SettingValue]  # of the run, by canonical name
+    differences: tuple[SettingDifference, ...] = ()  # the weightiest first
+    consequences: tuple[str, ...] = ()  # what follows from the differences (global batch, steps, ...)
+    equivalent: tuple[str, ...] = ()  # written otherwise, the same in force
+    inherent: tuple[str, ...] = ()  # what no setting changes
+    further: tuple[SettingDifference, ...] = ()  # under names that are not known, weight "unknown"
+    only_run: tuple[str, ...] = ()  # recorded on one side only, without a known default
+    only_benchmark: tuple[str, ...] = ()
+    equal: int = 0

@@ -47,8 +47,12 @@ class _Read:
     content: FileContent
 
 
-def open_run(path: Path, *, progress: Callable[[str], None] | None = None) -> Run:
+def open_run(
+    path: Path, *, progress: Callable[[str], None] | None = None, scripts_alone: bool = False
+) -> Run:
     """Read the run at `path` (a directory, or a single file).
+
+    `scripts_alone`: training scripts are enough, where a run must have left something else otherwise.
 
     Raises RunUnreadable with one sentence when there is nothing that can be read as a training run.
     """
@@ -69,7 +73,7 @@ def open_run(path: Path, *, progress: Callable[[str], None] | None = None) -> Ru
                 notes.extend(f"{file.path}: {note}" for note in content.notes)
             elif reason:
                 not_read.append((file.path, reason))
-    if all(c.content.format == SCRIPT for c in contents):
+    if not contents or (all(c.content.format == SCRIPT for c in contents) and not scripts_alone):
         seen = ", ".join(sorted(f.path for f in files)[:5])
         raise RunUnreadable(f"{path}: nothing here that a training run would leave (seen: {seen})")
     return _Assembly(path, contents, tuple(not_read), notes).run()

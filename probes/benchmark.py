@@ -13,11 +13,13 @@ from typing import Any, Literal
 from ..engine.model import Place, Scalar
 from . import settings as names
 from .config import number_of, says
+from .effective import defaults_of, framework_of, in_one_convention
 from .learning_rate import logged_peak, logged_warmup
 from .registry import Finding, View, absent, any_of, place_of, present, probe, unknown
 from .run import Configured, Run
 
 HALF = ("fp16", "bf16", "fp8")
+DEFAULT = 10  # trust of what a framework does by itself
 Both = tuple[Configured, Configured]
 
 
@@ -27,12 +29,12 @@ Both = tuple[Configured, Configured]
 def _setting(run: Run, key: str) -> Configured | None:
     """A setting as recorded, or as the framework's documented default fills it in."""
     if key in run.settings:
-        return run.settings[key]
-    for fact in ("trainer", "framework"):
-        default = names.table().defaults.get(str(run.facts.get(fact)), {})
-        if key in default and run.facts.get("arguments_complete") is not False:
-            return Configured(key, default[key], f"{key} (default of {run.facts[fact]})", "", None, 10)
-    return None
+        return in_one_convention(run, run.settings[key])
+    default = defaults_of(run).get(key)
+    if default is None:
+        return None
+    said = f"{key} ({default.note.partition(',')[0]})"
+    return in_one_convention(run, Configured(key, default.value, said, "", None, DEFAULT))
 
 
 def both(view: View, key: str) -> Both | None:
@@ -40,7 +42,9 @@ def both(view: View, key: str) -> Both | None:
     if view.benchmark is None:
         return None
     mine, theirs = _setting(view.run, key), _setting(view.benchmark, key)
-    if mine is None or theirs is None or (mine.trust == 10 and theirs.trust == 10):
+    if mine is None or theirs is None:
+        return None
+    if mine.trust == theirs.trust == DEFAULT and framework_of(view.run) == framework_of(view.benchmark):
         return None
     if key == "global_batch_size" and not _same_factors(mine, theirs):
         return None
@@ -142,6 +146,24 @@ def any_setting_above(view: View, settings: list[str], ratio: float) -> Finding:
     return any_of(_ratio(view, setting, ratio, up=True) for setting in settings)
 
 
+# One loss under the names of several frameworks, all of logits.
+_ONE_LOSS = {
+    name: common
+    for common, alike in {
+        "cross-entropy": (
+            *("crossentropyloss", "crossentropy", "softmaxcrossentropywithlogits"),
+            *(
+                "sparsecategoricalcrossentropy",
+                "categoricalcrossentropy",
+                "sparsesoftmaxcrossentropywithlogits",
+            ),
+        ),
+        "mean-squared-error": ("mseloss", "mse", "meansquarederror", "l2loss"),
+        "mean-absolute-error": ("l1loss", "mae", "meanabsoluteerror"),
+        "huber": ("huberloss", "huber"),
+    }.items()
+    for name in alike
+}
 _BY_PRESENCE = frozenset(["pretrained", "resume_from"])
 _BY_NAME = frozenset(["model", "dataset", "tokenizer", "loss_function", "initializer"])
 
@@ -151,7 +173,10 @@ def equal(key: str, mine: Configured, theirs: Configured) -> bool:
     if key in _BY_PRESENCE:  # where a checkpoint lies differs between machines
         return (mine.value in (None, False)) == (theirs.value in (None, False))
     if key in _BY_NAME:
-        return _bare(mine.value) == _bare(theirs.value)
+        sides = [_bare(side.value) for side in (mine, theirs)]
+        if key == "loss_function":
+            sides = [_ONE_LOSS.get(name, name) for name in sides]
+        return sides[0] == sides[1]
     if isinstance(mine.value, str) and isinstance(theirs.value, str):
         return mine.value.lower() == theirs.value.lower()
     if key == "max_grad_norm":

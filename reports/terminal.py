@@ -58,7 +58,7 @@ def render(
     verbose: bool = False,
 ) -> str:
     """Return the report as text, at most `width` columns wide, with ANSI colours only if `color`."""
-    page, given = _Page(width, color), extras or Extras()
+    page, given = Page(width, color), extras or Extras()
     told = story.in_full(diagnosis, story.LIKELY, MOST_TOLD)
     _verdict(page, diagnosis)
     for number, hypothesis in enumerate(told, 1):
@@ -79,12 +79,12 @@ def render(
 
 def render_checklist(diagnosis: Diagnosis, *, width: int = WIDTH, color: bool = False) -> str:
     """Return only the checklist, with the reason of each result and what would check the open ones."""
-    page = _Page(width, color)
+    page = Page(width, color)
     _checklist(page, diagnosis.checklist, True)
     return page.text()
 
 
-class _Page:
+class Page:
     """Text in the making: paragraphs with a hanging indent, of styled pieces."""
 
     def __init__(self, width: int, color: bool) -> None:
@@ -105,12 +105,15 @@ class _Page:
         )
 
     def put(self, thing: RenderableType) -> None:
+        """Print as it is."""
         self.console.print(thing)
 
     def gap(self) -> None:
+        """Leave a line empty."""
         self.console.print("")
 
     def head(self, title: str, style: str = "bold") -> None:
+        """Begin a section."""
         self.gap()
         self.line((title, style))
 
@@ -124,6 +127,7 @@ class _Page:
             self.put(_joined([prefix, part]) if prefix else part)
 
     def text(self) -> str:
+        """Return what was printed."""
         file = self.console.file
         lines = file.getvalue().splitlines() if isinstance(file, StringIO) else []
         said = "\n".join(line.rstrip() for line in lines).strip("\n") + "\n"
@@ -154,7 +158,7 @@ def _joined(pieces: Iterable[str | tuple[str, str] | Text]) -> Text:
 # --------------------------------------------------------------------------------------------- verdict
 
 
-def _verdict(page: _Page, diagnosis: Diagnosis) -> None:
+def _verdict(page: Page, diagnosis: Diagnosis) -> None:
     said = story.verdict(diagnosis)
     page.line((said.head, COLOURS[said.kind]))
     page.line((said.rests, "dim"))
@@ -166,7 +170,7 @@ def _verdict(page: _Page, diagnosis: Diagnosis) -> None:
         page.line((caveat, "yellow"))
 
 
-def _noticed(page: _Page, diagnosis: Diagnosis, extras: Extras, verbose: bool) -> None:
+def _noticed(page: Page, diagnosis: Diagnosis, extras: Extras, verbose: bool) -> None:
     seen = sorted(story.present(diagnosis), key=lambda r: r.symptom in extras.usual)
     if not seen:
         return
@@ -182,7 +186,7 @@ def _noticed(page: _Page, diagnosis: Diagnosis, extras: Extras, verbose: bool) -
 
 
 def _hypothesis(
-    page: _Page, diagnosis: Diagnosis, hypothesis: Hypothesis, extras: Extras, number: int, verbose: bool
+    page: Page, diagnosis: Diagnosis, hypothesis: Hypothesis, extras: Extras, number: int, verbose: bool
 ) -> None:
     page.gap()
     share = percent(hypothesis.probability)
@@ -198,7 +202,7 @@ def _hypothesis(
     _remedies(page, hypothesis.remedies, extras, verbose)
 
 
-def _why(page: _Page, diagnosis: Diagnosis, hypothesis: Hypothesis, verbose: bool) -> None:
+def _why(page: Page, diagnosis: Diagnosis, hypothesis: Hypothesis, verbose: bool) -> None:
     reasons = list(hypothesis.reasons) if verbose else story.notable(hypothesis.reasons)
     most = len(reasons) if verbose else MOST_REASONS
     _reasons(page, diagnosis, "Why", reasons[:most], "+", verbose)
@@ -212,7 +216,7 @@ def _why(page: _Page, diagnosis: Diagnosis, hypothesis: Hypothesis, verbose: boo
 
 
 def _reasons(
-    page: _Page, diagnosis: Diagnosis, head: str, reasons: Sequence[Reason], mark: str, verbose: bool
+    page: Page, diagnosis: Diagnosis, head: str, reasons: Sequence[Reason], mark: str, verbose: bool
 ) -> None:
     if reasons:
         page.line((head, "underline"), indent=3)
@@ -223,7 +227,7 @@ def _reasons(
             page.line((f"{story.strength(reason.weight)}: {because}", "dim"), indent=5)
 
 
-def _reading(page: _Page, diagnosis: Diagnosis, reading: Reading, mark: str, unit: str) -> None:
+def _reading(page: Page, diagnosis: Diagnosis, reading: Reading, mark: str, unit: str) -> None:
     seen = story.seen_at(reading, unit)
     pieces: list[str | tuple[str, str]] = [story.told(diagnosis, reading)]
     if seen:
@@ -231,7 +235,7 @@ def _reading(page: _Page, diagnosis: Diagnosis, reading: Reading, mark: str, uni
     page.line(*pieces, mark=mark)
 
 
-def _chain(page: _Page, diagnosis: Diagnosis, hypothesis: Hypothesis, verbose: bool) -> None:
+def _chain(page: Page, diagnosis: Diagnosis, hypothesis: Hypothesis, verbose: bool) -> None:
     chains = story.chains(diagnosis, hypothesis)
     if not chains:
         return
@@ -240,7 +244,7 @@ def _chain(page: _Page, diagnosis: Diagnosis, hypothesis: Hypothesis, verbose: b
         page.line(chain, indent=5)
 
 
-def _remedies(page: _Page, remedies: Sequence[Remedy], extras: Extras, verbose: bool) -> None:
+def _remedies(page: Page, remedies: Sequence[Remedy], extras: Extras, verbose: bool) -> None:
     if not remedies:
         return
     page.line(("What to do", "underline"), indent=3)
@@ -255,7 +259,7 @@ def _remedies(page: _Page, remedies: Sequence[Remedy], extras: Extras, verbose: 
 # ------------------------------------------------------------------------------------------- the rest
 
 
-def _others(page: _Page, diagnosis: Diagnosis, told: Sequence[Hypothesis]) -> None:
+def _others(page: Page, diagnosis: Diagnosis, told: Sequence[Hypothesis]) -> None:
     rest = [h for h in story.shown(diagnosis) if h not in told and h.probability >= story.POSSIBLE][:6]
     if not rest:
         return
@@ -269,7 +273,7 @@ def _others(page: _Page, diagnosis: Diagnosis, told: Sequence[Hypothesis]) -> No
         )
 
 
-def _unexplained(page: _Page, diagnosis: Diagnosis, extras: Extras, told: Sequence[Hypothesis]) -> None:
+def _unexplained(page: Page, diagnosis: Diagnosis, extras: Extras, told: Sequence[Hypothesis]) -> None:
     left = story.not_explained(diagnosis, extras.usual) if told else []
     if not left:
         return
@@ -281,7 +285,7 @@ def _unexplained(page: _Page, diagnosis: Diagnosis, extras: Extras, told: Sequen
         page.line((f"and {len(left) - 4} more", "dim"), indent=4)
 
 
-def _next_checks(page: _Page, diagnosis: Diagnosis, checks: Sequence[NextCheck]) -> None:
+def _next_checks(page: Page, diagnosis: Diagnosis, checks: Sequence[NextCheck]) -> None:
     if not checks:
         return
     page.head("Next checks, most telling first")
@@ -298,7 +302,7 @@ def _next_checks(page: _Page, diagnosis: Diagnosis, checks: Sequence[NextCheck])
         page.line(f"if not: {plain(check.if_absent)}", indent=5, hang=2)
 
 
-def _checklist(page: _Page, items: Sequence[CheckedItem], verbose: bool) -> None:
+def _checklist(page: Page, items: Sequence[CheckedItem], verbose: bool) -> None:
     if not items:
         return
     tally = [f"{sum(i.result is r for i in items)} {r.value.lower()}" for r in Result]
@@ -312,7 +316,7 @@ def _checklist(page: _Page, items: Sequence[CheckedItem], verbose: bool) -> None
             page.line((f"To check: {sentence(item.check)}", "dim"), indent=18)
 
 
-def _findings(page: _Page, diagnosis: Diagnosis) -> None:
+def _findings(page: Page, diagnosis: Diagnosis) -> None:
     page.head("All readings")
     for state in State:
         some = [r for r in diagnosis.findings if r.state is state]
@@ -323,7 +327,7 @@ def _findings(page: _Page, diagnosis: Diagnosis) -> None:
             page.line(reading.symptom, (f"  {why}" + (f" [{seen}]" if seen else ""), "dim"), indent=4, hang=2)
 
 
-def _notes(page: _Page, diagnosis: Diagnosis, verbose: bool) -> None:
+def _notes(page: Page, diagnosis: Diagnosis, verbose: bool) -> None:
     notes = [sentence(n) for n in diagnosis.run.notes]
     if diagnosis.benchmark is not None:
         notes += [f"Benchmark: {plain(n)}" for n in diagnosis.benchmark.notes]

@@ -7,7 +7,7 @@ these extensions are refused. Secrets are dropped here, before anything else see
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from ...engine.model import Scalar
@@ -31,6 +31,7 @@ _RESULT_NAMES = re.compile(
     re.IGNORECASE,
 )
 # Keys of tensor dumps (msprobe): "Module.fc.Linear.forward.0", "Tensor.add.0.backward".
+_OPTION = re.compile(r"--([A-Za-z][\w-]*)")
 _DUMPED = re.compile(r"\.(?:forward|backward|input|output|parameters_grad)(?:\.|$)")
 _REQUIREMENT = re.compile(r"^\s*([A-Za-z0-9][\w.-]*)(?:\[[^\]]*\])?\s*(?:===?|@|~=|>=)\s*([^\s;#]+)")
 _PACKAGE = re.compile(r"^\s*([A-Za-z][\w.-]*)\s+v?(\d+(?:\.\w+)+\S*)(?:\s+\S+){0,3}\s*$")
@@ -153,6 +154,8 @@ def _is_log(root: Node) -> bool:
         return True
     if {"task", "level", "data"} <= keys or sum(bool(_DUMPED.search(k)) for k in keys) > 0.3 * len(keys):
         return True
+    if _is_statistics(root):
+        return True
     lists = [n for n in root.items.values() if n.kind == "list" and n.items]
     numeric = [n for n in lists if all(i.kind == "leaf" and _is_number(i.value) for i in n.items.values())]
     lengths = [len(n.items) for n in numeric]
@@ -168,6 +171,14 @@ def _is_log(root: Node) -> bool:
         return True
     flat = [n for n in root.items.values() if n.kind == "leaf"]
     return len(flat) > 400 and len(flat) == len(keys) and all(_is_number(n.value) for n in flat)
+
+
+def _is_statistics(root: Node) -> bool:
+    """Statistics of tensors (msprobe's weights and inputs): maps of max, min, mean and norm."""
+    inner = [n for n in root.items.values() if n.kind == "map" and n.items]
+    deeper = [n for m in inner for n in m.items.values() if n.kind == "map"]
+    measured = [n for n in (*inner, *deeper) if {"max", "min", "mean", "norm"} <= set(n.items)]
+    return len(measured) > 0.5 * max(1, len(deeper) or len(inner))
 
 
 def _is_number(value: Scalar) -> bool:
@@ -228,7 +239,9 @@ def _read_tree(file: RunFile, tree: Tree) -> FileContent:
         return FileContent("packages", facts=_versions(_conda_packages(root)), notes=tuple(tree.notes))
     if root is not None and _is_env(root.items):
         return _content(file, _environment(found), tree.notes)
-    found = [(_unwrapped(k), v, line) for k, v, line in found if not _described(k)]
+    found = [
+        leaf for k, v, line in found if not _described(k) for leaf in _unswallowed(_unwrapped(k), v, line)
+    ]
     if _written_by_pyyaml_reader(file):
         written = [(k, line, w) for k, line, w in tree.as_text if _numeric_setting(k)]
     else:
@@ -240,6 +253,16 @@ def _read_tree(file: RunFile, tree: Tree) -> FileContent:
     facts = {**content.facts, "number_as_text": f"{key}: {word} ({file.path}:{line})"}
     note = f"{key}: {word} (line {line}) is text to the usual YAML reader; taken as the number it means"
     return FileContent(content.format, (), content.settings, (), facts, (*content.notes, note))
+
+
+def _unswallowed(key: str, value: Scalar | tuple[Scalar, ...], line: int) -> Iterator[Leaf]:
+    """msprobe's reader of launch lines takes the next option for the value of a flag: two flags, then."""
+    option = _OPTION.fullmatch(value) if isinstance(value, str) else None
+    if option is None:
+        yield key, value, line
+        return
+    yield key, True, line
+    yield option.group(1), True, line
 
 
 def _written_by_pyyaml_reader(file: RunFile) -> bool:

@@ -142,6 +142,12 @@ _ARGUMENTS: dict[str, dict[str, str]] = {
         "growth_factor": "loss_scale_growth_factor",
     },
     "loader": {"batch_size": "batch_size", "num_workers": "num_workers"},
+    "batchnorm": {
+        "momentum": "batch_norm_momentum",
+        "eps": "batch_norm_epsilon",
+        "epsilon": "batch_norm_epsilon",
+    },
+    "layernorm": {"eps": "layer_norm_epsilon", "epsilon": "layer_norm_epsilon"},
     "fit": {"epochs": "epochs", "batch_size": "batch_size"},
 }
 
@@ -340,8 +346,11 @@ class Extractor:
             yield from self._one(call, "label_smoothing", keyword(call, "label_smoothing"))
         elif lower in ("dropout", "dropout2d", "dropout1d"):
             yield from self._one(call, "dropout", keyword(call, "p") or _first(call))
-        elif lower.startswith("batchnorm"):
+        elif lower.startswith(("batchnorm", "syncbatchnorm")):
             yield self._set("normalization_layer", "batch_norm", call)
+            yield from self._keywords(call, "batchnorm")
+        elif lower in ("layernorm", "layernormalization"):
+            yield from self._keywords(call, "layernorm")
         elif lower in ("clip_grad_norm_", "clip_grad_norm", "clip_by_global_norm"):
             found = keyword(call, "max_norm") or keyword(call, "clip_norm") or _nth(call, 1)
             yield from self._one(call, "max_grad_norm", found)
