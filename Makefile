@@ -41,6 +41,7 @@ score-held: $(VENV)/.test      # fails where the score is clearly worse than the
 bench: $(VENV)/.test
 	$(BIN)/python benchmarks/cold_start.py
 	$(BIN)/python benchmarks/reading.py
+	$(BIN)/python benchmarks/inference.py
 
 docs: $(VENV)/.ready        # pages of rules, coverage and JSON Schemas, written from the rules
 	$(BIN)/diagnose rules docs

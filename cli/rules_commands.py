@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from .output import say, to_stdout
+from .output import to_stdout
 from .stop import OK, USAGE, usage
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ def rules_show(name: EntryId, rules: Packs = []) -> None:  # noqa: B006
     """Print one entry as YAML, as the engine sees it: numbers in place of words."""
     from .rules_text import as_yaml
 
-    base, places = with_places(None, rules)
+    base, places = with_places(rules)
     to_stdout(as_yaml(entry_of(base, name), places.at(name)))
 
 
@@ -179,14 +179,9 @@ def located(root: Path | None, packs: Sequence[Path]) -> tuple[RuleBase, Places]
     return load_with_places(root, packs)
 
 
-def with_places(root: Path | None, packs: Sequence[Path]) -> tuple[RuleBase, Places]:
-    """Load the same for a command that only looks; a pack that cannot be used is told on stderr."""
-    from ..engine.load import RuleError
+def with_places(packs: Sequence[Path]) -> tuple[RuleBase, Places]:
+    """Load the rules with packs for a command that only looks, and where everything stands."""
+    from .work import load
 
-    try:
-        base, places = located(root, packs)
-    except RuleError as error:
-        raise usage(f"the rules cannot be used: {error.problems[0]}") from error
-    for problem in base.problems:
-        say(problem)
-    return base, places
+    load(packs)  # says what is wrong with them
+    return located(None, packs)

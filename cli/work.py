@@ -107,22 +107,24 @@ def examine(request: Request) -> Work:
 
 
 def load(packs: Sequence[Path] = ()) -> RuleBase:
-    """Load the rules; one that the user named and that is broken ends the command."""
+    """Load the rules. A pack that is not there was mistyped; one that is broken is told and left out."""
     from ..engine.load import RuleError, load_rules
 
+    for pack in packs:
+        if not pack.is_dir():
+            raise usage(f"--rules {pack}: there is no such folder")
     try:
         rules = load_rules(packs=packs)
     except RuleError as error:
-        raise usage(_first_of(error.problems)) from error
-    named = tuple(p for p in rules.problems if any(p.startswith(f"rule pack {pack}:") for pack in packs))
-    if named:
-        raise usage(_first_of(named))
+        raise usage(f"the rules cannot be used: {_first_of(error.problems)}") from error
+    if rules.problems:
+        say(f"left out: {_first_of(rules.problems)}")
     return rules
 
 
 def _first_of(problems: Sequence[str]) -> str:
     more = f" (and {len(problems) - 1} more problems)" if len(problems) > 1 else ""
-    return f"the rules cannot be used: {problems[0]}{more}"
+    return f"{problems[0]}{more}"
 
 
 def benchmarks(request: Request) -> tuple[Run | None, tuple[Run, ...]]:

@@ -91,6 +91,7 @@ def diagnose(
         converged=belief.converged,
         rules_version=rules.version,
         not_evaluated=_not_evaluated(rules, evidence),
+        packs=rules.packs,
         titles=_titles(rules),
         repeats=tuple(repeats),
     )

@@ -15,6 +15,8 @@ import yaml
 
 Loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 MAX_DEPTH = 40
+MANY = 2000  # what opens a collection, from which the depth is looked at before anything is composed
+_OPENING = (b"[", b"{", b"- ", b"? ")
 _EXPONENT = re.compile(r"[-+]?\d+(\.\d*)?[eE][-+]?\d+")
 _TAG = "tag:yaml.org,2002:"
 _SCALARS = {_TAG + t for t in ("null", "bool", "int", "float", "str", "timestamp")}
@@ -54,6 +56,8 @@ class Document:
 def parse(name: str, raw: bytes) -> Document:
     """Parse one file; raises `DocumentError` with everything that is wrong with it."""
     try:
+        if b"\0" in raw or sum(map(raw.count, _OPENING)) > MANY:
+            _refuse_depth(name, raw)
         node = yaml.compose(raw, Loader)
     except (yaml.YAMLError, UnicodeDecodeError) as error:
         raise DocumentError([_syntax_problem(name, error)]) from error
@@ -64,6 +68,19 @@ def parse(name: str, raw: bytes) -> Document:
     if problems:
         raise DocumentError(problems)
     return Document(name, node, data)
+
+
+def _refuse_depth(name: str, raw: bytes) -> None:
+    """Look through the events of a file that could be nested deeply: composing it would exhaust the stack."""
+    depth = 0
+    for event in yaml.parse(raw, Loader):
+        if isinstance(event, yaml.CollectionStartEvent):
+            depth += 1
+            if depth > MAX_DEPTH:
+                line = event.start_mark.line + 1 if event.start_mark is not None else 1
+                raise DocumentError([f"{name}:{line}: nested deeper than {MAX_DEPTH} levels"])
+        elif isinstance(event, yaml.CollectionEndEvent):
+            depth -= 1
 
 
 class _Reader:

@@ -1,7 +1,7 @@
 """Rule folders -> `RuleBase`. All errors of all files are reported at once, with file and line.
 
-A rule pack is a further folder of the same shape (without scale.yaml). One that cannot be used costs itself
-only: it is left out and its problems stand in `RuleBase.problems`.
+A rule pack is a further folder of the same shape, without scale.yaml and with a pack.yaml that names it. One
+that cannot be used costs itself only: it is left out and its problems stand in `RuleBase.problems`.
 """
 
 from __future__ import annotations
@@ -50,6 +50,7 @@ def load_with_places(
     """Load the knowledge base, and what tells file and line of its entries."""
     from .resolve import resolve
 
+    packs = tuple(packs)
     folder = Path(root) if root is not None else default_root()
     digest = hashlib.sha256()
     layer, problems = _read(folder, digest)
@@ -60,7 +61,9 @@ def load_with_places(
     found = [(str(p), Path(p)) for p in packs] + (list(_installed(unusable)) if root is None else [])
     for name, pack in found:
         layer, rules = _add(layer, rules, name, pack, digest, unusable)
-    return replace(rules, version=digest.hexdigest()[:12], problems=tuple(unusable)), Places(layer)
+    named = tuple(str(p) for p in packs)
+    version = digest.hexdigest()[:12]
+    return replace(rules, version=version, problems=tuple(unusable), packs=named), Places(layer)
 
 
 @dataclass(frozen=True, eq=False)
@@ -100,7 +103,7 @@ def _add(
     layer: Layer, rules: RuleBase, name: str, pack: Path, digest: Any, unusable: list[str]
 ) -> tuple[Layer, RuleBase]:
     """Return the base with a pack, or unchanged (and the reason in `unusable`) when the pack is no good."""
-    from .resolve import resolve
+    from .resolve import outside_name_space, resolve
 
     if not pack.is_dir():
         unusable.append(f"rule pack {name}: there is no such folder")
@@ -109,7 +112,8 @@ def _add(
     more, problems = _read(pack, trial)
     if more.scale is not None:
         problems.append("scale.yaml: a rule pack does not bring its own scale")
-    both = layer + more
+    problems += outside_name_space(more)
+    both = layer + replace(more, pack=None)
     merged = resolve(both, "", problems)
     if problems:
         unusable.extend(f"rule pack {name}: {p}" for p in _tidy(problems))
@@ -178,6 +182,7 @@ def _reader_of(name: str) -> Callable[[str, Document], Layer] | None:
         "scale.yaml": _scale,
         "sources.yaml": _sources,
         "mechanisms.yaml": _mechanisms,
+        "pack.yaml": _pack,
     }.get(name) or {"symptoms": _symptoms, "causes": _causes, "checklists": _checklist}.get(folder)
 
 
@@ -218,6 +223,13 @@ def _mechanisms(_: str, document: Document) -> Layer:
     file = validated(MechanismsFile, document)
     entries = (Entry(m, document, ("mechanisms", i)) for i, m in enumerate(file.mechanisms))
     return Layer(mechanisms=tuple(entries))
+
+
+def _pack(_: str, document: Document) -> Layer:
+    from .resolve import Entry, Layer
+    from .schema import PackFile
+
+    return Layer(pack=Entry(validated(PackFile, document), document))
 
 
 def _symptoms(_: str, document: Document) -> Layer:

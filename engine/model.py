@@ -181,6 +181,7 @@ class RuleBase:
     version: str
     prior_min: float = 0.002  # prior of a cause that cannot apply here; inference misbehaves below it
     problems: tuple[str, ...] = ()  # rule packs that could not be used, and why
+    packs: tuple[str, ...] = ()  # folders of rule packs that the user named
 
 
 # ---------------------------------------------------------------------------------------------- results
@@ -269,6 +270,7 @@ class Diagnosis:
     converged: bool
     rules_version: str
     not_evaluated: tuple[tuple[str, str], ...] = ()  # (what, why): probe errors, rule-pack problems
+    packs: tuple[str, ...] = ()  # folders of rule packs that the user named
     titles: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))  # node id -> title
     repeats: tuple[RunInfo, ...] = ()  # further runs of the benchmark
 

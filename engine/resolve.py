@@ -14,6 +14,7 @@ from .schema import (
     ExampleEntry,
     LinkEntry,
     MechanismEntry,
+    PackFile,
     RemedyEntry,
     ScaleFile,
     ShowsEntry,
@@ -47,6 +48,7 @@ class Layer:
     symptoms: tuple[tuple[str, Entry[SymptomEntry]], ...] = ()  # (area, entry)
     causes: tuple[Entry[CauseFile], ...] = ()
     checklists: tuple[tuple[str, Entry[ChecklistFile]], ...] = ()  # (name, entry)
+    pack: Entry[PackFile] | None = None
     lost: frozenset[str] = frozenset()  # ids in files that were refused: pointing at them is no second error
     unread: frozenset[str] = frozenset()  # kinds of which a file could not even be parsed
 
@@ -59,6 +61,7 @@ class Layer:
             self.symptoms + other.symptoms,
             self.causes + other.causes,
             self.checklists + other.checklists,
+            self.pack or other.pack,
             self.lost | other.lost,
             self.unread | other.unread,
         )
@@ -278,6 +281,20 @@ def _check_unique(layer: Layer, check: Checker) -> None:
                 taken = first[name].at("id")
                 check.complain(entry.at("id"), f"the {what} {name!r} is already taken at {taken}")
             first.setdefault(name, entry)
+
+
+def outside_name_space(layer: Layer) -> list[str]:
+    """Say what a rule pack adds that does not carry the pack's name, where it says its name."""
+    if layer.pack is None:
+        return []
+    name = layer.pack.spec.name
+    found = [*_named(layer), *layer.sources, *layer.checklists]
+    return [
+        f"{entry.at('id')}: the pack is called {name!r}, so {given!r} has to be called {name}.something, "
+        f"something.{name}-something or {name}-something"
+        for given, entry in found
+        if not any(part == name or part.startswith(name + "-") for part in given.split("."))
+    ]
 
 
 def _check_repeated(entry: Entry[Any], key: str, names: Sequence[str], check: Checker) -> None:

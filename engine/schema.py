@@ -53,6 +53,8 @@ def _one_of(*fields: str) -> Any:
 
 Text = Annotated[str, AfterValidator(_not_blank)]
 Slug = Annotated[str, StringConstraints(pattern=r"^[a-z0-9]+(-[a-z0-9]+)*$")]
+# A mechanism or symptom; one of a rule pack may carry the pack's name before a dot.
+NodeId = Annotated[str, StringConstraints(pattern=r"^([a-z0-9]+(-[a-z0-9]+)*\.)?[a-z0-9]+(-[a-z0-9]+)*$")]
 CauseId = Annotated[str, StringConstraints(pattern=r"^[a-z0-9]+(-[a-z0-9]+)*\.[a-z0-9]+(-[a-z0-9]+)*$")]
 Prior = Annotated[Any, BeforeValidator(_word_or_number), WithJsonSchema({WORDS: "prior"})]
 Leak = Annotated[Any, BeforeValidator(_word_or_number), WithJsonSchema({WORDS: "leak"})]
@@ -132,7 +134,7 @@ class ShowsEntry(Estimated):
 class MechanismEntry(Estimated):
     """One mechanism of mechanisms.yaml."""
 
-    id: Slug
+    id: NodeId
     title: Text
     leak: Leak
     leads_to: tuple[LinkEntry, ...] = ()
@@ -150,7 +152,7 @@ class SymptomEntry(Estimated):
 
     model_config = ConfigDict(json_schema_extra=_one_of("probe", "question"))
 
-    id: Slug
+    id: NodeId
     title: Text
     leak: Leak
     probe: Annotated[str, StringConstraints(pattern=r"^[a-z_0-9]+\.[a-z_0-9]+$")] | None = None

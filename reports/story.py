@@ -301,7 +301,9 @@ def command(diagnosis: Diagnosis, name: str = "", *options: str) -> str:
     """Return the command line that looks at the same runs again, ready to paste."""
     runs = [diagnosis.run.path]
     benchmarks = [b.path for b in (diagnosis.benchmark, *diagnosis.repeats) if b is not None]
-    words = [plain(w, 1000) for w in (*runs, *(w for b in benchmarks for w in ("--benchmark", b)), *options)]
+    packs = [w for p in diagnosis.packs for w in ("--rules", p)]
+    against = [w for b in benchmarks for w in ("--benchmark", b)]
+    words = [plain(w, 1000) for w in (*runs, *against, *packs, *options)]
     return " ".join(["diagnose", *([name] if name else []), *(shlex.quote(w) for w in words)])
 
 

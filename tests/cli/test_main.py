@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -294,11 +295,16 @@ def test_broken_answers(run: Path, tmp_path: Path, text: str, said: str, capsys:
 
 
 def test_broken_rule_file(run: Path, tmp_path: Path, capsys: Captured) -> None:
-    """A rule pack that the user names and that is broken: exit code 2, with file and line."""
+    """A rule pack that is broken is left out: said with file and line, and under Not evaluated."""
     (tmp_path / "causes").mkdir()
     (tmp_path / "causes" / "x.yaml").write_text("id: x.y\nbogus: 1\n")
+    code = main([str(run), "--rules", str(tmp_path), "-f", "json"])
+    out, err = capsys.readouterr()
+    told = json.loads(out)["not_evaluated"]
 
-    assert "causes/x.yaml:" in one_sentence(capsys, main([str(run), "--rules", str(tmp_path)]), 2)
+    assert code == 0
+    assert re.match(r"diagnose: left out: rule pack .*: causes/x.yaml:\d+: .*more problems\)\n$", err)
+    assert any("causes/x.yaml:2: bogus: unknown field" in entry["why"] for entry in told)
 
 
 def test_internal_errors_say_how_to_report_them(

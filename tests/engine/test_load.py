@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -242,6 +243,63 @@ def test_a_bad_pack_costs_itself_only(
 
     assert (rules.causes, rules.version) == (base.causes, base.version)
     assert any(problem in p for p in rules.problems)
+
+
+PACK = "name: mill\ntitle: The mill\n"
+MORE = """\
+area: mill
+symptoms:
+  - {id: mill.dust, title: It is dusty, question: "Is it dusty?", leak: rare, sources: [mill-book]}
+"""
+
+
+def mill(texts: dict[str, str], **changes: str) -> dict[str, str]:
+    """The files of a pack whose ids all carry its name."""
+    cause = texts[CAUSE].replace("parts.worn", "mill.worn").replace("smell", "mill.dust")
+    files = {
+        "pack.yaml": PACK,
+        "causes/mill/worn.yaml": cause,
+        "symptoms/mill.yaml": MORE,
+        "sources.yaml": "sources:\n  mill-book: The book\n",
+    }
+    return {k: v.replace(*changes["swap"].split("->")) if "swap" in changes else v for k, v in files.items()}
+
+
+def test_a_pack_has_a_name_space(folder: Folder, texts: dict[str, str]) -> None:
+    """With a manifest every id carries the pack's name, also as a part of its own or of a category."""
+    pack = folder(mill(texts), name="pack", only=True)
+    other = folder(mill(texts, swap="mill.worn->parts.mill-worn"), name="other", only=True)
+
+    rules = load_rules(folder(), [pack])
+    assert (rules.problems, rules.packs) == ((), (str(pack),))
+    assert rules.causes["mill.worn"].shows[0].to == "mill.dust"
+    assert load_rules(folder(), [other]).problems == ()
+
+
+@pytest.mark.parametrize("swap", ["mill.worn->parts.worn-2", "mill.dust->dust", "mill-book->book"])
+def test_ids_outside_the_name_space(folder: Folder, texts: dict[str, str], swap: str) -> None:
+    """A cause, symptom or source without the pack's name refuses the pack, with file and line."""
+    pack = folder(mill(texts, swap=swap), name="pack", only=True)
+    found = load_rules(folder(), [pack]).problems
+
+    assert any(re.search(r"\.yaml:\d: the pack is called 'mill', so '", p) for p in found), found
+
+
+def test_a_manifest_is_read_strictly(folder: Folder, texts: dict[str, str]) -> None:
+    """A manifest with an unknown field refuses the pack."""
+    pack = folder({**mill(texts), "pack.yaml": PACK + "requires: 3\n"}, name="pack", only=True)
+
+    assert "pack.yaml:3: requires: unknown field" in load_rules(folder(), [pack]).problems[0]
+
+
+@pytest.mark.parametrize(
+    "text", ["[" * 100_000 + "]" * 100_000, "- " * 100_000, "? " * 100_000, "{a: " * 50_000]
+)
+def test_nesting_cannot_exhaust_the_stack(folder: Folder, text: str) -> None:
+    """A file that is nested without end costs its pack and nothing else."""
+    pack = folder({"causes/a/b.yaml": text}, name="pack", only=True)
+
+    assert "nested deeper than 40 levels" in load_rules(folder(), [pack]).problems[0]
 
 
 def test_a_missing_pack_is_told(folder: Folder, tmp_path: Path) -> None:
