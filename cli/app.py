@@ -15,14 +15,14 @@ from .rules_commands import STYLE, EntryId, Packs, entry_of, rules_app
 from .stop import INTERNAL, INTERRUPTED, OK, USAGE, Stop, usage
 
 MORE = (
-    "Further commands (diagnose COMMAND --help): checklist, config, rules, explain, schema. "
+    "Further commands (diagnose COMMAND --help): checklist, workflow, config, rules, explain, schema. "
     "A run directory that is called like one of them is reached as ./NAME."
 )
 
 main_app = typer.Typer(**STYLE)
 sub_app = typer.Typer(**STYLE, help="Further commands of diagnose.")
 sub_app.add_typer(rules_app, name="rules")
-COMMANDS = ("checklist", "config", "rules", "explain", "schema")
+COMMANDS = ("checklist", "workflow", "config", "rules", "explain", "schema")
 
 RunPath = Annotated[Path, typer.Argument(help="Training run directory (or one log file).")]
 Benchmarks = Annotated[
@@ -184,6 +184,29 @@ def config(
     wanted = targets(context.obj[1:])
     found = compare(run, benchmark, quiet=quiet)
     show(found, wanted, verbose=verbose, quiet=quiet, no_color=no_color)
+
+
+@sub_app.command()
+def workflow(
+    context: typer.Context,
+    run: RunPath,
+    benchmark: Benchmarks = [],  # noqa: B006
+    formats: Formats = [],  # noqa: B006
+    outputs: Outputs = [],  # noqa: B006
+    answer: Answers = [],  # noqa: B006
+    answers: AnswersFile = None,
+    rules: Packs = [],  # noqa: B006
+    quiet: Quiet = False,
+    no_color: NoColor = False,
+) -> None:
+    """Show where this run stands in the documented tuning flows: each step done, open or next, and why."""
+    del formats, outputs  # `targets` reads them with their order
+    from . import present
+    from .work import Request, examine
+
+    wanted = targets(context.obj[1:])
+    request = Request(run, tuple(benchmark), tuple(answer), answers, tuple(rules), quiet)
+    present.workflow(examine(request), wanted, quiet=quiet, no_color=no_color)
 
 
 @sub_app.command()

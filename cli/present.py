@@ -42,23 +42,30 @@ def _rendered(work: Work, target: Target, extras: Extras, verbose: bool, no_colo
 
 def checklist(work: Work, targets: Sequence[Target], *, quiet: bool, no_color: bool) -> None:
     """Write only the checklist."""
+    _part(work, "render_checklist", targets, quiet, no_color)
+
+
+def workflow(work: Work, targets: Sequence[Target], *, quiet: bool, no_color: bool) -> None:
+    """Write only where the run stands in the documented flows."""
+    _part(work, "render_workflow", targets, quiet, no_color)
+
+
+def _part(work: Work, render: str, targets: Sequence[Target], quiet: bool, no_color: bool) -> None:
+    """Write one part of the diagnosis: every report module has a function of that name for it."""
     from ..reports.model import Document
 
     done = []
     for target in targets:
-        if target.format == "json":
-            from ..reports import json_report
-
-            text = json_report.render_checklist(work.diagnosis)
-        elif target.format == "markdown":
-            from ..reports import markdown
-
-            text = markdown.render_checklist(work.diagnosis)
-        else:
+        if target.format == "terminal":
             from ..reports import terminal
 
             color, width = _screen(target, no_color)
-            text = terminal.render_checklist(work.diagnosis, width=width, color=color)
+            text = getattr(terminal, render)(work.diagnosis, width=width, color=color)
+        else:
+            from ..reports import json_report, markdown
+
+            module = json_report if target.format == "json" else markdown
+            text = getattr(module, render)(work.diagnosis)
         done.append((target, Document(text)))
     deliver(done, quiet)
 

@@ -11,11 +11,13 @@ from .graph import Path
 from .infer import Belief, Floats, sigmoid, up_of
 from .model import Evidence, NextCheck, Reading, Remedy, RuleBase, State, Symptom
 from .words import listed, percent
+from .workflow import Order
 
 LEADING = 8  # causes whose uncertainty counts
 IN_QUESTION = 0.03  # probability from which a cause is worth a look
 MOST = 8  # checks that are worth listing
 MIN_GAIN = 0.01  # bits
+BAND = 0.1  # share by which two checks may differ and still promise about the same
 TELLING = 0.2  # change of log-odds that is worth a word
 AT_ONCE = 16  # what-if questions per call: they share the arrows that have to be iterated
 
@@ -31,17 +33,23 @@ def next_checks(
     evidence: Evidence,
     leading: Sequence[str],
     paths: Mapping[str, Mapping[str, Path]],
+    order: Order,
 ) -> tuple[NextCheck, ...]:
-    """Return the unknown symptoms worth a look, best first: expected entropy drop / (1 + minutes)."""
+    """Return the unknown symptoms worth a look, best first: expected entropy drop / (1 + minutes).
+
+    Of checks that promise about the same (within `BAND`) the one comes first whose step comes first in the
+    documented flow.
+    """
     candidates = _candidates(rules, evidence, leading, paths)
     rows = [belief.network.causes.index(c) for c in leading]
     present, absent = _what_if(belief, candidates, 1), _what_if(belief, candidates, -1)
     gain = _gains(belief, candidates, rows, present, absent)
-    checks = []
+    checks, place = [], {}
     for i, name in enumerate(candidates):
         symptom = rules.symptoms[name]
         if gain[i] < MIN_GAIN:
             continue
+        place[name] = order.of(name, next((c for c in leading if name in paths[c]), None))
         checks.append(
             NextCheck(
                 name,
@@ -51,10 +59,31 @@ def next_checks(
                 float(gain[i]),
                 _meaning(rules, belief, leading, rows, present[:, i]),
                 _meaning(rules, belief, leading, rows, absent[:, i]),
+                place[name][2],
             )
         )
-    checks.sort(key=lambda c: (-c.gain / (1.0 + c.minutes), c.symptom))
-    return _one_per_action(checks)[:MOST]
+    ranked = by_promise(checks, {name: (flow, step) for name, (flow, step, _) in place.items()})
+    return _one_per_action(ranked)[:MOST]
+
+
+def by_promise(checks: Sequence[NextCheck], place: Mapping[str, tuple[int, int]]) -> list[NextCheck]:
+    """Return checks by expected gain per time; a run of about equal ones in the order of the flow.
+
+    A run begins with the best that is left and takes in all that promise at least `1 - BAND` of it.
+    """
+    left = sorted(checks, key=lambda c: (-_promise(c), c.symptom))
+    found: list[NextCheck] = []
+    while left:
+        least = _promise(left[0]) * (1.0 - BAND)
+        alike = [c for c in left if _promise(c) >= least]
+        found += sorted(alike, key=lambda c: (place[c.symptom], -_promise(c), c.symptom))
+        left = left[len(alike) :]
+    return found
+
+
+def _promise(check: NextCheck) -> float:
+    """Expected gain in bits per minute, a minute being added for the thought of it."""
+    return check.gain / (1.0 + check.minutes)
 
 
 def _candidates(

@@ -10,6 +10,7 @@ from .checklist import check_all
 from .graph import Path, active_causes, outline, strongest_paths
 from .infer import Belief, believe, sigmoid
 from .model import Diagnosis, Evidence, Hypothesis, Reading, RuleBase, RunInfo, Scalar, State
+from .workflow import Order, standing
 
 RAISED = 0.3  # from here on a special cause and its general one are told as one chain
 USUAL = 0.1  # leak from which a symptom is no surprise
@@ -79,13 +80,17 @@ def diagnose(
     probability = belief.probability
     order = ranked(rules, probability)
     leading = [c for c in order[: advise.LEADING] if probability[c] >= advise.IN_QUESTION]
+    names = {checklist, *(s.checklist for flow in rules.flows for s in flow.steps if s.checklist)}
+    checked = {name: check_all(rules, name, findings, probability) for name in sorted(names)}
     return Diagnosis(
         run=run,
         benchmark=benchmark,
         hypotheses=work.hypotheses(order),
         findings=tuple(findings.values()),
-        checklist=check_all(rules, checklist, findings, probability),
-        next_checks=advise.next_checks(rules, belief, findings, leading, work.paths),
+        checklist=checked[checklist],
+        next_checks=advise.next_checks(
+            rules, belief, findings, leading, work.paths, Order(rules, benchmark is not None)
+        ),
         unexplained=explain.unexplained(belief),
         conflict=explain.conflict(belief),
         converged=belief.converged,
@@ -94,6 +99,7 @@ def diagnose(
         packs=rules.packs,
         titles=_titles(rules),
         repeats=tuple(repeats),
+        workflow=standing(rules, findings, checked, facts, benchmark is not None),
     )
 
 

@@ -216,6 +216,7 @@ def sources_used(subject: Subject) -> Iterator[Lint]:
     cited |= {s for c in rules.causes.values() for s in c.provenance}
     cited |= {s for y in rules.symptoms.values() for s in y.sources}
     cited |= {item.source for items in rules.checklists.values() for item in items}
+    cited |= {s for flow in rules.flows for s in (flow.source, *(step.source for step in flow.steps))}
     for name in sorted(rules.sources.keys() - cited):
         yield Lint("source-unused", name, "nothing cites it", "warning")
 

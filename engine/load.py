@@ -183,6 +183,7 @@ def _reader_of(name: str) -> Callable[[str, Document], Layer] | None:
         "sources.yaml": _sources,
         "mechanisms.yaml": _mechanisms,
         "pack.yaml": _pack,
+        "workflow.yaml": _workflow,
     }.get(name) or {"symptoms": _symptoms, "causes": _causes, "checklists": _checklist}.get(folder)
 
 
@@ -253,6 +254,14 @@ def _checklist(name: str, document: Document) -> Layer:
     from .schema import ChecklistFile
 
     return Layer(checklists=((Path(name).stem, Entry(validated(ChecklistFile, document), document)),))
+
+
+def _workflow(_: str, document: Document) -> Layer:
+    from .resolve import Entry, Layer
+    from .schema import WorkflowFile
+
+    file = validated(WorkflowFile, document)
+    return Layer(flows=tuple(Entry(f, document, ("flows", i)) for i, f in enumerate(file.flows)))
 
 
 # ----------------------------------------------------------------------------------------------- errors

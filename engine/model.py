@@ -170,6 +170,61 @@ class ChecklistItem:
 
 
 @dataclass(frozen=True, slots=True)
+class Look:
+    """One look of a step. It is clear when `any` (or `all`) of its symptoms were read as absent.
+
+    `finds`: symptoms that find something when present and clear nothing when absent. `reads` asks only that
+    one of these symptoms could be read, either way. `only_after`: needed once one of these is present;
+    `if_benchmark`: needed only beside a benchmark; `applies_when` as in `Cause`.
+    """
+
+    title: str
+    any: tuple[str, ...] = ()
+    all: tuple[str, ...] = ()
+    reads: tuple[str, ...] = ()
+    finds: tuple[str, ...] = ()
+    only_after: tuple[str, ...] = ()
+    if_benchmark: bool = False
+    applies_when: Mapping[str, Scalar | tuple[Scalar, ...]] = field(default_factory=dict)
+
+    @property
+    def symptoms(self) -> tuple[str, ...]:
+        """All symptoms that it is about."""
+        return (*self.any, *self.all, *self.reads, *self.finds)
+
+    @property
+    def clearing(self) -> tuple[str, ...]:
+        """The symptoms whose absence clears it."""
+        return (*self.any, *self.all)
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """A step of a documented tuning flow: what it excludes, what it is about, what it looks at."""
+
+    id: str
+    title: str
+    excludes: str
+    source: str
+    do: str
+    command: str  # RUN and BENCHMARK stand for the paths
+    causes: tuple[str, ...] = ()
+    looks: tuple[Look, ...] = ()
+    checklist: str | None = None  # its items are looks too
+
+
+@dataclass(frozen=True, slots=True)
+class Flow:
+    """A documented order of steps; one that `compares` is for a run with a benchmark."""
+
+    id: str
+    title: str
+    source: str
+    compares: bool
+    steps: tuple[Step, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class RuleBase:
     """The whole knowledge base, resolved: words are numbers, every reference exists."""
 
@@ -182,6 +237,7 @@ class RuleBase:
     prior_min: float = 0.002  # prior of a cause that cannot apply here; inference misbehaves below it
     problems: tuple[str, ...] = ()  # rule packs that could not be used, and why
     packs: tuple[str, ...] = ()  # folders of rule packs that the user named
+    flows: tuple[Flow, ...] = ()  # in the order of the files
 
 
 # ---------------------------------------------------------------------------------------------- results
@@ -225,6 +281,7 @@ class NextCheck:
     gain: float  # expected entropy drop in bits
     if_present: str
     if_absent: str
+    step: str = ""  # the step of the documented flow that it belongs to
 
 
 @dataclass(frozen=True, slots=True)
@@ -237,6 +294,34 @@ class CheckedItem:
     why: str
     decided_by: tuple[str, ...] = ()
     check: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class LookStanding:
+    """One look at this run; `why` is what was read, or what is missing and how to look."""
+
+    title: str
+    state: Literal["clear", "found", "open", "not needed"]
+    why: str
+    decided_by: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class StepStanding:
+    """Where a run stands at a step: done when every needed look is clear; the first that is not is next."""
+
+    step: Step
+    number: int
+    state: Literal["done", "next", "open"]
+    looks: tuple[LookStanding, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class FlowStanding:
+    """Where a run stands in a flow."""
+
+    flow: Flow
+    steps: tuple[StepStanding, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -273,6 +358,7 @@ class Diagnosis:
     packs: tuple[str, ...] = ()  # folders of rule packs that the user named
     titles: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))  # node id -> title
     repeats: tuple[RunInfo, ...] = ()  # further runs of the benchmark
+    workflow: tuple[FlowStanding, ...] = ()
 
     @property
     def leading(self) -> tuple[Hypothesis, ...]:

@@ -7,17 +7,34 @@ from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar
 
 from .document import Document
-from .model import Cause, ChecklistItem, Example, Link, Mechanism, Remedy, RuleBase, Scalar, State, Symptom
+from .model import (
+    Cause,
+    ChecklistItem,
+    Example,
+    Flow,
+    Link,
+    Look,
+    Mechanism,
+    Remedy,
+    RuleBase,
+    Scalar,
+    State,
+    Step,
+    Symptom,
+)
 from .schema import (
     CauseFile,
     ChecklistFile,
     ExampleEntry,
+    FlowEntry,
     LinkEntry,
+    LookEntry,
     MechanismEntry,
     PackFile,
     RemedyEntry,
     ScaleFile,
     ShowsEntry,
+    StepEntry,
     SymptomEntry,
 )
 
@@ -49,6 +66,7 @@ class Layer:
     causes: tuple[Entry[CauseFile], ...] = ()
     checklists: tuple[tuple[str, Entry[ChecklistFile]], ...] = ()  # (name, entry)
     pack: Entry[PackFile] | None = None
+    flows: tuple[Entry[FlowEntry], ...] = ()
     lost: frozenset[str] = frozenset()  # ids in files that were refused: pointing at them is no second error
     unread: frozenset[str] = frozenset()  # kinds of which a file could not even be parsed
 
@@ -62,6 +80,7 @@ class Layer:
             self.causes + other.causes,
             self.checklists + other.checklists,
             self.pack or other.pack,
+            self.flows + other.flows,
             self.lost | other.lost,
             self.unread | other.unread,
         )
@@ -76,6 +95,7 @@ class Checker:
     mechanisms: frozenset[str]
     symptoms: frozenset[str]
     causes: frozenset[str]
+    checklists: frozenset[str] = frozenset()
     lost: frozenset[str] = frozenset()
     unread: frozenset[str] = frozenset()
     problems: list[str] = field(default_factory=list)
@@ -120,6 +140,7 @@ def resolve(layer: Layer, version: str, problems: list[str]) -> RuleBase:
         checklists=_checklists(layer, check),
         version=version,
         prior_min=layer.scale.spec.bounds.prior_min,
+        flows=tuple(_flow(e, check) for e in layer.flows),
     )
     _check_acyclic(layer, check)
     problems += check.problems
@@ -133,6 +154,7 @@ def _checker(layer: Layer, scale: ScaleFile) -> Checker:
         frozenset(e.spec.id for e in layer.mechanisms),
         frozenset(e.spec.id for _, e in layer.symptoms),
         frozenset(e.spec.id for e in layer.causes),
+        frozenset(name for name, _ in layer.checklists),
         layer.lost,
         layer.unread,
     )
@@ -246,6 +268,43 @@ def _checklist(entry: Entry[ChecklistFile], check: Checker) -> tuple[ChecklistIt
     return tuple(ChecklistItem(**item.model_dump()) for item in entry.spec.items)
 
 
+# ------------------------------------------------------------------------------------------------ flows
+
+
+def _flow(entry: Entry[FlowEntry], check: Checker) -> Flow:
+    spec = entry.spec
+    check.reference(entry, ("source",), "source", spec.source)
+    _check_repeated(entry, "steps", [step.id for step in spec.steps], check)
+    steps = tuple(_step(entry, ("steps", i), step, check) for i, step in enumerate(spec.steps))
+    return Flow(spec.id, spec.title, spec.source, spec.compares, steps)
+
+
+def _step(entry: Entry[FlowEntry], loc: Loc, step: StepEntry, check: Checker) -> Step:
+    check.reference(entry, (*loc, "source"), "source", step.source)
+    if step.checklist is not None:
+        check.reference(entry, (*loc, "checklist"), "checklist", step.checklist)
+    for i, cause in enumerate(step.causes):
+        check.reference(entry, (*loc, "causes", i), "cause", cause)
+    about = dict.fromkeys(step.causes)
+    for i, category in enumerate(step.categories):
+        found = [c for c in sorted(check.causes) if c.partition(".")[0] == category]
+        if not found and "cause" not in check.unread:
+            check.complain(entry.at(*loc, "categories", i), f"there is no cause of the category {category!r}")
+        about.update(dict.fromkeys(found))
+    looks = tuple(_look(entry, (*loc, "looks", i), look, check) for i, look in enumerate(step.looks))
+    said = (step.id, step.title, step.excludes, step.source, step.do, step.command)
+    return Step(*said, tuple(about), looks, step.checklist)
+
+
+def _look(entry: Entry[FlowEntry], loc: Loc, look: LookEntry, check: Checker) -> Look:
+    for key in ("any", "all", "reads", "finds", "only_after"):
+        for i, symptom in enumerate(getattr(look, key)):
+            check.reference(entry, (*loc, key, i), "symptom", symptom)
+    fields = look.model_dump()
+    fields["applies_when"] = {k: _condition(v) for k, v in look.applies_when.items()}
+    return Look(**fields)
+
+
 # --------------------------------------------------------------------------------------------- checks
 
 
@@ -274,7 +333,14 @@ def _named(layer: Layer) -> Iterator[tuple[str, Entry[Any]]]:
 
 
 def _check_unique(layer: Layer, check: Checker) -> None:
-    for what, entries in (("id", _named(layer)), ("source", layer.sources), ("checklist", layer.checklists)):
+    flows = [(e.spec.id, e) for e in layer.flows]
+    kinds = (
+        ("id", _named(layer)),
+        ("source", layer.sources),
+        ("checklist", layer.checklists),
+        ("flow", flows),
+    )
+    for what, entries in kinds:
         first: dict[str, Entry[Any]] = {}
         for name, entry in entries:
             if name in first:

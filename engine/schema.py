@@ -298,3 +298,62 @@ class CoverageFile(Strict):
     """coverage.yaml: what the documents name, row by row, and which rules hold it."""
 
     documents: tuple[CoveredDocument, ...] = Field(min_length=1)
+
+
+# ------------------------------------------------------------------------------------------------- flow
+
+
+class LookEntry(Strict):
+    """One look of a step; exactly one of any, all and reads says what decides it."""
+
+    title: Text
+    any: tuple[str, ...] = ()
+    all: tuple[str, ...] = ()
+    reads: tuple[str, ...] = ()
+    finds: tuple[str, ...] = ()
+    only_after: tuple[str, ...] = ()
+    if_benchmark: bool = False
+    applies_when: dict[str, Value | list[Value]] = Field(default_factory=dict)
+
+    @model_validator(mode="after")
+    def _is_decided_one_way(self) -> LookEntry:
+        if sum(map(bool, (self.any, self.all, self.reads))) != 1:
+            raise ValueError("says what decides it by exactly one of any, all and reads")
+        return self
+
+
+class StepEntry(Strict):
+    """One step of a tuning flow."""
+
+    id: Slug
+    title: Text
+    excludes: Text
+    source: str
+    categories: tuple[str, ...] = ()  # all causes of these
+    causes: tuple[str, ...] = ()
+    checklist: str | None = None
+    looks: tuple[LookEntry, ...]
+    do: Text
+    command: Text
+
+    @model_validator(mode="after")
+    def _looks_at_something(self) -> StepEntry:
+        if not self.looks and self.checklist is None:
+            raise ValueError("needs looks or a checklist: a step that looks at nothing could not be done")
+        return self
+
+
+class FlowEntry(Strict):
+    """A documented order of steps."""
+
+    id: Slug
+    title: Text
+    source: str
+    compares: bool
+    steps: tuple[StepEntry, ...] = Field(min_length=1)
+
+
+class WorkflowFile(Strict):
+    """workflow.yaml."""
+
+    flows: tuple[FlowEntry, ...]

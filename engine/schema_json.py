@@ -17,6 +17,7 @@ from .schema import (
     SourcesFile,
     Strict,
     SymptomsFile,
+    WorkflowFile,
 )
 
 KINDS: Mapping[str, type[Strict]] = {
@@ -27,6 +28,7 @@ KINDS: Mapping[str, type[Strict]] = {
     "sources": SourcesFile,
     "scale": ScaleFile,
     "coverage": CoverageFile,
+    "workflow": WorkflowFile,
     "pack": PackFile,
 }
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
@@ -53,6 +55,13 @@ HINTS = {
     "rank": "At most at this rank.",
     "below": "Its probability is below this number, or below its prior.",
     "above": "Its probability is above this number.",
+    "any": "Symptoms of which one read absent makes the look clear; one present was found.",
+    "all": "Symptoms that must all be read absent for the look to be clear.",
+    "finds": "Symptoms that find something when present; their absence clears nothing.",
+    "reads": "Symptoms of which one must have been read, either way.",
+    "only_after": "The look is needed once one of these is present.",
+    "if_benchmark": "The look is needed only beside a benchmark.",
+    "excludes": "What is ruled out once the step is done; a fragment.",
     "fails_on": "Symptoms whose presence makes the item Failed.",
     "passes_on": "Symptoms of which one read absent lets the item be Passed.",
     "held_by": "Ids of causes, mechanisms or symptoms, or bug:REPOSITORY#NUMBER of known_bugs.yaml.",

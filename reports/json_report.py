@@ -16,6 +16,7 @@ from typing import Any
 from ..engine.model import (
     CheckedItem,
     Diagnosis,
+    FlowStanding,
     Hypothesis,
     NextCheck,
     Place,
@@ -24,6 +25,7 @@ from ..engine.model import (
     Remedy,
     RunInfo,
     Scalar,
+    StepStanding,
 )
 from . import story
 
@@ -44,6 +46,12 @@ def render_checklist(diagnosis: Diagnosis) -> str:
     return _dump({k: whole[k] for k in ("schema_version", "run", "benchmark", "checklist", "rules_version")})
 
 
+def render_workflow(diagnosis: Diagnosis) -> str:
+    """Return only where the run stands in the documented flows, with the runs it is about."""
+    whole = as_dict(diagnosis)
+    return _dump({k: whole[k] for k in ("schema_version", "run", "benchmark", "workflow", "rules_version")})
+
+
 def schema_text() -> str:
     """Return the JSON Schema of `render`'s output."""
     return files(__package__).joinpath("diagnosis.schema.json").read_text(encoding="utf-8")
@@ -62,6 +70,7 @@ def as_dict(diagnosis: Diagnosis) -> Json:
         "findings": [_reading(r) for r in diagnosis.findings],
         "checklist": [_item(i) for i in diagnosis.checklist],
         "next_checks": [_next(diagnosis, c) for c in diagnosis.next_checks],
+        "workflow": [_flow(diagnosis, f) for f in diagnosis.workflow],
         "unexplained": {s: _rounded(share) for s, share in diagnosis.unexplained.items()},
         "conflict": _rounded(diagnosis.conflict),
         "converged": diagnosis.converged,
@@ -175,6 +184,28 @@ def _next(diagnosis: Diagnosis, check: NextCheck) -> Json:
         "minutes": _finite(check.minutes),
         "gain": _rounded(check.gain),
         "command": command,
+    }
+
+
+def _flow(diagnosis: Diagnosis, standing: FlowStanding) -> Json:
+    flow = standing.flow
+    steps = [_step(diagnosis, s) for s in standing.steps]
+    return {"id": flow.id, "title": flow.title, "source": flow.source, "steps": steps}
+
+
+def _step(diagnosis: Diagnosis, standing: StepStanding) -> Json:
+    step = standing.step
+    return {
+        "id": step.id,
+        "number": standing.number,
+        "title": step.title,
+        "state": standing.state,
+        "excludes": step.excludes,
+        "source": step.source,
+        "do": step.do,
+        "command": story.step_command(diagnosis, step),
+        "causes": list(step.causes),
+        "looks": [{**asdict(look), "decided_by": list(look.decided_by)} for look in standing.looks],
     }
 
 

@@ -53,6 +53,12 @@ def render_checklist(diagnosis: Diagnosis) -> str:
     return _tidy(page.render(d=diagnosis, tally=tally))
 
 
+def render_workflow(diagnosis: Diagnosis) -> str:
+    """Return where the run stands in the documented flows, as one table per flow."""
+    page = _environment(diagnosis, Extras()).get_template("workflow.md.j2")
+    return _tidy(page.render(d=diagnosis))
+
+
 def _files(diagnosis: Diagnosis) -> list[tuple[str, RunInfo]]:
     """Return all runs that were read, each with what it is."""
     found = [("Run", diagnosis.run)]
@@ -101,6 +107,9 @@ def _environment(diagnosis: Diagnosis, extras: Extras) -> Environment:
         unexplained=story.not_explained(diagnosis, extras.usual),
         about=story.about(diagnosis),
         and_repeats=story.and_repeats(diagnosis),
+        flow_line=story.flow_line,
+        step_line=story.step_line,
+        step_command=lambda step: story.step_command(diagnosis, step),
         count=text.count,
         answer=lambda symptom: story.answer_command(diagnosis, symptom),
         ending=story.answer_ending,

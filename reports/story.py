@@ -8,7 +8,18 @@ from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
 from typing import Literal
 
-from ..engine.model import Diagnosis, Hypothesis, Place, Reading, Reason, Scalar, State
+from ..engine.model import (
+    Diagnosis,
+    FlowStanding,
+    Hypothesis,
+    Place,
+    Reading,
+    Reason,
+    Scalar,
+    State,
+    Step,
+    StepStanding,
+)
 from .model import Current, Mark
 from .text import at_step, count, listed, locations, number, percent, plain, scalar, sentence
 
@@ -317,6 +328,33 @@ def answer_command(diagnosis: Diagnosis, symptom: str) -> str:
         return f"{command(diagnosis)} --benchmark BENCHMARK_DIR"
     before = [f"--answer={r.symptom}={r.state.value}" for r in diagnosis.findings if r.answered]
     return f"{command(diagnosis, '', *before)} --answer {symptom}=present"
+
+
+def step_command(diagnosis: Diagnosis, step: Step) -> str:
+    """Return the command of a step with the paths of this run; BENCHMARK stays where there is none."""
+    benchmarks = [b.path for b in (diagnosis.benchmark, *diagnosis.repeats) if b is not None]
+    given = [w for b in benchmarks for w in ("--benchmark", shlex.quote(plain(b, 1000)))]
+    if not given and "BENCHMARK" in step.command:
+        given = ["--benchmark", "BENCHMARK"]
+    runs = " ".join([shlex.quote(plain(diagnosis.run.path, 1000)), *given])
+    words = step.command.replace(" --benchmark BENCHMARK", "").split(" ")
+    return " ".join(runs if w == "RUN" else w for w in words)
+
+
+def flow_line(standing: FlowStanding) -> str:
+    """Return how far a run has come in a flow, in one sentence."""
+    done = sum(s.state == "done" for s in standing.steps)
+    ahead = next((s for s in standing.steps if s.state == "next"), None)
+    steps = f"{done} of {len(standing.steps)} steps done"
+    return f"{steps}; next is step {ahead.number}." if ahead else f"{steps}."
+
+
+def step_line(standing: StepStanding) -> str:
+    """Return what a step's looks came to, in one sentence."""
+    needed = [look for look in standing.looks if look.state != "not needed"]
+    tally = {state: sum(look.state == state for look in needed) for state in ("clear", "found", "open")}
+    parts = [f"{n} {word}" for word, n in tally.items() if n]
+    return f"{count(len(needed), 'look')}: {listed(parts)}." if parts else "No look is needed here."
 
 
 def answer_ending(said: str) -> str:

@@ -20,6 +20,7 @@ from ..engine.model import (
     Remedy,
     Result,
     State,
+    StepStanding,
 )
 from . import story
 from .model import Extras
@@ -45,6 +46,8 @@ COLOURS = {
     "healthy": "bold green",
     "insufficient": "bold yellow",
 }
+STEPS = {"done": "green", "next": "bold yellow", "open": "dim"}
+LOOKS = {"clear": "green", "found": "bold red", "open": "yellow", "not needed": "dim"}
 RESULTS = {Result.PASSED: "green", Result.FAILED: "bold red", Result.NOT_CHECKED: "yellow"}
 STATES = {State.PRESENT: "red", State.ABSENT: "green", State.UNKNOWN: "dim"}
 
@@ -82,6 +85,33 @@ def render_checklist(diagnosis: Diagnosis, *, width: int = WIDTH, color: bool = 
     page = Page(width, color)
     _checklist(page, diagnosis.checklist, True)
     return page.text()
+
+
+def render_workflow(diagnosis: Diagnosis, *, width: int = WIDTH, color: bool = False) -> str:
+    """Return where the run stands in the documented flows, with the evidence that decided each step."""
+    page = Page(width, color)
+    for standing in diagnosis.workflow:
+        page.head(f"{plain(standing.flow.title, 160)}: {story.flow_line(standing)}")
+        for step in standing.steps:
+            _step(page, diagnosis, step)
+    return page.text()
+
+
+def _step(page: Page, diagnosis: Diagnosis, standing: StepStanding) -> None:
+    step = standing.step
+    state = (f"{standing.state:<5}", STEPS[standing.state])
+    page.line(state, (plain(step.title, 160), "bold"), mark=f"{standing.number:>3}  ", hang=5)
+    page.line((f"Excludes {plain(step.excludes)}. {story.step_line(standing)}", "dim"), indent=10)
+    for look in standing.looks:
+        # what an open look of a later step lacks is told when that step is next
+        why = sentence(look.why) if look.state in ("clear", "found") or standing.state == "next" else ""
+        title = f"  {plain(look.title, 160)}" + (": " if why else "")
+        page.line((f"{look.state:<10}", LOOKS[look.state]), title, (why, "dim"), indent=10, hang=2)
+    if standing.state == "next":
+        page.line(sentence(step.do), indent=10)
+    if standing.state != "done":
+        said = story.step_command(diagnosis, step)
+        page.line((said, "cyan"), story.answer_ending(said), indent=12, hang=2)
 
 
 class Page:
@@ -292,6 +322,8 @@ def _next_checks(page: Page, diagnosis: Diagnosis, checks: Sequence[NextCheck]) 
     for number, check in enumerate(checks[:MOST_CHECKS], 1):
         page.line(plain(check.title).rstrip("."), "?", mark=f"  {number}. ")
         page.line(sentence(check.do), indent=5)
+        if check.step:
+            page.line((f"({plain(check.step, 200)})", "dim"), indent=5)
         said = story.answer_command(diagnosis, check.symptom)
         page.line(
             (f"{minutes(check.minutes).capitalize()}. Then: {said}{story.answer_ending(said)}", "dim"),

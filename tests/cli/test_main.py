@@ -346,5 +346,6 @@ def test_help_names_all_commands(capsys: Captured) -> None:
     assert main(["--help"]) == 0
     said = capsys.readouterr().out
     assert all(
-        word in said for word in ("--benchmark", "--format", "checklist", "rules", "explain", "schema")
+        word in said
+        for word in ("--benchmark", "--format", "checklist", "workflow", "rules", "explain", "schema")
     )
