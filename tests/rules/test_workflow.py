@@ -5,9 +5,10 @@ from __future__ import annotations
 import pytest
 
 from traindoctor.engine.diagnose import diagnose
+from traindoctor.engine.graph import outline, strongest_paths
 from traindoctor.engine.load import load_rules
 from traindoctor.engine.model import Reading, RuleBase, RunInfo, State
-from traindoctor.engine.workflow import looked_at_in
+from traindoctor.engine.workflow import Order
 
 
 @pytest.fixture(scope="module")
@@ -40,12 +41,16 @@ def test_the_steps_are_the_documents(rules: RuleBase) -> None:
 
 
 def test_every_question_and_every_cause_has_its_step(rules: RuleBase) -> None:
-    """Whatever is asked or blamed can be placed in the documents' order."""
-    looked_at = looked_at_in(rules)
+    """Whatever is asked or blamed can be placed in the documents' order: by itself, or by its causes."""
     about = {cause for flow in rules.flows for step in flow.steps for cause in step.causes}
-
-    assert {s.id for s in rules.symptoms.values() if s.probe is None} - looked_at.keys() == set()
     assert rules.causes.keys() - about == set()
+
+    asked = {s.id for s in rules.symptoms.values() if s.probe is None}
+    graph = outline(rules)
+    behind = {s: c for c in rules.causes for s in strongest_paths(graph, c) if s in asked}
+    for benchmark in (False, True):
+        order = Order(rules, benchmark)
+        assert [s for s in sorted(asked) if not order.of(s, behind.get(s))[2]] == []
 
 
 @pytest.mark.parametrize("benchmark", [None, RunInfo("benchmark")])
