@@ -213,7 +213,8 @@ def effort(remedy: Remedy) -> str:
     said = f"About {remedy.minutes:g} min; helps in about {100 * remedy.works:.0f} of 100 such cases."
     if remedy.patch:
         said += f" Setting: {', '.join(f'{k} {_patch(v)}' for k, v in remedy.patch.items())}."
-    return said + (f" It worked if {remedy.confirms}." if remedy.confirms else "")
+    said += f" It worked if {remedy.confirms}." if remedy.confirms else ""
+    return said + (f" Gone from the next run then: {', '.join(remedy.clears)}." if remedy.clears else "")
 
 
 def _patch(value: Any) -> str:

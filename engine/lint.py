@@ -127,6 +127,16 @@ def confirmed(subject: Subject) -> Iterator[Lint]:
             yield Lint("no-confirmation", cause.id, what, part=("remedies", 0))
 
 
+def clears_its_own(subject: Subject) -> Iterator[Lint]:
+    """What a remedy removes is something that the cause shows."""
+    for cause in subject.causes:
+        for i, remedy in enumerate(cause.remedies):
+            for symptom in remedy.clears:
+                if symptom not in subject.paths[cause.id]:
+                    what = f"a remedy clears {symptom}, which the cause does not lead to"
+                    yield Lint("clears", cause.id, what, part=("remedies", i))
+
+
 def separable(subject: Subject) -> Iterator[Lint]:
     """Causes that look alike need a symptom that only one of them leads to."""
     for cause in subject.causes:
@@ -290,6 +300,7 @@ CAUSE_LINTS: tuple[Check, ...] = (
     seen,
     shown_directly,
     confirmed,
+    clears_its_own,
     separable,
     named_by_file,
     examples_hold,

@@ -116,13 +116,17 @@ class Mechanism:
 
 @dataclass(frozen=True, slots=True)
 class Remedy:
-    """What to do about a cause. `patch` maps a canonical setting to its new value (`/10`, `*2`, `=x`)."""
+    """What to do about a cause. `patch` maps a canonical setting to its new value (`/10`, `*2`, `=x`).
+
+    `clears` names the symptoms that are gone from the next run when it worked.
+    """
 
     do: str
     minutes: float
     works: float
     patch: Mapping[str, Scalar] = field(default_factory=dict)
     confirms: str | None = None
+    clears: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

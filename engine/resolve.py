@@ -239,7 +239,9 @@ def _link(entry: Entry[Any], loc: Loc, link: LinkEntry | ShowsEntry, to: str, ch
 
 def _remedy(entry: Entry[CauseFile], i: int, remedy: RemedyEntry, check: Checker) -> Remedy:
     works = check.number(entry, ("remedies", i, "works"), "works", remedy.works)
-    return Remedy(remedy.do, remedy.minutes, works, remedy.patch, remedy.confirms)
+    for at, symptom in enumerate(remedy.clears):
+        check.reference(entry, ("remedies", i, "clears", at), "symptom", symptom)
+    return Remedy(remedy.do, remedy.minutes, works, remedy.patch, remedy.confirms, remedy.clears)
 
 
 def _example(entry: Entry[CauseFile], i: int, example: ExampleEntry, check: Checker) -> Example:

@@ -163,6 +163,7 @@ def _remedy(remedy: Remedy) -> Json:
         "works": _rounded(remedy.works),
         "patch": _scalars(remedy.patch),
         "confirms": remedy.confirms,
+        "clears": list(remedy.clears),
     }
 
 

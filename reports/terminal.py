@@ -283,6 +283,8 @@ def _remedies(page: Page, remedies: Sequence[Remedy], extras: Extras, verbose: b
         for change in story.changes(remedy.patch, extras.settings):
             page.line((str(change), "cyan"), indent=6, hang=2)
         effect = f"It worked if {plain(remedy.confirms).rstrip('.')}." if remedy.confirms else ""
+        if verbose and remedy.clears:
+            effect += f" Gone from the next run then: {', '.join(map(plain, remedy.clears))}."
         page.line((f"{minutes(remedy.minutes).capitalize()}. {effect}".strip(), "dim"), indent=6)
 
 
