@@ -123,18 +123,28 @@ def setting_below(view: View, setting: str, ratio: float) -> Finding:
     return _ratio(view, setting, ratio, up=False)
 
 
-_SHAPE = ("hidden_size", "num_layers", "num_heads", "model")
-_MANY, _SHARE = 6, 0.6
+_SHAPE = ("hidden_size", "num_layers", "num_heads", "model", "image_size", "max_sequence_length")
+_MANY, _SHARE = 4, 0.8
+
+
+def _recipe(view: View) -> list[tuple[str, Both]]:
+    """The hyperparameters and sizes that both sides wrote down."""
+    keys = dict.fromkeys((*names.table().hyperparameters, *_SHAPE, "train_samples"))
+    return [(k, f) for k in keys if (f := both(view, k)) and f[0].trust > 10 and f[1].trust > 10]
 
 
 def _almost_everything(view: View) -> Finding | None:
-    """Most shared hyperparameters differ, the size of the model among them: two recipes, not one ported."""
-    shared = [(k, f) for k in names.table().hyperparameters if (f := both(view, k))]
+    """Nearly all shared settings of the recipe differ, sizes among them: two recipes, not one ported.
+
+    One cause changes one setting and what follows from it; a port keeps the sizes.
+    """
+    shared = _recipe(view)
     differing = [(k, f) for k, f in shared if not equal(k, *f)]
     shapes = [f for k, f in differing if k in _SHAPE]
     if shapes and len(differing) >= _MANY and len(differing) >= _SHARE * len(shared):
         text = (
-            f"{len(differing)} of {len(shared)} shared hyperparameters differ, {_sides(shapes[0])} among them"
+            f"{len(differing)} of {len(shared)} settings that both record differ,"
+            f" {_sides(shapes[0])} among them"
         )
         return present(text, value=len(differing), threshold=_MANY, where=_where(shapes[0]))
     return None
@@ -487,4 +497,8 @@ def other_task(view: View) -> Finding:
     if sizes or (data is not None and not other_data) or (model is not None and not other_model):
         shared = [f[0].key for _, f in sizes] + [f[0].key for f in (model, data) if f is not None]
         return absent(f"recorded on both sides and alike: {', '.join(shared)}")
+    recipe = _recipe(view)
+    differing = sum(not equal(k, *f) for k, f in recipe)
+    if len(recipe) >= _MANY and differing < len(recipe) / 2:
+        return absent(f"{len(recipe) - differing} of {len(recipe)} settings that both record are equal")
     return unknown("neither classes nor vocabulary, model or data are recorded on both sides")

@@ -7,6 +7,7 @@ import difflib
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
 
+from ..engine.model import Place
 from .code import MISSING, scripts
 from .registry import Finding, View, absent, present, probe, unknown
 from .syntax import Script
@@ -68,6 +69,8 @@ def differs(view: View, *, role: str) -> Finding:
     if not mine or not theirs:
         return unknown(MISSING if not mine else "no training script beside the benchmark")
     pair = _pair(mine, theirs)
+    if (common := shared(*pair)) < _SAME_PROGRAM:
+        return unknown(f"the two scripts share {common:.0%} of their statements: too few to name differences")
     lines = list(_differences(*pair))
     found = [(n, t) for n, t in lines if _role(t) == role]
     if not found:
@@ -79,6 +82,55 @@ def differs(view: View, *, role: str) -> Finding:
         value=len(found),
         where=(pair[0].place(number),),
     )
+
+
+# Two versions of one script share nearly all statements, a refactored one at least half; two programs in one
+# framework share their imports and the bare steps of a loop.
+_SAME_PROGRAM = 0.3
+
+
+def shared(mine: Script, theirs: Script) -> float:
+    """The share of the shorter script's statements that stand in the other one, too."""
+    here, there = set(_statements(mine)), set(_statements(theirs))
+    return len(here & there) / max(1, min(len(here), len(there)))
+
+
+_FRAMEWORKS = ("torch", "mindspore", "tensorflow", "keras", "jax", "paddle", "torch_npu", "flax")
+
+
+def _frameworks(source: Script) -> set[str]:
+    found = set()
+    for node in ast.walk(source.tree):
+        if isinstance(node, ast.Import):
+            found |= {a.name.split(".")[0] for a in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            found.add(node.module.split(".")[0])
+    return found & set(_FRAMEWORKS)
+
+
+@probe("benchmark")
+def other_program(view: View, *, same: float, least: int) -> Finding:
+    """The benchmark's script is another program: few statements in common, in the same framework.
+
+    Below `_SAME_PROGRAM` of common statements it is another one, from `same` on a version of this one. A port
+    to another framework shares little, too: then this is unknown, as for scripts of fewer than `least`
+    statements.
+    """
+    theirs = scripts(view.benchmark) if view.benchmark else []
+    mine = scripts(view.run)
+    if not mine or not theirs:
+        return unknown(MISSING if not mine else "no training script beside the benchmark")
+    here, there = _pair(mine, theirs)
+    common = shared(here, there)
+    text = f"{here.path} and the benchmark's {there.path} share {common:.0%} of their statements"
+    rest = {"value": round(common, 3), "threshold": _SAME_PROGRAM, "where": (Place(here.path, None),)}
+    if common >= same:
+        return absent(text, **rest)
+    if common >= _SAME_PROGRAM or min(len(_statements(here)), len(_statements(there))) < least:
+        return unknown(text, **rest)
+    if not _frameworks(here) or _frameworks(here) != _frameworks(there):
+        return unknown(f"{text}; they are written for different frameworks", **rest)
+    return present(text, **rest)
 
 
 def _pair(mine: Sequence[Script], theirs: Sequence[Script]) -> tuple[Script, Script]:

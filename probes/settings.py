@@ -443,6 +443,7 @@ def candidates(settings: Iterable[Setting]) -> dict[str, list[Configured]]:
         key, at, negated = match
         if setting.key == "train_batch_size" and setting.file in deepspeed:
             key = "global_batch_size"  # DeepSpeed means the product of micro batch, accumulation and ranks
+        key = _size_of_what(key, setting)
         try:
             value = _normal(table().specs[key], setting.key, setting.value, negated)
         except (_Unusable, OverflowError, ValueError):
@@ -451,6 +452,16 @@ def candidates(settings: Iterable[Setting]) -> dict[str, list[Configured]]:
         configured = Configured(key, value, setting.key, setting.file, setting.line, setting.trust)
         found[key].append((rank, configured))
     return {key: [c for _, c in sorted(rows, key=lambda r: r[0])] for key, rows in found.items()}
+
+
+def _size_of_what(key: str, setting: Setting) -> str:
+    """`train_size: 0.8` is a share of the data, `train_size: [640, 640]` an image; else it counts samples."""
+    if key != "train_samples" or parts_of(setting.key)[-1] != "train_size":
+        return key
+    if isinstance(setting.value, tuple):
+        return "image_size"
+    found = number(setting.value)
+    return "train_split" if found is not None and found <= 1 else key
 
 
 def _inactive(settings: tuple[Setting, ...]) -> set[tuple[str, str]]:

@@ -208,6 +208,21 @@ CASES: list[tuple[str, str, dict[str, Any], dict[str, Any]]] = [
         {"model": "unet2", "dataset": "brats"},
     ),
     ("benchmark-other-task", "unknown", {"lr": 0.1}, {"lr": 0.1}),
+    (
+        "benchmark-other-task",
+        "present",
+        {"lr": 0.1, "batch_size": 64, "wd": 0.01, "hidden_size": 64},
+        {"lr": 0.003, "batch_size": 12, "wd": 0.1, "hidden_size": 512},
+    ),
+    (
+        "benchmark-other-task",
+        "absent",
+        {"lr": 0.1, "batch_size": 64, "wd": 0.01, "hidden_size": 64},
+        {"lr": 0.1, "batch_size": 64, "wd": 0.1, "hidden_size": 64},
+    ),
+    ("fewer-samples-than-benchmark", "present", {"train_size": 150}, {"train_size": 1200}),
+    ("dataset-settings-differ", "present", {"train_size": 0.5}, {"train_size": 0.8}),
+    ("preprocessing-settings-differ", "present", {"train_size": (320, 320)}, {"train_size": (640, 640)}),
 ]
 
 

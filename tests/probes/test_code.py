@@ -212,3 +212,42 @@ def test_sound_variants_stay_silent(old: str, new: str) -> None:
 def test_what_is_no_python_is_unknown() -> None:
     """A script that does not parse gives no reading."""
     assert {r.state for r in readings("for (int i = 0;;)").values()} == {State.UNKNOWN}
+
+
+OTHER = """\
+import torch, json
+class Lstm(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.cell = torch.nn.LSTM(4, 4)
+    def forward(self, tokens):
+        return self.cell(tokens)[0]
+corpus = json.load(open("corpus.json"))
+lstm = Lstm()
+rate = 0.003
+updates = torch.optim.AdamW(lstm.parameters(), lr=rate)
+for number in range(100):
+    piece = corpus[number % len(corpus)]
+    tokens = torch.tensor(piece)
+    guess = lstm(tokens[:-1])
+    error = torch.nn.functional.mse_loss(guess, tokens[1:])
+    updates.zero_grad()
+    error.backward()
+    updates.step()
+    rate = rate * 0.99
+    updates.param_groups[0]["lr"] = rate
+    total = error.item()
+    count = number + 1
+"""
+
+
+def test_another_program_is_named_and_not_picked_to_pieces() -> None:
+    """Scripts with little in common are one finding; a version of one script is none; a port is open."""
+    other, version = readings(SOUND, OTHER), readings(changed("lr=0.1", "lr=0.2"), SOUND)
+    port = readings(SOUND, OTHER.replace("import torch, json", "import mindspore as torch, json"))
+
+    assert other["script-other-program"].state is State.PRESENT
+    assert {r.state for k, r in other.items() if k.endswith("-code-differs")} == {State.UNKNOWN}
+    assert version["script-other-program"].state is State.ABSENT
+    assert port["script-other-program"].state is State.UNKNOWN
+    assert readings(SOUND)["script-other-program"].state is State.UNKNOWN
