@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -26,6 +26,7 @@ rules_app = typer.Typer(**STYLE, help="Look at the knowledge base, extend it, ch
 
 Packs = Annotated[list[Path], typer.Option("--rules", metavar="DIR", help="Further folder of rules.")]
 EntryId = Annotated[str, typer.Argument(metavar="ID", help="Id of a cause, mechanism or symptom.")]
+FEW = 5  # entries offered for words that are no id
 DOCS = Path("docs")
 Root = Annotated[Path | None, typer.Argument(metavar="[DIR]", help="Rules to check.")]
 
@@ -112,7 +113,7 @@ def _coverage(root: Path | None, base: RuleBase) -> tuple[Lint, ...]:
     from ..engine.coverage import lint_coverage, load_coverage
     from ..rules import root as installed
 
-    coverage = load_coverage(root if root is not None else installed())
+    coverage = load_coverage(root if root is not None and not is_pack(root) else installed())
     return tuple(lint_coverage(base, coverage)) if coverage is not None else ()
 
 
@@ -167,15 +168,37 @@ def entry_of(rules: RuleBase, name: str) -> Any:
 
     found = Atlas(rules).entry(name)
     if found is None:
-        known = {**rules.causes, **rules.mechanisms, **rules.symptoms}
-        raise usage(f"{name}: the rules have no such entry{suggest(name, known)}")
+        groups = (rules.causes, rules.mechanisms, rules.symptoms)
+        titles = {i: group[i].title for group in groups for i in group}
+        near = suggest(name, titles) or _holding(name, titles)
+        raise usage(f"{name}: the rules have no such entry{near}")
     return found
 
 
+def _holding(words: str, titles: Mapping[str, str]) -> str:
+    """Return "; look at ...", the entries whose id or title holds all words, or a hint how to search."""
+    asked = words.lower().replace("-", " ").replace(".", " ").split()
+    found = [i for i, title in titles.items() if all(w in f"{i} {title}".lower() for w in asked)]
+    if not asked or not found:
+        return "; diagnose rules list symptoms --find TEXT searches"
+    more = f" and {len(found) - FEW} more" if len(found) > FEW else ""
+    return f"; look at {', '.join(found[:FEW])}{more}"
+
+
+def is_pack(folder: Path) -> bool:
+    """Whether a folder of rules brings no scale of its own, and so is a rule pack."""
+    return folder.is_dir() and not (folder / "scale.yaml").exists()
+
+
 def located(root: Path | None, packs: Sequence[Path]) -> tuple[RuleBase, Places]:
-    """Load a rule folder with packs, and where everything stands. Raises `RuleError`."""
+    """Load a rule folder with packs, and where everything stands. Raises `RuleError`.
+
+    A folder without a scale is a rule pack: it is looked at among the installed rules.
+    """
     from ..engine.load import load_with_places
 
+    if root is not None and is_pack(root):
+        return load_with_places(None, (root, *packs))
     return load_with_places(root, packs)
 
 

@@ -37,7 +37,7 @@ remedies:              # most useful first, with the exact setting
     minutes: 10
     works: often       # seldom, often, usually
     confirms: "FILL-IN, what one sees when it worked"
-    # clears: [loss-diverges]               # symptoms that are gone from the next run then
+    clears: [FILL-IN]  # symptoms that are gone from the next run then
 # looks_like: [data.label-errors]          # causes it is confused with; some symptom has to separate them
 provenance: [{{source: practice}}]          # ids of sources.yaml; a pack brings its own file
 examples:              # what inference has to answer: rank (at most), above, below (a number, or prior)

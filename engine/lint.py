@@ -120,11 +120,13 @@ def shown_directly(subject: Subject) -> Iterator[Lint]:
 
 
 def confirmed(subject: Subject) -> Iterator[Lint]:
-    """The first thing to do says by what one sees that it worked."""
+    """The first thing to do says by what one sees that it worked, and something clears a symptom."""
     for cause in subject.causes:
         if cause.remedies and not cause.remedies[0].confirms:
             what = "its first remedy does not say what confirms it"
             yield Lint("no-confirmation", cause.id, what, part=("remedies", 0))
+        if cause.remedies and not any(r.clears for r in cause.remedies):
+            yield Lint("clears-nothing", cause.id, "no remedy clears a symptom", "warning", ("remedies",))
 
 
 def clears_its_own(subject: Subject) -> Iterator[Lint]:

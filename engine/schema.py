@@ -189,7 +189,7 @@ class RemedyEntry(Strict):
     works: Works = "often"
     patch: dict[str, Value] = Field(default_factory=dict)
     confirms: Text | None = None
-    clears: tuple[Slug, ...] = ()
+    clears: tuple[str, ...] = ()
 
 
 class ProvenanceEntry(Strict):

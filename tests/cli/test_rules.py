@@ -10,6 +10,8 @@ import pytest
 import yaml
 
 from traindoctor.cli import main
+from traindoctor.cli.rules_text import explained
+from traindoctor.engine.about import Atlas
 from traindoctor.engine.load import load_rules
 
 Captured = pytest.CaptureFixture[str]
@@ -74,6 +76,7 @@ def test_a_cause_is_explained_whole(capsys: Captured) -> None:
     assert "parameters-without-gradient: a question to you: After one backward pass" in flat
     assert "graph.optimizer: The optimizer or its update is wrong this one shows rather:" in flat
     assert "About 5 min; helps in about 80 of 100 such cases. It worked if every layer" in flat
+    assert "Gone from the next run then: " in flat
     assert "mindspore-1.2.3b: MindSpore accuracy tuning guide" in flat
 
 
@@ -118,11 +121,23 @@ def test_unknown_ids_are_answered_with_the_nearest(capsys: Captured, command: tu
     assert "did you mean loss-zero" in refused(capsys, *command, "loss-zro")
 
 
-def test_every_entry_can_be_explained(capsys: Captured) -> None:
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [("outside range", "look at data.invalid-labels, data.outliers"), ("zzz qqq", "--find TEXT searches")],
+)
+def test_words_that_are_no_id(capsys: Captured, words: str, said: str) -> None:
+    """Words are looked for in ids and titles; where none fits, the way to search is told."""
+    assert said in refused(capsys, "explain", words)
+
+
+def test_every_entry_can_be_explained() -> None:
     """No id of the base makes the command stumble."""
     rules = load_rules()
-    for name in (*sorted(rules.causes)[::5], *sorted(rules.mechanisms)[::5], *sorted(rules.symptoms)[::20]):
-        assert name in printed(capsys, "explain", name)
+    atlas = Atlas(rules)
+    for name in (*rules.causes, *rules.mechanisms, *rules.symptoms):
+        found = atlas.entry(name)
+        assert found is not None
+        assert explained(atlas, found).splitlines()[1].startswith(f"{name} (a ")
 
 
 # ------------------------------------------------------------------------------------------- extending
@@ -130,6 +145,7 @@ def test_every_entry_can_be_explained(capsys: Captured) -> None:
 
 def filled(text: str) -> str:
     """Fill in a skeleton as its author would."""
+    text = text.replace("[FILL-IN]", "[loss-repeats-exactly]")
     text = text.replace("symptom: FILL-IN", "symptom: loss-repeats-exactly").replace(
         "given: {FILL-IN:", "given: {loss-repeats-exactly:"
     )
@@ -193,6 +209,17 @@ def test_lint_of_broken_rules(tmp_path: Path, capsys: Captured) -> None:
 
     assert "error: " in printed(capsys, "rules", "lint", str(tmp_path), code=2)
     assert "error: " in printed(capsys, "rules", "test", str(tmp_path), code=2)
+
+
+def test_a_pack_can_be_linted_by_its_folder(tmp_path: Path, capsys: Captured) -> None:
+    """A folder without a scale is a rule pack, looked at among the installed rules."""
+    main(["rules", "new", "cause", "acme.stale-cache", "--directory", str(tmp_path)])
+    path = tmp_path / "causes" / "acme" / "stale-cache.yaml"
+    path.write_text(filled(path.read_text()).replace("confirms:", "# confirms:"))
+    capsys.readouterr()
+    said = printed(capsys, "rules", "lint", str(tmp_path), code=2)
+
+    assert re.search(r"^causes/acme/stale-cache.yaml:\d+: error: .*\[no-confirmation\]$", said, re.M)
 
 
 def test_the_installed_rules_hold(capsys: Captured) -> None:

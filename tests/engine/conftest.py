@@ -36,6 +36,9 @@ def rule_base(
         chosen = [(h, s) for t, h, s in arrows if t == tail and (h in inner) == to_mechanism]
         return tuple(Link(h, s, f"{tail} makes {h}", "src", "strong") for h, s in chosen)
 
+    def clears(tail: str) -> tuple[str, ...]:
+        return tuple(link.to for link in out(tail, False))[:1]
+
     def cause(name: str, prior: float) -> Cause:
         base = {
             "title": f"Title of {name}",
@@ -43,7 +46,7 @@ def rule_base(
             "status": "stable",
             "leads_to": out(name, True),
             "shows": out(name, False),
-            "remedies": (Remedy("Undo it", 5, 0.8, confirms="it is gone"),),
+            "remedies": (Remedy("Undo it", 5, 0.8, confirms="it is gone", clears=clears(name)),),
             "provenance": ("src",),
         }
         return Cause(id=name, prior=prior, **{**base, **fields.get(name, {})})
@@ -187,7 +190,7 @@ leads_to:
 shows:
   - {symptom: smell, strength: medium, source: manual, because: "worn parts run hot"}
 remedies:
-  - {do: "Replace the part", minutes: 30, works: often, confirms: "it is quiet"}
+  - {do: "Replace the part", minutes: 30, works: often, confirms: "it is quiet", clears: [noise]}
 provenance: [{source: manual}]
 examples:
   - {given: {noise: present, smell: present}, rank: 1}

@@ -52,6 +52,7 @@ def test_sound_files_have_no_lints(folder: Callable[..., Path]) -> None:
         ({"shows": ()}, "no-direct-symptom"),
         ({"remedies": (Remedy("Undo it", 5, 0.8),)}, "no-confirmation"),
         ({"remedies": (Remedy("Undo it", 5, 0.8, confirms="it is gone", clears=("elsewhere",)),)}, "clears"),
+        ({"remedies": (Remedy("Undo it", 5, 0.8, confirms="it is gone"),)}, "clears-nothing"),
         ({"summary": "No full stop"}, "summary"),
         ({"title": "A full stop."}, "title"),
         ({"path": "causes/a/z.yaml"}, "file-name"),

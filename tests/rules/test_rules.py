@@ -9,7 +9,7 @@ import pytest
 import yaml
 
 from traindoctor.engine.diagnose import diagnose
-from traindoctor.engine.lint import BASE_LINTS, Subject, lint_cause
+from traindoctor.engine.lint import BASE_LINTS, Subject, lint, lint_cause
 from traindoctor.engine.load import load_rules
 from traindoctor.engine.model import Reading, Result, RuleBase, RunInfo, State
 from traindoctor.rules import root
@@ -41,6 +41,11 @@ def test_the_base_as_a_whole(check: object) -> None:
     assert callable(check)
 
     assert [str(x) for x in check(subject()) if x.level == "error"] == []
+
+
+def test_the_base_has_no_lints_at_all() -> None:
+    """Warnings are for people who are in the middle of something; what is finished has none."""
+    assert [str(x) for x in lint(rules()) if x.level == "warning"] == []
 
 
 def test_every_known_cause_has_its_file() -> None:
