@@ -15,7 +15,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-Row = dict[str, float]
+from project_logs import PROJECT_LOGS, Row
+
 Fields = dict[str, str]
 
 # ---------------------------------------------------------------------------------------------- settings
@@ -49,13 +50,14 @@ def _saved_arguments(settings: dict[str, Any]) -> list[str]:
     return [*_arguments(settings), 'json.dump(vars(args), open("args.json", "w"), indent=2)']
 
 
-def _yaml_value(value: Any) -> str:
+def yaml_value(value: Any) -> str:
+    """A setting as YAML: 1e-05 would be read as a text, 1.0e-05 is a number."""
     text = repr(value) if isinstance(value, float) else str(value)
     return re.sub(r"^(\d+)e", r"\1.0e", text)
 
 
 def _yaml_file(settings: dict[str, Any], _redirect: str) -> dict[str, str]:
-    return {"config.yaml": "".join(f"{k}: {_yaml_value(v)}\n" for k, v in settings.items())}
+    return {"config.yaml": "".join(f"{k}: {yaml_value(v)}\n" for k, v in settings.items())}
 
 
 def _json_file(settings: dict[str, Any], _redirect: str) -> dict[str, str]:
@@ -466,6 +468,10 @@ _TRAINER_SAVED = replace(
 )
 
 LOGS: dict[str, Log] = {
+    **{
+        name: Log(_nothing, _nothing, _nothing, read, stdout=stdout)
+        for name, (read, stdout) in PROJECT_LOGS.items()
+    },
     "hf": _TRAINER,
     "hf-saved": _TRAINER_SAVED,
     "kv": _kv(),

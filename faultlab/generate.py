@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from conventions import CONFIGS, LOGS, Config, Fields, Log
+from conventions import CONFIGS, LOGS, Config, Fields, Log, yaml_value
 
 REFERENCE = "reference"  # the "cause" of a run that is only part of a benchmark and is not scored itself
 SCRIPTS = Path(__file__).resolve().parent / "scripts"
@@ -25,6 +25,7 @@ class Archetype:
     settings: Mapping[str, Any]
     styles: Mapping[str, tuple[str, str]]  # style -> (log, config)
     half: str = "dev"
+    launch: tuple[str, ...] = ("train.py",)  # what Python is started with
 
 
 @dataclass(frozen=True)
@@ -63,9 +64,9 @@ class Case:
     accept: tuple[Also, ...] = ()
     check: str = "worse"
     grad_norm: bool = True
-    half: str = "dev"
     benchmark: str | None = None  # name of a healthy case
     alone: bool = True  # its own files can show the fault
+    quiet: bool = False  # nothing is wrong with the curves by themselves, whatever check.py's plain rule says
     commands: tuple[str, ...] = ("",)  # arguments of the script, one item per time that it was started
     repeats: tuple[str, ...] = ()  # further runs of the benchmark
     preload: str = ""  # a module of preload/ that acts on the training from outside of its script
@@ -83,6 +84,8 @@ class Case:
 
 def render(case: Case, archetype: Archetype) -> dict[str, str]:
     """Return file name -> text: the script and its configuration files."""
+    if (SCRIPTS / archetype.name).is_dir():
+        return _project(case, archetype)
     log_name, config_name = archetype.styles[case.style]
     log, config = LOGS[log_name], CONFIGS[config_name]
     settings = {**archetype.settings, **case.set}
@@ -96,6 +99,26 @@ def render(case: Case, archetype: Archetype) -> dict[str, str]:
     text = re.sub(r"{{(\w+)}}", lambda m: _use(config, m.group(1)), text)
     files = config.files(named, f" > {log.stdout} 2>&1" if log.stdout else "")
     return {"train.py": text, **files}
+
+
+def _project(case: Case, archetype: Archetype) -> dict[str, str]:
+    """A project of several files: its own text in full, with the settings' values in it."""
+    settings = {**archetype.settings, **case.set}
+    folder = SCRIPTS / archetype.name
+    files = {
+        path.relative_to(folder).as_posix(): path.read_text(encoding="utf-8")
+        for path in sorted(folder.rglob("*"))
+        if path.is_file() and "__pycache__" not in path.parts
+    }
+    for old, new in case.edits:
+        places = [name for name, text in files.items() for _ in range(text.count(old))]
+        if len(places) != 1:
+            raise ValueError(f"{archetype.name}: {len(places)} places instead of one: {old!r}")
+        files[places[0]] = files[places[0]].replace(old, new)
+    for name, text in files.items():
+        shown = yaml_value if name.endswith(".yaml") else str
+        files[name] = re.sub(r"{{(\w+)}}", lambda m, shown=shown: shown(settings[m.group(1)]), text)
+    return files
 
 
 def apply(text: str, edits: tuple[Edit, ...]) -> str:

@@ -43,14 +43,14 @@ def train(case: Case, folder: Path) -> float:
         work = Path(scratch) / "run"
         work.mkdir()
         for name, text in render(case, archetype).items():
+            (work / name).parent.mkdir(parents=True, exist_ok=True)
             (work / name).write_text(text, encoding="utf-8")
-        script = (work / "train.py").read_text(encoding="utf-8")
         environment = _environment(case, Path(scratch))
         start = time.monotonic()
         printed = ""
         for arguments in case.commands:
             done = subprocess.run(
-                [sys.executable, "train.py", *arguments.split()],
+                [sys.executable, *archetype.launch, *arguments.split()],
                 cwd=work,
                 capture_output=True,
                 text=True,
@@ -65,11 +65,12 @@ def train(case: Case, folder: Path) -> float:
         elif done.returncode:
             (work / "error.txt").write_text(done.stderr, encoding="utf-8")
         if case.commands != ("",):
-            lines = "".join(f"python train.py {arguments}\n" for arguments in case.commands)
+            command = " ".join(("python", *archetype.launch))
+            lines = "".join(f"{command} {arguments}".rstrip() + "\n" for arguments in case.commands)
             (work / "history.sh").write_text(lines, encoding="utf-8")
         if case.freeze:
             (work / "requirements.txt").write_text(_versions(environment), encoding="utf-8")
-        assert (work / "train.py").read_text(encoding="utf-8") == script
+        assert not changed(case, work), "the script rewrote itself"
         tidy(work, scratch)
         shutil.rmtree(folder, ignore_errors=True)
         shutil.copytree(work, folder)
@@ -120,7 +121,7 @@ def tidy(work: Path, scratch: str) -> None:
         elif ".tfevents." in path.name:
             number = sorted(p.name for p in path.parent.iterdir()).index(path.name)
             path.rename(path.with_name(f"events.out.tfevents.17000000{number:02d}.host.1.0"))
-        elif path.suffix in (".pt", ".pth", ".safetensors", ".bin", ".npy", ".npz"):
+        elif path.suffix in (".pyc", ".pt", ".pth", ".ckpt", ".safetensors", ".bin", ".npy", ".npz"):
             path.unlink()
         else:
             text = path.read_text(encoding="utf-8")
@@ -148,7 +149,7 @@ def label(case: Case, measured: Summary, twin: Summary | None) -> dict[str, Any]
     row: dict[str, Any] = {
         "cause": case.cause or "healthy",
         "archetype": case.archetype,
-        "half": case.half,
+        "half": archetype.half,
         "log": log,
         "config": config,
         "fault": case.fault,
@@ -158,7 +159,7 @@ def label(case: Case, measured: Summary, twin: Summary | None) -> dict[str, Any]
     row |= {"benchmark": case.benchmark} if case.benchmark else {}
     row |= {"repeats": list(case.repeats)} if case.repeats else {}
     row |= {"alone": False} if not case.alone else {}
-    row |= {"quiet": True} if case.cause and measured.quiet else {}
+    row |= {"quiet": True} if case.cause and (case.quiet or measured.quiet) else {}
     row["measured"] = measured.text()
     if twin is not None:
         row["healthy_twin"] = twin.text()

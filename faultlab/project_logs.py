@@ -1,0 +1,130 @@
+"""Readers of the logs that the projects (folders in scripts/) write by themselves, for the lab's own check.
+
+Each gives rows with the lab's names: loss, val_loss, val_acc or val_mae, grad_norm, lr, loss_scale.
+"""
+
+from __future__ import annotations
+
+import csv
+import json
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+Row = dict[str, float]
+Reader = Callable[[Path], list[Row]]
+_NUMBER = r"([-+]?(?:\d[\d.]*(?:[eE][-+]?\d+)?|nan|inf))"
+
+
+def _lines(folder: Path, pattern: str) -> list[str]:
+    paths = sorted(folder.glob(pattern))
+    return [line for path in paths for line in path.read_text(encoding="utf-8").splitlines()]
+
+
+def _pairs(line: str, names: dict[str, str], glue: str) -> Row:
+    found: Row = {}
+    for name, key in names.items():
+        match = re.search(rf"(?<![\w ]){re.escape(name)}{glue}{_NUMBER}", line, re.IGNORECASE)
+        if match:
+            found[key] = float(match.group(1))
+    return found
+
+
+def megatron(folder: Path) -> list[Row]:
+    """Lines of Megatron-LM: key and value between bars."""
+    names = {"lm loss": "loss", "grad norm": "grad_norm", "learning rate": "lr", "loss scale": "loss_scale"}
+    rows: list[Row] = []
+    for line in _lines(folder, "pretrain.log"):
+        cells = re.sub(r"\s*\|\s*", "|", line)
+        step = re.match(r" (?:iteration|validation loss at iteration) +(\d+)", line)
+        if step and "validation" in line:
+            rows.append({"step": float(step[1]), **_pairs(cells, {"lm loss value": "val_loss"}, r":\s*")})
+        elif step:
+            rows.append({"step": float(step[1]), **_pairs(cells, names, r":\s*")})
+    return rows
+
+
+def openmmlab(folder: Path) -> list[Row]:
+    """The JSON lines of a work directory; accuracies are percentages."""
+    rows: list[Row] = []
+    for line in _lines(folder, "work_dirs/*/*.log.json"):
+        row = json.loads(line)
+        if row.get("mode") == "val":
+            row = {"val_loss": row["loss"], "val_acc": row["accuracy_top-1"] / 100, "epoch": row["epoch"]}
+        rows.append({"step": float(row.get("epoch", 0)), **row})
+    return [row for row in rows if "loss" in row or "val_loss" in row]
+
+
+def results_csv(folder: Path) -> list[Row]:
+    """The padded table of YOLOv5: the losses are summed up."""
+    rows = []
+    for cells in csv.DictReader(_lines(folder, "runs/train/*/results.csv"), skipinitialspace=True):
+        row = {k.strip(): float(v) for k, v in cells.items()}
+        rows.append(
+            {
+                "step": row["epoch"],
+                "loss": row["train/box_loss"] + row["train/cls_loss"],
+                "val_loss": row["val/box_loss"] + row["val/cls_loss"],
+                "val_acc": row["metrics/mAP_0.5"],
+            }
+        )
+    return rows
+
+
+def lightning(folder: Path) -> list[Row]:
+    """metrics.csv of the CSVLogger, all versions in a row."""
+    rows = []
+    for path in sorted(folder.glob("lightning_logs/version_*/metrics.csv")):
+        with path.open(encoding="utf-8", newline="") as f:
+            kept = [{k: float(v) for k, v in row.items() if v not in ("", None)} for row in csv.DictReader(f)]
+        rows += [{("loss" if k == "train_loss" else k): v for k, v in row.items()} for row in kept]
+    return rows
+
+
+def loss_monitor(folder: Path) -> list[Row]:
+    """Lines of MindSpore's LossMonitor and of an evaluation callback; the score is the AUC."""
+    rows = []
+    for line in _lines(folder, "train.log"):
+        step = re.match(rf"epoch: (\d+) step: (\d+), loss is {_NUMBER}", line)
+        if step:
+            rows.append({"step": float(step[2]), "epoch": float(step[1]), "loss": float(step[3])})
+        elif "EvalCallBack" in line:
+            cells = re.sub(r"[' {}]", ";", line)
+            rows.append(_pairs(cells, {"auc": "val_acc", "loss": "val_loss"}, ";*:;*"))
+    return rows
+
+
+def scalars(folder: Path) -> list[Row]:
+    """TensorBoard's scalars under the names that the speech project gives them."""
+    from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+
+    names = {"Loss/train": "loss", "Loss/valid": "val_loss", "Accuracy/valid": "val_acc", "lr": "lr"}
+    names |= {"grad_norm": "grad_norm"}
+    events = EventAccumulator(str(folder / "tb"), size_guidance={"scalars": 0})
+    events.Reload()
+    kept = [t for t in events.Tags()["scalars"] if t in names]
+    rows = [{"step": float(e.step), names[t]: e.value} for t in kept for e in events.Scalars(t)]
+    return sorted(rows, key=lambda r: r["step"])
+
+
+def workers(folder: Path) -> list[Row]:
+    """What two workers print into one file."""
+    names = {"loss": "loss", "val_loss": "val_loss", "val_acc": "val_acc", "gnorm": "grad_norm", "lr": "lr"}
+    rows = []
+    for line in _lines(folder, "train.out"):
+        step = re.search(r"step (\d+)/", line)
+        if step:
+            rows.append({"step": float(step[1]), **_pairs(line.replace(" ", ";"), names, "=")})
+    return rows
+
+
+# name of the log -> its reader, and the file that the output goes to
+PROJECT_LOGS: dict[str, tuple[Reader, str | None]] = {
+    "megatron": (megatron, "pretrain.log"),
+    "openmmlab": (openmmlab, None),
+    "results-csv": (results_csv, None),
+    "lightning": (lightning, None),
+    "loss-monitor": (loss_monitor, "train.log"),
+    "scalars": (scalars, None),
+    "workers": (workers, "train.out"),
+}
