@@ -1,9 +1,11 @@
 """The cases: which fault, put into which script, how strongly.
 
-Style c of each archetype and two whole archetypes are held out.
+The projects (one module each: gpt, shapes, boxes, energy, ctr, speech, shards) are held out; all else is for
+fitting.
 
 One module per family of faults. A new archetype is an entry in `archetypes.py`; a new family is a module with
-a function that yields its cases, named in FAMILIES.
+a function that yields its cases, named in FAMILIES. A new project is a folder in `scripts/` and a module here
+with `PROJECT` and `cases`, named in PROJECTS.
 """
 
 from __future__ import annotations
@@ -14,8 +16,12 @@ from generate import Case
 
 from . import (
     benchmark,
+    boxes,
+    ctr,
     data,
+    energy,
     evaluation,
+    gpt,
     healthy,
     hyperparameters,
     initialisation,
@@ -23,9 +29,12 @@ from . import (
     parallel,
     precision,
     processing,
+    shapes,
+    shards,
+    speech,
     training_step,
 )
-from .archetypes import ARCHETYPES
+from .archetypes import ARCHETYPES as SCRIPTED
 from .unshown import NOT_SHOWN
 
 __all__ = ["ARCHETYPES", "CASES", "NOT_SHOWN"]
@@ -47,4 +56,6 @@ FAMILIES: tuple[Callable[[], Iterator[Case]], ...] = (
     benchmark.benchmark,
 )
 
-CASES = [case for family in FAMILIES for case in family()]
+PROJECTS = (gpt, shapes, boxes, energy, ctr, speech, shards)
+ARCHETYPES = SCRIPTED | {module.PROJECT.archetype.name: module.PROJECT.archetype for module in PROJECTS}
+CASES = [case for family in (*FAMILIES, *(module.cases for module in PROJECTS)) for case in family()]

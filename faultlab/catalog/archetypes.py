@@ -141,7 +141,6 @@ ARCHETYPES = {
                 "log_every": 5,
             },
             {"a": ("history", "json"), "b": ("csv", "args")},
-            "holdout",
         ),
         Archetype(
             "sentences",
@@ -160,7 +159,6 @@ ARCHETYPES = {
                 "log_every": 5,
             },
             {"a": ("kv", "shell"), "b": ("epochs", "yaml")},
-            "holdout",
         ),
     )
 }

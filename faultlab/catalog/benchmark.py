@@ -27,5 +27,4 @@ def benchmark() -> Iterator[Case]:
             benchmark=other.name,
             alone=False,
             check="exists",
-            half=own.half,
         )

@@ -10,10 +10,6 @@ from generate import Also, Case, Edit
 from .archetypes import ARCHETYPES
 
 
-def _half(archetype: str, style: str) -> str:
-    return "holdout" if style == "c" else ARCHETYPES[archetype].half
-
-
 def healthy(
     archetype: str,
     style: str,
@@ -34,7 +30,6 @@ def healthy(
         set={"seed": seed, **settings},
         edits=edits,
         check=check,
-        half=_half(archetype, style),
         grad_norm=grad_norm,
     )
 
@@ -77,7 +72,6 @@ def faulty(
             accept,
             check,
             grad_norm,
-            _half(archetype, style),
             beside.name,
             alone,
         )

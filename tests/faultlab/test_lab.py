@@ -72,9 +72,25 @@ def test_recorded_scripts_are_what_the_catalogue_generates(catalog: Any) -> None
     cases = {case.name: case for case in catalog.CASES}
     for name in LABELS:
         files = render(cases[name], catalog.ARCHETYPES[cases[name].archetype])
-        script = (LAB / "runs" / name / "train.py").read_text(encoding="utf-8")
+        recorded = {n: (LAB / "runs" / name / n).read_text(encoding="utf-8") for n in files}
 
-        assert files["train.py"] == script, name
+        assert files == recorded, name
+
+
+def test_logs_of_projects_are_read_back() -> None:
+    """Each recorded run of a project yields rows of training and of validation to the lab's own reader."""
+    sys.path.insert(0, str(LAB))
+    try:
+        from project_logs import PROJECT_LOGS
+    finally:
+        sys.path.remove(str(LAB))
+    files = {k: v for k, v in PROJECT_LOGS.items() if k != "scalars"}  # event files take TensorBoard to read
+    for name, label in LABELS.items():
+        if label["log"] in files:
+            rows = files[label["log"]][0](LAB / "runs" / name)
+
+            assert sum(bool({"loss", "grad_norm"} & set(row)) for row in rows) > 2, name
+            assert any("val_loss" in row for row in rows), name
 
 
 def test_lab_is_large_and_small_enough() -> None:
