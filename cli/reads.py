@@ -12,18 +12,24 @@ if TYPE_CHECKING:
     from ..probes.registry import ProbeFunction
 
 LOGS = "the logged curves"
+BOTH_LOGS = "the logged curves of run and benchmark"
 SCRIPT = "the training script beside the run"
 FILES = {
-    LOGS: "metric files (CSV, JSON lines, trainer_state.json), event files, W&B and MLflow stores, text logs",
-    "the configuration": "configuration files, launch lines, and what the training script itself fixes",
+    "logged curves": "metric files (CSV, JSON lines, trainer_state.json), event files, W&B, MLflow, logs",
+    "configuration": "configuration files, launch lines, and what the training script itself fixes",
 }
 # Where the probes of a module look; what starts with a name counts as that module.
 PLACES = {
     "code_diff": "the training scripts of run and benchmark",
     "code": SCRIPT,
     "config": "the configuration",
+    "recipes": "the configuration",
+    "versions": "the versions on record (package lists, environment reports, banners of logs)",
     "events": "the text log",
-    "benchmark_curves": "the logged curves of run and benchmark",
+    "repeats": "the logged curves of the run and of several runs of the benchmark",
+    "benchmark_curves": BOTH_LOGS,
+    "benchmark_end": BOTH_LOGS,
+    "learning_rate": "the logged curves or the configuration",
     "benchmark": "the configurations of run and benchmark",
 }
 
@@ -50,7 +56,7 @@ def source(symptom: Symptom) -> str:
 def legend(symptoms: Iterable[Symptom]) -> list[str]:
     """Return what files stand behind the words of `source`, for those that these symptoms are read from."""
     said = [source(s) for s in symptoms]
-    return [f"{k}: {v}" for k, v in FILES.items() if any(s.startswith(k) for s in said)]
+    return [f"{k}: {v}" for k, v in FILES.items() if any(k in s for s in said)]
 
 
 def limits(symptom: Symptom) -> str:

@@ -48,7 +48,7 @@ def rules_list(
 
 @rules_app.command("show")
 def rules_show(name: EntryId, rules: Packs = []) -> None:  # noqa: B006
-    """Print one entry as YAML, as the engine sees it: numbers in place of words."""
+    """Print one entry as YAML, as the engine sees it."""
     from .rules_text import as_yaml
 
     base, places = with_places(rules)
@@ -60,7 +60,8 @@ def rules_new(
     kind: Annotated[str, typer.Argument(metavar="cause")],
     name: Annotated[str, typer.Argument(metavar="ID", help="category.name of the new cause.")],
     directory: Annotated[
-        Path | None, typer.Option("--directory", metavar="DIR", help="Rule folder or pack to write to.")
+        Path | None,
+        typer.Option("--directory", metavar="DIR", help="Rule folder or pack (default: ./rules, or here)."),
     ] = None,
 ) -> None:
     """Write the file of a new cause, to be filled in."""
@@ -75,7 +76,10 @@ def rules_new(
 
 @rules_app.command("lint")
 def rules_lint(root: Root = None, rules: Packs = []) -> int:  # noqa: B006
-    """Check how the rules are made: what is wrong, one line each; exit code 2 when there is an error."""
+    """Check how the rules are made.
+
+    What is wrong is told in one line each, with file and line; exit code 2 when there is an error.
+    """
     from ..engine.lint import lint
     from ..engine.load import RuleError
 
@@ -91,7 +95,10 @@ def rules_lint(root: Root = None, rules: Packs = []) -> int:  # noqa: B006
 
 @rules_app.command("test")
 def rules_test(root: Root = None, rules: Packs = []) -> int:  # noqa: B006
-    """Try what the rules do: examples, textbook cases, reach of symptoms; exit code 2 when one fails."""
+    """Try what the rules do: examples, textbook cases, reach.
+
+    What fails is told in one line each, with file and line; exit code 2 when something fails.
+    """
     from ..engine.load import RuleError
     from ..engine.trial import try_rules
 
@@ -130,7 +137,7 @@ def rules_graph(
     form: Annotated[str, typer.Option("--format", "-f", metavar="mermaid|dot|json")] = "mermaid",
     rules: Packs = [],  # noqa: B006
 ) -> None:
-    """Draw causes, mechanisms and symptoms: the neighbourhood of one entry, or everything."""
+    """Draw what is linked with an entry, or everything."""
     from .rule_graph import FORMATS, drawn
     from .work import load
 
@@ -147,7 +154,10 @@ def rules_docs(
     output: Annotated[Path, typer.Option("--output", metavar="DIR", help="Folder of the pages.")] = DOCS,
     check: Annotated[bool, typer.Option("--check", help="Only say what differs (exit code 2).")] = False,
 ) -> int:
-    """Write the pages that are made from the rules: rules/, coverage.md and schema/ below DIR."""
+    """Write the pages that are made from the rules.
+
+    They are rules/, coverage.md and schema/ below DIR; --check says what differs from them.
+    """
     from .docs import stale, write
 
     if not check:

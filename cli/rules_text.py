@@ -183,10 +183,13 @@ def _alike(atlas: Atlas, cause: Cause) -> Iterator[str]:
     if not found:
         return
     yield "Confused with"
-    for other in found:
+    for other in (a for a in found if a.cause in cause.looks_like):
         yield _item(f"{other.cause}: {atlas.title(other.cause)}")
         for line in separation(other):
             yield _under(line)
+    others = ", ".join(a.cause for a in found if a.cause not in cause.looks_like)
+    if others:
+        yield _item(f"Others that name it as a look-alike, and tell what separates them: {others}")
     yield ""
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from traindoctor.cli import main
+from traindoctor.cli import main, reads
 from traindoctor.cli.rules_text import explained
 from traindoctor.engine.about import Atlas
 from traindoctor.engine.load import load_rules
@@ -119,6 +119,19 @@ def test_a_mechanism_is_explained_whole(capsys: Captured) -> None:
 def test_unknown_ids_are_answered_with_the_nearest(capsys: Captured, command: tuple[str, ...]) -> None:
     """A slip of the pen is met with what was probably meant."""
     assert "did you mean loss-zero" in refused(capsys, *command, "loss-zro")
+
+
+def test_probes_are_said_to_read_what_they_read() -> None:
+    """Every symptom with a probe names what this kind of probe opens; none is without its probe."""
+    rules = load_rules()
+    said = {s.id: reads.source(s) for s in rules.symptoms.values() if s.probe is not None}
+
+    assert said["shuffle-off"].startswith("the configuration, by config.shuffle_off; it needs shuffle")
+    assert said["known-bug-version"].startswith("the versions on record")
+    assert said["script-double-softmax"].startswith("the training script beside the run")
+    assert said["first-grad-norm-differs"].startswith("the logged curves of run and benchmark")
+    assert [s for s, text in said.items() if "not installed" in text] == []
+    assert reads.legend([rules.symptoms["shuffle-off"]])[0].startswith("configuration: ")
 
 
 @pytest.mark.parametrize(
