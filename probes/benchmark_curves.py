@@ -190,6 +190,34 @@ def grad_norm_scaled(view: View, ratio: float, points: int = 6) -> Finding:
     return present(f"{text}; the losses agree", step=float(found.x[0]), where=places_of(found, 0), **rest)
 
 
+@probe("grad_norm", "benchmark:grad_norm", "train/loss", "benchmark:train/loss")
+def grad_norm_below_at_start(view: View, ratio: float, loss: float, points: int = 5) -> Finding:
+    """Over the first `points` common points the gradient norm is below `ratio` of the benchmark's.
+
+    The losses there have to agree within `loss` in the median: then the same error sends less gradient
+    through the model, because part of it takes none. At most one norm may lie above the benchmark's.
+    """
+    found = pair(view, "grad_norm", points)
+    losses = pair(view, "train/loss", points)
+    if isinstance(found, str) or isinstance(losses, str):
+        return unknown(found if isinstance(found, str) else str(losses))
+    if np.any(found.bench[:points] <= 0) or np.any(losses.bench[:points] <= 0):
+        return unknown("the benchmark's first gradient norms or losses are not positive")
+    shares = found.run[:points] / found.bench[:points]
+    share = float(np.median(shares))
+    apart = float(np.median(np.abs(losses.run / losses.bench - 1)[:points]))
+    text = (
+        f"the first {points} gradient norms are {share:.2f} times the benchmark's,"
+        f" the losses there differ by {apart:.1%}"
+    )
+    rest: dict[str, Any] = {"value": share, "threshold": ratio, "series": ("grad_norm", "train/loss")}
+    if apart > loss:
+        return unknown(f"{text}: too far apart to compare gradients")
+    if share <= ratio and float(np.sort(shares)[-2]) < 1.0:
+        return present(text, step=float(found.x[0]), where=places_of(found, 0), **rest)
+    return absent(text, **rest)
+
+
 def _levels(view: View, name: str, points: int) -> tuple[Pair, Blocks] | str:
     found = pair(view, name, points)
     return found if isinstance(found, str) else (found, blocks(found))

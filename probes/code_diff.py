@@ -71,8 +71,9 @@ def differs(view: View, *, role: str) -> Finding:
     pair = _pair(mine, theirs)
     if (common := shared(*pair)) < _SAME_PROGRAM:
         return unknown(f"the two scripts share {common:.0%} of their statements: too few to name differences")
+    others = list(_statements(pair[1]))
     lines = list(_differences(*pair))
-    found = [(n, t) for n, t in lines if _role(t) == role]
+    found = [(n, t) for n, t in lines if _role(t, others) == role]
     if not found:
         return absent(f"{pair[0].path} and the benchmark's {pair[1].path} agree in their {role} code")
     number, text = found[0]
@@ -133,6 +134,45 @@ def other_program(view: View, *, same: float, least: int) -> Finding:
     return present(text, **rest)
 
 
+@probe("benchmark")
+def skip_differs(view: View) -> Finding:
+    """A statement adds its input to what it computes in one script and not in the other.
+
+    `x = x + self.block(x)` against `x = self.block(x)`: a residual connection that is left out or too much.
+    """
+    theirs = scripts(view.benchmark) if view.benchmark else []
+    mine = scripts(view.run)
+    if not mine or not theirs:
+        return unknown(MISSING if not mine else "no training script beside the benchmark")
+    pair = _pair(mine, theirs)
+    if (common := shared(*pair)) < _SAME_PROGRAM:
+        return unknown(f"the two scripts share {common:.0%} of their statements: too few to compare")
+    here, there = _additions(pair[0]), _additions(pair[1])
+    for (target, added), node in here.items():
+        if (target, not added) in there and (target, added) not in there:
+            what = "adds its input, which the benchmark's does not" if added else "leaves out its input"
+            text = f"`{ast.unparse(node)[:110]}` {what}: `{ast.unparse(there[target, not added])[:110]}`"
+            return present(text, value=added, where=(pair[0].place(node),))
+    return absent("where values are passed on, both scripts add the input or leave it out alike")
+
+
+def _additions(source: Script) -> dict[tuple[str, bool], ast.stmt]:
+    """Of each statement that computes from a name: (the statement without the sum, whether it sums)."""
+    found: dict[tuple[str, bool], ast.stmt] = {}
+    for function in source.forwards:
+        for node in ast.walk(function):
+            if isinstance(node, (ast.Assign, ast.Return)) and node.value is not None:
+                value, summed = node.value, False
+                if isinstance(value, ast.BinOp) and isinstance(value.op, ast.Add):
+                    plain = [s for s in (value.left, value.right) if isinstance(s, ast.Name)]
+                    rest = [s for s in (value.left, value.right) if not isinstance(s, ast.Name)]
+                    if plain and rest:
+                        value, summed = rest[0], True
+                if isinstance(value, ast.Call):
+                    found.setdefault((ast.unparse(value), summed), node)
+    return found
+
+
 def _pair(mine: Sequence[Script], theirs: Sequence[Script]) -> tuple[Script, Script]:
     """The two scripts that most resemble each other."""
     return max(
@@ -166,12 +206,25 @@ def _differences(mine: Script, theirs: Script) -> Iterator[tuple[int | None, str
                 yield None, "missing: " + text
 
 
+def _named_in_both(text: str, others: list[str], role: str) -> bool:
+    """Whether the layer or function that gives a statement its role stands in its counterpart, too.
+
+    `x = gelu(x)` against `x = x + gelu(x)` differ, and not in their activation.
+    """
+    if role not in ("activation", "norm-layer"):
+        return False
+    near = difflib.get_close_matches(text, others, 1, 0.6)
+    words = _ROLES[role]
+    return bool(near) and [text.lower().count(w) for w in words] == [near[0].lower().count(w) for w in words]
+
+
 def _noise(text: str) -> bool:
     return any(w in text.lower() for w in _NOISE)
 
 
-def _role(text: str) -> str:
+def _role(text: str, others: list[str]) -> str:
     lower = text.lower()
     if "scaler" in lower or "clip" in lower:
         return "step"
-    return next((role for role, words in _ROLES.items() if any(w in lower for w in words)), "other")
+    named = (role for role, words in _ROLES.items() if any(w in lower for w in words))
+    return next((role for role in named if not _named_in_both(text, others, role)), "other")

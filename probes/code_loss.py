@@ -6,7 +6,7 @@ import ast
 
 from .code import at, first, imports_locals, is_constant, is_evaluation, ok
 from .readers.script import keyword, last_name
-from .registry import Finding, View, probe
+from .registry import Finding, View, any_of, probe
 from .syntax import Script, outermost_call
 
 _SOFT = ("softmax", "Softmax", "sigmoid", "Sigmoid", "softmax_", "LogSigmoid")
@@ -278,6 +278,69 @@ def _maximises(source: Script) -> Finding | None:
         if _is_true(keyword(call, "maximize")) and source.losses:
             return at(source, call, "the optimizer climbs the loss instead of descending it")
     return ok(source, built[0], "the optimizer descends") if built else None
+
+
+@probe()
+def loss_wrong(view: View) -> Finding:
+    """The script gets its loss wrong in one of the ways that are looked for singly."""
+    return any_of(
+        look(view)
+        for look in (
+            double_softmax,
+            loss_negated,
+            loss_summed,
+            activation_missing,
+            regression_loss_on_classes,
+        )
+    )
+
+
+@probe()
+def division_without_floor(view: View) -> Finding:
+    """Inputs are divided by the spread of each of their columns, and nothing keeps it from being zero.
+
+    `x / x.std(0)`, also by way of a name. Common, and harmless until one column is constant.
+    """
+    return first(view, _division_bare, "the scripts divide nothing by a spread")
+
+
+def _division_bare(source: Script) -> Finding | None:
+    spreads = _spread_names(source)
+    seen = None
+    for node in ast.walk(source.tree):
+        if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Div):
+            text = ast.unparse(node.right)
+            if _own_spread(node.right) or text in spreads:
+                return at(source, node, "nothing keeps this spread from being zero")
+            if any(w in text for w in (".std(", ".norm(", *spreads)):
+                seen = seen or node
+    return ok(source, seen, "the spread that is divided by has a floor") if seen is not None else None
+
+
+def _spread_names(source: Script) -> set[str]:
+    """Names that hold the spread of each column and are given nothing else anywhere."""
+    found: set[str] = set()
+    changed: set[str] = set()
+    for node in ast.walk(source.tree):
+        if isinstance(node, ast.AugAssign):
+            changed.add(_root(node.target))  # `std += eps`
+        elif isinstance(node, ast.Assign):
+            for target, value in _assigned(node):
+                own = isinstance(target, (ast.Name, ast.Attribute)) and _own_spread(value)
+                (found if own else changed).add(_root(target))  # `std[std == 0] = 1`
+    return found - changed
+
+
+def _assigned(node: ast.Assign) -> list[tuple[ast.expr, ast.expr]]:
+    """Target and value of each name: `a, b = 1, 2` gives two."""
+    target, value = node.targets[0], node.value
+    if isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple):
+        return list(zip(target.elts, value.elts, strict=False))
+    return [(target, value)]
+
+
+def _root(target: ast.expr) -> str:
+    return ast.unparse(target.value if isinstance(target, ast.Subscript) else target)
 
 
 def _own_spread(node: ast.expr) -> bool:

@@ -168,6 +168,34 @@ def _path_cut(source: Script) -> Finding | None:
     return ok(source, node, "nothing cuts the gradient path")
 
 
+@probe()
+def output_without_gradient(view: View) -> Finding:
+    """The model's output, or what the loss gets, is rounded, cut to a sign or replaced by an index.
+
+    These have a gradient of zero, or none. False positive: straight-through estimators (skipped where the
+    value is added to something), outputs of functions that only predict.
+    """
+    return first(view, _no_slope, "the scripts hold no model or loss")
+
+
+_STEPS = ("round", "floor", "ceil", "sign", "trunc", "argmax", "long", "int", "heaviside", "bool")
+
+
+def _no_slope(source: Script) -> Finding | None:
+    if not source.models and not source.losses:
+        return None
+    outputs = [o for m in source.models for f in source.forwards if f in m.body for o in source.output_of(f)]
+    for value in outputs:
+        if outermost_call(value) in _STEPS:
+            return at(source, value, "the model's output has no slope, so no gradient reaches its weights")
+    for call, _ in source.losses:
+        given = source.loss_input(call)
+        if given is not None and not is_evaluation(source, call) and outermost_call(given) in _STEPS:
+            return at(source, given, "what the loss gets has no slope, so no gradient reaches the model")
+    node = source.losses[0][0] if source.losses else source.models[0]
+    return ok(source, node, "the output passes its gradient on")
+
+
 def _is_cut(value: ast.expr) -> bool:
     outer = outermost_call(value)
     return outer in ("detach", "numpy", "item") or (isinstance(value, ast.Attribute) and value.attr == "data")

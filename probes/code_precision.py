@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import ast
 
-from .code import at, first, imports_locals, ok
-from .readers.script import last_name
+from .code import at, first, imports_locals, is_false_node, ok
+from .readers.script import keyword, last_name
 from .registry import Finding, View, probe
 from .syntax import Script
 
@@ -45,11 +45,16 @@ def _no_update(source: Script) -> Finding | None:
 
 @probe()
 def half_without_scaler(view: View) -> Finding:
-    """`.half()` or fp16 autocast while training, and no scaler in the script."""
-    return first(view, _half_unscaled, "the scripts use no half precision")
+    """`.half()` or fp16 autocast while training, and no scaler in the script, or one that is switched off.
+
+    An autocast whose format is a variable counts where the run is known to train in fp16.
+    """
+    setting = view.run.settings.get("precision")
+    fp16 = setting is not None and setting.value == "fp16"
+    return first(view, lambda s: _half_unscaled(s, fp16), "the scripts use no half precision")
 
 
-def _half_unscaled(source: Script) -> Finding | None:
+def _half_unscaled(source: Script, fp16: bool) -> Finding | None:
     half = [
         c
         for c in source.named("half")
@@ -58,7 +63,7 @@ def _half_unscaled(source: Script) -> Finding | None:
     half += [
         c
         for c in source.named("autocast")
-        if "float16" in ast.unparse(c) and "bfloat16" not in ast.unparse(c)
+        if ("float16" in ast.unparse(c) and "bfloat16" not in ast.unparse(c)) or (fp16 and _open(c))
     ]
     half += [
         c
@@ -68,11 +73,20 @@ def _half_unscaled(source: Script) -> Finding | None:
     if not half or not source.backwards:
         return None
     scalers = source.named("GradScaler", "DynamicLossScaler", "LossScaleOptimizer", "FixedLossScaleManager")
+    off = [c for c in scalers if (given := keyword(c, "enabled")) is not None and is_false_node(given)]
+    if off and len(off) == len(scalers):
+        return at(source, off[0], "fp16 training with its gradient scaler switched off")
     if scalers:
         return ok(source, scalers[0], "a gradient scaler is used")
     if "loss_scale" in source.text or imports_locals(source):
         return None
     return at(source, half[0], "fp16 training without a gradient scaler: small gradients become zero")
+
+
+def _open(call: ast.Call) -> bool:
+    """The format of an autocast is not written out: a variable says it."""
+    given = keyword(call, "dtype")
+    return given is not None and "float16" not in ast.unparse(given) and "float32" not in ast.unparse(given)
 
 
 @probe()

@@ -6,7 +6,7 @@ import ast
 
 from .code import at, first, imports_locals, is_false, is_false_node, ok, outer_loop, runs_in
 from .readers.script import SCHEDULERS, Extractor, keyword, last_name
-from .registry import Finding, View, probe
+from .registry import Finding, View, any_of, probe
 from .syntax import Script
 
 _CLEARS = ("zero_grad", "clear_grad", "clear_gradients", "zero_grads")
@@ -136,6 +136,12 @@ def _eval_while_training(source: Script) -> Finding | None:
             source, reached[0], "the model is put into evaluation mode and never back before training goes on"
         )
     return None
+
+
+@probe()
+def mode_wrong(view: View) -> Finding:
+    """The model trains in evaluation mode or is evaluated in training mode; see each."""
+    return any_of((eval_mode_while_training(view), train_mode_while_evaluating(view)))
 
 
 def _before(source: Script, node: ast.AST, loop: ast.AST) -> bool:

@@ -8,6 +8,8 @@ from __future__ import annotations
 import re
 from typing import Any
 
+import numpy as np
+
 from ..engine.model import Place, Scalar
 from . import settings as names
 from .registry import Finding, View, absent, any_of, place_of, present, probe, unknown
@@ -80,6 +82,9 @@ def fp16_without_scaling(view: View) -> Finding:
         return present(
             f"{pure[0]} trains in pure fp16, which has no loss scale", value=pure[0], where=(pure[1],)
         )
+    logged = _fixed_scale(run)
+    if logged == 1.0:
+        return present("fp16 is in use and the logged loss scale is 1 throughout", value=1.0, threshold=1.0)
     if "loss_scale" in run.series or run.events_of("loss-scale", "overflow", "scale-at-minimum"):
         return absent("the log shows a loss scale")
     scale = run.settings.get("loss_scale")
@@ -97,6 +102,14 @@ def fp16_without_scaling(view: View) -> Finding:
     if switch is not None and switch.value is False:
         return present(f"fp16 is in use and the scaler is off ({says(switch)})", **_found(switch))
     return unknown("fp16 is in use; nothing records whether the loss is scaled")
+
+
+def _fixed_scale(run: Run, points: int = 10) -> float | None:
+    """The logged loss scale, if it never changes over `points` values."""
+    series = run.series.get("loss_scale")
+    if series is None or len(series) < points or not np.all(series.values == series.values[0]):
+        return None
+    return float(series.values[0])
 
 
 def _raw_value(run: Run, pattern: str) -> tuple[str, Place] | None:
@@ -193,12 +206,20 @@ def mixed_precision_off_on_npu(view: View) -> Finding:
 
 
 @probe("config:loss_scale|config:initial_loss_scale|config:precision")
-def fixed_loss_scale_large(view: View, limit: float) -> Finding:
-    """A static loss scale of at least `limit`."""
+def fixed_loss_scale_large(view: View, limit: float, logged: float) -> Finding:
+    """A static loss scale of at least `limit`, or one that the log shows standing at `logged` or more.
+
+    A dynamic scale may stand at its usual first value of 2^16 for a whole short run; far above that the first
+    overflow brings it down, so one that stands there is fixed.
+    """
     run = view.run
     precision = run.settings.get("precision")
     if precision is not None and precision.value != "fp16":
         return absent(f"the number format is {precision.value}: no loss scale is used", **_found(precision))
+    standing = _fixed_scale(run)
+    if standing is not None and standing >= logged:
+        text = f"the logged loss scale stands at {standing:.4g} throughout"
+        return present(text, value=standing, threshold=logged, series=("loss_scale",))
     scale = run.settings.get("loss_scale")
     if scale is None:
         return _not_recorded("loss_scale")
@@ -224,6 +245,14 @@ def loss_scale_growth_eager(view: View, interval: float) -> Finding:
         text = f"the loss scale grows after {value:g} good steps, usual are 1000 to 2000"
         return present(text, **_found(setting, threshold=interval))
     return absent(f"the loss scale grows after {value:g} good steps", **_found(setting, threshold=interval))
+
+
+@probe()
+def loss_scale_unfit(view: View, large: float, logged: float, tiny: float) -> Finding:
+    """The loss scale is fixed far too high, or below one; see each."""
+    from .scaler import loss_scale_tiny
+
+    return any_of((fixed_loss_scale_large(view, large, logged), loss_scale_tiny(view, limit=tiny)))
 
 
 # --------------------------------------------------------------------------------------- plain thresholds

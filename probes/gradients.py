@@ -174,6 +174,35 @@ def grad_grows_steadily(view: View, ratio: float = 5.0, monotony: float = 0.8) -
     return absent(words, **size)
 
 
+@probe("grad_norm")
+def grad_grows_linearly(view: View, tolerance: float = 0.2, ratio: float = 5.0) -> Finding:
+    """From its first tenth on the norm is proportional to the step: each step adds the same again.
+
+    Gradients that no one clears pile up. Where the weights move, they pile up in changing directions; only
+    the gradients of weights that stand still keep their direction, and then the norm grows in a straight
+    line through zero. The level of each twentieth has to lie within `tolerance` of that line.
+    """
+    curve = _norm(view.run, 20)
+    if isinstance(curve, Finding):
+        return curve
+    if curve.series.unit not in situation.STEPS or curve.step(0) > 0.2 * curve.step(-1):
+        return unknown("the gradient norm is not logged over steps from the beginning on")
+    edges = stats.block_edges(curve.count, min(20, curve.count // 2))
+    steps = stats.block_medians(curve.series.steps[curve.index], edges)[1:]
+    levels = stats.block_medians(curve.y, edges)[1:]
+    slope = float(np.median(levels / np.maximum(steps, 1.0)))
+    off = np.abs(levels / np.maximum(slope * steps, 1e-300) - 1)
+    grown = float(levels[-1] / max(float(levels[0]), 1e-300))
+    words = (
+        f"grad_norm grows {grown:.3g} times; {np.mean(off <= tolerance):.0%} of its levels lie on a straight"
+        f" line through zero of {slope:.3g} per step"
+    )
+    size = _seen(curve, float(np.quantile(off, 0.9)), tolerance)
+    if grown >= ratio and float(np.quantile(off, 0.9)) <= tolerance:
+        return present(words, where=(place(curve.series, int(curve.index[-1])),), **size)
+    return absent(words, **size)
+
+
 @probe("grad_norm", "config:max_grad_norm")
 def grad_far_above_clip(view: View, ratio: float = 10.0, share: float = 0.9) -> Finding:
     """`share` of the points exceed `ratio` times the clipping threshold."""

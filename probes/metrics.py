@@ -203,6 +203,26 @@ def eval_metric_constant(view: View, points: int = 3) -> Finding:
     return present(words, step=float(series.steps[0]), where=last_place(series), **seen)
 
 
+@probe("eval/loss")
+def eval_loss_constant(view: View, relative: float = 1e-4, points: int = 3) -> Finding:
+    """Every evaluation gives the same loss, to `relative`: the weights do not move at all.
+
+    A model that merely guesses still moves its output biases, and its loss with them.
+    """
+    series = view.run.series["eval/loss"]
+    values = finite(series)
+    if len(values) < points:
+        return unknown(too_few(series, points))
+    spread = float(np.ptp(values)) / max(abs(float(np.median(values))), 1e-12)
+    seen: dict[str, Any] = {"value": spread, "threshold": relative, "series": (series.name,)}
+    words = f"eval/loss varies by {spread:.2g} of {np.median(values):.4g} over {len(values)} evaluations"
+    if stats.quantum(values) > 10 * relative * abs(float(np.median(values))):
+        return unknown(f"{words}, and is printed too coarsely")
+    if spread <= relative and float(np.median(values)) != 0:
+        return present(words, where=last_place(series), **seen)
+    return absent(words, **seen)
+
+
 @probe()
 def eval_metric_zero(view: View, points: int = 2) -> Finding:
     """Every evaluation gives exactly zero."""

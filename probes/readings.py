@@ -35,10 +35,12 @@ def modules() -> tuple[ModuleType, ...]:
         levels,
         metrics,
         numerics,
+        objective,
         pace,
         recipes,
         relations,
         repeats,
+        rounding,
         scaler,
         versions,
     )
@@ -53,9 +55,10 @@ def modules() -> tuple[ModuleType, ...]:
         code_precision,
         code_step,
     )
-    logged = (curves, epochs, floors, gaps, gradients, levels, metrics, numerics, pace, relations, scaler)
+    shapes = (curves, epochs, floors, gaps, levels, metrics, objective, pace, relations)
+    numbers = (gradients, numerics, rounding, scaler)
     compared = (benchmark, benchmark_curves, benchmark_end, repeats, versions)
-    return (*compared, config, events, learning_rate, recipes, *logged, *scripts)
+    return (*compared, config, events, learning_rate, recipes, *shapes, *numbers, *scripts)
 
 
 def all_probes() -> dict[str, ProbeFunction]:

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from ..engine.model import Place
 from . import situation
 from .judging import from_log, probe
-from .registry import Finding, View, absent, place, present, unknown
+from .registry import Finding, View, absent, place, place_of, present, unknown
 from .run import Floats, Run, Series
 
 HOLD = 10.0  # steps for which a scale must stand to have found its level
@@ -377,6 +377,25 @@ def loss_scale_below(view: View, limit: float = 1.0) -> Finding:
 
 
 @probe()
+def loss_scale_tiny(view: View, limit: float = 1.0) -> Finding:
+    """The scale is below `limit` from its first value on, logged or configured: it shrinks gradients."""
+    trace = scale(view.run)
+    if trace is not None:
+        first, most = float(trace.values[0]), float(np.max(trace.values))
+        words = f"the loss scale begins at {first:.4g} and is never above {most:.4g}"
+        seen: dict[str, Any] = {"value": first, "threshold": limit, "series": trace.series}
+        return present(words, where=(trace.place(0),), **seen) if most < limit else absent(words, **seen)
+    for key in ("loss_scale", "initial_loss_scale"):
+        value = situation.number(view.run, key)
+        if value is not None and value > 0:
+            setting = view.run.settings[key]
+            words = f"{setting.raw} = {value:g}"
+            small: dict[str, Any] = {"value": value, "threshold": limit, "where": (place_of(setting),)}
+            return present(words, **small) if value < limit else absent(words, **small)
+    return unknown("neither the log nor the configuration tells the loss scale")
+
+
+@probe()
 def loss_scale_above(view: View, limit: float = 4e9) -> Finding:
     """The scale grows above `limit` and above its first value."""
     trace = scale(view.run, infinite=True)
@@ -413,7 +432,25 @@ def steps_skipped_often(view: View, share: float = 0.1, minimum: int = 5) -> Fin
     if count >= minimum and part >= share and not only_probing(run):
         at = int(np.argmax(late))
         return present(words, step=float(skipped.steps[at]), where=(skipped.place(at),), **seen)
+    dead = _dead_norms(run, begin) if skipped.rows_hold_many else None
+    if dead is not None and dead[0] >= minimum and dead[0] / dead[1] >= share and not only_probing(run):
+        text = f"grad_norm is not finite in {dead[0]} of {dead[1]} rows after step {begin:g}: skipped steps"
+        seen = {"value": round(dead[0] / dead[1], 4), "threshold": share, "series": ("grad_norm",)}
+        return present(text, where=(place(run.series["grad_norm"], dead[2]),), **seen)
     return absent(words, **seen)
+
+
+def _dead_norms(run: Run, begin: float) -> tuple[int, int, int] | None:
+    """Rows with a gradient norm that is no number, all rows, and the first such row, after a step.
+
+    A scale logged every so often hides skips that were made up for in between; each row's norm does not.
+    """
+    norms = run.series.get("grad_norm")
+    if norms is None:
+        return None
+    late = norms.steps > begin
+    bad = np.flatnonzero(late & ~np.isfinite(norms.values))
+    return (len(bad), int(np.sum(late)), int(bad[0])) if len(bad) else None
 
 
 @probe()

@@ -14,7 +14,19 @@ from numpy.typing import NDArray
 
 import traindoctor
 from traindoctor.engine.model import Reading, State, Symptom
-from traindoctor.probes import curves, epochs, gaps, gradients, levels, metrics, numerics, pace, scaler
+from traindoctor.probes import (
+    curves,
+    epochs,
+    gaps,
+    gradients,
+    levels,
+    metrics,
+    numerics,
+    objective,
+    pace,
+    rounding,
+    scaler,
+)
 from traindoctor.probes.registry import View, collect, probes_of
 from traindoctor.probes.run import Event, Run
 
@@ -23,7 +35,9 @@ from ._build import run, series
 Floats = NDArray[np.float64]
 Make = Callable[[np.random.Generator, int], Run]
 AREAS = ("loss", "metrics", "gradients", "numerics")
-PROBES = probes_of(curves, epochs, gaps, gradients, levels, metrics, numerics, pace, scaler)
+PROBES = probes_of(
+    curves, epochs, gaps, gradients, levels, metrics, numerics, objective, pace, rounding, scaler
+)
 
 
 @lru_cache(maxsize=1)
@@ -773,6 +787,11 @@ def sick_runs(rng: np.random.Generator, n: int) -> dict[str, Sick]:
         "loss-falls-metric-flat",
     )
     add(
+        "evaluation loss constant",
+        run([series("train/loss", fall, few), series("eval/loss", np.full(30, 1.87321), few)]),
+        "eval-loss-constant",
+    )
+    add(
         "evaluation zero",
         run([series("train/loss", fall, few), series("eval/map", np.zeros(30), few)]),
         "eval-metric-zero",
@@ -879,6 +898,12 @@ def sick_runs(rng: np.random.Generator, n: int) -> dict[str, Sick]:
         run([flat, norm(1 + 20 * t, 0.1)]),
         "grad-norm-grows-steadily",
         without=("grad-norm-explodes",),
+    )
+    add(
+        "gradients of weights that stand still",
+        run([flat, norm(30 * t + 30 / n, 0.05)]),
+        "grad-norm-grows-linearly",
+        "grad-norm-grows-steadily",
     )
     add(
         "clipped always",
@@ -1056,6 +1081,13 @@ def sick_runs(rng: np.random.Generator, n: int) -> dict[str, Sick]:
         "loss-scale-below-one",
         "loss-scale-collapses",
     )
+    add(
+        "tiny scale",
+        run([series("loss_scale", np.full(n, 2.0**-10))]),
+        "loss-scale-tiny",
+    )
+    sixteen = noisy(rng, 3.2 - 1.5 * t, 0.03).astype(np.float16).astype(float)
+    add("loss in half precision", run([series("train/loss", sixteen)]), "loss-in-half-steps")
     add(
         "runs away",
         run([series("loss_scale", 2.0 ** np.arange(16, 60, 1.0))]),

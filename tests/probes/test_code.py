@@ -251,3 +251,69 @@ def test_another_program_is_named_and_not_picked_to_pieces() -> None:
     assert version["script-other-program"].state is State.ABSENT
     assert port["script-other-program"].state is State.UNKNOWN
     assert readings(SOUND)["script-other-program"].state is State.UNKNOWN
+
+
+def test_a_residual_connection_left_out_is_no_other_activation() -> None:
+    with_skip = SOUND.replace("h = self.drop(self.body(x))", "h = x + self.drop(F.gelu(self.body(x)))")
+    without = SOUND.replace("h = self.drop(self.body(x))", "h = self.drop(F.gelu(self.body(x)))")
+    found = readings(without, with_skip)
+    assert found["script-skip-differs"].state is State.PRESENT
+    assert "leaves out" in found["script-skip-differs"].why
+    assert found["script-activation-code-differs"].state is State.ABSENT
+    assert found["script-model-code-differs"].state is State.PRESENT
+    assert readings(with_skip, with_skip)["script-skip-differs"].state is State.ABSENT
+    assert readings(without)["script-skip-differs"].state is State.UNKNOWN
+    other = readings(without.replace("F.gelu", "torch.tanh"), without)
+    assert other["script-activation-code-differs"].state is State.PRESENT
+    assert other["script-skip-differs"].state is State.ABSENT
+
+
+@pytest.mark.parametrize("ending", [".round()", ".argmax(-1)", ".sign()", ".long().float()"])
+def test_an_output_without_slope(ending: str) -> None:
+    found = readings(SOUND.replace("return self.head(h)", f"return self.head(h){ending}"))
+    assert found["script-output-without-gradient"].state is State.PRESENT
+
+
+def test_an_output_with_slope_and_a_metric_without() -> None:
+    sound = readings(SOUND.replace("model(x)\n\nmodel", "model(x).argmax(-1)\n\nmodel"))
+    assert sound["script-output-without-gradient"].state is State.ABSENT
+    passes = SOUND.replace(
+        "return self.head(h)", "y = self.head(h)\n        return y + (y.round() - y).detach()"
+    )
+    assert readings(passes)["script-output-without-gradient"].state is State.ABSENT
+    nothing = readings("import torch\nprint(torch.__version__)\n")
+    assert nothing["script-output-without-gradient"].state is State.UNKNOWN
+
+
+@pytest.mark.parametrize(
+    ("code", "state"),
+    [
+        ("mu, sigma = x.mean(0), x.std(0)\nx = (x - mu) / sigma\n", State.PRESENT),
+        ("x = (x - x.mean(axis=0)) / x.std(axis=0)\n", State.PRESENT),
+        ("mu, sigma = x.mean(0), x.std(0)\nx = (x - mu) / (sigma + 1e-6)\n", State.ABSENT),
+        ("s = x.std(0)\ns[s == 0] = 1\nx = x / s\ny = y / (y.std(0) + 1e-6)\n", State.ABSENT),
+        ("x = x / 255\n", State.UNKNOWN),
+    ],
+)
+def test_a_division_without_a_floor(code: str, state: State) -> None:
+    assert readings("import torch\n" + code)["script-division-without-floor"].state is state
+
+
+def test_a_scaler_that_is_switched_off_is_none() -> None:
+    off = SOUND.replace('GradScaler("cuda")', 'GradScaler("cuda", enabled=False)')
+    assert readings(off)["script-half-without-scaler"].state is State.PRESENT
+    known = SOUND.replace('GradScaler("cuda")', 'GradScaler("cuda", enabled=use_amp)')
+    assert readings(known)["script-half-without-scaler"].state is State.ABSENT
+
+
+def test_modes_and_losses_are_also_read_as_one() -> None:
+    found = readings(SOUND)
+    assert found["script-mode-wrong"].state is State.ABSENT
+    assert found["script-loss-wrong"].state is State.ABSENT
+    summed = readings(SOUND.replace("CrossEntropyLoss()", 'CrossEntropyLoss(reduction="sum")'))
+    assert summed["script-loss-wrong"].state is State.PRESENT
+    trained = readings(SOUND.replace("    model.train()\n", ""))
+    assert trained["script-mode-wrong"].state is State.PRESENT
+    nothing = readings("import torch\nprint(torch.__version__)\n")
+    assert nothing["script-mode-wrong"].state is State.UNKNOWN
+    assert nothing["script-loss-wrong"].state is State.UNKNOWN
