@@ -56,8 +56,15 @@ def new_cause(rules: RuleBase, name: str, folder: Path) -> Path:
     path = folder / "causes" / category / f"{stem}.yaml"
     if path.exists():
         raise usage(f"{path}: the file is there already")
-    write_file(path, TEXT.format(id=name))
+    write_file(path, _for_editors(folder) + TEXT.format(id=name))
     return path
+
+
+def _for_editors(folder: Path) -> str:
+    """The line by which an editor finds the schema, where the rules lie in a checkout with its docs."""
+    schema = "docs/schema/cause.schema.json"
+    there = folder.resolve().name == "rules" and (folder.resolve().parent / schema).is_file()
+    return f"# yaml-language-server: $schema=../../../{schema}\n" if there else ""
 
 
 def rules_folder() -> Path:

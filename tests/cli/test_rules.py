@@ -184,6 +184,21 @@ def test_a_new_cause_is_a_file_to_fill_in(tmp_path: Path, capsys: Captured) -> N
     assert "acme" not in tried
 
 
+def test_editors_find_the_schema_of_a_checkout(tmp_path: Path) -> None:
+    """In a checkout the first line leads from the new file to its schema; elsewhere there is no such line."""
+    schema = tmp_path / "docs" / "schema" / "cause.schema.json"
+    schema.parent.mkdir(parents=True)
+    schema.write_text("{}")
+    for folder in (tmp_path / "rules", tmp_path / "pack"):
+        assert main(["rules", "new", "cause", "acme.stale-cache", "--directory", str(folder)]) == 0
+    path = tmp_path / "rules" / "causes" / "acme" / "stale-cache.yaml"
+    first = path.read_text().splitlines()[0]
+
+    assert first.startswith("# yaml-language-server: $schema=")
+    assert (path.parent / first.partition("=")[2]).resolve() == schema.resolve()
+    assert "$schema" not in (tmp_path / "pack" / "causes" / "acme" / "stale-cache.yaml").read_text()
+
+
 @pytest.mark.parametrize(
     ("name", "said"),
     [

@@ -17,7 +17,7 @@ from traindoctor.rules import root
 
 BY_NAME = {"sources.yaml": "sources", "mechanisms.yaml": "mechanisms", "scale.yaml": "scale"}
 BY_FOLDER = {"causes": "cause", "symptoms": "symptoms", "checklists": "checklist"}
-OTHER = {"coverage.yaml": "coverage"}
+OTHER = {"coverage.yaml": "coverage", "workflow.yaml": "workflow"}
 
 
 def kind_of(path: Path) -> str | None:

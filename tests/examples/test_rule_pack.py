@@ -6,10 +6,13 @@ import json
 from pathlib import Path
 
 import pytest
+from jsonschema import Draft202012Validator
 
 from traindoctor.cli import main
+from traindoctor.engine.document import parse
 from traindoctor.engine.lint import lint
-from traindoctor.engine.load import load_with_places
+from traindoctor.engine.load import load_with_places, scale_words
+from traindoctor.engine.schema_json import schema_json
 from traindoctor.engine.trial import try_rules
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
@@ -24,6 +27,22 @@ def test_the_pack_is_sound() -> None:
     assert rules.problems == ()
     assert [x for x in lint(rules, places) if "inhouse" in x.subject] == []
     assert [x for x in try_rules(rules, places).failures if "inhouse" in x.subject] == []
+
+
+@pytest.mark.parametrize(
+    ("name", "kind"),
+    [
+        ("pack.yaml", "pack"),
+        ("sources.yaml", "sources"),
+        ("symptoms/cache.yaml", "symptoms"),
+        ("causes/inhouse/stale-cache.yaml", "cause"),
+    ],
+)
+def test_its_files_are_as_the_schemas_say(name: str, kind: str) -> None:
+    """An editor finds nothing to mark in them."""
+    data = parse(name, (PACK / name).read_bytes()).data
+
+    assert list(Draft202012Validator(schema_json(kind, scale_words())).iter_errors(data)) == []
 
 
 @pytest.mark.parametrize(("answer", "leads"), [("present", True), ("absent", False)])
