@@ -119,17 +119,18 @@ def _worse(one: Summary, twin: Summary) -> bool:
     )
 
 
-def _departs(one: Summary, twin: Summary) -> bool:
-    """With the same seed: at some step the training loss is off by a fiftieth or more."""
+def _departs(one: Summary, twin: Summary, share: float = 0.02) -> bool:
+    """With the same seed: at some step the training loss is off by this share or more."""
     other = dict(twin.curve)
-    return _worse(one, twin) or any(
-        step in other and abs(value - other[step]) > 0.02 * abs(other[step]) for step, value in one.curve
+    return one.nonfinite or any(
+        step in other and abs(value - other[step]) > share * abs(other[step]) for step, value in one.curve
     )
 
 
 CHECKS: dict[str, Callable[[Summary, Summary], bool]] = {
     "worse": _worse,
     "departs": _departs,
+    "not-repeated": lambda one, twin: _departs(one, twin, 0.0005),
     "exists": lambda *_: True,  # nothing is wrong with the run itself
     "nan": lambda one, _: one.nonfinite,
     "blank": lambda one, twin: (

@@ -31,6 +31,7 @@ from generate import Also, Case, render
 HERE = Path(__file__).resolve().parent
 RUNS = HERE / "runs"
 LABELS = HERE / "cases.yaml"
+BY_NAME = {case.name: case for case in CASES}
 LIMIT = 240.0  # seconds for one training
 PATHS = {sys.prefix: "/opt/venv", sys.base_prefix: "/usr"}
 
@@ -95,7 +96,7 @@ def _environment(case: Case, scratch: Path) -> dict[str, str]:
         "CUDA_VISIBLE_DEVICES": "",
         "OMP_NUM_THREADS": "1",
         "MASTER_PORT": str(29600 + int(hashlib.sha256(case.name.encode()).hexdigest(), 16) % 300),
-        "PYTHONPATH": os.pathsep.join(path),
+        "PYTHONPATH": os.pathsep.join([*path, *filter(None, [os.environ.get("PYTHONPATH")])]),
     }
 
 
@@ -203,6 +204,13 @@ def main() -> None:
         if case.name in summaries:
             twin = summaries.get(case.benchmark or "")
             problem = shows(case, summaries[case.name], twin)
+            if case.repeats:
+                ends = [summaries[n].val_loss for n in (str(case.benchmark), *case.repeats)]
+                problem = problem or (
+                    None if max(ends) > 1.1 * min(ends) else f"the benchmark repeats: {ends}"
+                )
+            if case.check in ("departs", "not-repeated"):
+                assert case.set["seed"] == BY_NAME[str(case.benchmark)].set["seed"], "needs the twin's seed"
             if problem:
                 dropped.append(
                     f"{case.name} {case.fault} {case.strength} ({case.archetype} {case.style}): {problem}"

@@ -15,23 +15,29 @@ from collections.abc import Callable, Iterator
 from generate import Case
 
 from . import (
+    api,
     benchmark,
     boxes,
     ctr,
     data,
     energy,
     evaluation,
+    further,
     gpt,
     healthy,
     hyperparameters,
     initialisation,
+    mild,
     model,
+    operators,
     parallel,
+    porting,
     precision,
     processing,
     shapes,
     shards,
     speech,
+    surroundings,
     training_step,
 )
 from .archetypes import ARCHETYPES as SCRIPTED
@@ -54,6 +60,12 @@ FAMILIES: tuple[Callable[[], Iterator[Case]], ...] = (
     precision.precision,
     parallel.parallel,
     benchmark.benchmark,
+    porting.porting,
+    operators.operators,
+    api.api,
+    surroundings.surroundings,
+    further.further,
+    mild.mild,
 )
 
 PROJECTS = (gpt, shapes, boxes, energy, ctr, speech, shards)

@@ -56,10 +56,11 @@ def faulty(
     twin: Case | None = None,
     **settings: Any,
 ) -> Iterator[Case]:
-    """The fault in each of these styles. In style a the benchmark has the same seed."""
+    """The fault in each of these styles. In style a, and where curves are compared, the benchmark's seed."""
     for style in styles:
         beside = twin or TWINS[archetype, style]
-        seed = {"seed": beside.set["seed"]} if style == "a" else {}
+        same = style == "a" or check in ("departs", "not-repeated")
+        seed = {"seed": beside.set["seed"]} if same else {}
         base = dict(beside.set) | {"seed": ARCHETYPES[archetype].settings["seed"]} if twin else {}
         yield Case(
             archetype,
