@@ -15,14 +15,14 @@ from .rules_commands import STYLE, EntryId, Packs, entry_of, rules_app
 from .stop import INTERNAL, INTERRUPTED, OK, USAGE, Stop, usage
 
 MORE = (
-    "Further commands (diagnose COMMAND --help): checklist, workflow, config, rules, explain, schema. "
+    "Further commands (diagnose COMMAND --help): checklist, workflow, gate, config, rules, explain, schema. "
     "A run directory that is called like one of them is reached as ./NAME."
 )
 
 main_app = typer.Typer(**STYLE)
 sub_app = typer.Typer(**STYLE, help="Further commands of diagnose.")
 sub_app.add_typer(rules_app, name="rules")
-COMMANDS = ("checklist", "workflow", "config", "rules", "explain", "schema")
+COMMANDS = ("checklist", "workflow", "gate", "config", "rules", "explain", "schema")
 
 RunPath = Annotated[Path, typer.Argument(help="Training run directory (or one log file).")]
 Benchmarks = Annotated[
@@ -164,6 +164,59 @@ def checklist(
     wanted = targets(context.obj[1:])
     request = Request(run, tuple(benchmark), tuple(answer), answers, tuple(rules), quiet)
     present.checklist(examine(request), wanted, quiet=quiet, no_color=no_color)
+
+
+@sub_app.command()
+def gate(
+    context: typer.Context,
+    run: RunPath,
+    benchmark: Benchmarks = [],  # noqa: B006
+    profile: Annotated[
+        str, typer.Option("--profile", metavar="NAME|FILE", help="minimal, default, strict, or a YAML file.")
+    ] = "default",
+    waivers: Annotated[
+        Path | None, typer.Option("--waivers", metavar="FILE.yaml", help="Failures somebody answers for.")
+    ] = None,
+    baseline: Annotated[
+        Path | None, typer.Option("--baseline", metavar="FILE.json", help="Only new failures fail.")
+    ] = None,
+    write_baseline: Annotated[
+        Path | None, typer.Option("--write-baseline", metavar="FILE.json", help="Write today's failures.")
+    ] = None,
+    allow_unchecked: Annotated[
+        bool, typer.Option("--allow-unchecked", help="What is demanded may stay Not checked.")
+    ] = False,
+    formats: Annotated[
+        list[str],
+        typer.Option(
+            "--format",
+            "-f",
+            metavar="terminal|markdown|json|junit|sarif|github|gitlab",
+            help="Repeatable, with --output.",
+        ),
+    ] = [],  # noqa: B006
+    outputs: Outputs = [],  # noqa: B006
+    answer: Answers = [],  # noqa: B006
+    answers: AnswersFile = None,
+    rules: Packs = [],  # noqa: B006
+    now: Annotated[
+        str | None, typer.Option("--now", metavar="YYYY-MM-DD", help="The day waivers are held against.")
+    ] = None,
+    verbose: Verbose = False,
+    quiet: Quiet = False,
+    no_color: NoColor = False,
+) -> int:
+    """Decide by checklist and causes: exit code 0 passed, 1 failed, 3 inconclusive."""
+    del formats, outputs  # `targets` reads them with their order
+    from .gate_work import FORMATS, SUFFIXES, Policy, decide, tell
+    from .output import SUFFIXES as COMMON
+    from .work import Request
+
+    wanted = targets(context.obj[1:], FORMATS, {**COMMON, **SUFFIXES})
+    policy = Policy(profile, waivers, baseline, write_baseline, allow_unchecked, now)
+    request = Request(run, tuple(benchmark), tuple(answer), answers, tuple(rules), quiet)
+    work, decided = decide(request, policy)
+    return tell(work, decided, policy, wanted, verbose=verbose, quiet=quiet, no_color=no_color)
 
 
 @sub_app.command()

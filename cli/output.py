@@ -36,7 +36,11 @@ class Target:
     path: Path | None = None
 
 
-def targets(arguments: Sequence[str]) -> list[Target]:
+def targets(
+    arguments: Sequence[str],
+    formats: Sequence[str] = FORMATS,
+    suffixes: Mapping[str, str] = SUFFIXES,
+) -> list[Target]:
     """Return what to write, in the order of the command line; raises `Stop` on what cannot be meant.
 
     An --output belongs to the --format next to it; alone, its ending tells the format.
@@ -48,7 +52,7 @@ def targets(arguments: Sequence[str]) -> list[Target]:
             pairs[-1][slot] = value
         else:
             pairs.append([value, None] if slot == 0 else [None, value])
-    found = [_target(name, path) for name, path in pairs] or [Target("terminal")]
+    found = [_target(name, path, formats, suffixes) for name, path in pairs] or [Target("terminal")]
     _refuse_clashes(found)
     return found
 
@@ -67,14 +71,16 @@ def _given(arguments: Sequence[str]) -> Iterator[tuple[str, str]]:
             yield _OPTIONS[word[:2]], word[2:]
 
 
-def _target(name: str | None, path: str | None) -> Target:
+def _target(
+    name: str | None, path: str | None, formats: Sequence[str], suffixes: Mapping[str, str]
+) -> Target:
     where = Path(path) if path else None
     if name is None:
-        name = SUFFIXES.get(where.suffix.lower()) if where else None
+        name = suffixes.get(where.suffix.lower()) if where else None
         if name is None:
-            raise usage(f"{path}: the file name does not tell the format; add --format {'|'.join(FORMATS)}")
-    if name not in FORMATS:
-        raise usage(f"--format {name}: there is no such format; choose {', '.join(FORMATS)}")
+            raise usage(f"{path}: the file name does not tell the format; add --format {'|'.join(formats)}")
+    if name not in formats:
+        raise usage(f"--format {name}: there is no such format; choose {', '.join(formats)}")
     return Target(name, where)
 
 

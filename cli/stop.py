@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 OK = 0
+GATE_FAILED = 1
 USAGE = 2
+INCONCLUSIVE = 3
 UNREADABLE = 4
 INTERNAL = 70
 INTERRUPTED = 130

@@ -85,6 +85,11 @@ class Places:
         return entry.at(*loc) if entry is not None else ""
 
 
+def builtin(name: str) -> bytes:
+    """Return a file of the installed rules that is no part of the rule base, such as profiles.yaml."""
+    return (default_root() / name).read_bytes()
+
+
 def scale_words(root: str | Path | None = None) -> dict[str, tuple[str, ...]]:
     """Return the words of scale.yaml: "prior" -> ("rare", ...). Raises `RuleError` when it cannot be read."""
     from .schema import ScaleFile

@@ -6,6 +6,7 @@ and strength come from scale.yaml; a number is allowed only beside `estimated_fr
 
 from __future__ import annotations
 
+from datetime import date
 from typing import Annotated, Any, Literal
 
 from pydantic import (
@@ -358,3 +359,48 @@ class WorkflowFile(Strict):
     """workflow.yaml."""
 
     flows: tuple[FlowEntry, ...]
+
+
+# ----------------------------------------------------------------------------------------------- gate
+
+
+class CauseLineEntry(Strict):
+    """From which probability causes fail a gate or are told."""
+
+    match: Text
+    from_: float = Field(alias="from", gt=0, le=1)
+    level: Literal["error", "warning"] = "error"
+
+
+class ProfileEntry(Strict):
+    """One profile of a gate. What is left out comes from the profile that it extends."""
+
+    name: Slug
+    title: Text | None = None
+    extends: Slug | None = None
+    checklist: Slug | None = None
+    items: dict[str, Literal["pass", "sound", "ignore"]] | None = None
+    causes: tuple[CauseLineEntry, ...] | None = None
+    unchecked: Literal["inconclusive", "fail", "allow"] | None = None
+
+
+class ProfilesFile(Strict):
+    """profiles.yaml, or a user's own file of profiles."""
+
+    profiles: tuple[ProfileEntry, ...] = Field(min_length=1)
+
+
+class WaiverEntry(Strict):
+    """A failure that somebody answers for, until a day."""
+
+    rule: Text
+    scope: Text
+    owner: Text
+    reason: Text
+    expires: date
+
+
+class WaiversFile(Strict):
+    """A file of waivers."""
+
+    waivers: tuple[WaiverEntry, ...]

@@ -13,10 +13,12 @@ from .schema import (
     CoverageFile,
     MechanismsFile,
     PackFile,
+    ProfilesFile,
     ScaleFile,
     SourcesFile,
     Strict,
     SymptomsFile,
+    WaiversFile,
     WorkflowFile,
 )
 
@@ -30,6 +32,8 @@ KINDS: Mapping[str, type[Strict]] = {
     "coverage": CoverageFile,
     "workflow": WorkflowFile,
     "pack": PackFile,
+    "profiles": ProfilesFile,
+    "waivers": WaiversFile,
 }
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 # What an editor shows beside a field; key: the field's name, wherever it stands.

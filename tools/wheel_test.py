@@ -14,7 +14,10 @@ import venv
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-NEEDED = ("tests", "examples", "docs", "faultlab", "pyproject.toml", "README.md")
+NEEDED = (
+    *("tests", "examples", "docs", "faultlab", "tools", "pyproject.toml", "README.md"),
+    *("action.yml", ".pre-commit-hooks.yaml"),
+)
 
 
 def main() -> int:

@@ -1,0 +1,446 @@
+"""The gate as CI systems run it: exit codes, waivers, the baseline, and the files that they read."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+import pytest
+import yaml
+from jsonschema import Draft202012Validator
+
+from traindoctor.cli.app import run_command_line
+
+HERE = Path(__file__).resolve().parents[2]
+BROKEN = HERE / "examples" / "fp16-collapse"
+# What SARIF 2.1.0 (OASIS, section 3) says of the parts that we write; nothing else is allowed here.
+TEXT = {"type": "object", "required": ["text"], "properties": {"text": {"type": "string", "minLength": 1}}}
+RESULT = {
+    "type": "object",
+    "required": ["message", "ruleId", "ruleIndex", "locations", "partialFingerprints", "kind", "level"],
+    "additionalProperties": False,
+    "properties": {
+        "ruleId": {"type": "string"},
+        "ruleIndex": {"type": "integer", "minimum": 0},
+        "kind": {"enum": ["fail", "review", "pass", "open", "notApplicable", "informational"]},
+        "level": {"enum": ["none", "note", "warning", "error"]},
+        "message": TEXT,
+        "partialFingerprints": {"type": "object", "additionalProperties": {"type": "string"}},
+        "baselineState": {"enum": ["new", "unchanged", "updated", "absent"]},
+        "suppressions": {
+            "type": "array",
+            "items": {
+                "type": "object",
+                "required": ["kind"],
+                "additionalProperties": False,
+                "properties": {
+                    "kind": {"enum": ["inSource", "external"]},
+                    "status": {"enum": ["accepted", "underReview", "rejected"]},
+                    "justification": {"type": "string"},
+                },
+            },
+        },
+        "locations": {
+            "type": "array",
+            "minItems": 1,
+            "items": {
+                "type": "object",
+                "required": ["physicalLocation"],
+                "properties": {
+                    "physicalLocation": {
+                        "type": "object",
+                        "required": ["artifactLocation", "region"],
+                        "properties": {
+                            "artifactLocation": {
+                                "type": "object",
+                                "required": ["uri"],
+                                "properties": {
+                                    "uri": {"type": "string", "pattern": "^[^/ ]"},
+                                    "uriBaseId": {"type": "string"},
+                                },
+                            },
+                            "region": {
+                                "type": "object",
+                                "properties": {"startLine": {"type": "integer", "minimum": 1}},
+                            },
+                        },
+                    }
+                },
+            },
+        },
+    },
+    # 3.27.10: level is "none" where kind is anything but "fail"
+    "if": {"properties": {"kind": {"const": "fail"}}},
+    "else": {"properties": {"level": {"const": "none"}}},
+}
+SARIF = {
+    "type": "object",
+    "required": ["version", "runs"],
+    "additionalProperties": False,
+    "properties": {
+        "$schema": {"type": "string", "format": "uri"},
+        "version": {"const": "2.1.0"},
+        "runs": {
+            "type": "array",
+            "items": {
+                "type": "object",
+                "required": ["tool", "results"],
+                "additionalProperties": False,
+                "properties": {
+                    "tool": {
+                        "type": "object",
+                        "required": ["driver"],
+                        "properties": {
+                            "driver": {
+                                "type": "object",
+                                "required": ["name", "rules"],
+                                "properties": {
+                                    "rules": {
+                                        "type": "array",
+                                        "uniqueItems": True,
+                                        "items": {
+                                            "type": "object",
+                                            "required": ["id"],
+                                            "properties": {"help": TEXT},
+                                        },
+                                    }
+                                },
+                            }
+                        },
+                    },
+                    "invocations": {
+                        "type": "array",
+                        "items": {"type": "object", "required": ["executionSuccessful"]},
+                    },
+                    "properties": {"type": "object"},
+                    "results": {"type": "array", "items": RESULT},
+                },
+            },
+        },
+    },
+}
+
+
+@pytest.fixture
+def repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A checkout with a broken port, its benchmark, and a copy of the benchmark for a port."""
+    shutil.copytree(BROKEN / "run", tmp_path / "runs" / "port")
+    shutil.copytree(BROKEN / "benchmark", tmp_path / "runs" / "benchmark")
+    monkeypatch.chdir(tmp_path)
+    for name in ("GITHUB_WORKSPACE", "CI_PROJECT_DIR", "GITHUB_STEP_SUMMARY", "SOURCE_DATE_EPOCH"):
+        monkeypatch.delenv(name, raising=False)
+    return tmp_path
+
+
+def gate(*arguments: str, port: str = "runs/port") -> int:
+    return run_command_line(["gate", port, "--benchmark", "runs/benchmark", "--quiet", *arguments])
+
+
+def decided(repository: Path, *arguments: str) -> tuple[int, dict[str, Any]]:
+    code = gate(*arguments, "-f", "json", "-o", "gate.json")
+    found: dict[str, Any] = json.loads((repository / "gate.json").read_text())
+    return code, found
+
+
+# ----------------------------------------------------------------------------------------- exit codes
+
+
+def test_a_broken_port_fails_and_says_why(repository: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert gate() == 1
+    told = capsys.readouterr().out
+    assert told.startswith("Gate failed: 1 demand of profile default not met.")
+    assert "numerics.half-precision-range" in told and "config.yaml:2" in told
+
+
+def test_the_benchmark_as_its_own_port_passes(repository: Path) -> None:
+    """Nothing fails where nothing differs; the benchmark itself trains well."""
+    shutil.copytree(repository / "runs" / "benchmark", repository / "runs" / "same")
+    assert gate("--profile", "minimal", port="runs/same") == 0
+
+
+def test_not_checked_is_inconclusive_unless_allowed(repository: Path) -> None:
+    """Without a benchmark nothing can be said of the hyperparameters: item 10 stays open."""
+    alone = ["gate", "runs/benchmark", "--quiet"]
+    assert run_command_line(alone) == 3
+    assert run_command_line([*alone, "--allow-unchecked"]) == 0
+    assert run_command_line([*alone, "--profile", "minimal"]) == 0
+    own = repository / "own.yaml"
+    own.write_text("profiles:\n  - {name: hard, extends: default, unchecked: fail}\n")
+    assert run_command_line([*alone, "--profile", "own.yaml"]) == 1
+
+
+def test_bad_input(repository: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (repository / "bad.yaml").write_text("waivers: [{rule: x}]\n")
+    assert gate("--profile", "lenient") == 2
+    assert gate("--waivers", "bad.yaml") == 2
+    assert gate("--baseline", "none.json") == 2
+    assert gate("--now", "tomorrow") == 2
+    assert gate("--format", "html") == 2
+    assert run_command_line(["gate", "nowhere"]) == 4
+    told = capsys.readouterr()
+    assert not told.out and len(told.err.splitlines()) == 6
+
+
+def test_no_item_passes_for_lack_of_evidence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A log of three losses decides no item of the checklist."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "log.csv").write_text("step,loss\n1,2.0\n2,1.9\n3,1.8\n")
+    run_command_line(["gate", "log.csv", "--quiet", "-f", "json", "-o", "gate.json"])
+    found = json.loads((tmp_path / "gate.json").read_text())["findings"]
+    assert {f["outcome"] for f in found if f["rule"].startswith("ascend-")} == {"open"}
+
+
+# -------------------------------------------------------------------------------- waivers and baseline
+
+WAIVER = """
+waivers:
+  - {rule: "numerics.*", scope: "runs/*", owner: accuracy-team, reason: known here, expires: 2026-12-31}
+"""
+
+
+@pytest.mark.parametrize(
+    ("now", "code", "warning"),
+    [
+        ("2026-11-21", 0, ""),
+        ("2026-12-20", 0, "ends on 2026-12-31"),
+        ("2026-12-31", 0, "ends on"),
+        ("2027-01-01", 1, "expired on 2026-12-31"),
+    ],
+)
+def test_a_waiver_holds_until_its_day(repository: Path, now: str, code: int, warning: str) -> None:
+    (repository / "waivers.yaml").write_text(WAIVER)
+    exit_code, found = decided(repository, "--waivers", "waivers.yaml", "--now", now)
+
+    assert exit_code == code
+    assert warning in " ".join(found["warnings"]) and bool(found["warnings"]) == bool(warning)
+    (cause,) = [f for f in found["findings"] if f["rule"] == "numerics.half-precision-range"]
+    assert (cause["waived"] is not None) == (code == 0) and cause["outcome"] == "fail"
+
+
+def test_a_waiver_of_something_else_warns_and_waives_nothing(
+    repository: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (repository / "waivers.yaml").write_text(WAIVER.replace("runs/*", "other/*"))
+    code, found = decided(repository, "--waivers", "waivers.yaml", "--now", "2026-11-21")
+
+    assert code == 1 and "waives nothing here" in found["warnings"][0]
+    assert run_command_line(["gate", "runs/port", "--waivers", "waivers.yaml", "--now", "2026-11-21"]) == 3
+    assert "waivers.yaml:3: the waiver of numerics.*" in capsys.readouterr().err
+
+
+def test_the_clock_can_be_set_from_outside(repository: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (repository / "waivers.yaml").write_text(WAIVER)
+    monkeypatch.setenv("SOURCE_DATE_EPOCH", "1798761600")  # 2027-01-01
+    assert gate("--waivers", "waivers.yaml") == 1
+
+
+def test_only_new_failures_fail(repository: Path) -> None:
+    assert gate("--write-baseline", "known.json") == 1
+    code, found = decided(repository, "--baseline", "known.json")
+    assert code == 0 and any(f["known"] for f in found["findings"]) and not found["fixed"]
+
+    config = repository / "runs" / "port" / "config.yaml"
+    config.write_text(config.read_text() + "\n# a comment moves no failure\n")
+    assert decided(repository, "--baseline", "known.json")[0] == 0
+
+    (repository / "known.json").write_text('{"schema_version": "1", "failures": []}')
+    assert decided(repository, "--baseline", "known.json")[0] == 1
+
+
+def test_what_no_longer_fails_is_told(repository: Path) -> None:
+    rows = [{"fingerprint": "0" * 64, "rule": "graph.optimizer", "title": "x"}]
+    (repository / "known.json").write_text(json.dumps({"schema_version": "1", "failures": rows}))
+    assert decided(repository, "--baseline", "known.json")[1]["fixed"] == ["graph.optimizer"]
+
+
+# --------------------------------------------------------------------------------------------- formats
+
+
+def sarif(repository: Path, *arguments: str) -> Any:
+    gate(*arguments, "-o", "out.sarif")
+    found = json.loads((repository / "out.sarif").read_text())
+    Draft202012Validator(SARIF).validate(found)
+    return found["runs"][0]
+
+
+def test_sarif(repository: Path) -> None:
+    """Valid, at the setting's file and line as the repository names it, with a stable fingerprint."""
+    run = sarif(repository)
+    (result,) = run["results"]
+    place = result["locations"][0]["physicalLocation"]
+
+    assert result["ruleId"] == run["tool"]["driver"]["rules"][result["ruleIndex"]]["id"]
+    assert place["artifactLocation"]["uri"] == "runs/port/config.yaml" and place["region"]["startLine"] == 2
+    assert result["partialFingerprints"] == sarif(repository)["results"][0]["partialFingerprints"]
+    assert "baselineState" not in result and "suppressions" not in result
+
+
+def test_sarif_with_waiver_and_baseline(repository: Path) -> None:
+    (repository / "waivers.yaml").write_text(WAIVER)
+    gate("--write-baseline", "known.json")
+    found = sarif(repository, "--waivers", "waivers.yaml", "--now", "2026-11-21", "--baseline", "known.json")
+    (result,) = found["results"]
+    assert result["baselineState"] == "unchanged" and result["suppressions"][0]["kind"] == "external"
+
+
+def test_sarif_of_runs_outside_the_checkout(repository: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Code scanning takes files of the repository only: the policy stands in."""
+    (repository / "repo").mkdir()
+    (repository / "repo" / "gate.yaml").write_text("profiles:\n  - {name: ours, extends: default}\n")
+    monkeypatch.chdir(repository / "repo")
+    run_command_line(["gate", "../runs/port", "--quiet", "--profile", "gate.yaml", "-o", "out.sarif"])
+    found = json.loads(Path("out.sarif").read_text())
+    uris = {
+        r["locations"][0]["physicalLocation"]["artifactLocation"]["uri"] for r in found["runs"][0]["results"]
+    }
+    assert uris == {"gate.yaml"}
+
+
+def test_junit(repository: Path) -> None:
+    """A test case per item and failing cause; Not checked is skipped."""
+    gate("-o", "out.xml")
+    suite = ElementTree.parse(repository / "out.xml").getroot()[0]  # noqa: S314 - our own file
+    cases = suite.findall("testcase")
+
+    assert suite.get("tests") == str(len(cases)) and len(cases) >= 10
+    assert suite.get("failures") == str(len(suite.findall("testcase/failure"))) == "1"
+    assert suite.get("skipped") == str(len(suite.findall("testcase/skipped"))) != "0"
+    assert {c.get("classname") for c in cases} == {"traindoctor.checklist", "traindoctor.causes"}
+
+
+def test_gitlab(repository: Path) -> None:
+    gate("-f", "gitlab", "-o", "quality.json")
+    (row,) = json.loads((repository / "quality.json").read_text())
+    assert set(row) == {"description", "check_name", "fingerprint", "severity", "location"}
+    assert row["severity"] == "critical" and len(row["fingerprint"]) == 64
+    assert row["location"] == {"path": "runs/port/config.yaml", "lines": {"begin": 2}}
+
+
+def test_github(
+    repository: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Annotations on stdout, the report appended to the job's summary."""
+    monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(repository / "summary.md"))
+    (repository / "summary.md").write_text("before\n")
+    assert gate("-f", "github") == 1
+    lines = capsys.readouterr().out.splitlines()
+
+    assert lines[0].startswith(
+        "::error file=runs/port/config.yaml,line=2,title=numerics.half-precision-range%3A "
+    )
+    assert all(line.startswith(("::error ", "::warning ", "::notice ")) for line in lines)
+    assert (repository / "summary.md").read_text().startswith("before\n## ❌ Gate failed")
+
+
+def test_what_a_log_says_is_no_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Text of the run reaches no CI system unescaped."""
+    from traindoctor.engine.model import Diagnosis, Gate, GateFinding, Place, Profile, RunInfo
+    from traindoctor.reports import ci_formats
+
+    evil = "\n::set-output name=x::y\r\n%0A\x1b[31m<script>"
+    place = Place("a,b:c\n::x.py", 3)
+    finding = GateFinding("graph.optimizer", evil, "fail", "error", evil, evil, (place,), (), "f" * 64)
+    profile = Profile("p", "P", "ascend", {}, (), "allow")
+    made = Gate(profile, "failed", (finding,))
+    diagnosis = Diagnosis(RunInfo("r"), None, (), (), (), (), {}, 0.0, True, "v")
+    origin = ci_formats.Origin("runs", None, "README.md", "1")
+
+    lines = ci_formats.github(made, diagnosis, origin).splitlines()
+    assert len(lines) == 2 and "\x1b" not in lines[0] and "%250A" in lines[0]
+    ElementTree.fromstring(ci_formats.junit(made, diagnosis))  # noqa: S314
+    Draft202012Validator(SARIF).validate(json.loads(ci_formats.sarif(made, diagnosis, origin)))
+
+
+def test_a_comment_stays_below_githubs_limit() -> None:
+    from traindoctor.engine.model import Diagnosis, Gate, GateFinding, Profile, RunInfo
+    from traindoctor.reports import ci_formats, gate_report
+
+    many = tuple(
+        GateFinding(f"graph.x{i}", "t" * 300, "fail", level, "w" * 300)
+        for i in range(400)
+        for level in ("error", "warning")
+    )
+    made = Gate(Profile("p", "P", "ascend", {}, (), "allow"), "failed", many)  # type: ignore[arg-type]
+    diagnosis = Diagnosis(RunInfo("r"), None, (), (), (), (), {}, 0.0, True, "v")
+
+    assert len(gate_report.render_markdown(made, diagnosis)) < 65_000
+    assert ci_formats.github(made, diagnosis, ci_formats.Origin("r", None, "x", "1")).count("::error ") == 10
+    assert len(ci_formats.summary("x\n" * 10**6).encode()) < 1024 * 1024
+
+
+# ------------------------------------------------------------------------- the files that CI systems read
+
+
+def environment(repository: Path, **more: str) -> dict[str, str]:
+    """An environment in which `diagnose` and `python3` are this interpreter's."""
+    tools = repository / "tools-of-ci"
+    tools.mkdir(exist_ok=True)
+    code = "import sys; from traindoctor.cli import main; sys.exit(main())"
+    (tools / "diagnose").write_text(f"#!/bin/sh\nexec {sys.executable} -c '{code}' \"$@\"\n")
+    (tools / "diagnose").chmod(0o755)
+    (tools / "python3").write_text(f'#!/bin/sh\nexec {sys.executable} "$@"\n')
+    (tools / "python3").chmod(0o755)
+    path = os.pathsep.join(p for p in sys.path if p)
+    return {"PATH": f"{tools}:/usr/bin:/bin", "PYTHONPATH": path, "HOME": str(repository), **more}
+
+
+@pytest.mark.parametrize(("port", "code", "decision"), [("port", 1, "failed"), ("benchmark", 0, "passed")])
+def test_the_github_action(repository: Path, port: str, code: int, decision: str) -> None:
+    """Its command line, with the inputs as GitHub hands them over."""
+    action = yaml.safe_load((HERE / "action.yml").read_text())
+    step = action["runs"]["steps"][1]
+    given = {"run": f"runs/{port}", "benchmark": "" if code == 0 else "runs/benchmark", "profile": "minimal"}
+    inputs = {name: given.get(name, row.get("default", "")) for name, row in action["inputs"].items()}
+    names = {
+        variable: inputs[value.removeprefix("${{ inputs.").removesuffix(" }}")]
+        for variable, value in step["env"].items()
+    }
+    more = {"GITHUB_ACTION_PATH": str(HERE), "GITHUB_OUTPUT": str(repository / "outputs"), **names}
+    done = subprocess.run(
+        ["bash", "-c", step["run"]],
+        env=environment(repository, **more),
+        cwd=repository,
+        capture_output=True,
+        text=True,
+    )
+
+    assert done.returncode == code, done.stderr
+    assert f"decision={decision}" in (repository / "outputs").read_text()
+    Draft202012Validator(SARIF).validate(json.loads((repository / inputs["sarif-file"]).read_text()))
+    assert (repository / inputs["report-file"]).read_text().startswith("## ")
+
+
+def test_the_gitlab_job(repository: Path) -> None:
+    job = yaml.safe_load((HERE / "docs" / "ci" / "gitlab.yml").read_text())["traindoctor"]
+    command = job["script"][-1]
+    done = subprocess.run(
+        ["bash", "-c", command],
+        env=environment(repository, **job["variables"]),
+        cwd=repository,
+        capture_output=True,
+    )
+
+    assert done.returncode == 1
+    for report in (*job["artifacts"]["reports"].values(), *job["artifacts"]["paths"]):
+        assert (repository / report).stat().st_size > 0
+
+
+def test_the_pre_commit_hooks(repository: Path) -> None:
+    hooks = {h["id"]: h for h in yaml.safe_load((HERE / ".pre-commit-hooks.yaml").read_text())}
+    for name, arguments in (
+        ("diagnose-rules-lint", []),
+        ("diagnose-config", ["runs/port", "--benchmark", "runs/benchmark"]),
+    ):
+        done = subprocess.run(
+            [*hooks[name]["entry"].split(), *arguments],
+            env=environment(repository),
+            cwd=repository,
+            capture_output=True,
+        )
+        assert done.returncode == 0, done.stderr
