@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 
 from .output import write_file
-from .work import load
 
 FOLDER = "rules"
 
@@ -13,12 +12,13 @@ FOLDER = "rules"
 def pages() -> dict[str, str]:
     """Return path below docs/ -> text."""
     from ..engine.coverage import load_coverage
+    from ..engine.load import load_rules
     from ..rules import root
     from .coverage_page import coverage_page
     from .rule_pages import rule_pages
     from .schemas import all_schemas
 
-    rules = load()
+    rules = load_rules(root())  # without rule packs that happen to be installed
     found = {f"{FOLDER}/{name}": text for name, text in rule_pages(rules).items()}
     found |= {f"schema/{name}": text for name, text in all_schemas().items()}
     coverage = load_coverage(root())

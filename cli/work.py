@@ -81,7 +81,7 @@ def examine(request: Request) -> Work:
     from ..engine.diagnose import diagnose
     from ..probes.readings import readings
 
-    rules = load(request.rule_packs)
+    rules = load(request.rule_packs, request.quiet)
     answered = answers.given(rules, request.answers, request.answers_file)
     run = open_quietly(request.run, "", request.quiet)
     stored, unused = answers.own(rules, request.run)
@@ -106,7 +106,7 @@ def examine(request: Request) -> Work:
     return Work(rules, found, run, benchmark)
 
 
-def load(packs: Sequence[Path] = ()) -> RuleBase:
+def load(packs: Sequence[Path] = (), quiet: bool = False) -> RuleBase:
     """Load the rules. A pack that is not there was mistyped; one that is broken is told and left out."""
     from ..engine.load import RuleError, load_rules
 
@@ -117,7 +117,7 @@ def load(packs: Sequence[Path] = ()) -> RuleBase:
         rules = load_rules(packs=packs)
     except RuleError as error:
         raise usage(f"the rules cannot be used: {_first_of(error.problems)}") from error
-    if rules.problems:
+    if rules.problems and not quiet:
         say(f"left out: {_first_of(rules.problems)}")
     return rules
 

@@ -305,6 +305,8 @@ def test_broken_rule_file(run: Path, tmp_path: Path, capsys: Captured) -> None:
     assert code == 0
     assert re.match(r"diagnose: left out: rule pack .*: causes/x.yaml:\d+: .*more problems\)\n$", err)
     assert any("causes/x.yaml:2: bogus: unknown field" in entry["why"] for entry in told)
+    assert main([str(run), "--rules", str(tmp_path), "-q"]) == 0
+    assert capsys.readouterr().err == ""
 
 
 def test_internal_errors_say_how_to_report_them(
