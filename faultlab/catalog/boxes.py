@@ -64,11 +64,11 @@ def _healthy() -> Iterator[Case]:
     yield healthy("small-batches", 323, batch_size=8, lr0=0.015, epochs=15)
     yield healthy("short", 324, train_images=2000, epochs=10)
     yield healthy(
-        "no-warmup", 325, warmup_epochs=0.0, lr0=0.02, benchmark=healthy("low-rate", 326, lr0=0.02).name
+        "no-warmup", 325, warmup_epochs=0.0, lr0=0.03, benchmark=healthy("low-rate", 326, lr0=0.03).name
     )
-    yield healthy("low-rate", 326, lr0=0.02)
+    yield healthy("low-rate", 326, lr0=0.03)
     yield healthy("warm-bias", 327, warmup_bias_lr=0.1, warmup_epochs=3.0)
-    yield healthy("constant-rate", 328, lrf=1.0, lr0=0.02)
+    yield healthy("constant-rate", 328, lrf=1.0, lr0=0.03)
 
 
 def _optimisation() -> Iterator[Case]:

@@ -127,7 +127,7 @@ def _optimisation() -> Iterator[Case]:
     yield faulty(
         "few-buildings",
         "data.insufficient-samples",
-        check="gap",
+        check="worse",
         accept=TOO_FEW,
         train_size=40,
         batch_size=16,

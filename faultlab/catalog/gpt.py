@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from generate import Archetype, Case, literally, unseen
+from generate import REFERENCE, Archetype, Case, literally, unseen
 
 from .also import HOT, KEPT, LOW, OTHER_OPTIMIZER, SHORT, SLOW, SMALL_STEPS, TOO_FEW
 from .project import Project
@@ -56,7 +56,9 @@ _SMALL: dict[str, Any] = {
 _HALF: dict[str, Any] = _SMALL | {"dtype": "fp16"}
 _FP16 = healthy("fp16", 312, check="calibrates", **_HALF)
 _HOT = healthy("hot", 313, lr=0.03, lr_warmup_iters=90)
-_LOW = healthy("low-rate", 331, lr=0.0004, min_lr=0.00004, train_iters=450, lr_decay_iters=450)
+_LOW = healthy(
+    "low-rate", 331, cause=REFERENCE, lr=0.0004, min_lr=0.00004, train_iters=450, lr_decay_iters=450
+)
 _SHARES = healthy("accumulates", 314, micro_batch_size=4, accumulate=4)
 
 _CURRICULUM = (
@@ -76,23 +78,24 @@ _FACTOR = ("\n\nclass DynamicLossScaler:", "\nGRADIENT_PREDIVIDE = 8192.0\n\n\nc
 _PREDIVIDED = healthy("predivided", 315, _PREDIVIDE, _UNDO, _FACTOR, check="calibrates", **_HALF)
 _SQUARED = ("self.act = nn.GELU()", "self.act = lambda h: torch.relu(h).square()")
 
-_NORM = """class {}(nn.Module):
+_FUSED = """class FusedLayerNorm(nn.Module):
     def __init__(self, size):
         super().__init__()
         self.weight, self.bias = nn.Parameter(torch.ones(size)), nn.Parameter(torch.zeros(size))
 
     def forward(self, x):
         centred = x - x.mean(-1, keepdim=True)
-        {}
+        scale = torch.rsqrt(centred.square().sum(-1, keepdim=True) + 1e-5)
         return centred * scale * self.weight + self.bias
 
 
 """
-_FUSED = _NORM.format("FusedLayerNorm", "scale = torch.rsqrt(centred.square().sum(-1, keepdim=True) + 1e-5)")
-_COARSE = _NORM.format(
-    "FastLayerNorm",
-    "scale = torch.exp2(torch.round(-0.5 * torch.log2(centred.square().mean(-1, keepdim=True) + 1e-5)))",
-)
+_SHORT_SUM = """def fast_cross_entropy(logits, labels):
+    highest = logits.topk(16, dim=-1).values
+    return torch.logsumexp(highest, -1) - logits.gather(-1, labels.unsqueeze(-1)).squeeze(-1)
+
+
+"""
 
 
 def _wide(std: float) -> tuple[str, str]:
@@ -268,21 +271,34 @@ def _model() -> Iterator[Case]:
     norm = "class TransformerLayer(nn.Module):"
     one = 'self.input_layernorm = nn.LayerNorm(cfg["hidden_size"])'
     two = 'self.post_attention_layernorm = nn.LayerNorm(cfg["hidden_size"])'
-    for fault, cause, other, name, body in (
-        ("fused-norm", "operator.fusion-error", "operator.accuracy-error", "FusedLayerNorm", _FUSED),
-        ("coarse-root", "operator.accuracy-error", "operator.fusion-error", "FastLayerNorm", _COARSE),
-    ):
-        yield faulty(
-            fault,
-            cause,
-            (norm, body + norm),
-            (one, one.replace("nn.LayerNorm", name)),
-            (two, two.replace("nn.LayerNorm", name)),
-            same_seed=True,
-            alone=False,
-            check="departs",
-            accept=unseen("which operator deviates, and whether it is a fused one, no log can tell", other),
-        )
+    yield faulty(
+        "fused-norm",
+        "operator.fusion-error",
+        (norm, _FUSED + norm),
+        (one, one.replace("nn.LayerNorm", "FusedLayerNorm")),
+        (two, two.replace("nn.LayerNorm", "FusedLayerNorm")),
+        same_seed=True,
+        alone=False,
+        check="departs",
+        accept=unseen("which operator deviates, fused or not, no log can tell", "operator.accuracy-error"),
+    )
+    yield faulty(
+        "short-logsumexp",
+        "operator.accuracy-error",
+        ("def loss_func(", _SHORT_SUM + "def loss_func("),
+        (
+            'torch.nn.functional.cross_entropy(logits.float().transpose(1, 2), labels, reduction="none")',
+            "fast_cross_entropy(logits.float(), labels)",
+        ),
+        same_seed=True,
+        alone=False,
+        check="departs",
+        accept=unseen(
+            "which operator deviates, or whether it is the loss, no log can tell",
+            "operator.fusion-error",
+            "graph.loss-function",
+        ),
+    )
 
 
 def _data() -> Iterator[Case]:

@@ -46,6 +46,7 @@ class Project:
         options: dict[str, Any],
         base: dict[str, Any],
     ) -> Case:
+        cause = options.pop("cause", cause)
         own = {k: options.pop(k) for k in Case.__dataclass_fields__ if k in options}
         unknown = set(options) - set(self.archetype.settings)
         if unknown:

@@ -190,13 +190,6 @@ def _model() -> Iterator[Case]:
         strength="medium",
     )
     yield faulty(
-        "eval-after-first",
-        "graph.node-mode",
-        ("        self.model.train()\n        window", "        window"),
-        ("        while self.epoch <", "        self.model.train()\n        while self.epoch <"),
-        check="any",
-    )
-    yield faulty(
         "never-eval",
         "graph.node-mode",
         ("        self.model.eval()\n", ""),

@@ -12,7 +12,6 @@ from .also import (
     CUT_OFF,
     HARDENED,
     HOT,
-    KEPT,
     LOW,
     MAPPED,
     MISMATCHED,
@@ -106,7 +105,7 @@ def _healthy() -> Iterator[Case]:
     yield healthy("other-interval", 322, benchmark=TWIN.name, log_every=25, eval_every=100)
     yield healthy("masked-heavily", 323, time_mask=11, dropout=0.3, label_smoothing=0.1)
     yield healthy(
-        "noisy-batches", 324, batch_size=6, peak_lr=0.001, total_steps=480, log_every=15, eval_every=100
+        "noisy-batches", 324, batch_size=6, peak_lr=0.002, total_steps=900, log_every=15, eval_every=100
     )
     yield healthy("warm-restarts", 325, _RESTARTS, total_steps=480)
     yield healthy("short", 326, total_steps=240, eval_every=30)
@@ -155,12 +154,6 @@ def _optimisation() -> Iterator[Case]:
         accept=literally(
             "the normalisation takes its statistics over two clips", "graph.batch-norm-small-batch"
         ),
-    )
-    yield faulty(
-        "keeps-gradients",
-        "state.gradients-not-cleared",
-        ("    model.zero_grad(set_to_none=True)\n", ""),
-        accept=KEPT,
     )
     yield faulty(
         "clears-before-update",
