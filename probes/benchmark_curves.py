@@ -6,6 +6,7 @@ healthy recipe are equal. What a first step tells is used only where both sides 
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -82,6 +83,7 @@ def _seeds_equal(view: View) -> bool | None:
 
 # Without equal seeds two runs of one recipe begin apart (initialisation, first batch) and take other ways.
 _SEED_SPREAD = 0.1
+_NORM_SPREAD = 0.5  # the same for a gradient norm, which scatters far more
 
 
 def _same_batches(view: View, found: Pair) -> bool:
@@ -91,13 +93,30 @@ def _same_batches(view: View, found: Pair) -> bool:
     return move_together(found)
 
 
-def _first_differs(
-    view: View, name: str, absolute: float, relative: float
-) -> tuple[Pair, bool, str, float] | str:
-    """Compare first points: beyond the tolerance, the scatter of the difference, and what a seed explains.
+@dataclass(frozen=True, slots=True, eq=False)
+class _First:
+    """A point near the beginning, on both sides. `differs` is None where another seed may explain the gap."""
 
-    The scatter of the *difference* is what counts: runs that see the same batches move together, so a small
-    first difference is visible; runs with other batches scatter as both curves do.
+    pair: Pair
+    at: int
+    differs: bool | None
+    gap: float
+    text: str
+
+    @property
+    def rest(self) -> dict[str, Any]:
+        """The places of a finding about this point."""
+        return {"step": float(self.pair.x[self.at]), "where": places_of(self.pair, self.at)}
+
+
+def _first_differs(
+    view: View, name: str, absolute: float, relative: float, spread: float = _SEED_SPREAD, at: int = 0
+) -> _First | str:
+    """Compare point `at` of the common steps, the first one counting as 0, the next as 1.
+
+    On the same batches the tolerance and the scatter of the *difference* decide. With other batches a gap
+    beyond `spread`, the scatter and what repeats of the benchmark span is a difference, and one within the
+    tolerance (or the repeats) is none: what lies between may be the seed.
     """
     found = pair(view, name, 3)
     if isinstance(found, str):
@@ -105,47 +124,86 @@ def _first_differs(
     reason = _first(found)
     if reason:
         return reason
-    mine, theirs = float(found.run[0]), float(found.bench[0])
+    mine, theirs = float(found.run[at]), float(found.bench[at])
     gap = abs(mine - theirs)
-    if not _same_batches(view, found):
-        relative = max(relative, _SEED_SPREAD)
-    limit = max(absolute, relative * abs(theirs), 4 * pair_noise(found), band(found, slice(0, 1)))
-    text = f"{name} at step {found.x[0]:g} is {mine:.5g}, in the benchmark {theirs:.5g}"
-    return found, gap > limit, text, gap
+    text = f"{name} at step {found.x[at]:g} is {mine:.5g}, in the benchmark {theirs:.5g}"
+    strict, noise_of = max(absolute, relative * abs(theirs)), 4 * pair_noise(found)
+    chance = band(found, slice(at, at + 1))
+    if _same_batches(view, found):
+        return _First(found, at, gap > max(strict, noise_of, chance), gap, text)
+    wide = max(strict, spread * abs(theirs), noise_of, chance)
+    differs = True if gap > wide else False if gap <= max(strict, chance) else None
+    return _First(found, at, differs, gap, text)
+
+
+SEED = "seed or data order are not known to be equal, and chance may explain that much"
 
 
 @probe("train/loss", "benchmark:train/loss")
 def first_loss_differs(view: View, absolute: float, relative: float) -> Finding:
     """The loss of the first step differs beyond tolerance and noise; see `_first_differs`."""
-    judged = _first_differs(view, "train/loss", absolute, relative)
-    if isinstance(judged, str):
-        return unknown(judged)
-    found, differs, text, gap = judged
-    rest: dict[str, Any] = {"value": gap, "threshold": absolute, "series": ("train/loss",)}
-    if differs:
-        return present(text, step=float(found.x[0]), where=places_of(found, 0), **rest)
-    return absent(text, where=places_of(found, 0), **rest)
+    first = _first_differs(view, "train/loss", absolute, relative)
+    if isinstance(first, str):
+        return unknown(first)
+    rest: dict[str, Any] = {"value": first.gap, "threshold": absolute, "series": ("train/loss",)}
+    if first.differs is None:
+        return unknown(f"{first.text}; {SEED}", **rest)
+    if first.differs:
+        return present(first.text, **first.rest, **rest)
+    return absent(first.text, where=first.rest["where"], **rest)
 
 
 @probe("grad_norm", "benchmark:grad_norm")
-def first_grad_norm_differs(view: View, relative: float) -> Finding:
+def first_grad_norm_differs(
+    view: View, relative: float, loss_absolute: float = 0.005, loss_relative: float = 0.005
+) -> Finding:
     """The gradient norm of the first step differs while its loss agrees."""
-    loss = _first_differs(view, "train/loss", 0.005, 0.005)
+    loss = _first_differs(view, "train/loss", loss_absolute, loss_relative)
     if isinstance(loss, str):
         return unknown(loss)
-    if loss[1]:
+    if loss.differs:
         return absent("the first losses differ already")
-    if _seeds_equal(view) is not True:
-        relative = max(relative, 0.5)
-    judged = _first_differs(view, "grad_norm", 0.0, relative)
-    if isinstance(judged, str):
-        return unknown(judged)
-    found, differs, text, gap = judged
-    share = gap / max(abs(float(found.bench[0])), 1e-30)
+    first = _first_differs(view, "grad_norm", 0.0, relative, _NORM_SPREAD)
+    if isinstance(first, str):
+        return unknown(first)
+    share = first.gap / max(abs(float(first.pair.bench[0])), 1e-30)
     rest: dict[str, Any] = {"value": share, "threshold": relative, "series": ("grad_norm", "train/loss")}
-    if differs:
-        return present(f"{text}; the losses agree", step=float(found.x[0]), where=places_of(found, 0), **rest)
-    return absent(text, **rest)
+    if first.differs is None:
+        return unknown(f"{first.text}; {SEED}", **rest)
+    if first.differs:
+        return present(f"{first.text}; the losses agree", **first.rest, **rest)
+    return absent(first.text, **rest)
+
+
+@probe("train/loss", "benchmark:train/loss")
+def second_loss_differs(view: View, absolute: float, relative: float, norm: float) -> Finding:
+    """The loss after the first update differs while the first loss and the first gradient norm agree.
+
+    Told only where both sides see the same batches: another second batch has another loss. `absolute` and
+    `relative` are the tolerance of a loss, `norm` that of a gradient norm.
+    """
+    first = _first_differs(view, "train/loss", absolute, relative)
+    if isinstance(first, str):
+        return unknown(first)
+    if first.differs:
+        return absent("the first losses differ already")
+    if not _same_batches(view, first.pair):
+        return unknown("seed or data order are not known to be equal: other batches have another second loss")
+    before = _first_differs(view, "grad_norm", 0.0, norm, _NORM_SPREAD)
+    if isinstance(before, str):
+        return unknown(f"{before}: backward pass and update cannot be told apart")
+    if before.differs:
+        return absent("the first gradient norms differ already")
+    if first.pair.x[1] - first.pair.x[0] > 1:
+        return unknown("the second step is not logged on both sides")
+    second = _first_differs(view, "train/loss", absolute, relative, at=1)
+    if isinstance(second, str) or second.differs is None or before.differs is None:
+        return unknown("the first steps cannot be compared closely enough")
+    rest: dict[str, Any] = {"value": second.gap, "threshold": absolute, "series": ("train/loss", "grad_norm")}
+    if second.differs:
+        text = f"{second.text}; the first loss and gradient norm agree"
+        return present(text, **second.rest, **rest)
+    return absent(second.text, **rest)
 
 
 def _agree(view: View, share: float, tolerance: float) -> bool | None:
@@ -226,10 +284,10 @@ def _levels(view: View, name: str, points: int) -> tuple[Pair, Blocks] | str:
 @probe("train/loss", "benchmark:train/loss")
 def departs_after_first(view: View, relative: float, within: float, points: int = 8) -> Finding:
     """First losses agree; in the first part of training the curves part and stay apart."""
-    judged = _first_differs(view, "train/loss", 0.005, 0.005)
-    if isinstance(judged, str):
-        return unknown(judged)
-    if judged[1]:
+    first = _first_differs(view, "train/loss", 0.005, 0.005)
+    if isinstance(first, str):
+        return unknown(first)
+    if first.differs:
         return absent("the first losses differ already")
     made = _levels(view, "train/loss", points)
     if isinstance(made, str):

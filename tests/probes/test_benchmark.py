@@ -316,10 +316,23 @@ RATE = np.concatenate([np.linspace(0.05, 1, 20), np.linspace(1, 0.01, 180)]) * 1
 RATED = run([series("learning_rate", RATE)])
 EPOCHS = run([series("train/loss", 0.4 + 2 * np.exp(-np.arange(12) / 3), unit="epoch")])
 
+
+def steps(
+    first: float = 1.0, norm: float = 1.0, second: float = 1.0, seed: int = 1, interval: int = 1
+) -> Run:
+    """A run logged step by step; its first loss, gradient norms, or losses after the first are multiplied."""
+    at = 1.0 + interval * np.arange(60)
+    chance = 1 + 0.02 * np.random.default_rng(seed).normal(size=60) * (np.arange(60) > 0)
+    loss = 2.3 * np.exp(-np.arange(60) / 40) * chance * np.where(np.arange(60) == 0, first, second)
+    grads = 2.0 * np.exp(-np.arange(60) / 60) * norm
+    return written({"seed": seed}, [series("train/loss", loss, at), series("grad_norm", grads, at)])
+
+
 CURVES: list[tuple[str, str, Run, Run]] = [
     ("first-loss-differs", "present", run(curves(0, MINE * 2)), BENCH),
     ("first-loss-differs", "present", run([series("train/loss", SHARED * 1.01)]), LOCKED),
-    ("first-loss-differs", "absent", run(curves(0)), BENCH),
+    ("first-loss-differs", "absent", run([series("train/loss", SHARED * 1.001)]), LOCKED),
+    ("first-loss-differs", "unknown", run(curves(0)), BENCH),  # another seed
     (
         "first-loss-differs",
         "unknown",
@@ -328,12 +341,21 @@ CURVES: list[tuple[str, str, Run, Run]] = [
     ),
     ("first-loss-differs", "unknown", run([series("train/loss", MINE, unit="epoch")]), BENCH),
     ("first-grad-norm-differs", "present", run(curves(0, scale=20.0)), BENCH),
-    ("first-grad-norm-differs", "absent", run(curves(0)), BENCH),
+    ("first-grad-norm-differs", "absent", steps(), steps()),
+    ("first-grad-norm-differs", "unknown", run(curves(0)), BENCH),  # another seed
+    ("first-grad-norm-differs", "present", steps(norm=1.3), steps()),
     ("first-grad-norm-differs", "absent", run(curves(0, MINE * 3, scale=20.0)), BENCH),
     ("first-grad-norm-differs", "unknown", run(curves(0)[:3]), BENCH),
     ("grad-norm-below-at-start", "present", run(curves(0, scale=0.33)), BENCH),
     ("grad-norm-below-at-start", "absent", run(curves(0)), BENCH),
     ("grad-norm-below-at-start", "unknown", run(curves(0, MINE * 3, scale=0.33)), BENCH),
+    ("second-loss-differs", "present", steps(second=1.05), steps()),
+    ("second-loss-differs", "absent", steps(), steps()),
+    ("second-loss-differs", "absent", steps(first=1.05, second=1.05), steps()),  # the forward pass
+    ("second-loss-differs", "absent", steps(norm=1.5, second=1.05), steps()),  # the backward pass
+    ("second-loss-differs", "unknown", steps(second=1.05, seed=2), steps()),  # other batches
+    ("second-loss-differs", "unknown", steps(second=1.05, interval=5), steps(interval=5)),
+    ("second-loss-differs", "unknown", run([series("train/loss", SHARED)]), LOCKED),  # no gradient norm
     ("grad-norm-scaled", "present", run(curves(0, scale=0.33)), BENCH),
     ("grad-norm-scaled", "absent", run(curves(0)), BENCH),
     ("grad-norm-scaled", "absent", run(curves(0, np.maximum(MINE, 1.5) * 2, scale=0.33)), BENCH),
