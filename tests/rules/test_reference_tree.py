@@ -10,7 +10,7 @@ from traindoctor.engine.model import RuleBase, State
 
 P, A = State.PRESENT, State.ABSENT
 FORWARD = ("graph.wrong-operator", "init.pretrained-not-loaded", "processing.not-normalized")
-BACKWARD = ("environment.known-bug", "state.gradient-accumulation", "graph.weight-frozen")
+BACKWARD = ("operator.accuracy-error", "state.gradient-accumulation", "graph.weight-frozen")
 UPDATE = ("graph.optimizer", "porting.hyperparameters-differ", "numerics.update-lost")
 TREE = ("first-loss-differs", "first-grad-norm-differs", "second-loss-differs")
 
