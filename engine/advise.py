@@ -19,6 +19,8 @@ MOST = 8  # checks that are worth listing
 MIN_GAIN = 0.01  # bits
 BAND = 0.1  # share by which two checks may differ and still promise about the same
 TELLING = 0.2  # change of log-odds that is worth a word
+LACKS_BENCHMARK = "--benchmark"  # what a reading says that only lacks the benchmark
+FIND_BENCHMARK = 15.0  # minutes to find a fit benchmark and fetch its directory
 AT_ONCE = 16  # what-if questions per call: they share the arrows that have to be iterated
 
 
@@ -38,7 +40,7 @@ def next_checks(
     """Return the unknown symptoms worth a look, best first: expected entropy drop / (1 + minutes).
 
     Of checks that promise about the same (within `BAND`) the one comes first whose step comes first in the
-    documented flow.
+    documented flow. All checks that only lack a benchmark are one action: the best of them stands for it.
     """
     candidates = _candidates(rules, evidence, leading, paths)
     rows = [belief.network.causes.index(c) for c in leading]
@@ -55,7 +57,7 @@ def next_checks(
                 name,
                 symptom.title,
                 symptom.how or symptom.question or "",
-                symptom.minutes,
+                symptom.minutes + (FIND_BENCHMARK if _lacks_benchmark(evidence.get(name)) else 0.0),
                 float(gain[i]),
                 _meaning(rules, belief, leading, rows, present[:, i]),
                 _meaning(rules, belief, leading, rows, absent[:, i]),
@@ -63,7 +65,7 @@ def next_checks(
             )
         )
     ranked = by_promise(checks, {name: (flow, step) for name, (flow, step, _) in place.items()})
-    return _one_per_action(ranked)[:MOST]
+    return _one_per_action(ranked, evidence)[:MOST]
 
 
 def by_promise(checks: Sequence[NextCheck], place: Mapping[str, tuple[int, int]]) -> list[NextCheck]:
@@ -161,9 +163,14 @@ def _moves(shift: tuple[str, str]) -> bool:
     return shift[0] != shift[1]
 
 
-def _one_per_action(checks: Sequence[NextCheck]) -> tuple[NextCheck, ...]:
+def _lacks_benchmark(reading: Reading | None) -> bool:
+    return reading is not None and LACKS_BENCHMARK in reading.why
+
+
+def _one_per_action(checks: Sequence[NextCheck], evidence: Evidence) -> tuple[NextCheck, ...]:
     """Keep the best of the checks that ask for the same thing."""
     best: dict[str, NextCheck] = {}
     for check in checks:
-        best.setdefault(check.do, check)
+        action = LACKS_BENCHMARK if _lacks_benchmark(evidence.get(check.symptom)) else check.do
+        best.setdefault(action, check)
     return tuple(best.values())

@@ -99,6 +99,17 @@ def test_only_what_somebody_can_do_is_a_check(make: Make) -> None:
     assert [(c.symptom, c.do) for c in found] == [("u", "Look at it")]
 
 
+def test_what_lacks_a_benchmark_is_one_action(make: Make) -> None:
+    """Several looks that only need the benchmark are one check, and it costs finding a benchmark."""
+    rules = make({"a.x": 0.3}, [("a.x", s, 0.8) for s in ("s", "t", "u")])
+    rules = with_symptoms(rules, *(asked(s, 5, f"Do {s}") for s in ("s", "t", "u")))
+    lacking = [Reading(s, U, "needs a benchmark run (--benchmark)") for s in ("s", "t")]
+
+    found = checks(rules, *lacking)
+
+    assert [(c.symptom, c.minutes) for c in found] == [("u", 5.0), ("s", 20.0)]
+
+
 def test_nothing_in_question_nothing_to_check(make: Make) -> None:
     """When no cause is in question there is nothing to look at."""
     rules = with_symptoms(make({"a.x": 0.01}, [("a.x", "s", 0.8), ("a.x", "q", 0.8)]), asked("q", 1))
