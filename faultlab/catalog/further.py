@@ -280,27 +280,6 @@ def _model() -> Iterator[Case]:
     )
     unused = ("return self.out(states[:, -1])", "return self.out(states[:, 0])")
     yield from faulty("series", "b", "first-state", cut, unused)
-    bare = "graph.normalization-missing"
-    plain: tuple[Edit, ...] = (
-        ("self.ln1 = nn.LayerNorm(width)", "self.ln1 = nn.Identity()"),
-        ("self.ln2 = nn.LayerNorm(width)", "self.ln2 = nn.Identity()"),
-        ("self.ln = nn.LayerNorm({{n_embd}})", "self.ln = nn.Identity()"),
-    )
-    deep = healthy("lm", "a", 189, "deep", n_layer=6, init_std=0.15, max_steps=250)
-    yield deep
-    yield from faulty("lm", "a", "no-layer-norm", bare, *plain, twin=deep, check="slower")
-    convs = (
-        "        self.dropout = nn.Dropout({{dropout}})\n",
-        "        self.more = nn.Sequential(*[m for _ in range(12) for m in (nn.Conv2d(2 * width, 2 * width, 3, padding=1), nn.BatchNorm2d(2 * width), nn.ReLU())])\n        self.dropout = nn.Dropout({{dropout}})\n",
-    )
-    through = ("x = self.dropout(x.flatten(1))", "x = self.dropout(self.more(x).flatten(1))")
-    deep = healthy("images", "b", 190, "deep", edits=(convs, through), epochs=6)
-    yield deep
-    without = (
-        "nn.Conv2d(2 * width, 2 * width, 3, padding=1), nn.BatchNorm2d(2 * width), nn.ReLU()",
-        "nn.Conv2d(2 * width, 2 * width, 3, padding=1), nn.ReLU()",
-    )
-    yield from faulty("images", "b", "no-batch-norm", bare, without, twin=deep)
     yield from faulty(
         "hf",
         "b",
@@ -366,13 +345,3 @@ def _parallel() -> Iterator[Case]:
         check="any",
         accept=literally("three quarters of the samples are never read", "data.incomplete"),
     )
-    by_class = (
-        "    train_set = TensorDataset(x_all, y_all)\n",
-        "    mine = (y_all % world_size) == rank\n    train_set = TensorDataset(x_all[mine], y_all[mine])\n",
-    )
-    whole = ("num_replicas=world_size, rank=rank, shuffle=True", "num_replicas=1, rank=0, shuffle=True")
-    even = (
-        "    sampler = Dist",
-        "    train_set = torch.utils.data.Subset(train_set, range({{train_size}} // 2 - 60))\n    sampler = Dist",
-    )
-    yield from faulty("ddp", "b", "by-class", "porting.sharding-differs", by_class, whole, even, check="any")

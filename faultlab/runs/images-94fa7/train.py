@@ -1,15 +1,31 @@
 """Train a small convolutional network on texture images."""
-import logging
-import yaml
+from torch.utils.tensorboard import SummaryWriter
+import argparse
+import json
 import numpy as np
 import torch
 from torch import nn
 from torch.utils.data import DataLoader, TensorDataset
 
-cfg = yaml.safe_load(open("config.yaml"))
-logging.basicConfig(filename="run.log", level=logging.INFO, format="%(asctime)s [%(levelname)s] %(message)s")
+parser = argparse.ArgumentParser()
+parser.add_argument("--seed", type=int, default=100)
+parser.add_argument("--noise", type=float, default=85.0)
+parser.add_argument("--train-size", type=int, default=1200)
+parser.add_argument("--batch-size", type=int, default=32)
+parser.add_argument("--width", type=int, default=8)
+parser.add_argument("--dropout", type=float, default=0.1)
+parser.add_argument("--label-smoothing", type=float, default=0.0)
+parser.add_argument("--learning-rate", type=float, default=0.05)
+parser.add_argument("--momentum", type=float, default=0.9)
+parser.add_argument("--weight-decay", type=float, default=0.0005)
+parser.add_argument("--step-size", type=int, default=8)
+parser.add_argument("--epochs", type=int, default=12)
+parser.add_argument("--log-every", type=int, default=8)
+args = parser.parse_args()
+json.dump(vars(args), open("args.json", "w"), indent=2)
+writer = SummaryWriter("runs")
 torch.set_num_threads(1)
-torch.manual_seed(cfg["seed"])
+torch.manual_seed(args.seed)
 
 
 def load(split, size):
@@ -24,20 +40,22 @@ def load(split, size):
         frequency[:, None, None] * (np.cos(angle)[:, None, None] * rows + np.sin(angle)[:, None, None] * columns)
         + phase[:, None, None]
     )
-    images = np.clip(120 + 70 * wave + rng.normal(0, cfg["noise"], (size, 12, 12)), 0, 255).astype(np.uint8)
+    images = np.clip(120 + 70 * wave + rng.normal(0, args.noise, (size, 12, 12)), 0, 255).astype(np.uint8)
     return images, labels
 
 
-train_images, train_labels = load("train", cfg["train_size"])
+train_images, train_labels = load("train", args.train_size)
 val_images, val_labels = load("val", 600)
 train_x = torch.tensor(train_images, dtype=torch.float32).unsqueeze(1)
 val_x = torch.tensor(val_images, dtype=torch.float32).unsqueeze(1)
 train_y, val_y = torch.tensor(train_labels), torch.tensor(val_labels)
+flip = torch.rand(len(train_y)) < 0.12
+train_y[flip] = torch.randint(0, 6, (int(flip.sum()),))
 mean, std = train_x.mean(), train_x.std()
 train_x = (train_x - mean) / std
 val_x = (val_x - mean) / std
 
-train_loader = DataLoader(TensorDataset(train_x, train_y), batch_size=cfg["batch_size"], shuffle=True, drop_last=True)
+train_loader = DataLoader(TensorDataset(train_x, train_y), batch_size=args.batch_size, shuffle=True, drop_last=True)
 val_loader = DataLoader(TensorDataset(val_x, val_y), batch_size=200)
 
 
@@ -48,23 +66,22 @@ class Net(nn.Module):
         self.bn1 = nn.BatchNorm2d(width)
         self.conv2 = nn.Conv2d(width, 2 * width, 3, padding=1)
         self.bn2 = nn.BatchNorm2d(2 * width)
-        self.more = nn.Sequential(*[m for _ in range(12) for m in (nn.Conv2d(2 * width, 2 * width, 3, padding=1), nn.BatchNorm2d(2 * width), nn.ReLU())])
-        self.dropout = nn.Dropout(cfg["dropout"])
+        self.dropout = nn.Dropout(args.dropout)
         self.head = nn.Linear(2 * width * 9, 6)
 
     def forward(self, x):
         x = torch.max_pool2d(torch.relu(self.bn1(self.conv1(x))), 2)
         x = torch.max_pool2d(torch.relu(self.bn2(self.conv2(x))), 2)
-        x = self.dropout(self.more(x).flatten(1))
+        x = self.dropout(x.flatten(1))
         return self.head(x)
 
 
-model = Net(cfg["width"])
-criterion = nn.CrossEntropyLoss(label_smoothing=cfg["label_smoothing"])
-optimizer = torch.optim.SGD(model.parameters(), lr=cfg["learning_rate"], momentum=cfg["momentum"], weight_decay=cfg["weight_decay"])
-scheduler = torch.optim.lr_scheduler.StepLR(optimizer, step_size=cfg["step_size"], gamma=0.1)
+model = Net(args.width)
+criterion = nn.CrossEntropyLoss(label_smoothing=args.label_smoothing)
+optimizer = torch.optim.SGD(model.parameters(), lr=args.learning_rate, momentum=args.momentum, weight_decay=args.weight_decay)
+scheduler = torch.optim.lr_scheduler.StepLR(optimizer, step_size=args.step_size, gamma=0.1)
 step = 0
-for epoch in range(1, cfg["epochs"] + 1):
+for epoch in range(1, args.epochs + 1):
     model.train()
     total_loss, correct, count = 0.0, 0, 0
     for x, y in train_loader:
@@ -78,8 +95,11 @@ for epoch in range(1, cfg["epochs"] + 1):
         total_loss += loss.item() * len(y)
         correct += (output.argmax(1) == y).sum().item()
         count += len(y)
-        if step % cfg["log_every"] == 0:
-            logging.info("epoch=%d step=%d loss=%.4f acc=%.4f lr=%.3e grad_norm=%.4f" % (epoch, step, loss.item(), (output.argmax(1) == y).float().mean().item(), optimizer.param_groups[0]["lr"], norm.item()))
+        if step % args.log_every == 0:
+            writer.add_scalar("train/loss", loss.item(), step)
+            writer.add_scalar("train/accuracy", (output.argmax(1) == y).float().mean().item(), step)
+            writer.add_scalar("train/lr", optimizer.param_groups[0]["lr"], step)
+            writer.add_scalar("train/grad_norm", norm.item(), step)
     lr = optimizer.param_groups[0]["lr"]
     scheduler.step()
     model.eval()
@@ -90,4 +110,6 @@ for epoch in range(1, cfg["epochs"] + 1):
             val_loss += criterion(output, y).item() * len(y)
             val_correct += (output.argmax(1) == y).sum().item()
             val_count += len(y)
-    logging.info("epoch=%d step=%d val_loss=%.4f val_acc=%.4f" % (epoch, step, val_loss / val_count, val_correct / val_count))
+    writer.add_scalar("val/loss", val_loss / val_count, step)
+    writer.add_scalar("val/accuracy", val_correct / val_count, step)
+writer.close()
