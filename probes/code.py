@@ -81,24 +81,36 @@ def is_constant(node: ast.expr) -> bool:
     )
 
 
-def runs_in(source: Script, node: ast.AST, loop: ast.AST) -> bool:
-    """The node stands in the loop, or in a function that is called in it."""
+def runs_in(source: Script, node: ast.AST, loop: ast.AST, depth: int = 4) -> bool:
+    """The node stands in the loop, or in a function that is called in it, directly or through others."""
     if loop in source.above(node):
         return True
     function = source.function_around(node)
-    return function is not None and any(loop in source.above(c) for c in source.named(function.name))
+    if function is None or depth == 0:
+        return False
+    return any(
+        runs_in(source, call, loop, depth - 1)
+        for call in source.named(function.name)
+        if function not in source.above(call)
+    )
 
 
 def outer_loop(source: Script) -> ast.For | ast.While | None:
-    """The outermost loop that training runs in, also when the step stands in a helper."""
+    """The outermost loop that training runs in, also when the step stands in a helper of a helper."""
     for backward in source.backwards:
-        loops = source.loops_around(backward)
-        function = source.function_around(backward)
-        if function is not None:
-            for call in source.named(function.name):
-                outer = source.loops_around(call)
-                if outer:
-                    return outer[-1]
-        if loops:
-            return loops[-1]
+        found = _outermost(source, backward, 4)
+        if found is not None:
+            return found
     return None
+
+
+def _outermost(source: Script, node: ast.AST, depth: int) -> ast.For | ast.While | None:
+    function = source.function_around(node)
+    if function is not None and depth > 0:
+        for call in source.named(function.name):
+            if function not in source.above(call):
+                found = _outermost(source, call, depth - 1)
+                if found is not None:
+                    return found
+    loops = source.loops_around(node)
+    return loops[-1] if loops else None

@@ -135,6 +135,8 @@ def loss_negated(view: View) -> Finding:
 
 
 def _loss_negated(source: Script) -> Finding | None:
+    if source.losses and source.loss_methods and not source.backwards:
+        return _returns_negated(source)
     if not source.losses or not source.backwards:
         return None
     if len(source.backwards) > 1:
@@ -149,6 +151,21 @@ def _loss_negated(source: Script) -> Finding | None:
                 if _reaches_backward(source, node):
                     return at(source, node, "the sign of the loss is turned, so training maximises it")
     return ok(source, source.backwards[0], "the loss is minimised")
+
+
+def _returns_negated(source: Script) -> Finding:
+    """A method that hands its loss to a trainer returns it with its sign turned."""
+    kinds = {c for c, _ in source.losses}
+    for method in source.loss_methods:
+        for node in ast.walk(method):
+            if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
+                given: ast.expr | None = node.operand
+                if isinstance(given, ast.Name):
+                    given = source.assigned(given.id, method, node.lineno)
+                handed = any(isinstance(p, (ast.Return, ast.Assign)) for p in source.above(node))
+                if handed and given in kinds:
+                    return at(source, node, "the loss is handed over with its sign turned: it is maximised")
+    return ok(source, source.loss_methods[0], "the loss is minimised")
 
 
 def _is_returned(source: Script, node: ast.AST) -> bool:

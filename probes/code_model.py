@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import ast
+import re
 
-from .code import at, first, is_evaluation, is_false, ok
+from .code import at, first, is_evaluation, ok
 from .readers.script import Extractor, keyword, last_name
 from .registry import Finding, View, any_of, probe
 from .syntax import Script, outermost_call
@@ -17,21 +18,29 @@ def freezes_parameters(view: View) -> Finding:
 
 
 def _freezes(source: Script) -> Finding | None:
-    if not source.backwards:
+    if not source.backwards and not source.trains_by_trainer:
         return None
     for node in ast.walk(source.tree):
-        if (
-            isinstance(node, ast.Assign)
-            and isinstance(node.value, ast.Constant)
-            and node.value.value is False
-        ):
+        if isinstance(node, ast.Assign) and _switches_off(node.value):
             for target in node.targets:
                 if isinstance(target, ast.Attribute) and target.attr == "requires_grad":
                     return at(source, node, "gradients are switched off for parameters")
     for call in source.named("requires_grad_"):
-        if is_false(call):
+        if call.args and _switches_off(call.args[0]):
             return at(source, call, "gradients are switched off for parameters")
-    return ok(source, source.backwards[0], "no parameter's gradient is switched off")
+    first_backward = source.backwards[0] if source.backwards else None
+    return ok(source, first_backward, "no parameter's gradient is switched off")
+
+
+def _switches_off(value: ast.expr) -> bool:
+    """False, or a condition on the parameter's name: some are switched off."""
+    if isinstance(value, ast.Compare):
+        return any(isinstance(op, (ast.In, ast.NotIn)) for op in value.ops)
+    if isinstance(value, ast.Call):
+        return last_name(value.func) in ("startswith", "endswith", "any")
+    if isinstance(value, ast.UnaryOp) and isinstance(value.op, ast.Not):
+        return _switches_off(value.operand)
+    return isinstance(value, ast.Constant) and value.value is False
 
 
 @probe()
@@ -55,13 +64,36 @@ def _optimizer_part(source: Script) -> Finding | None:
     text = ast.unparse(given)
     if isinstance(given, ast.Call) and last_name(given.func) in ("parameters", "trainable_params"):
         owner = ast.unparse(given.func.value) if isinstance(given.func, ast.Attribute) else ""
+        layer = _layer_of(source, call, owner)
         owner = owner.removeprefix("self.").removesuffix(".module")
-        if "." in owner:
+        if "." in owner or layer or re.search(r"\[-?\d*:?-?\d*\]$", owner):
             return at(source, call, f"the optimizer receives only the parameters of {owner}")
         return ok(source, call, "the optimizer receives all parameters")
+    if isinstance(given, (ast.ListComp, ast.GeneratorExp)) and "named_parameters()" in text:
+        tests = [t for g in given.generators for t in g.ifs]
+        if any("requires_grad" not in ast.unparse(t) for t in tests):
+            return at(source, call, "the optimizer receives only the parameters whose names pass a condition")
     if isinstance(given, ast.Subscript) and "parameters()" in text:
         return at(source, call, "the optimizer receives a slice of the parameters")
     return None
+
+
+_PLAIN = ("Linear", "Conv1d", "Conv2d", "Conv3d", "Embedding", "LSTM", "GRU", "RNN", "Sequential", "Dense")
+
+
+def _layer_of(source: Script, call: ast.Call, owner: str) -> bool:
+    """Say whether `self.head` is one of several layers of the model that builds its own optimizer."""
+    around = next((p for p in source.above(call) if isinstance(p, ast.ClassDef)), None)
+    if around is None or not owner.startswith("self.") or not any(f in around.body for f in source.forwards):
+        return False
+    layers = {
+        ast.unparse(node.targets[0])
+        for node in ast.walk(around)
+        if isinstance(node, ast.Assign)
+        and isinstance(node.value, ast.Call)
+        and last_name(node.value.func) in _PLAIN
+    }
+    return owner in layers and len(layers) > 1
 
 
 @probe()

@@ -121,6 +121,23 @@ class Script:
             return self.train_loop
         return self.function_around(self.backwards[0]) if self.backwards else None
 
+    @cached_property
+    def loss_methods(self) -> tuple[Function, ...]:
+        """Methods that hand their loss to a trainer, which calls backward: Lightning's, Hugging Face's."""
+        return tuple(
+            f
+            for c in self.classes.values()
+            for f in c.body
+            if isinstance(f, (ast.FunctionDef, ast.AsyncFunctionDef))
+            and f.name in ("training_step", "compute_loss")
+        )
+
+    @cached_property
+    def trains_by_trainer(self) -> bool:
+        """Say whether a trainer object runs the training step: `Trainer(...)` with `.fit()` or `.train()`."""
+        built = any(last_name(c.func).endswith("Trainer") for c in self.calls)
+        return bool(self.loss_methods) or (built and bool(self.named("fit", "train")))
+
     @property
     def trains_by_hand(self) -> bool:
         """Say whether the script writes out its training step (no Trainer, no fit)."""
