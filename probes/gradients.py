@@ -185,7 +185,7 @@ def grad_grows_linearly(view: View, tolerance: float = 0.2, ratio: float = 5.0) 
     curve = _norm(view.run, 20)
     if isinstance(curve, Finding):
         return curve
-    if curve.series.unit not in situation.STEPS or curve.step(0) > 0.2 * curve.step(-1):
+    if curve.series.unit not in (*situation.STEPS, "unknown") or curve.step(0) > 0.2 * curve.step(-1):
         return unknown("the gradient norm is not logged over steps from the beginning on")
     edges = stats.block_edges(curve.count, min(20, curve.count // 2))
     steps = stats.block_medians(curve.series.steps[curve.index], edges)[1:]
