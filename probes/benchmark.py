@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable
 from typing import Any, Literal
 
-from ..engine.model import Place, Scalar
+from ..engine.model import Place, Scalar, State
 from . import settings as names
 from .config import number_of, says
 from .effective import defaults_of, framework_of, in_one_convention
@@ -331,6 +331,19 @@ def _clipping(view: View, ratio: float, weaker: bool) -> Finding:
     return present(_sides(found), **rest) if differs else absent(_sides(found), **rest)
 
 
+def _no_more_updates(view: View, slack: float = 1.1) -> str | None:
+    """Say that the run's log ends at no later step than the benchmark's; None where that is not so."""
+    ends = []
+    for run in (view.run, view.benchmark):
+        series = None if run is None else run.series.get("train/loss")
+        if series is None or series.unit not in ("step", "iteration") or not len(series):
+            return None
+        ends.append(float(series.steps[-1]))
+    if min(ends) <= 0 or ends[0] > slack * ends[1]:
+        return None
+    return f"it makes no more updates (step {ends[0]:g}, in the benchmark {ends[1]:g}): an epoch has fewer"
+
+
 def _length(view: View, ratio: float, up: bool) -> Finding:
     for key in ("epochs", "max_steps"):
         values = _numbers(both(view, key))
@@ -347,8 +360,13 @@ def length_below(view: View, ratio: float) -> Finding:
 
 @probe("benchmark")
 def length_above(view: View, ratio: float) -> Finding:
-    """More epochs (or steps) are planned than in the benchmark."""
-    return _length(view, ratio, up=True)
+    """More epochs (or steps) are planned than in the benchmark.
+
+    More epochs and no more updates are those of a smaller training set (or a larger batch): unknown.
+    """
+    found = _length(view, ratio, up=True)
+    same = _no_more_updates(view) if found.state is State.PRESENT else None
+    return unknown(f"{found.why}; {same}", where=found.where) if same else found
 
 
 def _formats(view: View, full: int) -> Finding:

@@ -219,10 +219,16 @@ def _agree(view: View, share: float, tolerance: float) -> bool | None:
 
 @probe("grad_norm", "benchmark:grad_norm")
 def grad_norm_scaled(view: View, ratio: float, points: int = 6) -> Finding:
-    """The gradient norm is a steady multiple of the benchmark's while the losses agree."""
+    """The gradient norm is a steady multiple of the benchmark's while the losses agree.
+
+    Unknown where the learning rates differ: other steps take another path.
+    """
     found = pair(view, "grad_norm", points)
     if isinstance(found, str):
         return unknown(found)
+    other = _other_rate(view)
+    if other:
+        return unknown(other)
     positive = (found.run > 0) & (found.bench > 0)
     if np.sum(positive) < points:
         return unknown(f"fewer than {points} common positive gradient norms")
@@ -274,6 +280,20 @@ def grad_norm_below_at_start(view: View, ratio: float, loss: float, points: int 
     if share <= ratio and float(np.sort(shares)[-2]) < 1.0:
         return present(text, step=float(found.x[0]), where=places_of(found, 0), **rest)
     return absent(text, **rest)
+
+
+def _other_rate(view: View, ratio: float = 1.25) -> str | None:
+    """Say by how much the logged learning rates differ in the first third of the common steps, or None."""
+    rates = pair(view, "learning_rate", 3)
+    if isinstance(rates, str):
+        return None
+    early = slice(0, max(3, len(rates) // 3))
+    mine, theirs = float(np.median(rates.run[early])), float(np.median(rates.bench[early]))
+    if min(mine, theirs) <= 0 or max(mine / theirs, theirs / mine) < ratio:
+        return None
+    return (
+        f"the learning rates differ ({mine:.3g}, in the benchmark {theirs:.3g}): gradients differ with them"
+    )
 
 
 def _levels(view: View, name: str, points: int) -> tuple[Pair, Blocks] | str:

@@ -311,14 +311,14 @@ def clipping_very_small(view: View, limit: float) -> Finding:
 
 
 @probe()
-def warmup_absent(view: View) -> Finding:
-    """Warm-up is configured as zero everywhere it is named."""
+def warmup_absent(view: View, steps: float = 5.0) -> Finding:
+    """Warm-up is configured as zero everywhere it is named, or as fewer than `steps` steps."""
     run = view.run
     named = [run.settings[k] for k in ("warmup_steps", "warmup_ratio", "warmup_epochs") if k in run.settings]
     values = [(s, names.number(s.value)) for s in named if not isinstance(s.value, tuple)]
     known = [(s, v) for s, v in values if v is not None]
     for setting, value in known:
-        if value > 0:
+        if value >= (steps if setting.key == "warmup_steps" else 1e-12):
             return absent(f"warm-up is configured ({says(setting)})", **_found(setting))
     if value_of(run, "lr_scheduler") == "onecycle":
         return absent("the one-cycle schedule warms up", **_found(run.settings["lr_scheduler"]))

@@ -63,6 +63,31 @@ def _by_epoch(run: Run, curve: Shape, points: int) -> list[Floats] | None:
     return [p for p in parts if len(p) >= max(points, 0.9 * size)]
 
 
+@on_loss(2)
+def updates_few(run: Run, curve: Shape, limit: float = 100.0) -> Finding:
+    """The run ends after fewer than `limit` optimizer steps, as planned, and does not fine-tune.
+
+    Only a log that names its counter a step is read so; where as many epochs are configured, the counter may
+    be one of epochs.
+    """
+    if curve.series.unit not in situation.STEPS:
+        return unknown(f"{curve.name} is not logged over steps")
+    last = float(np.max(curve.series.steps))
+    words = f"{curve.name} ends at step {last:g}"
+    seen: dict[str, Any] = {"value": last, "threshold": limit, "series": (curve.name,)}
+    if last >= limit:
+        return absent(words, **seen)
+    epochs, share = situation.number(run, "epochs"), situation.planned_share(run, curve.series)
+    if epochs is not None and epochs >= last:
+        return unknown(f"{words}, which may be an epoch ({epochs:g} are configured)", **seen)
+    if share is not None and share < 0.9:
+        return unknown(f"{words}, {share:.0%} of the planned run", **seen)
+    if any(situation.switched_on(run, key) for key in ("pretrained", "resume_from", "adapter", "lora_rank")):
+        return unknown(f"{words}, and it fine-tunes: that can be enough", **seen)
+    where = see(curve, curve.count - 1)["where"]
+    return present(f"{words}: fewer than {limit:g} updates", where=where, step=last, **seen)
+
+
 @on_loss(24)
 def epoch_sawtooth(run: Run, curve: Shape, correlation: float = 0.3, epochs: int = 3) -> Finding:
     """The course inside an epoch, its trend taken away, is the same from epoch to epoch."""

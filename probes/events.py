@@ -262,6 +262,7 @@ def _spread(values: Floats) -> Floats:
     return np.asarray((np.max(values, axis=0) - np.min(values, axis=0)) / np.maximum(middle, 1e-12))
 
 
+_EVALUATED = ("eval/loss", "eval/accuracy")
 _MUST_AGREE = ("grad_norm", "weight_norm", "learning_rate", "loss_scale")
 
 
@@ -293,8 +294,38 @@ def ranks_diverge(view: View, relative: float, least: int = 3) -> Finding:
 
 
 @probe()
+def ranks_eval_differs(view: View, relative: float, share: float = 0.8, least: int = 2) -> Finding:
+    """Ranks report different evaluation results at `share` of the evaluations.
+
+    Equal weights on the same data give equal results; ranks that share the evaluation data out differ too.
+    """
+    compared = None
+    for name in _EVALUATED:
+        curves = _of_ranks(view.run, name)
+        common = _common(curves)
+        if common is None:
+            continue
+        steps, values = common
+        good = np.all(np.isfinite(values), axis=0)
+        if np.sum(good) < least:
+            continue
+        spread = _spread(values[:, good])
+        bad = spread > relative
+        text = f"{name} of {len(curves)} ranks differs at {np.sum(bad)} of {len(bad)} evaluations"
+        rest: dict[str, Any] = {"value": float(np.median(spread)), "threshold": relative, "series": (name,)}
+        if np.mean(bad) >= share:
+            at = float(steps[good][int(np.argmax(bad))])
+            return present(text, step=at, where=_where_of(curves, at), **rest)
+        compared = compared or absent(text, **rest)
+    return compared or unknown("evaluation results are not logged by several ranks")
+
+
+@probe()
 def ranks_first_differs(view: View, relative: float) -> Finding:
-    """The first loss (or weight norm) of the ranks lies far apart."""
+    """The first loss (or weight norm) of the ranks lies far apart.
+
+    Absent where the weight norms agree, or the losses do to the last digit.
+    """
     for name, limit in (("weight_norm", 1e-3), ("train/loss", relative)):
         curves = _of_ranks(view.run, name)
         common = _common(curves)
@@ -315,7 +346,9 @@ def ranks_first_differs(view: View, relative: float) -> Finding:
         }
         if spread > limit:
             return present(text, where=_where_of(curves, float(steps[0])), **rest)
-        return absent(text, **rest)
+        if name == "weight_norm" or spread < 1e-6:
+            return absent(text, **rest)
+        return unknown(f"{text}; untrained models of any weights start at nearly equal losses", **rest)
     return unknown("no logs of several ranks with a common first step")
 
 

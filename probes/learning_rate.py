@@ -527,8 +527,13 @@ def _seen_from_start(lr: Curve, configured: float) -> bool:
 
 
 @probe(CURVE)
-def lr_starts_at_peak(view: View, within: float, early: float = 0.02, points: int = 5) -> Finding:
-    """The first logged learning rate is (nearly) the largest of the run."""
+def lr_starts_at_peak(
+    view: View, within: float, early: float = 0.02, points: int = 5, shortest: float = 5.0
+) -> Finding:
+    """The first logged learning rate is (nearly) the largest of the run.
+
+    A configured warm-up of fewer than `shortest` steps is none.
+    """
     lr = curve(view.run)
     if lr is None or len(lr.values) < points or lr.peak <= 0:
         return unknown(f"fewer than {points} points of the learning rate are logged")
@@ -538,7 +543,7 @@ def lr_starts_at_peak(view: View, within: float, early: float = 0.02, points: in
     if share < within:
         return absent(f"the learning rate starts at {share:.0%} of its peak {lr.peak:g}", **rest)
     warmup = number_of(view.run, "warmup_steps")
-    if warmup and lr.series.unit != "epoch" and lr.steps[0] >= warmup:
+    if warmup and warmup >= shortest and lr.series.unit != "epoch" and lr.steps[0] >= warmup:
         return unknown(f"warm-up over {warmup:g} steps is configured; the first point is after it", **rest)
     if lr.steps[0] > 1 and lr.steps[0] > early * lr.length:
         return unknown(f"the first point (step {lr.steps[0]:g}) is too late to see a warm-up", **rest)

@@ -69,10 +69,12 @@ def sniff(file: RunFile) -> bool:
     head = file.head_text
     start = head.lstrip("\ufeff \t\r\n")
     if not start.startswith("{"):
+        start = _after_banner(start) if file.suffix in (".jsonl", ".ndjson") else ""
+    if not start:
         return False
     if start.startswith('{"env_info"'):
         return True
-    lines = [line for line in head.splitlines() if line.strip()]
+    lines = [line for line in start.splitlines() if line.strip()]
     if file.size > len(file.head) and len(lines) > 1:
         lines.pop()
     if len(lines) == 1 and file.suffix not in (".jsonl", ".ndjson") and not _is_lone_row(file, lines[0]):
@@ -83,6 +85,18 @@ def sniff(file: RunFile) -> bool:
         return False
     rows = [row for several in found for row in several]
     return sum(map(_is_row, rows)) >= max(1, ENOUGH * len(rows))
+
+
+def _after_banner(text: str, lines: int = 5) -> str:
+    """The text from its first line that begins an object on; "" when none of the first ones does.
+
+    A script whose output is redirected to a .jsonl file prints a line or two of its own before the first row.
+    """
+    for _ in range(lines):
+        _, _, text = text.partition("\n")
+        if text.startswith("{"):
+            return text
+    return ""
 
 
 def _is_lone_row(file: RunFile, line: str) -> bool:

@@ -496,6 +496,7 @@ MILD = {
     "train-loss-near-zero",
     "loss-drops-at-epoch-boundary",
     "loss-spikes",
+    "updates-very-few",
 }
 # What a kind is made to show.
 ALLOWED = {
@@ -591,6 +592,17 @@ def sick_runs(rng: np.random.Generator, n: int) -> dict[str, Sick]:
         "loss-converges-slowly",
         "loss-falling-at-end",
         without=("loss-not-converging", "loss-plateaus-high"),
+    )
+    add(
+        "ends after ten steps",
+        run([series("train/loss", [2.3, 2.2, 2.1, 2.0, 1.9], [2, 4, 6, 8, 10])], {"max_steps": 10}),
+        "updates-very-few",
+    )
+    summed = 2.0 * np.minimum(np.arange(1, n + 1), 0.1 * n) * (1 + t)
+    add(
+        "gradients add up",
+        run([series("train/loss", good, at), series("grad_norm", noisy(rng, summed), at)]),
+        "grad-norm-grows-steadily",
     )
     rate = 1e-5 * (0.5 + 0.5 * np.cos(np.pi * t))
     spent = np.cumsum(rate) / np.sum(rate)

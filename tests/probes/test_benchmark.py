@@ -360,6 +360,18 @@ CURVES: list[tuple[str, str, Run, Run]] = [
     ("grad-norm-scaled", "absent", run(curves(0)), BENCH),
     ("grad-norm-scaled", "absent", run(curves(0, np.maximum(MINE, 1.5) * 2, scale=0.33)), BENCH),
     ("grad-norm-scaled", "unknown", run(curves(0)[:3]), BENCH),
+    (
+        "grad-norm-scaled",
+        "unknown",
+        run([*curves(0, scale=0.33), series("learning_rate", np.full(300, 2e-3))]),
+        run([*curves(50), series("learning_rate", np.full(300, 1e-3))]),
+    ),
+    (
+        "epochs-above-benchmark",
+        "unknown",
+        run(curves(0), {"epochs": 60}),
+        run(curves(50), {"epochs": 12}),
+    ),
     ("loss-departs-after-first", "present", run([series("train/loss", PARTS)]), LOCKED),
     ("loss-departs-after-first", "present", run(curves(0, healthy(0, pace=0.5))), BENCH),
     ("loss-departs-after-first", "absent", run(curves(0)), BENCH),

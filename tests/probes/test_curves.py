@@ -265,3 +265,20 @@ def test_a_flat_loss_has_no_form() -> None:
     found = zoo.read(run([series("train/loss", 2 + 0.05 * rng.normal(size=200))]), "loss-converges-slowly")
 
     assert found["loss-converges-slowly"].state is State.UNKNOWN
+
+
+@pytest.mark.parametrize(
+    ("steps", "settings_", "expected"),
+    [
+        ([10, 20, 40], {}, State.PRESENT),
+        ([100, 200, 400], {}, State.ABSENT),
+        ([1, 2, 3], {"epochs": 3}, State.UNKNOWN),
+        ([10, 20, 40], {"max_steps": 400}, State.UNKNOWN),
+        ([10, 20, 40], {"pretrained": True}, State.UNKNOWN),
+    ],
+)
+def test_few_updates(steps: list[int], settings_: dict[str, object], expected: State) -> None:
+    """Few steps count where the log counts steps, the plan is done, and the model starts untrained."""
+    made = run([series("train/loss", [2.3, 2.2, 2.1], steps)], settings_)
+
+    assert zoo.read(made, "updates-very-few")["updates-very-few"].state is expected

@@ -146,10 +146,22 @@ def test_ranks_that_drift_later_say_when() -> None:
 def test_ranks_that_start_apart() -> None:
     """First losses scatter with the data, but not by half their size; weight norms not at all."""
     assert state("ranks-first-loss-differs", ranks("train/loss", LOSS, LOSS * 3)) == "present"
-    assert state("ranks-first-loss-differs", ranks("train/loss", LOSS, LOSS * 1.1)) == "absent"
+    assert state("ranks-first-loss-differs", ranks("train/loss", LOSS, LOSS * 1.1)) == "unknown"
+    assert state("ranks-first-loss-differs", ranks("train/loss", LOSS, LOSS)) == "absent"
+    assert state("ranks-first-loss-differs", ranks("weight_norm", NORM, NORM)) == "absent"
     assert state("ranks-first-loss-differs", ranks("weight_norm", NORM, NORM * 1.1)) == "present"
     assert state("ranks-first-loss-differs", ranks("train/loss", [np.nan, 1.0], [1.0, 1.0])) == "unknown"
     assert state("ranks-first-loss-differs", run()) == "unknown"
+
+
+def test_ranks_that_evaluate_differently() -> None:
+    """Results differ at every evaluation, or agree; a single differing one is no sign."""
+    once = np.where(np.arange(50) == 7, LOSS * 1.1, LOSS)
+
+    assert state("ranks-eval-differs", ranks("eval/loss", LOSS, LOSS * 1.01)) == "present"
+    assert state("ranks-eval-differs", ranks("eval/loss", LOSS, LOSS)) == "absent"
+    assert state("ranks-eval-differs", ranks("eval/loss", LOSS, once)) == "absent"
+    assert state("ranks-eval-differs", ranks("train/loss", LOSS, LOSS * 1.01)) == "unknown"
 
 
 def test_one_rank_alone() -> None:

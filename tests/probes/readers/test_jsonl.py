@@ -299,3 +299,13 @@ def test_rows_alike_are_read_as_each_by_itself(
         for name in ("steps", "values", "epochs", "walls", "lines", "absent"):
             np.testing.assert_array_equal(getattr(ours, name), getattr(theirs, name), err_msg=name)
     assert together.events == alone.events and together.notes == alone.notes
+
+
+@pytest.mark.parametrize(("name", "found"), [("log_rank_0.jsonl", True), ("log_rank_0.txt", False)])
+def test_a_line_of_greeting_before_the_rows(tmp_path: Path, name: str, found: bool) -> None:
+    """A file called .jsonl may begin with what the script prints; other text is for the log reader."""
+    text = "rank 0 of 2: 1600 samples\n" + lines(*({"step": k, "loss": 1.0 / k} for k in range(1, 9)))
+    file = file_of(tmp_path, name, text)
+
+    assert jsonl.sniff(file) is found
+    assert not found or curve(jsonl.read(file), "loss").steps.tolist() == list(range(1, 9))
