@@ -590,6 +590,29 @@ def eval_worse_train_equal(view: View, train: float, eval: float) -> Finding:
 
 
 @probe("train/loss", "benchmark:train/loss")
+def far_better(view: View, ratio: float, gap: float) -> Finding:
+    """Evaluation leaves under 1 / `ratio` of the benchmark's error (or loss); training ends lower, too.
+
+    A fraction must also gain `gap`, so that 0.999 against 0.997 does not count.
+    """
+    made = _train_and_eval(view)
+    if isinstance(made, str):
+        return unknown(made)
+    found, (name, mine, theirs, worse, error) = made
+    quantity = quantities.base(name)
+    lower = name == "eval/loss" or (quantity is not None and quantity.lower)
+    if not lower and not (quantity is not None and quantity.fraction):
+        return unknown(f"{name} has no best value to measure an error from")
+    left, reference = (mine, theirs) if lower else (1 - mine, 1 - theirs)
+    _, _, off, _, below = _final(found, 0.05)
+    text = f"{name} ends at {mine:.4g} against {theirs:.4g}, train/loss {off:+.1%} off the benchmark's"
+    rest: dict[str, Any] = {"value": mine, "threshold": theirs, "series": ("train/loss", name)}
+    if below and 0 <= left * ratio < reference and -worse > gap and -worse > 3 * error:
+        return present(text, **rest)
+    return absent(text, **rest)
+
+
+@probe("train/loss", "benchmark:train/loss")
 def train_better_eval_worse(view: View, relative: float) -> Finding:
     """The training loss ends below the benchmark's; evaluation is worse."""
     made = _train_and_eval(view)

@@ -137,9 +137,28 @@ def _processing(source: Script, labels: bool) -> dict[tuple[str, str], list[ast.
         used = {n.id for n in ast.walk(node.value) if isinstance(n, ast.Name)}
         arithmetic = any(isinstance(n, ast.BinOp) for n in ast.walk(node.value))
         is_label = _names_labels(name)
-        if split and name in used and arithmetic and is_label == labels and "rand" not in text:
+        legitimate = _selects(node.value) or any(w in text.lower() for w in _TRAINING_ONLY)
+        if split and name in used and arithmetic and is_label == labels and not legitimate:
             found.setdefault((split, name.lower().replace(split, "*")), []).append(node)
     return found
+
+
+# What belongs to training data alone: augmentation, soft labels, order.
+_TRAINING_ONLY = ("rand", "augment", "noise", "jitter", "flip", "crop", "mixup", "smooth", "shuffle", "perm")
+
+
+def _selects(value: ast.expr) -> bool:
+    """`train_x[train_y < 4]`, `train_x[:100]`: other samples, not another processing of them."""
+    if isinstance(value, (ast.Subscript, ast.Name)):
+        return True
+    return isinstance(value, ast.Call) and last_name(value.func) in (
+        "filter",
+        "select",
+        "sample",
+        "head",
+        "take",
+        "dropna",
+    )
 
 
 def _names_labels(name: str) -> bool:
@@ -160,7 +179,8 @@ def _pairs(node: ast.AST, labels: bool, found: dict[tuple[str, str], list[ast.As
     for one, made in zip(target.elts, value.elts, strict=True):
         split = _split_of(one.id) if isinstance(one, ast.Name) else None
         text = ast.unparse(made).lower()
-        if split and isinstance(one, ast.Name) and split in text and "rand" not in text:
+        legitimate = _selects(made) or any(w in text for w in _TRAINING_ONLY)
+        if split and isinstance(one, ast.Name) and split in text and not legitimate:
             is_label = _names_labels(one.id)
             if is_label == labels:
                 half = ast.copy_location(ast.Assign(targets=[one], value=made), node)
@@ -471,6 +491,9 @@ def _no_normalisation(source: Script) -> Finding | None:
         "/ 255",
         "/255",
     )
+    unused = _unused_spread(source)
+    if unused is not None and not any(w in text for w in words if "std" not in w and "sigma" not in w):
+        return at(source, unused, "a spread is computed and never applied, so nothing scales the inputs")
     scaled = any(w in text for w in words) or "totensor" in text
     if scaled:
         return ok(source, None, "the script scales its inputs")
@@ -479,6 +502,31 @@ def _no_normalisation(source: Script) -> Finding | None:
     return at(
         source, source.train_loop or source.backwards[0], "nothing in the script scales the inputs before"
     )
+
+
+def _unused_spread(source: Script) -> ast.Assign | None:
+    """`mu, sigma = x.mean(0), x.std(0)` where no spread of the script is ever read."""
+    found: list[tuple[ast.Assign, str]] = []
+    for node in ast.walk(source.tree):
+        if isinstance(node, ast.Assign):
+            pairs = [(node.targets[0], node.value)]
+            if isinstance(node.targets[0], ast.Tuple) and isinstance(node.value, ast.Tuple):
+                pairs = list(zip(node.targets[0].elts, node.value.elts, strict=False))
+            for target, value in pairs:
+                if isinstance(value, ast.Call) and last_name(value.func) in ("std", "nanstd"):
+                    found.append((node, ast.unparse(target)))
+    every = [c for c in source.named("std", "nanstd") if not any(c in ast.walk(n) for n, _ in found)]
+    if not found or every:
+        return None
+    names = {name for _, name in found}
+    read = [
+        n
+        for n in ast.walk(source.tree)
+        if isinstance(n, (ast.Name, ast.Attribute))
+        and isinstance(n.ctx, ast.Load)
+        and ast.unparse(n) in names
+    ]
+    return None if read else found[0][0]
 
 
 @probe()

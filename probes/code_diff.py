@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import difflib
+import re
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
 
@@ -83,6 +84,24 @@ def differs(view: View, *, role: str) -> Finding:
         value=len(found),
         where=(pair[0].place(number),),
     )
+
+
+@probe("benchmark")
+def removed(view: View, *, role: str) -> Finding:
+    """The benchmark's script has statements of this role, and the run's has none in their place."""
+    theirs = scripts(view.benchmark) if view.benchmark else []
+    mine = scripts(view.run)
+    if not mine or not theirs:
+        return unknown(MISSING if not mine else "no training script beside the benchmark")
+    pair = _pair(mine, theirs)
+    if (common := shared(*pair)) < _SAME_PROGRAM:
+        return unknown(f"the two scripts share {common:.0%} of their statements: too few to name differences")
+    others = list(_statements(pair[1]))
+    found = [(n, t) for n, t in _differences(*pair) if _role(t, others) == role]
+    gone = [t for n, t in found if n is None]
+    if gone and len(gone) == len(found):
+        return present(f"the benchmark's script has what this one lacks: `{gone[0][9:119]}`", value=len(gone))
+    return absent(f"no {role} code of the benchmark's script is missing", value=len(gone))
 
 
 # Two versions of one script share nearly all statements, a refactored one at least half; two programs in one
@@ -222,8 +241,16 @@ def _noise(text: str) -> bool:
     return any(w in text.lower() for w in _NOISE)
 
 
+# `(x_train - mu) / sigma`: what is scaled has a name of inputs.
+_STANDARDISES = re.compile(
+    r"\((?:x|xs|x_\w+|\w+_x|\w*(?:image|img|feature|input|column|data)\w*) - [\w.\[\]]+(?:\(\w*\))?\) / "
+)
+
+
 def _role(text: str, others: list[str]) -> str:
     lower = text.lower()
+    if _STANDARDISES.search(lower):
+        return "normalisation"
     if "scaler" in lower or "clip" in lower:
         return "step"
     named = (role for role, words in _ROLES.items() if any(w in lower for w in words))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 
@@ -118,6 +119,41 @@ def train_below_chance(view: View, *, share: float) -> Finding:
             words, value=level, threshold=share / count, series=("train/accuracy",), where=_last(series)
         )
     return absent(words, value=level, threshold=share / count)
+
+
+@probe("eval/accuracy")
+def eval_below_chance(view: View, *, share: float, progress: float) -> Finding:
+    """Accuracy on evaluation data lies far below guessing while training works.
+
+    Not knowing gives 1/K; less than `share` of that for half of the evaluations means that right answers are
+    counted as wrong ones: labels under other numbers, or a prediction looked for in the wrong place. Where
+    the number of classes is not known, the first evaluation stands for guessing. Training works when its loss
+    falls by `progress` of its first value.
+    """
+    series, loss = view.run.series["eval/accuracy"], situation.main_loss(view.run)
+    values = series.values[np.isfinite(series.values)]
+    count = _classes(view.run)
+    if len(values) < 4:
+        return unknown("fewer than 4 points")
+    level = float(np.median(values[len(values) // 2 :]))
+    base = 1 / count if count is not None else float(values[0])
+    words = f"eval/accuracy is {level:.4g} in the later half; " + (
+        f"guessing among {count} gives {base:.4g}" if count is not None else f"it began at {base:.4g}"
+    )
+    if not 0 < base <= 0.6:
+        return absent(f"{words}, which is no guess")
+    seen: dict[str, Any] = {"value": level, "threshold": share * base, "series": ("eval/accuracy",)}
+    if level >= share * base:
+        if count is None and level < 0.5:
+            return unknown(f"{words}; the number of classes is not known", **seen)
+        return absent(words, **seen)
+    finite = loss.values[np.isfinite(loss.values)] if loss is not None else values[:0]
+    if len(finite) < 4:
+        return unknown(f"{words}; whether training works is not logged", **seen)
+    fall = 1 - float(np.median(finite[-max(2, len(finite) // 5) :])) / max(float(finite[0]), 1e-12)
+    if fall < progress:
+        return absent(f"{words}; the training loss falls by {fall:.0%} only", **seen)
+    return present(f"{words}, while the training loss falls by {fall:.0%}", where=_last(series), **seen)
 
 
 def _classes(run: Run) -> int | None:

@@ -87,3 +87,29 @@ def test_training_below_chance(accuracy: float, state: str) -> None:
 def test_below_chance_needs_the_number_of_classes() -> None:
     """Without K nothing is below chance."""
     assert seen(relations.train_below_chance, run([flat("train/accuracy", 0.02)]), share=0.7) == "unknown"
+
+
+FALLING = [2.3, 1.8, 1.2, 0.8, 0.4, 0.3, 0.2, 0.2]
+
+
+@pytest.mark.parametrize(
+    ("accuracy", "loss", "settings", "state"),
+    [
+        ([0.02] * 8, FALLING, {"num_classes": 10}, "present"),
+        ([0.17, 0.12, 0.05, 0.02, 0.01, 0.01, 0.01, 0.01], FALLING, {}, "present"),
+        ([0.08] * 8, FALLING, {"num_classes": 10}, "absent"),
+        ([0.02] * 8, [2.3] * 8, {"num_classes": 10}, "absent"),
+        ([0.5, 0.7, 0.8, 0.9, 0.9, 0.9, 0.9, 0.9], FALLING, {}, "absent"),
+        ([0.02] * 8, [3.3, *FALLING[1:]], {}, "unknown"),
+        ([0.02] * 3, FALLING, {"num_classes": 10}, "unknown"),
+        ([0.02] * 8, [], {"num_classes": 10}, "unknown"),
+    ],
+)
+def test_evaluation_below_chance(
+    accuracy: list[float], loss: list[float], settings: dict[str, int], state: str
+) -> None:
+    """Less than half of guessing while training works; without K the first evaluation stands for it."""
+    curves = [series("eval/accuracy", accuracy)] + ([series("train/loss", loss)] if loss else [])
+    made = run(curves, settings)
+
+    assert seen(relations.eval_below_chance, made, share=0.5, progress=0.3) == state
