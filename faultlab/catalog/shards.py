@@ -83,7 +83,7 @@ def cases() -> Iterator[Case]:
         )
         + literally("both learn from a fraction of the samples", "data.insufficient-samples"),
     )
-    for strength, lr in (("mild", 1.5), ("medium", 6.0), ("strong", 40.0)):
+    for strength, lr in (("medium", 6.0), ("strong", 40.0)):
         yield faulty("lr-large", "hyperparameter.learning-rate-too-large", strength=strength, lr=lr)
     for strength, lr in (("mild", 0.0003), ("medium", 0.00003)):
         yield faulty(

@@ -1,0 +1,4 @@
+#!/usr/bin/env bash
+set -e
+torchrun --standalone --nproc_per_node=2 main.py \
+    --lr 0.01 --batch 32 --steps 500 --seed 17 2>&1 | tee train.out
