@@ -44,7 +44,7 @@ PROJECT = Project(
             "width": 4,
         },
         {"a": ("results-csv", "project")},
-        "holdout",
+        "dev",
     )
 )
 healthy, faulty, TWIN = PROJECT.healthy, PROJECT.faulty, PROJECT.twin

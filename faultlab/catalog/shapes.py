@@ -33,7 +33,7 @@ PROJECT = Project(
             "interval": 10,
         },
         {"a": ("openmmlab", "project")},
-        "holdout",
+        "dev",
     )
 )
 healthy, faulty, TWIN = PROJECT.healthy, PROJECT.faulty, PROJECT.twin

@@ -46,7 +46,7 @@ PROJECT = Project(
             "eval_every": 35,
         },
         {"a": ("scalars", "project")},
-        "holdout",
+        "dev",
     )
 )
 healthy, faulty, TWIN = PROJECT.healthy, PROJECT.faulty, PROJECT.twin
