@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path, PurePosixPath
+from typing import BinaryIO
 
 MAX_FILES = 20_000
 MAX_DEPTH = 24
@@ -57,12 +58,17 @@ class RunFile:
 
     def read_bytes(self, limit: int = MAX_READ) -> bytes:
         """Read at most `limit` bytes. Raises OSError when the file went away or may not be read."""
+        with self.open() as handle:
+            return handle.read(limit)
+
+    def open(self) -> BinaryIO:
+        """Open for reading by parts; the caller closes. Raises OSError like `read_bytes`."""
         flags = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
         fd = os.open(os.path.realpath(self.root / self.path), flags)
-        with os.fdopen(fd, "rb") as handle:
-            if not stat.S_ISREG(os.fstat(fd).st_mode):
-                raise OSError(f"{self.path} is not a regular file")
-            return handle.read(limit)
+        if not stat.S_ISREG(os.fstat(fd).st_mode):
+            os.close(fd)
+            raise OSError(f"{self.path} is not a regular file")
+        return os.fdopen(fd, "rb")
 
     def read_text(self, limit: int = MAX_READ) -> str:
         """Read as text: BOMs honoured, anything undecodable replaced, line ends left as they are."""
@@ -78,10 +84,10 @@ def decode(data: bytes) -> str:
     return data.decode("utf-8", errors="replace")
 
 
-def walk(root: Path) -> tuple[list[RunFile], list[str]]:
+def walk(root: Path, limit: int = MAX_FILES) -> tuple[list[RunFile], list[str]]:
     """List the regular files below `root` in a stable order, and what was passed over, in sentences.
 
-    `root` may be a single file: the run is then that file alone. Raises RunUnreadable.
+    At most `limit` files. `root` may be a single file: the run is then that file alone. Raises RunUnreadable.
     """
     try:
         mode = root.stat().st_mode
@@ -96,8 +102,8 @@ def walk(root: Path) -> tuple[list[RunFile], list[str]]:
     notes: list[str] = []
     real_root = os.path.realpath(root)
     for entry in _scan(Path(real_root), real_root, 0, notes):
-        if len(found) >= MAX_FILES:
-            notes.append(f"only the first {MAX_FILES} files were looked at")
+        if len(found) >= limit:
+            notes.append(f"only the first {limit} files were looked at")
             break
         found.append(entry)
     return found, notes
