@@ -1,0 +1,115 @@
+"""Several processes in scripts: shards, seeds, and what joins their gradients."""
+
+from __future__ import annotations
+
+import ast
+
+from .code import at, first, imports_locals, ok
+from .readers.script import keyword, last_name
+from .registry import Finding, View, probe
+from .syntax import Script
+
+
+@probe()
+def set_epoch_missing(view: View) -> Finding:
+    """DistributedSampler over several epochs without set_epoch: the same order in every epoch."""
+    return first(view, _no_set_epoch, "the scripts use no distributed sampler")
+
+
+def _no_set_epoch(source: Script) -> Finding | None:
+    samplers = source.named("DistributedSampler")
+    if not samplers or imports_locals(source):
+        return None
+    if source.named("set_epoch"):
+        return ok(source, source.named("set_epoch")[0], "set_epoch is called")
+    return at(source, samplers[0], "set_epoch is never called, so every epoch has the same order")
+
+
+@probe()
+def no_gradient_synchronisation(view: View) -> Finding:
+    """A process group is made, and neither a wrapper nor an all-reduce joins the gradients."""
+    return first(view, _no_sync, "the scripts train in one process")
+
+
+def _no_sync(source: Script) -> Finding | None:
+    groups = source.named("init_process_group")
+    if not groups or not source.backwards:
+        return None
+    names = (
+        "DistributedDataParallel",
+        "DDP",
+        "FullyShardedDataParallel",
+        "FSDP",
+        "all_reduce",
+        "fully_shard",
+        "initialize",
+        "prepare",
+    )
+    joined = [c for c in source.named(*names) if not _is_metric_reduce(source, c)]
+    if joined:
+        return ok(source, joined[0], "gradients are synchronised")
+    if imports_locals(source):
+        return None
+    return at(source, groups[0], "processes are started and nothing synchronises their gradients")
+
+
+def _is_metric_reduce(source: Script, call: ast.Call) -> bool:
+    if last_name(call.func) != "all_reduce" or not call.args:
+        return False
+    return ".grad" not in ast.unparse(call.args[0]) and "grad" not in source.function_name(call).lower()
+
+
+@probe()
+def wrapper_bypassed(view: View) -> Finding:
+    """The training loop calls `model.module(x)`: the wrapper never sees the forward pass."""
+    return first(view, _bypassed, "the scripts wrap no model")
+
+
+def _bypassed(source: Script) -> Finding | None:
+    wrapped = source.named("DistributedDataParallel", "DDP")
+    if not wrapped:
+        return None
+    for call in source.calls:
+        if isinstance(call.func, ast.Attribute) and call.func.attr == "module" and call.args:
+            if source.train_loop is not None and source.train_loop in source.loops_around(call):
+                return at(source, call, "training calls the inner module, so gradients are not synchronised")
+    return ok(source, wrapped[0], "training calls the wrapped model")
+
+
+@probe()
+def same_shard(view: View) -> Finding:
+    """Every process asks the distributed sampler for the same fixed shard."""
+    return first(view, _same_shard, "the scripts use no distributed sampler")
+
+
+def _same_shard(source: Script) -> Finding | None:
+    for call in source.named("DistributedSampler"):
+        rank = keyword(call, "rank")
+        if isinstance(rank, ast.Constant) and isinstance(rank.value, int):
+            return at(source, call, "every process reads the same shard")
+        return ok(source, call, "each process reads its own shard")
+    return None
+
+
+@probe()
+def seed_by_rank(view: View) -> Finding:
+    """Each process seeds with its rank before it builds the model, and nothing makes the replicas equal.
+
+    A data-parallel wrapper or a broadcast makes them equal: then this is right, and wanted for the data.
+    """
+    return first(view, _seed_by_rank, "the scripts train in one process")
+
+
+def _seed_by_rank(source: Script) -> Finding | None:
+    seeds = [c for c in source.named("manual_seed", "set_seed", "seed") if c.args]
+    if not seeds or not source.named("init_process_group"):
+        return None
+    joined = source.named(
+        "DistributedDataParallel", "DDP", "broadcast", "FSDP", "FullyShardedDataParallel", "prepare"
+    )
+    ranked = [c for c in seeds if "rank" in ast.unparse(c.args[0]).lower()]
+    if ranked and not joined:
+        return at(
+            source, ranked[0], "each process starts from weights of its own, and nothing makes them equal"
+        )
+    return ok(source, seeds[0], "replicas start equal")
