@@ -3,29 +3,42 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 
 from ..files import RunFile, walk
-from . import msprobe
+from . import arrays, mindspore, msprobe, precision_tool
 from .model import Dump
 
 MAX_FILES = 400_000  # one file per tensor: a dump of a large model has more files than a run
 
 Finder = Callable[[Mapping[str, RunFile]], Iterator[Dump]]
-FINDERS: tuple[Finder, ...] = (msprobe.find,)
+FINDERS: tuple[Finder, ...] = (msprobe.find, mindspore.find, precision_tool.find)
 
 
 def detect(path: Path) -> list[Dump]:
     """Return every dump below `path` (a directory or one file), each step and rank by itself.
 
-    Raises RunUnreadable when the path cannot be read at all. An empty list: nothing here is a dump.
+    A plain folder of arrays counts only where no tool's dump is. Raises RunUnreadable when the path cannot be
+    read at all. An empty list: nothing here is a dump.
     """
     files, notes = walk(path, limit=MAX_FILES)
-    return dumps_of({f.path: f for f in files}, tuple(notes))
+    by_path = {f.path: f for f in files}
+    found = dumps_of(by_path)
+    if not found:
+        found = _sorted(list(arrays.find(by_path)))
+    raw = precision_tool.raw_dumps(by_path)
+    if raw and not any("never decoded" in n for d in found for n in d.notes):
+        notes.append(f"{raw} dump files that were never decoded are not read")
+    if notes and found:
+        found[0] = replace(found[0], notes=(*found[0].notes, *notes))
+    return found
 
 
-def dumps_of(files: Mapping[str, RunFile], notes: tuple[str, ...] = ()) -> list[Dump]:
-    """Return every dump among these files (path relative to one root -> file)."""
-    found = [dump for finder in FINDERS for dump in finder(files)]
-    del notes
-    return sorted(found, key=lambda d: (d.label, -1 if d.step is None else d.step, d.rank or 0, d.path))
+def dumps_of(files: Mapping[str, RunFile]) -> list[Dump]:
+    """Return every tool's dump among these files (path relative to one root -> file), by step and rank."""
+    return _sorted([dump for finder in FINDERS for dump in finder(files)])
+
+
+def _sorted(dumps: list[Dump]) -> list[Dump]:
+    return sorted(dumps, key=lambda d: (d.label, -1 if d.step is None else d.step, d.rank or 0, d.path))

@@ -16,6 +16,7 @@ from typing import Any
 
 from ...engine.model import Scalar
 from ..files import RunFile
+from .layout import numbered
 from .model import Direction, Dump, Operator, Role, Statistics, Tensor
 from .npy import Unreadable, read_npy
 from .numbers import type_of
@@ -53,7 +54,7 @@ def _read(file: RunFile, folder: str, files: Mapping[str, RunFile]) -> Dump | No
         if notes:
             return Dump(FORMAT, folder, (), notes=tuple(notes))
         return None  # somebody else's dump.json
-    step, rank = _step_and_rank(folder)
+    step, rank = numbered(file, "step"), numbered(file, "rank")
     beside = f"{folder}/" if folder else ""
     source = _sources(files.get(beside + "stack.json"), notes)
     parents = _parents(files.get(beside + "construct.json"), notes)
@@ -102,15 +103,6 @@ def _ends(text: str) -> Iterator[int]:
             return
         tries += 1
         yield at
-
-
-def _step_and_rank(folder: str) -> tuple[int | None, int | None]:
-    step = rank = None
-    for part in folder.split("/"):
-        found = re.fullmatch(r"(step|rank)_?(\d{1,12})", part)
-        if found:
-            step, rank = (int(found[2]), rank) if found[1] == "step" else (step, int(found[2]))
-    return step, rank
 
 
 # ------------------------------------------------------------------------------------------ operators

@@ -1,0 +1,184 @@
+"""Dumps of MindSpore and precision_tool, and plain folders of arrays."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from traindoctor.probes.tensors.find import detect
+from traindoctor.probes.tensors.model import Dump, Tensor
+
+from ._dumps import SHARED, pt
+
+X = np.linspace(-3, 3, 12, dtype=np.float32).reshape(3, 4)
+HEADER = (
+    "Op Type,Op Name,Task ID,Stream ID,Timestamp,IO,Slot,Data Size,Data Type,Shape,Max Value,Min Value,"
+    "L2Norm Value,NaN Count,Positive Inf Count,Negative Inf Count"
+)
+
+
+def values(tensor: Tensor) -> Any:
+    blocks = tensor.blocks(5)
+    assert blocks is not None
+    return np.concatenate([b.copy() for b in blocks])
+
+
+def mindspore(root: Path, order: bool = True) -> Path:
+    """Two operators, one parameter; the order of the time stamps is not that of execution."""
+    folder = root / "rank_2" / "Net" / "0" / "5"
+    folder.mkdir(parents=True)
+    for name, time in (
+        ("ReLU.Default_net_ReLU-op0.0.0.300.input.0.DefaultFormat.Float32.npy", X),
+        ("ReLU.Default_net_ReLU-op0.0.0.301.output.0.DefaultFormat.Float32.npy", np.maximum(X, 0)),
+        ("MatMul.Default_net_MatMul-op0.0.0.400.output.0.DefaultFormat.Float32.npy", X),
+        ("MatMul.Gradients_Default_net_MatMul-op1.0.0.500.output.0.DefaultFormat.Float32.npy", X),
+        (
+            "ApplyMomentum.Default_optimizer_ApplyMomentum-op0.0.0.600.input.2.DefaultFormat.Float32.npy",
+            np.float32(0.1),
+        ),
+        ("Parameter.fc_weight.0.0.100.output.0.DefaultFormat.Float32.npy", X),
+    ):
+        np.save(folder / name, time)
+    if order:
+        (root / "rank_2" / "execution_order").mkdir()
+        (root / "rank_2" / "execution_order" / "ms_execution_order_graph_0.csv").write_text(
+            "NodeExecutionOrder-FullNameWithScope\nDefault/net/MatMul-op0\nDefault/net/ReLU-op0\n"
+            "Gradients/Default/net/MatMul-op1\nDefault/optimizer/ApplyMomentum-op0\n"
+        )
+    return folder
+
+
+def only(root: Path) -> Dump:
+    (found,) = detect(root)
+    return found
+
+
+def test_mindspore_order_names_and_phases(tmp_path: Path) -> None:
+    mindspore(tmp_path)
+    dump = only(tmp_path)
+    assert (dump.format, dump.rank, dump.step, dump.framework) == ("mindspore-dump", 2, 5, "mindspore")
+    assert [(o.kind, o.direction) for o in dump.operators] == [
+        ("MatMul", "forward"),
+        ("ReLU", "forward"),
+        ("MatMul", "backward"),
+        ("ApplyMomentum", "optimizer"),
+        ("Parameter", "state"),
+    ]
+    assert dump.operators[0].name == "Default/net/MatMul-op0"
+    assert np.array_equal(values(dump.operators[1].outputs[0]), np.maximum(X, 0).ravel())
+    assert [t.name for t in dump.operators[4].parameters] == ["parameter.0"]
+    assert not dump.notes
+
+
+def test_mindspore_without_an_execution_order_goes_by_time(tmp_path: Path) -> None:
+    folder = mindspore(tmp_path, order=False)
+    for root in (tmp_path, folder):  # the iteration's own folder will do: its place in the tree still tells
+        dump = only(root)
+        assert [o.kind for o in dump.operators][:2] == ["ReLU", "MatMul"]
+        assert (dump.rank, dump.step) == (2, 5)
+        assert any("time stamps" in n for n in dump.notes)
+
+
+def test_mindspore_statistics(tmp_path: Path) -> None:
+    folder = tmp_path / "rank_0" / "Net" / "0" / "0"
+    folder.mkdir(parents=True)
+    (folder / "statistic.csv").write_text(
+        f"{HEADER}\n"
+        'Conv2D,Default/net/Conv2D-op1,3,1,1000,input,0,64,float16,"(2, 8)",2.5,-1.5,4.25,0,0,0\n'
+        'Conv2D,Default/net/Conv2D-op1,3,1,1000,output,0,64,bfloat16,"(2, 8)",inf,-3,nan,1,2,3\n'
+        "Conv2D,broken row\n"
+    )
+    dump = only(tmp_path)
+    (conv,) = dump.operators
+    assert conv.inputs[0].statistics.figures == (-1.5, 2.5, None, 4.25)
+    assert (conv.outputs[0].statistics.nan, conv.outputs[0].statistics.inf) == (1, 5)
+    assert conv.outputs[0].dtype == "bfloat16" and conv.outputs[0].shape == (2, 8)
+    assert conv.inputs[0].blocks() is None
+    assert any("1 damaged" in n for n in dump.notes)
+
+
+def test_an_operator_that_runs_twice_is_two_calls(tmp_path: Path) -> None:
+    folder = tmp_path / "rank_0" / "Net" / "0" / "0"
+    folder.mkdir(parents=True)
+    for time in (10, 20):
+        np.save(folder / f"Add.Default_Add-op0.0.0.{time}.input.0.DefaultFormat.Float32.npy", X * time)
+        np.save(folder / f"Add.Default_Add-op0.0.0.{time + 1}.output.0.DefaultFormat.Float32.npy", X)
+    dump = only(tmp_path)
+    assert [values(o.inputs[0])[0] for o in dump.operators] == [-30.0, -60.0]
+
+
+def test_a_bf16_tensor_of_mindspore(tmp_path: Path) -> None:
+    folder = tmp_path / "rank_0" / "Net" / "0" / "0"
+    folder.mkdir(parents=True)
+    bits = (X.view(np.uint32) >> 16).astype(np.uint16)
+    np.save(folder / "Cast.Default_Cast-op0.0.0.10.output.0.DefaultFormat.BFloat16.npy", bits)
+    (tensor,) = only(tmp_path).operators[0].outputs
+    assert tensor.dtype == "bfloat16"
+    assert np.allclose(values(tensor), X.ravel(), rtol=2**-7)
+
+
+def test_precision_tool_tree(tmp_path: Path) -> None:
+    decoded = tmp_path / "temp" / "decode" / "dump_decode" / "debug_0"
+    tensorflow = tmp_path / "tf" / "dump"
+    raw = tmp_path / "npu" / "debug_0" / "dump"
+    for folder in (decoded, tensorflow, raw):
+        folder.mkdir(parents=True)
+    np.save(decoded / "Relu.net_relu.31.5.1620612694000002.output.0.npy", X)
+    np.save(decoded / "Conv2D.net_conv.30.5.1620612694000001.output.0.3x4.npy", X)
+    np.save(decoded / "1234.output.0.npy", X)
+    (decoded / "mapping.csv").write_text("1234,MatMul.net_fc.32.5.1620612694000003\n")
+    np.save(tensorflow / "net_conv.0.1620612694000001.npy", X)
+    (raw / "Conv2D.net_conv.30.5.1620612694000001").write_bytes(b"raw")
+    dumps = detect(tmp_path)
+    assert [(d.label, [o.name for o in d.operators]) for d in dumps] == [
+        ("debug_0", ["net_conv", "net_relu", "net_fc"]),
+        ("tf", ["net_conv"]),
+    ]
+    assert any("1 dump files that were never decoded" in n for n in dumps[0].notes)
+    assert {p.name for p in decoded.iterdir()} == {
+        "1234.output.0.npy",
+        "Conv2D.net_conv.30.5.1620612694000001.output.0.3x4.npy",
+        "Relu.net_relu.31.5.1620612694000002.output.0.npy",
+        "mapping.csv",
+    }
+
+
+def test_a_folder_of_arrays(tmp_path: Path) -> None:
+    np.save(tmp_path / "layer10.input.0.npy", X)
+    np.save(tmp_path / "layer10_out.npy", X)
+    np.save(tmp_path / "layer2.npy", X)
+    np.savez_compressed(tmp_path / "rest.npz", a=X, b=np.arange(4))
+    (tmp_path / "t.pt").write_bytes(pt(X))
+    np.save(tmp_path / "bad.npy", np.array([{}], dtype=object))
+    dump = only(tmp_path)
+    assert [o.name for o in dump.operators] == ["a", "b", "layer2", "layer10", "t"]
+    ten = dump.operators[3]
+    assert (len(ten.inputs), len(ten.outputs)) == (1, 1)
+    assert np.array_equal(values(dump.operators[0].outputs[0]), X.ravel())
+    assert not dump.ordered and any("bad.npy" in n for n in dump.notes)
+
+
+def test_links_that_lead_out_are_not_followed(tmp_path: Path) -> None:
+    inside = tmp_path / "run"
+    inside.mkdir()
+    np.save(tmp_path / "secret.npy", X)
+    (inside / "a.npy").symlink_to(tmp_path / "secret.npy")
+    np.save(inside / "b.npy", X)
+    dump = only(inside)
+    assert [o.name for o in dump.operators] == ["b"]
+    assert any("leads out" in n for n in dump.notes)
+
+
+@pytest.mark.skipif(not SHARED.is_dir(), reason="../shared is not here")
+def test_real_trees() -> None:
+    dumps = detect(SHARED / "ms_dump_cpu_tensor")
+    assert [(d.step, len(d.operators), d.notes) for d in dumps] == [(0, 31, ()), (1, 31, ())]
+    assert sum(len(o.tensors) for o in dumps[0].operators) == 90
+    for operator in dumps[0].operators:
+        for tensor in operator.tensors:
+            assert np.isfinite(values(tensor)).all()
+    labels = [d.label for d in detect(SHARED / "precision_tool_synthetic")]
+    assert labels == ["debug_0", "overflow_decode", "tf"]
