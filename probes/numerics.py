@@ -30,6 +30,8 @@ CLAMPS = (
 
 # --------------------------------------------------------------------------------------- no number as loss
 
+FEW = 3  # values below which "all are numbers" says nothing of the run
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Broken:
@@ -180,6 +182,8 @@ def _no_loss(run: Run) -> Finding | None:
 
 def _numbers_only(run: Run) -> Finding:
     series = _losses(run)[0]
+    if len(series) < FEW:
+        return unknown(f"only {len(series)} values of {series.name} were logged, all of them numbers")
     return absent(f"all {len(series)} values of {series.name} are numbers", value=0, series=(series.name,))
 
 

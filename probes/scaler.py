@@ -19,9 +19,10 @@ from ..engine.model import Place
 from . import situation
 from .judging import from_log, probe
 from .registry import Finding, View, absent, place, place_of, present, unknown
-from .run import Floats, Run, Series
+from .run import Event, Floats, Run, Series
 
 HOLD = 10.0  # steps for which a scale must stand to have found its level
+EARLY = 100  # a first logged scale up to this step counts as the one that training began with
 QUICK = 60  # steps within which four halvings are one storm
 
 
@@ -54,6 +55,12 @@ class Scale:
     def dynamic(self) -> bool:
         """Whether the scale changes at all."""
         return bool(np.ptp(self.values) > 0)
+
+    @property
+    def from_the_start(self) -> bool:
+        """Whether the first logged scale is the one that training began with, as far as its step tells."""
+        first = self.step(0)
+        return first is not None and first <= EARLY
 
     def step(self, at: int) -> float | None:
         """The step of a logged scale, where it is known."""
@@ -353,7 +360,10 @@ def loss_scale_at_floor(view: View, share: float = 0.1, floor: float = 1.0) -> F
     low = trace.values <= limit * 1.001
     part = float(np.mean(low))
     words = f"the loss scale is {limit:g} or less at {part:.0%} of {len(low)} logged values"
-    if not trace.dynamic or float(np.max(trace.values)) <= 2 * limit:
+    highest = float(np.max(trace.values))
+    if trace.dynamic and highest <= 2 * limit and not trace.from_the_start:
+        return unknown(f"the log begins with a loss scale of {highest:g}, after its fall")
+    if not trace.dynamic or highest <= 2 * limit:
         return absent(f"the loss scale is not dynamic ({float(np.max(trace.values)):g})", series=trace.series)
     if part >= share and np.sum(low) >= 2:
         return _scale_finding(trace, int(np.argmax(low)), words, part, share)
@@ -368,6 +378,8 @@ def loss_scale_below(view: View, limit: float = 1.0) -> Finding:
         return unknown("no dynamic loss scale was logged")
     low = (trace.values < limit) & (np.maximum.accumulate(trace.values) >= limit)
     least = float(np.min(trace.values))
+    if trace.dynamic and float(np.max(trace.values)) < limit and not trace.from_the_start:
+        low = trace.values < limit  # the log begins after the fall
     if np.any(low):
         at = int(np.argmax(low))
         return _scale_finding(
@@ -384,6 +396,8 @@ def loss_scale_tiny(view: View, limit: float = 1.0) -> Finding:
         first, most = float(trace.values[0]), float(np.max(trace.values))
         words = f"the loss scale begins at {first:.4g} and is never above {most:.4g}"
         seen: dict[str, Any] = {"value": first, "threshold": limit, "series": trace.series}
+        if most < limit and trace.dynamic and not trace.from_the_start:
+            return unknown(f"{words}, but the log does not show how it came to that")
         return present(words, where=(trace.place(0),), **seen) if most < limit else absent(words, **seen)
     for key in ("loss_scale", "initial_loss_scale"):
         value = situation.number(view.run, key)
@@ -457,6 +471,16 @@ def _dead_norms(run: Run, begin: float) -> tuple[int, int, int] | None:
 def every_step_overflows(view: View, run_length: int = 8) -> Finding:
     """From some point on, outside calibration, all steps to the end of the log overflow."""
     run = view.run
+    ending = _overflows_at_the_end(run)
+    if len(ending) >= run_length:
+        first = ending[0]
+        return present(
+            f"the log ends with {len(ending)} overflows in a row",
+            value=len(ending),
+            threshold=run_length,
+            step=first.step,
+            where=(Place(first.file, first.line, first.step, first.rank),),
+        )
     skipped = skips(run)
     if skipped is None:
         return unknown("no skipped steps or overflows were logged")
@@ -475,3 +499,13 @@ def every_step_overflows(view: View, run_length: int = 8) -> Finding:
         where=(skipped.place(at),),
         **seen,
     )
+
+
+def _overflows_at_the_end(run: Run) -> list[Event]:
+    """The overflows that a log tells of below its last row, where that row is past the calibration."""
+    loss = situation.main_loss(run)
+    if loss is None or loss.lines is None or not len(loss) or float(np.max(loss.steps)) <= EARLY:
+        return []
+    last = int(np.max(loss.lines))
+    events = (e for e in run.events_of("overflow") if e.file == loss.file and e.line is not None)
+    return [e for e in events if (e.line or 0) > last]
