@@ -100,7 +100,13 @@ def diagnose(
         titles=_titles(rules),
         repeats=tuple(repeats),
         workflow=standing(rules, findings, checked, facts, benchmark is not None),
+        grave=tuple(s for s, r in findings.items() if r.state is State.PRESENT and _is_grave(rules, s)),
     )
+
+
+def _is_grave(rules: RuleBase, symptom: str) -> bool:
+    rule = rules.symptoms.get(symptom)
+    return rule is not None and rule.grave
 
 
 @dataclass(frozen=True, slots=True)

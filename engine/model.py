@@ -101,6 +101,7 @@ class Symptom:
     how: str | None = None  # how a person checks it when the probe cannot
     minutes: float = 5.0
     sources: tuple[str, ...] = ()
+    grave: bool = False  # a run that shows it is not healthy, whatever is behind it
 
 
 @dataclass(frozen=True, slots=True)
@@ -363,6 +364,7 @@ class Diagnosis:
     titles: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))  # node id -> title
     repeats: tuple[RunInfo, ...] = ()  # further runs of the benchmark
     workflow: tuple[FlowStanding, ...] = ()
+    grave: tuple[str, ...] = ()  # present symptoms that no healthy run shows
 
     @property
     def leading(self) -> tuple[Hypothesis, ...]:

@@ -211,6 +211,7 @@ def _symptom(area: str, entry: Entry[SymptomEntry], check: Checker) -> Symptom:
         how=spec.how,
         minutes=spec.minutes,
         sources=spec.sources,
+        grave=spec.grave,
     )
 
 

@@ -161,6 +161,7 @@ class SymptomEntry(Estimated):
     question: Text | None = None
     how: Text | None = None
     minutes: Minutes = 5.0
+    grave: bool = False
     sources: tuple[str, ...] = Field(min_length=1)
 
     @model_validator(mode="after")

@@ -127,6 +127,12 @@ def _calibrating(run: Run, series: Series, bad: Any) -> list[int]:
     return [i for i in np.flatnonzero(early).tolist() if i < last]
 
 
+def _never_scaled(run: Run) -> bool:
+    """Whether the log shows a loss scale of one throughout: no scaler skips a step."""
+    trace = scaler.scale(run)
+    return trace is not None and not trace.dynamic and float(trace.values[0]) == 1.0
+
+
 def _absent_and_dead(run: Run) -> Broken | None:
     """A loss column left out of the last rows, whose gradient norm is NaN: Megatron's way to say NaN."""
     series, norms = situation.main_loss(run), run.series.get("grad_norm")
@@ -139,7 +145,7 @@ def _absent_and_dead(run: Run) -> Broken | None:
     skipped = scaler.skips(run)
     if skipped is not None and len(rows) and np.all(np.isin(rows, skipped.steps)):
         return None
-    if len(rows) < 2:
+    if len(rows) < 2 and not (len(rows) and _never_scaled(run) and rows[0] == norms.steps[-1]):
         return None
     at = int(np.flatnonzero(norms.steps == rows[0])[0])
     finite = series.values[np.isfinite(series.values)]
@@ -485,7 +491,8 @@ def grad_norm_not_finite(view: View, calibration_steps: int = 40) -> Finding:
             else "all are numbers"
         )
         return absent(f"grad_norm: {explained} ({len(series)} points)", **seen)
-    lasting = _to_the_end(view.run, series, kept)
+    bad = _absent_and_dead(view.run)
+    lasting = _to_the_end(view.run, series, kept) or (bad is not None and len(series) - 1 in kept)
     words = (
         f"grad_norm is no number at {len(kept)} of {len(series)} points, first at step"
         f" {series.steps[kept[0]]:g}"
@@ -495,6 +502,8 @@ def grad_norm_not_finite(view: View, calibration_steps: int = 40) -> Finding:
         return present(
             f"{words}{tail}", step=float(series.steps[kept[0]]), where=(place(series, kept[0]),), **seen
         )
+    if len(series) - 1 in kept:
+        return unknown(f"{words}, where the log ends")
     return absent(f"{words}, at single steps only", **seen)
 
 

@@ -97,6 +97,9 @@ class Shape:
         return float(np.interp(self.x[0] + part * (self.x[-1] - self.x[0]), self.sx, self.sy))
 
 
+FEW = 20  # points below which a fall and its noise cannot be told apart
+
+
 @lru_cache(maxsize=64)  # many probes look at the same curves
 def shape(series: Series, tail: float = 0.2) -> Shape | None:
     """Analyse a series; None below three finite points. The end is the last `tail` of the points."""
@@ -170,12 +173,24 @@ def rises_for_good(curve: Shape, rise: float, dead: bool = False) -> Rise | None
     before = max(1, curve.end.first)
     best = min(stats.lowest_level(curve.y[:before], max(1, curve.count // 10)), curve.start, key=_value)
     if not _risen(curve, best, curve.end, rise):
-        return None
+        return _climb(curve, best)
     last = max(1, round(0.1 * curve.count))
     close = stats.level(curve.y, curve.count - last, curve.count - 1, curve.sigma_tail)
     if not _risen(curve, best, close, rise) or _coming_back(curve, best, close) or _usual(curve):
         return None
     return Rise(best, curve.end, _onset(curve, best))
+
+
+def _climb(curve: Shape, best: Level) -> Rise | None:
+    """In a log of few points: from the lowest on each is higher, three times and to three times the value.
+
+    With so few points the fall before it looks like noise; a row of rises does not.
+    """
+    low = int(np.argmin(curve.y))
+    after = curve.y[low:]
+    if not curve.positive or curve.count >= FEW or len(after) < 4 or after[-1] < 3 * after[0]:
+        return None
+    return Rise(best, curve.end, low + 1) if np.all(np.diff(after) > 0) else None
 
 
 def _risen(curve: Shape, best: Level, end: Level, rise: float) -> bool:

@@ -82,7 +82,7 @@ def kind_of(diagnosis: Diagnosis) -> Kind:
     best = max((h.probability for h in diagnosis.hypotheses), default=0.0)
     if best >= LEADS:
         return "cause"
-    if best >= LIKELY or lift(diagnosis) >= LIFT:
+    if best >= LIKELY or lift(diagnosis) >= LIFT or diagnosis.grave:
         return "unclear"
     enough = len(judged(diagnosis)) >= ENOUGH and any(_tells(name) for name in diagnosis.run.series)
     return "healthy" if enough else "insufficient"
@@ -124,7 +124,9 @@ def _head_cause(diagnosis: Diagnosis) -> str:
 def _head_unclear(diagnosis: Diagnosis) -> str:
     some = [h for h in shown(diagnosis) if h.probability >= POSSIBLE][:3]
     if not some:
-        return "Something is wrong, but no cause stands out."
+        seen = [lower_first(title(diagnosis, s)) for s in diagnosis.grave[:2]]
+        what = f" ({listed(seen)})" if seen else ""
+        return f"Something is wrong{what}, but no cause stands out."
     return f"No cause reaches 50 %. Most likely so far: {listed(_with_percent(some))}."
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -154,3 +155,21 @@ def test_the_mark_is_the_earliest_weighty_sign() -> None:
         )[0].step
 
     assert (marked(0.1), marked(0.5)) == (8.0, 2.0)
+
+
+def test_a_grave_symptom_is_no_health(tmp_path: Path) -> None:
+    """A loss that rises for good is never called healthy, though no cause explains it."""
+    from traindoctor.engine.diagnose import diagnose
+    from traindoctor.engine.load import load_rules
+    from traindoctor.probes.assemble import open_run
+    from traindoctor.probes.readings import readings
+
+    losses = (15.5, 13.0, 3.8, 2.39, 1.43, 5.82, 7.05, 10.03)
+    log = tmp_path / "train.log"
+    log.write_text("".join(f"step={55 * i}  loss={loss}\n" for i, loss in enumerate(losses)))
+    run, rules = open_run(tmp_path), load_rules()
+    found = diagnose(rules, readings(run, None, rules.symptoms.values()), run=run.info)
+
+    assert found.grave == ("loss-diverges",)
+    assert story.verdict(found).kind == "unclear"
+    assert "loss rises for good" in story.verdict(found).head or found.hypotheses[0].probability > 0.1
