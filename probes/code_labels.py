@@ -5,10 +5,10 @@ from __future__ import annotations
 import ast
 
 from .code import at, first, ok
+from .code_roles import TARGET_WORDS, base, is_random, targets
+from .readers.script import last_name
 from .registry import Finding, View, probe
 from .syntax import Script
-
-_LABELS = ("label", "target", "_y", "y_")
 
 
 @probe()
@@ -22,7 +22,7 @@ def _labels_alone(source: Script) -> Finding | None:
     for node in ast.walk(source.tree):
         if isinstance(node, ast.Assign) and isinstance(node.value, ast.Subscript):
             target, taken = ast.unparse(node.targets[0]), ast.unparse(node.value.value)
-            if target == taken and isinstance(node.targets[0], ast.Name):
+            if target == taken and isinstance(node.targets[0], (ast.Name, ast.Attribute)):
                 alone.append((node, ast.unparse(node.value.slice)))
     for node, index in alone:
         fresh = "randperm" in index or "permutation" in index
@@ -43,19 +43,134 @@ def _used_once(source: Script, index: str) -> bool:
 
 @probe()
 def labels_overwritten(view: View) -> Finding:
-    """Labels are assigned random values."""
+    """Labels of some samples are replaced by random ones, or changed for a random share of the samples.
+
+    `y[picked] = randint(...)`, `y = where(rand < p, randint, y)`, `if random() < p: label = randrange(n)`,
+    `y[noisy] = 1 - y[noisy]` where no input changes with them. What a label is, is told by its name, by what
+    the loss compares with, and by what a data set returns last. False positive: negative sampling.
+    """
     return first(view, _overwritten, "the scripts do not touch labels")
 
 
 def _overwritten(source: Script) -> Finding | None:
     seen = None
+    names = targets(source)
     for node in ast.walk(source.tree):
-        if isinstance(node, ast.Assign):
-            target = ast.unparse(node.targets[0]).lower()
-            if any(w in target for w in _LABELS) or target in ("y", "ys"):
-                seen = seen or node
-                value = ast.unparse(node.value)
-                inside = isinstance(node.targets[0], ast.Subscript)
-                if inside and any(w in value for w in ("randint", "random", "rand(")):
-                    return at(source, node, "labels are overwritten with random values")
+        if not isinstance(node, (ast.Assign, ast.AugAssign)):
+            continue
+        target = node.targets[0] if isinstance(node, ast.Assign) else node.target
+        name = base(target)
+        if isinstance(target, ast.Tuple) or not (name in names or TARGET_WORDS.search(name)):
+            continue
+        seen = seen or node
+        if isinstance(target, ast.Subscript) and not isinstance(target.slice, ast.Constant):
+            if _draws(node.value) and not _fills_all(source, target):
+                return at(source, node, "labels are overwritten with random values")
+            if _random_index(source, target.slice) and _made_of_itself(node.value, target):
+                if not _moved_together(source, node, target.slice, names):
+                    return at(source, node, "labels of a random share of the samples are changed")
+        if _chosen_at_random(source, node, names) or _guarded(source, node):
+            return at(source, node, "labels are replaced by random ones")
     return ok(source, seen, "labels are not overwritten") if seen is not None else None
+
+
+_DRAWS = ("randint", "random_integers", "integers", "randrange", "choice", "choices", "random", "rand")
+
+
+def _draws(value: ast.AST) -> bool:
+    return any(isinstance(n, ast.Call) and last_name(n.func) in _DRAWS for n in ast.walk(value))
+
+
+def _fills_all(source: Script, target: ast.Subscript) -> bool:
+    """`labels[i] = rng.integers(n)` in a loop over i, `labels[:, :8] = ...`: data are made, not replaced."""
+    if not any(isinstance(n, (ast.Name, ast.Call)) or _strides(n) for n in ast.walk(target.slice)):
+        return True
+    index = ast.unparse(target.slice)
+    loops = [p for p in source.above(target) if isinstance(p, ast.For)]
+    return any(
+        index == ast.unparse(t)
+        for p in loops
+        if isinstance(p.iter, ast.Call) and last_name(p.iter.func) in ("range", "enumerate")
+        for t in (p.target.elts if isinstance(p.target, ast.Tuple) else [p.target])
+    ) and not any(isinstance(p, ast.If) for p in source.above(target))
+
+
+def _strides(node: ast.AST) -> bool:
+    return isinstance(node, ast.Slice) and node.step is not None
+
+
+def _random_index(source: Script, node: ast.expr) -> bool:
+    """The index or mask is drawn at random, here or where its name is assigned."""
+    if is_random(node):
+        return True
+    scope = source.function_around(node) or source.tree
+    names = [n for n in ast.walk(node) if isinstance(n, ast.Name)]
+    values = [source.assigned(n.id, scope, node.lineno) for n in names]
+    return any(v is not None and is_random(v) for v in values)
+
+
+def _made_of_itself(value: ast.expr, target: ast.Subscript) -> bool:
+    """`1 - y[i]`, `(y[i] + 1) % n`: another label computed from the old one."""
+    old = ast.unparse(target)
+    computed = isinstance(value, (ast.BinOp, ast.UnaryOp))
+    return computed and any(ast.unparse(n) == old for n in ast.walk(value) if isinstance(n, ast.Subscript))
+
+
+def _moved_together(source: Script, node: ast.AST, index: ast.expr, names: frozenset[str]) -> bool:
+    """Something else changes under the same index: augmentation that moves its labels along."""
+    scope = source.function_around(node) or source.tree
+    used = _words(index)
+    for other in ast.walk(scope):
+        if isinstance(other, (ast.Assign, ast.AugAssign)) and other is not node:
+            place = other.targets[0] if isinstance(other, ast.Assign) else other.target
+            if base(place) in names:
+                continue
+            if isinstance(place, ast.Subscript) and used & _words(place.slice):
+                return True
+            for call in ast.walk(other.value):
+                if isinstance(call, ast.Call) and last_name(call.func) == "where" and call.args:
+                    if used & _words(call.args[0]):
+                        return True
+    return False
+
+
+def _words(node: ast.AST) -> set[str]:
+    return {n.id for n in ast.walk(node) if isinstance(n, ast.Name)}
+
+
+def _chosen_at_random(source: Script, node: ast.Assign | ast.AugAssign, names: frozenset[str]) -> bool:
+    """`where(rand(n) < p, other, y)`: some of the labels are replaced."""
+    name = base(node.targets[0] if isinstance(node, ast.Assign) else node.target)
+    for part in ast.walk(node.value):
+        if isinstance(part, ast.Call) and last_name(part.func) == "where" and len(part.args) == 3:
+            mask, *sides = part.args
+        elif isinstance(part, ast.IfExp):
+            mask, sides = part.test, [part.body, part.orelse]
+        else:
+            continue
+        kept = [isinstance(a, (ast.Name, ast.Attribute, ast.Subscript)) and base(a) == name for a in sides]
+        if sum(kept) == 1 and _random_index(source, mask):
+            other = sides[kept.index(False)]
+            changed = _draws(other) or isinstance(other, ast.BinOp)
+            if changed and not _moved_together(source, node, mask, names):
+                return True
+    return False
+
+
+def _guarded(source: Script, node: ast.Assign | ast.AugAssign) -> bool:
+    """`if random() < p: label = randrange(n)`, `for row in sample(rows, k): row["label"] = randrange(n)`."""
+    if not (isinstance(node.value, ast.Call) and _draws(node.value)):
+        return False
+    above = source.parents.get(node)
+    if isinstance(above, ast.If):
+        return isinstance(above.test, ast.Compare) and is_random(above.test)
+    target = node.targets[0] if isinstance(node, ast.Assign) else node.target
+    field = isinstance(target, ast.Subscript) and isinstance(target.slice, ast.Constant)
+    if not isinstance(above, ast.For) or not field:
+        return False
+    return is_random(above.iter) or base(above.target) == _record(target)
+
+
+def _record(target: ast.expr) -> str:
+    """`row["label"]` -> "row"."""
+    return base(target.value) if isinstance(target, ast.Subscript) else ""
