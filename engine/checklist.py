@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from .model import CheckedItem, ChecklistItem, Evidence, Result, RuleBase, State
-from .words import listed, percent
+from .words import listed, percent, sentence
 
 FAILED_FROM = 0.5
 PASSED_UP_TO = 0.05 + 1e-9  # the smallest probability that still counts as 0.05 after rounding
@@ -26,13 +26,13 @@ def _check(
     causes = [c for c in item.causes if c in probability]
     blamed = [c for c in causes if probability[c] >= FAILED_FROM and rules.causes[c].status == "stable"]
     if seen or blamed:
-        why = [_sentence(evidence[s].why) for s in seen]
+        why = [sentence(evidence[s].why) for s in seen]
         why += [f"{rules.causes[c].title}: {percent(probability[c])}." for c in blamed]
         return CheckedItem(item.id, item.title, Result.FAILED, " ".join(why), (*seen, *blamed), item.check)
     clear = _read_as(evidence, item.passes_on, State.ABSENT)
     open_causes = [c for c in causes if probability[c] > PASSED_UP_TO]
     if clear and not open_causes:
-        why = [_sentence(evidence[s].why) for s in clear]
+        why = [sentence(evidence[s].why) for s in clear]
         return CheckedItem(item.id, item.title, Result.PASSED, " ".join(why), tuple(clear), item.check)
     why_not = _why_open(rules, open_causes, probability) if clear else NOTHING_READ
     return CheckedItem(item.id, item.title, Result.NOT_CHECKED, why_not, (), item.check)
@@ -45,8 +45,3 @@ def _read_as(evidence: Evidence, symptoms: Sequence[str], state: State) -> list[
 def _why_open(rules: RuleBase, causes: Sequence[str], probability: Mapping[str, float]) -> str:
     named = listed([f"“{rules.causes[c].title}” ({percent(probability[c])})" for c in causes])
     return f"Nothing failed, but {named} cannot be ruled out."
-
-
-def _sentence(text: str) -> str:
-    text = text.strip()
-    return f"{text[:1].upper()}{text[1:]}" + ("" if text.endswith((".", "!", "?")) else ".")

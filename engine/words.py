@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 
@@ -17,3 +18,11 @@ def percent(p: float) -> str:
 def listed(parts: Sequence[str]) -> str:
     """Return "a", "a and b", "a, b and c"."""
     return parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} and {parts[-1]}" if parts else ""
+
+
+def sentence(text: str) -> str:
+    """Return text as a sentence; a file name or a setting at its beginning stays as it is written."""
+    text = text.strip()
+    if re.match(r"[a-z]+(?=[\s,;:]|$)(?! =)", text):
+        text = text[0].upper() + text[1:]
+    return text if text.endswith((".", "!", "?")) else text + "."

@@ -49,7 +49,7 @@ def disarm(text: str) -> str:
 def sentence(text: str) -> str:
     """Return a sentence with a capital letter and a full stop; a leading number or `name` stays."""
     shown = plain(text)
-    first = re.match(r"[a-z]+(?=[\s,;]|$)", shown)
+    first = re.match(r"[a-z]+(?=[\s,;]|$)(?! =)", shown)
     if first:
         shown = shown[0].upper() + shown[1:]
     return shown if shown.endswith((".", "!", "?", "…")) or not shown else shown + "."

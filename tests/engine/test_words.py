@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from traindoctor.engine.words import listed, percent
+from traindoctor.engine.words import listed, percent, sentence
 
 
 @pytest.mark.parametrize(
@@ -29,3 +29,18 @@ def test_two_digits(p: float, words: str) -> None:
 def test_lists(parts: list[str], text: str) -> None:
     """Lists read like a sentence."""
     assert listed(parts) == text
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("the loss falls", "The loss falls."),
+        ("train.py differs", "train.py differs."),
+        ("grad_norm is small", "grad_norm is small."),
+        ("precision = fp16, there bf16", "precision = fp16, there bf16."),
+        ("11 are equal", "11 are equal."),
+        ("Is it?", "Is it?"),
+    ],
+)
+def test_a_sentence_leaves_names_alone(text: str, said: str) -> None:
+    assert sentence(text) == said
