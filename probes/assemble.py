@@ -39,6 +39,7 @@ SCRIPT = "python-script"
 MAX_LOG = 1024**3
 ANSWERS = "answers.yaml"  # what somebody knows of the run, read by the command line: nothing that was logged
 MIN_POINTS = 5
+USUAL = 5  # names of a loss that say the whole stand first in their list
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -331,11 +332,12 @@ def _by_rank(attempts: Iterable[Series]) -> tuple[dict[str, Series], dict[int, d
     return best, {r: {n: max(f, key=_quality) for n, f in by.items()} for r, by in sorted(ranks.items())}
 
 
-def _quality(series: Series) -> tuple[float, bool, int, int, str]:
-    """More points first (2 % do not count); then a known step unit, a plain name, the lowest rank."""
+def _quality(series: Series) -> tuple[float, bool, bool, int, int, str]:
+    """More points first (2 % do not count); then a known unit, the usual name, a plain one, a low rank."""
     return (
         round(math.log(max(len(series.values), 1)) / 0.02),
         series.unit not in ("unknown", "row"),
+        names.order(series.raw) < USUAL or not series.name.endswith("/loss"),
         -len(series.raw),
         -(series.rank or 0),
         series.file,
@@ -430,11 +432,11 @@ def _task(curves: Mapping[str, Series], settings: Mapping[str, Configured]) -> s
     def logged(*metrics: str) -> bool:
         return any(f"{s}/{m}" in curves for s in ("train", "eval") for m in metrics)
 
-    if "vocab_size" in settings or logged("perplexity") or _predicts_tokens(curves):
+    if "vocab_size" in settings or logged("perplexity", "bits") or _predicts_tokens(curves):
         return "language-model"
     if logged("accuracy", "f1", "auc", "error") or "num_classes" in settings:
         return "classification"
-    if logged("mse", "rmse", "mae", "r2"):
+    if logged("mse", "rmse", "mae", "mape", "r2"):
         return "regression"
     return "reinforcement" if logged("reward") else None
 

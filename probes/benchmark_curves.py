@@ -427,7 +427,7 @@ METRICS = (
     "ssim",
     "r2",
 )
-LOWER = ("error", "wer", "perplexity", "rmse", "mse", "mae")
+LOWER = ("error", "wer", "perplexity", "bits", "rmse", "mse", "mae", "mape")
 
 
 def _metric(view: View) -> str | None:

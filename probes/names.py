@@ -13,7 +13,19 @@ from typing import Any
 
 # One word before or after "grad_norm" that names no layer.
 _WHOLE = frozenset(
-    {"norm", "total", "total_norm", "global", "all", "scale", "train", "trainer", "training", "model"}
+    {
+        "norm",
+        "total",
+        "total_norm",
+        "global",
+        "global_norm",
+        "all",
+        "scale",
+        "train",
+        "trainer",
+        "training",
+        "model",
+    }
     | {"optim", "optimizer", "actor", "critic"}
 )
 _NO_TERM = frozenset({"weight", "weights", "coef", "coeff", "lambda", "ratio", "scale", "cost"})
@@ -94,10 +106,24 @@ def canonical(raw: str, split: str = "") -> str | None:
     return f"{which or quantity.default}/{name}" if quantity.split else name
 
 
+@lru_cache(maxsize=8192)
+def order(raw: str) -> int:
+    """How far down a quantity's list of names this one stands: "loss" stands before "bce"."""
+    words = [w.strip(".:") for w in re.split(r"[\s/_\-.|]+", _camel(raw.strip()))]
+    bare = [w for w in words if w and w not in _split_words()]
+    averaging = set(_table()["averaging"])
+    for candidate in ("_".join(bare), "_".join(w for w in bare if w not in averaging)):
+        name = _words().get(candidate)
+        if name is not None:
+            return int(_table()["quantities"][name]["words"].index(candidate))
+    return 1000
+
+
 def _camel(raw: str) -> str:
     """Separate camelCase words, lower-case: "TrainLoss" -> "train_loss", "mAP50" stays one word."""
     if raw.upper() == raw or raw.lower() == raw or "mAP" in raw:
         return raw.lower()
+    raw = re.sub(r"(?<![A-Za-z])([am])(IoU|Acc|Dice|AP)(?![a-z])", lambda m: m.group(0).lower(), raw)
     return re.sub(r"(?<=[a-z])(?=[A-Z][a-z])", "_", raw).lower()
 
 

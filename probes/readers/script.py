@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 
 from ..files import RunFile
 from ..run import FileContent, Setting
+from . import _python_config
 
 FORMAT = "python-script"
 MAX_SIZE = 512 * 1024
@@ -167,7 +168,14 @@ def read(file: RunFile) -> FileContent:
     text = file.read_text(MAX_SIZE)
     tree = parse(text)
     framework = frameworks(tree)
-    settings = tuple(Extractor(tree, file.path).settings()) if framework else ()
+    if framework:
+        settings = tuple(Extractor(tree, file.path).settings())
+    elif _python_config.is_config(tree, file.path):
+        settings = tuple(_python_config.settings(tree, file.path))
+    elif _python_config.is_named_so(file.path):
+        settings = tuple(Extractor(tree, file.path).defaults())
+    else:
+        settings = ()
     facts = {"framework": framework[0]} if framework else {}
     return FileContent(FORMAT, settings=settings, facts=facts, script=text)
 
@@ -222,6 +230,10 @@ class Extractor:
                 for key, item in zip(value.keys, value.values, strict=True):
                     if isinstance(key, ast.Constant) and isinstance(key.value, str):
                         self.members.setdefault(key.value, (item, item.lineno))
+            elif isinstance(value, ast.Call) and last_name(value.func).lower() in _HOLDERS:
+                for word in value.keywords:
+                    if word.arg:
+                        self.members.setdefault(word.arg, (word.value, word.value.lineno))
         elif isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple):
             for one, item in zip(target.elts, value.elts, strict=False):
                 self._remember(one, item)
@@ -315,6 +327,26 @@ class Extractor:
                 if kind == "sgd" and keyword(call, "momentum") is None:
                     yield Setting("momentum", 0.0, self.file, call.lineno, IMPLIED)
 
+    def defaults(self) -> Iterator[Setting]:
+        """What a module declares for others: fields of its classes, options of its command line."""
+        yield from self._constants()
+
+    def _fields(self) -> Iterator[Setting]:
+        """The defaults of a class that holds settings: a dataclass, or one that is called so."""
+        for node in ast.walk(self.tree):
+            if not isinstance(node, ast.ClassDef) or not _holds_settings(node):
+                continue
+            for one in node.body:
+                if isinstance(one, ast.AnnAssign) and isinstance(one.target, ast.Name):
+                    name = one.target.id
+                elif isinstance(one, ast.Assign) and isinstance(one.targets[0], ast.Name):
+                    name = one.targets[0].id
+                else:
+                    continue
+                known, value, _ = self.value(one.value)
+                if known:
+                    yield Setting(name, value, self.file, one.lineno, DEFAULT)
+
     def _constants(self) -> Iterator[Setting]:
         for statement in self.tree.body:
             if isinstance(statement, ast.Assign) and isinstance(statement.targets[0], ast.Name):
@@ -325,11 +357,14 @@ class Extractor:
             known, value, _ = self.value(node)
             if known and name not in self.names:
                 yield Setting(name, value, self.file, line, DEFAULT)
+        yield from self._fields()
 
     def _call(self, call: ast.Call) -> Iterator[Setting]:
         name = last_name(call.func)
         lower = name.lower()
         if lower in OPTIMIZERS and (call.args or call.keywords) and name != "momentum":
+            if call in self._side_optimizers():
+                return
             yield self._set("optimizer", lower, call)
             yield from self._keywords(call, "optimizer")
             yield from self._positional_rate(call)
@@ -371,6 +406,20 @@ class Extractor:
             target = ast.unparse(call.args[0])
             if "bias" not in target:
                 yield from self._one(call, "init_std", keyword(call, "std") or _nth(call, 2))
+
+    def _side_optimizers(self) -> list[ast.Call]:
+        """Optimizers without a schedule beside one that has one: of a warm start, a probe, a critic."""
+        made: dict[str, list[ast.Call]] = {}
+        scheduled: set[str] = set()
+        for node in ast.walk(self.tree):
+            if isinstance(node, ast.Assign) and isinstance(node.value, ast.Call):
+                if last_name(node.value.func).lower() in OPTIMIZERS:
+                    made.setdefault(ast.unparse(node.targets[0]), []).append(node.value)
+            elif isinstance(node, ast.Call) and last_name(node.func).lower() in SCHEDULERS and node.args:
+                scheduled.add(ast.unparse(node.args[0]))
+        if len(made) < 2 or not scheduled.intersection(made):
+            return []
+        return [call for name, calls in made.items() if name not in scheduled for call in calls]
 
     def _keywords(self, call: ast.Call, kind: str) -> Iterator[Setting]:
         for argument, canonical in _ARGUMENTS[kind].items():
@@ -452,6 +501,21 @@ def is_training_loader(call: ast.Call, tree: ast.Module) -> bool:
         if isinstance(node, ast.Assign) and any(n is call for n in ast.walk(node.value)):
             words = ast.unparse(node.targets[0]).lower() + " " + words
     return not any(w in words for w in ("val", "test", "eval", "dev", "holdout"))
+
+
+_HOLDERS = frozenset({"dict", "namespace", "simplenamespace", "easydict", "configdict", "attrdict", "munch"})
+
+
+def _holds_settings(node: ast.ClassDef) -> bool:
+    """A dataclass, a named tuple, a pydantic model, or a class whose name says that it holds settings."""
+    marks = [d.func if isinstance(d, ast.Call) else d for d in node.decorator_list]
+    if any(last_name(d) == "dataclass" for d in marks):
+        return True
+    if any(last_name(b) in ("NamedTuple", "BaseModel", "BaseSettings") for b in node.bases):
+        return True
+    return node.name.lower().endswith(
+        ("config", "cfg", "args", "arguments", "hparams", "options", "settings")
+    )
 
 
 def _plain(value: object) -> tuple[bool, Value, bool]:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from traindoctor.probes.names import base, canonical
+from traindoctor.probes.names import base, canonical, order
 
 
 @pytest.mark.parametrize(
@@ -70,3 +70,18 @@ def test_base_tells_the_direction() -> None:
 
     assert loss is not None and loss.fraction and not loss.lower
     assert error is not None and error.lower
+
+
+def test_metrics_of_rankers_forecasters_and_segmenters() -> None:
+    """AUC per group, percentage errors, bits, and the spellings of OpenMMLab."""
+    assert canonical("val_gauc") == "eval/auc"
+    assert canonical("val/MAPE") == "eval/mape" and canonical("wape") == "train/mape"
+    assert canonical("val_bpb") == "eval/bits"
+    assert canonical("mIoU") == "eval/iou" and canonical("aAcc", "eval") == "eval/accuracy"
+    assert canonical("coco/bbox_mAP_50") == "eval/map50"
+    assert canonical("grad/global_norm") == "grad_norm"
+
+
+def test_the_usual_name_of_a_loss_stands_before_that_of_a_term() -> None:
+    """A run that logs `loss` and `bce` means the whole by `loss`."""
+    assert order("val_loss") < order("val_bce") and order("nothing of the kind") == 1000

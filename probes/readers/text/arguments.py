@@ -29,6 +29,10 @@ _COMMAND = re.compile(
 )
 _INTERPRETER = frozenset({"u", "m", "c", "X", "W", "O", "B", "E"})
 _REPR = re.compile(r"\b(Namespace|\w*(?:Config|Args|Arguments|Options|Params|Settings))\((?=\w+=)")
+_REPR_START = re.compile(
+    r"\b(?:Namespace|\w*(?:Config|Args|Arguments|Options|Params|Settings))\((?=\w+=|\s*$)"
+)
+_DICT_START = re.compile(r"(?:^|[\s:=])(\{)(?:\s*$|['\"]\w[\w.\- ]{0,60}['\"]\s*:)")
 _OBJECT = re.compile(r"<[^<>]{0,200}>")
 _TRAINING = {
     "num examples": "num_train_examples",
@@ -156,6 +160,25 @@ def dumps(line: str) -> Iterator[tuple[str, Value]]:
     yield from walk(tree.body, "", 0)
 
 
+def opens(text: str) -> bool:
+    """Whether a printed `Config(` or dict begins in this line and goes on in the next."""
+    match = _REPR_START.search(text)
+    at = match.end() - 1 if match is not None else -1
+    if at < 0:
+        brace = _DICT_START.search(text)
+        at = brace.start(1) if brace is not None else -1
+    return at >= 0 and len(text) < _LONG and not _balanced(text, at)
+
+
+def expression(text: str) -> Iterator[tuple[str, Value, int]]:
+    """The settings of a dict or `Config(...)` printed over several lines: dotted key, value, line from 1."""
+    try:
+        tree = ast.parse(_OBJECT.sub("'object'", text.strip()), mode="eval")
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return
+    yield from located(tree.body, "")
+
+
 def _balanced(line: str, start: int) -> str:
     depth = 0
     quote = ""
@@ -176,23 +199,40 @@ def _balanced(line: str, start: int) -> str:
 
 def walk(node: ast.expr, path: str, depth: int) -> Iterator[tuple[str, Value]]:
     """Flatten an expression of literals, dicts and calls with keywords to dotted keys and values."""
+    for key, value, _ in located(node, path, depth):
+        yield key, value
+
+
+def located(node: ast.expr, path: str, depth: int = 0) -> Iterator[tuple[str, Value, int]]:
+    """As `walk`, with the line (from 1) of each value. Lists of dicts are numbered."""
     if depth > 8:
         return
-    if isinstance(node, ast.Call) and node.keywords:
+    prefix = f"{path}." if path else ""
+    if isinstance(node, ast.Call) and (node.keywords or last_part(node.func) == "dict"):
         for keyword in node.keywords:
             if keyword.arg:
-                yield from walk(keyword.value, f"{path}.{keyword.arg}" if path else keyword.arg, depth + 1)
+                yield from located(keyword.value, prefix + keyword.arg, depth + 1)
     elif isinstance(node, ast.Dict):
         for key, value in zip(node.keys, node.values, strict=True):
             if isinstance(key, ast.Constant) and isinstance(key.value, (str, int)):
-                yield from walk(value, f"{path}.{key.value}" if path else str(key.value), depth + 1)
+                yield from located(value, f"{prefix}{key.value}", depth + 1)
+    elif isinstance(node, (ast.List, ast.Tuple)) and any(
+        isinstance(e, (ast.Dict, ast.Call)) for e in node.elts
+    ):
+        for at, element in enumerate(node.elts[:64]):
+            yield from located(element, f"{prefix}{at}", depth + 1)
     elif path:
         try:
             loaded = ast.literal_eval(node)
         except (ValueError, TypeError, SyntaxError, RecursionError, MemoryError):
             return
         if not isinstance(loaded, (dict, set, bytes)):
-            yield path, _plain(loaded, str(loaded))
+            yield path, _plain(loaded, str(loaded)), node.lineno
+
+
+def last_part(node: ast.expr) -> str:
+    """The last part of a dotted name."""
+    return node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
 
 
 def setting(key: str, value: Value, file: str, line: int, trust: int) -> Setting:

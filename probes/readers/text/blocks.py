@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from .._config_tree import leaves, parse_json, parse_yaml
 from . import arguments
@@ -17,12 +17,13 @@ _START = re.compile(
     re.IGNORECASE,
 )
 _MODEL_CONFIG = re.compile(rb"\b(\w*Config) (\{)\s*$")
+_OPENING = re.compile(r"\w*\((?=\w+=|\s*$).*|\{.*")
 _END = re.compile(
     rb"^\s*(?:\[?\d{4}-\d\d-\d\d|\[\d\d/\d\d \d\d:|\d\d:\d\d:\d\d|\[?(?:INFO|WARNING|ERROR|DEBUG)\b"
     rb"|Traceback|\[rank)"
 )
 
-_LIKE_CONFIG = re.compile(rb"^(?:\s+\S|#|-\s|[\])}]|[\w.\"'/-]+\s*:(?:\s|$)|\w+ = |---\s*$)")
+_LIKE_CONFIG = re.compile(rb"^(?:\s+\S|#|-\s|[\])}{]|[\w.\"'/-]+\s*:(?:\s|$)|\w+ = |---\s*$)")
 
 
 def begins(line: bytes) -> bytes | None:
@@ -34,7 +35,13 @@ def begins(line: bytes) -> bytes | None:
     if match:
         return match.group(2)
     match = _START.search(stripped)
-    return (match.group(1) or b"") if match else None
+    if match:
+        return match.group(1) or b""
+    text = stripped.decode("utf-8", "replace")
+    if not arguments.opens(text):
+        return None
+    found = _OPENING.search(text)
+    return found.group(0).encode() if found else None
 
 
 class Block:
@@ -45,22 +52,24 @@ class Block:
         self.lines = [first] if first else []
         self.size = 0
         self.offset = 0 if first else 1
-        self.braces = first.count(b"{")
-        self.json = bool(first)
+        self.depth = _depth(first)
+        self.closed = bool(first)  # goes on to the bracket that closes it, whatever the lines look like
 
     def takes(self, line: bytes) -> bool:
         """Add a line; False when the block was over before it."""
         if len(self.lines) >= MAX_LINES or self.size > MAX_BYTES or _END.match(line):
             return False
-        if not line.strip() and not self.json and self.lines and not self.lines[-1].strip():
+        if not line.strip() and not self.closed and self.lines and not self.lines[-1].strip():
             return False
-        if self.json and self.braces <= 0:
+        if self.closed and self.depth <= 0:
             return False
-        if not self.json and line.strip() and not _LIKE_CONFIG.match(line):
+        if not self.closed and not self.lines and line.startswith(b"{"):
+            self.closed = True
+        if not self.closed and line.strip() and not _LIKE_CONFIG.match(line):
             return False
         self.lines.append(line)
         self.size += len(line)
-        self.braces += line.count(b"{") - line.count(b"}")
+        self.depth += _depth(line)
         return True
 
     def settings(self) -> Iterator[tuple[str, arguments.Value, int]]:
@@ -68,16 +77,21 @@ class Block:
         text = b"\n".join(self.lines).decode("utf-8", "replace")
         if not text.strip():
             return
-        if text.lstrip().startswith("{"):
+        found: Iterable[tuple[str, arguments.Value, int]]
+        start = text.lstrip()
+        if start.startswith("{"):
             tree = parse_json(text)
+            printed = list(arguments.expression(text)) if "'" in start or tree.notes else []
+            found = printed or (leaves(tree) if tree.root is not None and tree.root.kind == "map" else ())
+        elif self.closed:
+            found = arguments.expression(text)
         elif re.search(r"^\w+ = ", text, re.MULTILINE):
             yield from self._python(text)
             return
         else:
             tree = parse_yaml(text)
-        if tree.root is None or tree.root.kind != "map":
-            return
-        for key, value, line in leaves(tree):
+            found = leaves(tree) if tree.root is not None and tree.root.kind == "map" else ()
+        for key, value, line in found:
             yield key, value, self.number + self.offset + line - 1
 
     def _python(self, text: str) -> Iterator[tuple[str, arguments.Value, int]]:
@@ -91,5 +105,20 @@ class Block:
                 and len(node.targets) == 1
                 and isinstance(node.targets[0], ast.Name)
             ):
-                for key, value in arguments.walk(node.value, node.targets[0].id, 0):
-                    yield key, value, self.number + self.offset + node.lineno - 1
+                for key, value, line in arguments.located(node.value, node.targets[0].id):
+                    yield key, value, self.number + self.offset + line - 1
+
+
+def _depth(line: bytes) -> int:
+    """How many brackets a line opens less those that it closes."""
+    return sum(map(line.count, (b"{", b"[", b"("))) - sum(map(line.count, (b"}", b"]", b")")))
+
+
+def is_measured(found: Iterable[tuple[str, arguments.Value, int]]) -> bool:
+    """Whether a printed dict holds what was measured, not what was set: a loss or a metric as a number."""
+    return any(
+        isinstance(value, (int, float))
+        and not isinstance(value, bool)
+        and re.search(r"(?:^|[._/])(?:loss|acc|accuracy|f1|map|iou|ppl|perplexity)$", key.lower())
+        for key, value, _ in found
+    )

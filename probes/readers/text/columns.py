@@ -173,7 +173,7 @@ class Columns:
 
     def _by_step(self, key: Key, index: NDArray[np.intp], steps: Floats, epochs: Floats | None) -> Axis:
         inherited = not any(self.rows.own[i] for i in index[:200])
-        if inherited and len(steps) > 4 and _crowded(steps):
+        if inherited and len(steps) > 4 and _crowded(steps, epochs):
             return Axis(_running_rows(steps), "row", epochs)
         borrowed = self._borrowed(key, index, epochs) if inherited else None
         if borrowed is not None:
@@ -270,9 +270,14 @@ def _filled(steps: Floats) -> Floats:
     return filled
 
 
-def _crowded(places: Floats) -> bool:
-    """Several points in a row at one place: the place is no step of its own."""
-    return len(places) > 2 and float(np.mean(np.diff(places) == 0)) > 0.3
+def _crowded(places: Floats, epochs: Floats | None = None) -> bool:
+    """Several points in a row at one place (in one epoch): the place is no step of its own."""
+    if len(places) <= 2:
+        return False
+    stays = np.diff(places) == 0
+    if epochs is not None:
+        stays &= np.diff(epochs) == 0
+    return float(np.mean(stays)) > 0.3
 
 
 def _running_rows(places: Floats) -> Floats:

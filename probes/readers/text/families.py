@@ -51,6 +51,8 @@ def marks(body: str, prefix: str) -> frozenset[str]:
         found.add(f"overflow-{overflow.group(1).lower()}")
     if "data_time" in body and _OPENMMLAB.search(body):
         found.add("openmmlab")
+    if "{'" in body:
+        found.add("printed-dict")
     if "step: " not in body:
         found.discard("mindspore")
     if "mfu" in body and "iter " in body:

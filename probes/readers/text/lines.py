@@ -6,6 +6,7 @@ import io
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 
 LONG = 64 * 1024
 CHUNK = 4 * 1024**2  # so much is held as lines at a time
@@ -15,6 +16,20 @@ _TAGGED = re.compile(
     rb"^\s*(?:\[(?:rank|default)_?(\d{1,5})\]:?\s?|\((?:\w*[Ww]orker\w*|\w*[Aa]ctor\w*|\w*[Tt]rain\w*)[^()]{0,40}?pid=(\d+)[^()\n]{0,80}\)\s?"
     rb"|\[(\d{1,4})\]\s?<std(?:out|err)>:?\s?|(?:[Rr]ank|RANK)[ _:]?(\d{1,5})\s*[:|\]]\s?)"
 )
+# The same within a line, taken for a mark only where the numbers alternate from line to line.
+_WORDS = rb"(?:global_|local_|dp_|world_)?(?:rank|worker|process|proc|replica|device|gpu|npu|peer)(?:_?id)?"
+_WITHIN = (
+    re.compile(rb"[\"']" + _WORDS + rb"[\"']\s*:\s*(\d{1,4})\s*,?\s*", re.IGNORECASE),
+    re.compile(
+        rb"[\[(<|]?\s*(?<![\w/])"
+        + _WORDS
+        + rb"[\s_:=#-]{0,2}(\d{1,4})(?![\w.])(?:/\d{1,4})?\s*[\])>|]?[:,|]?",
+        re.IGNORECASE,
+    ),
+    re.compile(rb"^\s*[\[(<]?[RWrw](\d{1,3})[\])>]?\s*[:|\]]?(?=\s)"),
+    re.compile(rb"^\s*[\[(](\d{1,3})(?:/\d{1,3})?[\])]\s*[:|]?(?=\s*\w)"),
+)
+_HAS_VALUE = re.compile(rb"[=:\s]-?\d+\.?\d*(?:e[-+]?\d+)?", re.IGNORECASE)
 _NUMBERED = re.compile(rb"^\s{0,6}(\d{1,4}): ?(?=\S)")
 _BAR = re.compile(rb"%\|| it/s|it/s|s/it|\[=*>?\.*\]|ETA")
 
@@ -28,6 +43,7 @@ class Lines:
     tagged: bool  # some lines begin with the mark of a rank
     numbered: bool  # lines begin with "<rank>: "
     workers: dict[bytes, int]
+    within: re.Pattern[bytes] | None = None  # where a line names its rank, if not at its beginning
 
     def __iter__(self) -> Iterator[tuple[int, bytes, int | None, bool]]:
         """Yield (line number from 1, text without prefix, rank, whether it is a passing state of a bar)."""
@@ -44,7 +60,7 @@ class Lines:
                         text, rank = self.untag(state)
                         yield number, text, rank, at < len(states) - 1 and bool(_BAR.search(state))
                 continue
-            if self.tagged or self.numbered:
+            if self.marked:
                 text, rank = self.untag(raw)
                 yield number, text, rank, False
             else:
@@ -53,9 +69,14 @@ class Lines:
             self.notes.append(f"{skipped} lines longer than {LONG // 1024} KiB were passed over")
 
     @property
+    def marked(self) -> bool:
+        """Whether lines name the rank that wrote them."""
+        return self.tagged or self.numbered or self.within is not None
+
+    @property
     def simple(self) -> bool:
         """Whether every line stands for itself: no marks of ranks, no states of bars, none too long."""
-        if self.tagged or self.numbered or b"\r" in self.data:
+        if self.marked or b"\r" in self.data:
             return False
         return max(map(len, io.BytesIO(self.data)), default=0) <= LONG
 
@@ -72,6 +93,11 @@ class Lines:
 
     def untag(self, raw: bytes) -> tuple[bytes, int | None]:
         """Take the mark of a rank off a line."""
+        if self.within is not None:
+            found = self.within.search(raw[:400])
+            if found is None:
+                return raw, None
+            return raw[: found.start()] + raw[found.end() :], int(found.group(1))
         match = _NUMBERED.match(raw) if self.numbered else _TAGGED.match(raw) if self.tagged else None
         if match is None:
             return raw, None
@@ -97,7 +123,27 @@ def lines_of(data: bytes) -> Lines:
     if b"\r" in data:
         data = _line_ends(data)
     head = data[: 256 * 1024].split(b"\n")[:4000]
-    return Lines(data, notes, any(_TAGGED.match(s) for s in head), _is_numbered(head), {})
+    tagged, numbered = any(_TAGGED.match(s) for s in head), _is_numbered(head)
+    return Lines(data, notes, tagged, numbered, {}, None if tagged or numbered else _within(head))
+
+
+def _within(head: list[bytes]) -> re.Pattern[bytes] | None:
+    """The pattern by which most lines with values name a rank: few numbers, in turns."""
+    filled = [s for s in head if _HAS_VALUE.search(s)]
+    if len(filled) < 6:
+        return None
+    for pattern in _WITHIN:
+        found = [int(m.group(1)) for m in (pattern.search(s[:400]) for s in filled) if m]
+        kinds = sorted(set(found))
+        if len(kinds) < 2 or len(found) < 0.6 * len(filled) or kinds[-1] - kinds[0] >= 2 * len(kinds):
+            continue
+        back = sum(b < a for a, b in pairwise(found))
+        again = sum(b == a for a, b in pairwise(found))
+        counts = [found.count(k) for k in kinds]
+        alternates = back >= 3 and back >= 0.5 * min(counts) and again <= 0.5 * len(found)
+        if alternates and min(counts) >= 0.25 * max(counts):
+            return pattern
+    return None
 
 
 def _line_ends(data: bytes) -> bytes:

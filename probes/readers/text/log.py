@@ -61,7 +61,7 @@ _FRAMEWORKS = {
     "caffe": "caffe",
 }
 _NAMED = {"mindspore": "mindspore-lossmonitor", "tensorflow": "tf-estimator", "": "key-value"}
-_NO_FAMILY = frozenset({"overflow-true", "overflow-false", "keras-like", "detection"})
+_NO_FAMILY = frozenset({"overflow-true", "overflow-false", "keras-like", "detection", "printed-dict"})
 # More telling than what else their lines hold.
 _SPECIAL = (
     "mindformers",
@@ -301,7 +301,7 @@ class Log:
             return
         held, self._held = self._held, []
         found = list(block.settings())
-        if not any(canonical_key(key) for key, _, _ in found):
+        if not any(canonical_key(key) for key, _, _ in found) or blocks.is_measured(found):
             found = []
         for key, value, line in found:
             self._set(key, value, line, arguments.DUMP)
@@ -415,6 +415,8 @@ class Log:
 
     def _family(self) -> str:
         counts = Counter({f: c for f, c in self.rows.families.items() if f not in _NO_FAMILY})
+        if counts["mindspore"]:
+            del counts["hf"]  # there a dict is what its evaluation gave
         if not counts:
             return "keras" if self.rows.families["keras-like"] else ""
         for special in _SPECIAL:

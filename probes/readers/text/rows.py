@@ -146,6 +146,9 @@ class Rows:
 
     def _row(self, shape: Shape, tokens: Tokens, line: Line, where: Where) -> None:
         step, total, epoch = place(shape, tokens)
+        if shape.evaluating and shape.step_kind in ("bare", "batch") and where.known:
+            if epoch == epoch or step == total:
+                step = total = NAN  # the batches of the evaluation: it stands where training stands
         own_step, own = step == step, step == step or epoch == epoch
         kind: str = shape.step_kind
         if not own_step and self._bar is not None and "hf" in shape.flags:
@@ -173,10 +176,13 @@ class Rows:
             return
         wall = wall_of(line.raw) if shape.stamped else NAN
         row = self.columns.row(step, total, epoch, line.number, wall, own_step, kind)
-        if shape.plain and (own or not where.split):
+        split = "" if own else where.split
+        if "printed-dict" in shape.flags and self.families["mindspore"]:
+            split = "eval"  # beside LossMonitor's lines a dict is what model.eval gave
+        if shape.plain and not split:
             self._plain(shape, tokens, row, group, line.rank)
         else:
-            self._values(shape, tokens, row, group, line.rank, "" if own else where.split)
+            self._values(shape, tokens, row, group, line.rank, split)
         self._count(shape, line.number)
 
     @staticmethod

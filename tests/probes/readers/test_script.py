@@ -27,9 +27,9 @@ for epoch in range(3, 10):
 """
 
 
-def read(tmp_path: Path, text: str) -> dict[str, tuple[object, int | None, int]]:
-    (tmp_path / "train.py").write_text(text)
-    (file,) = walk(tmp_path)[0]
+def read(tmp_path: Path, text: str, name: str = "train.py") -> dict[str, tuple[object, int | None, int]]:
+    (tmp_path / name).write_text(text)
+    (file,) = [f for f in walk(tmp_path)[0] if f.path == name]
     assert script.sniff(file)
     return {s.key: (s.value, s.line, s.trust) for s in script.read(file).settings}
 
@@ -104,3 +104,42 @@ def test_a_trainer_without_a_word_of_half_precision_is_in_fp32(
     )
 
     assert found.get("precision", (None,))[0] == precision or (precision is None and "fp32" not in str(found))
+
+
+def test_a_configuration_in_python(tmp_path: Path) -> None:
+    """OpenMMLab's: dicts of literals, with names put in; keys are dotted, lists of dicts numbered."""
+    (tmp_path / "configs").mkdir()
+    text = "common = dict(mean=[1.0], std=[2.0])\n"
+    text += "data = dict(samples_per_gpu=32, pipeline=[dict(type='Normalize', **common)])\n"
+    text += "optimizer = dict(type='SGD', lr=0.01)\nlr_config = dict(policy='step', step=[6, 8])\n"
+    found = read(tmp_path, text, "configs/net.py")
+
+    assert found["optimizer.lr"][0] == 0.01 and found["optimizer.type"][:2] == ("SGD", 3)
+    assert found["data.samples_per_gpu"][0] == 32 and found["data.pipeline.0.std"][0] == (2.0,)
+    assert found["lr_config.step"][0] == (6, 8)
+
+
+@pytest.mark.parametrize("name", ["config.py", "train.py"])
+def test_fields_of_a_class_of_settings(tmp_path: Path, name: str) -> None:
+    """A dataclass of defaults, in the script or beside it; any other class is nobody's settings."""
+    head = "import torch\n" if name == "train.py" else ""
+    text = (
+        head
+        + "from dataclasses import dataclass\n\n@dataclass\nclass Setup:\n    peak_lr: float = 3e-4\n"
+        + "    warmup_steps: int = 100\n"
+    )
+    found = read(tmp_path, text, name)
+    other = read(tmp_path, head + "class Net:\n    width: int = 3\n\ndef f():\n    pass\n", name)
+
+    assert found["peak_lr"][0] == 3e-4 and found["warmup_steps"][0] == 100
+    assert "width" not in other
+
+
+def test_the_optimizer_that_is_scheduled_is_the_main_one(tmp_path: Path) -> None:
+    """One of a warm start, without a schedule, says nothing of the training."""
+    text = "import torch\n\ndef warm_start(net):\n    opt = torch.optim.Adam(net.parameters(), lr=2e-3)\n\n"
+    text += "optimizer = torch.optim.SGD(net.parameters(), lr=0.1)\n"
+    text += "scheduler = torch.optim.lr_scheduler.StepLR(optimizer, 3)\n"
+    found = read(tmp_path, text)
+
+    assert found["optimizer"][0] == "sgd" and found["learning_rate"][0] == 0.1

@@ -259,6 +259,39 @@ def test_openmmlab_configuration(tmp_path: Path) -> None:
     assert found["optimizer_config.grad_clip"] == (None, 90)
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "{t} - INFO - Config:\n{{'data': {{'samples_per_gpu': 32,\n          'size': [1, 2]}},\n 'optimizer': {{'type': 'SGD', 'lr': 0.02}}}}\n",
+        "{{'data': {{'samples_per_gpu': 32}},\n 'optimizer': {{'type': 'SGD',\n               'lr': 0.02}}}}\n",
+        '{{\n  "data": {{"samples_per_gpu": 32}},\n  "optimizer": {{"type": "SGD", "lr": 0.02}}\n}}\n',
+        "TrainConfig(data=Data(samples_per_gpu=32),\n            optimizer=Optim(type='SGD',\n                            lr=0.02))\n",
+    ],
+)
+def test_configuration_printed_over_lines(tmp_path: Path, text: str) -> None:
+    """What pprint, json.dumps and a dataclass print, with or without a heading."""
+    stamp = "2021-12-07 13:57:39,351 - mmcls"
+    rows = "".join(f"{stamp} - INFO - step {i} loss: {9 - i}.5\n" for i in range(1, 8))
+    content = read(tmp_path, text.format(t=stamp) + rows)
+    found = {s.key: s.value for s in content.settings}
+
+    assert (found["optimizer.lr"], found["optimizer.type"], found["data.samples_per_gpu"]) == (
+        0.02,
+        "SGD",
+        32,
+    )
+    assert next(s.line for s in content.settings if s.key == "optimizer.lr") in range(1, 5)
+    assert [len(s.values) for s in content.series if s.raw == "loss"] == [7]
+
+
+def test_metrics_printed_as_a_dict_over_lines_are_no_configuration(tmp_path: Path) -> None:
+    """A dict with a loss holds what was measured."""
+    text = "".join(f"step {i} loss: {9 - i}.5\n" for i in range(1, 8))
+    content = read(tmp_path, "{\n  'learning_rate': 0.1,\n  'loss': 0.25\n}\n" + text)
+
+    assert not [s for s in content.settings if s.trust == 90]
+
+
 def test_detectron2_configuration(tmp_path: Path) -> None:
     """The YAML text of a configuration over many lines; its numbers are no curves."""
     text = "[11/18 14:20:11] detectron2 INFO: Running with full config:\nSOLVER:\n  BASE_LR: 0.02\n  STEPS: (100, 200)\n  MAX_ITER: 300\n[11/18 14:20:12] detectron2 INFO: Starting\n"

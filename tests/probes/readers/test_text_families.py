@@ -70,6 +70,36 @@ def test_mindspore_evaluation(tmp_path: Path) -> None:
     assert [v for s in content.series if "acc" in s.raw for v in s.values.tolist()] == [0.75, 0.875]
 
 
+def test_a_dict_beside_lossmonitor_is_an_evaluation(tmp_path: Path) -> None:
+    """An EvalCallBack prints what model.eval gave: it stands at the last step of its epoch."""
+    text = ""
+    for epoch in range(1, 7):
+        text += "".join(f"epoch: {epoch} step: {s}, loss is {1 / (epoch + s)}\n" for s in (4, 8))
+        text += f"epoch: {epoch}, {{'Accuracy': {epoch / 10}, 'loss': {2 / epoch}}}\n"
+    content = read(tmp_path, text)
+    found = curve(content, "eval/loss")
+
+    assert content.format == "text-mindspore-lossmonitor" and content.facts["framework"] == "mindspore"
+    assert found.steps.tolist() == [8, 16, 24, 32, 40, 48] and found.values[0] == 2
+    assert len(curve(content, "eval/accuracy")) == 6 and len(curve(content, "train/loss")) == 12
+
+
+def test_openmmlab_evaluations_stand_where_training_stands(tmp_path: Path) -> None:
+    """The batches of an evaluation are no steps: Epoch(val) [2][6/6], Iter(val) [20/20]."""
+    by_epoch, by_step = "", ""
+    for epoch in range(1, 5):
+        by_epoch += "".join(
+            f"Epoch(train) [{epoch}][{s}/30]  lr: 1e-3  data_time: 0.1  loss: {1 / (s + epoch)}\n"
+            for s in (15, 30)
+        )
+        by_epoch += f"Epoch(val) [{epoch}][6/6]    coco/bbox_mAP: 0.{epoch}  data_time: 0.1\n"
+        by_step += f"Iter [{epoch * 50}/200]\tlr: 1e-3, data_time: 0.1, loss: {1 / epoch}\n"
+        by_step += f"Iter(val) [20/20]\taAcc: 0.8, mIoU: 0.{epoch}\n"
+
+    assert curve(read(tmp_path, by_epoch), "eval/map").steps.tolist() == [30, 60, 90, 120]
+    assert curve(read(tmp_path, by_step), "eval/iou").steps.tolist() == [50, 100, 150, 200]
+
+
 MINDFORMERS = (
     "{spin}2024-07-05 17:38:28,040 - mindformers[mindformers/core/callback/callback.py:316] - INFO - {{ Epoch:[  {e}/  2], "
     "step:[ {s:4d}/    4], {loss}, per_step_time: 364368ms, lr: 1.25e-07, overflow cond: {over}, loss_scale: {scale}{rest}}}\n"

@@ -252,3 +252,36 @@ def test_lines_and_clock(tmp_path: Path) -> None:
 
     assert loss.lines is not None and loss.lines.tolist() == [2, 4]
     assert loss.walls is not None and loss.walls.tolist() == [1704153601.0, 1704153603.5]
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "[worker {r}] step {i:5d} | loss {v:.4f} | lr 1e-3",
+        "worker={r} step={i} loss={v:.4f} lr=1e-3",
+        "2026-11-21 10:00:00 rank {r}: step {i} loss={v:.4f}",
+        "R{r} | step {i} | loss {v:.4f}",
+        "[{r}/2] step {i} loss {v:.4f}",
+        '{{"rank": {r}, "step": {i}, "loss": {v:.4f}}}',
+        "step {i} [rank {r}] loss: {v:.4f}",
+        "(process {r}) step {i}: loss={v:.4f}",
+        "gpu:{r} step {i} loss: {v:.4f}",
+    ],
+)
+def test_workers_that_write_into_one_stream(tmp_path: Path, line: str) -> None:
+    """Numbers that alternate from line to line name the ranks; each has its own curve."""
+    rows = [line.format(r=r, i=10 * i, v=1 / (i + r)) for i in range(1, 12) for r in (0, 1)]
+    content = read(tmp_path, "starting\n" + "\n".join(rows) + "\n")
+
+    for rank in (0, 1):
+        found = curve(content, "train/loss", rank)
+        assert found.steps.tolist() == [10.0 * i for i in range(1, 12)]
+        assert found.values[0] == pytest.approx(1 / (1 + rank), abs=1e-3)
+
+
+@pytest.mark.parametrize("line", ["gpu 0 step {i} loss: {v:.4f}", "[{i}/20] worker 3 of 4: loss: {v:.4f}"])
+def test_one_worker_alone_is_no_rank(tmp_path: Path, line: str) -> None:
+    """A number that never changes, or that only counts on, is no mark of a rank."""
+    content = read(tmp_path, "\n".join(line.format(i=i, v=1 / i) for i in range(1, 21)) + "\n")
+
+    assert {s.rank for s in content.series} == {None}
