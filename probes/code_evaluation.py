@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import ast
+import re
 
-from .code import at, first, ok, outer_loop
+from .code import at, first, is_false_node, ok, outer_loop
+from .code_roles import split_of, trains
 from .readers.script import keyword, last_name
 from .registry import Finding, View, probe
 from .syntax import Script
@@ -31,27 +33,86 @@ def _over_batch(source: Script) -> Finding | None:
 
 
 @probe()
+def predicts_least_likely(view: View) -> Finding:
+    """The predicted class is the one with the smallest score; right for distances, costs, negated scores."""
+    return first(view, _least_likely, "the scripts predict no classes")
+
+
+def _least_likely(source: Script) -> Finding | None:
+    seen = None
+    for call in source.named("argmax", "argmin", "topk"):
+        inner = call.args[0] if call.args and source.owner(call) in ("torch", "np", "jnp", "ops") else None
+        scores = ast.unparse(inner).lower() if inner is not None else source.owner(call).lower()
+        if not re.search(r"out|logit|pred|score|prob|model\(", scores):
+            continue
+        seen = seen or call
+        largest = keyword(call, "largest")
+        least = last_name(call.func) == "argmin" or (largest is not None and is_false_node(largest))
+        if least and not re.search(r"dist|cost|energ|loss|err|diff|abs|norm|-|neg", scores):
+            return at(source, call, "the class with the smallest score is taken for the prediction")
+    return (
+        ok(source, seen, "the class with the largest score is the prediction") if seen is not None else None
+    )
+
+
+@probe()
 def evaluates_stale_copy(view: View) -> Finding:
-    """Evaluation uses a copy of the model made before training and never refreshed."""
+    """Evaluation uses a copy of the model, or an average of its weights, that training never refreshes."""
     return first(view, _stale_copy, "the scripts copy no model")
+
+
+_AVERAGE = re.compile(r"(?i)ema\b|^ema|averag|swa\b|polyak")
+_REFRESHES = ("load_state_dict", "update", "update_parameters", "update_attr", "lerp_", "step", "register")
 
 
 def _stale_copy(source: Script) -> Finding | None:
     loop = outer_loop(source)
+    if loop is None:
+        return None
+    seen = None
     for node in ast.walk(source.tree):
-        if isinstance(node, ast.Assign) and isinstance(node.value, ast.Call) and loop is not None:
-            if last_name(node.value.func) == "deepcopy" and "model" in ast.unparse(node.value).lower():
-                name = ast.unparse(node.targets[0])
-                again: list[ast.AST] = [a for a in _assignments(source, name) if loop in source.above(a)]
-                again += [
-                    c for c in source.named("load_state_dict", "update", "lerp_") if name in source.owner(c)
-                ]
-                used = [c for c in source.calls if ast.unparse(c.func) == name]
-                before = node.lineno < loop.lineno
-                if before and not again and used:
-                    return at(source, node, "evaluation uses this copy, which is never refreshed")
-                return ok(source, node, "the copy of the model is refreshed")
-    return None
+        if not (isinstance(node, ast.Assign) and isinstance(node.value, ast.Call)):
+            continue
+        if node.lineno >= loop.lineno or not _copies(source, node.value):
+            continue
+        name = ast.unparse(node.targets[0])
+        again: list[ast.AST] = [a for a in _assignments(source, name) if loop in source.above(a)]
+        again += [c for c in source.named(*_REFRESHES) if _same(name, source.owner(c))]
+        used = [c for c in source.calls if _evaluates(c, name)]
+        handed = [c for c in source.calls if _gets(c, name) and c not in used and c is not node.value]
+        seen = seen or node
+        if not again and not handed and used:
+            return at(source, node, "evaluation uses this copy, which is never refreshed")
+    return ok(source, seen, "the copy of the model is refreshed") if seen is not None else None
+
+
+def _copies(source: Script, value: ast.Call) -> bool:
+    """`deepcopy(model)`, `AveragedModel(model)`, or a class of the script that holds such a copy."""
+    if "model" not in ast.unparse(value).lower() and "net" not in ast.unparse(value).lower():
+        return False
+    name = last_name(value.func)
+    if name == "deepcopy" or (name[:1].isupper() and bool(_AVERAGE.search(name)) and bool(value.args)):
+        return True
+    own = source.classes.get(name)
+    return own is not None and any(c in ast.walk(own) for c in source.named("deepcopy"))
+
+
+def _same(name: str, owner: str) -> bool:
+    """`ema`, `ema.ema`, `self.ema.module`."""
+    return owner == name or owner.startswith(name + ".")
+
+
+def _gets(call: ast.Call, name: str) -> bool:
+    return any(_same(name, ast.unparse(a)) for a in [*call.args, *(k.value for k in call.keywords)])
+
+
+def _evaluates(call: ast.Call, name: str) -> bool:
+    """The copy is called on data, or handed to a function that evaluates by its name."""
+    if _same(name, ast.unparse(call.func)) and bool(call.args):
+        return last_name(call.func) in (name.rsplit(".", 1)[-1], "ema", "module", "model", "shadow")
+    return _gets(call, name) and any(
+        w in last_name(call.func).lower() for w in ("eval", "val", "test", "predict")
+    )
 
 
 def _assignments(source: Script, name: str) -> list[ast.Assign]:
@@ -68,14 +129,23 @@ def evaluates_training_data(view: View) -> Finding:
 def _evaluates_training(source: Script) -> Finding | None:
     seen = None
     for node in ast.walk(source.tree):
-        if not (isinstance(node, ast.Assign) and isinstance(node.value, ast.Call)):
+        if not (isinstance(node, ast.Assign) and isinstance(node.value, ast.Call) and node.value.args):
             continue
-        target = ast.unparse(node.targets[0]).lower()
-        if last_name(node.value.func) != "DataLoader" or not node.value.args:
+        targets = node.targets[0].elts if isinstance(node.targets[0], ast.Tuple) else node.targets
+        name = last_name(node.value.func)
+        scores = re.search(r"eval|valid|score|test|^val", name.lower()) is not None
+        if name != "DataLoader" and not scores:
             continue
-        if any(w in target for w in ("val", "test", "eval")) and "train" not in target:
+        if not all(trains(split_of(ast.unparse(t))) is False for t in targets):
+            continue
+        given = node.value.args[:1] if name == "DataLoader" else node.value.args
+        sides = {trains(split_of(n)) for a in given for n in _names(a)}
+        if sides - {None}:
             seen = node
-            data = ast.unparse(node.value.args[0]).lower()
-            if "train" in data and not any(w in data for w in ("val", "test", "eval")):
-                return at(source, node, "the evaluation loader reads the training data")
-    return ok(source, seen, "the evaluation loader reads its own data") if seen is not None else None
+        if True in sides and False not in sides:
+            return at(source, node, "what is evaluated is the training data")
+    return ok(source, seen, "evaluation reads its own data") if seen is not None else None
+
+
+def _names(node: ast.expr) -> list[str]:
+    return [ast.unparse(n) for n in ast.walk(node) if isinstance(n, (ast.Name, ast.Attribute))]

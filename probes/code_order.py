@@ -4,56 +4,104 @@ from __future__ import annotations
 
 import ast
 
-from .code import at, first, imports_locals, ok
-from .readers.script import last_name
+from .code import at, first, imports_locals, is_false_node, ok, outer_loop
+from .code_roles import base, targets
+from .readers.script import keyword, last_name
 from .registry import Finding, View, probe
 from .syntax import Script
+
+_SHUFFLES = (
+    "shuffle",
+    "shuffle_",
+    "randperm",
+    "permutation",
+    "permuted",
+    "RandomSampler",
+    "WeightedRandomSampler",
+)
+_DRAWS = ("choice", "choices", "randint", "integers", "sample", "randrange", "multinomial")
 
 
 @probe()
 def no_shuffling(view: View) -> Finding:
-    """A loop over slices of the data, and no word of shuffling, permutation or sampling in the script."""
+    """A loop over slices of the data, and nothing in the script that puts them into another order.
+
+    Draws of random indices count where batches are made: in the training loop, or in what it loops over.
+    """
     return first(view, _no_shuffling, "the scripts do not show how batches are drawn")
 
 
 def _no_shuffling(source: Script) -> Finding | None:
-    words = (
-        "shuffle",
-        "randperm",
-        "permutation",
-        "randint",
-        "sampler",
-        "random_split",
-        "choice",
-        "iterabledataset",
-    )
-    lower = source.text.lower()
     if not source.trains_by_hand or source.named("DataLoader"):
         return None
-    if any(w in lower for w in words):
-        return ok(source, None, "the script draws batches at random")
-    loop = source.train_loop
-    if loop is None or imports_locals(source):
+    scopes = _where_batches_are_made(source)
+    shuffled = [*source.named(*_SHUFFLES), *(c for c in source.calls if _is_true(keyword(c, "shuffle")))]
+    drawn = [c for c in source.named(*_DRAWS) if any(c in ast.walk(s) for s in scopes)]
+    if shuffled or drawn:
+        return ok(source, (shuffled or drawn)[0], "the script draws batches at random")
+    if not scopes or imports_locals(source) or "sampler" in source.text.lower():
         return None
-    sliced = (
-        isinstance(loop, ast.For) and isinstance(loop.iter, ast.Call) and last_name(loop.iter.func) == "range"
+    loops = [n for s in scopes for n in ast.walk(s) if isinstance(n, ast.For) and _strides(n.iter)]
+    return (
+        at(source, loops[0], "batches are taken in file order and nothing shuffles them") if loops else None
     )
-    sliced = (
-        sliced and isinstance(loop, ast.For) and isinstance(loop.iter, ast.Call) and len(loop.iter.args) == 3
-    )
-    return at(source, loop, "batches are taken in file order and nothing shuffles them") if sliced else None
+
+
+def _where_batches_are_made(source: Script) -> list[ast.AST]:
+    """The loops around the training step, and the functions that such a loop goes over."""
+    outer, inner = outer_loop(source), source.train_loop
+    found: list[ast.AST] = [s for s in (inner, outer) if s is not None]
+    functions = {n.name: n for n in ast.walk(source.tree) if isinstance(n, ast.FunctionDef)}
+    steps = {source.function_name(b) for b in source.backwards} - {""}
+    loops = [
+        n
+        for n in ast.walk(source.tree)
+        if isinstance(n, ast.For)
+        and any(isinstance(c, ast.Call) and last_name(c.func) in steps for c in ast.walk(n))
+    ]
+    found += loops
+    for loop in [n for s in found for n in ast.walk(s) if isinstance(n, ast.For)]:
+        for call in ast.walk(loop.iter):
+            if isinstance(call, ast.Call) and last_name(call.func) in functions:
+                found.append(functions[last_name(call.func)])
+    return found
+
+
+def _strides(node: ast.expr) -> bool:
+    """`range(0, len(x), batch)`."""
+    return isinstance(node, ast.Call) and last_name(node.func) == "range" and len(node.args) == 3
+
+
+def _is_true(node: ast.expr | None) -> bool:
+    return node is not None and not is_false_node(node)
 
 
 @probe()
 def sorts_training_data(view: View) -> Finding:
-    """Training samples are put into the order of their labels."""
+    """Training samples are put into the order of their labels, and nothing shuffles them afterwards."""
     return first(view, _sorts, "the scripts do not order samples")
 
 
 def _sorts(source: Script) -> Finding | None:
-    for call in source.named("argsort", "sort", "sorted", "sort_values"):
+    names = targets(source)
+    for call in source.named("argsort", "sort", "sorted", "sort_values", "sort_"):
         text = ast.unparse(call).lower()
+        parent = source.parents.get(call)
+        kept = (
+            isinstance(parent, ast.Assign)
+            and base(parent.targets[0]) in names
+            and last_name(call.func) in ("sort", "sort_values")
+        )
         labelled = any(w in text for w in ("label", "target", "y_train", "train_y", "ytr", "class"))
-        if labelled and not any(w in text for w in ("set(", "unique", "pred", "logit", "score", "classes")):
-            return at(source, call, "samples are put into the order of their labels")
+        if not (labelled or kept):
+            continue
+        if any(w in text for w in ("set(", "unique", "pred", "logit", "score", ".keys(", "dir(")):
+            continue
+        if "classes" in text and not kept:
+            continue
+        later = [c for c in source.named(*_SHUFFLES) if c is not call]
+        later += [c for c in source.calls if _is_true(keyword(c, "shuffle"))]
+        if later:
+            return ok(source, later[0], "samples are sorted and shuffled later")
+        return at(source, call, "samples are put into the order of their labels")
     return None

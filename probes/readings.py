@@ -16,6 +16,7 @@ def modules() -> tuple[ModuleType, ...]:
         benchmark,
         benchmark_curves,
         benchmark_end,
+        code_averages,
         code_data,
         code_diff,
         code_evaluation,
@@ -52,6 +53,7 @@ def modules() -> tuple[ModuleType, ...]:
     )
 
     scripts = (
+        code_averages,
         code_data,
         code_diff,
         code_evaluation,

@@ -130,7 +130,7 @@ ERRORS = [
         "self.drop = [nn.Linear(8, 8) for _ in range(30)]",
     ),
     ("bias-extreme", "nn.init.zeros_(m.bias)", "nn.init.constant_(m.bias, -12.0)"),
-    ("sorts-training-data", "for epoch", "order = y_train.argsort()\nfor epoch"),
+    ("sorts-training-data", ", shuffle=True)", ")\norder = y_train.argsort()"),
     (
         "same-shard",
         "for epoch",

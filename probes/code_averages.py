@@ -1,0 +1,216 @@
+"""How evaluation loops of scripts average: what they sum up against what they divide by."""
+
+from __future__ import annotations
+
+import ast
+
+from .code import at, first, ok
+from .code_roles import split_of, trains
+from .readers.script import keyword, last_name
+from .registry import Finding, View, probe
+from .syntax import Function, Script
+
+_SAMPLES, _BATCHES = "samples", "batches"
+
+
+@probe()
+def average_of_wrong_count(view: View) -> Finding:
+    """An evaluation divides a sum over samples by the number of batches, or the other way round.
+
+    Or it divides by the size of the training set. Looked at are functions that sum up in a loop and never
+    call backward; a sum or a count whose unit cannot be told is passed over. False positive: batches of one.
+    """
+    return first(view, _wrong_count, "the scripts show no average that an evaluation makes of its sums")
+
+
+def _wrong_count(source: Script) -> Finding | None:
+    seen = None
+    for function in ast.walk(source.tree):
+        if not isinstance(function, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            continue
+        if any(b in ast.walk(function) for b in source.backwards):
+            continue
+        loops = [n for n in ast.walk(function) if isinstance(n, ast.For)]
+        sums = _sums(source, function, loops)
+        for node in ast.walk(function):
+            if not (isinstance(node, (ast.BinOp, ast.AugAssign)) and isinstance(node.op, ast.Div)):
+                continue
+            above, below = (
+                (node.left, node.right) if isinstance(node, ast.BinOp) else (node.target, node.value)
+            )
+            unit = _unit_of(above, sums)
+            if unit is None:
+                continue
+            if _trained_on(source, function, below, loops):
+                return at(source, node, "what evaluation sums up is divided by the size of the training set")
+            count = _count(source, function, below, loops, sums)
+            if count is None:
+                continue
+            seen = seen or node
+            if unit != count:
+                return at(source, node, f"a sum over {unit} is divided by the number of {count}")
+    return ok(source, seen, "sums are divided by what they were summed over") if seen is not None else None
+
+
+def _sums(source: Script, function: Function, loops: list[ast.For]) -> dict[str, str]:
+    """Names that a loop adds to -> what one addend stands for."""
+    inside = [n for loop in loops for n in ast.walk(loop)]
+    found: dict[str, str] = {}
+    for node in inside:
+        if isinstance(node, ast.AugAssign) and isinstance(node.op, ast.Add):
+            unit = _addend(source, function, node.value)
+            name = ast.unparse(node.target)
+            if unit is None or found.get(name, unit) != unit:
+                found[name] = ""
+            else:
+                found[name] = unit
+    return {name: unit for name, unit in found.items() if unit}
+
+
+def _addend(source: Script, function: Function, value: ast.expr, depth: int = 3) -> str | None:
+    """What an addend is of: `loss.item() * len(x)` of samples, `loss.item()` of one batch."""
+    if isinstance(value, ast.Constant):
+        return _BATCHES if value.value == 1 else None
+    if _is_size(value):
+        return _SAMPLES
+    if isinstance(value, ast.BinOp):
+        if isinstance(value.op, ast.Mult) and any(
+            _sized(source, function, s) for s in (value.left, value.right)
+        ):
+            return _SAMPLES
+        return None
+    if isinstance(value, ast.Name) and depth:
+        made = source.assigned(value.id, function, value.lineno)
+        return _addend(source, function, made, depth - 1) if made is not None else None
+    if not isinstance(value, ast.Call):
+        return None
+    name = last_name(value.func)
+    owner = value.func.value if isinstance(value.func, ast.Attribute) else None
+    if name in ("item", "float", "int", "cpu", "detach", "numpy", "asnumpy", "tolist"):
+        inner = owner if isinstance(value.func, ast.Attribute) else value.args[0] if value.args else None
+        return _addend(source, function, inner, depth) if inner is not None else None
+    if name in ("sum", "count_nonzero"):
+        whole = [*value.args, *([owner] if owner is not None else [])]
+        return _SAMPLES if any(isinstance(n, ast.Compare) for w in whole for n in ast.walk(w)) else None
+    if name == "mean":
+        return _BATCHES
+    if any(call is value for call, _ in source.losses):
+        return _reduction(source, value)
+    return None
+
+
+def _reduction(source: Script, call: ast.Call) -> str | None:
+    """What a loss call gives: a mean over the batch, or a sum with `reduction="sum"`."""
+    text = ast.unparse(call)
+    made = source.assigned(ast.unparse(call.func), source.tree)
+    text += ast.unparse(made) if made is not None else ""
+    given = keyword(call, "reduction")
+    if "none" in text or "size_average" in text or "reduce=" in text:
+        return None
+    if "reduction" in text:
+        if given is not None and not isinstance(given, ast.Constant):
+            return None
+        return _SAMPLES if "'sum'" in text else _BATCHES if "'mean'" in text else None
+    return _BATCHES
+
+
+def _is_size(value: ast.expr) -> bool:
+    """`len(y)`, `x.size(0)`, `x.shape[0]`, `y.numel()`."""
+    if isinstance(value, ast.Call):
+        name = last_name(value.func)
+        if name == "len" and value.args:
+            return not any(w in ast.unparse(value.args[0]).lower() for w in ("load", "set", "iter"))
+        return name in ("size", "numel") and isinstance(value.func, ast.Attribute)
+    return isinstance(value, ast.Subscript) and ast.unparse(value.value).endswith(".shape")
+
+
+def _sized(source: Script, function: Function, value: ast.expr) -> bool:
+    if isinstance(value, ast.Name):
+        made = source.assigned(value.id, function, value.lineno)
+        return made is not None and _is_size(made)
+    return _is_size(value)
+
+
+def _unit_of(value: ast.expr, sums: dict[str, str]) -> str | None:
+    """The unit of the only sum that stands in a dividend (`100 * correct`)."""
+    if isinstance(value, ast.BinOp) and isinstance(value.op, ast.Mult):
+        plain = [s for s in (value.left, value.right) if not isinstance(s, ast.Constant)]
+        return _unit_of(plain[0], sums) if len(plain) == 1 else None
+    if (
+        isinstance(value, ast.Call)
+        and last_name(value.func) in ("float", "item", "int", "sum")
+        and not (last_name(value.func) == "sum" and value.args)
+    ):
+        inner = (
+            value.func.value
+            if isinstance(value.func, ast.Attribute)
+            else value.args[0]
+            if value.args
+            else None
+        )
+        return _unit_of(inner, sums) if inner is not None else None
+    return sums.get(ast.unparse(value))
+
+
+def _count(
+    source: Script, function: Function, value: ast.expr, loops: list[ast.For], sums: dict[str, str]
+) -> str | None:
+    """What a divisor counts."""
+    if isinstance(value, ast.Call) and last_name(value.func) in ("max", "float") and value.args:
+        return _count(source, function, value.args[-1], loops, sums)
+    if ast.unparse(value) in sums:
+        return sums[ast.unparse(value)]
+    value = _resolved(source, function, value)
+    if not (isinstance(value, ast.Call) and last_name(value.func) == "len" and value.args):
+        return None
+    counted = ast.unparse(value.args[0])
+    walked = [ast.unparse(_unwrapped(loop.iter)) for loop in loops]
+    if counted in walked:
+        batches = any(w in counted.lower() for w in ("load", "batch", "dl")) or counted.endswith("_iter")
+        return _BATCHES if batches or _builds_loader(source, counted) else None
+    return _SAMPLES if counted in [f"{w}.dataset" for w in walked] else None
+
+
+def _resolved(source: Script, function: Function, value: ast.expr) -> ast.expr:
+    if isinstance(value, ast.Name):
+        return source.assigned(value.id, function, value.lineno + 1) or value
+    return value
+
+
+def _builds_loader(source: Script, name: str) -> bool:
+    made = source.assigned(name, source.tree)
+    return isinstance(made, ast.Call) and last_name(made.func) == "DataLoader"
+
+
+def _unwrapped(node: ast.expr) -> ast.expr:
+    """`tqdm(enumerate(loader))` -> `loader`."""
+    while (
+        isinstance(node, ast.Call)
+        and node.args
+        and last_name(node.func) in ("tqdm", "enumerate", "track", "iter")
+    ):
+        node = node.args[0]
+    return node
+
+
+def _trained_on(source: Script, function: Function, divisor: ast.expr, loops: list[ast.For]) -> bool:
+    """The divisor is the size of the training set, and the function goes over held-out data."""
+    value = _resolved(source, function, divisor)
+    if not (isinstance(value, ast.Call) and last_name(value.func) == "len" and value.args):
+        return False
+    counted = ast.unparse(value.args[0])
+    sides = {
+        trains(split_of(part)) for loop in loops for part in (ast.unparse(loop.iter), *_texts(loop.body))
+    }
+    evaluates = False in sides or trains(split_of(function.name)) is False
+    return trains(split_of(counted)) is True and evaluates and True not in sides
+
+
+def _texts(body: list[ast.stmt]) -> list[str]:
+    """The names in a loop that hold data: `self.val_set[i]`."""
+    return [
+        ast.unparse(n)
+        for statement in body
+        for n in ast.walk(statement)
+        if isinstance(n, (ast.Name, ast.Attribute))
+    ]

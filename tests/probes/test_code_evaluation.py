@@ -1,0 +1,123 @@
+"""Evaluation in scripts: averages, predictions, what is evaluated, and the order of samples."""
+
+from __future__ import annotations
+
+import pytest
+
+from traindoctor.engine.model import State
+
+from .test_code import SOUND, readings
+
+PRESENT, ABSENT, UNKNOWN = State.PRESENT, State.ABSENT, State.UNKNOWN
+
+LOOP = """
+def validate(model, loader):
+    total = hits = seen = n = 0
+    for x, y in loader:
+        out = model(x)
+        {add}
+        hits += (out.argmax(1) == y).sum().item()
+        seen += len(y)
+        n += 1
+    return {result}
+"""
+MEAN, SUM = "total += F.cross_entropy(out, y).item()", "total += F.cross_entropy(out, y).item() * y.size(0)"
+TOTAL = 'total += F.cross_entropy(out, y, reduction="sum").item()'
+UNKNOWN_SUM = "total += mystery(out, y)"
+AVERAGES = [
+    (PRESENT, SUM, "total / len(loader)"),
+    (PRESENT, TOTAL, "total / n"),
+    (PRESENT, MEAN, "total / len(loader.dataset), hits / len(loader.dataset)"),
+    (PRESENT, MEAN, "total / n, 100 * hits / len(loader)"),
+    (PRESENT, MEAN, "hits / len(train_set)"),
+    (ABSENT, SUM, "total / seen"),
+    (ABSENT, TOTAL, "total / len(loader.dataset)"),
+    (ABSENT, MEAN, "total / len(loader), hits / max(1, seen)"),
+    (UNKNOWN, UNKNOWN_SUM, "total / len(loader)"),
+    (UNKNOWN, MEAN, "total, hits / world"),
+]
+
+
+@pytest.mark.parametrize(("state", "add", "result"), AVERAGES)
+def test_averages(state: State, add: str, result: str) -> None:
+    """A sum is divided by what it was summed over, or not; unknown units are left alone."""
+    found = readings(LOOP.format(add=add, result=result) + SOUND)["script-average-of-wrong-count"]
+
+    assert found.state is state, found.why
+
+
+CHECKS = [
+    ("predicts-least-likely", PRESENT, "hits = logits.softmax(1).argmin(1) == y"),
+    ("predicts-least-likely", PRESENT, "top = torch.topk(scores, 5, largest=False)"),
+    ("predicts-least-likely", ABSENT, "hits = torch.argmax(logits, 1) == y"),
+    ("predicts-least-likely", ABSENT, "near = score_distances.argmin(1)\nhits = pred.argmax(1)"),
+    ("predicts-least-likely", UNKNOWN, "near = codes.argmin(1)"),
+    ("evaluates-training-data", PRESENT, "val_loss, val_acc = evaluate(model, train_loader)"),
+    ("evaluates-training-data", PRESENT, "test_score = forest.score(x_train, y_train)"),
+    ("evaluates-training-data", ABSENT, "train_acc = evaluate(model, train_loader)"),
+    (
+        "evaluates-stale-copy",
+        PRESENT,
+        "averaged = AveragedModel(model)\ndef end():\n    evaluate(averaged, val_loader)",
+    ),
+    (
+        "evaluates-stale-copy",
+        ABSENT,
+        "swa = AveragedModel(model)\ndef end():\n    swa.update_parameters(model)\n    evaluate(swa, 1)",
+    ),
+    (
+        "evaluates-stale-copy",
+        ABSENT,
+        "ema = ModelEMA(model)\ntrainer = Trainer(model, ema)\nevaluate(ema.ema, 1)",
+    ),
+    ("evaluates-stale-copy", UNKNOWN, "small = prune(model)\nevaluate(small, 1)"),
+]
+
+
+@pytest.mark.parametrize(("symptom", "state", "code"), CHECKS)
+def test_what_is_evaluated(symptom: str, state: State, code: str) -> None:
+    """Least likely classes, training data, copies that nothing refreshes."""
+    before, after = SOUND.split("for epoch", 1)
+
+    found = readings(f"{before}{code}\nfor epoch{after}")["script-" + symptom]
+
+    assert found.state is state, found.why
+
+
+BY_HAND = """
+import torch
+from torch import nn
+net = nn.Linear(4, 2)
+optimizer = torch.optim.SGD(net.parameters(), 0.1)
+images = rng.integers(0, 255, (n, 4))
+{before}
+for epoch in range(9):
+    for k in range(0, n, 32):
+        {inside}
+        loss = nn.functional.cross_entropy(net(images[rows]), labels[rows])
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+"""
+ORDER = [
+    ("no-shuffling", PRESENT, "", "rows = slice(k, k + 32)"),
+    ("no-shuffling", ABSENT, "order = rng.permutation(n)", "rows = order[k : k + 32]"),
+    ("no-shuffling", ABSENT, "", "rows = rng.integers(0, n, 32)"),
+    ("no-shuffling", UNKNOWN, "from .order import rows_of", "rows = rows_of(k)"),
+    ("sorts-training-data", PRESENT, "labels = np.sort(rng.integers(0, 9, n))", "rows = slice(k, k + 32)"),
+    (
+        "sorts-training-data",
+        ABSENT,
+        "first = labels.argsort()\norder = rng.permutation(n)",
+        "rows = order[k:]",
+    ),
+    ("sorts-training-data", UNKNOWN, "labels = sorted(os.listdir(root))", "rows = slice(k, k + 32)"),
+]
+
+
+@pytest.mark.parametrize(("symptom", "state", "before", "inside"), ORDER)
+def test_order_of_samples(symptom: str, state: State, before: str, inside: str) -> None:
+    """Random data are not random order; a sort that is followed by a shuffle does no harm."""
+    found = readings(BY_HAND.format(before=before, inside=inside))["script-" + symptom]
+
+    assert found.state is state, found.why
