@@ -421,6 +421,137 @@ class SettingsComparison:
     equal: int = 0
 
 
+# -------------------------------------------------------------------------------------------- tensors
+
+
+@dataclass(frozen=True, slots=True)
+class TensorFigures:
+    """How far a tensor of the run lies from the benchmark's. None: not known.
+
+    Over elements finite on both sides. `relative` is the L2 norm of the difference over the benchmark's;
+    `max_rel`, `mean_rel` are element-wise where the benchmark is not zero; `within_1`, `within_5` are the
+    shares of elements within one and five thousandths; `max_ulp` counts representable values (equal dtypes).
+    From statistics alone (`from_statistics`), `relative` is a lower bound made of min, max, mean and norm.
+    """
+
+    count: int = 0
+    identical: bool = False
+    cosine: float | None = None
+    relative: float | None = None
+    max_abs: float | None = None
+    mean_abs: float | None = None
+    max_rel: float | None = None
+    mean_rel: float | None = None
+    within_1: float | None = None
+    within_5: float | None = None
+    norm: float | None = None
+    benchmark_norm: float | None = None
+    max_ulp: int | None = None
+    nan: int = 0
+    inf: int = 0
+    benchmark_nan: int = 0
+    benchmark_inf: int = 0
+    misplaced: int = 0  # elements that are not finite on one side alone, or in another way
+    from_statistics: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ComparedTensor:
+    """One tensor of an operator on both sides.
+
+    "agrees": within the tolerance of its type; "unknown": cannot be compared, `why` says so; "unmatched": one
+    side alone has it.
+    """
+
+    name: str  # "input.0"
+    state: Literal["identical", "agrees", "differs", "unknown", "unmatched"]
+    dtype: str = ""
+    benchmark_dtype: str = ""
+    shape: tuple[int, ...] = ()
+    benchmark_shape: tuple[int, ...] = ()
+    figures: TensorFigures | None = None
+    why: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ComparedOperator:
+    """One operator on both sides, at its place in the order of execution.
+
+    "first": inputs agree, outputs do not, and nothing before it went wrong; "also": the same, further down,
+    not explained by the first; "inherited": its inputs differ already; "unmatched": one side alone has it.
+    """
+
+    name: str  # the run's; the benchmark's where the run has none
+    kind: str
+    direction: str
+    order: int
+    state: Literal["same", "agrees", "first", "also", "inherited", "unmatched", "unknown"]
+    why: str = ""
+    benchmark_name: str = ""
+    only: Literal["", "run", "benchmark"] = ""
+    source: str = ""
+    scope: str = ""
+    rank: int | None = None
+    step: int | None = None
+    tensors: tuple[ComparedTensor, ...] = ()
+    input_error: float = 0.0  # the largest `relative` of its inputs, and of its outputs
+    output_error: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class DumpSide:
+    """One of two dumps, as a report names it."""
+
+    path: str
+    format: str
+    framework: str = ""
+    operators: int = 0
+    notes: tuple[str, ...] = ()
+
+
+VerdictKind = Literal[
+    "identical",
+    "agrees",
+    "operator",
+    "replaced",
+    "argument",
+    "non-finite",
+    "setting",
+    "input",
+    "unseen",
+    "extra",
+    "collective",
+    "random",
+    "grows",
+    "nothing in common",
+    "cannot tell",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class DumpComparison:
+    """Two dumps held against each other; `verdict` is the answer, in one or two sentences."""
+
+    question: Literal["compare", "determinism"]
+    run: DumpSide
+    benchmark: DumpSide
+    kind: VerdictKind
+    verdict: str
+    first: ComparedOperator | None
+    next_steps: tuple[str, ...]
+    operators: tuple[ComparedOperator, ...]  # by step, rank and order of execution
+    settings: tuple[str, ...] = ()  # of the dumps: absurd, or not the same on both sides
+    notes: tuple[str, ...] = ()
+    ranks: tuple[int, ...] = ()
+    steps: tuple[int, ...] = ()
+    from_statistics: bool = False
+    tensors: int = 0  # compared
+
+    def counted(self, *states: str) -> int:
+        """How many operators are in one of these states."""
+        return sum(o.state in states for o in self.operators)
+
+
 # ----------------------------------------------------------------------------------------------- gate
 
 

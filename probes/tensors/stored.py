@@ -44,20 +44,20 @@ class Stored:
         """The numpy type of the raw elements, in the file's byte order."""
         return np.dtype((">" if self.big_endian else "<") + self.type.storage)
 
-    def raw_blocks(self, size: int = BLOCK) -> Iterator[Array]:
-        """Yield the raw elements, flat, in C order, `size` at a time.
+    def raw_blocks(self, size: int = BLOCK, start: int = 0, stop: int | None = None) -> Iterator[Array]:
+        """Yield the raw elements from `start` to before `stop`, flat, in C order, `size` at a time.
 
         A block may share its memory with the next one: use it before asking for more. Raises OSError or
         ValueError when the file has become shorter or is damaged.
         """
         if self.strides is not None:
             whole = self._gathered(self.strides)
-            for start in range(0, whole.size, size):
-                yield whole[start : start + size]
+            for at in range(start, whole.size if stop is None else stop, size):
+                yield whole[at : min(at + size, whole.size if stop is None else stop)]
             return
         with self.file.open() as handle:
-            stream = self._stream(handle)
-            left, width = self.count, self.storage.itemsize
+            stream = self._stream(handle, start * self.storage.itemsize)
+            left, width = (self.count if stop is None else stop) - start, self.storage.itemsize
             buffer = np.empty(min(size, left), self.storage)
             view = buffer.view(np.uint8).data if left else memoryview(b"")
             while left:
@@ -72,13 +72,14 @@ class Stored:
         for raw in self.raw_blocks(size):
             yield self.type.decode(raw)
 
-    def _stream(self, handle: BinaryIO) -> BinaryIO:
+    def _stream(self, handle: BinaryIO, ahead: int = 0) -> BinaryIO:
+        """Open at the first element, or `ahead` bytes behind it."""
         if not self.member:
-            handle.seek(self.offset)
+            handle.seek(self.offset + ahead)
             return handle
         archive = zipfile.ZipFile(handle)  # closed with `handle`, which its owner closes
         stream = archive.open(self.member)
-        left = self.offset
+        left = self.offset + ahead
         while left:
             got = len(stream.read(min(left, 1 << 16)))
             if not got:

@@ -23,14 +23,16 @@ STORAGES = {
 def entry(values: Any, *, dtype: str = "", digest: bool = False, file: str = "") -> dict[str, Any]:
     """What dump.json tells of one tensor."""
     array = np.asarray(values)
+    with np.errstate(all="ignore"):
+        mean, norm = float(np.mean(array)), float(np.sqrt(np.sum(np.square(array, dtype=np.float64))))
     told = {
         "type": "torch.Tensor",
         "dtype": "torch." + (dtype or str(array.dtype)),
         "shape": list(array.shape),
         "Max": float(np.max(array)),
         "Min": float(np.min(array)),
-        "Mean": float(np.mean(array)),
-        "Norm": float(np.sqrt(np.sum(np.square(array, dtype=np.float64)))),
+        "Mean": mean,
+        "Norm": norm,
         "requires_grad": False,
     }
     if digest:
