@@ -165,6 +165,8 @@ EVALUATION = (
     "val",
     "valid",
     "validation",
+    "validate",
+    "evaluate",
     "test",
     "testing",
     "eval",
