@@ -15,14 +15,15 @@ from .rules_commands import STYLE, EntryId, Packs, entry_of, rules_app
 from .stop import INTERNAL, INTERRUPTED, OK, USAGE, Stop, usage
 
 MORE = (
-    "Further commands (diagnose COMMAND --help): checklist, workflow, gate, config, rules, explain, schema. "
+    "Further commands (diagnose COMMAND --help): checklist, workflow, gate, config, compare, determinism, "
+    "rules, explain, schema. "
     "A run directory that is called like one of them is reached as ./NAME."
 )
 
 main_app = typer.Typer(**STYLE)
 sub_app = typer.Typer(**STYLE, help="Further commands of diagnose.")
 sub_app.add_typer(rules_app, name="rules")
-COMMANDS = ("checklist", "workflow", "gate", "config", "rules", "explain", "schema")
+COMMANDS = ("checklist", "workflow", "gate", "config", "compare", "determinism", "rules", "explain", "schema")
 
 RunPath = Annotated[Path, typer.Argument(help="Training run directory (or one log file).")]
 Benchmarks = Annotated[
@@ -237,6 +238,68 @@ def config(
     wanted = targets(context.obj[1:])
     found = compare(run, benchmark, quiet=quiet)
     show(found, wanted, verbose=verbose, quiet=quiet, no_color=no_color)
+
+
+DumpPath = Annotated[Path, typer.Argument(metavar="DUMP", help="Operator dump: its folder.")]
+RankOption = Annotated[int | None, typer.Option("--rank", metavar="N", help="This rank alone.")]
+StepOption = Annotated[int | None, typer.Option("--step", metavar="N", help="This step alone.")]
+TopOption = Annotated[int, typer.Option("--top", metavar="N", help="How many operators to list.")]
+AllOption = Annotated[bool, typer.Option("--all", help="List every operator.")]
+
+
+@sub_app.command()
+def compare(
+    context: typer.Context,
+    dump: DumpPath,
+    benchmark: Annotated[
+        list[Path],
+        typer.Option("--benchmark", "--ref", metavar="DUMP", help="Dump to hold it against."),
+    ] = [],  # noqa: B006
+    rank: RankOption = None,
+    step: StepOption = None,
+    cosine: Annotated[
+        float | None,
+        typer.Option("--cosine", metavar="X", help="Below this a tensor differs (0.98)."),
+    ] = None,
+    top: TopOption = 10,
+    everything: AllOption = False,
+    formats: Formats = [],  # noqa: B006
+    outputs: Outputs = [],  # noqa: B006
+    quiet: Quiet = False,
+    no_color: NoColor = False,
+) -> None:
+    """Hold operator dumps against a benchmark's: the first operator whose inputs agree and outputs do not."""
+    del formats, outputs  # `targets` reads them with their order
+    from .dump_work import Question, answer, show
+
+    if len(benchmark) > 1:
+        raise usage("compare holds a dump against one benchmark; give --benchmark once")
+    wanted = targets(context.obj[1:])
+    found = answer(Question(dump, benchmark[0] if benchmark else None, rank, step, cosine), quiet=quiet)
+    show(found, wanted, top=top, everything=everything, quiet=quiet, no_color=no_color)
+
+
+@sub_app.command()
+def determinism(
+    context: typer.Context,
+    dump_a: DumpPath,
+    dump_b: DumpPath,
+    rank: RankOption = None,
+    step: StepOption = None,
+    top: TopOption = 10,
+    everything: AllOption = False,
+    formats: Formats = [],  # noqa: B006
+    outputs: Outputs = [],  # noqa: B006
+    quiet: Quiet = False,
+    no_color: NoColor = False,
+) -> None:
+    """Find random errors in dumps of two equal runs: equal inputs, other results."""
+    del formats, outputs  # `targets` reads them with their order
+    from .dump_work import Question, answer, show
+
+    wanted = targets(context.obj[1:])
+    found = answer(Question(dump_a, dump_b, rank, step, exact=True), quiet=quiet)
+    show(found, wanted, top=top, everything=everything, quiet=quiet, no_color=no_color)
 
 
 @sub_app.command()

@@ -233,13 +233,7 @@ class _Judge:
         if one.run is None or one.benchmark is None:
             alone = one.run or one.benchmark
             side = "run" if one.run else "benchmark"
-            return Place(
-                one,
-                tuple(
-                    ComparedTensor(t.name, "unmatched", t.dtype, shape=t.shape, why=f"only the {side} has it")
-                    for t in (alone.tensors if alone else ())
-                ),
-            )
+            return Place(one, tuple(_alone(t, side) for t in (alone.tensors if alone else ())))
         in_place = knowledge().is_in_place(one.run.kind)
         size = self._size(one)
         tensors = tuple(
@@ -272,6 +266,13 @@ class _Judge:
             self.compared += 1
             self.with_values += not one.figures.from_statistics
         return _exactly(pair, one, late) if self.exact else one
+
+
+def _alone(tensor: Tensor, side: str) -> ComparedTensor:
+    told = tensor.statistics
+    reach = f", from {told.min:g} to {told.max:g}" if told.min is not None and told.max is not None else ""
+    why = f"only the {side} has it{reach}"
+    return ComparedTensor(tensor.name, "unmatched", tensor.dtype, shape=tensor.shape, why=why)
 
 
 def _exactly(pair: Pair, one: ComparedTensor, late: bool) -> ComparedTensor:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ...engine.model import ComparedOperator, ComparedTensor, VerdictKind
+from ...engine.model import ComparedOperator, VerdictKind
 from .locate import Start, setting_of_name
 
 
@@ -259,20 +259,3 @@ def _exact(kind: VerdictKind, name: str, where: str, tensor: str, told: Told) ->
             ),
         )
     return None
-
-
-def shown(tensor: ComparedTensor) -> str:
-    """A tensor's figures in a few words, the telling ones first."""
-    figures = tensor.figures
-    if figures is None:
-        return tensor.why
-    if figures.misplaced or figures.identical:
-        return tensor.why or "identical"
-    parts = []
-    if figures.cosine is not None:
-        parts.append(f"cosine {figures.cosine:.4f}")
-    if figures.relative is not None:
-        parts.append(f"relative error {figures.relative:.2g}")
-    if figures.max_abs is not None and not figures.from_statistics:
-        parts.append(f"largest difference {figures.max_abs:.3g}")
-    return ", ".join(parts)
