@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 
 from .code import at, first, imports_locals, is_constant, is_evaluation, ok
+from .flow import flow, losses, objectives, returns, signs
 from .readers.script import keyword, last_name
 from .registry import Finding, View, any_of, probe
 from .syntax import Script, outermost_call
@@ -24,18 +25,27 @@ def double_softmax(view: View) -> Finding:
 
 
 def _double_softmax(source: Script) -> Finding | None:
-    calls = [(c, k) for c, k in source.losses if k in _ON_LOGITS + _SUPPLEMENT]
+    mine = flow(source)
+    calls = [(c, k) for c, k in losses(source) if k in _ON_LOGITS + _SUPPLEMENT]
+    calls = [(c, k) for c, k in calls if not is_evaluation(source, c)] or calls
     if not calls:
         return _keras_double(source)
     for call, kind in calls:
-        value = source.loss_input(call)
-        if value is not None and outermost_call(value) in _SOFT:
-            return at(
-                source, value, f"{kind} applies its own softmax or sigmoid, and its input has one already"
-            )
+        for value in mine.values(call.args[0]) if call.args else ():
+            if outermost_call(value) in _SOFT and not _guarded(source, value):
+                return at(
+                    source, value, f"{kind} applies its own softmax or sigmoid, and its input has one already"
+                )
+            if isinstance(value, ast.Call):
+                made = mine.values(value.func, 3) if not isinstance(value.func, ast.Call) else [value.func]
+                for one in made:
+                    if (found := _ends_soft(one)) is not None:
+                        return at(
+                            source, found, f"the model ends in softmax or sigmoid and {kind} applies its own"
+                        )
     for model in source.models:
         found = _model_ends_soft(source, model)
-        if found is not None:
+        if found is not None and len(source.models) == 1:
             return at(
                 source, found, f"the model ends in softmax or sigmoid and {calls[0][1]} applies its own"
             )
@@ -48,10 +58,17 @@ def _double_softmax(source: Script) -> Finding | None:
     return ok(source, calls[0][0], f"what reaches {calls[0][1]} is not a softmax output")
 
 
+def _guarded(source: Script, value: ast.expr) -> bool:
+    """`if not self.training: return x.softmax(-1)`: only where it does not train."""
+    return any(
+        isinstance(p, (ast.If, ast.IfExp)) and "training" in ast.unparse(p.test) for p in source.above(value)
+    )
+
+
 def _model_ends_soft(source: Script, model: ast.ClassDef) -> ast.expr | None:
     for function in [f for f in source.forwards if f in model.body]:
         for output in source.output_of(function):
-            if outermost_call(output) in _SOFT:
+            if outermost_call(output) in _SOFT and not _guarded(source, output):
                 return output
             if isinstance(output, ast.Call) and ast.unparse(output.func).startswith("self."):
                 built = (
@@ -91,7 +108,8 @@ def _keras_double(source: Script) -> Finding | None:
         return None
     for call in source.named("Dense"):
         activation = keyword(call, "activation")
-        if isinstance(activation, ast.Constant) and activation.value in ("softmax", "sigmoid"):
+        named = isinstance(activation, ast.Constant) and activation.value in ("softmax", "sigmoid")
+        if named or (activation is not None and last_name(activation) in ("softmax", "sigmoid")):
             if call is source.named("Dense")[-1]:
                 return at(
                     source, call, "the last layer applies an activation and the loss says from_logits=True"
@@ -125,7 +143,24 @@ def _activation_missing(source: Script) -> Finding | None:
             ):
                 return at(source, call, f"{kind} expects {wanted[kind][0]} outputs, and nothing applies it")
             return ok(source, call, f"{kind} receives {wanted[kind][0]} outputs")
-    return None
+    return _keras_missing(source)
+
+
+def _keras_missing(source: Script) -> Finding | None:
+    """A Keras cross-entropy takes probabilities unless told otherwise; the last layer has no activation."""
+    dense = source.named("Dense")
+    if not source.named("compile") or not dense or "softmax" in source.text.lower():
+        return None
+    named = source.named("SparseCategoricalCrossentropy", "CategoricalCrossentropy")
+    words = [k.value for c in source.named("compile") for k in c.keywords if k.arg == "loss"]
+    texts = [w.value for w in words if isinstance(w, ast.Constant)]
+    by_text = any(isinstance(t, str) and t.endswith("categorical_crossentropy") for t in texts)
+    if not (by_text or any(not c.args and keyword(c, "from_logits") is None for c in named)):
+        return None
+    last = dense[-1]
+    if keyword(last, "activation") is None and len(last.args) < 2 and not source.named("Activation"):
+        return at(source, last, "the loss takes probabilities and the last layer has no softmax")
+    return ok(source, last, "the last layer has an activation")
 
 
 @probe()
@@ -135,59 +170,53 @@ def loss_negated(view: View) -> Finding:
 
 
 def _loss_negated(source: Script) -> Finding | None:
-    if source.losses and source.loss_methods and not source.backwards:
-        return _returns_negated(source)
-    if not source.losses or not source.backwards:
-        return None
-    if len(source.backwards) > 1:
-        return None
-    kinds = {c for c, _ in source.losses}
-    for node in ast.walk(source.tree):
-        if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
-            inner = node.operand
-            if inner in kinds and _is_returned(source, node):
-                return at(source, node, "the loss function returns its loss with the sign turned")
-            if inner in kinds or (isinstance(inner, ast.Name) and inner.id in _backward_names(source)):
-                if _reaches_backward(source, node):
-                    return at(source, node, "the sign of the loss is turned, so training maximises it")
-    return ok(source, source.backwards[0], "the loss is minimised")
+    if source.loss_methods and not source.backwards:
+        return _returns_negated(source) if source.losses else None
+    taken = objectives(source)
+    if not losses(source) or not taken or len({call for call, _ in taken}) > 1:
+        return None  # several objectives: an adversary climbs what the other descends
+    for call, objective in taken:
+        against = any(_is_minus(k.value) for k in call.keywords if k.arg == "gradient")
+        found = signs(source, objective)
+        if found and all((s.turned + against) % 2 for s in found):
+            where = found[0].where or call
+            return at(source, where, "the sign of the loss is turned, so training maximises it")
+    return ok(source, taken[0][0], "the loss is minimised")
+
+
+def _is_minus(node: ast.expr) -> bool:
+    """A negative number, or a tensor made of one."""
+    return any(isinstance(n, ast.UnaryOp) and isinstance(n.op, ast.USub) for n in ast.walk(node))
 
 
 def _returns_negated(source: Script) -> Finding:
     """A method that hands its loss to a trainer returns it with its sign turned."""
-    kinds = {c for c, _ in source.losses}
     for method in source.loss_methods:
-        for node in ast.walk(method):
-            if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
-                given: ast.expr | None = node.operand
-                if isinstance(given, ast.Name):
-                    given = source.assigned(given.id, method, node.lineno)
-                handed = any(isinstance(p, (ast.Return, ast.Assign)) for p in source.above(node))
-                if handed and given in kinds:
-                    return at(source, node, "the loss is handed over with its sign turned: it is maximised")
+        for value in returns(method):
+            handed = value.elts[0] if isinstance(value, ast.Tuple) and value.elts else value
+            found = [s for v in _handed(handed) for s in signs(source, v)]
+            if found and all(s.turned % 2 for s in found):
+                where = found[0].where or method
+                return at(source, where, "the loss is handed over with its sign turned: it is maximised")
     return ok(source, source.loss_methods[0], "the loss is minimised")
 
 
-def _is_returned(source: Script, node: ast.AST) -> bool:
-    """The value of a lambda or a function named after a loss."""
-    parent = source.parents.get(node)
-    if isinstance(parent, ast.Lambda):
-        return _is_criterion(source, parent)
-    return isinstance(parent, ast.Return) and "loss" in source.function_name(node).lower()
+def _handed(value: ast.expr) -> list[ast.expr]:
+    """The loss itself, or the "loss" of the dict that a method gives back."""
+    if isinstance(value, ast.Dict):
+        return [
+            v
+            for k, v in zip(value.keys, value.values, strict=True)
+            if isinstance(k, ast.Constant) and k.value == "loss"
+        ]
+    if isinstance(value, ast.IfExp):
+        return [*_handed(value.body), *_handed(value.orelse)]
+    return [value]
 
 
 def _backward_names(source: Script) -> set[str]:
     """Names that backward is called on: `scaler.scale(loss).backward()` -> {"scaler", "loss"}."""
     return {n.id for b in source.backwards for n in ast.walk(b) if isinstance(n, ast.Name)}
-
-
-def _reaches_backward(source: Script, node: ast.AST) -> bool:
-    for parent in source.above(node):
-        if isinstance(parent, ast.Call) and parent in source.backwards:
-            return True
-        if isinstance(parent, ast.Assign):
-            return any(ast.unparse(t) in _backward_names(source) for t in parent.targets)
-    return False
 
 
 @probe()
@@ -216,18 +245,31 @@ def loss_summed(view: View) -> Finding:
 
 
 def _loss_summed(source: Script) -> Finding | None:
-    if not source.losses:
+    if not losses(source):
         return None
+    mine = flow(source)
     for call in source.calls:
         reduction = keyword(call, "reduction")
-        if (
-            isinstance(reduction, ast.Constant)
-            and reduction.value == "sum"
-            and last_name(call.func).lower() != "kldivloss"
-        ):
-            if not is_evaluation(source, call) and not _divided(source, call):
+        summed = reduction is not None and any(
+            isinstance(v, ast.Constant) and v.value == "sum" for v in mine.values(reduction, 4)
+        )
+        if summed and last_name(call.func).lower() not in ("kldivloss", "kl_div"):
+            if (
+                not is_evaluation(source, call)
+                and _is_trained_on(source, call)
+                and not _divided(source, call)
+            ):
                 return at(source, call, "the loss is summed over the batch")
-    return ok(source, source.losses[0][0], "the loss is a mean")
+    return ok(source, losses(source)[0][0], "the loss is a mean")
+
+
+def _is_trained_on(source: Script, call: ast.Call) -> bool:
+    """The loss is not one that is only measured, without gradients or turned into a number at once."""
+    blocks = [p for p in source.above(call) if isinstance(p, ast.With)]
+    if any("no_grad" in ast.unparse(i.context_expr) for b in blocks for i in b.items):
+        return False
+    outer = source.parents.get(call)
+    return not (isinstance(outer, ast.Attribute) and outer.attr == "item")
 
 
 def _divided(source: Script, node: ast.AST) -> bool:
@@ -238,11 +280,19 @@ def _divided(source: Script, node: ast.AST) -> bool:
     for statement in ast.walk(source.tree):
         if isinstance(statement, (ast.Assign, ast.AugAssign)):
             targets = statement.targets if isinstance(statement, ast.Assign) else [statement.target]
+            over = statement.value.right if isinstance(statement.value, ast.BinOp) else statement.value
+            if _is_accumulation(over):
+                continue
             if any(ast.unparse(t) in names for t in targets) and "/" in ast.unparse(statement.value):
                 return True
             if isinstance(statement, ast.AugAssign) and isinstance(statement.op, ast.Div):
                 return any(ast.unparse(t) in names for t in targets)
     return any("/" in source.owner(b) for b in source.backwards)
+
+
+def _is_accumulation(node: ast.expr) -> bool:
+    """A division by the number of accumulated batches does not make a mean of a batch's sum."""
+    return any(w in ast.unparse(node).lower() for w in ("accum", "micro"))
 
 
 @probe()
@@ -292,7 +342,7 @@ def optimizer_maximises(view: View) -> Finding:
 def _maximises(source: Script) -> Finding | None:
     built = source.optimizer_calls
     for call in built:
-        if _is_true(keyword(call, "maximize")) and source.losses:
+        if _is_true(keyword(call, "maximize")) and losses(source):
             return at(source, call, "the optimizer climbs the loss instead of descending it")
     return ok(source, built[0], "the optimizer descends") if built else None
 

@@ -1,116 +1,15 @@
-"""The model in scripts: frozen, forgotten, cut off, started at zero."""
+"""The model in scripts: cut off, started at zero, too deep."""
 
 from __future__ import annotations
 
 import ast
 import re
+from collections.abc import Iterator
 
-from .code import at, first, is_evaluation, ok
+from .code import at, first, ok
 from .readers.script import Extractor, keyword, last_name
-from .registry import Finding, View, any_of, probe
-from .syntax import Script, outermost_call
-
-
-@probe()
-def freezes_parameters(view: View) -> Finding:
-    """`requires_grad = False` on parameters. Normal in fine-tuning, GANs and teachers."""
-    return first(view, _freezes, "the scripts show no training step")
-
-
-def _freezes(source: Script) -> Finding | None:
-    if not source.backwards and not source.trains_by_trainer:
-        return None
-    for node in ast.walk(source.tree):
-        if isinstance(node, ast.Assign) and _switches_off(node.value):
-            for target in node.targets:
-                if isinstance(target, ast.Attribute) and target.attr == "requires_grad":
-                    return at(source, node, "gradients are switched off for parameters")
-    for call in source.named("requires_grad_"):
-        if call.args and _switches_off(call.args[0]):
-            return at(source, call, "gradients are switched off for parameters")
-    first_backward = source.backwards[0] if source.backwards else None
-    return ok(source, first_backward, "no parameter's gradient is switched off")
-
-
-def _switches_off(value: ast.expr) -> bool:
-    """False, or a condition on the parameter's name: some are switched off."""
-    if isinstance(value, ast.Compare):
-        return any(isinstance(op, (ast.In, ast.NotIn)) for op in value.ops)
-    if isinstance(value, ast.Call):
-        return last_name(value.func) in ("startswith", "endswith", "any")
-    if isinstance(value, ast.UnaryOp) and isinstance(value.op, ast.Not):
-        return _switches_off(value.operand)
-    return isinstance(value, ast.Constant) and value.value is False
-
-
-@probe()
-def part_not_trained(view: View) -> Finding:
-    """Parameters are frozen, left out of the optimizer, or replaced after it was built."""
-    return any_of((layer_replaced_after_optimizer(view), optimizer_gets_part(view), freezes_parameters(view)))
-
-
-@probe()
-def optimizer_gets_part(view: View) -> Finding:
-    """The optimizer receives the parameters of a part: `model.head.parameters()`, a slice of the list."""
-    return first(view, _optimizer_part, "the scripts build no optimizer")
-
-
-def _optimizer_part(source: Script) -> Finding | None:
-    built = [c for c in source.optimizer_calls if c.args]
-    if len(built) != 1:
-        return None
-    (call,) = built
-    given = call.args[0]
-    text = ast.unparse(given)
-    if isinstance(given, ast.Call) and last_name(given.func) in ("parameters", "trainable_params"):
-        owner = ast.unparse(given.func.value) if isinstance(given.func, ast.Attribute) else ""
-        layer = _layer_of(source, call, owner)
-        owner = owner.removeprefix("self.").removesuffix(".module")
-        if "." in owner or layer or re.search(r"\[-?\d*:?-?\d*\]$", owner):
-            return at(source, call, f"the optimizer receives only the parameters of {owner}")
-        return ok(source, call, "the optimizer receives all parameters")
-    if isinstance(given, (ast.ListComp, ast.GeneratorExp)) and "named_parameters()" in text:
-        tests = [t for g in given.generators for t in g.ifs]
-        if any("requires_grad" not in ast.unparse(t) for t in tests):
-            return at(source, call, "the optimizer receives only the parameters whose names pass a condition")
-    if isinstance(given, ast.Subscript) and "parameters()" in text:
-        return at(source, call, "the optimizer receives a slice of the parameters")
-    return None
-
-
-_PLAIN = ("Linear", "Conv1d", "Conv2d", "Conv3d", "Embedding", "LSTM", "GRU", "RNN", "Sequential", "Dense")
-
-
-def _layer_of(source: Script, call: ast.Call, owner: str) -> bool:
-    """Say whether `self.head` is one of several layers of the model that builds its own optimizer."""
-    around = next((p for p in source.above(call) if isinstance(p, ast.ClassDef)), None)
-    if around is None or not owner.startswith("self.") or not any(f in around.body for f in source.forwards):
-        return False
-    layers = {
-        ast.unparse(node.targets[0])
-        for node in ast.walk(around)
-        if isinstance(node, ast.Assign)
-        and isinstance(node.value, ast.Call)
-        and last_name(node.value.func) in _PLAIN
-    }
-    return owner in layers and len(layers) > 1
-
-
-@probe()
-def optimizer_gets_other_model(view: View) -> Finding:
-    """The optimizer is built over the parameters of a model made on the spot, which nothing else uses."""
-    return first(view, _other_model, "the scripts build no optimizer")
-
-
-def _other_model(source: Script) -> Finding | None:
-    built = [c for c in source.optimizer_calls if c.args]
-    for call in built:
-        given = call.args[0]
-        if isinstance(given, ast.Call) and last_name(given.func) == "parameters":
-            owner = given.func.value if isinstance(given.func, ast.Attribute) else None
-            if isinstance(owner, ast.Call) and last_name(owner.func) in source.classes:
-                return at(source, call, "the optimizer holds the parameters of another instance of the model")
-    return ok(source, built[0], "the optimizer holds the parameters of a named model") if built else None
+from .registry import Finding, View, probe
+from .syntax import Script
 
 
 @probe()
@@ -149,128 +48,138 @@ def _integer_division(source: Script) -> Finding | None:
 
 
 @probe()
-def layer_replaced_after_optimizer(view: View) -> Finding:
-    """`model.fc = Linear(...)` after the optimizer was built over `model.parameters()`."""
-    return first(view, _replaced_after, "the scripts build no optimizer")
-
-
-def _replaced_after(source: Script) -> Finding | None:
-    built = [c for c in source.optimizer_calls if c.args]
-    if not built:
-        return None
-    for node in ast.walk(source.tree):
-        if not (isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Attribute)):
-            continue
-        owner = ast.unparse(node.targets[0].value)
-        for call in built:
-            taken = ast.unparse(call.args[0]).startswith(f"{owner}.parameters")
-            same = source.function_around(node) is source.function_around(call)
-            layer = isinstance(node.value, ast.Call) and last_name(node.value.func)[:1].isupper()
-            if taken and same and layer and node.lineno > call.lineno and owner != "self":
-                return at(
-                    source, node, f"this layer replaces one that the optimizer of line {call.lineno} holds"
-                )
-    return ok(source, built[0], "no layer is replaced after the optimizer was built")
-
-
-@probe()
-def gradient_path_cut(view: View) -> Finding:
-    """detach, no_grad, .data, numpy or item inside a forward method or on the loss's input.
-
-    False positive: straight-through estimators, targets, momentum encoders (names with target/ema/teacher).
-    """
-    return first(view, _path_cut, "the scripts hold no model or loss")
-
-
-def _path_cut(source: Script) -> Finding | None:
-    if not source.forwards and not source.losses:
-        return None
-    for function in source.forwards:
-        for node in ast.walk(function):
-            if isinstance(node, ast.Call) and last_name(node.func) in ("detach", "stop_gradient"):
-                if not _straight_through(node) and not _on_purpose(source.line(node)):
-                    return at(source, node, "the gradient path is cut inside the model")
-            if isinstance(node, ast.With) and "no_grad" in ast.unparse(node.items[0].context_expr):
-                return at(source, node, "part of the forward pass runs without gradients")
-    for call, _ in source.losses:
-        value = source.loss_input(call)
-        if value is not None and not is_evaluation(source, call) and _is_cut(value):
-            return at(source, value, "the loss is computed on a value cut off from the model")
-    node = source.forwards[0] if source.forwards else source.losses[0][0]
-    return ok(source, node, "nothing cuts the gradient path")
-
-
-@probe()
-def output_without_gradient(view: View) -> Finding:
-    """The model's output, or what the loss gets, is rounded, cut to a sign or replaced by an index.
-
-    These have a gradient of zero, or none. False positive: straight-through estimators (skipped where the
-    value is added to something), outputs of functions that only predict.
-    """
-    return first(view, _no_slope, "the scripts hold no model or loss")
-
-
-_STEPS = ("round", "floor", "ceil", "sign", "trunc", "argmax", "long", "int", "heaviside", "bool")
-
-
-def _no_slope(source: Script) -> Finding | None:
-    if not source.models and not source.losses:
-        return None
-    outputs = [o for m in source.models for f in source.forwards if f in m.body for o in source.output_of(f)]
-    for value in outputs:
-        if outermost_call(value) in _STEPS:
-            return at(source, value, "the model's output has no slope, so no gradient reaches its weights")
-    for call, _ in source.losses:
-        given = source.loss_input(call)
-        if given is not None and not is_evaluation(source, call) and outermost_call(given) in _STEPS:
-            return at(source, given, "what the loss gets has no slope, so no gradient reaches the model")
-    node = source.losses[0][0] if source.losses else source.models[0]
-    return ok(source, node, "the output passes its gradient on")
-
-
-def _is_cut(value: ast.expr) -> bool:
-    outer = outermost_call(value)
-    return outer in ("detach", "numpy", "item") or (isinstance(value, ast.Attribute) and value.attr == "data")
-
-
-def _straight_through(call: ast.Call) -> bool:
-    """`x + (q - x).detach()` passes the gradient straight through."""
-    cut = call.func.value if isinstance(call.func, ast.Attribute) else None
-    return isinstance(cut, ast.BinOp) and isinstance(cut.op, ast.Sub)
-
-
-def _on_purpose(line: str) -> bool:
-    """Targets, teachers and masks are meant to be constants."""
-    return any(w in line.lower() for w in ("target", "teacher", "ema", "mask", "weight"))
-
-
-@probe()
 def zero_init(view: View) -> Finding:
     """Weights set to zero or one constant. Normal for biases, norm layers, LoRA's B and last layers."""
     return first(view, _zero_init, "the scripts do not initialise weights themselves")
 
 
+_MEANT = (
+    "norm",
+    "bias",
+    "lora",
+    "bn",
+    "residual",
+    "proj",
+    "pad",
+    "dim() == 1",
+    "ndim == 1",
+    "gamma",
+    "scale",
+    "gate",
+)
+_DRAWS = (
+    "normal_",
+    "uniform_",
+    "xavier_uniform_",
+    "xavier_normal_",
+    "kaiming_normal_",
+    "kaiming_uniform_",
+    "trunc_normal_",
+    "orthogonal_",
+)
+
+
 def _zero_init(source: Script) -> Finding | None:
-    seen = None
-    for call in source.named("zeros_", "constant_", "zero_", "fill_", "ones_"):
-        target = ast.unparse(call.args[0]) if call.args else source.owner(call)
-        if last_name(call.func) in ("zero_", "fill_"):
-            target = source.owner(call)
-        seen = call
-        if "weight" not in target and target not in ("p", "p.data", "param", "param.data", "parameter"):
+    seen: ast.AST | None = None
+    for node, target in _constants_given(source):
+        seen = seen or node
+        whole = _is_parameter(source, target)
+        text = ast.unparse(target)
+        if not (re.search(r"weight|kernel|(?:^|[._])[wW]\d*(?:$|\.)", text) or whole) or "grad" in text:
             continue
-        around = " ".join(source.line(p) for p in source.above(call) if isinstance(p, (ast.If, ast.For)))
-        line = source.line(call).lower() + around.lower()
-        if "grad" in target or any(
-            w in line for w in ("norm", "bias", "lora", "bn", "residual", "proj", "pad", "dim() == 1")
-        ):
+        around = " ".join(source.line(p) for p in source.above(node) if isinstance(p, (ast.If, ast.For)))
+        line = source.line(node).lower() + around.lower()
+        if any(w in line for w in _MEANT) or (_of_unknown_layer(source, target) and not whole):
             continue
-        return at(source, call, "weights start at zero or one constant, so units stay alike")
-    for call in source.named(
-        "normal_", "xavier_uniform_", "kaiming_normal_", "kaiming_uniform_", "xavier_normal_", "trunc_normal_"
-    ):
+        return at(source, node, "weights start at zero or one constant, so units stay alike")
+    for call in source.calls:
+        given = keyword(call, "weight_init") or keyword(call, "kernel_initializer")
+        if given is None or last_name(call.func).lower().startswith(("batchnorm", "layernorm")):
+            continue
         seen = seen or call
+        text = ast.unparse(given).lower()
+        if re.fullmatch(
+            r"'(?:zeros?|ones?)'|.*\b(?:zeros?|ones|zeros_initializer|ones_initializer)\(.*\)", text
+        ):
+            return at(source, call, "weights start at zero or one constant, so units stay alike")
+    seen = seen or next(iter(source.named(*_DRAWS)), None)
     return ok(source, seen, "weights are initialised at random") if seen is not None else None
+
+
+def _constants_given(source: Script) -> Iterator[tuple[ast.AST, ast.expr]]:
+    """What is filled with one constant: `zeros_(w)`, `w.fill_(c)`, `m.weight = Parameter(zeros(n))`."""
+    for node in ast.walk(source.tree):
+        if isinstance(node, ast.Call):
+            name = last_name(node.func)
+            owner = node.func.value if isinstance(node.func, ast.Attribute) else None
+            if name in ("zeros_", "constant_", "ones_") and node.args:
+                yield node, node.args[0]
+            elif (
+                (owner is not None and name in ("zero_", "fill_"))
+                or (
+                    owner is not None
+                    and name == "mul_"
+                    and node.args
+                    and ast.unparse(node.args[0]) in ("0", "0.0")
+                )
+                or (owner is not None and name == "copy_" and node.args and _is_constant_tensor(node.args[0]))
+            ):
+                yield node, owner
+        elif isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Attribute):
+            target, value = node.targets[0], node.value
+            held = target.value if target.attr == "data" else target
+            layer = isinstance(held, ast.Attribute) and held.attr in ("weight", "kernel")
+            if isinstance(value, ast.Call) and last_name(value.func) == "Parameter" and value.args and layer:
+                value = value.args[0]
+                if (
+                    isinstance(held, ast.Attribute)
+                    and isinstance(held.value, ast.Name)
+                    and held.value.id == "self"
+                ):
+                    continue  # a layer of its own, of which it is not known what it is for
+            elif target.attr != "data":
+                continue
+            if _is_constant_tensor(value):
+                yield node, held
+
+
+def _is_constant_tensor(node: ast.expr) -> bool:
+    return isinstance(node, ast.Call) and last_name(node.func) in (
+        "zeros",
+        "ones",
+        "full",
+        "zeros_like",
+        "ones_like",
+        "full_like",
+    )
+
+
+def _is_parameter(source: Script, target: ast.expr) -> bool:
+    """The loop variable of a loop over all parameters, or its data."""
+    if isinstance(target, ast.Attribute) and target.attr == "data":
+        target = target.value
+    if not isinstance(target, ast.Name):
+        return False
+    if target.id in ("p", "param", "parameter"):
+        return True
+    loops = [p for p in source.above(target) if isinstance(p, ast.For)]
+    return any(
+        "parameters()" in ast.unparse(loop.iter)
+        and any(isinstance(n, ast.Name) and n.id == target.id for n in ast.walk(loop.target))
+        for loop in loops
+    )
+
+
+def _of_unknown_layer(source: Script, target: ast.expr) -> bool:
+    """`block[1].weight` of a loop over blocks: an item by its number may be a norm, which starts constant."""
+    items = [
+        n for n in ast.walk(target) if isinstance(n, ast.Subscript) and isinstance(n.slice, ast.Constant)
+    ]
+    if not items or not isinstance(items[0].slice, ast.Constant) or items[0].slice.value == 0:
+        return False
+    loops = [p for p in source.above(target) if isinstance(p, ast.For)]
+    names = {n.id for loop in loops for n in ast.walk(loop.target) if isinstance(n, ast.Name)}
+    return isinstance(items[0].value, ast.Name) and items[0].value.id in names
 
 
 @probe()
@@ -287,7 +196,21 @@ def _shared(source: Script) -> Finding | None:
             target, value = node.targets[0], node.value
             if target.attr == "weight" and isinstance(value, ast.Attribute) and value.attr == "weight":
                 return at(source, node, "two layers share one weight")
+        if isinstance(node, ast.Assign) and _is_layer(source, node.value):
+            if ast.unparse(node.targets[0]).startswith("self.") and isinstance(
+                node.targets[0], ast.Subscript
+            ):
+                return at(source, node, "one layer stands in two places")
     return ok(source, source.forwards[0], "no weight is shared by assignment")
+
+
+def _is_layer(source: Script, value: ast.expr) -> bool:
+    """An item of a list of layers: `self.blocks[0]`."""
+    if not isinstance(value, ast.Subscript) or not isinstance(value.slice, ast.Constant):
+        return False
+    around = next((p for p in source.above(value) if isinstance(p, ast.ClassDef)), None)
+    made = source.attribute(around, ast.unparse(value.value).removeprefix("self.")) if around else None
+    return isinstance(made, ast.Call) and last_name(made.func) in ("ModuleList", "Sequential", "CellList")
 
 
 @probe()

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterator
 
 from .code import at, first, imports_locals, is_false, is_false_node, ok, outer_loop, runs_in
+from .flow import flow
 from .readers.script import SCHEDULERS, Extractor, keyword, last_name
 from .registry import Finding, View, any_of, probe
 from .syntax import Script
@@ -25,14 +27,9 @@ def _not_cleared(source: Script) -> Finding | None:
     if not source.trains_by_hand or source.train_scope is None:
         return None
     clears = list(source.named(*_CLEARS))
-    clears_by_hand = [
-        n
-        for n in ast.walk(source.tree)
-        if isinstance(n, ast.Assign)
-        and any(isinstance(t, ast.Attribute) and t.attr == "grad" for t in n.targets)
-        and isinstance(n.value, ast.Constant)
-        and n.value.value is None
-    ]
+    clears_by_hand = _cleared_by_hand(source)
+    if any(_is_engine(source, c) for c in source.backwards) or not source.named("backward"):
+        return None  # DeepSpeed's engines and functional gradients clear by themselves
     if not clears and not clears_by_hand:
         if imports_locals(source):
             return None
@@ -50,6 +47,31 @@ def _not_cleared(source: Script) -> Finding | None:
     return ok(source, clears[0], "gradients are cleared in the training step")
 
 
+def _cleared_by_hand(source: Script) -> list[ast.stmt | ast.expr]:
+    """`p.grad = None`, `p.grad.zero_()`, `p.grad.fill_(0)`, `p.grad *= 0`."""
+    found: list[ast.stmt | ast.expr] = []
+    for node in ast.walk(source.tree):
+        if isinstance(node, ast.Assign):
+            nothing = isinstance(node.value, ast.Constant) or last_name(node.value).startswith("zeros")
+            if isinstance(node.value, ast.Call):
+                nothing = last_name(node.value.func) in ("zeros_like", "zeros")
+            if nothing and any(".grad" in ast.unparse(t) for t in node.targets):
+                found.append(node)
+        elif isinstance(node, ast.Call) and last_name(node.func) in ("zero_", "fill_", "mul_"):
+            if source.owner(node).endswith((".grad", ".grad.data")):
+                found.append(node)
+        elif isinstance(node, ast.AugAssign) and isinstance(node.op, ast.Mult):
+            if ".grad" in ast.unparse(node.target):
+                found.append(node)
+    return found
+
+
+def _is_engine(source: Script, call: ast.Call) -> bool:
+    """`engine.backward(loss)` of DeepSpeed, whose step clears the gradients."""
+    owner = source.owner(call).lower()
+    return bool(call.args) and ("engine" in owner or "deepspeed" in source.text)
+
+
 @probe()
 def cleared_before_step(view: View) -> Finding:
     """zero_grad stands after backward and before step in one block of statements."""
@@ -57,26 +79,42 @@ def cleared_before_step(view: View) -> Finding:
 
 
 def _cleared_early(source: Script) -> Finding | None:
-    if not source.trains_by_hand or not source.named(*_CLEARS):
+    clears = [*source.named(*_CLEARS), *_cleared_by_hand(source)]
+    if not source.trains_by_hand or not clears:
         return None
+    judged = None
     for backward in source.backwards:
         scope = source.function_around(backward) or source.tree
-        block = [c for c in ast.walk(scope) if isinstance(c, ast.Call)]
-        steps = [c for c in block if c in source.steps and _position(c) > _position(backward)]
-        clears = [c for c in block if last_name(c.func) in _CLEARS and _position(c) > _position(backward)]
-        same = [c for c in clears if source.loops_around(c) == source.loops_around(backward)]
-        if steps and same and min(map(_position, same)) < min(map(_position, steps)) and not _several(source):
+        loops = source.loops_around(backward)
+        mine = [b for b in source.backwards if source.function_around(b) is source.function_around(backward)]
+        if len(mine) > 1 or (scope is source.tree and len(source.backwards) > 1 and not loops):
+            continue  # several objectives (GAN) interleave on purpose
+        judged = judged or backward
+        inside = set(ast.walk(scope))
+        steps = [c for c in source.steps if c in inside and _position(c) > _position(backward)]
+        late = [c for c in clears if c in inside and _position(c) > _position(backward)]
+        same = [c for c in late if source.loops_around(c)[-len(loops) :] == loops or not loops]
+        same = [c for c in same if not _other_branch(source, c, backward)]
+        if steps and same and min(map(_position, same)) < min(map(_position, steps)):
             return at(source, same[0], "gradients are cleared between backward and the optimizer step")
-    return ok(source, source.backwards[0], "gradients are not cleared between backward and step")
+    return ok(source, judged, "gradients are not cleared between backward and step") if judged else None
 
 
-def _position(node: ast.expr) -> tuple[int, int]:
+def _other_branch(source: Script, node: ast.AST, backward: ast.AST) -> bool:
+    """The node stands under a condition that backward does not stand under."""
+    around = set(source.above(backward))
+    return any(
+        isinstance(p, (ast.If, ast.Try)) and p not in around and not _about_grad(p)
+        for p in source.above(node)
+    )
+
+
+def _about_grad(node: ast.AST) -> bool:
+    return isinstance(node, ast.If) and ".grad" in ast.unparse(node.test)
+
+
+def _position(node: ast.expr | ast.stmt) -> tuple[int, int]:
     return node.lineno, node.col_offset
-
-
-def _several(source: Script) -> bool:
-    """Several backward calls (GAN) interleave on purpose."""
-    return len(source.backwards) > 1
 
 
 @probe()
@@ -89,16 +127,23 @@ def step_missing(view: View) -> Finding:
 
 
 def _step_missing(source: Script) -> Finding | None:
-    if not source.backwards or source.train_loop is None:
+    functional = source.named("value_and_grad")
+    if not source.optimizer_calls or not (source.backwards or functional):
+        return None
+    if source.backwards and outer_loop(source) is None:
         return None
     if source.steps:
         return ok(source, source.steps[0], "the optimizer steps")
-    by_hand = ".grad" in source.text and (
-        "-=" in source.text or ".sub_(" in source.text or ".add_(" in source.text
-    )
-    if by_hand or not source.optimizers or source.named("step") or imports_locals(source):
+    applied = [c for c in source.calls if ast.unparse(c.func).lower() in source.optimizers]
+    if applied or source.named("apply_gradients", "update_step"):
+        return ok(
+            source, (applied or source.named("apply_gradients", "update_step"))[0], "the optimizer steps"
+        )
+    by_hand = ".grad" in source.text and any(w in source.text for w in ("-=", "sub_(", "add_(", "add(", "- "))
+    others = [c for c in source.named("step", "update") if isinstance(c.func, ast.Attribute)]
+    if by_hand or others or imports_locals(source) or source.trains_by_trainer:
         return None
-    return at(source, source.backwards[0], "an optimizer is built and never steps")
+    return at(source, (*source.backwards, *functional)[0], "an optimizer is built and never steps")
 
 
 @probe()
@@ -110,24 +155,23 @@ def eval_mode_while_training(view: View) -> Finding:
     return first(view, _eval_while_training, "the scripts never switch the model's mode")
 
 
+_COPIES = ("teacher", "ema", "vgg", "ref", "target", "old", "lpips", "percept", "reward")
+
+
 def _eval_while_training(source: Script) -> Finding | None:
-    evals = [c for c in source.named("eval") if isinstance(c.func, ast.Attribute) and not c.args]
-    evals = [
-        c
-        for c in evals
-        if not any(w in source.owner(c).lower() for w in ("teacher", "ema", "vgg", "ref", "target"))
-    ]
-    trains = [c for c in source.named("train") if isinstance(c.func, ast.Attribute)]
-    trains += [c for c in source.named("set_train") if not is_false(c)]
+    if source.trains and not source.backwards:
+        return _functional_mode(source)
+    switches = [c for c in (_switch(source, call) for call in source.calls) if c is not None]
+    switches = [(c, on) for c, on in switches if not _is_copy(source, c)]
+    evals, trains = [c for c, on in switches if not on], [c for c, on in switches if on]
     if not source.trains_by_hand or not evals:
         return None
-    if any(c.args and is_false_node(c.args[0]) for c in source.named("train")) and not [
-        c for c in trains if not c.args
-    ]:
-        return at(source, source.named("train")[0], "train(False) puts the model into evaluation mode")
     epoch_loop = outer_loop(source)
     if epoch_loop is None:
         return None
+    last = _last_before_training(source, switches)
+    if last is not None and not last[1]:
+        return at(source, last[0], "the model is put into evaluation mode right before it trains")
     if trains and any(runs_in(source, c, epoch_loop) for c in trains):
         return ok(source, trains[0], "the model is put back into training mode in each epoch")
     reached = [c for c in evals if runs_in(source, c, epoch_loop) or _before(source, c, epoch_loop)]
@@ -136,6 +180,89 @@ def _eval_while_training(source: Script) -> Finding | None:
             source, reached[0], "the model is put into evaluation mode and never back before training goes on"
         )
     return None
+
+
+def _switch(source: Script, call: ast.Call) -> tuple[ast.Call, bool] | None:
+    """A call that switches a module's mode, and to which: `.train()`, `.train(False)`, `.eval()`.
+
+    A method of the same name of the script's own trainer (`self.train()`) is none.
+    """
+    name = last_name(call.func)
+    if not isinstance(call.func, ast.Attribute) or name not in ("train", "eval", "set_train"):
+        return None
+    owner = call.func.value
+    if isinstance(owner, ast.Name) and owner.id == "self":
+        around = next((p for p in source.above(call) if isinstance(p, ast.ClassDef)), None)
+        if around is not None and around not in source.modules:
+            return None
+    made = flow(source).made(owner)
+    if made is not None and any(isinstance(f, ast.FunctionDef) and f.name == name for f in made.body):
+        return None
+    given = [*call.args, *(k.value for k in call.keywords if k.arg == "mode")]
+    if name == "eval":
+        return (call, False) if not given else None
+    if given and not isinstance(given[0], ast.Constant):
+        return None
+    return call, not (given and is_false_node(given[0]))
+
+
+def _is_copy(source: Script, call: ast.Call) -> bool:
+    """The mode is that of a teacher, a copy, or a part of the model that is looped over."""
+    if any(w in source.owner(call).lower() for w in _COPIES):
+        return True
+    owner = call.func.value if isinstance(call.func, ast.Attribute) else call
+    parent = source.parents.get(call)
+    if isinstance(parent, ast.Assign):  # `teacher = deepcopy(model).eval()`
+        if isinstance(owner, ast.Call) and last_name(owner.func) in ("deepcopy", "copy"):
+            return True
+        if any(w in ast.unparse(t).lower() for t in parent.targets for w in _COPIES):
+            return True
+    loops = [p for p in source.above(call) if isinstance(p, ast.For)]
+    return isinstance(owner, ast.Name) and any(
+        isinstance(n, ast.Name) and n.id == owner.id for loop in loops for n in ast.walk(loop.target)
+    )
+
+
+def _last_before_training(
+    source: Script, switches: list[tuple[ast.Call, bool]]
+) -> tuple[ast.Call, bool] | None:
+    """The last switch above the training loop, in the same function, whatever else happens."""
+    loop = source.train_loop or outer_loop(source)
+    if source.train_loop is None:  # the step stands in a function: look at the loop that calls it
+        function = source.train_scope
+        calls = source.named(function.name) if isinstance(function, ast.FunctionDef) else ()
+        loop = next((loops[0] for c in calls if (loops := source.loops_around(c))), None)
+    if loop is None:
+        return None
+    around = set(source.above(loop)) | {loop}
+    before = [
+        (c, on)
+        for c, on in switches
+        if source.function_around(c) is source.function_around(loop)
+        and c.lineno < getattr(loop, "lineno", 0)
+        and source.loops_around(c) == source.loops_around(loop)
+        and not any(isinstance(p, ast.If) and p not in around for p in source.above(c))
+    ]
+    return before[-1] if before else None
+
+
+def _functional_mode(source: Script) -> Finding | None:
+    """Mode in functional training: `model(x, training=False)` under a tape, `net.set_train(False)`."""
+    for block in ast.walk(source.tree):
+        if isinstance(block, ast.With) and "GradientTape" in ast.unparse(block.items[0].context_expr):
+            calls = [
+                c for c in ast.walk(block) if isinstance(c, ast.Call) and keyword(c, "training") is not None
+            ]
+            off = [c for c in calls if (given := keyword(c, "training")) is not None and is_false_node(given)]
+            if calls and len(off) == len(calls):
+                return at(source, off[0], "the model is run in evaluation mode where its gradient is taken")
+            if calls:
+                return ok(source, calls[0], "the model is run in training mode where its gradient is taken")
+    modes = source.named("set_train")
+    loops = [c for c in modes if source.loops_around(c) or len(modes) == 1]
+    if loops and all(is_false(c) for c in loops):
+        return at(source, loops[0], "the model is put into evaluation mode and trains in it")
+    return ok(source, modes[0], "the model is put into training mode") if modes else None
 
 
 @probe()
@@ -268,27 +395,35 @@ def accumulation_not_divided(view: View) -> Finding:
 
 
 def _not_divided(source: Script) -> Finding | None:
+    for node, count in _accumulates(source):
+        divided = [
+            n
+            for n in ast.walk(source.tree)
+            if isinstance(n, (ast.BinOp, ast.AugAssign))
+            and isinstance(n.op, ast.Div)
+            and ast.unparse(n.right if isinstance(n, ast.BinOp) else n.value) == count
+        ]
+        if divided:
+            return ok(source, divided[0], f"the loss is divided by {count}")
+        return at(
+            source, node, f"the optimizer steps every {count} batches and the loss is not divided by {count}"
+        )
+    return None
+
+
+def _accumulates(source: Script) -> Iterator[tuple[ast.AST, str]]:
+    """Where the optimizer steps once for several backward calls, and for how many, as written."""
     for step in source.steps:
         for parent in source.above(step):
             if isinstance(parent, ast.If):
-                gates = [
-                    n for n in ast.walk(parent.test) if isinstance(n, ast.BinOp) and isinstance(n.op, ast.Mod)
-                ]
-                if not gates:
-                    continue
-                count = ast.unparse(gates[0].right)
-                divided = [
-                    n
-                    for n in ast.walk(source.tree)
-                    if isinstance(n, (ast.BinOp, ast.AugAssign))
-                    and isinstance(n.op, ast.Div)
-                    and ast.unparse(n.right if isinstance(n, ast.BinOp) else n.value) == count
-                ]
-                if divided:
-                    return ok(source, divided[0], f"the loss is divided by {count}")
-                return at(
-                    source,
-                    step,
-                    f"the optimizer steps every {count} batches and the loss is not divided by {count}",
-                )
-    return None
+                for gate in ast.walk(parent.test):
+                    if isinstance(gate, ast.BinOp) and isinstance(gate.op, ast.Mod):
+                        yield step, ast.unparse(gate.right)
+    for backward in source.backwards:
+        loops = source.loops_around(backward)
+        over = loops[0].iter if loops and isinstance(loops[0], ast.For) else None
+        if isinstance(over, ast.Call) and last_name(over.func) == "range" and len(over.args) == 1:
+            outside = [s for s in source.steps if loops[0] not in source.loops_around(s)]
+            count = ast.unparse(over.args[0])
+            if outside and any(w in count.lower() for w in ("accum", "micro")):
+                yield backward, count

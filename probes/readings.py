@@ -27,10 +27,12 @@ def modules() -> tuple[ModuleType, ...]:
         code_missing,
         code_model,
         code_order,
+        code_path,
         code_precision,
         code_ranks,
         code_splits,
         code_step,
+        code_trainable,
         config,
         curves,
         epochs,
@@ -64,10 +66,12 @@ def modules() -> tuple[ModuleType, ...]:
         code_missing,
         code_model,
         code_order,
+        code_path,
         code_precision,
         code_ranks,
         code_splits,
         code_step,
+        code_trainable,
     )
     shapes = (curves, epochs, floors, gaps, levels, metrics, objective, pace, relations)
     numbers = (gradients, numerics, rounding, scaler)

@@ -19,6 +19,9 @@ from .readers.script import OPTIMIZERS, last_name
 Loop = ast.For | ast.While
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 _FORWARD = ("forward", "construct", "call", "__call__")
+_MODULES = frozenset(
+    ("Module", "Cell", "LightningModule", "Model", "Layer", "PreTrainedModel", "BaseModule", "Block")
+)
 _OPTIMIZER_WORDS = ("opt", "optim", "optimizer", "scaler", "engine", "accelerator")
 
 
@@ -138,6 +141,19 @@ class Script:
         built = any(last_name(c.func).endswith("Trainer") for c in self.calls)
         return bool(self.loss_methods) or (built and bool(self.named("fit", "train")))
 
+    @cached_property
+    def trains(self) -> bool:
+        """Say whether the script trains in any of the ways that are known here."""
+        functional = (
+            "value_and_grad",
+            "GradOperation",
+            "TrainOneStepCell",
+            "GradientTape",
+            "apply_gradients",
+        )
+        compiled = bool(self.named("compile")) and bool(self.named("fit"))
+        return bool(self.backwards or self.named(*functional)) or self.trains_by_trainer or compiled
+
     @property
     def trains_by_hand(self) -> bool:
         """Say whether the script writes out its training step (no Trainer, no fit)."""
@@ -157,19 +173,54 @@ class Script:
 
     @cached_property
     def optimizer_calls(self) -> tuple[ast.Call, ...]:
-        """Calls that build an optimizer, in source order."""
-        named = [c for c in self.calls if last_name(c.func).lower() in OPTIMIZERS]
-        return tuple(c for c in named if c.args or c.keywords)
+        """Calls that build an optimizer, in source order: by class, by a name in a module, by a table."""
+        return tuple(c for c in self.calls if (c.args or c.keywords) and self._builds_optimizer(c.func))
+
+    def _builds_optimizer(self, made: ast.expr, depth: int = 6) -> bool:
+        if depth == 0:
+            return False
+        if last_name(made).lower() in OPTIMIZERS:
+            return True
+        if isinstance(made, ast.Call):  # getattr(torch.optim, name), table.get(name)
+            if last_name(made.func) == "getattr" and made.args:
+                owner = ast.unparse(made.args[0])
+                return owner.split(".")[-1] in ("optim", "optimizers")
+            if last_name(made.func) == "get" and isinstance(made.func, ast.Attribute):
+                return self._builds_optimizer(made.func.value, depth - 1)
+            return False
+        if isinstance(made, ast.Dict):
+            return any(self._builds_optimizer(v, depth - 1) for v in made.values)
+        if isinstance(made, ast.Subscript):
+            return self._builds_optimizer(made.value, depth - 1)
+        if isinstance(made, ast.Name):
+            if made.id in self.classes:
+                return any(last_name(b) == "Optimizer" for b in self.classes[made.id].bases)
+            given = self._named_once.get(made.id)
+            tables = (ast.Dict, ast.Call, ast.Attribute, ast.Subscript)
+            return isinstance(given, tables) and self._builds_optimizer(given, depth - 1)
+        return False
+
+    @cached_property
+    def _named_once(self) -> dict[str, ast.expr]:
+        """The last value that is assigned to each plain name anywhere."""
+        return {
+            target.id: node.value
+            for node in ast.walk(self.tree)
+            if isinstance(node, ast.Assign)
+            for target in node.targets
+            if isinstance(target, ast.Name)
+        }
 
     @cached_property
     def optimizers(self) -> frozenset[str]:
         """Names that an optimizer was assigned to."""
-        found = set()
-        for node in ast.walk(self.tree):
-            if isinstance(node, ast.Assign) and isinstance(node.value, ast.Call):
-                if last_name(node.value.func).lower() in OPTIMIZERS:
-                    found |= {ast.unparse(t).lower() for t in node.targets}
-        return frozenset(found)
+        return frozenset(
+            ast.unparse(t).lower()
+            for node in ast.walk(self.tree)
+            if isinstance(node, ast.Assign) and isinstance(node.value, ast.Call)
+            if self._builds_optimizer(node.value.func)
+            for t in node.targets
+        )
 
     def owner(self, call: ast.Call) -> str:
         """What a method is called on: `a.b.step()` -> "a.b"."""
@@ -196,6 +247,15 @@ class Script:
             for f in c.body
             if isinstance(f, (ast.FunctionDef, ast.AsyncFunctionDef)) and f.name in _FORWARD
         )
+
+    @cached_property
+    def modules(self) -> frozenset[ast.ClassDef]:
+        """Classes that are modules of a network: by what they derive from, or by their forward method."""
+        found: set[ast.ClassDef] = set()
+        for _ in range(3):  # a class may derive from another one of this script
+            names = {c.name for c in found} | _MODULES
+            found |= {c for c in self.classes.values() if any(last_name(b) in names for b in c.bases)}
+        return frozenset(found)
 
     @cached_property
     def models(self) -> tuple[ast.ClassDef, ...]:

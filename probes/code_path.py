@@ -1,0 +1,242 @@
+"""The way back from the loss to the parameters, in scripts: where it is cut, or has no slope."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+
+from .code import at, first, is_evaluation, ok
+from .flow import Flow, Places, flow, losses, objectives
+from .readers.script import last_name
+from .registry import Finding, View, probe
+from .syntax import Function, Script, outermost_call
+
+# what is meant to be a constant: targets, other networks, masks, states carried on, advantages
+_CONSTANTS = re.compile(
+    r"target|teacher|ema|mask|weight|state|hidden|memory|momentum|key|queue|advant|\badv|return|reward|baseline|"
+    r"old|ref|anchor|codebook|quant|log|metric|acc|fake|prior|scale"
+)
+MAX_VISITED = 4000  # expressions that are looked at for one question
+_CUTS = ("detach", "stop_gradient", "numpy", "item", "detach_", "stop_grad")
+_MADE_ANEW = ("tensor", "from_numpy", "as_tensor", "Tensor", "array", "asarray")
+
+
+@probe()
+def gradient_path_cut(view: View) -> Finding:
+    """detach, no_grad, .data, numpy or item between the parameters and what gradients are taken of.
+
+    Followed back from the objective through names, methods and functions. Left aside: straight-through
+    estimators, a value that takes part uncut as well, targets, teachers, states and advantages by their
+    names, and objectives of several networks.
+    """
+    return first(view, _path_cut, "the scripts hold no model or loss")
+
+
+def _path_cut(source: Script) -> Finding | None:
+    if not source.forwards and not source.losses:
+        return None
+    for function in source.forwards:
+        if _owner(source, function) not in source.modules and function.name == "__call__":
+            continue
+        for node in _run(function):
+            if isinstance(node, ast.Call) and last_name(node.func) in ("detach", "stop_gradient"):
+                if not (_straight_through(node) or _on_purpose(source.line(node)) or _beside(source, node)):
+                    return at(source, node, "the gradient path is cut inside the model")
+            if isinstance(node, ast.With) and _without_gradient(node):
+                if not any(_on_purpose(ast.unparse(s)) for s in node.body):
+                    return at(source, node, "part of the forward pass runs without gradients")
+    for call, _ in source.losses:
+        value = source.loss_input(call)
+        if value is not None and not is_evaluation(source, call) and _is_cut(value):
+            return at(source, value, "the loss is computed on a value cut off from the model")
+    taken = objectives(source)
+    if len({call for call, _ in taken}) == 1:
+        for _, objective in taken:
+            for node, why in _cuts(source, objective):
+                return at(source, node, why)
+    node = source.forwards[0] if source.forwards else source.losses[0][0]
+    return ok(source, node, "nothing cuts the gradient path")
+
+
+def _cuts(source: Script, objective: ast.expr) -> Iterator[tuple[ast.AST, str]]:
+    """Where the values that make up the objective are cut off from the model."""
+    mine = flow(source)
+    uncut, cut = _walk(mine, objective)
+    roots = {_origin(mine, u) for u in uncut if isinstance(u, (ast.Name, ast.Attribute))}
+    for node, inside in cut:
+        if _straight_through(node) or _beside(source, node) or _on_purpose(source.line(node)):
+            continue
+        if isinstance(inside, (ast.Name, ast.Attribute)) and _origin(mine, inside) in roots:
+            continue  # it takes part uncut as well
+        if _of_model(mine, inside):
+            yield node, "the gradient path is cut between the model and the loss"
+    for call in [u for u in uncut if isinstance(u, ast.Call)]:
+        for function in mine.called(call):
+            if _owner(source, function) in source.modules and any(
+                _without(d) for d in function.decorator_list
+            ):
+                yield function, "this part of the model runs without gradients"
+        block = next(
+            (p for p in source.above(call) if isinstance(p, ast.With) and _without_gradient(p)), None
+        )
+        if block is not None and _runs_model(mine, call) and not _on_purpose(ast.unparse(block)):
+            yield block, "part of the forward pass runs without gradients"
+
+
+def _walk(mine: Flow, start: ast.expr) -> tuple[list[ast.expr], list[tuple[ast.expr, ast.expr]]]:
+    """Expressions that the objective is computed from: those reached uncut, and the cuts with what they cut.
+
+    Of a standard loss only its prediction is followed.
+    """
+    standard = {c for c, _ in losses(mine.source)}
+    seen: set[tuple[ast.AST, Places]] = set()
+    cut: list[tuple[ast.expr, ast.expr]] = []
+    uncut: list[ast.expr] = []
+    waiting: list[tuple[ast.expr, Places]] = [(start, ())]
+    while waiting and len(seen) < MAX_VISITED:
+        node, places = waiting.pop()
+        if (node, places) in seen or len(places) > 4:
+            continue
+        seen.add((node, places))
+        if (inside := _cut_by(node)) is not None:
+            cut.append((node, inside))
+            continue
+        uncut.append(node)
+        following = mine.step(node, places)
+        if isinstance(node, ast.Call) and node in standard:
+            following = [(a, ()) for a in node.args[:1]]
+        waiting += following or [(p, ()) for p in _parts(node)]
+    return uncut, cut
+
+
+def _parts(node: ast.expr) -> list[ast.expr]:
+    if isinstance(node, ast.Call):
+        owner = [node.func.value] if isinstance(node.func, ast.Attribute) else []
+        return [*owner, *node.args]
+    if isinstance(node, (ast.Compare, ast.Lambda)):
+        return []
+    if isinstance(node, ast.Subscript):
+        return [node.value]
+    return [c for c in ast.iter_child_nodes(node) if isinstance(c, ast.expr)]
+
+
+def _cut_by(node: ast.expr) -> ast.expr | None:
+    """What is cut off here: `x` of `x.detach()`, `x.data`, `torch.tensor(x)`, `stop_gradient(x)`."""
+    if isinstance(node, ast.Attribute) and node.attr == "data":
+        return node.value
+    if not isinstance(node, ast.Call):
+        return None
+    name = last_name(node.func)
+    owner = node.func.value if isinstance(node.func, ast.Attribute) else None
+    library = isinstance(owner, ast.Name) and owner.id in ("torch", "ops", "tf", "np", "numpy", "mindspore")
+    if name in _CUTS:
+        return node.args[0] if node.args and (owner is None or library) else owner
+    return node.args[0] if name in _MADE_ANEW and node.args and (library or owner is None) else None
+
+
+def _origin(mine: Flow, node: ast.Name | ast.Attribute) -> tuple[str, ast.AST | None]:
+    """A name with the assignment that it has its value from."""
+    found = mine.given(node)
+    return ast.unparse(node), found.statement if found is not None else mine.source.function_around(node)
+
+
+def _of_model(mine: Flow, node: ast.expr) -> bool:
+    """The value comes out of the model."""
+    while (inside := _cut_by(node)) is not None:
+        node = inside
+    uncut, _ = _walk(mine, node)
+    return any(isinstance(u, ast.Call) and _runs_model(mine, u) for u in uncut)
+
+
+def _runs_model(mine: Flow, call: ast.Call) -> bool:
+    """A call of a module, or of a layer of one."""
+    if any(_owner(mine.source, f) in mine.source.modules for f in mine.called(call)):
+        return True
+    around = mine.class_around(call)
+    if around not in mine.source.modules or not isinstance(call.func, (ast.Attribute, ast.Subscript)):
+        return False
+    return ast.unparse(call.func).startswith("self.") and mine.given(_base(call.func)) is not None
+
+
+def _base(node: ast.expr) -> ast.expr:
+    return _base(node.value) if isinstance(node, ast.Subscript) else node
+
+
+def _owner(source: Script, function: ast.AST) -> ast.ClassDef | None:
+    parent = source.parents.get(function)
+    return parent if isinstance(parent, ast.ClassDef) else None
+
+
+def _run(function: Function) -> Iterator[ast.AST]:
+    yield from ast.walk(function)
+
+
+def _without_gradient(block: ast.With) -> bool:
+    return any(_without(i.context_expr) for i in block.items)
+
+
+def _without(node: ast.expr) -> bool:
+    name = last_name(node.func if isinstance(node, ast.Call) else node)
+    return name in ("no_grad", "inference_mode")
+
+
+def _is_cut(value: ast.expr) -> bool:
+    outer = outermost_call(value)
+    return outer in ("detach", "numpy", "item") or (isinstance(value, ast.Attribute) and value.attr == "data")
+
+
+def _straight_through(call: ast.expr) -> bool:
+    """`x + (q - x).detach()` passes the gradient straight through."""
+    cut = call.func.value if isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute) else None
+    return isinstance(cut, ast.BinOp) and isinstance(cut.op, ast.Sub)
+
+
+def _beside(source: Script, node: ast.AST) -> bool:
+    """What is cut is handed back beside the output: a state for the next call, figures for the log."""
+    inner: ast.AST = node
+    for parent in source.above(node):
+        if isinstance(parent, ast.Tuple) and isinstance(source.parents.get(parent), ast.Return):
+            return bool(parent.elts) and parent.elts[0] is not inner
+        if isinstance(parent, ast.stmt):
+            break
+        inner = parent
+    return False
+
+
+def _on_purpose(line: str) -> bool:
+    """Targets, teachers, masks and states are meant to be constants."""
+    text = re.sub(r"log_?softmax|logits|logsumexp|self\.training|return ", "", line.lower())
+    return bool(_CONSTANTS.search(text))
+
+
+@probe()
+def output_without_gradient(view: View) -> Finding:
+    """The model's output, or what the loss gets, is rounded, cut to a sign or replaced by an index.
+
+    These have a gradient of zero, or none. False positive: straight-through estimators (skipped where the
+    value is added to something), outputs of functions that only predict.
+    """
+    return first(view, _no_slope, "the scripts hold no model or loss")
+
+
+_STEPS = ("round", "floor", "ceil", "sign", "trunc", "argmax", "long", "int", "heaviside", "bool")
+
+
+def _no_slope(source: Script) -> Finding | None:
+    known = losses(source)
+    if not source.models and not known:
+        return None
+    outputs = [o for m in source.models for f in source.forwards if f in m.body for o in source.output_of(f)]
+    for value in outputs:
+        if outermost_call(value) in _STEPS:
+            return at(source, value, "the model's output has no slope, so no gradient reaches its weights")
+    mine = flow(source)
+    for call, _ in known:
+        if is_evaluation(source, call) or not call.args:
+            continue
+        for given in mine.values(call.args[0]):
+            if outermost_call(given) in _STEPS:
+                return at(source, given, "what the loss gets has no slope, so no gradient reaches the model")
+    node = known[0][0] if known else source.models[0]
+    return ok(source, node, "the output passes its gradient on")

@@ -1,0 +1,451 @@
+"""Which parameters train, in scripts: frozen, left out of the optimizer, replaced after it was built."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from .code import at, first, ok
+from .flow import Flow, flow
+from .readers.script import keyword, last_name
+from .registry import Finding, View, any_of, probe
+from .syntax import Script
+
+# copies and judges that are not meant to train
+_ASIDE = (
+    "teacher",
+    "ema",
+    "target",
+    "momentum",
+    "vgg",
+    "lpips",
+    "percept",
+    "reward",
+    "old",
+    "swa",
+    "average",
+)
+
+
+@probe()
+def part_not_trained(view: View) -> Finding:
+    """Parameters are frozen, left out of the optimizer, or replaced after it was built."""
+    return any_of((layer_replaced_after_optimizer(view), optimizer_gets_part(view), freezes_parameters(view)))
+
+
+# ------------------------------------------------------------------------------------------------ frozen
+
+
+@probe()
+def freezes_parameters(view: View) -> Finding:
+    """`requires_grad = False` (Keras: `trainable = False`) on parameters that nothing switches on again.
+
+    Copies of the model by their usual names (teacher, EMA, target, ...) and by `deepcopy` are left aside.
+    False positive: fine-tuning that freezes on purpose.
+    """
+    return first(view, _freezes, "the scripts show no training step")
+
+
+def _freezes(source: Script) -> Finding | None:
+    if not source.trains:
+        return None
+    mine, seen, reopened = flow(source), [], False
+    for node, owner, value in _switches(source):
+        ways = mine.values(value, 4) if isinstance(value, ast.Name) else [value]
+        off = [v for v in ways if _switches_off(v)]
+        reopened = reopened or any(isinstance(v, ast.Constant) and v.value is True for v in ways)
+        if off and not _aside(mine, owner):
+            seen.append(node)
+    if seen and reopened:
+        return None  # what is frozen at first may train later
+    if seen:
+        return at(source, seen[0], "gradients are switched off for parameters")
+    first_backward = source.backwards[0] if source.backwards else None
+    return ok(source, first_backward, "no parameter's gradient is switched off")
+
+
+def _switches(source: Script) -> Iterator[tuple[ast.AST, ast.expr, ast.expr]]:
+    """Everything that sets whether parameters train: where, of what, to what."""
+    for node in ast.walk(source.tree):
+        if isinstance(node, ast.Assign):
+            for target in node.targets:
+                if isinstance(target, ast.Attribute) and target.attr in ("requires_grad", "trainable"):
+                    yield node, target.value, node.value
+        elif isinstance(node, ast.Call):
+            name = last_name(node.func)
+            if name == "requires_grad_" and isinstance(node.func, ast.Attribute):
+                yield node, node.func.value, node.args[0] if node.args else ast.Constant(True)
+            elif name == "setattr" and len(node.args) == 3 and isinstance(node.args[1], ast.Constant):
+                if node.args[1].value == "requires_grad":
+                    yield node, node.args[0], node.args[2]
+
+
+def _aside(mine: Flow, owner: ast.expr) -> bool:
+    """The parameters are those of a copy or of a model that only judges."""
+    for _ in range(4):
+        if any(w in ast.unparse(owner).lower() for w in _ASIDE):
+            return True
+        loop = next(
+            (
+                p
+                for p in mine.source.above(owner)
+                if isinstance(p, ast.For) and isinstance(owner, ast.Name) and _binds(p.target, owner.id)
+            ),
+            None,
+        )
+        if loop is not None:
+            owner = loop.iter
+        while isinstance(owner, ast.Call) and isinstance(owner.func, ast.Attribute):
+            owner = owner.func.value
+        handed = mine.given(owner) if isinstance(owner, (ast.Name, ast.Attribute)) else None
+        if handed is None:
+            given = mine.arguments(owner)
+            return bool(given) and all(_aside(mine, g) for g in given if g is not owner)
+        made = handed.value
+        while isinstance(made, ast.Call) and last_name(made.func) in ("eval", "to", "cuda", "train"):
+            if not isinstance(made.func, ast.Attribute):
+                break
+            made = made.func.value
+        if isinstance(made, ast.Call) and last_name(made.func) in ("deepcopy", "clone", "copy"):
+            return True
+        owner = made
+    return False
+
+
+def _binds(target: ast.expr, name: str) -> bool:
+    return any(isinstance(n, ast.Name) and n.id == name for n in ast.walk(target))
+
+
+def _switches_off(value: ast.expr) -> bool:
+    """False, or a condition on the parameter's name: some are switched off."""
+    if isinstance(value, ast.Compare):
+        return any(isinstance(op, (ast.In, ast.NotIn)) for op in value.ops)
+    if isinstance(value, ast.Call):
+        if last_name(value.func) == "bool" and value.args:
+            return _switches_off(value.args[0])
+        return last_name(value.func) in ("startswith", "endswith", "any", "match", "search", "fullmatch")
+    if isinstance(value, ast.UnaryOp) and isinstance(value.op, ast.Not):
+        return _switches_off(value.operand)
+    if isinstance(value, ast.BoolOp):
+        return any(_switches_off(v) for v in value.values)
+    return isinstance(value, ast.Constant) and value.value is False
+
+
+# ------------------------------------------------------------------------------ what the optimizer receives
+
+
+@probe()
+def optimizer_gets_part(view: View) -> Finding:
+    """The optimizer receives the parameters of a part: `model.head.parameters()`, a slice, one group of two.
+
+    Groups and sums of lists are put together; where a list is filled in a loop it is not judged.
+    """
+    return first(view, _optimizer_part, "the scripts build no optimizer whose parameters can be followed")
+
+
+def _optimizer_part(source: Script) -> Finding | None:
+    mine = flow(source)
+    built = [(c, given) for c in source.optimizer_calls if (given := _given(c)) is not None]
+    taken = [(c, c.args[1]) for c in source.named("gradient") if len(c.args) > 1]  # a tape's sources
+    pairs = built if len(built) == 1 else taken if not built and len(taken) == 1 else []
+    if not pairs or source.named("add_param_group"):
+        return None
+    call, given = pairs[0]
+    found = _cover(mine, given, 16)
+    if found.part:
+        return at(source, call, f"the optimizer receives only {found.part}")
+    return ok(source, call, "the optimizer receives all parameters") if found.whole else None
+
+
+def _given(call: ast.Call) -> ast.expr | None:
+    """What an optimizer's call receives as parameters."""
+    if call.args:
+        return None if isinstance(call.args[0], ast.Constant) else call.args[0]
+    return next((v for name in ("params", "parameters") if (v := keyword(call, name)) is not None), None)
+
+
+@dataclass(frozen=True)
+class Cover:
+    """How much of a model some parameters are. `part`: words for it; neither: it cannot be told."""
+
+    whole: bool = False
+    part: str = ""
+    owner: str = ""  # the part is one module, by this name
+    chosen: bool = False  # the part is what a condition lets through
+
+
+_LISTS = ("list", "tuple", "iter", "set", "sorted", "chain", "filter", "from_iterable", "ParameterTuple")
+_PARAMETERS = ("parameters", "named_parameters", "trainable_params", "get_parameters", "parameters_and_names")
+
+
+def _cover(mine: Flow, node: ast.expr, depth: int) -> Cover:
+    if depth == 0:
+        return Cover()
+    if isinstance(node, ast.Call):
+        return _of_call(mine, node, depth)
+    if isinstance(node, (ast.ListComp, ast.GeneratorExp, ast.SetComp, ast.DictComp)):
+        inner = _cover(mine, node.generators[0].iter, depth - 1)
+        tests = [ast.unparse(t) for g in node.generators for t in g.ifs]
+        tests = [t for t in tests if "requires_grad" not in t]
+        if inner.whole and tests:
+            return Cover(part=f"the parameters for which `{tests[0][:60]}`", chosen=True)
+        return replace(inner, chosen=False) if tests else inner
+    if isinstance(node, (ast.List, ast.Tuple)):
+        return _together(mine, [_cover(mine, e, depth - 1) for e in node.elts if not _still(e)])
+    if isinstance(node, ast.Starred):
+        return _cover(mine, node.value, depth - 1)
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add):
+        return _together(mine, [_cover(mine, e, depth - 1) for e in (node.left, node.right)])
+    if isinstance(node, ast.Dict):
+        inside = [
+            v
+            for k, v in zip(node.keys, node.values, strict=True)
+            if isinstance(k, ast.Constant) and k.value == "params"
+        ]
+        return _cover(mine, inside[0], depth - 1) if inside else Cover()
+    if isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Slice):
+        inner = _cover(mine, node.value, depth - 1)
+        return Cover(part="a slice of the parameters") if inner.whole else inner
+    if isinstance(node, ast.Attribute) and node.attr in ("trainable_variables", "trainable_weights"):
+        return _of_owner(mine, node.value, node)
+    if isinstance(node, ast.Name) and _is_filled(mine.source, node.id):
+        return Cover()
+    ends = [v for v in mine.values(node, 2) if v is not node]
+    covers = [_cover(mine, v, depth - 1) for v in ends]
+    parts = [c for c in covers if c.part]
+    if covers and len(parts) == len(covers):
+        return parts[0]
+    return Cover(whole=bool(covers) and all(c.whole for c in covers))
+
+
+def _of_call(mine: Flow, node: ast.Call, depth: int) -> Cover:
+    name = last_name(node.func)
+    if name in _PARAMETERS and isinstance(node.func, ast.Attribute):
+        return _of_owner(mine, node.func.value, node)
+    if name in ("items", "values") and isinstance(node.func, ast.Attribute):
+        return _cover(mine, node.func.value, depth - 1)
+    if name in ("dict",) and keyword(node, "params") is not None:
+        return _cover(mine, node.keywords[0].value, depth - 1)
+    if name in _LISTS and node.args:
+        if name == "filter":
+            test = ast.unparse(node.args[0])
+            inner = _cover(mine, node.args[-1], depth - 1)
+            if inner.whole and "requires_grad" not in test and not isinstance(node.args[0], ast.Constant):
+                return Cover(part=f"the parameters for which `{test[:60]}`", chosen=True)
+            return inner
+        return _together(mine, [_cover(mine, a, depth - 1) for a in node.args])
+    ends = [v for v in mine.values(node, 2) if v is not node]
+    return _cover(mine, ends[0], depth - 1) if len(ends) == 1 else Cover()
+
+
+_WHOLE_NAMES = (
+    "model",
+    "net",
+    "network",
+    "module",
+    "self",
+    "engine",
+    "policy",
+    "agent",
+    "wrapped",
+    "transformer",
+)
+_PLAIN = (
+    "Linear",
+    "Conv1d",
+    "Conv2d",
+    "Conv3d",
+    "Embedding",
+    "LSTM",
+    "GRU",
+    "RNN",
+    "Sequential",
+    "Dense",
+    "Conv",
+)
+
+
+def _of_owner(mine: Flow, owner: ast.expr, node: ast.AST, depth: int = 4) -> Cover:
+    """`model.parameters()` is all, `model.head.parameters()` a part; names of parts are followed."""
+    text = ast.unparse(owner)
+    words = f"the parameters of {text}"
+    if isinstance(owner, ast.Subscript):
+        return Cover(part=words, owner=text)
+    if isinstance(owner, ast.Attribute):
+        held = mine.class_around(node)
+        of_self = isinstance(owner.value, ast.Name) and owner.value.id == "self"
+        if not of_self:
+            if owner.attr in _WHOLE_NAMES:
+                return Cover(whole=True)
+            base = mine.made(owner.value)
+            if base is not None and base not in mine.source.modules:
+                return Cover(whole=True)  # an attribute of what is no model: a trainer, a bundle
+            return Cover(part=words, owner=text)
+        if held is not None and any(f in held.body for f in mine.source.forwards):
+            layers = layers_of(held)
+            known = {last_name(v.func) for v in layers.values()}
+            if f"self.{owner.attr}" in layers and len(layers) > 1 and known & {*_PLAIN, *mine.source.classes}:
+                return Cover(part=words, owner=text)
+            return Cover(whole=True)
+    if depth and isinstance(owner, (ast.Name, ast.Attribute)):
+        given = mine.given(owner)
+        ways = [given.value] if given is not None and not given.places else mine.arguments(owner)
+        ways = [
+            w
+            for w in ways
+            if isinstance(w, (ast.Attribute, ast.Subscript, ast.Name)) and ast.unparse(w) != text
+        ]
+        covers = [_of_owner(mine, w, w, depth - 1) for w in ways]
+        if covers and all(c.part for c in covers):
+            return covers[0]
+    return Cover(whole=True)
+
+
+def layers_of(owner: ast.ClassDef) -> dict[str, ast.Call]:
+    """What a class assigns to its attributes by calling something: `self.fc = nn.Linear(...)`."""
+    return {
+        ast.unparse(node.targets[0]): node.value
+        for node in ast.walk(owner)
+        if isinstance(node, ast.Assign)
+        and isinstance(node.value, ast.Call)
+        and isinstance(node.targets[0], ast.Attribute)
+        and last_name(node.value.func)[:1].isupper()
+    }
+
+
+def _together(mine: Flow, covers: list[Cover]) -> Cover:
+    """Several lists or groups: all that have parts of one kind may make up the whole."""
+    if not covers or any(c.whole for c in covers):
+        return Cover(whole=bool(covers))
+    if any(not c.part for c in covers):
+        return Cover()
+    if len(covers) == 1:
+        return covers[0]
+    if all(c.chosen for c in covers):
+        return Cover(whole=True)  # conditions that complete one another
+    owners = {c.owner for c in covers if c.owner}
+    bases = {o.rpartition(".")[0] for o in owners}
+    if len(owners) > 1 and len(bases) == 1 and len(owners) == len(covers):
+        base = next(iter(bases))
+        held = _class_named(mine, base)
+        if held is not None:
+            missing = _with_weights(mine, held) - {o.rpartition(".")[2] for o in owners}
+            if missing:
+                return Cover(
+                    part=f"the parameters of {', '.join(sorted(owners))}, without {sorted(missing)[0]}"
+                )
+            return Cover(whole=True)
+    return Cover()
+
+
+def _class_named(mine: Flow, text: str) -> ast.ClassDef | None:
+    """The class of what is written `text` somewhere in the script."""
+    for node in ast.walk(mine.source.tree):
+        if isinstance(node, (ast.Name, ast.Attribute)) and isinstance(node.ctx, ast.Load):
+            if ast.unparse(node) == text and (held := mine.made(node)) is not None:
+                return held
+    return None
+
+
+def _with_weights(mine: Flow, owner: ast.ClassDef) -> set[str]:
+    """The attributes of a class that hold layers with weights for sure."""
+    return {
+        name.removeprefix("self.")
+        for name, call in layers_of(owner).items()
+        if last_name(call.func) in _PLAIN
+        or (
+            (held := mine.source.classes.get(last_name(call.func))) is not None
+            and any(last_name(c.func) in _PLAIN for c in layers_of(held).values())
+        )
+    }
+
+
+def _still(group: ast.expr) -> bool:
+    """A group whose learning rate is zero does not train."""
+    rate = None
+    if isinstance(group, ast.Dict):
+        named = zip(group.keys, group.values, strict=True)
+        rate = next((v for k, v in named if isinstance(k, ast.Constant) and k.value == "lr"), None)
+    elif isinstance(group, ast.Call):
+        rate = keyword(group, "lr")
+    return isinstance(rate, ast.Constant) and rate.value == 0 and rate.value is not False
+
+
+def _is_filled(source: Script, name: str) -> bool:
+    """A list that is filled in a loop: `params.append(p)`, `params += [...]`."""
+    for call in source.named("append", "extend", "add", "update"):
+        if source.owner(call).split("[")[0] == name:
+            return True
+    return any(isinstance(n, ast.AugAssign) and ast.unparse(n.target) == name for n in ast.walk(source.tree))
+
+
+# --------------------------------------------------------------------------------- another model, a new layer
+
+
+@probe()
+def optimizer_gets_other_model(view: View) -> Finding:
+    """The optimizer is built over the parameters of a model made on the spot, or of one copied away after."""
+    return first(view, _other_model, "the scripts build no optimizer")
+
+
+def _other_model(source: Script) -> Finding | None:
+    built = [(c, given) for c in source.optimizer_calls if (given := _given(c)) is not None]
+    for call, given in built:
+        if not (isinstance(given, ast.Call) and last_name(given.func) in _PARAMETERS):
+            continue
+        owner = given.func.value if isinstance(given.func, ast.Attribute) else None
+        if isinstance(owner, ast.Call) and last_name(owner.func) in source.classes:
+            return at(source, call, "the optimizer holds the parameters of another instance of the model")
+        if owner is not None and (later := _made_anew(source, call, owner)) is not None:
+            return at(
+                source, later, f"the model is replaced after the optimizer of line {call.lineno} was built"
+            )
+    return ok(source, built[0][0], "the optimizer holds the parameters of a named model") if built else None
+
+
+def _made_anew(source: Script, call: ast.Call, owner: ast.expr) -> ast.Assign | None:
+    """`model = Net()` or `model = deepcopy(model)` in the block of the optimizer, after it."""
+    text = ast.unparse(owner)
+    block = source.parents.get(_statement(source, call))
+    for node in ast.walk(source.tree):
+        if isinstance(node, ast.Assign) and node.lineno > call.lineno and source.parents.get(node) is block:
+            if any(ast.unparse(t) == text for t in node.targets) and isinstance(node.value, ast.Call):
+                name = last_name(node.value.func)
+                around = any(ast.unparse(n) == text for n in ast.walk(node.value) if isinstance(n, ast.expr))
+                if name == "deepcopy" or (name in source.classes and not around):
+                    return node
+    return None
+
+
+def _statement(source: Script, node: ast.AST) -> ast.AST:
+    while not isinstance(node, ast.stmt) and node in source.parents:
+        node = source.parents[node]
+    return node
+
+
+@probe()
+def layer_replaced_after_optimizer(view: View) -> Finding:
+    """`model.fc = Linear(...)` after the optimizer was built over `model.parameters()`."""
+    return first(view, _replaced_after, "the scripts build no optimizer")
+
+
+def _replaced_after(source: Script) -> Finding | None:
+    built = [(c, given) for c in source.optimizer_calls if (given := _given(c)) is not None]
+    if not built:
+        return None
+    for node in ast.walk(source.tree):
+        if not (isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Attribute)):
+            continue
+        owner = ast.unparse(node.targets[0].value)
+        for call, given in built:
+            taken = ast.unparse(given)
+            taken = taken.rpartition(".")[0] if taken.endswith("parameters()") else ""
+            inside = bool(taken) and (owner == taken or owner.startswith((f"{taken}.", f"{taken}[")))
+            same = source.function_around(node) is source.function_around(call)
+            layer = isinstance(node.value, ast.Call) and last_name(node.value.func)[:1].isupper()
+            if inside and same and layer and node.lineno > call.lineno and owner != "self":
+                return at(
+                    source, node, f"this layer replaces one that the optimizer of line {call.lineno} holds"
+                )
+    return ok(source, built[0][0], "no layer is replaced after the optimizer was built")
