@@ -41,7 +41,7 @@ def _path_cut(source: Script) -> Finding | None:
             continue
         for node in _run(function):
             if isinstance(node, ast.Call) and last_name(node.func) in ("detach", "stop_gradient"):
-                if not (_straight_through(node) or _on_purpose(source.line(node)) or _beside(source, node)):
+                if not (_straight_through(node) or _meant(source, node) or _beside(source, node)):
                     return at(source, node, "the gradient path is cut inside the model")
             if isinstance(node, ast.With) and _without_gradient(node):
                 if not any(_on_purpose(ast.unparse(s)) for s in node.body):
@@ -65,7 +65,7 @@ def _cuts(source: Script, objective: ast.expr) -> Iterator[tuple[ast.AST, str]]:
     uncut, cut = _walk(mine, objective)
     roots = {_origin(mine, u) for u in uncut if isinstance(u, (ast.Name, ast.Attribute))}
     for node, inside in cut:
-        if _straight_through(node) or _beside(source, node) or _on_purpose(source.line(node)):
+        if _straight_through(node) or _beside(source, node) or _meant(source, node):
             continue
         if isinstance(inside, (ast.Name, ast.Attribute)) and _origin(mine, inside) in roots:
             continue  # it takes part uncut as well
@@ -202,6 +202,17 @@ def _beside(source: Script, node: ast.AST) -> bool:
             break
         inner = parent
     return False
+
+
+def _meant(source: Script, node: ast.expr) -> bool:
+    """What is cut, or what alone it is kept as, has the name of a constant."""
+    inside: ast.expr | None = node
+    while inside is not None and (deeper := _cut_by(inside)) is not None:
+        inside = deeper
+    if inside is not None and _on_purpose(ast.unparse(inside)):
+        return True
+    parent = source.parents.get(node)
+    return isinstance(parent, ast.Assign) and any(_on_purpose(ast.unparse(t)) for t in parent.targets)
 
 
 def _on_purpose(line: str) -> bool:

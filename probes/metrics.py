@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from ..engine.model import Place
+from ..engine.model import Place, State
 from . import situation, stats
 from .curves import ending
 from .judging import probe
@@ -179,7 +179,11 @@ def _trains_on_nan(run: Run) -> bool:
 
 @probe()
 def eval_metric_constant(view: View, points: int = 3) -> Finding:
-    """Every evaluation gives the very same value, below the ceiling."""
+    """Every evaluation gives the very same value, below the ceiling.
+
+    Where the evaluation loss was logged and moves, the weights do change: a model that answers everything
+    with one class has a constant accuracy, too, and that is another symptom.
+    """
     series = metric(view.run, "eval", ANY)
     if series is None:
         return unknown("no evaluation metric was logged")
@@ -200,6 +204,8 @@ def eval_metric_constant(view: View, points: int = 3) -> Finding:
         return unknown(f"{words}: see eval-metric-zero")
     if series.name.rpartition("/")[2] in FRACTIONS and values[0] >= 0.95:
         return unknown(f"{words}: it may have reached its ceiling")
+    if "eval/loss" in view.run.series and (moves := eval_loss_constant(view)).state is State.ABSENT:
+        return absent(f"{words}, and yet {moves.why}: what is evaluated does change", **seen)
     return present(words, step=float(series.steps[0]), where=last_place(series), **seen)
 
 

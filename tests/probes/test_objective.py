@@ -7,6 +7,7 @@ import math
 import numpy as np
 import pytest
 
+from traindoctor.engine.model import State
 from traindoctor.probes import benchmark_curves, config, gradients, metrics, objective, rounding, scaler
 from traindoctor.probes.registry import Finding, View
 from traindoctor.probes.run import Run
@@ -189,3 +190,13 @@ def test_first_gradients_beside_the_benchmarks(share: float, apart: float, expec
     mine = run([series("train/loss", apart * FALL), series("grad_norm", share * (1 + FALL))])
     found = benchmark_curves.grad_norm_below_at_start(view(mine, run([loss, norm])), ratio=0.67, loss=0.1)
     assert state(found) == expected
+
+
+def test_a_constant_metric_with_a_moving_loss_does_not_say_that_weights_stand_still() -> None:
+    """One answer to everything scores the same each time, and its loss still moves with the weights."""
+    constant = series("eval/accuracy", [0.28] * 6)
+    moving = series("eval/loss", [1.39, 1.384, 1.379, 1.375, 1.372, 1.371])
+    still = series("eval/loss", [1.386294] * 6)
+    assert metrics.eval_metric_constant(view(run([constant]))).state is State.PRESENT
+    assert metrics.eval_metric_constant(view(run([constant, still]))).state is State.PRESENT
+    assert metrics.eval_metric_constant(view(run([constant, moving]))).state is State.ABSENT
