@@ -74,10 +74,31 @@ def open_run(
                 notes.extend(f"{file.path}: {note}" for note in content.notes)
             elif reason:
                 not_read.append((file.path, reason))
+    saved = _checkpoint_files(files)
     if not contents or (all(c.content.format == SCRIPT for c in contents) and not scripts_alone):
+        if any(read for _, read in saved):
+            raise RunUnreadable(f"{path}: only checkpoints, no log: `diagnose weights` looks at these")
         seen = ", ".join(sorted(f.path for f in files)[:5])
         raise RunUnreadable(f"{path}: nothing here that a training run would leave (seen: {seen})")
-    return _Assembly(path, contents, tuple(not_read), notes).run()
+    recognised = {f.path for f, read in saved if read}
+    not_read = [(file, why) for file, why in not_read if file not in recognised]
+    return _Assembly(path, contents, tuple(not_read), notes, tuple(f for f, _ in saved)).run()
+
+
+def _checkpoint_files(files: Iterable[RunFile]) -> list[tuple[RunFile, bool]]:
+    """Files of weights and what lies beside them; True: recognised as weights by the first bytes."""
+    near = [f for f in files if f.suffix in kinds.WEIGHTS or f.name == "trainer_state.json"]
+    if not any(f.suffix in kinds.WEIGHTS for f in near):
+        return []
+    from .tensors.checkpoints import is_checkpoint
+
+    found = []
+    for file in near:
+        try:
+            found.append((file, is_checkpoint(file)))
+        except OSError:
+            continue
+    return found
 
 
 @contextmanager
@@ -117,12 +138,18 @@ class _Assembly:
     """The steps of putting one run together, in order; lives only inside `open_run`."""
 
     def __init__(
-        self, root: Path, contents: list[_Read], not_read: tuple[tuple[str, str], ...], notes: list[str]
+        self,
+        root: Path,
+        contents: list[_Read],
+        not_read: tuple[tuple[str, str], ...],
+        notes: list[str],
+        saved: tuple[RunFile, ...] = (),
     ) -> None:
         self.root = root
         self.contents = contents
         self.not_read = not_read
         self.notes = notes
+        self.saved = saved
         self.unit_of: dict[str, str] = {}
 
     def run(self) -> Run:
@@ -146,7 +173,8 @@ class _Assembly:
         if _predicts_tokens(curves):
             resolved.pop("num_classes", None)  # Megatron lists its vision default of 1000 for every model
         info = self._info(mine, curves, resolved, facts, ranks, events)
-        return Run(info, curves, all_series, resolved, settings, events, facts, ranks, others, scripts)
+        saved = tuple(f for f in self.saved if layout.belongs(f.path, unit, list(units)))
+        return Run(info, curves, all_series, resolved, settings, events, facts, ranks, others, scripts, saved)
 
     # ------------------------------------------------------------------------------------ which run
 

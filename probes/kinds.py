@@ -21,6 +21,7 @@ _NAMED = {
 _REASONS: dict[str, str] = {f".{s}": "" for s in _SILENT.split()} | {
     f".{s}": reason for reason, suffixes in _NAMED.items() for s in suffixes.split()
 }
+WEIGHTS = frozenset({".pt", ".pth", ".ckpt", ".safetensors", ".bin", ".npz", ".tar"})  # may hold weights
 # Named like weights, and yet the arguments of a run.
 _EXCEPTIONS = frozenset({"training_args.bin"})
 

@@ -52,6 +52,9 @@ def modules() -> tuple[ModuleType, ...]:
         rounding,
         scaler,
         versions,
+        weights,
+        weights_held,
+        weights_shared,
     )
 
     scripts = (
@@ -76,7 +79,8 @@ def modules() -> tuple[ModuleType, ...]:
     shapes = (curves, epochs, floors, gaps, levels, metrics, objective, pace, relations)
     numbers = (gradients, numerics, rounding, scaler)
     compared = (benchmark, benchmark_curves, benchmark_end, repeats, versions)
-    return (*compared, config, events, learning_rate, recipes, *shapes, *numbers, *scripts)
+    saved = (weights, weights_held, weights_shared)
+    return (*compared, *saved, config, events, learning_rate, recipes, *shapes, *numbers, *scripts)
 
 
 def all_probes() -> dict[str, ProbeFunction]:

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..engine.model import RunInfo, Scalar
+from .files import RunFile
 
 Floats = NDArray[np.float64]
 
@@ -152,6 +153,7 @@ class Run:
     ranks: Mapping[int, Mapping[str, Series]] = field(default_factory=dict)
     others: tuple[str, ...] = ()  # further independent runs in the same directory, by path
     scripts: Mapping[str, str] = field(default_factory=dict)  # Python files: path -> source text
+    checkpoint_files: tuple[RunFile, ...] = ()  # files of weights and what lies beside them, not yet read
 
     def events_of(self, *kinds: EventKind) -> tuple[Event, ...]:
         """Return the events of these kinds, in order."""
