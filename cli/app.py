@@ -16,14 +16,25 @@ from .stop import INTERNAL, INTERRUPTED, OK, USAGE, Stop, usage
 
 MORE = (
     "Further commands (diagnose COMMAND --help): checklist, workflow, gate, config, compare, determinism, "
-    "rules, explain, schema. "
+    "data, rules, explain, schema. "
     "A run directory that is called like one of them is reached as ./NAME."
 )
 
 main_app = typer.Typer(**STYLE)
 sub_app = typer.Typer(**STYLE, help="Further commands of diagnose.")
 sub_app.add_typer(rules_app, name="rules")
-COMMANDS = ("checklist", "workflow", "gate", "config", "compare", "determinism", "rules", "explain", "schema")
+COMMANDS = (
+    "checklist",
+    "workflow",
+    "gate",
+    "config",
+    "compare",
+    "determinism",
+    "data",
+    "rules",
+    "explain",
+    "schema",
+)
 
 RunPath = Annotated[Path, typer.Argument(help="Training run directory (or one log file).")]
 Benchmarks = Annotated[
@@ -44,6 +55,9 @@ Answers = Annotated[
 ]
 AnswersFile = Annotated[
     Path | None, typer.Option("--answers", metavar="FILE.yaml", help="The same, as `symptom: present` lines.")
+]
+DataPath = Annotated[
+    Path | None, typer.Option("--data", metavar="DIR", help="Data files of the run, to be looked at, too.")
 ]
 Verbose = Annotated[bool, typer.Option("--verbose", "-v", help="All reasons, findings and notes.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Nothing on stderr but errors.")]
@@ -125,6 +139,7 @@ def main_command(
     outputs: Outputs = [],  # noqa: B006
     answer: Answers = [],  # noqa: B006
     answers: AnswersFile = None,
+    data: DataPath = None,
     rules: Packs = [],  # noqa: B006
     verbose: Verbose = False,
     quiet: Quiet = False,
@@ -140,7 +155,7 @@ def main_command(
     from .work import Request, examine
 
     wanted = targets(context.obj)
-    request = Request(run, tuple(benchmark), tuple(answer), answers, tuple(rules), quiet)
+    request = Request(run, tuple(benchmark), tuple(answer), answers, tuple(rules), quiet, data)
     report(examine(request), wanted, verbose=verbose, quiet=quiet, no_color=no_color)
 
 
@@ -153,6 +168,7 @@ def checklist(
     outputs: Outputs = [],  # noqa: B006
     answer: Answers = [],  # noqa: B006
     answers: AnswersFile = None,
+    data: DataPath = None,
     rules: Packs = [],  # noqa: B006
     quiet: Quiet = False,
     no_color: NoColor = False,
@@ -163,7 +179,7 @@ def checklist(
     from .work import Request, examine
 
     wanted = targets(context.obj[1:])
-    request = Request(run, tuple(benchmark), tuple(answer), answers, tuple(rules), quiet)
+    request = Request(run, tuple(benchmark), tuple(answer), answers, tuple(rules), quiet, data)
     present.checklist(examine(request), wanted, quiet=quiet, no_color=no_color)
 
 
@@ -199,6 +215,7 @@ def gate(
     outputs: Outputs = [],  # noqa: B006
     answer: Answers = [],  # noqa: B006
     answers: AnswersFile = None,
+    data: DataPath = None,
     rules: Packs = [],  # noqa: B006
     now: Annotated[
         str | None, typer.Option("--now", metavar="YYYY-MM-DD", help="The day waivers are held against.")
@@ -215,7 +232,7 @@ def gate(
 
     wanted = targets(context.obj[1:], FORMATS, {**COMMON, **SUFFIXES})
     policy = Policy(profile, waivers, baseline, write_baseline, allow_unchecked, now)
-    request = Request(run, tuple(benchmark), tuple(answer), answers, tuple(rules), quiet)
+    request = Request(run, tuple(benchmark), tuple(answer), answers, tuple(rules), quiet, data)
     work, decided = decide(request, policy)
     return tell(work, decided, policy, wanted, verbose=verbose, quiet=quiet, no_color=no_color)
 
@@ -303,6 +320,41 @@ def determinism(
 
 
 @sub_app.command()
+def data(
+    context: typer.Context,
+    data: Annotated[
+        Path, typer.Argument(help="Folder or file of data, or of batches dumped before the model.")
+    ],
+    benchmark: Annotated[
+        Path | None,
+        typer.Option(
+            "--benchmark", "--ref", metavar="DIR", help="Data or dumped batches to hold it against."
+        ),
+    ] = None,
+    validation: Annotated[
+        Path | None, typer.Option("--validation", metavar="DIR", help="The evaluation split, if elsewhere.")
+    ] = None,
+    limit: Annotated[
+        int | None, typer.Option("--limit", metavar="N", help="Samples of each part that are looked at.")
+    ] = None,
+    seed: Annotated[int, typer.Option("--seed", metavar="S", help="Draws what is looked at.")] = 0,
+    formats: Formats = [],  # noqa: B006
+    outputs: Outputs = [],  # noqa: B006
+    rules: Packs = [],  # noqa: B006
+    everything: Annotated[bool, typer.Option("--all", "-a", help="Everything that was looked at.")] = False,
+    quiet: Quiet = False,
+    no_color: NoColor = False,
+) -> None:
+    """Look for what is wrong with data files: values, labels, duplicates, order, splits, shards."""
+    del formats, outputs  # `targets` reads them with their order
+    from .data_work import Asked, look, show
+
+    wanted = targets(context.obj[1:])
+    asked = Asked(data, benchmark, validation, limit, seed, tuple(rules), quiet)
+    show(look(asked), wanted, everything=everything, quiet=quiet, no_color=no_color)
+
+
+@sub_app.command()
 def workflow(
     context: typer.Context,
     run: RunPath,
@@ -311,6 +363,7 @@ def workflow(
     outputs: Outputs = [],  # noqa: B006
     answer: Answers = [],  # noqa: B006
     answers: AnswersFile = None,
+    data: DataPath = None,
     rules: Packs = [],  # noqa: B006
     quiet: Quiet = False,
     no_color: NoColor = False,
@@ -321,7 +374,7 @@ def workflow(
     from .work import Request, examine
 
     wanted = targets(context.obj[1:])
-    request = Request(run, tuple(benchmark), tuple(answer), answers, tuple(rules), quiet)
+    request = Request(run, tuple(benchmark), tuple(answer), answers, tuple(rules), quiet, data)
     present.workflow(examine(request), wanted, quiet=quiet, no_color=no_color)
 
 

@@ -20,6 +20,8 @@ FILES = {
 }
 # Where the probes of a module look; what starts with a name counts as that module.
 PLACES = {
+    "data_compare": "batches dumped before the model, of run and benchmark",
+    "data_files": "the data files in the run directory, or named with --data",
     "code_diff": "the training scripts of run and benchmark",
     "code": SCRIPT,
     "config": "the configuration",

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -31,6 +32,7 @@ class Request:
     answers_file: Path | None = None
     rule_packs: tuple[Path, ...] = ()
     quiet: bool = False
+    data: Path | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -86,6 +88,7 @@ def examine(request: Request) -> Work:
     run = open_quietly(request.run, "", request.quiet)
     stored, unused = answers.own(rules, request.run)
     benchmark, repeats = benchmarks(request)
+    run, benchmark = with_data(request, run, benchmark)
     evidence = readings(run, benchmark, rules.symptoms.values(), repeats)
     for some in (stored, answered):
         evidence, contradictions = answers.answer(evidence, some)
@@ -104,6 +107,14 @@ def examine(request: Request) -> Work:
         context=run.info.context,
     )
     return Work(rules, found, run, benchmark)
+
+
+def with_data(request: Request, run: Run, benchmark: Run | None) -> tuple[Run, Run | None]:
+    """Add the data files that the user named or that lie in the directories. Raises `Stop`."""
+    from .data_work import named, of_run
+
+    run = of_run(run) if request.data is None else named(run, request.data, request.quiet)
+    return run, of_run(benchmark) if benchmark is not None else None
 
 
 def load(packs: Sequence[Path] = (), quiet: bool = False) -> RuleBase:
@@ -177,15 +188,30 @@ def _remark(request: Request, text: str) -> None:
 def open_quietly(path: Path, what: str, quiet: bool, *, scripts_alone: bool = False) -> Run:
     """Open a run with a line of progress on a terminal. Raises `Stop`; `what` stands before its message."""
     from ..probes.assemble import open_run
+
+    with readable(path, what), progressing(quiet) as progress:
+        return open_run(path, progress=progress, scripts_alone=scripts_alone)
+
+
+@contextmanager
+def readable(path: Path, what: str = "") -> Iterator[None]:
+    """Turn what makes a path unreadable into `Stop`; `what` stands before its message."""
     from ..probes.files import RunUnreadable
 
-    watched = not quiet and sys.stderr.isatty()
     try:
-        return open_run(path, progress=_progress if watched else None, scripts_alone=scripts_alone)
+        yield
     except RunUnreadable as error:
         raise Stop(UNREADABLE, f"{what}{error}") from error
     except OSError as error:
         raise Stop(UNREADABLE, f"{what}{path}: {error.strerror or 'cannot be read'}") from error
+
+
+@contextmanager
+def progressing(quiet: bool) -> Iterator[Callable[[str], None] | None]:
+    """Give what shows the file at hand on a terminal, and wipe it off in the end; None where nobody looks."""
+    watched = not quiet and sys.stderr.isatty()
+    try:
+        yield _progress if watched else None
     finally:
         if watched:
             sys.stderr.write("\r\x1b[K")

@@ -35,6 +35,8 @@ def modules() -> tuple[ModuleType, ...]:
         code_trainable,
         config,
         curves,
+        data_compare,
+        data_files,
         epochs,
         events,
         floors,
@@ -80,7 +82,8 @@ def modules() -> tuple[ModuleType, ...]:
     numbers = (gradients, numerics, rounding, scaler)
     compared = (benchmark, benchmark_curves, benchmark_end, repeats, versions)
     saved = (weights, weights_held, weights_shared)
-    return (*compared, *saved, config, events, learning_rate, recipes, *shapes, *numbers, *scripts)
+    data = (data_compare, data_files)
+    return (*compared, *saved, *data, config, events, learning_rate, recipes, *shapes, *numbers, *scripts)
 
 
 def all_probes() -> dict[str, ProbeFunction]:

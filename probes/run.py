@@ -8,13 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..engine.model import RunInfo, Scalar
 from .files import RunFile
+
+if TYPE_CHECKING:
+    from .dataset.model import DataSet
 
 Floats = NDArray[np.float64]
 
@@ -154,6 +157,7 @@ class Run:
     others: tuple[str, ...] = ()  # further independent runs in the same directory, by path
     scripts: Mapping[str, str] = field(default_factory=dict)  # Python files: path -> source text
     checkpoint_files: tuple[RunFile, ...] = ()  # files of weights and what lies beside them, not yet read
+    data: DataSet | None = None  # the data files beside it, or that the user named; measured when asked for
 
     def events_of(self, *kinds: EventKind) -> tuple[Event, ...]:
         """Return the events of these kinds, in order."""

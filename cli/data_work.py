@@ -1,0 +1,247 @@
+"""`diagnose data`: measure data files, judge them by the rules' symptoms, say what each finding leads to."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from .output import Target, colored, columns
+from .present import deliver
+from .stop import UNREADABLE, Stop, usage
+from .work import load, progressing, readable
+
+if TYPE_CHECKING:
+    from ..engine.model import Cause, Link, Reading, RuleBase, Symptom
+    from ..probes.dataset.model import DataSet
+    from ..probes.run import Run
+    from ..reports.data_report import DataReport, Found
+
+AREA = "data_files"
+PROBES = ("data_files.", "data_compare.")
+OWN_SECONDS = 10.0  # for data files that lie beside a run and were not asked for
+OWN_SAMPLES = 50_000
+MOST_REMEDIES = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What the user asked for."""
+
+    data: Path
+    benchmark: Path | None = None
+    validation: Path | None = None
+    limit: int | None = None
+    seed: int = 0
+    rule_packs: tuple[Path, ...] = ()
+    quiet: bool = False
+
+
+def look(asked: Asked) -> DataReport:
+    """Measure and judge. Raises `Stop`."""
+    from ..probes.dataset.model import LIMIT, Bounds
+    from ..reports.data_report import DataReport
+
+    if asked.limit is not None and asked.limit < 1:
+        raise usage(f"--limit {asked.limit}: at least one sample must be looked at")
+    if asked.seed < 0:
+        raise usage(f"--seed {asked.seed}: a seed is 0 or more")
+    rules = load(asked.rule_packs, asked.quiet)
+    bounds = Bounds(samples=asked.limit or LIMIT, seed=asked.seed)
+    data = _measured(asked.data, bounds, asked.quiet, validation=asked.validation)
+    other = (
+        _measured(asked.benchmark, bounds, asked.quiet, "benchmark ") if asked.benchmark is not None else None
+    )
+    found = _readings(rules, data, other)
+    return DataReport(
+        str(asked.data),
+        str(asked.benchmark) if asked.benchmark is not None else None,
+        tuple(_finding(rules, s, r) for s, r in found if r.state.value == "present"),
+        tuple((s.title, r.why) for s, r in found if r.state.value == "absent"),
+        tuple((s.title, r.why) for s, r in found if r.state.value == "unknown"),
+        tuple(_part_line(p) for p in data.parts),
+        (*_part_notes(data), *data.notes),
+        data.not_read,
+        asked.seed,
+        _same(data, other),
+    )
+
+
+def _measured(
+    path: Path, bounds: object, quiet: bool, what: str = "", validation: Path | None = None
+) -> DataSet:
+    from ..probes.dataset.measure import measure
+    from ..probes.dataset.model import Bounds
+
+    with readable(path, what), progressing(quiet) as progress:
+        assert isinstance(bounds, Bounds)  # noqa: S101 - for the type checker: Bounds is imported lazily
+        data = measure(path, bounds, validation=validation, progress=progress)
+    if not data.parts and data.shards is None and not data.listed:
+        why = "; ".join(f"{file}: {reason}" for file, reason in data.not_read[:3])
+        seen = f" ({why})" if why else ""
+        raise Stop(UNREADABLE, f"{what}{path}: nothing here that can be read as data{seen}")
+    return data
+
+
+# --------------------------------------------------------------------------------------- beside a run
+
+
+def named(run: Run, path: Path, quiet: bool) -> Run:
+    """Return the run with the data files that the user named. Raises `Stop`."""
+    from ..probes.dataset.model import Bounds
+
+    return replace(run, data=_measured(path, Bounds(), quiet, "--data "))
+
+
+def of_run(run: Run) -> Run:
+    """Return the run with the data files that lie in its directory, if there are any.
+
+    Only what stands in a folder of data or is called like a split or a manifest counts, and nothing that was
+    read as a log, a configuration or a script.
+    """
+    from ..probes.dataset import own
+
+    root = Path(run.info.path)
+    if not root.is_dir():
+        return run
+    data = own.of_run(root, frozenset(run.info.files_read), OWN_SECONDS, OWN_SAMPLES)
+    return replace(run, data=data) if data is not None else run
+
+
+# ------------------------------------------------------------------------------------------- judgement
+
+
+def _readings(rules: RuleBase, data: DataSet, other: DataSet | None) -> list[tuple[Symptom, Reading]]:
+    """Every symptom that data files tell, in the order of the rules: worst first."""
+    from ..probes.readings import all_probes
+    from ..probes.registry import View, read
+
+    view = View(_bare(data), _bare(other) if other is not None else None)
+    symptoms = [s for s in rules.symptoms.values() if (s.probe or "").startswith(PROBES)]
+    asked = [s for s in symptoms if s.area != AREA]
+    ordered = [*asked, *(s for s in symptoms if s.area == AREA)]
+    probes = all_probes()
+    beside = other is not None
+    return [(s, read(view, s, probes)) for s in ordered if beside or not _compares(s)]
+
+
+def _compares(symptom: Symptom) -> bool:
+    return (symptom.probe or "").startswith("data_compare.") or "benchmark" in symptom.id
+
+
+def _bare(data: DataSet) -> Run:
+    """A run that holds nothing but data files."""
+    from ..engine.model import RunInfo
+    from ..probes.run import Run
+
+    return Run(RunInfo(data.path), {}, (), {}, (), (), {}, data=data)
+
+
+def _finding(rules: RuleBase, symptom: Symptom, reading: Reading) -> Found:
+    from ..reports.data_report import Found
+
+    cause, link = _cause_of(rules, symptom.id)
+    matters = (
+        f"{cause.title}: {link.because}. {cause.summary}" if cause is not None and link is not None else ""
+    )
+    return Found(
+        symptom.id,
+        symptom.title,
+        reading.why,
+        reading.value,
+        reading.where,
+        matters,
+        _remedies(cause),
+        cause.id if cause is not None else None,
+    )
+
+
+def _cause_of(rules: RuleBase, symptom: str) -> tuple[Cause | None, Link | None]:
+    """The cause that shows a symptom most strongly, the most frequent one of equals."""
+    found = [
+        (link.strength, cause.prior, cause.id, link)
+        for cause in rules.causes.values()
+        for link in cause.shows
+        if link.to == symptom
+    ]
+    if not found:
+        return None, None
+    _, _, name, link = max(found, key=lambda f: f[:3])
+    return rules.causes[name], link
+
+
+def _remedies(cause: Cause | None) -> tuple[str, ...]:
+    """What corrects it; a remedy that clears no symptom is a look, and the look was taken."""
+    if cause is None:
+        return ()
+    cures = [r.do for r in cause.remedies if r.clears] or [r.do for r in cause.remedies]
+    return tuple(cures[:MOST_REMEDIES])
+
+
+def _same(data: DataSet, other: DataSet | None) -> str:
+    """What can be said where two folders of arrays are equal."""
+    if other is None:
+        return ""
+    from ..probes.data_compare import compared
+    from ..probes.dataset.batches import ATOL, RTOL
+
+    found = compared(data, other)
+    if found is None or found.differences or not found.fields:
+        return ""
+    return (
+        f"{', '.join(found.fields[:6])}: {found.batches} batches, {found.numbers} numbers, equal to the "
+        f"benchmark's within rtol {RTOL:g} and atol {ATOL:g}"
+    )
+
+
+def _part_line(part: object) -> str:
+    from ..probes.dataset.model import Part
+
+    assert isinstance(part, Part)  # noqa: S101 - for the type checker: Part is imported lazily
+    rows = "an unknown number of" if part.rows is None else f"{'' if part.exact else 'about '}{part.rows}"
+    split = {"": "no split named", "train": "training", "eval": "validation", "test": "test"}[part.split]
+    looked = "" if part.whole else f", {part.looked} looked at"
+    files = part.files[0] if len(part.files) == 1 else f"{len(part.files)} files from {part.files[0]}"
+    labels = ""
+    if part.labels is not None and part.labels.classes:
+        labels = f", {len(part.labels.counts)} classes"
+    return f"{part.format}, {split}: {rows} samples{looked}, {len(part.columns)} columns{labels} ({files})"
+
+
+def _part_notes(data: DataSet) -> list[str]:
+    notes = [n for p in data.parts for n in p.notes]
+    if any(not p.whole and p.looked for p in data.parts):
+        notes.append(f"looked at a sample, drawn with seed {data.bounds.seed} (--seed, --limit)")
+    return list(dict.fromkeys(notes))
+
+
+def show(
+    report: DataReport,
+    wanted: Sequence[Target],
+    *,
+    everything: bool,
+    quiet: bool,
+    no_color: bool,
+) -> None:
+    """Write the report in every format that was asked for."""
+    from ..reports import data_report
+    from ..reports.model import Document
+
+    done = []
+    for target in wanted:
+        if target.format == "json":
+            text = data_report.render_json(report)
+        elif target.format == "markdown":
+            text = data_report.render_markdown(report, everything=everything)
+        else:
+            screen = target.path is None
+            text = data_report.render_text(
+                report,
+                width=columns(sys.stdout) if screen else 80,
+                color=screen and colored(sys.stdout, no_color),
+                everything=everything,
+            )
+        done.append((target, Document(text)))
+    deliver(done, quiet)

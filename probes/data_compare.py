@@ -1,0 +1,49 @@
+"""The pipeline's output beside the benchmark's: batches dumped before the model, compared field by field."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from pathlib import Path
+
+from .dataset import batches
+from .dataset.model import DataSet
+from .files import RunUnreadable
+from .registry import Finding, View, absent, present, probe, unknown
+
+
+@lru_cache(maxsize=4)
+def compared(mine: DataSet, theirs: DataSet) -> batches.Compared | None:
+    """Compare the arrays of two data sets; None where either side has none."""
+    names = [
+        frozenset(f for p in data.parts if p.kind in ("batches", "array") for f in p.files)
+        for data in (mine, theirs)
+    ]
+    if not all(names):
+        return None
+    try:
+        return batches.compare(Path(mine.path), Path(theirs.path), *names)
+    except RunUnreadable:
+        return None
+
+
+@probe("benchmark")
+def differ(view: View, kinds: list[str]) -> Finding:
+    """Dumped batches of run and benchmark differ in this way, where both hold the same fields."""
+    mine = view.run.data
+    theirs = view.benchmark.data if view.benchmark is not None else None
+    if mine is None or theirs is None:
+        return unknown("needs arrays that were dumped before the model, on both sides (--data)")
+    found = compared(mine, theirs)
+    if found is None or not found.fields:
+        return unknown("no arrays with the same fields on both sides")
+    said = found.of(*kinds)
+    if said:
+        where = found.where[:3]
+        return present("; ".join(d.words for d in said[:3]), value=said[0].value, where=where)
+    blind = found.of("size", "other-samples", "count", "missing-field", "values")
+    if blind:
+        return unknown(f"not told apart: {blind[0].words}")
+    return absent(
+        f"{', '.join(found.fields[:4])}: {found.batches} batches do not differ in this way "
+        f"(rtol {batches.RTOL:g}, atol {batches.ATOL:g})"
+    )

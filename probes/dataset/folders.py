@@ -1,0 +1,183 @@
+"""Folders of images or recordings: one class per folder, headers for all, pixels for a seeded few."""
+
+from __future__ import annotations
+
+import hashlib
+import warnings
+from collections import Counter, defaultdict
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ...engine.model import Place
+from ..files import RunFile
+from . import naming
+from .gather import Budget, ColumnGather, HashGather, LabelGather, Problems
+from .media import AUDIO, IMAGES, Damaged, read_header
+from .model import Column, Part, Split
+
+PIXELS = 400  # images whose pixels are looked at
+EDGE = 64  # pixels are looked at in a reduced picture of at most this many rows and columns
+TOO_LARGE = 64 * 1024**2
+MOST_PIXELS = 50_000_000
+
+
+def is_media(file: RunFile) -> bool:
+    """Whether a file is an image or a recording, by its name."""
+    return file.suffix in IMAGES or file.suffix in AUDIO
+
+
+def read_folder(files: Sequence[RunFile], split: Split, images: bool, budget: Budget) -> Part:
+    """Read the headers of a folder's files, in the order of their paths."""
+    looked, notes = _drawn(files, budget), []
+    problems, labels = Problems(), LabelGather("folder", by_folder=True)
+    shapes: Counter[str] = Counter()
+    good: list[RunFile] = []
+    classes = _classes(files)
+    read = 0
+    for file in looked:
+        if not budget.take(min(file.size, 64 * 1024)):
+            notes.append(f"stopped after {budget.spent_out}")
+            break
+        read += 1
+        try:
+            header = read_header(file)
+        except Damaged as error:
+            problems.add(file.path, str(error))
+            continue
+        except OSError as error:
+            problems.add(file.path, error.strerror or "cannot be read")
+            continue
+        shapes[header.shape] += 1
+        good.append(file)
+    for file in files if classes else ():
+        labels.add_texts([classes[file.path]])
+    hashes = _contents(files, budget)
+    columns: tuple[Column, ...] = ()
+    if images and good:
+        columns, note = _pixels(good, budget)
+        notes += [note] if note else []
+    found, file_of, row_of = hashes.arrays()
+    return Part(
+        split,
+        "images" if images else "audio",
+        "images" if images else "WAV",
+        tuple(f.path for f in files),
+        len(files),
+        True,
+        read,
+        columns,
+        labels.labels() if classes else None,
+        hashes=found,
+        file_of=file_of,
+        row_of=row_of,
+        problems=tuple(problems.found),
+        problem_count=problems.count,
+        notes=tuple(notes),
+        shapes=dict(shapes.most_common()),
+        hashed="files",
+    )
+
+
+def _drawn(files: Sequence[RunFile], budget: Budget) -> Sequence[RunFile]:
+    limit = budget.bounds.samples
+    if len(files) <= limit:
+        return files
+    chosen = np.random.default_rng(budget.bounds.seed).choice(len(files), limit, replace=False)
+    return [files[i] for i in sorted(chosen.tolist())]
+
+
+def _classes(files: Sequence[RunFile]) -> dict[str, str]:
+    """The class of each file: its folder, where several sibling folders hold the files of one split."""
+    folders: dict[str, set[str]] = defaultdict(set)
+    found = {}
+    for file in files:
+        parts = file.path.split("/")[:-1]
+        if not parts:
+            return {}
+        folders["/".join(parts[:-1])].add(parts[-1])
+        found[file.path] = parts[-1]
+    names = set(found.values())
+    plain = {"images", "image", "imgs", "wavs", "wav", "audio", "jpegimages", "masks", "annotations"}
+    if len(names) < 2 or {n.lower() for n in names} & plain or all(naming.split_of(n) for n in names):
+        return {}
+    return found if max(map(len, folders.values())) >= 2 else {}
+
+
+def _contents(files: Sequence[RunFile], budget: Budget) -> HashGather:
+    """Hash what can be equal: only files of one size are opened; the others differ by their size."""
+    gather = HashGather()
+    by_size = Counter(f.size for f in files)
+    for number, file in enumerate(files):
+        if by_size[file.size] < 2 or file.size > TOO_LARGE:
+            digest = hash((file.size, file.path))
+        elif budget.take(file.size):
+            try:
+                raw = hashlib.blake2b(file.read_bytes(TOO_LARGE), digest_size=8).digest()
+            except OSError:
+                continue
+            digest = int.from_bytes(raw, "little", signed=True)
+        else:
+            break
+        gather.add([digest], number, [0])
+    return gather
+
+
+def rehash(parts: Sequence[Part], files: dict[str, RunFile], budget: Budget) -> list[Part]:
+    """Hash once more over several splits: files that were alone of their size in one may meet in another."""
+    from dataclasses import replace
+
+    media = [p for p in parts if p.hashed == "files"]
+    if len(media) < 2:
+        return list(parts)
+    together = [files[path] for p in media for path in p.files]
+    found, file_of, _ = _contents(together, budget).arrays()
+    kept, start = {}, 0
+    for part in media:
+        mine = (file_of >= start) & (file_of < start + len(part.files))
+        kept[id(part)] = replace(
+            part,
+            hashes=found[mine],
+            file_of=(file_of[mine] - start).astype(np.int32),
+            row_of=np.zeros(int(mine.sum()), dtype=np.int64),
+        )
+        start += len(part.files)
+    return [kept.get(id(p), p) for p in parts]
+
+
+def _pixels(files: Sequence[RunFile], budget: Budget) -> tuple[tuple[Column, ...], str]:
+    """Statistics per channel over a seeded few, through Pillow where it is installed."""
+    try:
+        from PIL import Image
+    except ImportError:
+        return (), "pixels not looked at: needs Pillow (pip install traindoctor[data])"
+    random = np.random.default_rng(budget.bounds.seed)
+    count = min(PIXELS, len(files))
+    chosen = sorted(random.choice(len(files), count, replace=False).tolist())
+    channels = [ColumnGather(n, i) for i, n in enumerate(("red", "green", "blue"))]
+    seen = 0
+    for at in chosen:
+        if not budget.take(min(files[at].size, TOO_LARGE)):
+            break
+        picture = _picture(Image, files[at])
+        if picture is None:
+            continue
+        seen += 1
+        place = Place(files[at].path)
+        for i, gather in enumerate(channels):
+            gather.add_numbers(picture[..., i].reshape(-1), lambda _, place=place: place)
+    note = f"pixels of {seen} of {len(files)} images looked at (seed {budget.bounds.seed})"
+    return tuple(c.column() for c in channels) if seen else (), note
+
+
+def _picture(images: Any, file: RunFile) -> Any:
+    try:
+        with warnings.catch_warnings(), file.open() as handle, images.open(handle) as picture:
+            warnings.simplefilter("ignore")
+            if picture.width * picture.height > MOST_PIXELS:
+                return None
+            picture.draft("RGB", (EDGE, EDGE))
+            return np.asarray(picture.convert("RGB").resize((EDGE, EDGE)), dtype=np.float64)
+    except Exception:  # Pillow raises whatever its decoders meet; the header was sound, so this is no finding
+        return None

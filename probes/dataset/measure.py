@@ -1,0 +1,280 @@
+"""From a path to a `DataSet`: what lies there, what belongs together, each part read within the bound."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from ..files import RunFile, walk
+from . import arrays, folders, lists, media, naming, records, stores, tables
+from .gather import Budget, Problems
+from .model import Bounds, DataSet, Epochs, Listed, Part, Split
+
+MAX_FILES = 500_000
+TABLES = frozenset({".csv", ".tsv", ".data"})
+LINES = frozenset({".jsonl", ".ndjson"})
+RECORDS = frozenset({".tfrecord", ".tfrecords"})
+ARRAYS = frozenset({".npy", ".npz"})
+MOST_JSON = 64 * 1024**2
+Progress = Callable[[str], None]
+
+
+def measure(
+    path: Path,
+    bounds: Bounds | None = None,
+    *,
+    validation: Path | None = None,
+    only: Callable[[RunFile], bool] | None = None,
+    progress: Progress | None = None,
+) -> DataSet:
+    """Measure the data below `path` (a directory or one file).
+
+    `validation` holds the evaluation split, whatever its files are called; the rest is then for training
+    unless a name tells otherwise. `only` picks files. Raises RunUnreadable.
+    """
+    bounds = bounds or Bounds()
+    files, notes = walk(path, limit=MAX_FILES)
+    if only is not None:
+        files = [f for f in files if only(f)]
+    held: list[RunFile] = []
+    if validation is not None:
+        held, more = _beside(validation)
+        notes += more
+        theirs = {(f.root / f.path).resolve() for f in held}
+        files = [f for f in files if (f.root / f.path).resolve() not in theirs]
+    return _Measure(str(path), files, notes, bounds, held, progress).data()
+
+
+def _beside(path: Path) -> tuple[list[RunFile], list[str]]:
+    """The files of a second folder, by paths that begin with its name."""
+    files, notes = walk(path, limit=MAX_FILES)
+    root = path.resolve().parent
+    if path.is_file():
+        return files, notes
+    name = path.resolve().name
+    return [RunFile(root, f"{name}/{f.path}", f.size, f.mtime) for f in files], notes
+
+
+class _Measure:
+    """The steps of measuring one path, in order; lives only inside `measure`."""
+
+    def __init__(
+        self,
+        path: str,
+        files: Sequence[RunFile],
+        notes: Sequence[str],
+        bounds: Bounds,
+        held: Sequence[RunFile],
+        progress: Progress | None,
+    ) -> None:
+        self.path = path
+        self.files = {f.path: f for f in files}
+        for file in held:
+            self.files[file.path] = file
+        self.held = frozenset(f.path for f in held)
+        self.notes = list(notes)
+        self.bounds = bounds
+        self.default: Split = "train" if held else ""
+        self.progress = progress
+        self.budget = Budget(bounds)
+        self.parts: list[Part] = []
+        self.not_read: list[tuple[str, str]] = []
+        self.listed: list[Listed] = []
+        self.epochs: list[Epochs] = []
+        self.manifested: list[tuple[str, lists.Entry]] = []
+        self.rank_lists: dict[RunFile, frozenset[str]] = {}
+        self.declared: dict[str, int] = {}
+        self.gone: list[str] = []
+
+    def data(self) -> DataSet:
+        """Read everything, by kind."""
+        groups: dict[tuple[str, ...], list[RunFile]] = defaultdict(list)
+        for file in self.files.values():
+            key = self._kind(file)
+            if key is not None:
+                groups[key].append(file)
+        order = sorted(groups, key=lambda k: (k[0] == "media", k))
+        for key in order:
+            self._guarded(key, groups[key])
+        self.parts = folders.rehash(self.parts, self.files, self.budget)
+        gaps, numbered = self._gaps()
+        if self.budget.spent_out:
+            self.notes.append(
+                f"looking ended after {self.budget.spent_out}; what was not looked at is not judged"
+            )
+        return DataSet(
+            self.path,
+            tuple(self.parts),
+            lists.shards_of(self.rank_lists, self.manifested),
+            tuple(self.listed),
+            tuple(self.epochs),
+            gaps,
+            numbered,
+            self.declared,
+            tuple(dict.fromkeys(self.notes)),
+            tuple(self.not_read),
+            self.bounds,
+        )
+
+    # ------------------------------------------------------------------------------------- what it is
+
+    def _kind(self, file: RunFile) -> tuple[str, ...] | None:
+        """The group that a file is read in; None when it is no data, or is read at once."""
+        try:
+            return self._kind_of(file)
+        except OSError as error:
+            self.not_read.append((file.path, error.strerror or "cannot be read"))
+            return None
+
+    def _kind_of(self, file: RunFile) -> tuple[str, ...] | None:
+        split = self._split(file)
+        folder = file.path.rpartition("/")[0]
+        if folders.is_media(file):
+            return ("media", split, "images" if file.suffix in media.IMAGES else "audio")
+        if file.size == 0:
+            known = file.suffix in TABLES | LINES | RECORDS | ARRAYS
+            return ("empty", file.path) if known else None
+        if lists.is_manifest(file) if file.suffix not in ARRAYS else False:
+            return ("list", file.path)
+        members = lists.rank_list(file)
+        if members is not None:
+            self.rank_lists[file] = members
+            return None
+        if file.suffix in ARRAYS:
+            batched = arrays.is_batched([file])
+            return ("arrays", folder, split if batched or split else "", str(batched))
+        if file.suffix in RECORDS or ".tfrecord" in file.name.lower():
+            return ("tfrecord", split)
+        if stores.is_mindrecord_index(file):
+            return ("mindrecord", file.path)
+        if file.suffix == ".parquet" or stores.is_parquet(file):
+            return ("parquet", split)
+        if file.suffix == ".arrow":
+            return ("arrow", split)
+        if file.name == "dataset_info.json":
+            self.declared.update(stores.declared(file))
+            return None
+        if file.name == "state.json":
+            self.gone += [
+                f"{folder}/{n}".lstrip("/")
+                for n in stores.files_of_state(file)
+                if f"{folder}/{n}".lstrip("/") not in self.files
+            ]
+            return None
+        return self._text_kind(file, split)
+
+    def _text_kind(self, file: RunFile, split: Split) -> tuple[str, ...] | None:
+        if file.suffix in TABLES:
+            found = tables.dialect(file)
+            if found is None:
+                self.not_read.append((file.path, "no table in it"))
+                return None
+            return ("csv", split, found[0], str(found[2]), *found[1])
+        if file.suffix in LINES:
+            names = tables.json_names(file)
+            if names is None:
+                return ("unreadable", file.path, "no JSON object in it")
+            return ("jsonl", split, *sorted(names)) if len(names) < 50 else ("jsonl", split, file.path)
+        if file.suffix == ".json" and file.head.lstrip()[:1] in (b"[", b"{"):
+            return ("json", file.path) if file.size <= MOST_JSON else None
+        return None
+
+    def _split(self, file: RunFile) -> Split:
+        return "eval" if file.path in self.held else naming.split_of(file.path) or self.default
+
+    # ----------------------------------------------------------------------------------------- reading
+
+    def _guarded(self, key: tuple[str, ...], files: list[RunFile]) -> None:
+        """Read one group; what a reader does not foresee costs this group and is said."""
+        if self.progress:
+            more = f" and {len(files) - 1} more" if len(files) > 1 else ""
+            self.progress(f"{files[0].path}{more}")
+        try:
+            self._read(key, sorted(files, key=lambda f: f.path))
+        except (OSError, ValueError, RecursionError, MemoryError, OverflowError) as error:
+            self.not_read.append((files[0].path, f"damaged: {str(error)[:120] or type(error).__name__}"))
+
+    def _read(self, key: tuple[str, ...], files: list[RunFile]) -> None:
+        kind = key[0]
+        split = self._split(files[0])
+        if kind == "media":
+            self.parts.append(folders.read_folder(files, split, key[2] == "images", self.budget))
+        elif kind in ("empty", "unreadable"):
+            self.parts.append(_damaged(files[0], split, "empty" if kind == "empty" else key[2]))
+        elif kind == "list":
+            self._manifest(files[0])
+        elif kind == "arrays":
+            batched = arrays.is_batched(files)
+            self.parts += arrays.read_arrays(
+                files, split if key[2] or not batched else "", batched, self.budget
+            )
+        elif kind == "tfrecord":
+            self.parts.append(records.read_tfrecords(files, split, self.budget))
+        elif kind == "mindrecord":
+            self.parts.append(stores.read_mindrecord_index(files[0], split, self.budget))
+        elif kind == "parquet":
+            self.parts.append(stores.read_parquet(files, split, self.budget))
+        elif kind == "arrow":
+            self.parts.append(stores.read_arrow(files, split, self.budget))
+        elif kind == "csv":
+            self.parts.append(
+                tables.read_csv(files, split, key[2], list(key[4:]), key[3] == "True", self.budget)
+            )
+        elif kind == "jsonl":
+            names = dict.fromkeys(n for f in files for n in tables.json_names(f) or ())
+            self.parts.append(tables.read_jsonl(files, split, list(names), self.budget))
+        elif kind == "json":
+            part = tables.read_json(files[0], split, self.budget)
+            if part is not None:
+                self.parts.append(part)
+
+    def _manifest(self, file: RunFile) -> None:
+        problems = Problems()
+        found = lists.entries(file, problems)
+        if not found:
+            self.parts.append(_damaged(file, "", "lists nothing"))
+            return
+        if naming.rank_of(file.name) is not None:
+            for entry in found:
+                entry.setdefault("rank", naming.rank_of(file.name))
+        self.manifested += [(file.path, e) for e in found]
+        by_split: dict[Split, list[lists.Entry]] = defaultdict(list)
+        for entry in found:
+            by_split[lists.split_named(entry, file) or self.default].append(entry)
+        listed = lists.check(file, found, self.files, self.budget)
+        if listed is not None:
+            self.listed.append(listed)
+        if not lists.is_sums(file):
+            for split, some in by_split.items():
+                self.parts.append(lists.part_of(file, split, some, problems, self.budget))
+        order = lists.order_of(file, [e for e in found if lists.split_named(e, file) in ("", "train")])
+        if order is not None:
+            self.epochs.append(order)
+
+    def _gaps(self) -> tuple[tuple[str, ...], int]:
+        """Numbered shards ("3 of 8") that are not there, and those that a state.json names in vain."""
+        sets: dict[tuple[str, str, int], set[int]] = defaultdict(set)
+        for file in self.files.values():
+            found = naming.one_of(file.name)
+            if found is not None:
+                sets[(file.path.rpartition("/")[0], found[0], found[2])].add(found[1])
+        gaps = []
+        for (folder, stem, count), have in sorted(sets.items()):
+            first = 0 if 0 in have or count not in have else 1
+            lost = sorted(set(range(first, first + count)) - have)
+            if lost:
+                where = f"{folder}/" if folder else ""
+                shown = ", ".join(map(str, lost[:5])) + (", ..." if len(lost) > 5 else "")
+                gaps.append(f"{where}{stem}: {len(lost)} of {count} shards are not there ({shown})")
+        gaps += [f"{path}: named by state.json and not there" for path in self.gone[:20]]
+        return tuple(gaps), sum(map(len, sets.values()))
+
+
+def _damaged(file: RunFile, split: Split, what: str) -> Part:
+    problems = Problems()
+    problems.add(file.path, what)
+    form = file.suffix[1:] or "file"
+    return Part(
+        split, "table", form, (file.path,), None, False, problems=tuple(problems.found), problem_count=1
+    )

@@ -1,0 +1,199 @@
+"""What was measured of a set of data files. Readers fill it, probes look at it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...engine.model import Place
+from ..run import Floats
+
+Hashes = NDArray[np.int64]
+Split = Literal["", "train", "eval", "test"]
+PartKind = Literal["table", "array", "batches", "images", "audio", "records", "manifest"]
+
+LIMIT = 200_000  # samples of one part that are looked at
+SAMPLE = 20_000  # values or rows that are kept for medians and neighbours
+
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """How much is looked at: `samples` of a part, `bytes` and `seconds` in all; `seed` draws the rest."""
+
+    samples: int = LIMIT
+    bytes: int = 1024**3
+    seconds: float = 60.0
+    seed: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """A file or row that cannot be read as what it claims to be."""
+
+    place: Place
+    what: str  # "ends in its header", "not UTF-8", ...
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Column:
+    """One column, field or channel.
+
+    `values` is a sample of its finite numbers [k]; `mean`, `std`, `low` and `high` are over all that were
+    looked at. Missing: an empty cell or one that stands for none; `infinite` counts infinities.
+    """
+
+    name: str
+    number: bool
+    count: int = 0  # cells looked at
+    missing: int = 0
+    infinite: int = 0
+    missing_at: Place | None = None
+    infinite_at: Place | None = None
+    low: float = np.nan
+    high: float = np.nan
+    low_at: Place | None = None
+    high_at: Place | None = None
+    mean: float = np.nan
+    std: float = np.nan
+    values: Floats = field(default_factory=lambda: np.empty(0))
+    integral: bool = False  # all of them whole numbers
+    constant: bool = False  # one value wherever there is any
+    free_text: bool = False  # named like the text that a model reads
+    dtype: str = ""
+    entries: int = 0  # numbers, where a sample carries many of them; else as `count`
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Labels:
+    """The labels of one part, in file order.
+
+    `counts`: label -> samples, of those looked at. `runs` counts stretches of equal labels in file order
+    within the blocks that were read one after the other, `pairs` the neighbours compared.
+    """
+
+    name: str
+    counts: Mapping[str, int]
+    runs: int = 0
+    pairs: int = 0
+    integral: bool = False
+    low: float = np.nan
+    high: float = np.nan
+    low_at: Place | None = None
+    high_at: Place | None = None
+    by_folder: bool = False
+    classes: bool = True  # few different values: classes, not quantities
+    all_ignored: tuple[Place, ...] = ()  # batches with nothing but the ignore index
+    batches: int = 0  # label arrays that were looked at whole
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Part:
+    """The samples of one split in one format."""
+
+    split: Split
+    kind: PartKind
+    format: str
+    files: tuple[str, ...]
+    rows: int | None  # samples in it; None: not known
+    exact: bool = True  # `rows` was counted, not estimated
+    looked: int = 0  # samples that were read
+    columns: tuple[Column, ...] = ()
+    labels: Labels | None = None
+    features: Floats = field(default_factory=lambda: np.empty((0, 0)))  # [m, c], with `targets` [m]
+    feature_names: tuple[str, ...] = ()
+    targets: tuple[str, ...] = ()
+    target_places: tuple[Place, ...] = ()
+    hashes: Hashes = field(default_factory=lambda: np.empty(0, dtype=np.int64))  # of samples looked at
+    inputs: Hashes = field(default_factory=lambda: np.empty(0, dtype=np.int64))  # the same without labels
+    file_of: NDArray[np.int32] = field(default_factory=lambda: np.empty(0, dtype=np.int32))
+    row_of: NDArray[np.int64] = field(default_factory=lambda: np.empty(0, dtype=np.int64))
+    problems: tuple[Problem, ...] = ()
+    problem_count: int = 0
+    notes: tuple[str, ...] = ()
+    shapes: Mapping[str, int] = field(default_factory=dict)  # "32x32 RGB" -> images
+    masks_empty: tuple[Place, ...] = ()  # attention masks with a row that leaves nothing
+    masks: int = 0  # attention masks that were looked at
+    hashed: str = ""  # what a hash stands for: "rows", "files", "pixels"; "" when none were made
+
+    @property
+    def name(self) -> str:
+        """What to call it in a sentence."""
+        split = {"train": "training", "eval": "validation", "test": "test"}.get(self.split, "")
+        what = {"batches": "batches", "images": "images", "audio": "recordings"}.get(self.kind, "data")
+        return f"{split} {what}".strip()
+
+    @property
+    def whole(self) -> bool:
+        """Whether every sample of it was read."""
+        return self.exact and self.rows is not None and self.looked >= self.rows
+
+    def place(self, at: int) -> Place:
+        """Where sample `at` of the hashes stands."""
+        row = int(self.row_of[at])
+        return Place(self.files[int(self.file_of[at])], row if row > 0 else None)
+
+
+@dataclass(frozen=True, slots=True)
+class Shards:
+    """The samples or files that each rank gets, as lists or a manifest say."""
+
+    ranks: Mapping[int, frozenset[str]]
+    files: tuple[str, ...]
+    universe: frozenset[str] | None = None  # everything that there is, where a list says so
+
+
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """What a manifest says against what is there."""
+
+    file: str
+    entries: int
+    missing: tuple[tuple[str, int], ...] = ()  # (path, line of the manifest), the first ones
+    missing_count: int = 0
+    changed: tuple[tuple[str, int, str], ...] = ()  # (path, line, what differs)
+    changed_count: int = 0
+    extra: tuple[str, ...] = ()  # files of the same kinds that it does not list
+    extra_count: int = 0
+    checked: int = 0  # entries held against a file
+    sums: int = 0  # of these, by checksum
+
+
+@dataclass(frozen=True, slots=True)
+class Epochs:
+    """The order in which a manifest says that samples were drawn."""
+
+    file: str
+    epochs: int
+    samples: int  # of the shortest epoch
+    same: bool  # every epoch in one and the same order
+    same_set: bool
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class DataSet:
+    """Everything that was measured below one path."""
+
+    path: str
+    parts: tuple[Part, ...] = ()
+    shards: Shards | None = None
+    listed: tuple[Listed, ...] = ()
+    epochs: tuple[Epochs, ...] = ()
+    gaps: tuple[str, ...] = ()  # numbered shards of a set that are not there
+    numbered: int = 0  # files that say "one of N" in their names
+    declared: Mapping[str, int] = field(default_factory=dict)  # split -> samples, as a description says
+    notes: tuple[str, ...] = ()
+    not_read: tuple[tuple[str, str], ...] = ()
+    bounds: Bounds = field(default_factory=Bounds)
+
+    def of(self, *splits: Split) -> list[Part]:
+        """Return the parts of these splits."""
+        return [p for p in self.parts if p.split in splits]
+
+    @property
+    def training(self) -> list[Part]:
+        """The parts that a model learns from: of the training split, or of no split at all."""
+        return self.of("train", "") if self.of("train") else self.of("")

@@ -1,0 +1,94 @@
+"""What names of files, folders and columns say: splits, labels, inputs, ranks, shards."""
+
+from __future__ import annotations
+
+import re
+
+from .model import Split
+
+_TRAIN = frozenset({"train", "training", "trn", "trainset", "fit"})
+_EVAL = frozenset(
+    {"val", "valid", "validation", "dev", "eval", "evaluation", "devset", "valset", "validate", "holdout"}
+)
+_TEST = frozenset({"test", "testing", "testset", "tst"})
+_WORDS = re.compile(r"[A-Za-z]+")
+_LABELS = """
+label labels target targets y class classes class_id category label_id labels_id gt ground_truth
+groundtruth y_true species is_fraud outcome coarse_label fine_label class_label label_idx
+"""
+LABELS = frozenset(_LABELS.split())
+_TEXTS = """
+text sentence sentences input inputs prompt instruction question review content body comment document
+caption transcript source article summary output response answer completion
+"""
+TEXTS = frozenset(_TEXTS.split())
+_INPUT_WORDS = "x input inputs image images img imgs data feature features pixel values samples"
+_INPUTS = frozenset(_INPUT_WORDS.split())
+_MASKS = frozenset({"attention_mask", "attn_mask", "input_mask"})
+_IDENTIFIERS = re.compile(r"(?:^|_)(?:id|idx|index|key|uuid|guid|timestamp|date|time|row)s?$|^unnamed", re.I)
+_OF = re.compile(r"^(?P<stem>.*?)[-_.]?(?P<at>\d{1,6})[-_]of[-_](?P<all>\d{1,6})(?P<rest>.*)$")
+_RANK = re.compile(r"(?:rank|worker|node|device|shard|process)[-_]?(\d{1,5})", re.I)
+
+
+def split_of(path: str) -> Split:
+    """Tell the split from a path: the last part that names one decides ("data/train/x_val.npy" is eval)."""
+    for part in reversed(path.split("/")):
+        words = {w.lower() for w in _WORDS.findall(re.sub(r"(?<=[a-z])(?=[A-Z])", " ", part))}
+        named: list[Split] = []
+        if words & _TRAIN:
+            named.append("train")
+        if words & _EVAL:
+            named.append("eval")
+        if words & _TEST:
+            named.append("test")
+        if len(named) == 1:
+            return named[0]
+    return ""
+
+
+def bare(name: str) -> str:
+    """Return a field's name without split and numbers: "x_train" -> "x", "batch_003_labels" -> "labels"."""
+    words = [w.lower() for w in re.split(r"[^A-Za-z]+", name) if w]
+    noise = _TRAIN | _EVAL | _TEST | {"batch", "step", "iter", "rank", "epoch", "npu", "gpu", "sample"}
+    kept = [w for w in words if w not in noise]
+    return "_".join(kept) or (words[-1] if words else name.lower())
+
+
+def is_label(name: str) -> bool:
+    """Whether a column or field is called like labels."""
+    plain = bare(name)
+    return plain in LABELS or plain.endswith(("_label", "_labels", "_target", "_class"))
+
+
+def is_input(name: str) -> bool:
+    """Whether a field is called like what the model reads."""
+    return bool(set(bare(name).split("_")) & _INPUTS)
+
+
+def is_mask(name: str) -> bool:
+    """Whether a field is an attention mask."""
+    return bare(name) in _MASKS
+
+
+def is_text(name: str) -> bool:
+    """Whether a column is called like the text that a model reads or writes."""
+    return name.strip().lower() in TEXTS
+
+
+def is_identifier(name: str) -> bool:
+    """Whether a column numbers, names or dates its rows."""
+    return bool(_IDENTIFIERS.search(name.strip()))
+
+
+def one_of(name: str) -> tuple[str, int, int] | None:
+    """Return (set, index, how many) of "train-00003-of-00008.parquet", or None."""
+    found = _OF.match(name)
+    if found is None or not 0 < int(found["all"]) <= 100_000:
+        return None
+    return f"{found['stem']}*{found['rest']}", int(found["at"]), int(found["all"])
+
+
+def rank_of(path: str) -> int | None:
+    """Return the rank or shard that a path names."""
+    found = _RANK.search(path)
+    return int(found[1]) if found else None

@@ -1,0 +1,141 @@
+"""Label noise by neighbours, and equal samples: within a part, over splits, with other labels."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from ...engine.model import Place
+from ..run import Floats
+from .model import Hashes, Part
+
+K = 10
+MOST = 3000  # samples whose neighbours are looked for: memory [MOST, MOST] float32 = 36 MB
+LEAST = 60
+MOST_CLASSES = 100
+
+
+@dataclass(frozen=True, slots=True)
+class Suspects:
+    """Samples whose neighbours nearly all carry one other label.
+
+    `agreement`: share of samples whose label is the most frequent one of their neighbours.
+    """
+
+    looked: int
+    count: int
+    agreement: float
+    places: tuple[Place, ...]
+    examples: tuple[str, ...]  # "cat among dog"
+
+
+def suspects(part: Part, seed: int, nearly: float = 0.9) -> Suspects | None:
+    """Look at the K nearest neighbours of a seeded sample; None with too few samples or classes."""
+    if len(part.features) < LEAST or part.labels is None or not part.labels.classes:
+        return None
+    names, codes = np.unique(np.array(part.targets), return_inverse=True)
+    if not 2 <= len(names) <= min(MOST_CLASSES, len(codes) / 20):
+        return None
+    chosen = _chosen(len(codes), seed, part.features)
+    rows, codes = _scaled(part.features[chosen]), codes[chosen]
+    squares = (rows**2).sum(axis=1)
+    votes = np.zeros((len(rows), len(names)), dtype=np.int32)
+    k = min(K, len(rows) - 1)
+    for at in range(0, len(rows), 512):
+        block = rows[at : at + 512]
+        far = squares[None, :] - 2 * block @ rows.T
+        far[np.arange(len(block)), np.arange(at, at + len(block))] = np.inf
+        near = np.argpartition(far, k - 1, axis=1)[:, :k]
+        for j in range(k):
+            np.add.at(votes, (np.arange(at, at + len(block)), codes[near[:, j]]), 1)
+    best = votes.argmax(axis=1)
+    own = votes[np.arange(len(rows)), codes]
+    odd = np.flatnonzero((best != codes) & (votes.max(axis=1) >= nearly * k) & (own <= (1 - nearly) * k))
+    places = tuple(part.target_places[int(chosen[i])] for i in odd[:10])
+    examples = tuple(f"{names[codes[i]]} among {names[best[i]]}" for i in odd[:3])
+    return Suspects(len(rows), len(odd), float(np.mean(best == codes)), places, examples)
+
+
+def _chosen(count: int, seed: int, features: Floats) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
+    """A seeded sample, drawn in the order of the values: the order of the rows does not matter."""
+    if count <= MOST:
+        return np.arange(count, dtype=np.int64)
+    order = np.lexsort(features.T[::-1][: min(8, features.shape[1])])
+    drawn = np.random.default_rng(seed).choice(count, MOST, replace=False)
+    return np.sort(order[drawn]).astype(np.int64)
+
+
+def _scaled(features: Floats) -> Floats:
+    """Each column about its median over its spread, cut at ten spreads: one odd column does not rule."""
+    middle = np.median(features, axis=0)
+    spread = np.median(np.abs(features - middle), axis=0) * 1.4826
+    spread = np.where(spread > 0, spread, features.std(axis=0))
+    spread = np.where(spread > 0, spread, 1.0)
+    return np.clip((features - middle) / spread, -10, 10)
+
+
+# --------------------------------------------------------------------------------------- equal samples
+
+
+@dataclass(frozen=True, slots=True)
+class Equal:
+    """How many samples of one part are also in another (or earlier in the same), with the first places."""
+
+    looked: int
+    count: int
+    places: tuple[Place, ...] = ()
+    by_chance: float = 0.0  # share of equal samples that the first part has within itself
+
+    @property
+    def share(self) -> float:
+        """Of the samples looked at."""
+        return self.count / self.looked if self.looked else 0.0
+
+
+def repeated(part: Part) -> Equal:
+    """Count the samples of a part that repeat an earlier one."""
+    found = part.inputs if len(part.inputs) else part.hashes
+    if not len(found):
+        return Equal(0, 0)
+    _, first, counts = np.unique(found, return_index=True, return_counts=True)
+    twice = np.sort(first[counts > 1])
+    return Equal(len(found), int((counts - 1).sum()), tuple(part.place(int(i)) for i in twice[:3]))
+
+
+def shared(train: Sequence[Part], held: Part) -> Equal:
+    """Count the samples of a held-out part that stand in a training part as well."""
+    best = Equal(0, 0)
+    for part in train:
+        if part.hashed != held.hashed or part.kind != held.kind:
+            continue
+        mine, theirs = _comparable(part, held)
+        if not len(mine) or not len(theirs):
+            continue
+        met = np.flatnonzero(np.isin(theirs, mine))
+        places = tuple(held.place(int(i)) for i in met[:3])
+        found = Equal(len(theirs), len(met), places, repeated(part).share)
+        if found.count > best.count or not best.looked:
+            best = found
+    return best
+
+
+def _comparable(part: Part, held: Part) -> tuple[Hashes, Hashes]:
+    both = len(part.inputs) and len(held.inputs)
+    return (part.inputs, held.inputs) if both else (part.hashes, held.hashes)
+
+
+def contradicting(part: Part) -> Equal | None:
+    """Count samples whose inputs are equal to another's and whose label is not; None without labels."""
+    if not len(part.inputs) or part.labels is None or not part.labels.classes:
+        return None
+    # Equal inputs with unequal rows: what is left over is the label.
+    order = np.lexsort((part.hashes, part.inputs))
+    inputs, rows = part.inputs[order], part.hashes[order]
+    same = inputs[1:] == inputs[:-1]
+    other = same & (rows[1:] != rows[:-1])
+    group = np.cumsum(np.concatenate([[True], ~same]))
+    mixed = np.unique(group[1:][other])
+    odd = np.flatnonzero(np.isin(group, mixed))
+    return Equal(len(inputs), len(odd), tuple(part.place(int(i)) for i in np.sort(order[odd])[:3]))

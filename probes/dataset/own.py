@@ -1,0 +1,49 @@
+"""Data files in a run's own directory, told from its logs by where they stand and what they are called."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from ..files import RunFile, RunUnreadable
+from . import naming
+from .measure import ARRAYS, LINES, RECORDS, TABLES, measure
+from .model import Bounds, DataSet
+
+FOLDERS = frozenset(
+    ["data", "dataset", "datasets", "batches", "dumped_batches", "input_dump", "training_data", "train_data"]
+)
+_NAMES = frozenset({"manifest", "dataset", "data", "batch", "labels", "inputs"})
+
+
+def of_run(root: Path, read: frozenset[str], seconds: float, samples: int) -> DataSet | None:
+    """Measure the data files below a run's root that are not in `read`; None where there are none."""
+    bounds = Bounds(samples=samples, bytes=256 * 1024**2, seconds=seconds)
+    try:
+        data = measure(root, bounds, only=lambda file: is_data(file, read))
+    except (RunUnreadable, OSError):
+        return None
+    return data if data.parts or data.shards is not None or data.listed else None
+
+
+def is_data(file: RunFile, read: frozenset[str]) -> bool:
+    """Whether a file is the run's data rather than its output."""
+    if file.path in read:
+        return False
+    folders = {p.lower() for p in file.path.split("/")[:-1]}
+    if folders & FOLDERS:
+        return True
+    if file.suffix not in TABLES | LINES | RECORDS | ARRAYS | {".parquet", ".arrow"}:
+        return False
+    stem = file.name.rsplit(".", 1)[0].lower()
+    if "manifest" in stem:
+        return True
+    if file.path.count("/") > 0:  # below, only folders of data hold data: results stand everywhere
+        return False
+    words = set(stem.replace("-", "_").split("_"))
+    array = file.suffix in ARRAYS and bool(words & {"x", "y", "images", "labels", "inputs", "batch"})
+    return array or (bool(naming.split_of(file.name)) and words <= _NAMES | _SPLITS)
+
+
+_SPLITS = frozenset(
+    {"train", "training", "val", "valid", "validation", "dev", "eval", "test", "x", "y", "set"}
+)

@@ -1,0 +1,261 @@
+"""Data that is kept in containers: MindRecord's index, Parquet, and Hugging Face data sets on disk."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+import struct
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from ...engine.model import Place
+from ..files import RunFile
+from . import thrift
+from .gather import Budget
+from .model import Part, Problem, Split
+from .tables import TableGather, label_of
+
+PARQUET = b"PAR1"
+MOST_FOOTER = 64 * 1024**2
+MOST_JSON = 16 * 1024**2
+
+
+# ------------------------------------------------------------------------------------------ MindRecord
+
+
+def is_mindrecord_index(file: RunFile) -> bool:
+    """Whether a file is the sqlite index that stands beside a MindRecord file."""
+    return file.suffix == ".db" and file.head.startswith(b"SQLite format 3\x00") and "mindrecord" in file.name
+
+
+def read_mindrecord_index(file: RunFile, split: Split, budget: Budget) -> Part:
+    """Count the samples of an index. It is opened read-only; none of its content is run."""
+    path = (file.root / file.path).resolve()
+    problems: list[Problem] = []
+    rows, labels = None, None
+    try:
+        connection = sqlite3.connect(f"{path.as_uri()}?mode=ro&immutable=1", uri=True, timeout=1.0)
+        try:
+            connection.set_progress_handler(lambda: int(not budget.take(0)), 10_000)
+            names = [str(r[1]) for r in connection.execute("PRAGMA table_info(INDEXES)")]
+            rows = int(connection.execute("SELECT COUNT(*) FROM INDEXES").fetchone()[0])
+            labels = _indexed_labels(connection, names, budget)
+        finally:
+            connection.close()
+    except (sqlite3.Error, ValueError) as error:
+        problems.append(Problem(Place(file.path), f"cannot be read as an index: {str(error)[:100]}"))
+    return Part(
+        split,
+        "records",
+        "MindRecord index",
+        (file.path,),
+        rows,
+        rows is not None,
+        0,
+        labels=labels,
+        problems=tuple(problems),
+        problem_count=len(problems),
+        notes=("of MindRecord only the index is read: counts and indexed fields",),
+    )
+
+
+def _indexed_labels(connection: sqlite3.Connection, names: Sequence[str], budget: Budget) -> Any:
+    """The labels, where a label field is indexed (MindRecord names it label_0, label_1, ...)."""
+    from .gather import LabelGather
+
+    name = next((n for n in names if n.lower().rstrip("_0123456789") in ("label", "target", "class")), None)
+    if name is None:
+        return None
+    quoted = name.replace('"', '""')
+    gather = LabelGather(name)
+    # The name comes from the table's own description and is quoted as an identifier.
+    query = f'SELECT "{quoted}" FROM INDEXES ORDER BY ROW_ID LIMIT ?'  # noqa: S608
+    found = [r[0] for r in connection.execute(query, (budget.bounds.samples,))]
+    if all(isinstance(v, (int, float)) for v in found):
+        gather.add_numbers(np.array(found, dtype=np.float64), lambda _: None)
+    else:
+        gather.add_texts([str(v) for v in found])
+    return gather.labels()
+
+
+# --------------------------------------------------------------------------------------------- Parquet
+
+
+def is_parquet(file: RunFile) -> bool:
+    """Whether a file is Parquet, by its first bytes."""
+    return file.head.startswith(PARQUET)
+
+
+def read_parquet(files: Sequence[RunFile], split: Split, budget: Budget) -> Part:
+    """Read Parquet: rows and columns from the footer; values through pyarrow where it is installed."""
+    problems: list[Problem] = []
+    good: list[RunFile] = []
+    total = 0
+    names: list[str] = []
+    for file in files:
+        try:
+            rows, names_here = _footer(file)
+        except (ValueError, OSError) as error:
+            problems.append(Problem(Place(file.path), str(error)[:120]))
+            continue
+        total += rows
+        names = names or names_here
+        good.append(file)
+    try:
+        import pyarrow.parquet as parquet
+    except ImportError:
+        note = "values not looked at: needs pyarrow (pip install traindoctor[data])"
+        return _counted(split, "Parquet", files, total, problems, (f"columns: {', '.join(names[:12])}", note))
+
+    def batches(file: RunFile, limit: int) -> Any:
+        with file.open() as handle:
+            yield from parquet.ParquetFile(handle).iter_batches(batch_size=min(8192, limit))
+
+    return _arrow(good, split, "Parquet", batches, total, problems, budget)
+
+
+def _counted(
+    split: Split,
+    form: str,
+    files: Sequence[RunFile],
+    rows: int | None,
+    problems: Sequence[Problem],
+    notes: tuple[str, ...],
+) -> Part:
+    return Part(
+        split,
+        "records",
+        form,
+        tuple(f.path for f in files),
+        rows,
+        rows is not None,
+        0,
+        problems=tuple(problems[:20]),
+        problem_count=len(problems),
+        notes=notes,
+    )
+
+
+def _footer(file: RunFile) -> tuple[int, list[str]]:
+    """Return (rows, names of the columns) of a Parquet file's footer. Raises ValueError or OSError."""
+    with file.open() as handle:
+        handle.seek(max(0, file.size - 8))
+        tail = handle.read(8)
+        if tail[4:] != PARQUET or file.size < 12:
+            raise ValueError("cut off: the footer is missing")
+        length = int(struct.unpack("<I", tail[:4])[0])
+        if length > min(MOST_FOOTER, file.size - 12):
+            raise ValueError("its footer is longer than the file")
+        handle.seek(file.size - 8 - length)
+        footer = thrift.struct_of(handle.read(length))
+    rows, schema = footer.get(3), footer.get(2)
+    if not isinstance(rows, int) or not isinstance(schema, list):
+        raise ValueError("its footer cannot be understood")
+    leaves = [s.get(4, b"") for s in schema if isinstance(s, dict) and 5 not in s]
+    return rows, [n.decode("utf-8", "replace") for n in leaves if isinstance(n, bytes)]
+
+
+def _arrow(
+    files: Sequence[RunFile],
+    split: Split,
+    form: str,
+    batches: Callable[[RunFile, int], Any],
+    total: int | None,
+    problems: list[Problem],
+    budget: Budget,
+) -> Part:
+    """Bring Arrow record batches through the same table as CSV: numbers stay numbers, the rest is text."""
+    table: TableGather | None = None
+    notes: list[str] = []
+    counted = 0
+    for number, file in enumerate(files):
+        limit = max(64, (budget.bounds.samples - (table.rows if table else 0)) // (len(files) - number))
+        taken = 0
+        try:
+            for batch in batches(file, limit):
+                if not budget.take(int(batch.nbytes)) or taken >= limit:
+                    break
+                names = [str(n) for n in batch.schema.names]
+                table = table or TableGather(names, budget.bounds.seed, label_of(names), 5000)
+                if names != table.names:
+                    problems.append(Problem(Place(file.path), "other columns than the files before"))
+                    break
+                while len(table.files) <= number:
+                    table.files.append(files[len(table.files)].path)
+                rows = batch.slice(0, limit - taken)
+                cells = [[_cell(v) for v in column.to_pylist()] for column in rows.columns]
+                table.add(
+                    list(zip(*cells, strict=True)), list(range(taken + 1, taken + 1 + len(rows))), number
+                )
+                taken += len(rows)
+        except Exception as error:  # pyarrow raises errors of its own for what is damaged
+            problems.append(Problem(Place(file.path), f"damaged: {str(error)[:100]}"))
+        counted += taken
+    if table is None:
+        return _counted(split, form, files, total, problems, ())
+    rows_known = total if total is not None else counted
+    part = table.part(split, form, rows_known, total is not None, tuple(notes))
+    from dataclasses import replace
+
+    return replace(part, problems=tuple(problems[:20]), problem_count=len(problems))
+
+
+def _cell(value: Any) -> str:
+    if value is None:
+        return ""
+    if isinstance(value, bool):
+        return "1" if value else "0"
+    if isinstance(value, (int, float)):
+        return repr(value)
+    return value.strip() if isinstance(value, str) else repr(value)[:2000]
+
+
+# ---------------------------------------------------------------------------------- Hugging Face, on disk
+
+
+def declared(file: RunFile) -> dict[str, int]:
+    """Return split -> samples as a dataset_info.json says; nothing where it says nothing."""
+    if file.size > MOST_JSON:
+        return {}
+    found = json.loads(file.read_text())
+    splits = found.get("splits") if isinstance(found, dict) else None
+    if not isinstance(splits, dict):
+        return {}
+    return {
+        str(name): int(entry["num_examples"])
+        for name, entry in splits.items()
+        if isinstance(entry, dict) and isinstance(entry.get("num_examples"), int)
+    }
+
+
+def files_of_state(file: RunFile) -> list[str]:
+    """Return the Arrow files that a state.json of `save_to_disk` names."""
+    if file.size > MOST_JSON:
+        return []
+    found = json.loads(file.read_text())
+    entries = found.get("_data_files") if isinstance(found, dict) else None
+    if not isinstance(entries, list):
+        return []
+    return [e["filename"] for e in entries if isinstance(e, dict) and isinstance(e.get("filename"), str)]
+
+
+def read_arrow(files: Sequence[RunFile], split: Split, budget: Budget) -> Part:
+    """Read Arrow files (stream or file format) through pyarrow; without it they are only named."""
+    try:
+        import pyarrow as pa
+    except ImportError:
+        note = "samples not looked at: needs pyarrow (pip install traindoctor[data])"
+        return _counted(split, "Arrow", files, None, [], (note,))
+
+    def batches(file: RunFile, limit: int) -> Any:
+        del limit
+        with file.open() as handle:
+            if file.head.startswith(b"ARROW1"):
+                reader = pa.ipc.open_file(handle)
+                yield from (reader.get_batch(i) for i in range(reader.num_record_batches))
+            else:
+                yield from pa.ipc.open_stream(handle)
+
+    return _arrow(list(files), split, "Arrow", batches, None, [], budget)
