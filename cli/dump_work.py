@@ -14,6 +14,7 @@ from .stop import UNREADABLE, Stop, usage
 
 if TYPE_CHECKING:
     from ..engine.model import DumpComparison
+    from ..probes.tensors.compare import Options
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,9 +54,17 @@ def answer(question: Question, *, quiet: bool) -> DumpComparison:
             sys.stderr.write("\r\x1b[K")
 
 
-def _judged_again(path: Path, options: object) -> DumpComparison:
-    del path, options
-    raise usage("say what to hold it against: diagnose compare DUMP --benchmark DUMP")
+def _judged_again(path: Path, options: Options) -> DumpComparison:
+    """Without a benchmark: a comparison that another tool made holds both sides already."""
+    from ..probes.tensors.results import judge_again
+
+    found = judge_again(path, options)
+    if found is None:
+        raise usage(
+            "say what to hold it against: diagnose compare DUMP --benchmark DUMP "
+            "(a CSV or XLSX that another tool's comparison wrote needs none)"
+        )
+    return found
 
 
 def _progress() -> Callable[[int, int], None]:

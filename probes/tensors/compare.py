@@ -37,12 +37,15 @@ class Options:
     exact: bool = False
 
 
+DEFAULTS = Options()
+
+
 class NotADump(Exception):
     """There is no dump at a path, or not of the rank or step asked for; one sentence for the user."""
 
 
 def compare(
-    run: Path, benchmark: Path, options: Options = Options(), progress: Progress | None = None
+    run: Path, benchmark: Path, options: Options = DEFAULTS, progress: Progress | None = None
 ) -> DumpComparison:
     """Compare the dumps at two paths. Raises NotADump, RunUnreadable."""
     mine, theirs = detect(run), detect(benchmark)
@@ -62,7 +65,7 @@ def compare_dumps(
     theirs: Sequence[Dump],
     run: str,
     benchmark: str,
-    options: Options = Options(),
+    options: Options = DEFAULTS,
     progress: Progress | None = None,
 ) -> DumpComparison:
     """Compare dumps that were found already. Raises NotADump when the rank or step asked for is not there."""
@@ -70,18 +73,27 @@ def compare_dumps(
     limits = knowledge().tolerances
     if options.cosine is not None:
         limits = replace(limits, cosine=options.cosine)
-    walks = [_Walk(a, b, match(a, b)) for a, b in pairs]
-    judge = _Judge(limits, options.exact)
+    walks = [Walk(a, b, match(a, b)) for a, b in pairs]
+    judge = Judge(limits, options.exact)
     judge.read(walks, progress)
     for walk in walks:
         walk.places = judge.places(walk)
         walk.start = locate(walk.places, limits)
+    for walk in walks:
+        notes.extend(n for d in (walk.run, walk.benchmark) for n in d.notes)
+    return conclude(walks, judge, run, benchmark, notes)
+
+
+def conclude(
+    walks: Sequence[Walk], judge: Judge, run: str, benchmark: str, notes: Sequence[str]
+) -> DumpComparison:
+    """Say what judged and located walks come to."""
     _collectives(walks)
     first = _earliest(walks)
-    operators = _explained(walks, first, limits)
+    operators = _explained(walks, first, judge.limits)
     chosen = next((o for o in operators if o.state == "first"), None)
     told = Told(
-        exact=options.exact,
+        exact=judge.exact,
         walk_start=first.start if first else None,
         operator=chosen,
         operators=tuple(operators),
@@ -91,10 +103,8 @@ def compare_dumps(
         digests_only=judge.compared == 0,
     )
     kind, verdict, steps = said(told)
-    for walk in walks:
-        notes.extend(n for d in (walk.run, walk.benchmark) for n in d.notes)
     return DumpComparison(
-        question="determinism" if options.exact else "compare",
+        question="determinism" if judge.exact else "compare",
         run=_side(run, [w.run for w in walks]),
         benchmark=_side(benchmark, [w.benchmark for w in walks]),
         kind=kind,
@@ -186,7 +196,7 @@ def _paired(left: list[Dump], right: list[Dump], notes: list[str]) -> list[tuple
 
 
 @dataclass(slots=True, eq=False)
-class _Walk:
+class Walk:
     """One rank and step on its way through."""
 
     run: Dump
@@ -196,7 +206,7 @@ class _Walk:
     start: Start | None = None
 
 
-class _Judge:
+class Judge:
     """Reads all pairs of tensors at once, so that all cores have work, and judges them."""
 
     def __init__(self, limits: Tolerances, exact: bool) -> None:
@@ -207,7 +217,8 @@ class _Judge:
         self.compared = 0
         self.with_values = 0
 
-    def read(self, walks: Sequence[_Walk], progress: Progress | None) -> None:
+    def read(self, walks: Sequence[Walk], progress: Progress | None) -> None:
+        """Pair the tensors of all matched operators, and walk over their values."""
         wanted: list[Pair] = []
         for walk in walks:
             for one in walk.matches:
@@ -218,7 +229,7 @@ class _Judge:
         figures = compare_pairs([(a, b) for a, b in stored if a and b], progress)
         self.found = {id(p): f for p, f in zip(wanted, figures, strict=True)}
 
-    def places(self, walk: _Walk) -> list[Place]:
+    def places(self, walk: Walk) -> list[Place]:
         """Judge in order: what has been through a coarse type keeps its tolerance from there on."""
         coarse = 0.0
         found = []
@@ -303,7 +314,7 @@ def _same_figures(a: Tensor, b: Tensor) -> bool:
 # ------------------------------------------------------------------------------------- over all ranks
 
 
-def _collectives(walks: Sequence[_Walk]) -> None:
+def _collectives(walks: Sequence[Walk]) -> None:
     """What comes out of a collective wrong may have gone in wrong at another rank of the same step."""
     for walk in walks:
         if walk.start is None or walk.start.kind != "collective":
@@ -315,17 +326,17 @@ def _collectives(walks: Sequence[_Walk]) -> None:
             walk.start = None
 
 
-def _earliest(walks: Sequence[_Walk]) -> _Walk | None:
+def _earliest(walks: Sequence[Walk]) -> Walk | None:
     found = [w for w in walks if w.start is not None]
 
-    def place(walk: _Walk) -> tuple[int, int, int]:
+    def place(walk: Walk) -> tuple[int, int, int]:
         index = walk.start.index if walk.start else 0
         return (walk.run.step or 0, index, walk.run.rank or 0)
 
     return min(found, key=place, default=None)
 
 
-def _ranks_alike(walks: Sequence[_Walk], first: _Walk | None) -> set[int]:
+def _ranks_alike(walks: Sequence[Walk], first: Walk | None) -> set[int]:
     """Ranks that show the first difference at the same operator."""
     if first is None or first.start is None:
         return set()
@@ -340,7 +351,7 @@ def _ranks_alike(walks: Sequence[_Walk], first: _Walk | None) -> set[int]:
     }
 
 
-def _explained(walks: Sequence[_Walk], first: _Walk | None, limits: Tolerances) -> list[ComparedOperator]:
+def _explained(walks: Sequence[Walk], first: Walk | None, limits: Tolerances) -> list[ComparedOperator]:
     found: list[ComparedOperator] = []
     for walk in walks:
         later = first is not None and (walk.run.step or 0) > (first.run.step or 0)

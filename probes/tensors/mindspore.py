@@ -75,6 +75,11 @@ def find(files: Mapping[str, RunFile]) -> Iterator[Dump]:
         )
 
 
+def named(file: str) -> re.Match[str] | None:
+    """The parts of a dump file's name; None for any other name."""
+    return _NAME.match(file)
+
+
 def _graph(file: RunFile) -> str:
     inner = folders(file)
     return inner[-2] if len(inner) > 1 else ""
@@ -259,7 +264,7 @@ def _operators(
                 full,
                 call.kind,
                 number,
-                _direction(call.kind, full),
+                direction(call.kind, full),
                 tuple(t for t in tensors if t.role == "input"),
                 tuple(t for t in tensors if t.role == "output"),
                 tuple(t for t in tensors if t.role == "parameter"),
@@ -271,7 +276,8 @@ def _operators(
     return tuple(made), known
 
 
-def _direction(kind: str, name: str) -> Direction:
+def direction(kind: str, name: str) -> Direction:
+    """The phase that an operator runs in, by its type and full name."""
     if kind == "Parameter":
         return "state"
     if name.startswith("Gradients"):

@@ -118,7 +118,7 @@ def _operator(
     rank: int | None,
     step: int | None,
 ) -> Operator:
-    kind, direction, module = _told(name)
+    kind, direction, module = told(name)
     arguments: dict[str, Scalar] = {}
     inputs: list[Tensor] = []
     outputs: list[Tensor] = []
@@ -170,7 +170,8 @@ def _single(value: Any) -> bool:
     return isinstance(value, list) and len(value) == 1
 
 
-def _told(name: str) -> tuple[str, Direction, bool]:
+def told(name: str) -> tuple[str, Direction, bool]:
+    """What an entry's name tells: its kind, its phase, and whether it is a module."""
     module = _MODULE.match(name)
     if module:
         return module["kind"], "forward" if module["what"] == "forward" else "backward", True
@@ -293,13 +294,13 @@ def _sources(file: RunFile | None, notes: list[str]) -> dict[str, str]:
             continue
         grouped = len(value) == 2 and isinstance(value[0], list) and isinstance(value[1], list)
         entries, frames = (value[0], value[1]) if grouped else ([key], value)
-        line = _own_line(frames)
+        line = own_line(frames)
         for entry in entries if line else ():
             found[str(entry)] = line
     return found
 
 
-def _own_line(frames: list[Any]) -> str:
+def own_line(frames: list[Any]) -> str:
     """The innermost frame outside the framework and the tool, as "train.py:18: code"."""
     for frame in frames[:200]:
         match = _FRAME.match(frame.strip()) if isinstance(frame, str) else None
