@@ -87,6 +87,43 @@ def seen(view: View, kinds: list[str], data: tuple[str, ...] = (), said_by: tupl
     return unknown("no log with the messages of the framework is there")
 
 
+@probe()
+def few_parameters_train(view: View, share: float) -> Finding:
+    """The log counts fewer than `share` of all parameters as trainable.
+
+    Normal for adapters (LoRA and the like), which are recognised by their settings and by the log.
+    """
+    facts = view.run.facts
+    known = [facts.get(f"parameters_{k}") for k in ("trainable", "frozen", "total")]
+    trainable, frozen, total = (float(v) if isinstance(v, (int, float)) else None for v in known)
+    if total is None and trainable is not None and frozen is not None:
+        total = trainable + frozen
+    if trainable is None and total is not None and frozen is not None:
+        trainable = total - frozen
+    if trainable is None:
+        return unknown("the log does not say how many parameters train")
+    if any(e.data == "nothing-trainable" for e in view.run.events):
+        return unknown("the framework says itself that nothing is trainable")
+    words = f"the log counts {trainable:,.0f} trainable parameters"
+    if total is None or total < trainable or total <= 0:
+        if trainable == 0:
+            return present(words, value=0, threshold=share)
+        return unknown(f"{words} and does not say of how many")
+    words = f"{words} of {total:,.0f}"
+    if trainable >= share * total:
+        return absent(words, value=round(trainable / total, 4), threshold=share)
+    if trainable > 0 and _has_adapters(view.run):
+        return unknown(f"{words}, as adapters do")
+    return present(words, value=round(trainable / total, 4), threshold=share)
+
+
+def _has_adapters(run: Run) -> bool:
+    """Say whether settings or messages speak of adapters, which leave the rest of the model alone."""
+    words = ("lora", "peft", "adapter", "prefix_tuning", "prompt_tuning", "ia3")
+    named = (s.key.lower() for s in run.raw_settings)
+    return any(w in n for n in named for w in words) or any("peft" in str(k) for k in run.facts)
+
+
 _OUT_OF_RANGE = ("index out of range", "out of bounds", "indexerror", "device-side assert", "target out of")
 
 

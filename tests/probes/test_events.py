@@ -200,3 +200,22 @@ def test_an_index_out_of_range() -> None:
     assert state("log-index-out-of-range", run(events=[index])) == "present"
     assert state("log-index-out-of-range", run(events=[other])) == "absent"
     assert state("log-index-out-of-range", run()) == "unknown"
+
+
+def _counted(**facts: float) -> Run:
+    return run(facts={f"parameters_{k}": v for k, v in facts.items()})
+
+
+def test_few_parameters_that_train_are_seen_unless_adapters_train() -> None:
+    """A small share is present, all of them absent; adapters and logs without counts are unknown."""
+    asked = "log-few-parameters-train"
+    assert state(asked, _counted(trainable=2048, frozen=25_634_664)) == "present"
+    assert state(asked, _counted(trainable=0)) == "present"
+    assert state(asked, _counted(trainable=5130, total=11_173_962)) == "present"
+    assert state(asked, _counted(trainable=11_000_000, total=11_173_962)) == "absent"
+    assert state(asked, _counted(trainable=2048)) == "unknown"
+    assert state(asked, run([series("train/loss", LOSS)])) == "unknown"
+    with_adapters = run(settings={"lora_r": 8}, facts={"parameters_trainable": 9.0, "parameters_total": 1e6})
+    assert state(asked, with_adapters) == "unknown"
+    said = Event("known-warning", "log.txt", 1, text="trainable params: 0", data="nothing-trainable")
+    assert state(asked, run(events=[said], facts={"parameters_trainable": 0.0})) == "unknown"

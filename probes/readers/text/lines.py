@@ -17,7 +17,7 @@ _TAGGED = re.compile(
     rb"|\[(\d{1,4})\]\s?<std(?:out|err)>:?\s?|(?:[Rr]ank|RANK)[ _:]?(\d{1,5})\s*[:|\]]\s?)"
 )
 # The same within a line, taken for a mark only where the numbers alternate from line to line.
-_WORDS = rb"(?:global_|local_|dp_|world_)?(?:rank|worker|process|proc|replica|device|gpu|npu|peer)(?:_?id)?"
+_WORDS = rb"(?:global_|dp_|world_)?(?:rank|worker|process|proc|replica|device|gpu|npu|peer)(?:_?id)?"
 _WITHIN = (
     re.compile(rb"[\"']" + _WORDS + rb"[\"']\s*:\s*(\d{1,4})\s*,?\s*", re.IGNORECASE),
     re.compile(
@@ -26,6 +26,8 @@ _WITHIN = (
         + rb"[\s_:=#-]{0,2}(\d{1,4})(?![\w.])(?:/\d{1,4})?\s*[\])>|]?[:,|]?",
         re.IGNORECASE,
     ),
+    re.compile(rb"\blocal_rank[\s_:=#-]{0,2}(\d{1,4})(?![\w.])[\])>|:,]{0,2}", re.IGNORECASE),
+    re.compile(rb"^\s*[\w.-]{0,40}?(?:node|host|pod|server|trainer)[-_]?(\d{1,4}):\s?", re.IGNORECASE),
     re.compile(rb"^\s*[\[(<]?[RWrw](\d{1,3})[\])>]?\s*[:|\]]?(?=\s)"),
     re.compile(rb"^\s*[\[(](\d{1,3})(?:/\d{1,3})?[\])]\s*[:|]?(?=\s*\w)"),
 )
@@ -97,7 +99,9 @@ class Lines:
             found = self.within.search(raw[:400])
             if found is None:
                 return raw, None
-            return raw[: found.start()] + raw[found.end() :], int(found.group(1))
+            before, after = raw[: found.start()], raw[found.end() :]
+            apart = b" " if before and not before.isspace() else b""  # the mark may stand between two values
+            return before + apart + after, int(found.group(1))
         match = _NUMBERED.match(raw) if self.numbered else _TAGGED.match(raw) if self.tagged else None
         if match is None:
             return raw, None

@@ -13,7 +13,7 @@ from ....engine.model import Scalar
 from ...run import Event, FileContent, Series, Setting, Window
 from ...settings import canonical_key
 from .._rows import masked
-from . import arguments, blocks, environment, events, phrases
+from . import arguments, blocks, counts, environment, events, phrases
 from .analysis import analyse
 from .columns import NAN
 from .lines import Lines
@@ -195,6 +195,7 @@ class Log:
             whole = text if len(raw) < LONG_TEXT else raw.decode("utf-8", "replace")
             entry.setting = self._read_settings(whole, number)
             environment.look(text, self.facts)
+            counts.look(text, self.facts)
         known = entry if entry.shapes or entry.rule or entry.setting else None
         self._entries[key] = known
         return known

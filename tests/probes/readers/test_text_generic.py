@@ -285,3 +285,54 @@ def test_one_worker_alone_is_no_rank(tmp_path: Path, line: str) -> None:
     content = read(tmp_path, "\n".join(line.format(i=i, v=1 / i) for i in range(1, 21)) + "\n")
 
     assert {s.rank for s in content.series} == {None}
+
+
+@pytest.mark.parametrize(
+    ("text", "trainable", "total", "frozen"),
+    [
+        (
+            "Total params: 25,636,712\nTrainable params: 2,048\nNon-trainable params: 25,634,664",
+            2048,
+            25636712,
+            25634664,
+        ),
+        ("  Number of trainable parameters = 0", 0, None, None),
+        (
+            "trainable params: 294,912 || all params: 124,734,720 || trainable%: 0.2364",
+            294912,
+            124734720,
+            None,
+        ),
+        (
+            "0         Trainable params\n1.2 M     Non-trainable params\n1.2 M     Total params",
+            0,
+            1.2e6,
+            1.2e6,
+        ),
+        ("INFO Model has 11,173,962 parameters, 5,130 trainable", 5130, 11173962, None),
+        ("number of params: 11.17M, trainable: 0.01M", 1e4, 11.17e6, None),
+        ("loaded 12 batches; parameters follow", None, None, None),
+    ],
+)
+def test_numbers_of_parameters_are_read(
+    tmp_path: Path, text: str, trainable: float | None, total: float | None, frozen: float | None
+) -> None:
+    """However a framework prints them."""
+    facts = read(tmp_path, f"{text}\nstep 1 loss 2.0\nstep 2 loss 1.5\nstep 3 loss 1.2\n").facts
+    found = [facts.get(f"parameters_{k}") for k in ("trainable", "total", "frozen")]
+    assert found == [trainable, total, frozen]
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "step {i} rank {r} loss {l:.3f}",
+        "node-{r}: step {i} loss {l:.3f}",
+        "local_rank 0 rank {r} step {i} loss {l:.3f}",
+    ],
+)
+def test_a_rank_between_values_leaves_them_apart(tmp_path: Path, line: str) -> None:
+    """The mark of a rank is taken out without joining what stands around it."""
+    text = "\n".join(line.format(i=i, r=r, l=3 - i / 10 + r / 100) for i in range(1, 9) for r in range(3))
+    content = read(tmp_path, text + "\n")
+    assert points(content, "train/loss", 2)[0] == (1.0, pytest.approx(2.92))
