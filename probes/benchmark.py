@@ -10,8 +10,11 @@ import re
 from collections.abc import Iterable
 from typing import Any, Literal
 
+import numpy as np
+
 from ..engine.model import Place, Scalar, State
 from . import settings as names
+from .compare import pair
 from .config import number_of, says
 from .effective import defaults_of, framework_of, in_one_convention
 from .learning_rate import logged_peak, logged_warmup
@@ -57,7 +60,24 @@ def _rates(view: View) -> Both | None:
     if found is not None or view.benchmark is None:
         return found
     mine, theirs = logged_peak(view.run), logged_peak(view.benchmark)
-    return None if mine is None or theirs is None else (mine, theirs)
+    if mine is None or theirs is None or not _one_schedule(view):
+        return None
+    return mine, theirs
+
+
+def _one_schedule(view: View, spread: float = 3.0) -> bool:
+    """Whether the logged rates are, within a factor of `spread`, multiples of each other where they are large
+
+    Peaks of curves of another form are not compared: there the schedule differs, not the rate.
+    """
+    rates = pair(view, "learning_rate", 3)
+    if isinstance(rates, str):
+        return True
+    large = (rates.bench > 0.05 * np.max(rates.bench)) & (rates.bench > 0)
+    if not large.any() or not np.any(rates.run > 0):
+        return True
+    ratios = np.maximum(rates.run[large], 1e-300) / rates.bench[large]
+    return float(np.quantile(ratios, 0.9) / np.quantile(ratios, 0.1)) <= spread
 
 
 def _same_factors(mine: Configured, theirs: Configured) -> bool:
@@ -210,6 +230,32 @@ def _differences(view: View, keys: Iterable[str]) -> tuple[list[Both], int]:
         if not equal(key, *found):
             differ.append(found)
     return differ, compared
+
+
+@probe("benchmark")
+def schedule_differs(view: View, settings: list[str]) -> Finding:
+    """At least one of these settings of the schedule differs by more than the length of the run explains.
+
+    A decay over all of a run that is twice as long is the same schedule: the length is what differs.
+    """
+    differ, compared = _differences(view, settings)
+    kept = [d for d in differ if not _follows_length(view, d)]
+    if kept:
+        return _say_differences(kept)
+    if not compared:
+        return _missing(view, ", ".join(settings))
+    words = "; ".join(map(_sides, differ))
+    return absent(
+        f"{words}: as much longer as the run" if differ else f"{compared} of these are equal", value=0
+    )
+
+
+def _follows_length(view: View, found: Both) -> bool:
+    values = _numbers(found)
+    if found[0].key != "lr_decay_steps" or values is None or min(values) <= 0:
+        return False
+    lengths = [n for key in ("epochs", "max_steps") if (n := _numbers(both(view, key))) and min(n) > 0]
+    return any(abs(values[0] / values[1] / (a / b) - 1) < 0.02 and a != b for a, b in lengths)
 
 
 def _say_differences(differ: list[Both]) -> Finding:
@@ -482,9 +528,9 @@ def other_setting_differs(view: View, minimum: int = 3) -> Finding:
 
 
 @probe("benchmark")
-def any_hyperparameter_differs(view: View) -> Finding:
-    """At least one hyperparameter differs."""
-    differ, compared = _differences(view, names.table().hyperparameters)
+def any_hyperparameter_differs(view: View, without: tuple[str, ...] | list[str] = ()) -> Finding:
+    """At least one hyperparameter differs; those of `without` are not looked at."""
+    differ, compared = _differences(view, [k for k in names.table().hyperparameters if k not in without])
     if differ:
         return _say_differences(differ)
     if compared < 3:

@@ -14,7 +14,7 @@ import numpy as np
 from ..engine.model import Place
 from . import names as quantities
 from .benchmark import both, equal
-from .compare import Blocks, Pair, band, blocks, final, move_together, pair, pair_noise
+from .compare import Blocks, Pair, band, blocks, cleaned, final, move_together, pair, pair_noise
 from .config import number_of
 from .learning_rate import curve
 from .registry import Finding, View, absent, place, present, probe, unknown
@@ -35,7 +35,7 @@ def places_of(found: Pair, at: int) -> tuple[Place, ...]:
 
 @probe("learning_rate", "benchmark:learning_rate")
 def lr_curve_differs(view: View, relative: float, points: int = 5) -> Finding:
-    """The learning rates differ at a tenth of the common steps."""
+    """The learning rates differ at a tenth of the common steps, and as shares of the run, too."""
     found = pair(view, "learning_rate", points)
     if isinstance(found, str):
         return unknown(found)
@@ -53,12 +53,32 @@ def lr_curve_differs(view: View, relative: float, points: int = 5) -> Finding:
     }
     if len(bad) < max(2, 0.1 * len(off)):
         return absent(f"the learning rates agree at {len(off) - len(bad)} of {len(off)} steps", **rest)
+    if _stretched(found, relative):
+        return absent("the learning rates are those of one schedule over runs of different length", **rest)
     at = int(bad[0])
     text = (
         f"the learning rates differ at {len(bad)} of {len(off)} steps, first at step {found.x[at]:g}"
         f" ({found.run[at]:g}, in the benchmark {found.bench[at]:g})"
     )
     return present(text, step=float(found.x[at]), where=places_of(found, at), **rest)
+
+
+def _stretched(found: Pair, relative: float, points: int = 40) -> bool:
+    """Whether both rates take the same course from beginning to end, over different numbers of steps."""
+    sides = []
+    for series in (found.run_series, found.bench_series):
+        x, y = cleaned(series.steps, series.values)
+        if len(x) < 5 or x[-1] <= 0:
+            return False
+        sides.append((x, y))
+    (x, mine), (u, theirs) = sides
+    if max(x[-1] / u[-1], u[-1] / x[-1]) < 1.1:
+        return False
+    grid = np.linspace(max(x[0] / x[-1], u[0] / u[-1]), 1.0, points)
+    a, b = np.interp(grid * x[-1], x, mine), np.interp(grid * u[-1], u, theirs)
+    peak = float(max(np.max(mine), np.max(theirs)))
+    scale = np.maximum(np.maximum(a, b), 0.05 * peak)
+    return float(np.mean(np.abs(a - b) / scale <= 2 * relative)) >= 0.9
 
 
 def _first(found: Pair) -> str | None:
@@ -363,7 +383,12 @@ def departs_late(view: View, relative: float, after: float, points: int = 12) ->
 
 @probe("train/loss", "benchmark:train/loss")
 def loss_scaled(view: View, ratio: float, spread: float, points: int = 6) -> Finding:
-    """The loss is a constant multiple of the benchmark's over a curve that falls."""
+    """The training loss is a constant multiple of the benchmark's over a curve that falls, and it alone.
+
+    Constant: the logarithm of the ratio stays within `spread` (and twice its scatter) of its median. What
+    adds up over the batches of a step leaves the evaluation alone: where its loss is a multiple, too, the
+    model, its targets or the loss itself are on another scale.
+    """
     made = _levels(view, "train/loss", points)
     if isinstance(made, str):
         return unknown(made)
@@ -377,8 +402,13 @@ def loss_scaled(view: View, ratio: float, spread: float, points: int = 6) -> Fin
     rest: dict[str, Any] = {"value": factor, "threshold": ratio, "series": ("train/loss",)}
     if abs(middle) <= np.log(ratio):
         return absent(f"the loss is {factor:.2f} times the benchmark's in the median", **rest)
-    if float(np.max(np.abs(logs - middle))) > spread * abs(middle) + 2 * float(noise(logs)):
+    if float(np.max(np.abs(logs - middle))) > spread + 2 * min(float(noise(logs)), spread):
         return absent("the ratio of the losses is not constant", **rest)
+    beside = _levels(view, "eval/loss", 3)
+    if not isinstance(beside, str) and np.all(beside[1].run > 0) and np.all(beside[1].bench > 0):
+        other = float(np.median(np.log(beside[1].run / beside[1].bench)))
+        if abs(other) > 0.5 * abs(middle) and other * middle > 0:
+            return absent(f"{text}, but so is the evaluation's ({np.exp(other):.2f} times)", **rest)
     # an offset and a factor look the same as long as the loss does not move
     if float(np.max(levels.bench) / np.min(levels.bench)) < 1.3:
         return unknown(f"{text}; the curves are too flat to tell a factor from an offset", **rest)

@@ -199,8 +199,23 @@ def sets_initial_weights(view: View) -> Finding:
     return first(view, _sets_weights, "the scripts do not show how the model is made")
 
 
+def _averages(source: Script, call: ast.Call) -> bool:
+    """`v.mul_(decay).add_(...)`, `shadow.copy_(p)`: weights that follow others (EMA, a target network)."""
+    if last_name(call.func) not in ("copy_", "mul_"):
+        return False
+    held = " ".join(
+        n.name.lower()
+        for n in ast.walk(source.tree)
+        if isinstance(n, (ast.FunctionDef, ast.ClassDef)) and any(c is call for c in ast.walk(n))
+    )
+    words = f"{held} {ast.unparse(call).lower()}"
+    return re.search(r"ema|averag|shadow|target|polyak|momentum|decay|update|swa", words) is not None
+
+
 def _sets_weights(source: Script) -> Finding | None:
-    found = [c for c in source.named(*_INITIALISERS) if "grad" not in source.owner(c)]
+    found = [
+        c for c in source.named(*_INITIALISERS) if "grad" not in source.owner(c) and not _averages(source, c)
+    ]
     text = ast.unparse(source.tree)
     if found:
         return at(source, found[0], "the script sets initial weights")

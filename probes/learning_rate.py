@@ -236,6 +236,15 @@ def _below(view: View, adam: float, sgd: float, what: str) -> Finding:
     if value == 0:
         return unknown(f"{text}: it is zero, not small", value=value, **rest)
     lr = curve(view.run)
+    wanted = number_of(view.run, "learning_rate")
+    if lr is not None and wanted is not None and lr.peak == value < 0.2 * wanted:
+        return unknown(
+            f"{text}; configured is {wanted:g}, and the schedule keeps it below", value=value, **rest
+        )
+    if vanishes(view.run) is not None:
+        return unknown(
+            f"{text}, and then vanishes: what was logged first may be its rest", value=value, **rest
+        )
     if "learning_rate" not in view.run.settings and lr is not None and not _whole(lr):
         return unknown(f"{text}; its peak may lie outside of what is logged", value=value, **rest)
     limits = _limits(view.run, adam, sgd, upper=False)
@@ -298,16 +307,46 @@ def _planned(run: Run, lr: Curve) -> float | None:
     return steps if steps and steps > 0 and lr.series.unit in ("step", "iteration", "unknown") else None
 
 
+def vanishes(run: Run, within: float = 0.6, left: float = 1e-6) -> tuple[int, str] | None:
+    """Where less than `left` of the peak (logged or configured) remains, before `within` of the run; or None.
+
+    No recipe trains on with a millionth of its rate: three steps by ten and a cosine's end leave more, and a
+    rate that is zero from the start is another matter. A schedule that is stepped too often gets there.
+    """
+    lr = curve(run)
+    if lr is None or len(lr.values) < 4 or lr.peak <= 0:
+        return None
+    whole = max(lr.peak, number_of(run, "learning_rate") or 0.0)
+    top = int(np.argmax(lr.values))
+    small = lr.values < left * whole
+    kept = np.flatnonzero(~small)
+    first = int(kept[-1]) + 1
+    if first <= top or first >= len(small) - 1:
+        return None
+    share = float((lr.steps[first] - (lr.steps[-1] - lr.length)) / lr.length)
+    if share >= within:
+        return None
+    return (
+        first,
+        f"only {lr.values[first]:.2g} of a learning rate of {whole:g} is left after {share:.0%} of the run",
+    )
+
+
 @probe(CURVE)
 def lr_decays_early(view: View, within: float, level: float, points: int = 8) -> Finding:
     """The learning rate falls to its floor in the first `within` of the run and stays there.
 
     The floor is at most `level` of the peak, or the configured minimum. Step schedules come down in jumps and
-    end on a small last level; they count only when their level is the floor of another configured schedule.
+    end on a small last level; they count only when their level is the floor of another configured schedule,
+    or when nothing is left of the rate (see `vanishes`).
     """
     lr = curve(view.run)
     if lr is None or len(lr.values) < points:
         return unknown(f"fewer than {points} points of the learning rate are logged")
+    gone = vanishes(view.run, within)
+    if gone is not None:
+        at, words = gone
+        return present(words, value=float(lr.values[at]), **_at(lr, at, step=float(lr.steps[at])))
     scheduler = value_of(view.run, "lr_scheduler")
     if scheduler in ("plateau", "multistep", "step", "constant"):
         return absent(f"the schedule ({scheduler}) is made to end on a low level", series=(CURVE,))

@@ -44,6 +44,42 @@ def loss_below_accuracy(view: View, *, share: float) -> Finding:
     return absent(seen) if seen else unknown("no loss and accuracy of the same data were logged")
 
 
+@probe("train/loss|eval/loss")
+def beyond_accuracy(view: View, *, ratio: float, part: float, classes: int = 1000) -> Finding:
+    """From the first points on the loss is far larger than its accuracy explains.
+
+    A model that knows how often it is right loses H(a) + (1 - a) ln(K - 1) nats at an accuracy a (Fano), with
+    K unknown at most that of `classes`. The median of the first `part` of the points (at least two) counts;
+    present from `ratio` times the bound on, where the accuracy of the same data was logged beside the loss.
+    """
+    run = view.run
+    if situation.regression(run) or situation.objective(run):
+        return unknown("this loss has no absolute scale")
+    known = situation.classes(run)
+    count = known.count if known is not None else classes
+    seen = None
+    for split in ("train", "eval"):
+        loss, accuracy = run.series.get(f"{split}/loss"), run.series.get(f"{split}/accuracy")
+        if loss is None or accuracy is None or len(situation.terms(run, split)) > 1:
+            continue
+        values, right = loss.values[np.isfinite(loss.values)], accuracy.values[np.isfinite(accuracy.values)]
+        if min(len(values), len(right)) < 3:
+            continue
+        first = float(np.median(values[: max(2, round(part * len(values)))]))
+        share = float(np.clip(np.median(right[: max(2, round(part * len(right)))]), 1e-6, 1 - 1e-6))
+        bound = -share * math.log(share) - (1 - share) * math.log((1 - share) / max(count - 1, 1))
+        bound = max(bound, situation.chance_loss(run, 2))
+        words = (
+            f"{loss.name} begins at {first:.4g} with {accuracy.name} at {share:.3g};"
+            f" a guess with that accuracy loses {bound:.3g} at most"
+        )
+        if first > ratio * bound:
+            names = (loss.name, accuracy.name)
+            return present(words, value=first, threshold=ratio * bound, where=(place(loss, 0),), series=names)
+        seen = seen or words
+    return absent(seen) if seen else unknown("no loss and accuracy of the same data were logged")
+
+
 def _numbers(series: Series) -> int:
     """How many of its values are numbers."""
     return int(np.sum(np.isfinite(series.values)))

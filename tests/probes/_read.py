@@ -19,6 +19,7 @@ def probes() -> dict[str, ProbeFunction]:
         benchmark,
         benchmark_curves,
         benchmark_end,
+        code_inputs,
         config,
         events,
         learning_rate,
@@ -28,7 +29,7 @@ def probes() -> dict[str, ProbeFunction]:
     )
 
     compared = (benchmark, benchmark_curves, benchmark_end, repeats, versions)
-    return probes_of(*compared, config, events, learning_rate, recipes)
+    return probes_of(*compared, code_inputs, config, events, learning_rate, recipes)
 
 
 @lru_cache(maxsize=8)

@@ -78,6 +78,11 @@ WITHOUT_INIT = SOUND.replace(INIT, "")
         (WITHOUT_INIT, ABSENT),
         ("model = AutoModel.from_pretrained(name)\n" + WITHOUT_INIT, UNKNOWN),
         ("from .nets import build\n" + WITHOUT_INIT, UNKNOWN),
+        (
+            "class Shadow:\n    def update(self, m):\n        self.v.mul_(0.9).add_(0.1 * m.v)\n"
+            + WITHOUT_INIT,
+            ABSENT,
+        ),
     ],
 )
 def test_weights_left_to_the_framework(text: str, state: State) -> None:

@@ -27,6 +27,7 @@ LINEAR = 1e-3 * (1 - T / N)
 STEPS = 1e-3 * 0.1 ** (T // 70)
 RESTARTS = 0.5e-3 * (1 + np.cos(np.pi * (T % 50) / 50))
 TOO_EARLY = np.where(T < 50, 0.5e-3 * (1 + np.cos(np.pi * T / 50)), 0.0)
+GONE = 1e-3 * np.maximum(0.1 ** (T // 5), 1e-300)
 OVERSHOT = 0.5e-3 * (1 + np.cos(np.pi * T / 50))
 
 
@@ -85,6 +86,8 @@ CASES: list[tuple[str, str, Run]] = [
     ("lr-small", "absent", run(settings={"learning_rate": 1e-4, "optimizer": "adamw"})),
     ("lr-small", "unknown", run(settings={"learning_rate": 1e-5, "optimizer": "adam", "pretrained": True})),
     ("lr-small", "unknown", run(settings={"learning_rate": 1e-4})),
+    ("lr-small", "unknown", made(GONE * 1e-3, {"optimizer": "sgd"})),
+    ("lr-small", "unknown", made(COSINE * 1e-3, {"optimizer": "sgd", "learning_rate": 0.5})),
     ("lr-small", "unknown", run()),
     ("lr-very-small", "present", run(settings={"learning_rate": 1e-8, "optimizer": "adam"})),
     ("lr-very-small", "present", made(warm(np.full(N, 1e-6)), {"optimizer": "sgd"})),
@@ -97,6 +100,7 @@ CASES: list[tuple[str, str, Run]] = [
     ("lr-very-small", "unknown", run(settings={"learning_rate": 1e-5})),
     ("lr-very-small", "unknown", made((T[:12] + 1) * 1e-9, {"optimizer": "adam"})),
     ("lr-decays-too-early", "present", made(TOO_EARLY, {"lr_scheduler": "cosine"})),
+    ("lr-decays-too-early", "present", made(GONE, {"lr_scheduler": "step"})),
     ("lr-decays-too-early", "absent", made(COSINE)),
     ("lr-decays-too-early", "absent", made(STEPS, {"lr_scheduler": "multistep"})),
     ("lr-decays-too-early", "absent", made(CONSTANT)),

@@ -113,3 +113,24 @@ def test_evaluation_below_chance(
     made = run(curves, settings)
 
     assert seen(relations.eval_below_chance, made, share=0.5, progress=0.3) == state
+
+
+@pytest.mark.parametrize(
+    ("losses", "accuracies", "settings", "state"),
+    [
+        ([300.0, 200, 150, 120, 100, 90], [0.1, 0.3, 0.4, 0.5, 0.5, 0.5], {}, "present"),
+        ([40.0, 30, 20, 10, 5, 3], [0.5] * 6, {"num_classes": 2}, "present"),
+        ([2.3, 1.8, 1.2, 0.8, 0.5, 0.4], [0.1, 0.3, 0.5, 0.7, 0.8, 0.8], {}, "absent"),
+        ([2.3, 1.8, 1.2, 3.0, 30.0, 90.0], [0.1, 0.3, 0.5, 0.7, 0.8, 0.8], {}, "absent"),
+        ([7.5, 7.0, 6.9, 6.8, 6.8, 6.7], [0.001] * 6, {}, "absent"),
+        ([300.0, 200, 150, 120, 100, 90], [], {}, "unknown"),
+        ([300.0, 200, 150, 120, 100, 90], [0.1] * 6, {"loss_function": "mse_loss"}, "unknown"),
+    ],
+)
+def test_a_loss_beyond_its_accuracy(
+    losses: list[float], accuracies: list[float], settings: dict[str, int | str], state: str
+) -> None:
+    """Wrong answers of absurd confidence before anything is learned; a late rise is another matter."""
+    curves = [series("train/loss", losses)] + ([series("train/accuracy", accuracies)] if accuracies else [])
+
+    assert seen(relations.beyond_accuracy, run(curves, settings), ratio=3.0, part=0.1) == state
