@@ -77,8 +77,7 @@ def _stretched(found: Pair, relative: float, points: int = 40) -> bool:
     grid = np.linspace(max(x[0] / x[-1], u[0] / u[-1]), 1.0, points)
     a, b = np.interp(grid * x[-1], x, mine), np.interp(grid * u[-1], u, theirs)
     peak = float(max(np.max(mine), np.max(theirs)))
-    scale = np.maximum(np.maximum(a, b), 0.05 * peak)
-    return float(np.mean(np.abs(a - b) / scale <= 2 * relative)) >= 0.9
+    return float(np.mean(np.abs(a - b) <= relative * peak)) >= 0.9
 
 
 def _first(found: Pair) -> str | None:
