@@ -16,7 +16,7 @@ from .stop import INTERNAL, INTERRUPTED, OK, USAGE, Stop, usage
 
 MORE = (
     "Further commands (diagnose COMMAND --help): checklist, workflow, gate, config, compare, determinism, "
-    "data, rules, explain, schema. "
+    "overflow, fusion, weights, data, rules, explain, schema. "
     "A run directory that is called like one of them is reached as ./NAME."
 )
 
@@ -30,6 +30,9 @@ COMMANDS = (
     "config",
     "compare",
     "determinism",
+    "overflow",
+    "fusion",
+    "weights",
     "data",
     "rules",
     "explain",
@@ -352,6 +355,57 @@ def data(
     wanted = targets(context.obj[1:])
     asked = Asked(data, benchmark, validation, limit, seed, tuple(rules), quiet)
     show(look(asked), wanted, everything=everything, quiet=quiet, no_color=no_color)
+
+
+@sub_app.command()
+def overflow(
+    context: typer.Context,
+    dump: DumpPath,
+    log: Annotated[
+        Path | None, typer.Option("--log", metavar="RUN", help="Run whose log tells the loss scale.")
+    ] = None,
+    rank: RankOption = None,
+    step: StepOption = None,
+    everything: AllOption = False,
+    formats: Formats = [],  # noqa: B006
+    outputs: Outputs = [],  # noqa: B006
+    quiet: Quiet = False,
+    no_color: NoColor = False,
+) -> None:
+    """Find the first operator that makes infinite, NaN or saturated values of sound ones."""
+    del formats, outputs  # `targets` reads them with their order
+    from .overflow_work import look, show
+
+    wanted = targets(context.obj[1:])
+    found = look(dump, log, rank, step, quiet=quiet)
+    show(found, wanted, everything=everything, quiet=quiet, no_color=no_color)
+
+
+@sub_app.command()
+def weights(
+    context: typer.Context,
+    run: Annotated[
+        Path, typer.Argument(metavar="RUN", help="Run, folder of checkpoints, or one checkpoint.")
+    ],
+    benchmark: Benchmarks = [],  # noqa: B006
+    pretrained: Annotated[
+        Path | None,
+        typer.Option("--pretrained", metavar="FILE", help="Checkpoint that it should start from."),
+    ] = None,
+    rules: Packs = [],  # noqa: B006
+    everything: Annotated[bool, typer.Option("--all", help="All looks and all weights.")] = False,
+    formats: Formats = [],  # noqa: B006
+    outputs: Outputs = [],  # noqa: B006
+    quiet: Quiet = False,
+    no_color: NoColor = False,
+) -> None:
+    """Look at the weights in checkpoints: still, too large, constant, not finite, unequal over ranks."""
+    del formats, outputs  # `targets` reads them with their order
+    from .weights_work import look, show
+
+    wanted = targets(context.obj[1:])
+    found = look(run, benchmark, pretrained, rules, quiet=quiet)
+    show(found, wanted, everything=everything, quiet=quiet, no_color=no_color)
 
 
 @sub_app.command()

@@ -552,6 +552,94 @@ class DumpComparison:
         return sum(o.state in states for o in self.operators)
 
 
+# --------------------------------------------------------------------------------------------- overflow
+
+
+@dataclass(frozen=True, slots=True)
+class OverflowedOperator:
+    """An operator whose values leave the range of numbers, or that the hardware flags.
+
+    "first": makes them of sound inputs, and nothing before it did; "also": the same, later; "passed on": its
+    inputs hold them already; "absorbed": it takes them and gives sound values; "harmless": `why` says how;
+    "flagged": the hardware flags it and its values are sound; "brought": they come in with weights or inputs.
+    """
+
+    name: str
+    kind: str
+    state: Literal["first", "also", "passed on", "absorbed", "harmless", "flagged", "brought"]
+    why: str
+    order: int
+    direction: str = ""
+    source: str = ""
+    scope: str = ""
+    rank: int | None = None
+    step: int | None = None
+    inputs: tuple[str, ...] = ()  # each tensor in words
+    outputs: tuple[str, ...] = ()
+    flags: tuple[str, ...] = ()  # what the hardware says, in words
+
+
+@dataclass(frozen=True, slots=True)
+class OverflowReport:
+    """Where values leave the range of numbers; `verdict` is the answer, in one or two sentences."""
+
+    path: str
+    formats: tuple[str, ...]
+    kind: Literal["operator", "weights", "input", "outside", "flagged", "harmless", "clean", "cannot tell"]
+    verdict: str
+    first: OverflowedOperator | None
+    operators: tuple[OverflowedOperator, ...]  # all that are not sound, in order
+    strip: tuple[ComparedOperator, ...]  # every operator of the step it begins in, for the heat strip
+    next_steps: tuple[str, ...]
+    loss_scale: tuple[str, ...] = ()  # its history, from the log
+    settings: tuple[str, ...] = ()  # absurd ones that the dump shows
+    notes: tuple[str, ...] = ()
+    ranks: tuple[int, ...] = ()
+    steps: tuple[int, ...] = ()
+    looked: int = 0  # operators
+
+
+# ---------------------------------------------------------------------------------------------- weights
+
+
+@dataclass(frozen=True, slots=True)
+class WeightRow:
+    """One weight of the latest checkpoint; `change` is mean |now - first| over mean |first|."""
+
+    name: str
+    shape: tuple[int, ...]
+    dtype: str
+    state: Literal["moves", "still", "not finite", "constant", "unknown"]
+    change: float | None
+    size: float  # mean of |w|
+    low: float | None
+    high: float | None
+    zeros: float  # share of elements
+
+
+@dataclass(frozen=True, slots=True)
+class WeightFinding:
+    """One look at the weights; `causes`: what it speaks for, each as (id, title, because)."""
+
+    reading: Reading
+    title: str
+    causes: tuple[tuple[str, str, str], ...] = ()
+    do: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class WeightsReport:
+    """What the checkpoints of a run say of its weights."""
+
+    path: str
+    benchmark: str
+    verdict: str
+    checkpoints: tuple[str, ...]  # in order, each with where it stands in training
+    findings: tuple[WeightFinding, ...]  # present first, then absent, then unknown
+    rows: tuple[WeightRow, ...]
+    notes: tuple[str, ...] = ()
+
+
 # ----------------------------------------------------------------------------------------------- gate
 
 

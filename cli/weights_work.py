@@ -1,0 +1,210 @@
+"""`diagnose weights`: what the checkpoints of a run say of its weights."""
+
+from __future__ import annotations
+
+import math
+import sys
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from .output import Target, colored, columns
+from .present import deliver
+from .stop import UNREADABLE, Stop, usage
+from .work import load
+
+if TYPE_CHECKING:
+    from ..engine.model import Reading, RuleBase, WeightFinding, WeightRow, WeightsReport
+    from ..probes.run import Run
+    from ..probes.tensors.checkpoints import Checkpoint
+    from ..probes.tensors.history import History
+
+LOADED = "saved-start-loaded"  # the question that --pretrained answers
+
+
+def look(
+    run: Path, benchmark: Sequence[Path], pretrained: Path | None, packs: Sequence[Path], *, quiet: bool
+) -> WeightsReport:
+    """Read all checkpoints and judge them. Raises `Stop`."""
+    from ..engine.model import State, WeightsReport
+    from ..probes import saved_weights
+    from ..probes.readings import readings
+
+    if len(benchmark) > 1:
+        raise usage("weights are held against one benchmark; give --benchmark once")
+    rules = load(packs, quiet)
+    mine = _opened(run, "")
+    theirs = _opened(benchmark[0], "benchmark ") if benchmark else None
+    past = saved_weights.history(mine)
+    symptoms = [
+        s for s in rules.symptoms.values() if s.area == "weights" or (s.probe or "").startswith("weights")
+    ]
+    found = [_told(rules, r) for r in readings(mine, theirs, symptoms).values()]
+    if pretrained is not None:
+        found.append(_loaded(past, _one(pretrained)))
+    order = (State.PRESENT, State.ABSENT, State.UNKNOWN)
+    found.sort(key=lambda f: order.index(f.reading.state))
+    rows = _rows(past)
+    notes = [f"{path}: not read: {why}" for path, why in past.refused]
+    notes += [f"{c.path}: {n}" for c in past.every for n in c.notes]
+    if past.sampled:
+        notes.append(f"weights are sampled{past.sampled}")
+    return WeightsReport(
+        str(run),
+        str(benchmark[0]) if benchmark else "",
+        _verdict(found, past),
+        tuple(c.said for c in past.every),
+        tuple(found),
+        rows,
+        tuple(dict.fromkeys(notes)),
+    )
+
+
+def _opened(path: Path, what: str) -> Run:
+    """The run at a path; checkpoints alone, or one checkpoint, are enough. Raises `Stop`."""
+    from ..engine.model import RunInfo
+    from ..probes import saved_weights
+    from ..probes.assemble import open_run
+    from ..probes.files import RunUnreadable, walk
+    from ..probes.run import Run
+
+    try:
+        files, notes = walk(path)
+        try:
+            run = open_run(path)
+        except RunUnreadable:
+            run = Run(RunInfo(str(path), notes=tuple(notes)), {}, (), {}, (), (), {})
+        if not run.checkpoint_files:
+            run = replace(run, checkpoint_files=tuple(files))
+    except RunUnreadable as error:
+        raise Stop(UNREADABLE, f"{what}{error}") from error
+    past = saved_weights.history(run)
+    if not past.every:
+        why = f" ({past.refused[0][0]}: {past.refused[0][1]})" if past.refused else ""
+        raise Stop(UNREADABLE, f"{what}{path}: no checkpoint that can be read{why}")
+    return run
+
+
+def _one(path: Path) -> Checkpoint:
+    from ..probes.files import RunUnreadable, walk
+    from ..probes.tensors.checkpoints import find
+
+    try:
+        found = find(walk(path)[0])
+    except RunUnreadable as error:
+        raise Stop(UNREADABLE, f"--pretrained {error}") from error
+    if not found.checkpoints:
+        why = f" ({found.refused[0][1]})" if found.refused else ""
+        raise Stop(UNREADABLE, f"--pretrained {path}: no checkpoint that can be read{why}")
+    return found.checkpoints[-1]
+
+
+def _loaded(past: History, given: Checkpoint) -> WeightFinding:
+    from ..engine.model import Reading, WeightFinding
+    from ..probes.weights_shared import loaded_from
+
+    found = loaded_from(past, given)
+    reading = Reading(LOADED, found.state, found.why, found.value, found.threshold, found.step, found.where)
+    causes = (
+        (
+            "init.pretrained-not-loaded",
+            "The checkpoint to start from was not loaded",
+            "this is the fault itself",
+        ),
+    )
+    do = "Print what `load_state_dict` returns: no key may be missing or unexpected but those of a new head"
+    return WeightFinding(reading, "Weights do not start from the given checkpoint", causes, do)
+
+
+def _told(rules: RuleBase, reading: Reading) -> WeightFinding:
+    from ..engine.model import WeightFinding
+
+    symptom = rules.symptoms[reading.symptom]
+    links = [(c, link) for c in rules.causes.values() for link in c.shows if link.to == symptom.id]
+    links.sort(key=lambda pair: -pair[1].strength)
+    causes = tuple((c.id, c.title, link.because) for c, link in links)
+    remedies = rules.causes[causes[0][0]].remedies if causes else ()
+    return WeightFinding(reading, symptom.title, causes, remedies[0].do if remedies else symptom.how or "")
+
+
+def _rows(past: History) -> tuple[WeightRow, ...]:
+    from ..engine.model import WeightRow
+    from ..probes import saved_weights
+
+    latest = saved_weights.latest(past)
+    if latest is None:
+        return ()
+    rows = []
+    for name, (change, figures) in saved_weights.summary(past).items():
+        weight = latest.weights[name]
+        if figures.bad:
+            state = "not finite"
+        elif figures.constant and weight.matrix:
+            state = "constant"
+        elif change is None:
+            state = "unknown"
+        else:
+            state = "moves" if change.moved else "still"
+        moved = change.ratio if change is not None and math.isfinite(change.ratio) else None
+        low, high = (v if math.isfinite(v) else None for v in (figures.low, figures.high))
+        rows.append(
+            WeightRow(
+                name,
+                weight.shape,
+                weight.type.name,
+                state,  # type: ignore[arg-type]
+                moved,
+                figures.size if math.isfinite(figures.size) else 0.0,
+                low,
+                high,
+                figures.zero / figures.seen,
+            )
+        )
+    return tuple(rows)
+
+
+def _verdict(found: Sequence[WeightFinding], past: History) -> str:
+    present = [f for f in found if f.reading.state == "present"]
+    seen = sum(f.reading.state != "unknown" for f in found)
+    if present:
+        more = (
+            f"; {len(present) - 1} more finding{'s' if len(present) > 2 else ''}" if len(present) > 1 else ""
+        )
+        return f"{present[0].title}{more}."
+    if not seen:
+        return "Nothing can be told: " + (
+            "which checkpoint is the latest does not show."
+            if len(past.every) > 1
+            else "one checkpoint says too little."
+        )
+    if len(past.line) < 2:
+        return "The weights look sound; whether they move shows only in two checkpoints of one training."
+    return f"The weights look sound: {seen} of {len(found)} looks could be made, none found anything."
+
+
+def show(
+    found: WeightsReport, wanted: Sequence[Target], *, everything: bool, quiet: bool, no_color: bool
+) -> None:
+    """Write the answer in every format that was asked for."""
+    from ..reports import weights_report
+    from ..reports.model import Document
+
+    done = []
+    for target in wanted:
+        if target.format == "json":
+            document = Document(weights_report.render_json(found))
+        elif target.format == "markdown":
+            document = Document(weights_report.render_markdown(found, everything=everything))
+        else:
+            screen = target.path is None
+            document = Document(
+                weights_report.render_text(
+                    found,
+                    width=columns(sys.stdout) if screen else 80,
+                    color=screen and colored(sys.stdout, no_color),
+                    everything=everything,
+                )
+            )
+        done.append((target, document))
+    deliver(done, quiet)

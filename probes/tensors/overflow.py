@@ -1,0 +1,358 @@
+"""The first operator that makes non-finite or saturated values of sound ones, over steps and ranks."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from ...engine.model import ComparedOperator, OverflowedOperator, OverflowReport
+from ..files import RunFile, walk
+from . import anomalies, overflow_words
+from .compare import NotADump
+from .find import MAX_FILES, dumps_of
+from .knowledge import knowledge, plain
+from .model import Dump, Operator, Tensor
+from .opdebug import Flag, flags
+from .settings import absurd
+
+LARGEST = {
+    "float16": 65504.0,
+    "bfloat16": 3.3895313892515355e38,
+    "float8_e4m3fn": 448.0,
+    "float8_e5m2": 57344.0,
+}
+EXTREME = 1e4  # a given argument beyond this is meant to hide something: a mask's -1e9, finfo.min
+_MASK = re.compile(r"mask|^where|^select|^full|^fill|^triu|^tril|^newfull|^fulllike|finfo", re.I)
+_TASK = re.compile(r"\.(\d+)\.(\d{1,9})\.\d{10,20}(?:\.\d+){0,4}\.(?:input|output)\.")
+_AUXILIARY = {"npufusionattention": ("4", "5"), "flashattentionscore": ("4", "5")}
+
+
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """What of a tensor's values is not sound. `saturated`: the largest finite number of its type occurs."""
+
+    known: bool
+    nan: bool = False
+    up: bool = False
+    down: bool = False
+    saturated: bool = False
+    saturated_down: bool = False
+    low: float | None = None
+    high: float | None = None
+    zeros: bool = False  # all zero, or holding zeros
+
+    @property
+    def bad(self) -> bool:
+        """Whether anything is not sound."""
+        return self.nan or self.up or self.down or self.saturated or self.saturated_down
+
+    @property
+    def hides(self) -> bool:
+        """Only minus infinity (or the most negative number), as masks have it."""
+        return (self.down or self.saturated_down) and not (self.nan or self.up or self.saturated)
+
+
+def condition(tensor: Tensor) -> Condition:
+    """Measure one tensor, by its values where they lie there, else by its statistics."""
+    if tensor.stored is not None:
+        try:
+            return _by_values(tensor)
+        except (OSError, ValueError):
+            pass
+    told = tensor.statistics
+    if not told.known:
+        return Condition(False)
+    values = [v for v in (told.min, told.max) if v is not None]
+    nan = bool(told.nan) or any(math.isnan(v) for v in values)
+    if not values and told.norm is not None and not math.isfinite(told.norm):
+        return Condition(True, nan=math.isnan(told.norm), up=math.isinf(told.norm))
+    up, down = told.max == math.inf or told.min == math.inf, told.min == -math.inf or told.max == -math.inf
+    if told.inf and not (up or down):
+        up = True
+    return _limits(tensor, nan, up, down, told.min, told.max, bool(told.zero) or 0.0 in values)
+
+
+def _by_values(tensor: Tensor) -> Condition:
+    nan = up = down = zeros = False
+    low, high = math.inf, -math.inf
+    for block in tensor.blocks() or ():
+        with np.errstate(all="ignore"):
+            least, most = float(block.min()), float(block.max())
+        if not (math.isfinite(least) and math.isfinite(most)):
+            nan = nan or bool(np.isnan(block).any())
+            up, down = up or bool((block == np.inf).any()), down or bool((block == -np.inf).any())
+            block = block[np.isfinite(block)]
+            if not block.size:
+                continue
+            least, most = float(block.min()), float(block.max())
+        low, high = min(low, least), max(high, most)
+        zeros = zeros or (least <= 0 <= most and bool((block == 0).any()))
+    return _limits(tensor, nan, up, down, low, high, zeros)
+
+
+def _limits(
+    tensor: Tensor, nan: bool, up: bool, down: bool, low: float | None, high: float | None, zeros: bool
+) -> Condition:
+    largest = LARGEST.get(tensor.dtype, math.inf)
+    finite = [v for v in (low, high) if v is not None and math.isfinite(v)]
+    return Condition(
+        True,
+        nan,
+        up,
+        down,
+        any(v >= largest for v in finite),
+        any(v <= -largest for v in finite),
+        low,
+        high,
+        zeros,
+    )
+
+
+Seen = tuple[Tensor, Condition]
+Tell = Callable[[str, str], OverflowedOperator]
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """What to look at: one rank or step alone; up to which step a loss scale was still being found."""
+
+    rank: int | None = None
+    step: int | None = None
+    calibrated: float | None = None
+
+
+def examine(path: Path, options: Options = Options(), loss_scale: Sequence[str] = ()) -> OverflowReport:
+    """Look for the first overflow in the dumps at a path. Raises NotADump, RunUnreadable."""
+    listed, notes = walk(path, limit=MAX_FILES)
+    files = {f.path: f for f in listed}
+    dumps = dumps_of(files) or list(anomalies.find(files))
+    flagged, told = flags(listed)
+    notes.extend(told)
+    if not any(d.operators for d in dumps) and not flagged:
+        why = next((n for d in dumps for n in d.notes), next(iter(notes), ""))
+        raise NotADump(f"{path}: no operator dump and no overflow result{f' ({why})' if why else ''}")
+    chosen = [
+        d
+        for d in dumps
+        if (options.rank is None or d.rank in (None, options.rank))
+        and (options.step is None or d.step in (None, options.step))
+    ]
+    if dumps and not chosen:
+        raise NotADump(f"{path}: the dump has no rank or step of that number")
+    notes.extend(n for d in chosen for n in d.notes)
+    # A tree with an overflow dump tells where the overflow is; ordinary dumps beside it are other steps.
+    overflow = [d for d in chosen if d.label == "overflow_decode"]
+    walk_ = _Walk(overflow or chosen, flagged, options, files.values())
+    walk_.run()
+    return overflow_words.report(
+        str(path),
+        walk_.found,
+        strip=walk_.strip(),
+        formats=sorted({d.format for d in chosen} | ({"opdebug"} if flagged else set())),
+        loss_scale=tuple(loss_scale),
+        settings=tuple(dict.fromkeys(s for d in chosen for s in absurd(d))),
+        notes=tuple(dict.fromkeys(notes)),
+        ranks=tuple(sorted({d.rank for d in chosen if d.rank is not None})),
+        steps=tuple(sorted({d.step for d in chosen if d.step is not None})),
+        looked=walk_.looked,
+        unknown=walk_.unknown,
+    )
+
+
+class _Walk:
+    """All operators of a label, step by step, in the order in which ranks execute them."""
+
+    def __init__(
+        self, dumps: Sequence[Dump], flagged: Sequence[Flag], options: Options, files: Iterable[RunFile]
+    ) -> None:
+        self.dumps = dumps
+        self.options = options
+        self.flags: dict[tuple[int, int], list[Flag]] = defaultdict(list)
+        for flag in flagged:
+            self.flags[flag.task, flag.stream].append(flag)
+        self.files = list(files)
+        self.used: set[tuple[int, int]] = set()
+        self.found: list[OverflowedOperator] = []
+        self.states: dict[int, str] = {}
+        self.begun = False  # a source was met
+        self.entered = False  # unsound values came in from outside
+        self.masks = False
+        self.buffers = False
+        self.looked = self.unknown = 0
+
+    def run(self) -> None:
+        """Judge every operator; then add flags that belong to none of them."""
+        steps: dict[tuple[str, int], list[Dump]] = defaultdict(list)
+        for dump in self.dumps:
+            steps[dump.label, -1 if dump.step is None else dump.step].append(dump)
+        for _, dumps in sorted(steps.items(), key=lambda item: item[0]):
+            self.masks = self.buffers = False
+            calls = [
+                (o.order, d.rank or 0, o, d)
+                for d in dumps
+                for o in d.operators
+                if not o.module or len(d.operators) < 2
+            ]
+            calls = calls or [(o.order, d.rank or 0, o, d) for d in dumps for o in d.operators]
+            ranks_bad = self._collectives(o for _, _, o, _ in calls)
+            for _, _, operator, dump in sorted(calls, key=lambda c: c[:2]):
+                self.looked += 1
+                made = self._judge(operator, dump, ranks_bad)
+                if made is not None:
+                    self.found.append(made)
+                    self.states[id(operator)] = made.state
+        for key, some in self.flags.items():
+            if key not in self.used:
+                self.found.extend(self._flag_alone(f) for f in some)
+
+    def strip(self) -> tuple[ComparedOperator, ...]:
+        """The operators of the step in which it begins, each with a state of the heat strip."""
+        first = next((o for o in self.found if o.state in ("first", "brought")), None)
+        chosen = [d for d in self.dumps if first is None or (d.step == first.step and d.rank == first.rank)]
+        words = {"first": "first", "also": "also", "passed on": "inherited", "brought": "inherited"}
+        return tuple(
+            ComparedOperator(
+                o.name,
+                o.kind,
+                o.direction,
+                o.order,
+                words.get(self.states.get(id(o), ""), "same"),  # type: ignore[arg-type]
+            )
+            for o in (chosen[0].operators if chosen else ())
+        )
+
+    def _collectives(self, operators: Iterable[Operator]) -> dict[str, int]:
+        """Collective calls into which some rank puts unsound values: name -> that rank."""
+        found: dict[str, int] = {}
+        for o in operators:
+            if o.rank is not None and knowledge().is_collective(o.name, o.kind):
+                if any(condition(t).bad for t in o.inputs):
+                    found.setdefault(o.name, o.rank)
+        return found
+
+    def _flags_of(self, operator: Operator) -> list[Flag]:
+        for tensor in operator.tensors:
+            match = _TASK.search(tensor.file.rpartition("/")[2])
+            if match and (key := (int(match[1]), int(match[2]))) in self.flags:
+                self.used.add(key)
+                return self.flags[key]
+        return []
+
+    def _judge(self, operator: Operator, dump: Dump, ranks_bad: dict[str, int]) -> OverflowedOperator | None:
+        taken = [(t, condition(t)) for t in (*operator.inputs, *operator.parameters)]
+        auxiliary = _AUXILIARY.get(plain(operator.kind), ())
+        made = [(t, condition(t)) for t in operator.outputs if t.index not in auxiliary]
+        flagged = self._flags_of(operator)
+        if not any(c.known for _, c in (*taken, *made)):
+            self.unknown += 1
+        if not (flagged or any(c.bad for _, c in (*taken, *made))):
+            return None
+
+        def tell(state: str, why: str) -> OverflowedOperator:
+            return OverflowedOperator(
+                operator.name,
+                operator.kind,
+                state,  # type: ignore[arg-type]
+                why,
+                operator.order,
+                operator.direction,
+                operator.source,
+                operator.scope,
+                operator.rank if operator.rank is not None else dump.rank,
+                operator.step if operator.step is not None else dump.step,
+                tuple(overflow_words.described(t, c) for t, c in taken),
+                tuple(overflow_words.described(t, c) for t, c in made),
+                tuple(f.said for f in flagged),
+            )
+
+        return self._state(operator, taken, made, ranks_bad, tell)
+
+    def _state(
+        self, operator: Operator, taken: list[Seen], made: list[Seen], ranks_bad: dict[str, int], tell: Tell
+    ) -> OverflowedOperator | None:
+        known = knowledge()
+        bad_in = [(t, c) for t, c in taken if c.bad]
+        bad_out = [(t, c) for t, c in made if c.bad]
+        only_hidden = bool(bad_in) and all(c.hides for _, c in bad_in) and (self.masks or not self.begun)
+        if not bad_out:
+            if bad_in and operator.direction != "state":
+                return tell("absorbed", "its inputs are not sound, what it gives is")
+            return None if bad_in else tell("flagged", "its values are finite and not saturated")
+        hides = all(c.hides for _, c in bad_out)
+        if known.is_uninitialised(operator.kind):
+            self.buffers = True
+            return tell("harmless", "memory that nobody has written yet")
+        given = any(
+            isinstance(v, (int, float))
+            and not isinstance(v, bool)
+            and (not math.isfinite(v) or abs(v) >= EXTREME)
+            for v in operator.arguments.values()
+        )
+        if (
+            hides
+            and not self.begun
+            and (_MASK.search(plain(operator.kind)) or given or (only_hidden and self.masks))
+        ):
+            self.masks = True
+            return tell("harmless", "a mask: minus infinity hides what must not be seen")
+        if operator.direction == "state":
+            return tell("passed on", "its value at the end of the step")
+        if bad_in and not (only_hidden and any(c.nan or c.up for _, c in bad_out)):
+            return self._carried(operator, bad_in, tell)
+        if known.is_collective(operator.name, operator.kind) and operator.name in ranks_bad:
+            return tell("passed on", f"rank {ranks_bad[operator.name]} puts them in")
+        if not taken and not self.begun and not self.entered:
+            # a monitor's row, or an operator without tensor inputs: what went in is not in the dump
+            self.begun = True
+            return tell("first", "the first values that are not sound; what went in is not in the dump")
+        if not taken:
+            return tell("passed on", "after the first")
+        early = (
+            operator.direction in ("backward", "optimizer")
+            and self.options.calibrated is not None
+            and operator.step is not None
+            and operator.step <= self.options.calibrated
+        )
+        if early:
+            return tell("harmless", "a gradient overflows while the loss scale is still being found")
+        if self.begun:
+            return tell("also", "its inputs are sound, its outputs are not")
+        self.begun = True
+        why = "every entry of a row is masked" if only_hidden else "its inputs are sound, its outputs are not"
+        return tell("first", why)
+
+    def _carried(self, operator: Operator, bad_in: list[Seen], tell: Tell) -> OverflowedOperator:
+        if self.begun or self.entered:
+            return tell("passed on", "its inputs are not sound already")
+        first_tensor = bad_in[0][0]
+        if (
+            knowledge().is_in_place(operator.name)
+            or knowledge().is_in_place(operator.kind)
+            or (operator.kind.endswith("_") and len(bad_in) == 1)
+        ):
+            self.begun = True
+            return tell("first", "it writes in place, and what is recorded as its input may be its result")
+        self.entered = True
+        if any(t.role == "parameter" for t, _ in bad_in) or operator.direction == "state":
+            return tell("brought", "weights")
+        if operator.order == 0 or not self.looked - 1:
+            return tell("brought", "input")
+        return tell("brought", f"outside {first_tensor.name}")
+
+    def _flag_alone(self, flag: Flag) -> OverflowedOperator:
+        """A flag whose operator has no decoded tensors: named by the raw dump files, if these lie there."""
+        name, kind = f"task {flag.task}, stream {flag.stream}", ""
+        for file in self.files:
+            match = re.match(
+                rf"^([A-Za-z0-9_-]+)\.([A-Za-z0-9_-]+)\.{flag.task}\.{flag.stream}\.\d{{10,20}}", file.name
+            )
+            if match and match[1] != "Opdebug":
+                kind, name = match[1], match[2]
+                break
+        return OverflowedOperator(name, kind, "flagged", "its values were not decoded", 0, flags=(flag.said,))
