@@ -503,7 +503,7 @@ def labels_contradict(data: DataSet, view: View, share: float) -> Finding:
     looked = 0
     for part in data.training:
         one = neighbours.contradicting(part)
-        if one is None or not one.looked or not _varied(part):
+        if one is None or not one.looked or not neighbours.telling(part):
             continue
         looked += one.looked
         if one.share >= share:
@@ -514,11 +514,6 @@ def labels_contradict(data: DataSet, view: View, share: float) -> Finding:
     if not looked:
         return unknown("no training data with labels whose samples are told apart by their values")
     return absent(f"{looked} samples: none or few are equal with another label", threshold=share)
-
-
-def _varied(part: Part) -> bool:
-    """Whether two samples are hardly equal by chance: texts, or few repetitions by themselves."""
-    return any(c.free_text for c in part.columns) or neighbours.repeated(part).share < 0.2
 
 
 @_needs

@@ -17,6 +17,7 @@ from .gather import WIDEST, Budget, ColumnGather, HashGather, LabelGather, Probl
 from .model import SAMPLE, Column, Part, Split
 
 MEMBER = 512 * 1024**2  # bytes of one .npz member that are unpacked; of longer ones the beginning
+BLOCK = 4 * 1024**2  # bytes that are converted at a time: eight times as much of uint8 in float64
 IGNORED = -100
 CHANNELS = (1, 3, 4)
 
@@ -282,7 +283,7 @@ class _Arrays:
         row_bytes = max(1, int(data[0].nbytes))
         limit = min(limit, max(1, self.budget.bytes // (4 * row_bytes)))
         blocks = draw_blocks(len(data), limit, self.budget.bounds.seed, max(1, min(1024, 2**22 // row_bytes)))
-        stride = max(1, 2**25 // row_bytes)
+        stride = max(1, BLOCK // row_bytes)
         names, axis = _channels(field, data.shape)
         if limit < one.rows:
             self.exact = False
@@ -321,14 +322,17 @@ class _Arrays:
             size = max(1, block[0].size)
             gather = self._column(names[0], dtype)
             values = block.reshape(-1).astype(np.float64)
-            gather.add_numbers(values, lambda i: Place(path, at + i // size + 1))
+            whole = block.dtype.kind in "iub"
+            gather.add_numbers(values, lambda i: Place(path, at + i // size + 1), whole=whole)
             return
         for i, name in enumerate(names):
             some = np.take(block, i, axis=axis)
             size = max(1, some[0].size)
             values = some.reshape(-1).astype(np.float64)
             self._column(name, dtype).add_numbers(
-                values, lambda k, size=size: Place(path, at + k // size + 1)
+                values,
+                lambda k, size=size: Place(path, at + k // size + 1),
+                whole=block.dtype.kind in "iub",
             )
 
     def _column(self, name: str, dtype: str) -> ColumnGather:

@@ -19,6 +19,7 @@ from .model import SAMPLE, Bounds, Column, Hashes, Labels, Problem
 
 MOST_CLASSES = 10_000
 MOST_PROBLEMS = 20
+DENSE = 64 * 1024  # numbers of one block beyond which only some are offered to the sample
 WIDEST = 512  # columns that are kept one by one; wider rows are looked at as one field
 
 
@@ -102,17 +103,18 @@ class ColumnGather:
         self.text: str | None = None
         self.one_text = True
 
-    def add_numbers(self, values: Floats, place: Any) -> None:
-        """Take float64 values [n]; NaN is missing. `place(i)` tells where value i stands."""
+    def add_numbers(self, values: Floats, place: Any, *, whole: bool = False) -> None:
+        """Take float64 values [n]; NaN is missing. `place(i)` tells where value i stands.
+
+        `whole`: they were integers, and need not be looked through for what is none.
+        """
         self.count += len(values)
         with np.errstate(all="ignore"):
-            finite = np.isfinite(values)
-            if not finite.all():
+            index, good = None, values
+            if not whole and not np.isfinite(values).all():
                 self._not_finite(values, place)
-                index = np.flatnonzero(finite)
+                index = np.flatnonzero(np.isfinite(values))
                 good = values[index]
-            else:
-                index, good = None, values
             if not len(good):
                 return
             self.numbers += len(good)
@@ -128,8 +130,10 @@ class ColumnGather:
             moved = good - self.shift
             self.total += float(moved.sum())
             self.squares += float(np.dot(moved, moved))
-            if self.integral:
+            if self.integral and not whole:
                 self.integral = bool((good == np.rint(good)).all())
+        if len(good) > DENSE:  # pixels: a seeded few of each block stand for it
+            good = good[self.sample.random.integers(0, len(good), DENSE // 16)]
         self.sample.add(good)
 
     def _not_finite(self, values: Floats, place: Any) -> None:

@@ -17,6 +17,7 @@ LINES = frozenset({".jsonl", ".ndjson"})
 RECORDS = frozenset({".tfrecord", ".tfrecords"})
 ARRAYS = frozenset({".npy", ".npz"})
 MOST_JSON = 64 * 1024**2
+_SPLITS: tuple[Split, ...] = ("train", "", "eval", "test")
 Progress = Callable[[str], None]
 
 
@@ -98,6 +99,7 @@ class _Measure:
         for key in order:
             self._guarded(key, groups[key])
         self.parts = folders.rehash(self.parts, self.files, self.budget)
+        self.parts.sort(key=lambda p: _SPLITS.index(p.split))
         gaps, numbered = self._gaps()
         if self.budget.spent_out:
             self.notes.append(
@@ -125,7 +127,9 @@ class _Measure:
             return self._kind_of(file)
         except OSError as error:
             self.not_read.append((file.path, error.strerror or "cannot be read"))
-            return None
+        except (ValueError, RecursionError, MemoryError) as error:
+            self.not_read.append((file.path, f"damaged: {str(error)[:120] or type(error).__name__}"))
+        return None
 
     def _kind_of(self, file: RunFile) -> tuple[str, ...] | None:
         split = self._split(file)
@@ -194,6 +198,8 @@ class _Measure:
             self._read(key, sorted(files, key=lambda f: f.path))
         except (OSError, ValueError, RecursionError, MemoryError, OverflowError) as error:
             self.not_read.append((files[0].path, f"damaged: {str(error)[:120] or type(error).__name__}"))
+        except Exception as error:  # one reader's bug costs one group of files, said in the report
+            self.not_read.append((files[0].path, f"reader error: {type(error).__name__}: {str(error)[:120]}"))
 
     def _read(self, key: tuple[str, ...], files: list[RunFile]) -> None:
         kind = key[0]

@@ -16,6 +16,7 @@ AUDIO = frozenset({".wav"})
 _MODES = {0: "grey", 2: "RGB", 3: "palette", 4: "grey+alpha", 6: "RGBA"}
 _FRAMES = frozenset({0xC0, 0xC1, 0xC2, 0xC3, 0xC5, 0xC6, 0xC7, 0xC9, 0xCA, 0xCB, 0xCD, 0xCE, 0xCF})
 TAIL = 64
+_PNG_END = b"IEND\xaeB`\x82"  # the last chunk has no content, hence always this checksum
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +70,7 @@ def _png(head: bytes, tail: bytes) -> Header:
     if len(head) < 29 or head[12:16] != b"IHDR":
         raise Damaged("ends in its header")
     width, height, _, colour = struct.unpack(">IIBB", head[16:26])
-    if b"IEND" not in tail:
+    if _PNG_END not in tail:
         raise Damaged("cut off: the end of the PNG is missing")
     return _sound(Header("PNG", width, height, _MODES.get(colour, "")))
 

@@ -104,6 +104,17 @@ def repeated(part: Part) -> Equal:
     return Equal(len(found), int((counts - 1).sum()), tuple(part.place(int(i)) for i in twice[:3]))
 
 
+def telling(part: Part) -> bool:
+    """Whether two samples are hardly equal by chance: files, texts, or numbers that seldom repeat."""
+    if part.hashed == "files":
+        return True
+    return any(
+        c.free_text
+        or (c.number and not c.integral and len(np.unique(c.values)) > 0.5 * max(1, len(c.values)))
+        for c in part.columns
+    )
+
+
 def shared(train: Sequence[Part], held: Part) -> Equal:
     """Count the samples of a held-out part that stand in a training part as well."""
     best = Equal(0, 0)
@@ -115,7 +126,7 @@ def shared(train: Sequence[Part], held: Part) -> Equal:
             continue
         met = np.flatnonzero(np.isin(theirs, mine))
         places = tuple(held.place(int(i)) for i in met[:3])
-        found = Equal(len(theirs), len(met), places, repeated(part).share)
+        found = Equal(len(theirs), len(met), places, 0.0 if telling(part) else repeated(part).share)
         if found.count > best.count or not best.looked:
             best = found
     return best

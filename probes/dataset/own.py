@@ -5,9 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 from ..files import RunFile, RunUnreadable
+from ..readers._values import is_loss
 from . import naming
 from .measure import ARRAYS, LINES, RECORDS, TABLES, measure
 from .model import Bounds, DataSet
+from .tables import dialect, json_names
 
 FOLDERS = frozenset(
     ["data", "dataset", "datasets", "batches", "dumped_batches", "input_dump", "training_data", "train_data"]
@@ -29,6 +31,8 @@ def is_data(file: RunFile, read: frozenset[str]) -> bool:
     """Whether a file is the run's data rather than its output."""
     if file.path in read:
         return False
+    if file.suffix in TABLES | LINES and _speaks_of_training(file):
+        return False
     folders = {p.lower() for p in file.path.split("/")[:-1]}
     if folders & FOLDERS:
         return True
@@ -42,6 +46,16 @@ def is_data(file: RunFile, read: frozenset[str]) -> bool:
     words = set(stem.replace("-", "_").split("_"))
     array = file.suffix in ARRAYS and bool(words & {"x", "y", "images", "labels", "inputs", "batch"})
     return array or (bool(naming.split_of(file.name)) and words <= _NAMES | _SPLITS)
+
+
+def _speaks_of_training(file: RunFile) -> bool:
+    """Whether a table has a column called like a loss or a learning rate: a log that no reader could read."""
+    if file.suffix in LINES:
+        names = json_names(file) or []
+    else:
+        found = dialect(file)
+        names = found[1] if found is not None else []
+    return any(is_loss(n) or n.strip().lower() in ("lr", "learning_rate") for n in names)
 
 
 _SPLITS = frozenset(

@@ -27,7 +27,8 @@ MOST_JSON = 16 * 1024**2
 
 def is_mindrecord_index(file: RunFile) -> bool:
     """Whether a file is the sqlite index that stands beside a MindRecord file."""
-    return file.suffix == ".db" and file.head.startswith(b"SQLite format 3\x00") and "mindrecord" in file.name
+    known = file.suffix == ".db" and "mindrecord" in file.name.lower()
+    return known and len(file.head) >= 100 and file.head.startswith(b"SQLite format 3\x00")
 
 
 def read_mindrecord_index(file: RunFile, split: Split, budget: Budget) -> Part:
@@ -35,6 +36,10 @@ def read_mindrecord_index(file: RunFile, split: Split, budget: Budget) -> Part:
     path = (file.root / file.path).resolve()
     problems: list[Problem] = []
     rows, labels = None, None
+    size, pages = struct.unpack(">H", file.head[16:18])[0], struct.unpack(">I", file.head[28:32])[0]
+    told = (65536 if size == 1 else size) * pages
+    if told > file.size:
+        problems.append(Problem(Place(file.path), f"cut off: {file.size} of {told} bytes"))
     try:
         connection = sqlite3.connect(f"{path.as_uri()}?mode=ro&immutable=1", uri=True, timeout=1.0)
         try:

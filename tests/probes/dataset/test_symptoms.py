@@ -1,0 +1,403 @@
+"""Every symptom of data files: present, absent and unknown, on small sets made for it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from traindoctor.engine.model import State
+from traindoctor.probes.dataset.manifest import Manifest
+
+from . import _make
+from ._make import HEADER, csv, png, reading, table
+
+P, A, U = State.PRESENT, State.ABSENT, State.UNKNOWN
+Build = Callable[[Path], None]
+
+
+def plain(root: Path) -> None:
+    """A sound table with a validation split."""
+    csv(root / "train.csv", HEADER, table(300, 0))
+    csv(root / "val.csv", HEADER, table(100, 1))
+
+
+def nothing(root: Path) -> None:
+    """Recordings tell nothing of tables, and images nothing of batches."""
+    root.mkdir(exist_ok=True)
+    for i in range(3):
+        (root / f"{i}.png").write_bytes(png(body=bytes([i])))
+
+
+def batches(
+    root: Path, x: object = None, label: object = None, mask: object = None, seed: int = 0, n: int = 4
+) -> None:
+    root.mkdir(exist_ok=True)
+    random = np.random.default_rng(seed)
+    for i in range(n):
+        some = {"x": random.normal(size=(32, 5)), "label": random.integers(0, 3, 32)}
+        if i == 1:
+            some |= {k: v for k, v in (("x", x), ("label", label), ("attention_mask", mask)) if v is not None}
+        np.savez(root / f"batch_{i}.npz", **some)
+
+
+def edit(at: int, column: int, value: object, n: int = 300) -> Build:
+    def build(root: Path) -> None:
+        rows = table(n)
+        rows[at][column] = value
+        csv(root / "train.csv", HEADER, rows)
+
+    return build
+
+
+def labelled(labels: object, name: str = "train.csv") -> Build:
+    def build(root: Path) -> None:
+        rows = table(len(labels))  # type: ignore[arg-type]
+        for row, label in zip(rows, labels, strict=True):  # type: ignore[call-overload]
+            row[3] = label
+        csv(root / name, HEADER, rows)
+
+    return build
+
+
+def both(train: list[list[object]], val: list[list[object]]) -> Build:
+    def build(root: Path) -> None:
+        csv(root / "train.csv", HEADER, train)
+        csv(root / "val.csv", HEADER, val)
+
+    return build
+
+
+def cut_off(root: Path) -> None:
+    nothing(root)
+    (root / "2.png").write_bytes(png()[:-8])
+
+
+def outlier_x() -> object:
+    x = np.random.default_rng(9).normal(size=(32, 5))
+    x[3, 2] = 4000.0
+    return x
+
+
+def nan_x() -> object:
+    x = np.random.default_rng(9).normal(size=(32, 5))
+    x[3, 2] = np.nan
+    return x
+
+
+def noisy(root: Path) -> None:
+    random = np.random.default_rng(0)
+    centre = np.repeat(np.eye(3) * 10, 200, axis=0)
+    x = centre + random.normal(size=centre.shape)
+    y = np.repeat(np.arange(3), 200)
+    wrong = random.random(600) < 0.1
+    y = np.where(wrong, (y + 1) % 3, y)
+    order = random.permutation(600)
+    csv(root / "train.csv", HEADER, [[*x[i].tolist(), y[i]] for i in order])
+
+
+def separable(root: Path) -> None:
+    random = np.random.default_rng(0)
+    x = np.repeat(np.eye(3) * 10, 200, axis=0) + random.normal(size=(600, 3))
+    order = random.permutation(600)
+    csv(root / "train.csv", HEADER, [[*x[i].tolist(), i // 200] for i in order])
+
+
+def overlapping(root: Path) -> None:
+    random = np.random.default_rng(0)
+    csv(root / "train.csv", HEADER, [[*random.normal(size=3), random.integers(0, 2)] for _ in range(400)])
+
+
+def contradicting(root: Path) -> None:
+    rows = table(200)
+    csv(root / "train.csv", HEADER, rows + [[*r[:3], 1 - int(str(r[3]))] for r in rows[:20]])
+
+
+def constant(root: Path) -> None:
+    csv(root / "train.csv", HEADER, [[r[0], 7, r[2], r[3]] for r in table()])
+
+
+def apart(root: Path) -> None:
+    csv(root / "train.csv", HEADER, [[r[0], 1e6 * float(str(r[1])), r[2], r[3]] for r in table()])
+
+
+def shifted() -> list[list[object]]:
+    return [[float(str(r[0])) * 255, r[1], r[2], r[3]] for r in table(100, 1)]
+
+
+def ranked(lists: list[list[int]]) -> Build:
+    def build(root: Path) -> None:
+        root.mkdir(exist_ok=True)
+        for rank, members in enumerate(lists):
+            (root / f"indices_rank{rank}.txt").write_text("\n".join(map(str, members)) + "\n")
+
+    return build
+
+
+def drawn(order: Callable[[int], list[int]], epochs: int = 2) -> Build:
+    def build(root: Path) -> None:
+        root.mkdir(exist_ok=True)
+        with Manifest(root / "manifest.jsonl", split="train") as manifest:
+            for epoch in range(epochs):
+                for i in order(epoch):
+                    manifest.add(id=i, label=i // 50, epoch=epoch)
+
+    return build
+
+
+def shuffled(epoch: int) -> list[int]:
+    found: list[int] = np.random.default_rng(epoch).permutation(200).tolist()
+    return found
+
+
+def listed(change: Callable[[Path], None], *, sums: bool = True) -> Build:
+    """Three files and a checksum list of them, then a change."""
+
+    def build(root: Path) -> None:
+        import hashlib
+
+        nothing(root)
+        lines = [f"{hashlib.sha256((root / f'{i}.png').read_bytes()).hexdigest()}  {i}.png" for i in range(3)]
+        if sums:
+            (root / "SHA256SUMS").write_text("\n".join(lines) + "\n")
+        change(root)
+
+    return build
+
+
+def overwrite(root: Path) -> None:
+    (root / "1.png").write_bytes(png(body=b"other"))
+
+
+def one_of_three(root: Path) -> None:
+    csv(root / "train-00000-of-00003.csv", HEADER, table(50))
+    csv(root / "train-00002-of-00003.csv", HEADER, table(50, 1))
+
+
+def modes(root: Path) -> None:
+    nothing(root)
+    (root / "9.png").write_bytes(png(colour=0))
+
+
+def by_class(root: Path) -> None:
+    csv(root / "train.csv", HEADER, sorted(table(), key=lambda r: str(r[3])))
+
+
+def one_batch(root: Path) -> None:
+    batches(root)
+
+
+CASES: list[tuple[str, Build, State]] = [
+    ("data-unreadable", cut_off, P),
+    ("data-unreadable", plain, A),
+    ("data-unreadable", ranked([[1, 2], [3, 4]]), U),
+    ("files-missing", listed(lambda root: (root / "1.png").unlink()), P),
+    ("files-missing", one_of_three, P),
+    ("files-missing", listed(lambda _: None), A),
+    ("files-missing", plain, U),
+    ("data-files-changed", listed(overwrite), P),
+    ("data-files-changed", listed(lambda _: None), A),
+    ("data-files-changed", plain, U),
+    ("data-missing-values", edit(7, 1, ""), P),
+    ("data-missing-values", edit(7, 1, "nan"), P),
+    ("data-missing-values", edit(7, 3, ""), P),
+    ("data-missing-values", plain, A),
+    ("data-missing-values", nothing, U),
+    ("inputs-have-nan", lambda root: batches(root, x=nan_x()), P),
+    ("inputs-have-nan", one_batch, A),
+    ("inputs-have-nan", plain, U),
+    ("data-outliers", edit(7, 1, 900.0), P),
+    ("data-outliers", plain, A),
+    ("data-outliers", nothing, U),
+    ("inputs-have-outliers", lambda root: batches(root, x=outlier_x()), P),
+    ("inputs-have-outliers", one_batch, A),
+    ("inputs-have-outliers", plain, U),
+    ("data-columns-apart", apart, P),
+    ("data-columns-apart", plain, A),
+    ("data-columns-apart", nothing, U),
+    ("inputs-unnormalized", lambda root: batches(root, x=np.full((32, 5), 9e4) * np.arange(1, 6)), P),
+    ("inputs-unnormalized", one_batch, A),
+    ("inputs-unnormalized", plain, U),
+    ("splits-scaled-differently", both(table(), shifted()), P),
+    ("splits-scaled-differently", plain, A),
+    ("splits-scaled-differently", edit(0, 0, 1.0), U),
+    ("data-columns-constant", constant, P),
+    ("data-columns-constant", plain, A),
+    ("data-columns-constant", nothing, U),
+    ("image-channels-mixed", modes, P),
+    ("image-channels-mixed", nothing, A),
+    ("image-channels-mixed", plain, U),
+    ("labels-out-of-range-in-data", edit(7, 3, -7), P),
+    ("labels-out-of-range-in-data", plain, A),
+    ("labels-out-of-range-in-data", nothing, U),
+    ("classes-unbalanced-in-data", labelled([0] * 290 + [1] * 10), P),
+    ("classes-unbalanced-in-data", plain, A),
+    ("classes-unbalanced-in-data", nothing, U),
+    ("classes-unseen-in-training", both(table(), [[*r[:3], 5] for r in table(50, 1)]), P),
+    ("classes-unseen-in-training", plain, A),
+    ("classes-unseen-in-training", separable, U),
+    ("label-noise-suspected", noisy, P),
+    ("label-noise-suspected", separable, A),
+    ("label-noise-suspected", overlapping, U),
+    ("data-labels-contradict", contradicting, P),
+    ("data-labels-contradict", plain, A),
+    ("data-labels-contradict", nothing, U),
+    ("labels-all-ignored", lambda root: batches(root, label=np.full(32, -100)), P),
+    ("labels-all-ignored", one_batch, A),
+    ("labels-all-ignored", plain, U),
+    ("attention-rows-masked", lambda root: batches(root, mask=np.eye(4)[[0, 1, 2]] * [[1], [0], [1]]), P),
+    ("attention-rows-masked", lambda root: batches(root, mask=np.eye(4)), A),
+    ("attention-rows-masked", one_batch, U),
+    ("data-sorted-by-class", by_class, P),
+    ("data-sorted-by-class", plain, A),
+    ("data-sorted-by-class", nothing, U),
+    ("samples-drawn-in-class-order", drawn(lambda _: list(range(200))), P),
+    ("samples-drawn-in-class-order", drawn(shuffled), A),
+    ("samples-drawn-in-class-order", by_class, U),
+    ("epochs-in-same-order", drawn(lambda _: shuffled(0)), P),
+    ("epochs-in-same-order", drawn(shuffled), A),
+    ("epochs-in-same-order", drawn(shuffled, epochs=1), U),
+    ("duplicate-samples-across-splits", both(table(), table(100, 1) + table()[:20]), P),
+    ("duplicate-samples-across-splits", plain, A),
+    ("duplicate-samples-across-splits", separable, U),
+    ("data-duplicates", both(table() + table()[:100], table(50, 1)), P),
+    ("data-duplicates", plain, A),
+    ("data-duplicates", ranked([[1, 2], [3, 4]]), U),
+    ("shards-overlap", ranked([list(range(50)), list(range(40, 100))]), P),
+    ("shards-overlap", ranked([list(range(50)), list(range(60, 100))]), P),
+    ("shards-overlap", ranked([list(range(0, 100, 2)), list(range(1, 100, 2))]), A),
+    ("shards-overlap", plain, U),
+    ("shards-uneven", ranked([list(range(80)), list(range(80, 100))]), P),
+    ("shards-uneven", ranked([list(range(50)), list(range(50, 100))]), A),
+    ("shards-uneven", plain, U),
+    ("data-samples-few", plain, U),
+]
+
+
+@pytest.mark.parametrize(("symptom", "build", "state"), CASES, ids=lambda v: v if isinstance(v, str) else "")
+def test_each_state(symptom: str, build: Build, state: State, tmp_path: Path) -> None:
+    build(tmp_path / "set")
+
+    found = reading(symptom, tmp_path / "set")
+
+    assert found.state is state, found.why
+
+
+def test_every_symptom_of_data_files_has_all_three_states() -> None:
+    """What is compared with a benchmark is tested below; the number of samples needs a setting."""
+    mine = {s.id for s in _make.rules().symptoms.values() if (s.probe or "").startswith("data_files.")}
+    states = {i: {s for n, _, s in CASES if n == i} for i in mine}
+
+    assert {i for i, s in states.items() if s != {P, A, U}} == {
+        "data-samples-few",
+        "data-differs-from-benchmark",
+        "data-fewer-than-benchmark",
+    }
+
+
+def test_without_data_everything_is_unknown() -> None:
+    for symptom in _make.rules().symptoms.values():
+        if (symptom.probe or "").startswith(("data_files.", "data_compare.")):
+            assert reading(symptom.id, None).state is U
+
+
+def test_labels_are_held_against_the_models_classes(tmp_path: Path) -> None:
+    plain(tmp_path / "set")
+
+    assert reading("labels-out-of-range-in-data", tmp_path / "set", num_classes=2).state is A
+    assert reading("labels-out-of-range-in-data", tmp_path / "set", num_classes=1000).state is A
+    labelled([1, 2] * 100)(tmp_path / "one")
+    assert reading("labels-out-of-range-in-data", tmp_path / "one", num_classes=2).state is P
+
+
+def test_samples_are_held_against_parameters(tmp_path: Path) -> None:
+    plain(tmp_path / "set")
+
+    assert reading("data-samples-few", tmp_path / "set", num_parameters=1_000_000).state is P
+    assert reading("data-samples-few", tmp_path / "set", num_parameters=50).state is A
+
+
+def test_the_benchmarks_data(tmp_path: Path) -> None:
+    csv(tmp_path / "a" / "train.csv", HEADER, table(200))
+    csv(tmp_path / "same" / "train.csv", HEADER, table(200)[::-1])
+    csv(tmp_path / "more" / "train.csv", HEADER, table(300))
+    csv(tmp_path / "other" / "train.csv", HEADER, table(200, 5))
+    a = tmp_path / "a"
+
+    assert reading("data-differs-from-benchmark", a, tmp_path / "same").state is A
+    assert reading("data-differs-from-benchmark", a, tmp_path / "more").state is P
+    assert reading("data-differs-from-benchmark", a, tmp_path / "other").state is P
+    assert reading("data-differs-from-benchmark", a).state is U
+    assert reading("data-fewer-than-benchmark", a, tmp_path / "same").state is A
+    assert reading("data-fewer-than-benchmark", a, tmp_path / "more").state is P
+    assert reading("data-fewer-than-benchmark", a).state is U
+
+
+def test_dumped_batches_beside_the_benchmarks(tmp_path: Path) -> None:
+    """Channels in reverse order are seen, other ways to differ ruled out; other samples rule out none."""
+    random = np.random.default_rng(0)
+    x = random.random((6, 3, 16, 16))
+    for side, some in (("a", x[:, ::-1]), ("b", x), ("c", random.random((6, 3, 16, 16)))):
+        (tmp_path / side).mkdir()
+        np.save(tmp_path / side / "batch_0.npy", some)
+
+    assert reading("batches-channels-reversed", tmp_path / "a", tmp_path / "b").state is P
+    assert reading("batches-scaled-differently", tmp_path / "a", tmp_path / "b").state is A
+    assert reading("batches-samples-differ", tmp_path / "c", tmp_path / "b").state is P
+    assert reading("batches-channels-reversed", tmp_path / "c", tmp_path / "b").state is U
+    assert reading("batches-channels-reversed", tmp_path / "a").state is U
+
+
+def test_images_in_both_splits(tmp_path: Path) -> None:
+    """Equal files under other names, in folders per class."""
+    for split, start in (("train", 0), ("val", 18)):
+        for i in range(start, start + 20):
+            file = tmp_path / "set" / split / ("cat" if i % 2 else "dog") / f"{split}{i}.png"
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_bytes(png(body=i.to_bytes(2, "big")))
+
+    found = reading("duplicate-samples-across-splits", tmp_path / "set")
+
+    assert found.state is P
+    assert found.value == pytest.approx(0.1)
+
+
+def test_a_manifest_of_many_ranks(tmp_path: Path) -> None:
+    """Each process writes a file of its own; both ranks drew the same samples."""
+    for rank in range(2):
+        with Manifest(tmp_path / f"manifest.rank{rank}.jsonl", split="train", rank=rank) as manifest:
+            for i in range(30):
+                manifest.add(id=i, sample=np.full(3, i, dtype=np.float32), label=i % 2)
+
+    assert reading("shards-overlap", tmp_path).state is P
+
+
+def test_a_manifest_sees_values_that_are_no_numbers(tmp_path: Path) -> None:
+    with Manifest(tmp_path / "manifest.jsonl", split="train") as manifest:
+        for i in range(30):
+            manifest.add(id=i, sample=np.array([1.0, np.nan if i == 7 else 2.0]))
+
+    found = reading("inputs-have-nan", tmp_path)
+
+    assert found.state is P
+    assert found.where[0].line == 8
+
+
+def test_declared_samples_that_are_not_there(tmp_path: Path) -> None:
+    csv(tmp_path / "train.csv", HEADER, table(50))
+    (tmp_path / "dataset_info.json").write_text(json.dumps({"splits": {"train": {"num_examples": 60}}}))
+
+    assert reading("files-missing", tmp_path).state is P
+
+
+def test_few_discrete_columns_repeat_by_chance(tmp_path: Path) -> None:
+    """A survey of four yes/no questions: equal rows on both sides are no leak and no contradiction."""
+    random = np.random.default_rng(0)
+    for name, n in (("train", 400), ("val", 100)):
+        csv(tmp_path / f"{name}.csv", HEADER, random.integers(0, 2, (n, 4)).tolist())
+
+    assert reading("duplicate-samples-across-splits", tmp_path).state is U
+    assert reading("data-labels-contradict", tmp_path).state is U
