@@ -204,6 +204,41 @@ def _shared(source: Script) -> Finding | None:
     return ok(source, source.forwards[0], "no weight is shared by assignment")
 
 
+@probe()
+def layer_repeated(view: View) -> Finding:
+    """A list of layers holds one layer several times: `[Layer()] * n`, `[layer for _ in range(n)]`."""
+    return first(view, _repeated, "the scripts make no list of layers")
+
+
+def _repeated(source: Script) -> Finding | None:
+    lists = source.named("ModuleList", "Sequential", "CellList", "SequentialCell")
+    for call in lists:
+        again = [r for given in call.args if (r := _same_again(given)) is not None]
+        if again:
+            return at(source, again[0], "one layer is put into a list several times")
+    return ok(source, lists[0], "each layer of a list is made anew") if lists else None
+
+
+def _same_again(given: ast.expr) -> ast.expr | None:
+    """`[Layer()] * n`, or `[layer for _ in range(n)]`: every entry is the same layer."""
+    node = given.value if isinstance(given, ast.Starred) else given
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult):
+        lists = [s for s in (node.left, node.right) if isinstance(s, ast.List) and s.elts]
+        calls = [e for one in lists for e in one.elts if isinstance(e, ast.Call)]
+        plain = ("ReLU", "GELU", "Dropout", "Identity", "SiLU", "Tanh", "Sigmoid")
+        return node if any(last_name(c.func) not in plain for c in calls) else None
+    if isinstance(node, (ast.ListComp, ast.GeneratorExp)) and isinstance(node.elt, (ast.Name, ast.Attribute)):
+        bound = {n.id for g in node.generators for n in ast.walk(g.target) if isinstance(n, ast.Name)}
+        over = node.generators[0].iter
+        counted = isinstance(over, ast.Call) and last_name(over.func) == "range"
+        return (
+            node
+            if counted and not bound & {n.id for n in ast.walk(node.elt) if isinstance(n, ast.Name)}
+            else None
+        )
+    return None
+
+
 def _is_layer(source: Script, value: ast.expr) -> bool:
     """An item of a list of layers: `self.blocks[0]`."""
     if not isinstance(value, ast.Subscript) or not isinstance(value.slice, ast.Constant):

@@ -17,6 +17,7 @@ def modules() -> tuple[ModuleType, ...]:
         benchmark_curves,
         benchmark_end,
         code_averages,
+        code_calls,
         code_data,
         code_diff,
         code_evaluation,
@@ -61,6 +62,7 @@ def modules() -> tuple[ModuleType, ...]:
 
     scripts = (
         code_averages,
+        code_calls,
         code_data,
         code_diff,
         code_evaluation,

@@ -985,3 +985,109 @@ def test_every_hand_is_read(name: str, text: str, expected: dict[str, str]) -> N
             assert found.state.value != wanted[4:], f"{probe}: {found.why}"
         else:
             assert found.state.value == wanted, f"{probe}: {found.why}"
+
+
+SEQUENCE = """
+import torch
+from torch import nn
+class Reader(nn.Module):
+    def __init__(self, n):
+        super().__init__()
+        self.emb = nn.Embedding(n, 8)
+        {MAKE}
+        self.out = nn.Linear(8, 2)
+    def forward(self, x):
+        {RUN}
+        return self.out({TAKE})
+net = Reader(9)
+{LOAD}
+opt = torch.optim.Adam(net.parameters())
+for x, y in loader:
+    with torch.autocast({DEVICE}):
+        loss = nn.functional.cross_entropy(net(x), y)
+    opt.zero_grad(); loss.backward()
+    {REDUCE}
+    opt.step()
+"""
+LSTM = "self.rnn = nn.LSTM(8, 8{})"
+ENCODER = "layer = nn.TransformerEncoderLayer(8, 2{}); self.enc = nn.TransformerEncoder(layer, 2)"
+HEADS = "self.enc = nn.ModuleList({})"
+WRITTEN = "w = {}\n        h = self.emb(x) * (w / w.sum(-1, keepdim=True))"
+
+
+def _sequence(**changes: str) -> str:
+    text = SEQUENCE
+    plain = {
+        "MAKE": LSTM.format(", batch_first=True"),
+        "RUN": "h, _ = self.rnn(self.emb(x))",
+        "TAKE": "h[:, -1]",
+    }
+    rest = {"LOAD": "pass", "DEVICE": "'cpu'", "REDUCE": "pass"}
+    for key, value in {**plain, **rest, **changes}.items():
+        text = text.replace("{" + key + "}", value)
+    return text
+
+
+CALLS: list[tuple[str, str, dict[str, str]]] = [
+    ("batch_first_missing", A, {}),
+    ("batch_first_missing", P, {"MAKE": LSTM.format("")}),
+    ("batch_first_missing", P, {"MAKE": LSTM.format(", batch_first=False"), "TAKE": "h.mean(dim=1)"}),
+    ("batch_first_missing", "unknown", {"MAKE": LSTM.format(""), "TAKE": "h[-1]"}),
+    (
+        "batch_first_missing",
+        "unknown",
+        {"MAKE": LSTM.format(""), "RUN": "h = self.rnn(self.emb(x).transpose(0, 1))[0]"},
+    ),
+    (
+        "batch_first_missing",
+        P,
+        {"MAKE": ENCODER.format(""), "RUN": "h = self.enc(self.emb(x))", "TAKE": "h.mean(1)"},
+    ),
+    (
+        "batch_first_missing",
+        A,
+        {"MAKE": ENCODER.format(", batch_first=True"), "RUN": "h = self.enc(self.emb(x))"},
+    ),
+    ("softmax_by_hand", P, {"RUN": WRITTEN.format("self.out(x).exp()")}),
+    ("softmax_by_hand", P, {"RUN": WRITTEN.format("torch.exp(self.out(x))")}),
+    (
+        "softmax_by_hand",
+        A,
+        {"RUN": "s = self.out(x)\n        " + WRITTEN.format("(s - s.amax(-1, keepdim=True)).exp()")},
+    ),
+    ("softmax_by_hand", A, {"RUN": WRITTEN.format("torch.exp(torch.tanh(self.out(x)))")}),
+    ("softmax_by_hand", "unknown", {}),
+    ("layer_repeated", P, {"MAKE": HEADS.format("[nn.Linear(8, 8)] * 4")}),
+    ("layer_repeated", P, {"MAKE": "one = nn.Linear(8, 8); " + HEADS.format("[one for _ in range(4)]")}),
+    ("layer_repeated", A, {"MAKE": HEADS.format("[nn.Linear(8, 8) for _ in range(4)]")}),
+    ("layer_repeated", A, {"MAKE": HEADS.format("[nn.Linear(8, 8), *[nn.ReLU()] * 2]")}),
+    ("layer_repeated", "unknown", {}),
+    ("load_not_strict", P, {"LOAD": "net.load_state_dict(torch.load('a.pt'), strict=False)"}),
+    (
+        "load_not_strict",
+        A,
+        {"LOAD": "lost = net.load_state_dict(torch.load('a.pt'), strict=False); print(lost)"},
+    ),
+    ("load_not_strict", A, {"LOAD": "net.load_state_dict(torch.load('a.pt'))"}),
+    ("load_not_strict", "unknown", {}),
+    ("autocast_elsewhere", P, {"DEVICE": "'cuda'"}),
+    ("autocast_elsewhere", A, {"DEVICE": "'cuda'", "LOAD": "net.cuda()"}),
+    ("autocast_elsewhere", A, {"DEVICE": "'npu'", "LOAD": "net.to('npu:0')"}),
+    ("autocast_elsewhere", A, {"DEVICE": "'cuda'", "LOAD": "net.to(args.device)"}),
+    ("autocast_elsewhere", "unknown", {"DEVICE": "device"}),
+    (
+        "gradients_reduced_twice",
+        P,
+        {"LOAD": "net = DDP(net)", "REDUCE": "for p in net.parameters(): dist.all_reduce(p.grad)"},
+    ),
+    ("gradients_reduced_twice", A, {"LOAD": "net = DDP(net)"}),
+    ("gradients_reduced_twice", "unknown", {"REDUCE": "for p in net.parameters(): dist.all_reduce(p.grad)"}),
+]
+
+
+@pytest.mark.parametrize(("probe", "wanted", "changes"), CALLS)
+def test_calls_that_do_something_else_than_was_meant(
+    probe: str, wanted: str, changes: dict[str, str]
+) -> None:
+    """Axes, written-out softmaxes, repeated layers, keys passed over, devices, reductions."""
+    test_every_hand_is_read(probe, _sequence(**changes), {probe: wanted})
