@@ -61,6 +61,7 @@ def open_run(
     files = [f for f in files if f.path != ANSWERS or len(files) == 1]
     if not files:
         raise RunUnreadable(f"{path}: the directory is empty")
+    files, dumped = _apart(files)
     readers = [importlib.import_module(f"..readers.{name}", __name__) for name in READERS]
     contents: list[_Read] = []
     not_read: list[tuple[str, str]] = []
@@ -75,14 +76,26 @@ def open_run(
             elif reason:
                 not_read.append((file.path, reason))
     saved = _checkpoint_files(files)
-    if not contents or (all(c.content.format == SCRIPT for c in contents) and not scripts_alone):
+    if not dumped and (
+        not contents or (all(c.content.format == SCRIPT for c in contents) and not scripts_alone)
+    ):
         if any(read for _, read in saved):
             raise RunUnreadable(f"{path}: only checkpoints, no log: `diagnose weights` looks at these")
         seen = ", ".join(sorted(f.path for f in files)[:5])
         raise RunUnreadable(f"{path}: nothing here that a training run would leave (seen: {seen})")
     recognised = {f.path for f, read in saved if read}
     not_read = [(file, why) for file, why in not_read if file not in recognised]
-    return _Assembly(path, contents, tuple(not_read), notes, tuple(f for f, _ in saved)).run()
+    return _Assembly(path, contents, tuple(not_read), notes, tuple(f for f, _ in saved), dumped).run()
+
+
+def _apart(files: list[RunFile]) -> tuple[list[RunFile], tuple[RunFile, ...]]:
+    """Set the files of operator dumps apart: they are no logs, no settings and no checkpoints."""
+    from .tensors.names import is_anchor, is_dump_file
+
+    if not any(map(is_anchor, files)):
+        return files, ()
+    dumped = {f.path for f in files if is_dump_file(f)}
+    return [f for f in files if f.path not in dumped], tuple(f for f in files if f.path in dumped)
 
 
 def _checkpoint_files(files: Iterable[RunFile]) -> list[tuple[RunFile, bool]]:
@@ -144,12 +157,14 @@ class _Assembly:
         not_read: tuple[tuple[str, str], ...],
         notes: list[str],
         saved: tuple[RunFile, ...] = (),
+        dumped: tuple[RunFile, ...] = (),
     ) -> None:
         self.root = root
         self.contents = contents
         self.not_read = not_read
         self.notes = notes
         self.saved = saved
+        self.dumped = dumped
         self.unit_of: dict[str, str] = {}
 
     def run(self) -> Run:
@@ -174,7 +189,21 @@ class _Assembly:
             resolved.pop("num_classes", None)  # Megatron lists its vision default of 1000 for every model
         info = self._info(mine, curves, resolved, facts, ranks, events)
         saved = tuple(f for f in self.saved if layout.belongs(f.path, unit, list(units)))
-        return Run(info, curves, all_series, resolved, settings, events, facts, ranks, others, scripts, saved)
+        dumped = tuple(f for f in self.dumped if layout.belongs(f.path, unit, list(units)))
+        return Run(
+            info,
+            curves,
+            all_series,
+            resolved,
+            settings,
+            events,
+            facts,
+            ranks,
+            others,
+            scripts,
+            saved,
+            dump_files=dumped,
+        )
 
     # ------------------------------------------------------------------------------------ which run
 

@@ -48,6 +48,7 @@ def modules() -> tuple[ModuleType, ...]:
         metrics,
         numerics,
         objective,
+        operators,
         pace,
         recipes,
         relations,
@@ -82,7 +83,7 @@ def modules() -> tuple[ModuleType, ...]:
     )
     shapes = (curves, epochs, floors, gaps, levels, metrics, objective, pace, relations)
     numbers = (gradients, numerics, rounding, scaler)
-    compared = (benchmark, benchmark_curves, benchmark_end, repeats, versions)
+    compared = (benchmark, benchmark_curves, benchmark_end, operators, repeats, versions)
     saved = (weights, weights_held, weights_shared)
     data = (data_compare, data_files)
     return (*compared, *saved, *data, config, events, learning_rate, recipes, *shapes, *numbers, *scripts)

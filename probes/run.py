@@ -157,6 +157,7 @@ class Run:
     others: tuple[str, ...] = ()  # further independent runs in the same directory, by path
     scripts: Mapping[str, str] = field(default_factory=dict)  # Python files: path -> source text
     checkpoint_files: tuple[RunFile, ...] = ()  # files of weights and what lies beside them, not yet read
+    dump_files: tuple[RunFile, ...] = ()  # files of operator dumps, not yet read
     data: DataSet | None = None  # the data files beside it, or that the user named; measured when asked for
 
     def events_of(self, *kinds: EventKind) -> tuple[Event, ...]:

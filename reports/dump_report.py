@@ -69,6 +69,20 @@ def render_text(
     return page.text()
 
 
+def section(page: Page, found: DumpComparison) -> None:
+    """Add what the dumps show to a report: the verdict, the strip, and the command that tells more."""
+    page.head("Operator dumps")
+    page.line(plain(found.verdict), indent=2)
+    page.line(*heat_strip.row(found.operators, max(20, page.width - 4)), indent=2)
+    page.line((heat_strip.legend(found.operators), "dim"), indent=2)
+    page.line((command(found), "cyan"), indent=2, hang=2)
+
+
+def command(found: DumpComparison) -> str:
+    """The command that shows the comparison by itself."""
+    return f"diagnose compare {plain(found.run.path)} --benchmark {plain(found.benchmark.path)}"
+
+
 def render_markdown(
     found: DumpComparison, *, stem: str | None = None, top: int = TOP, everything: bool = False
 ) -> Document:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 from ..engine.model import Diagnosis, Hypothesis, Reading, Reason, Result, RunInfo, State
-from . import story, text
+from . import dump_report, heat_strip, story, text
 from .model import Curve, Document, Extras
 from .svg import chart
 
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 MOST_TOLD = 5
 MOST_NODES = 40
 MOST_LISTED = 200
+STRIP = "operators in the order of execution"
 
 
 def render(diagnosis: Diagnosis, extras: Extras | None = None, *, stem: str | None = None) -> Document:
@@ -29,19 +30,25 @@ def render(diagnosis: Diagnosis, extras: Extras | None = None, *, stem: str | No
     given = extras or Extras()
     charts = _charts(diagnosis, given.curves, stem) if stem else {}
     told = story.in_full(diagnosis, story.POSSIBLE, MOST_TOLD)
+    if given.operators is not None and stem:
+        picture = heat_strip.svg("Operators in the order of execution", given.operators.operators)
+        charts[STRIP] = (f"{stem}_files/operators.svg", picture)
     page = _environment(diagnosis, given).get_template("report.md.j2")
     said = page.render(
         d=diagnosis,
         verdict=story.verdict(diagnosis),
         told=told,
         rest=[h for h in story.shown(diagnosis) if h not in told and h.probability >= story.POSSIBLE / 2],
-        charts=[(name, path) for name, (path, _) in charts.items()],
+        charts=[(name, path) for name, (path, _) in charts.items() if name != STRIP],
+        strip=charts[STRIP][0] if STRIP in charts else "",
         present=story.present(diagnosis),
         absent=[r for r in diagnosis.findings if r.state is State.ABSENT],
         unknown=_grouped(r for r in diagnosis.findings if r.state is State.UNKNOWN),
         tally=[(r.value, sum(i.result is r for i in diagnosis.checklist)) for r in Result],
         LIKELY=story.LIKELY,
         files=_files(diagnosis),
+        operators=given.operators,
+        compare=dump_report.command(given.operators) if given.operators else "",
     )
     return Document(_tidy(said), dict(charts.values()))
 

@@ -33,6 +33,7 @@ class Knowledge:
     collective: frozenset[str]
     collective_families: frozenset[str]
     uninitialised: frozenset[str]
+    masks: frozenset[str]
     named_inputs: Mapping[str, Mapping[str, str]]
     setting_names: Mapping[str, str]
     step_argument: Mapping[str, str]
@@ -84,6 +85,7 @@ def knowledge() -> Knowledge:
         frozenset(table["collective"]),
         frozenset(table["collective_families"]),
         frozenset(table["uninitialised"]),
+        frozenset(table["masks"]),
         {op: {str(i): n for i, n in names.items()} for op, names in table["named_inputs"].items()},
         table["setting_names"],
         table["step_argument"],

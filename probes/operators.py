@@ -1,0 +1,139 @@
+"""What operator dumps in the run's directory show: alone, against the benchmark's, against a repeat."""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+
+from ..engine.model import ComparedOperator, DumpComparison, Place
+from .registry import Finding, View, absent, present, probe, unknown
+from .run import Run
+from .tensors.compare import NotADump, Options, compare_dumps
+from .tensors.find import dumps_of
+from .tensors.model import Dump
+from .tensors.nonfinite import TooMuch, first_non_finite
+from .tensors.settings import settings
+
+NO_DUMP = "no operator dump lies in the run directory"
+TO_BLAME = frozenset({"operator", "collective"})
+OTHER_CALL = frozenset({"replaced", "argument", "extra"})
+CLEAN = frozenset({"identical", "agrees"})
+
+
+@lru_cache(maxsize=4)
+def dumps(run: Run) -> tuple[Dump, ...]:
+    """The operator dumps of a run."""
+    return tuple(d for d in dumps_of({f.path: f for f in run.dump_files}) if d.operators)
+
+
+@lru_cache(maxsize=2)
+def compared(run: Run, benchmark: Run) -> DumpComparison | None:
+    """The dumps of both held against each other; None where one side has none."""
+    mine, theirs = dumps(run), dumps(benchmark)
+    if not mine or not theirs:
+        return None
+    return compare_dumps(mine, theirs, run.info.path, benchmark.info.path)
+
+
+def comparison(view: View) -> DumpComparison | None:
+    """What a report shows of the dumps: the comparison, where both sides have some."""
+    return None if view.benchmark is None else compared(view.run, view.benchmark)
+
+
+def _missing(view: View) -> str:
+    return NO_DUMP if not dumps(view.run) else "no operator dump lies in the benchmark's directory"
+
+
+def _where(one: ComparedOperator) -> tuple[Place, ...]:
+    """The user's own line where the dump knows it, else the operator."""
+    return (Place(one.source.partition(": ")[0] or one.name, rank=one.rank),)
+
+
+@probe("benchmark")
+def compare_bad(view: View) -> Finding:
+    """An operator gives other outputs from inputs that agree with the benchmark's; see operators.yaml."""
+    found = comparison(view)
+    if found is None:
+        return unknown(_missing(view))
+    if found.kind in TO_BLAME and found.first is not None:
+        return present(
+            found.verdict,
+            value=found.first.output_error,
+            step=found.first.step,
+            where=_where(found.first),
+        )
+    if found.kind in CLEAN and not found.from_statistics:
+        return absent(found.verdict)
+    return unknown(found.verdict)
+
+
+@probe("benchmark")
+def calls_differ(view: View) -> Finding:
+    """The first difference of the dumps is another operator, another argument, or one too many or too few."""
+    found = comparison(view)
+    if found is None:
+        return unknown(_missing(view))
+    if found.kind in OTHER_CALL and found.first is not None:
+        return present(
+            found.verdict,
+            step=found.first.step,
+            where=_where(found.first),
+        )
+    if found.kind in CLEAN and not found.counted("unmatched"):
+        return absent("both dumps run the same operators with the same arguments")
+    return unknown(found.verdict)
+
+
+@probe()
+def rerun_differs(view: View) -> Finding:
+    """Two dumps of equal runs (debug_0, debug_1): equal inputs and other outputs at one operator."""
+    repeated = [d for d in dumps(view.run) if re.fullmatch(r"debug_\d+", d.label)]
+    labels = sorted({d.label for d in repeated})
+    if len(labels) < 2:
+        return unknown("no two dumps of equal runs (debug_0 and debug_1) lie in the run directory")
+    one, two = ([d for d in repeated if d.label == label] for label in labels[:2])
+    try:
+        found = compare_dumps(one, two, labels[0], labels[1], Options(exact=True))
+    except NotADump as error:
+        return unknown(str(error))
+    if found.kind in ("operator", "collective", "random") and found.first is not None:
+        return present(found.verdict, step=found.first.step, where=(Place(found.first.name),))
+    return absent(found.verdict) if found.kind == "identical" else unknown(found.verdict)
+
+
+@probe()
+def first_bad(view: View) -> Finding:
+    """An operator makes what is not finite from finite inputs, and it is there at the end of the step."""
+    held = dumps(view.run)
+    if not held:
+        return unknown(NO_DUMP)
+    try:
+        origin = first_non_finite(held)
+    except TooMuch as error:
+        return unknown(str(error))
+    if origin is None:
+        return absent("no operator of the dump makes what is not finite from finite inputs")
+    name, operator = origin.operator.name, origin.operator
+    if not origin.lasting:
+        return absent(f"{name} makes values that are not finite; none is left at the step's end")
+    types = {t.dtype for t in operator.outputs}
+    if operator.direction != "forward" and "float16" in types:
+        return unknown(f"{name} overflows in the fp16 backward pass: the loss scale may try its limit")
+    line = f" ({operator.source.partition(': ')[0]})" if operator.source else ""
+    return present(
+        f"{name}{line} makes values that are not finite from finite inputs",
+        step=operator.step,
+        where=(Place(operator.outputs[0].file or operator.name, step=operator.step, rank=operator.rank),),
+    )
+
+
+@probe()
+def learning_rate_high(view: View, above: float = 100.0) -> Finding:
+    """The learning rate that reached an operator of the dump is larger than `above`."""
+    values = [v for d in dumps(view.run) for v in settings(d).get("learning_rate", [])]
+    if not values:
+        return unknown(NO_DUMP if not dumps(view.run) else "the dump shows no learning rate")
+    most, operator = max(values, key=lambda v: (v[0] == v[0], v[0]))
+    if most > above or most != most:
+        return present(f"the learning rate at {operator} is {most:g}", value=most, threshold=above)
+    return absent(f"the largest learning rate in the dump is {most:g}", value=most, threshold=above)
