@@ -32,6 +32,7 @@ COMMANDS = (
     "determinism",
     "overflow",
     "fusion",
+    "fusion",
     "weights",
     "data",
     "rules",
@@ -379,6 +380,37 @@ def overflow(
     wanted = targets(context.obj[1:])
     found = look(dump, log, rank, step, quiet=quiet)
     show(found, wanted, everything=everything, quiet=quiet, no_color=no_color)
+
+
+@sub_app.command()
+def fusion(
+    context: typer.Context,
+    on: Annotated[Path, typer.Argument(metavar="RUN_ON", help="Run with operator fusion, as usual.")],
+    off: Annotated[Path, typer.Argument(metavar="RUN_OFF", help="The same with all fusion off.")],
+    benchmark: Benchmarks = [],  # noqa: B006
+    state: Annotated[
+        Path | None, typer.Option("--state", metavar="FILE.json", help="Search for the rule; kept here.")
+    ] = None,
+    result: Annotated[
+        Path | None, typer.Option("--result", metavar="RUN", help="The run that was asked for.")
+    ] = None,
+    switches: Annotated[
+        Path | None, typer.Option("--config", metavar="FILE", help="Where the next switch file goes.")
+    ] = None,
+    formats: Formats = [],  # noqa: B006
+    outputs: Outputs = [],  # noqa: B006
+    quiet: Quiet = False,
+    no_color: NoColor = False,
+) -> None:
+    """Decide whether operator fusion harms accuracy, and find the guilty rule by bisection."""
+    del formats, outputs  # `targets` reads them with their order
+    from .fusion_work import Question, answer, show
+
+    if len(benchmark) > 1:
+        raise usage("fusion is held against one benchmark; give --benchmark once")
+    wanted = targets(context.obj[1:])
+    found = answer(Question(on, off, benchmark[0] if benchmark else None, state, result, switches, quiet))
+    show(found, wanted, quiet=quiet, no_color=no_color)
 
 
 @sub_app.command()

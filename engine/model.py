@@ -599,6 +599,42 @@ class OverflowReport:
     looked: int = 0  # operators
 
 
+# ---------------------------------------------------------------------------------------------- fusion
+
+
+@dataclass(frozen=True, slots=True)
+class FusionTrial:
+    """One run of the search. `share`: how far it went from fusion on (0) to fusion off (1)."""
+
+    run: str
+    off: tuple[str, ...]
+    value: float
+    share: float
+
+
+@dataclass(frozen=True, slots=True)
+class FusionReport:
+    """Whether operator fusion harms accuracy, and which rule; `verdict` is the answer."""
+
+    state: Literal[
+        "no effect", "worse without", "cannot tell", "at fault", "ask", "found", "contradiction", "noise"
+    ]
+    verdict: str
+    next_steps: tuple[str, ...]
+    quantity: str = ""
+    on: float | None = None
+    off: float | None = None
+    benchmark: float | None = None
+    margin: float | None = None
+    found: tuple[str, ...] = ()  # the guilty rules, as "GraphFusion.Name"
+    switch_off: tuple[str, ...] = ()  # what the next run has to switch off
+    left: tuple[str, ...] = ()  # suspects
+    rules: tuple[str, ...] = ()  # all that took effect
+    trials: tuple[FusionTrial, ...] = ()
+    switch_file: str = ""
+    notes: tuple[str, ...] = ()
+
+
 # ---------------------------------------------------------------------------------------------- weights
 
 

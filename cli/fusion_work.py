@@ -1,0 +1,298 @@
+"""`diagnose fusion`: is fusion at fault, and which rule; the search goes on over any number of days."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from .output import Target, colored, columns, say, write_file
+from .present import deliver
+from .stop import Stop, usage
+from .work import load, open_quietly
+
+if TYPE_CHECKING:
+    from ..engine.model import FusionReport
+    from ..probes.fusion import Measure, Progress, Search
+    from ..probes.run import Run
+    from ..probes.tensors.fusion_result import Rule
+
+MAX_STATE = 64 * 1024**2
+BOTH_GROUPS = [("GraphFusion", "ALL"), ("UBFusion", "ALL")]
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """What the user asked for; see the options of the command."""
+
+    on: Path
+    off: Path
+    benchmark: Path | None = None
+    state: Path | None = None
+    result: Path | None = None
+    config: Path | None = None
+    quiet: bool = False
+
+
+def answer(question: Question) -> FusionReport:
+    """Decide, or take the search one step further. Raises `Stop`."""
+    if question.state is None and (question.result or question.config):
+        raise usage("--result and --config belong to a search: give its --state FILE")
+    for path in (question.state, _config(question)):
+        _outside(path, question)
+    on = open_quietly(question.on, "fusion on: ", question.quiet)
+    if question.state is not None and question.state.exists():
+        search = _read(question.state)
+        notes: list[str] = []
+    else:
+        if question.result is not None:
+            raise usage(f"{question.state}: there is no such search yet; begin it without --result")
+        started = _decided(question, on)
+        if not isinstance(started, tuple):
+            return started
+        search, notes = started
+    if question.result is not None:
+        _take(search, question, on)
+    return _step(search, question, notes)
+
+
+def _outside(path: Path | None, question: Question) -> None:
+    """Nothing is written into a run."""
+    for run in (question.on, question.off, question.benchmark, question.result):
+        if path is not None and run is not None and run.is_dir() and run.resolve() in path.resolve().parents:
+            raise usage(f"{path}: lies in the run {run}, which is never written to; name a file elsewhere")
+
+
+def _decided(question: Question, on: Run) -> FusionReport | tuple[Search, list[str]]:
+    from ..engine.model import FusionReport
+    from ..probes.files import walk
+    from ..probes.fusion import Search, measure
+    from ..probes.tensors.fusion_result import effective
+
+    off = open_quietly(question.off, "fusion off: ", question.quiet)
+    benchmark = (
+        open_quietly(question.benchmark, "benchmark ", question.quiet)
+        if question.benchmark is not None
+        else None
+    )
+    limits = load((), question.quiet).symptoms
+    found = measure(
+        on,
+        off,
+        benchmark,
+        absolute=limits["final-metric-below-benchmark"].params["absolute"],
+        relative=limits["final-loss-above-benchmark"].params["relative"],
+    )
+    if isinstance(found, str):
+        return FusionReport(
+            "cannot tell",
+            f"Whether fusion harms accuracy cannot be told: {found}.",
+            ("Train both to the same length",),
+        )
+    if found.gap <= found.margin or found.on == found.off:
+        return _harmless(found)
+    rules, notes = effective(walk(question.on)[0])
+    if not rules:
+        notes.append("no fusion_result.json with rules that took effect lies in the run with fusion on")
+        rules = list(BOTH_GROUPS)
+    if question.state is None:
+        steps = (
+            "Find the rule: run this again with --state FILE, which writes the first switch file",
+            f"Tell the diagnosis: diagnose {question.on} --answer fusion-off-better=present",
+        )
+        return _report(
+            found,
+            "at fault",
+            f"{_at_fault(found)} {len(rules)} fusion rules took effect.",
+            steps,
+            rules,
+            notes,
+        )
+    return Search(found, list(rules)), notes
+
+
+def _harmless(found: Measure) -> FusionReport:
+    if found.gap < -found.margin:
+        words = "Without fusion the run is worse: fusion is not what harms accuracy."
+        return _report(found, "worse without", words, ("Look at the next step of the workflow",), (), ())
+    words = f"Fusion makes no difference beyond noise: {_figures(found)}."
+    return _report(
+        found,
+        "no effect",
+        words,
+        ("Fusion can stay on; go on with comparing operators (diagnose compare)",),
+        (),
+        (),
+    )
+
+
+def _figures(found: Measure) -> str:
+    reference = f", {found.benchmark:.4g} in the benchmark" if found.benchmark is not None else ""
+    return (
+        f"{found.quantity} ends at {found.on:.4g} with fusion and {found.off:.4g} without{reference} "
+        f"(noise {found.margin:.2g})"
+    )
+
+
+def _at_fault(found: Measure) -> str:
+    return f"Fusion harms accuracy: {_figures(found)}."
+
+
+def _report(
+    measured: Measure,
+    state: str,
+    verdict: str,
+    steps: Sequence[str],
+    rules: Sequence[Rule],
+    notes: Sequence[str],
+    **rest: object,
+) -> FusionReport:
+    from ..engine.model import FusionReport
+
+    return FusionReport(
+        state,  # type: ignore[arg-type]
+        verdict,
+        tuple(steps),
+        measured.quantity,
+        measured.on,
+        measured.off,
+        measured.benchmark,
+        measured.margin,
+        rules=_names(rules),
+        notes=tuple(notes),
+        **rest,  # type: ignore[arg-type]
+    )
+
+
+def _names(rules: Sequence[Rule]) -> tuple[str, ...]:
+    return tuple(f"{group}.{name}" for group, name in rules)
+
+
+def _config(question: Question) -> Path | None:
+    """Where the switch file goes: beside the state, unless named."""
+    if question.state is None:
+        return None
+    return question.config or question.state.with_name(f"{question.state.stem}-switch.cfg")
+
+
+def _read(path: Path) -> Search:
+    from ..probes.fusion import BadState, from_json
+
+    try:
+        if not path.is_file() or path.stat().st_size > MAX_STATE:
+            raise BadState("it is not a state file")
+        return from_json(json.loads(path.read_text(encoding="utf-8")))
+    except OSError as error:
+        raise usage(f"{path}: {error.strerror or 'cannot be read'}") from error
+    except BadState as error:
+        raise usage(f"{path}: {error}") from error
+    except (ValueError, RecursionError) as error:
+        raise usage(f"{path}: it is damaged (no JSON)") from error
+
+
+def _take(search: Search, question: Question, on: Run) -> None:
+    """Add the result of the run that was asked for."""
+    from ..probes.fusion import Trial, end_of, progress
+
+    assumed = progress(search)
+    if assumed.state != "ask":
+        raise usage(f"{question.state}: this search is over; it takes no further result")
+    if question.result is None:
+        return
+    if any(Path(t.run) == question.result.resolve() for t in search.trials):
+        raise usage(f"{question.result}: this run was taken before; a repeat needs a run of its own")
+    value = end_of(on, open_quietly(question.result, "result ", question.quiet), search.measure.quantity)
+    if isinstance(value, str):
+        raise Stop(4, f"{question.result}: {value}")
+    share = search.measure.share(value)
+    search.trials.append(Trial(assumed.off, value, share, str(question.result.resolve())))
+
+
+def _step(search: Search, question: Question, notes: Sequence[str]) -> FusionReport:
+    """Say what comes next; write the switch file and the state."""
+    from ..engine.model import FusionTrial
+    from ..probes.fusion import progress, to_json
+    from ..probes.tensors.fusion_result import switch_file
+
+    where = progress(search)
+    config = _config(question)
+    if question.state is None or config is None:
+        raise usage("a search needs --state FILE")
+    if where.state in ("ask", "found"):
+        write_file(config, switch_file(where.off or where.found))
+    write_file(question.state, json.dumps(to_json(search), indent=1, allow_nan=False) + "\n")
+    if not question.quiet:
+        say(f"wrote {question.state}" + (f" and {config}" if where.state in ("ask", "found") else ""))
+    verdict, steps = _said(search, where, question, config)
+    trials = tuple(FusionTrial(t.run, _names(t.off), t.value, t.share) for t in search.trials)
+    return _report(
+        search.measure,
+        where.state,
+        verdict,
+        steps,
+        search.rules,
+        notes,
+        found=_names(where.found),
+        switch_off=_names(where.off),
+        left=_names(where.left),
+        trials=trials,
+        switch_file=str(config) if where.state in ("ask", "found") else "",
+    )
+
+
+def _said(search: Search, where: Progress, question: Question, config: Path) -> tuple[str, tuple[str, ...]]:
+    again = f"diagnose fusion {question.on} {question.off} --state {question.state} --result RUN"
+    if where.state == "found":
+        names = " and ".join(_names(where.found))
+        if len(where.found) == 1:
+            text = f"{names} is the guilty rule: switched off alone it restores accuracy"
+            text += ", left on alone it brings the fault back." if len(search.rules) > 1 else "."
+        else:
+            text = f"{len(where.found)} rules are needed to explain it, each of them: {names}."
+        return text, (
+            f"Train with {config}, which switches only {'it' if len(where.found) == 1 else 'these'} off",
+            "Report the rule with its graph to the compiler's maintainers",
+        )
+    if where.state == "noise":
+        return "Repeats of one configuration lie too far apart to go on: no rule is named.", (
+            "Fix seed, data order and determinism (diagnose determinism), and begin a new --state",
+        )
+    if where.state == "contradiction":
+        return (
+            "Results contradict each other: rules that restore accuracy when off do no harm when alone on. "
+            "No rule is named.",
+            ("Repeat the runs on which it rests with a fixed seed, and begin again with a new --state",),
+        )
+    tried = len(search.trials)
+    if where.again:
+        text = "The last results do not tell fusion on from off: the same configuration is needed again."
+    elif where.confirming:
+        text = f"{' and '.join(_names(where.left))} is suspected; the next run is to confirm it."
+    else:
+        text = f"{len(where.left)} of {len(search.rules)} fusion rules are suspected after {tried} runs."
+    step = f"Train with the switch file {config} ({len(where.off)} rules off), all else as before"
+    return text, (step, f"Then: {again}")
+
+
+def show(found: FusionReport, wanted: Sequence[Target], *, quiet: bool, no_color: bool) -> None:
+    """Write the answer in every format that was asked for."""
+    from ..reports import fusion_report
+    from ..reports.model import Document
+
+    done = []
+    for target in wanted:
+        if target.format == "json":
+            text = fusion_report.render_json(found)
+        elif target.format == "markdown":
+            text = fusion_report.render_markdown(found)
+        else:
+            screen = target.path is None
+            width = columns(sys.stdout) if screen else 80
+            text = fusion_report.render_text(
+                found, width=width, color=screen and colored(sys.stdout, no_color)
+            )
+        done.append((target, Document(text)))
+    deliver(done, quiet)
