@@ -4,16 +4,21 @@ from __future__ import annotations
 
 from functools import lru_cache
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from .dataset import batches
-from .dataset.model import DataSet
 from .files import RunUnreadable
 from .registry import Finding, View, absent, present, probe, unknown
+
+if TYPE_CHECKING:
+    from .dataset import batches
+    from .dataset.model import DataSet
 
 
 @lru_cache(maxsize=4)
 def compared(mine: DataSet, theirs: DataSet) -> batches.Compared | None:
     """Compare the arrays of two data sets; None where either side has none."""
+    from .dataset import batches
+
     names = [
         frozenset(f for p in data.parts if p.kind in ("batches", "array") for f in p.files)
         for data in (mine, theirs)
@@ -43,7 +48,9 @@ def differ(view: View, kinds: list[str]) -> Finding:
     blind = found.of("size", "other-samples", "count", "missing-field", "values")
     if blind:
         return unknown(f"not told apart: {blind[0].words}")
+    from .dataset.batches import ATOL, RTOL
+
     return absent(
         f"{', '.join(found.fields[:4])}: {found.batches} batches do not differ in this way "
-        f"(rtol {batches.RTOL:g}, atol {batches.ATOL:g})"
+        f"(rtol {RTOL:g}, atol {ATOL:g})"
     )

@@ -149,12 +149,22 @@ def _missing_words(found: Sequence[tuple[Part, Column]]) -> tuple[str, int, tupl
     return why, count, places
 
 
+def _optional(column: Column, usual: float) -> bool:
+    return column.missing > usual * column.count
+
+
 @_needs
-def missing_values(data: DataSet, view: View) -> Finding:
-    """Empty cells and NaN in columns of numbers, in labels and in the texts that a model reads."""
+def missing_values(data: DataSet, view: View, usual: float) -> Finding:
+    """Empty cells and NaN in columns of numbers, in labels and in the texts that a model reads.
+
+    A text that is empty in more than a share `usual` of the samples is optional by design ("input" beside
+    "instruction").
+    """
     del view
     parts = [p for p in data.parts if p.kind in RAW and p.looked]
-    found = _gone(parts, lambda _, c: c.number or c.free_text or is_label(c.name))
+    found = _gone(
+        parts, lambda _, c: c.number or is_label(c.name) or (c.free_text and not _optional(c, usual))
+    )
     if found:
         why, count, places = _missing_words(found)
         return present(why, value=count, threshold=0, where=places)
@@ -194,7 +204,7 @@ def _extreme(part: Part, column: Column, factor: float, score: float) -> tuple[f
     middle = float(np.median(values))
     distances = np.abs(values - middle)
     usual = float(np.quantile(distances, 0.99))
-    spread = 1.4826 * float(np.median(distances)) or usual / 2.5758
+    spread = 1.4826 * float(np.median(distances))  # 0 where half of the values are one: nothing to measure by
     far = column.high if column.high - middle >= middle - column.low else column.low
     distance = abs(far - middle)
     if usual <= 0 or spread <= 0 or distance < factor * usual or distance < score * spread:
@@ -264,13 +274,19 @@ def _scales(part: Part) -> list[Column]:
     ]
 
 
+def _spread_out(column: Column) -> bool:
+    """Whether at least half of its values differ from the median: rare flags and sparse counts do not."""
+    values = column.values
+    return bool(len(values)) and bool(np.median(np.abs(values - np.median(values))) > 0)
+
+
 @_needs
 def columns_apart(data: DataSet, view: View, ratio: float) -> Finding:
     """The spreads of a raw table's columns lie orders of magnitude apart."""
     del view
     best: tuple[float, Part, Column, Column] | None = None
     for part in data.training:
-        columns = _scales(part) if part.kind in (*RAW, "array") else []
+        columns = [c for c in _scales(part) if _spread_out(c)] if part.kind in (*RAW, "array") else []
         if len(columns) >= 2:
             low, high = min(columns, key=lambda c: c.std), max(columns, key=lambda c: c.std)
             value = high.std / low.std
@@ -360,7 +376,7 @@ def constant_columns(data: DataSet, view: View) -> Finding:
     """Columns of the training data with one and the same value everywhere."""
     del view
     parts = [p for p in data.training if p.kind in (*RAW, "array", "batches") and p.looked >= 20]
-    found = [(p, c) for p, c in _columns(parts) if c.constant and c.missing < c.count]
+    found = [(p, c) for p, c in _columns(parts) if c.constant and c.missing < 0.5 * c.count]
     if found:
         named = ", ".join(c.name for _, c in found[:4])
         why = f"{len(found)} columns of {_in(found[0][0])} never change: {named}"

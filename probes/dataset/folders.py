@@ -53,12 +53,10 @@ def read_folder(files: Sequence[RunFile], split: Split, images: bool, budget: Bu
         good.append(file)
     for file in files if classes else ():
         labels.add_texts([classes[file.path]])
-    hashes = _contents(files, budget)
     columns: tuple[Column, ...] = ()
     if images and good:
         columns, note = _pixels(good, budget)
         notes += [note] if note else []
-    found, file_of, row_of = hashes.arrays()
     return Part(
         split,
         "images" if images else "audio",
@@ -69,9 +67,6 @@ def read_folder(files: Sequence[RunFile], split: Split, images: bool, budget: Bu
         read,
         columns,
         labels.labels() if classes else None,
-        hashes=found,
-        file_of=file_of,
-        row_of=row_of,
         problems=tuple(problems.found),
         problem_count=problems.count,
         notes=tuple(notes),
@@ -124,13 +119,11 @@ def _contents(files: Sequence[RunFile], budget: Budget) -> HashGather:
     return gather
 
 
-def rehash(parts: Sequence[Part], files: dict[str, RunFile], budget: Budget) -> list[Part]:
-    """Hash once more over several splits: files that were alone of their size in one may meet in another."""
+def with_hashes(parts: Sequence[Part], files: dict[str, RunFile], budget: Budget) -> list[Part]:
+    """Hash the files of all splits together: what is alone of its size in one may meet another elsewhere."""
     from dataclasses import replace
 
-    media = [p for p in parts if p.hashed == "files"]
-    if len(media) < 2:
-        return list(parts)
+    media = [p for p in parts if p.kind in ("images", "audio")]
     together = [files[path] for p in media for path in p.files]
     found, file_of, _ = _contents(together, budget).arrays()
     kept, start = {}, 0

@@ -271,7 +271,7 @@ class LabelGather:
             return None
         kinds = len(self.counts)
         few = kinds <= max(20, 0.2 * total) if self.integral or not self.numbers else kinds <= 20
-        classes = not self.overflown and few
+        classes = not self.overflown and few and kinds <= max(2, total / 2)
         return Labels(
             self.name,
             dict(sorted(self.counts.items(), key=lambda kv: (-kv[1], kv[0]))) if classes else {},

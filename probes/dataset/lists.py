@@ -156,7 +156,7 @@ def part_of(file: RunFile, split: Split, found: Sequence[Entry], problems: Probl
         row_of=arrays[2],
         problems=tuple(problems.found),
         problem_count=problems.count,
-        hashed="files" if len(arrays[0]) else "",
+        hashed="samples" if len(arrays[0]) else "",
     )
 
 

@@ -10,12 +10,9 @@ from ..files import RunFile, walk
 from . import arrays, folders, lists, media, naming, records, stores, tables
 from .gather import Budget, Problems
 from .model import Bounds, DataSet, Epochs, Listed, Part, Split
+from .naming import ARRAYS, LINES, RECORDS, TABLES
 
 MAX_FILES = 500_000
-TABLES = frozenset({".csv", ".tsv", ".data"})
-LINES = frozenset({".jsonl", ".ndjson"})
-RECORDS = frozenset({".tfrecord", ".tfrecords"})
-ARRAYS = frozenset({".npy", ".npz"})
 MOST_JSON = 64 * 1024**2
 _SPLITS: tuple[Split, ...] = ("train", "", "eval", "test")
 Progress = Callable[[str], None]
@@ -98,7 +95,7 @@ class _Measure:
         order = sorted(groups, key=lambda k: (k[0] == "media", k))
         for key in order:
             self._guarded(key, groups[key])
-        self.parts = folders.rehash(self.parts, self.files, self.budget)
+        self.parts = folders.with_hashes(self.parts, self.files, self.budget)
         self.parts.sort(key=lambda p: _SPLITS.index(p.split))
         gaps, numbered = self._gaps()
         if self.budget.spent_out:

@@ -117,7 +117,7 @@ class Part:
     shapes: Mapping[str, int] = field(default_factory=dict)  # "32x32 RGB" -> images
     masks_empty: tuple[Place, ...] = ()  # attention masks with a row that leaves nothing
     masks: int = 0  # attention masks that were looked at
-    hashed: str = ""  # what a hash stands for: "rows", "files", "pixels"; "" when none were made
+    hashed: str = ""  # what a hash stands for: "rows", "files", "samples"; "" when none were made
 
     @property
     def name(self) -> str:

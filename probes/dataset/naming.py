@@ -12,6 +12,10 @@ _EVAL = frozenset(
 )
 _TEST = frozenset({"test", "testing", "testset", "tst"})
 _WORDS = re.compile(r"[A-Za-z]+")
+TABLES = frozenset({".csv", ".tsv", ".data"})
+LINES = frozenset({".jsonl", ".ndjson"})
+RECORDS = frozenset({".tfrecord", ".tfrecords"})
+ARRAYS = frozenset({".npy", ".npz"})
 _LABELS = """
 label labels target targets y class classes class_id category label_id labels_id gt ground_truth
 groundtruth y_true species is_fraud outcome coarse_label fine_label class_label label_idx

@@ -106,7 +106,7 @@ def repeated(part: Part) -> Equal:
 
 def telling(part: Part) -> bool:
     """Whether two samples are hardly equal by chance: files, texts, or numbers that seldom repeat."""
-    if part.hashed == "files":
+    if part.hashed in ("files", "samples"):
         return True
     return any(
         c.free_text

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from ..files import RunFile, RunUnreadable
+from ..files import RunFile, RunUnreadable, walk
 from ..readers._values import is_loss
 from . import naming
-from .measure import ARRAYS, LINES, RECORDS, TABLES, measure
 from .model import Bounds, DataSet
-from .tables import dialect, json_names
+from .naming import ARRAYS, LINES, RECORDS, TABLES
 
 FOLDERS = frozenset(
     ["data", "dataset", "datasets", "batches", "dumped_batches", "input_dump", "training_data", "train_data"]
@@ -21,6 +20,10 @@ def of_run(root: Path, read: frozenset[str], seconds: float, samples: int) -> Da
     """Measure the data files below a run's root that are not in `read`; None where there are none."""
     bounds = Bounds(samples=samples, bytes=256 * 1024**2, seconds=seconds)
     try:
+        if not any(is_data(file, read) for file in walk(root)[0]):
+            return None
+        from .measure import measure  # its readers are imported only where there is something to read
+
         data = measure(root, bounds, only=lambda file: is_data(file, read))
     except (RunUnreadable, OSError):
         return None
@@ -50,6 +53,8 @@ def is_data(file: RunFile, read: frozenset[str]) -> bool:
 
 def _speaks_of_training(file: RunFile) -> bool:
     """Whether a table has a column called like a loss or a learning rate: a log that no reader could read."""
+    from .tables import dialect, json_names
+
     if file.suffix in LINES:
         names = json_names(file) or []
     else:
