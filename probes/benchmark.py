@@ -266,12 +266,29 @@ def _say_differences(differ: list[Both]) -> Finding:
     return present(text, value=_scalar(differ[0][0]), threshold=_scalar(differ[0][1]), where=where)
 
 
+_PIPELINE = re.compile(
+    r"pipeline|transform|augment|preprocess|(?:^|[._])aug(?:[._]|$)"
+    r"|(?:^|\.)(?:mosaic|translate|degrees|shear|perspective|hsv_\w|erasing|cutout|jitter|rotation|rotate|time_mask"
+    r"|freq_mask|random_erasing|color_jitter|padding_mode)$"
+)
+
+
 @probe("benchmark")
-def settings_differ(view: View, settings: list[str]) -> Finding:
-    """At least one of these settings is recorded on both sides with two values."""
+def settings_differ(view: View, settings: list[str], pipelines: bool = False) -> Finding:
+    """At least one of these settings is recorded on both sides with two values.
+
+    `pipelines`: settings without a canonical name count, too, where they stand in a pipeline of transforms
+    (`data.train_pipeline.1.padding`) or are named as a distortion of inputs (`translate`, `time_mask`).
+    """
     differ, compared = _differences(view, settings)
     if differ:
         return _say_differences(differ)
+    if pipelines:
+        others = [d for d in _other_differences(view)[0] if _PIPELINE.search(d[0])]
+        if others:
+            text = "; ".join(f"{k} = {a}, in the benchmark {b}" for k, a, b, _ in others[:4])
+            where = tuple(p for *_, p in others[:4])
+            return present(text, value=str(others[0][1]), threshold=str(others[0][2]), where=where)
     if compared:
         return absent(
             f"{compared} of {len(settings)} settings are recorded on both sides, and equal", value=0

@@ -5,10 +5,18 @@ from __future__ import annotations
 import ast
 
 from .code import at, first, ok
+from .code_evaluation import predicts_least_likely, predicts_over_batch
 from .code_roles import split_of, trains
 from .readers.script import keyword, last_name
-from .registry import Finding, View, probe
+from .registry import Finding, View, any_of, probe
 from .syntax import Function, Script
+
+
+@probe()
+def metric_wrong(view: View) -> Finding:
+    """The evaluation looks for classes along the batch or for the least likely one, or averages wrongly."""
+    return any_of((predicts_over_batch(view), predicts_least_likely(view), average_of_wrong_count(view)))
+
 
 _SAMPLES, _BATCHES = "samples", "batches"
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 
-from .code import at, first, imports_locals, is_false_node, ok, outer_loop
+from .code import at, first, imports_locals, is_false_node, ok, outer_loop, runs_in
 from .code_roles import base, targets
 from .readers.script import keyword, last_name
 from .registry import Finding, View, probe
@@ -99,9 +99,10 @@ def _sorts(source: Script) -> Finding | None:
             continue
         if "classes" in text and not kept:
             continue
-        later = [c for c in source.named(*_SHUFFLES) if c is not call]
-        later += [c for c in source.calls if _is_true(keyword(c, "shuffle"))]
-        if later:
+        loop = outer_loop(source)
+        shuffles = [*source.named(*_SHUFFLES), *(c for c in source.calls if _is_true(keyword(c, "shuffle")))]
+        later = [c for c in shuffles if c.lineno > call.lineno]
+        if later and not (loop is not None and runs_in(source, call, loop)):
             return ok(source, later[0], "samples are sorted and shuffled later")
         return at(source, call, "samples are put into the order of their labels")
     return None

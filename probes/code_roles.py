@@ -16,6 +16,7 @@ INPUT_WORDS = re.compile(
     r"|spectrograms?|frames?|data|samples?|series|windows?|rows?|columns?)(?:_|$)"
 )
 _MODEL = re.compile(r"(?:^|_)(?:model|net|network|module|classifier|regressor|backbone)$")
+_MODULE = re.compile(r"(?:Module|Cell|Model|Layer)$")
 RANDOM = re.compile(
     r"\b(?:rand|randn|randint|randperm|random|randrange|choice|choices|integers|permutation|uniform|normal"
     r"|bernoulli|binomial|sample|shuffle|rand_like|randn_like|multinomial|standard_normal)\b"
@@ -74,7 +75,7 @@ def is_random(node: ast.AST) -> bool:
 
 def model_calls(source: Script) -> Iterator[ast.Call]:
     """Calls of the model on a batch, outside of the forward methods of modules."""
-    built = {c.name for c in source.models}
+    built = {c.name for c in source.models if any(_MODULE.search(ast.unparse(b)) for b in c.bases)}
     names = {
         ast.unparse(t)
         for n in ast.walk(source.tree)
@@ -85,7 +86,7 @@ def model_calls(source: Script) -> Iterator[ast.Call]:
         if not call.args or isinstance(call.func, ast.Call):
             continue
         name = ast.unparse(call.func)
-        if name in names or (_MODEL.search(name.lower()) and name not in built):
+        if name in names or (_MODEL.search(name.lower()) and name not in source.classes):
             if source.function_around(call) not in source.forwards:
                 yield call
 

@@ -5,14 +5,13 @@ from __future__ import annotations
 import ast
 import re
 
+from ..engine.model import State
 from .code import at, first, ok
+from .code_batches import batches_differ, symbol
+from .code_roles import EVALUATION, base, inputs, is_random, split_flags, split_of, targets
 from .readers.script import last_name
 from .registry import Finding, View, probe
 from .syntax import Script
-
-_EVALUATION = ("val", "valid", "validation", "test", "eval")
-_LABELS = ("label", "target", "_y", "y_")
-
 
 # What belongs to training data alone: augmentation, soft labels, order.
 _TRAINING_ONLY = ("rand", "augment", "noise", "jitter", "flip", "crop", "mixup", "smooth", "shuffle", "perm")
@@ -20,12 +19,20 @@ _TRAINING_ONLY = ("rand", "augment", "noise", "jitter", "flip", "crop", "mixup",
 
 @probe()
 def splits_processed_differently(view: View, *, labels: bool) -> Finding:
-    """A statement processes the data of one split, and the other split has no statement of the kind.
+    """The data of one split are changed, and those of the other are not, or in another way.
 
-    `labels`: look at labels instead of inputs. False positive: augmentation, which belongs to training only
-    (statements with random parts are passed over).
+    Told by names (`val_x = val_x / 255`, `test_set.labels = ...`), by a parameter that tells the splits apart
+    (`if train: x = (x - mean) / std`), and by what is computed on a batch before the model is called on it.
+    `labels`: look at labels instead of inputs. What belongs to training alone is passed over: statements with
+    random parts, augmentation, selection and order of samples; so are padding and crops.
     """
-    return first(view, lambda s: _split_mismatch(s, labels), "the scripts do not process splits by name")
+    checks = (_split_mismatch, _by_flag) if labels else (_split_mismatch, _by_flag, batches_differ)
+
+    def check(source: Script) -> Finding | None:
+        found = [f for f in (c(source, labels) for c in checks) if f is not None]
+        return next((f for f in found if f.state is State.PRESENT), found[0] if found else None)
+
+    return first(view, check, "the scripts do not process splits by name")
 
 
 def _split_mismatch(source: Script, labels: bool) -> Finding | None:
@@ -43,23 +50,132 @@ def _split_mismatch(source: Script, labels: bool) -> Finding | None:
     return ok(source, seen, "both splits are processed alike") if seen is not None else None
 
 
-def _processing(source: Script, labels: bool) -> dict[tuple[str, str], list[ast.Assign]]:
+_Change = ast.Assign | ast.AugAssign
+
+
+def _processing(source: Script, labels: bool) -> dict[tuple[str, str], list[_Change]]:
     """Statements that change a split's data in place (`val_x = (val_x - mean) / std`), by split and stem."""
-    found: dict[tuple[str, str], list[ast.Assign]] = {}
+    found: dict[tuple[str, str], list[_Change]] = {}
     for node in ast.walk(source.tree):
-        if not (isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name)):
+        if not isinstance(node, (ast.Assign, ast.AugAssign)):
+            continue
+        target = node.targets[0] if isinstance(node, ast.Assign) else node.target
+        if isinstance(target, ast.Tuple):
             _pairs(node, labels, found)
             continue
-        name = node.targets[0].id
-        split = _split_of(name)
-        text = ast.unparse(node.value)
-        used = {n.id for n in ast.walk(node.value) if isinstance(n, ast.Name)}
-        arithmetic = any(isinstance(n, ast.BinOp) for n in ast.walk(node.value))
-        is_label = _names_labels(name)
-        legitimate = _selects(node.value) or any(w in text.lower() for w in _TRAINING_ONLY)
-        if split and name in used and arithmetic and is_label == labels and not legitimate:
+        name = _whole(target)
+        split = split_of(name)
+        passed = _legitimate(node.value) if isinstance(node, ast.Assign) else _is_training_only(node.value)
+        if not split or not name or passed or not _changes(node, name, labels):
+            continue
+        is_label = _names_labels(name) or (base(target) in targets(source) and "." in name)
+        if is_label == labels and not _is_figure(name):
             found.setdefault((split, name.lower().replace(split, "*")), []).append(node)
     return found
+
+
+def _whole(target: ast.expr) -> str:
+    """`train_x`, `val_set.data`; of a part (`train_x[:, 0]`) the whole."""
+    while isinstance(target, ast.Subscript):
+        target = target.value
+    if isinstance(target, ast.Name):
+        return target.id
+    if isinstance(target, ast.Attribute) and isinstance(target.value, (ast.Name, ast.Attribute)):
+        return ast.unparse(target).removeprefix("self.")
+    return ""
+
+
+def _changes(node: _Change, name: str, labels: bool) -> bool:
+    """The new value is computed from the old one."""
+    if isinstance(node, ast.AugAssign):
+        return not isinstance(node.target, ast.Subscript)
+    if isinstance(node.targets[0], ast.Subscript):
+        return False
+    old = [n for n in ast.walk(node.value) if isinstance(n, (ast.Name, ast.Attribute))]
+    if not any(ast.unparse(n).removeprefix("self.") == name for n in old):
+        return False
+    calls = labels and any(isinstance(n, ast.Call) for n in ast.walk(node.value)) and "." in name
+    return calls or any(isinstance(n, ast.BinOp) for n in ast.walk(node.value))
+
+
+_FIGURES = re.compile(
+    r"loss|acc|metric|score|count|total|correct|time|steps?$|size|len|num|hits|error|batches"
+)
+
+
+def _is_figure(name: str) -> bool:
+    """`val_loss += loss.item()`, `val_correct += hits`: figures, no data."""
+    return _FIGURES.search(name.lower()) is not None
+
+
+def _legitimate(value: ast.expr) -> bool:
+    """What may be done to one split alone: selection, augmentation, anything random."""
+    return _selects(value) or _is_training_only(value)
+
+
+def _is_training_only(value: ast.expr) -> bool:
+    text = ast.unparse(value).lower()
+    return is_random(value) or any(w in text for w in _TRAINING_ONLY)
+
+
+def _by_flag(source: Script, labels: bool) -> Finding | None:
+    """Statements under a parameter that differs between the call for training and that for held-out data."""
+    wanted = targets(source) if labels else inputs(source)
+    for owner, flags in split_flags(source).items():
+        for node in ast.walk(owner):
+            if isinstance(node, ast.If) and _tests(node.test, flags):
+                found = next(
+                    (s for b in (node.body, node.orelse) for s in b if _scales(s, wanted, labels)), None
+                )
+                other = [node.body, node.orelse]
+                both = all(any(_scales(s, wanted, labels) for s in side) for side in other)
+                if found is not None and not both:
+                    return at(
+                        source, found, f"this is done where `{ast.unparse(node.test)}` says so, to one split"
+                    )
+            elif isinstance(node, ast.Assign) and isinstance(node.value, ast.IfExp):
+                choice = node.value
+                if _tests(choice.test, flags) and base(node.targets[0]) in wanted:
+                    name = base(node.targets[0])
+                    sides = [_computes(s, name, labels) for s in (choice.body, choice.orelse)]
+                    if sides[0] != sides[1]:
+                        return at(source, node, "the values depend on the split")
+    return None
+
+
+def _tests(test: ast.expr, flags: frozenset[str]) -> bool:
+    return any(
+        (n.id if isinstance(n, ast.Name) else n.attr) in flags
+        for n in ast.walk(test)
+        if isinstance(n, (ast.Name, ast.Attribute))
+    )
+
+
+def _scales(node: ast.stmt, wanted: frozenset[str], labels: bool) -> bool:
+    """`x = (x - mean) / std`, `x *= 255`, without anything random."""
+    if isinstance(node, ast.AugAssign):
+        plain = not isinstance(node.target, ast.Subscript) and isinstance(node.op, _SCALING)
+        return plain and base(node.target) in wanted and not _is_training_only(node.value)
+    if not isinstance(node, ast.Assign) or isinstance(node.targets[0], (ast.Subscript, ast.Tuple)):
+        return False
+    name = base(node.targets[0])
+    return name in wanted and _computes(node.value, name, labels)
+
+
+_SCALING = (ast.Mult, ast.Div, ast.Sub, ast.Add, ast.FloorDiv)
+
+
+def _computes(value: ast.expr, name: str, labels: bool) -> bool:
+    """Arithmetic on the old value, or for labels another numbering."""
+    if _legitimate(value):
+        return False
+    for node in ast.walk(value):
+        if isinstance(node, ast.BinOp) and isinstance(node.op, _SCALING):
+            if any(base(n) == name for n in ast.walk(node) if isinstance(n, (ast.Name, ast.Attribute))):
+                return True
+    return labels and any(
+        isinstance(n, ast.Call) and last_name(n.func) in ("index", "map") for n in ast.walk(value)
+    )
 
 
 def _selects(value: ast.expr) -> bool:
@@ -76,13 +192,16 @@ def _selects(value: ast.expr) -> bool:
     )
 
 
+_LABELS = ("label", "target", "_y", "y_")
+
+
 def _names_labels(name: str) -> bool:
     """`train_labels`, `val_y`, `y_test`: labels by their name."""
     lower = name.lower()
     return any(w in lower for w in _LABELS) or lower.endswith("y")
 
 
-def _pairs(node: ast.AST, labels: bool, found: dict[tuple[str, str], list[ast.Assign]]) -> None:
+def _pairs(node: _Change, labels: bool, found: dict[tuple[str, str], list[_Change]]) -> None:
     """`train_y, val_y = f(train_labels), g(val_labels)`: each half as a statement of its own."""
     if not isinstance(node, ast.Assign):
         return
@@ -92,55 +211,32 @@ def _pairs(node: ast.AST, labels: bool, found: dict[tuple[str, str], list[ast.As
     ):
         return
     for one, made in zip(target.elts, value.elts, strict=True):
-        split = _split_of(one.id) if isinstance(one, ast.Name) else None
-        text = ast.unparse(made).lower()
-        legitimate = _selects(made) or any(w in text for w in _TRAINING_ONLY)
-        if split and isinstance(one, ast.Name) and split in text and not legitimate:
-            is_label = _names_labels(one.id)
-            if is_label == labels:
+        split = split_of(one.id) if isinstance(one, ast.Name) else None
+        if (
+            split
+            and isinstance(one, ast.Name)
+            and split in ast.unparse(made).lower()
+            and not _legitimate(made)
+        ):
+            if _names_labels(one.id) == labels and not _is_figure(one.id):
                 half = ast.copy_location(ast.Assign(targets=[one], value=made), node)
                 found.setdefault((split, one.id.lower().replace(split, "*")), []).append(half)
 
 
-def _split_of(name: str) -> str | None:
-    words = re.split(r"[_\d]+", name.lower())
-    return next((w for w in ("train", *_EVALUATION) if w in words), None)
-
-
 def _counterparts(split: str) -> tuple[str, ...]:
-    return _EVALUATION if split == "train" else ("train",)
+    return EVALUATION if split == "train" else ("train",)
 
 
 def _is_assigned(source: Script, stem: str, split: str) -> bool:
-    wanted = stem.replace("*", split)
-    return any(isinstance(n, ast.Name) and n.id.lower() == wanted for n in ast.walk(source.tree))
+    """The other split's data exist under the same name: `val_set.data` beside `train_set`."""
+    wanted = stem.replace("*", split).split(".")[0]
+    return any(
+        (n.id if isinstance(n, ast.Name) else n.attr).lower() == wanted
+        for n in ast.walk(source.tree)
+        if isinstance(n, (ast.Name, ast.Attribute))
+    )
 
 
-def _shape(node: ast.Assign, split: str) -> str:
-    return ast.unparse(node.value).lower().replace(split, "*")
-
-
-@probe()
-def normalises_one_split(view: View) -> Finding:
-    """Normalisation stands in the pipeline of one split and not of the other."""
-    return first(view, _one_split, "the scripts show no pair of pipelines")
-
-
-def _one_split(source: Script) -> Finding | None:
-    pipelines: dict[str, ast.Assign] = {}
-    for node in ast.walk(source.tree):
-        if isinstance(node, ast.Assign) and isinstance(node.value, ast.Call):
-            if last_name(node.value.func) == "Compose":
-                pipelines[ast.unparse(node.targets[0]).lower()] = node
-    train = [n for t, n in pipelines.items() if "train" in t]
-    other = [n for t, n in pipelines.items() if any(w in t for w in ("val", "test", "eval"))]
-    if not train or not other:
-        return None
-    has = ["Normalize" in ast.unparse(n.value) for n in (train[0], other[0])]
-    if has[0] != has[1]:
-        return at(
-            source,
-            other[0] if has[0] else train[0],
-            "this pipeline does not normalise and the other one does",
-        )
-    return ok(source, train[0], "both pipelines treat normalisation alike") if has[0] else None
+def _shape(node: _Change, split: str) -> str:
+    sign = symbol(node.op) if isinstance(node, ast.AugAssign) else ""
+    return sign + ast.unparse(node.value).lower().replace(split, "*")

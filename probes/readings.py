@@ -29,6 +29,7 @@ def modules() -> tuple[ModuleType, ...]:
         code_model,
         code_order,
         code_path,
+        code_pipelines,
         code_precision,
         code_ranks,
         code_splits,
@@ -55,6 +56,7 @@ def modules() -> tuple[ModuleType, ...]:
         repeats,
         rounding,
         scaler,
+        split_settings,
         versions,
         weights,
         weights_held,
@@ -75,6 +77,7 @@ def modules() -> tuple[ModuleType, ...]:
         code_model,
         code_order,
         code_path,
+        code_pipelines,
         code_precision,
         code_ranks,
         code_splits,
@@ -85,8 +88,20 @@ def modules() -> tuple[ModuleType, ...]:
     numbers = (gradients, numerics, rounding, scaler)
     compared = (benchmark, benchmark_curves, benchmark_end, operators, repeats, versions)
     saved = (weights, weights_held, weights_shared)
-    data = (data_compare, data_files)
-    return (*compared, *saved, *data, config, events, learning_rate, recipes, *shapes, *numbers, *scripts)
+    data = (data_compare, data_files, split_settings)
+    return (
+        *compared,
+        *saved,
+        *data,
+        config,
+        events,
+        learning_rate,
+        recipes,
+        split_settings,
+        *shapes,
+        *numbers,
+        *scripts,
+    )
 
 
 def all_probes() -> dict[str, ProbeFunction]:

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from traindoctor.engine.model import State
+from traindoctor.engine.model import RunInfo, State
+from traindoctor.probes.code_averages import average_of_wrong_count
+from traindoctor.probes.registry import View
+from traindoctor.probes.run import Run
 
 from .test_code import SOUND, readings
 
@@ -41,17 +44,20 @@ AVERAGES = [
 @pytest.mark.parametrize(("state", "add", "result"), AVERAGES)
 def test_averages(state: State, add: str, result: str) -> None:
     """A sum is divided by what it was summed over, or not; unknown units are left alone."""
-    found = readings(LOOP.format(add=add, result=result) + SOUND)["script-average-of-wrong-count"]
+    text = LOOP.format(add=add, result=result) + SOUND
+    run = Run(RunInfo(path="run"), {}, (), {}, (), (), {}, scripts={"train.py": text})
+
+    found = average_of_wrong_count(View(run, None))
 
     assert found.state is state, found.why
 
 
 CHECKS = [
-    ("predicts-least-likely", PRESENT, "hits = logits.softmax(1).argmin(1) == y"),
-    ("predicts-least-likely", PRESENT, "top = torch.topk(scores, 5, largest=False)"),
-    ("predicts-least-likely", ABSENT, "hits = torch.argmax(logits, 1) == y"),
-    ("predicts-least-likely", ABSENT, "near = score_distances.argmin(1)\nhits = pred.argmax(1)"),
-    ("predicts-least-likely", UNKNOWN, "near = codes.argmin(1)"),
+    ("metric-wrong", PRESENT, "hits = logits.softmax(1).argmin(1) == y"),
+    ("metric-wrong", PRESENT, "top = torch.topk(scores, 5, largest=False)"),
+    ("metric-wrong", ABSENT, "hits = torch.argmax(logits, 1) == y"),
+    ("metric-wrong", ABSENT, "near = score_distances.argmin(1)\nhits = pred.argmax(1)"),
+    ("metric-wrong", UNKNOWN, "near = codes.argmin(1)"),
     ("evaluates-training-data", PRESENT, "val_loss, val_acc = evaluate(model, train_loader)"),
     ("evaluates-training-data", PRESENT, "test_score = forest.score(x_train, y_train)"),
     ("evaluates-training-data", ABSENT, "train_acc = evaluate(model, train_loader)"),

@@ -1,0 +1,192 @@
+"""What scripts compute on a batch before they call the model: in the training step and in evaluation."""
+
+from __future__ import annotations
+
+import ast
+
+from .code import at, ok
+from .code_roles import is_random, model_calls
+from .readers.script import last_name
+from .registry import Finding
+from .syntax import Script
+
+_Change = ast.Assign | ast.AugAssign
+
+
+_SYMBOLS = {ast.Mult: "*", ast.Div: "/", ast.Sub: "-", ast.Add: "+", ast.FloorDiv: "//"}
+
+
+def symbol(op: ast.operator) -> str:
+    """An operator as it is written."""
+    return _SYMBOLS.get(type(op), type(op).__name__)
+
+
+def batches_differ(source: Script, _labels: bool) -> Finding | None:
+    """The arithmetic on a batch before the model's call, in the training step against the evaluation.
+
+    None where a step on the way cannot be followed, or where either side calls the model in several ways.
+    """
+    train: dict[tuple[str, ...], ast.Call] = {}
+    other: dict[tuple[str, ...], ast.Call] = {}
+    for call in model_calls(source):
+        function = source.function_around(call)
+        learns = function is not None and any(b in ast.walk(function) for b in source.backwards)
+        learns = learns or any(
+            b in ast.walk(p) for p in source.loops_around(call)[:1] for b in source.backwards
+        )
+        evaluates = any(w in source.function_name(call).lower() for w in ("eval", "val", "test", "predict"))
+        if learns == evaluates:
+            continue
+        steps = _arithmetic(source, call)
+        if steps is None:
+            return None
+        (train if learns else other).setdefault(steps, call)
+    if len(train) != 1 or len(other) != 1:
+        return None
+    (here, one), (there, two) = next(iter(train.items())), next(iter(other.items()))
+    if here == there:
+        return ok(source, one, "batches are scaled alike in training and evaluation") if here else None
+    mark = two if len(there) <= len(here) else one
+    done = [", ".join(s) or "nothing" for s in (here, there)]
+    return at(source, mark, f"training does {done[0]} to its batches, evaluation {done[1]}")
+
+
+_HARMLESS = (
+    *(
+        "float",
+        "to",
+        "cuda",
+        "cpu",
+        "half",
+        "double",
+        "long",
+        "type",
+        "astype",
+        "contiguous",
+        "npu",
+        "bfloat16",
+    ),
+    *(
+        "unsqueeze",
+        "squeeze",
+        "permute",
+        "transpose",
+        "view",
+        "reshape",
+        "flatten",
+        "clone",
+        "detach",
+        "numpy",
+    ),
+    *("tensor", "from_numpy", "as_tensor", "stack", "asarray", "array", "next", "Tensor", "requires_grad_"),
+)
+
+
+def _arithmetic(source: Script, call: ast.Call) -> tuple[str, ...] | None:
+    """What is computed on the batch up to this call, in the scope around it; None where it cannot be told."""
+    scope = source.function_around(call) or source.tree
+    steps: list[str] = []
+    value: ast.expr = call.args[0]
+    line = call.lineno
+    for _ in range(20):
+        if isinstance(value, ast.Name):
+            change = _last_change(scope, value.id, line)
+            if change is None or change.lineno >= line:
+                return tuple(sorted(steps))
+            line = change.lineno
+            if isinstance(change, ast.AugAssign):
+                steps.append(f"`{symbol(change.op)} {ast.unparse(change.value)}`")
+                continue
+            if isinstance(change.targets[0], ast.Tuple):
+                pairs = _pairs(change)
+                if value.id in pairs:
+                    value = pairs[value.id]
+                    continue
+                if not (isinstance(change.value, ast.Call) and change.value.args):
+                    return tuple(sorted(steps)) if isinstance(change.value, ast.Name) else None
+                if not _augments(source, change.value):
+                    return tuple(sorted(steps)) if last_name(change.value.func) == "next" else None
+                value = change.value.args[0]
+                continue
+            value = change.value
+        elif isinstance(value, ast.BinOp):
+            left, right = (
+                any(isinstance(n, ast.Name) for n in ast.walk(s)) for s in (value.left, value.right)
+            )
+            if isinstance(value.op, (ast.Div, ast.Sub)) or left:
+                steps.append(f"`{symbol(value.op)} {ast.unparse(value.right)}`")
+                value = value.left
+            elif right:
+                steps.append(f"`{symbol(value.op)} {ast.unparse(value.left)}`")
+                value = value.right
+            else:
+                return None
+        elif isinstance(value, ast.Call):
+            name = last_name(value.func)
+            owner = value.func.value if isinstance(value.func, ast.Attribute) else None
+            if _augments(source, value) and value.args:
+                value = value.args[0]
+            elif name in (
+                "div",
+                "div_",
+                "sub",
+                "sub_",
+                "mul",
+                "mul_",
+                "add",
+                "add_",
+                "normalize",
+                "standardize",
+            ):
+                on_method = owner is not None and ast.unparse(owner).split(".")[-1] not in _MODULES
+                rest = value.args if on_method else value.args[1:]
+                steps.append(f"`{name}({', '.join(map(ast.unparse, rest))})`")
+                inner = owner if on_method else value.args[0] if value.args else None
+                if inner is None:
+                    return None
+                value = inner
+            elif name in _HARMLESS:
+                library = owner is None or ast.unparse(owner) in _MODULES
+                inner = (value.args[0] if value.args else None) if library else owner
+                if inner is None:
+                    return None
+                value = inner
+            else:
+                return None
+        else:
+            return tuple(sorted(steps)) if isinstance(value, (ast.Subscript, ast.Attribute)) else None
+    return None
+
+
+_MODULES = ("torch", "np", "numpy", "F", "TF", "functional", "ops", "mindspore", "jnp")
+
+
+def _augments(source: Script, call: ast.Call) -> bool:
+    """A function that augments: by its name, or because it draws random numbers."""
+    name = last_name(call.func)
+    if any(
+        w in name.lower() for w in ("augment", "jitter", "flip", "crop", "mixup", "cutmix", "noise", "mask")
+    ):
+        return True
+    own = [n for n in ast.walk(source.tree) if isinstance(n, ast.FunctionDef) and n.name == name]
+    return len(own) == 1 and is_random(own[0])
+
+
+def _pairs(change: ast.Assign) -> dict[str, ast.expr]:
+    """`x, y = a[i], b[i]`: each name with its value."""
+    names, values = change.targets[0], change.value
+    if isinstance(names, ast.Tuple) and isinstance(values, ast.Tuple) and len(names.elts) == len(values.elts):
+        return {ast.unparse(n): v for n, v in zip(names.elts, values.elts, strict=True)}
+    return {}
+
+
+def _last_change(scope: ast.AST, name: str, before: int) -> _Change | None:
+    found: _Change | None = None
+    for node in ast.walk(scope):
+        if isinstance(node, (ast.Assign, ast.AugAssign)) and node.lineno < before:
+            target = node.targets[0] if isinstance(node, ast.Assign) else node.target
+            places = target.elts if isinstance(target, ast.Tuple) else [target]
+            if any(isinstance(p, ast.Name) and p.id == name for p in places):
+                if found is None or node.lineno > found.lineno:
+                    found = node
+    return found
