@@ -148,14 +148,18 @@ def _optimizer_part(source: Script) -> Finding | None:
     mine = flow(source)
     built = [(c, given) for c in source.optimizer_calls if (given := _given(c)) is not None]
     taken = [(c, c.args[1]) for c in source.named("gradient") if len(c.args) > 1]  # a tape's sources
-    pairs = built if len(built) == 1 else taken if not built and len(taken) == 1 else []
-    if not pairs or source.named("add_param_group"):
-        return None
-    call, given = pairs[0]
-    found = _cover(mine, given, 16)
-    if found.part:
-        return at(source, call, f"the optimizer receives only {found.part}")
-    return ok(source, call, "the optimizer receives all parameters") if found.whole else None
+    pairs = built or taken
+    scopes = {source.function_around(c) for c, _ in pairs}
+    if len(scopes) != len(pairs) or source.named("add_param_group"):
+        return None  # several in one place: a network of its own for each
+    covers = [(c, _cover(mine, given, 16)) for c, given in pairs]
+    whole = [c for c, cover in covers if cover.whole]
+    if whole:  # another stage may train a part first
+        return ok(source, whole[0], "the optimizer receives all parameters")
+    for call, cover in covers:
+        if cover.part:
+            return at(source, call, f"the optimizer receives only {cover.part}")
+    return None
 
 
 def _given(call: ast.Call) -> ast.expr | None:
@@ -316,8 +320,10 @@ def layers_of(owner: ast.ClassDef) -> dict[str, ast.Call]:
 
 def _together(mine: Flow, covers: list[Cover]) -> Cover:
     """Several lists or groups: all that have parts of one kind may make up the whole."""
-    if not covers or any(c.whole for c in covers):
+    if not covers or all(c.whole for c in covers):
         return Cover(whole=bool(covers))
+    if any(c.whole for c in covers):
+        return Cover()  # all of one module and a part of another
     if any(not c.part for c in covers):
         return Cover()
     if len(covers) == 1:
