@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from . import situation, stats
-from .judging import on_loss, see
+from .judging import is_mean_of_epochs, on_loss, see
 from .registry import Finding, absent, present, unknown
 from .run import Floats, Run
 from .shapes import Shape
@@ -61,6 +61,31 @@ def _by_epoch(run: Run, curve: Shape, points: int) -> list[Floats] | None:
     parts = [curve.y[numbers == n] for n in np.unique(numbers)]
     size = float(np.median([len(p) for p in parts]))
     return [p for p in parts if len(p) >= max(points, 0.9 * size)]
+
+
+@on_loss(1)
+def not_finite_in_first_epoch(run: Run, curve: Shape) -> Finding:
+    """The loss stops being a number before one whole epoch has passed.
+
+    One epoch shows every sample of a fixed data set once: what is wrong with a sample comes up in it.
+    """
+    values = curve.series.values
+    bad = np.flatnonzero(~np.isfinite(values))
+    if len(bad) == 0:
+        return unknown(f"{curve.name} is a number throughout")
+    numbers = _epochs(run, curve)
+    if numbers is None:
+        return unknown("where epochs begin is not known")
+    before = numbers[curve.index < bad[0]]
+    passed = len(before) > 0 and (is_mean_of_epochs(curve) or bool(before[-1] >= 1))
+    words = f"{curve.name} is no number from point {bad[0] + 1} on"
+    if passed:
+        return absent(f"{words}, after whole epochs of numbers", value=float(before[-1]), threshold=1)
+    return present(f"{words}, within the first epoch", value=0, threshold=1, **_first_bad(curve, int(bad[0])))
+
+
+def _first_bad(curve: Shape, at: int) -> dict[str, Any]:
+    return {"step": float(curve.series.steps[at]), "series": (curve.name,)}
 
 
 @on_loss(2)

@@ -219,3 +219,20 @@ def test_few_parameters_that_train_are_seen_unless_adapters_train() -> None:
     assert state(asked, with_adapters) == "unknown"
     said = Event("known-warning", "log.txt", 1, text="trainable params: 0", data="nothing-trainable")
     assert state(asked, run(events=[said], facts={"parameters_trainable": 0.0})) == "unknown"
+
+
+def test_a_loss_that_ends_within_the_first_epoch_is_told_from_one_that_ends_later() -> None:
+    """Within the first epoch present, after a whole one absent; no NaN or no epochs unknown."""
+    from traindoctor.engine.model import State
+    from traindoctor.probes import epochs
+    from traindoctor.probes.registry import View
+
+    def found(first: int, settings: dict[str, Any] | None = None) -> State:
+        values = np.where(np.arange(60) < first, LOSS.mean(), np.nan)
+        given = run([series("train/loss", values)], settings or {"steps_per_epoch": 20})
+        return epochs.not_finite_in_first_epoch(View(given, None)).state
+
+    assert found(12) is State.PRESENT
+    assert found(45) is State.ABSENT
+    assert found(60) is State.UNKNOWN
+    assert found(12, {"seed": 1}) is State.UNKNOWN
