@@ -168,6 +168,10 @@ def checklist(
     context: typer.Context,
     run: RunPath,
     benchmark: Benchmarks = [],  # noqa: B006
+    named: Annotated[
+        str,
+        typer.Option("--list", metavar="ascend|mindspore|mindformers|FILE.yaml", help="Which checklist."),
+    ] = "ascend",
     formats: Formats = [],  # noqa: B006
     outputs: Outputs = [],  # noqa: B006
     answer: Answers = [],  # noqa: B006
@@ -183,7 +187,7 @@ def checklist(
     from .work import Request, examine
 
     wanted = targets(context.obj[1:])
-    request = Request(run, tuple(benchmark), tuple(answer), answers, tuple(rules), quiet, data)
+    request = Request(run, tuple(benchmark), tuple(answer), answers, tuple(rules), quiet, data, named)
     present.checklist(examine(request), wanted, quiet=quiet, no_color=no_color)
 
 

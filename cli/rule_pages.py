@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from ..engine.about import Atlas, strongest_first
+from ..engine.checklist import same_as
 from ..engine.words import percent
 from ..reports.text import code, rule_text
 from . import reads
@@ -16,17 +17,19 @@ if TYPE_CHECKING:
 
 NOTE = "<!-- Written by `diagnose rules docs` from the rule files; edit those. -->"
 INDEX, SYMPTOMS, MECHANISMS, SOURCES = "README.md", "symptoms.md", "mechanisms.md", "sources.md"
+CHECKLISTS = "checklists.md"
 MOST_CAUSES = 8  # causes named at a symptom
 
 
 def rule_pages(rules: RuleBase) -> dict[str, str]:
-    """Return file name -> text: a page for each cause, and four that list."""
+    """Return file name -> text: a page for each cause, and five that list."""
     atlas = Atlas(rules)
     pages = {f"{name}.md": _page(_cause(atlas, cause)) for name, cause in sorted(rules.causes.items())}
     pages[INDEX] = _page(_index(rules))
     pages[SYMPTOMS] = _page(_symptoms(atlas))
     pages[MECHANISMS] = _page(_mechanisms(atlas))
     pages[SOURCES] = _page(_sources(atlas))
+    pages[CHECKLISTS] = _page(_checklists(rules))
     return pages
 
 
@@ -42,7 +45,8 @@ def _index(rules: RuleBase) -> Iterator[str]:
     yield ""
     yield (
         f"{len(rules.causes)} causes, {len(rules.mechanisms)} [mechanisms]({MECHANISMS}), "
-        f"{len(rules.symptoms)} [symptoms]({SYMPTOMS}), {len(rules.sources)} [sources]({SOURCES}). "
+        f"{len(rules.symptoms)} [symptoms]({SYMPTOMS}), {len(rules.sources)} [sources]({SOURCES}), "
+        f"{len(rules.checklists)} [checklists]({CHECKLISTS}). "
         "How they work together: [one network](../adr/0001-noisy-or-network.md). "
         "What the documents ask for and which rule holds it: [coverage](../coverage.md)."
     )
@@ -98,6 +102,51 @@ def _symptom(atlas: Atlas, symptom: Symptom) -> Iterator[str]:
 def _some(parts: Sequence[str]) -> str:
     more = [f"{len(parts) - MOST_CAUSES} more"] if len(parts) > MOST_CAUSES else []
     return ", ".join([*parts[:MOST_CAUSES], *more])
+
+
+def _checklists(rules: RuleBase) -> Iterator[str]:
+    yield "# Checklists"
+    yield ""
+    yield (
+        "An item is Failed when a symptom that fails it is present or one of its causes is at 50 % or more, "
+        "Passed when a symptom that clears it (one of each part) was read as absent and no cause is above "
+        "5 %, and Not checked otherwise: nothing passes for lack of evidence."
+    )
+    for name, items in rules.checklists.items():
+        head = rules.heads[name]
+        yield from (
+            "",
+            f"## {name}",
+            "",
+            f"{rule_text(head.title)}. `diagnose checklist RUN --list {name}`",
+            "",
+        )
+        if head.results:
+            said = ", ".join(f"“{word}” is {result.value}" for result, word in head.results.items())
+            yield from (f"Its words: {rule_text(said)}.", "")
+        rows = []
+        for item in items:
+            parts = [f"{rule_text(p.title, cell=True)}: {_ids(rules, p.passes_on)}" for p in item.parts]
+            passes = "<br>".join(parts) or _ids(rules, item.passes_on)
+            fellows = ", ".join(f"{n} {i}" for n, i in same_as(rules, name, item.id))
+            causes = ", ".join(_to_cause(rules, c) for c in item.causes)
+            row = (
+                item.id,
+                rule_text(item.title, cell=True),
+                _ids(rules, item.fails_on),
+                passes,
+                causes,
+                fellows,
+            )
+            rows.append(row)
+        yield from _table(("Item", "Asks", "Fails on", "Passes on absence of", "Causes", "Same as"), rows)
+    yield from ("", "## Crosswalk", "", "Items of the lists that ask for the same thing.", "")
+    names = list(rules.checklists)
+    found = [
+        (rule_text(r.title, cell=True), *(", ".join(r.items.get(n, ())) for n in names))
+        for r in rules.crosswalk
+    ]
+    yield from _table(("What", *names), found)
 
 
 def _mechanisms(atlas: Atlas) -> Iterator[str]:

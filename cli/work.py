@@ -33,6 +33,7 @@ class Request:
     rule_packs: tuple[Path, ...] = ()
     quiet: bool = False
     data: Path | None = None
+    checklist: str = "ascend"  # its name, or a YAML file
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -92,7 +93,7 @@ def examine(request: Request) -> Work:
     from ..engine.diagnose import diagnose
     from ..probes.readings import readings
 
-    rules = load(request.rule_packs, request.quiet)
+    rules, checklist = chosen_checklist(load(request.rule_packs, request.quiet), request.checklist)
     answered = answers.given(rules, request.answers, request.answers_file)
     run = open_quietly(request.run, "", request.quiet)
     stored, unused = answers.own(rules, request.run)
@@ -113,6 +114,7 @@ def examine(request: Request) -> Work:
         run=run.info,
         benchmark=info,
         repeats=[r.info for r in repeats],
+        checklist=checklist,
         context=run.info.context,
     )
     return Work(rules, found, run, benchmark)
@@ -140,6 +142,23 @@ def load(packs: Sequence[Path] = (), quiet: bool = False) -> RuleBase:
     if rules.problems and not quiet:
         say(f"left out: {_first_of(rules.problems)}")
     return rules
+
+
+def chosen_checklist(rules: RuleBase, named: str) -> tuple[RuleBase, str]:
+    """Return the rules with the checklist that was asked for, and its name. Raises `Stop`."""
+    from ..engine.load import RuleError, with_own_checklist
+
+    if named in rules.checklists:
+        return rules, named
+    if not named.endswith((".yaml", ".yml")):
+        there = ", ".join(rules.checklists)
+        raise usage(f"--list {named}: there is no such checklist; there are {there}, or name a YAML file")
+    try:
+        return with_own_checklist(rules, Path(named))
+    except RuleError as error:
+        raise usage(f"the checklist cannot be used: {_first_of(error.problems)}") from error
+    except OSError as error:
+        raise usage(f"--list {named}: {error.strerror or 'cannot be read'}") from error
 
 
 def _first_of(problems: Sequence[str]) -> str:

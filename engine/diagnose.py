@@ -99,6 +99,8 @@ def diagnose(
         packs=rules.packs,
         titles=_titles(rules),
         repeats=tuple(repeats),
+        checklist_name=checklist,
+        checklist_head=rules.heads.get(checklist),
         workflow=standing(rules, findings, checked, facts, benchmark is not None),
         grave=tuple(s for s, r in findings.items() if r.state is State.PRESENT and _is_grave(rules, s)),
     )

@@ -13,7 +13,7 @@ from datetime import date
 from fnmatch import fnmatchcase
 from typing import Literal
 
-from .checklist import check_all
+from .checklist import check_items
 from .model import (
     CauseLine,
     CheckedItem,
@@ -48,7 +48,8 @@ def decide(
     """Hold a diagnosis against a profile."""
     evidence = {reading.symptom: reading for reading in diagnosis.findings}
     probability = {h.cause: h.probability for h in diagnosis.hypotheses}
-    items = check_all(rules, profile.checklist, evidence, probability)
+    asked = profile.own_items or rules.checklists.get(profile.checklist, ())
+    items = check_items(rules, profile.checklist, asked, evidence, probability)
     found = [*_items(profile, items, evidence), *_causes(rules, profile, diagnosis)]
     found = [replace(f, known=_is_known(f, baseline)) for f in found]
     found, warnings = _waived(found, waivers, diagnosis.run.path, today)

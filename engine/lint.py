@@ -217,8 +217,15 @@ def mechanisms_used(subject: Subject) -> Iterator[Lint]:
 def symptoms_used(subject: Subject) -> Iterator[Lint]:
     """A symptom that nothing shows is read for nothing."""
     heads = {link.to for _, link in arrows(subject.rules)}
+    for item in (item for items in subject.rules.checklists.values() for item in items):
+        heads |= {*item.fails_on, *item.clearing}
     for name in sorted(subject.rules.symptoms.keys() - heads):
-        yield Lint("symptom-without-cause", name, "no cause and no mechanism shows it", "warning")
+        yield Lint(
+            "symptom-without-cause",
+            name,
+            "no cause and no mechanism shows it, and no checklist asks for it",
+            "warning",
+        )
 
 
 def sources_used(subject: Subject) -> Iterator[Lint]:
@@ -296,6 +303,30 @@ def checklist_causes(subject: Subject) -> Iterator[Lint]:
                     yield Lint("checklist-cause", name, what)
 
 
+def crosswalk_causes(subject: Subject) -> Iterator[Lint]:
+    """Items of a row of the crosswalk are about a cause of that row; each item stands in one row at most."""
+    placed: dict[tuple[str, str], str] = {}
+    for row in subject.rules.crosswalk:
+        for name, ids in row.items.items():
+            about = {item.id: set(item.causes) for item in subject.rules.checklists.get(name, ())}
+            for wanted in ids:
+                if not about.get(wanted, set()) & set(row.causes):
+                    what = f"row {row.id}: {name} {wanted} is about none of its causes"
+                    yield Lint("crosswalk-causes", row.id, what)
+                if (name, wanted) in placed:
+                    what = f"row {row.id}: {name} {wanted} stands in row {placed[name, wanted]} too"
+                    yield Lint("crosswalk-twice", row.id, what)
+                placed.setdefault((name, wanted), row.id)
+
+
+def items_decided(subject: Subject) -> Iterator[Lint]:
+    """An item that nothing can pass stays Not checked for ever."""
+    for name, items in sorted(subject.rules.checklists.items()):
+        for item in items:
+            if not item.clearing:
+                yield Lint("item-never-passes", name, f"item {item.id} has nothing that it passes on")
+
+
 Check = Callable[[Subject], Iterator[Lint]]
 CAUSE_LINTS: tuple[Check, ...] = (
     complete,
@@ -317,4 +348,6 @@ BASE_LINTS: tuple[Check, ...] = (
     because_repeated,
     titles,
     checklist_causes,
+    crosswalk_causes,
+    items_decided,
 )

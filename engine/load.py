@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     M = TypeVar("M", bound=BaseModel)
 
 ENTRY_POINTS = "traindoctor.rule_packs"
+MAX_CHECKLIST = 4 * 1024**2
 
 
 class RuleError(Exception):
@@ -83,6 +84,29 @@ class Places:
         """Return "file:line" of a part of an entry (or of a source or checklist); "" for an unknown name."""
         entry = self._entries.get(name)
         return entry.at(*loc) if entry is not None else ""
+
+
+def with_own_checklist(rules: RuleBase, path: Path) -> tuple[RuleBase, str]:
+    """Add a user's own checklist to the rules; return them and the name it goes by.
+
+    Raises `RuleError` with all that is wrong with it, and OSError when it cannot be read.
+    """
+    from .resolve import Entry, head_of, own_checklist
+    from .schema import ChecklistFile
+
+    with path.open("rb") as file:
+        raw = file.read(MAX_CHECKLIST)
+    try:
+        document = parse(str(path), raw)
+    except DocumentError as error:
+        raise RuleError(error.problems) from error
+    entry = Entry(validated(ChecklistFile, document), document)
+    items, problems = own_checklist(entry, rules)
+    if problems:
+        raise RuleError(_tidy(problems))
+    name = path.stem if path.stem not in rules.checklists else f"{path.stem}-own"
+    heads = {**rules.heads, name: head_of(entry.spec)}
+    return replace(rules, checklists={**rules.checklists, name: items}, heads=heads), name
 
 
 def builtin(name: str) -> bytes:
@@ -189,6 +213,7 @@ def _reader_of(name: str) -> Callable[[str, Document], Layer] | None:
         "mechanisms.yaml": _mechanisms,
         "pack.yaml": _pack,
         "workflow.yaml": _workflow,
+        "crosswalk.yaml": _crosswalk,
     }.get(name) or {"symptoms": _symptoms, "causes": _causes, "checklists": _checklist}.get(folder)
 
 
@@ -259,6 +284,13 @@ def _checklist(name: str, document: Document) -> Layer:
     from .schema import ChecklistFile
 
     return Layer(checklists=((Path(name).stem, Entry(validated(ChecklistFile, document), document)),))
+
+
+def _crosswalk(_: str, document: Document) -> Layer:
+    from .resolve import Entry, Layer
+    from .schema import CrosswalkFile
+
+    return Layer(crosswalks=(Entry(validated(CrosswalkFile, document), document),))
 
 
 def _workflow(_: str, document: Document) -> Layer:

@@ -162,8 +162,19 @@ class Cause:
 
 
 @dataclass(frozen=True, slots=True)
+class ChecklistPart:
+    """One of several things that an item asks for; absence of one of its symptoms clears it."""
+
+    title: str
+    passes_on: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class ChecklistItem:
-    """A row of a checklist. `fails_on`/`passes_on`: symptoms whose presence/absence decides it directly."""
+    """A row of a checklist. `fails_on`/`passes_on`: symptoms whose presence/absence decides it directly.
+
+    With `parts` it passes only when every part is clear.
+    """
 
     id: str
     title: str
@@ -172,6 +183,31 @@ class ChecklistItem:
     passes_on: tuple[str, ...]
     check: str  # what would check it, when it is Not checked
     source: str
+    parts: tuple[ChecklistPart, ...] = ()
+    command: str = ""  # how to give what is missing; RUN and BENCHMARK stand for the paths
+
+    @property
+    def clearing(self) -> tuple[str, ...]:
+        """All symptoms whose absence counts for it."""
+        return tuple(dict.fromkeys((*self.passes_on, *(s for part in self.parts for s in part.passes_on))))
+
+
+@dataclass(frozen=True, slots=True)
+class ChecklistHead:
+    """What a checklist says of itself; `results` gives its own words for the three results."""
+
+    title: str
+    results: Mapping[Result, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class CrosswalkEntry:
+    """Items of several checklists that ask for the same thing: checklist -> ids of its items."""
+
+    id: str
+    title: str
+    causes: tuple[str, ...]
+    items: Mapping[str, tuple[str, ...]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -243,6 +279,8 @@ class RuleBase:
     problems: tuple[str, ...] = ()  # rule packs that could not be used, and why
     packs: tuple[str, ...] = ()  # folders of rule packs that the user named
     flows: tuple[Flow, ...] = ()  # in the order of the files
+    heads: Mapping[str, ChecklistHead] = field(default_factory=dict)  # of the checklists
+    crosswalk: tuple[CrosswalkEntry, ...] = ()
 
 
 # ---------------------------------------------------------------------------------------------- results
@@ -299,6 +337,8 @@ class CheckedItem:
     why: str
     decided_by: tuple[str, ...] = ()
     check: str = ""
+    command: str = ""  # RUN and BENCHMARK stand for the paths
+    same_as: tuple[tuple[str, str], ...] = ()  # (checklist, item) of the others that ask for the same
 
 
 @dataclass(frozen=True, slots=True)
@@ -365,6 +405,8 @@ class Diagnosis:
     repeats: tuple[RunInfo, ...] = ()  # further runs of the benchmark
     workflow: tuple[FlowStanding, ...] = ()
     grave: tuple[str, ...] = ()  # present symptoms that no healthy run shows
+    checklist_name: str = "ascend"
+    checklist_head: ChecklistHead | None = None
 
     @property
     def leading(self) -> tuple[Hypothesis, ...]:
@@ -698,6 +740,7 @@ class Profile:
     items: Mapping[str, Literal["pass", "sound", "ignore"]]
     causes: tuple[CauseLine, ...]
     unchecked: Literal["inconclusive", "fail", "allow"]
+    own_items: tuple[ChecklistItem, ...] = ()  # of the user's own checklist, where the profile names a file
 
 
 @dataclass(frozen=True, slots=True)

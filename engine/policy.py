@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date, timedelta
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
 from .document import DocumentError, parse
-from .load import RuleError, builtin, validated
+from .load import RuleError, builtin, validated, with_own_checklist
 from .model import CauseLine, Profile, RuleBase, Waiver
 from .schema import ProfileEntry, ProfilesFile, WaiversFile
 
@@ -38,7 +38,23 @@ def profile(named: str, rules: RuleBase) -> Profile:
         named = mine[-1].name
     if named not in entries:
         raise PolicyError(f"there is no profile {named}; choose {', '.join(entries)} or name a YAML file")
-    return _checked(_resolved(named, entries), rules)
+    found = _resolved(named, entries)
+    if found.checklist.endswith((".yaml", ".yml")):
+        found, rules = _with_own(found, own.parent, rules)
+    return _checked(found, rules)
+
+
+def _with_own(found: Profile, folder: Path, rules: RuleBase) -> tuple[Profile, RuleBase]:
+    """Read the checklist file that a profile names, relative to the profile."""
+    path = folder / found.checklist
+    try:
+        rules, name = with_own_checklist(rules, path)
+    except RuleError as error:
+        raise PolicyError(_first(error.problems)) from error
+    except OSError as error:
+        said = f"{path}: {error.strerror or 'cannot be read'}"
+        raise PolicyError(f"profile {found.name}: its checklist cannot be read: {said}") from error
+    return replace(found, checklist=name, own_items=rules.checklists[name]), rules
 
 
 def _profiles(raw: bytes, name: str) -> tuple[ProfileEntry, ...]:

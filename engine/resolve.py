@@ -9,13 +9,17 @@ from typing import Any, Generic, TypeVar
 from .document import Document
 from .model import (
     Cause,
+    ChecklistHead,
     ChecklistItem,
+    ChecklistPart,
+    CrosswalkEntry,
     Example,
     Flow,
     Link,
     Look,
     Mechanism,
     Remedy,
+    Result,
     RuleBase,
     Scalar,
     State,
@@ -24,7 +28,9 @@ from .model import (
 )
 from .schema import (
     CauseFile,
+    ChecklistEntry,
     ChecklistFile,
+    CrosswalkFile,
     ExampleEntry,
     FlowEntry,
     LinkEntry,
@@ -65,6 +71,7 @@ class Layer:
     symptoms: tuple[tuple[str, Entry[SymptomEntry]], ...] = ()  # (area, entry)
     causes: tuple[Entry[CauseFile], ...] = ()
     checklists: tuple[tuple[str, Entry[ChecklistFile]], ...] = ()  # (name, entry)
+    crosswalks: tuple[Entry[CrosswalkFile], ...] = ()
     pack: Entry[PackFile] | None = None
     flows: tuple[Entry[FlowEntry], ...] = ()
     lost: frozenset[str] = frozenset()  # ids in files that were refused: pointing at them is no second error
@@ -79,6 +86,7 @@ class Layer:
             self.symptoms + other.symptoms,
             self.causes + other.causes,
             self.checklists + other.checklists,
+            self.crosswalks + other.crosswalks,
             self.pack or other.pack,
             self.flows + other.flows,
             self.lost | other.lost,
@@ -141,6 +149,8 @@ def resolve(layer: Layer, version: str, problems: list[str]) -> RuleBase:
         version=version,
         prior_min=layer.scale.spec.bounds.prior_min,
         flows=tuple(_flow(e, check) for e in layer.flows),
+        heads={name: head_of(e.spec) for name, e in layer.checklists},
+        crosswalk=_crosswalk(layer, check),
     )
     _check_acyclic(layer, check)
     problems += check.problems
@@ -261,14 +271,81 @@ def _checklists(layer: Layer, check: Checker) -> dict[str, tuple[ChecklistItem, 
 
 
 def _checklist(entry: Entry[ChecklistFile], check: Checker) -> tuple[ChecklistItem, ...]:
-    check.reference(entry, ("source",), "source", entry.spec.source)
+    _sourced(entry, (), entry.spec.source, check)
+    for i, item in enumerate(entry.spec.items):
+        _sourced(entry, ("items", i), item.source, check)
+    return _items(entry, check)
+
+
+def own_checklist(
+    entry: Entry[ChecklistFile], rules: RuleBase
+) -> tuple[tuple[ChecklistItem, ...], list[str]]:
+    """Return the items of a user's own checklist, and what is wrong with them; it may cite what it likes."""
+    check = Checker(
+        ScaleFile.model_construct(),
+        frozenset(rules.sources),
+        frozenset(rules.mechanisms),
+        frozenset(rules.symptoms),
+        frozenset(rules.causes),
+    )
+    items = _items(entry, check)
+    for i, item in enumerate(entry.spec.items):
+        for j, cause in enumerate(item.causes):
+            check.reference(entry, ("items", i, "causes", j), "cause", cause)
+    return items, check.problems
+
+
+def _sourced(entry: Entry[ChecklistFile], loc: Loc, source: str | None, check: Checker) -> None:
+    if source is None:
+        check.complain(entry.at(*loc), "source: this field is missing")
+    else:
+        check.reference(entry, (*loc, "source"), "source", source)
+
+
+def _items(entry: Entry[ChecklistFile], check: Checker) -> tuple[ChecklistItem, ...]:
     _check_repeated(entry, "items", [item.id for item in entry.spec.items], check)
     for i, item in enumerate(entry.spec.items):
-        check.reference(entry, ("items", i, "source"), "source", item.source)
         for key in ("fails_on", "passes_on"):
             for j, symptom in enumerate(getattr(item, key)):
                 check.reference(entry, ("items", i, key, j), "symptom", symptom)
-    return tuple(ChecklistItem(**item.model_dump()) for item in entry.spec.items)
+        for k, part in enumerate(item.parts):
+            for j, symptom in enumerate(part.passes_on):
+                check.reference(entry, ("items", i, "parts", k, "passes_on", j), "symptom", symptom)
+    return tuple(_item(item) for item in entry.spec.items)
+
+
+def _item(spec: ChecklistEntry) -> ChecklistItem:
+    parts = tuple(ChecklistPart(p.title, p.passes_on) for p in spec.parts)
+    said = (spec.id, spec.title, spec.causes, spec.fails_on, spec.passes_on, spec.check, spec.source or "")
+    return ChecklistItem(*said, parts, spec.command or "")
+
+
+def head_of(spec: ChecklistFile) -> ChecklistHead:
+    """Return what a checklist says of itself."""
+    words = spec.results
+    if words is None:
+        return ChecklistHead(spec.title)
+    named = {Result.PASSED: words.passed, Result.FAILED: words.failed, Result.NOT_CHECKED: words.unchecked}
+    return ChecklistHead(spec.title, named)
+
+
+def _crosswalk(layer: Layer, check: Checker) -> tuple[CrosswalkEntry, ...]:
+    found: list[CrosswalkEntry] = []
+    items = {name: {item.id for item in entry.spec.items} for name, entry in layer.checklists}
+    for entry in layer.crosswalks:
+        check.reference(entry, ("source",), "source", entry.spec.source)
+        _check_repeated(entry, "rows", [row.id for row in entry.spec.rows], check)
+        for i, row in enumerate(entry.spec.rows):
+            for j, cause in enumerate(row.causes):
+                check.reference(entry, ("rows", i, "causes", j), "cause", cause)
+            for name, ids in row.items.items():
+                loc = ("rows", i, "items", name)
+                check.reference(entry, loc, "checklist", name)
+                for j, wanted in enumerate(ids):
+                    if name in items and wanted not in items[name]:
+                        check.complain(entry.at(*loc, j), f"checklist {name} has no item {wanted!r}")
+            found.append(CrosswalkEntry(row.id, row.title, row.causes, row.items))
+    return tuple(found)
 
 
 # ------------------------------------------------------------------------------------------------ flows

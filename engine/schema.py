@@ -239,24 +239,67 @@ class CauseFile(Estimated):
 # -------------------------------------------------------------------------------------------- checklist
 
 
+class PartEntry(Strict):
+    """One of several things that an item asks for; it passes only when every part does."""
+
+    title: Text
+    passes_on: tuple[str, ...] = Field(min_length=1)
+
+
 class ChecklistEntry(Strict):
     """One row of a checklist."""
 
     id: Text
     title: Text
-    causes: tuple[str, ...] = Field(min_length=1)
+    causes: tuple[str, ...] = ()
     fails_on: tuple[str, ...] = ()
     passes_on: tuple[str, ...] = ()
+    parts: tuple[PartEntry, ...] = ()
     check: Text
-    source: str
+    command: Text | None = None
+    source: str | None = None
+
+    @model_validator(mode="after")
+    def _can_be_decided(self) -> ChecklistEntry:
+        if not self.causes and not self.fails_on:
+            raise ValueError("needs causes or fails_on: nothing could ever fail it")
+        if self.parts and self.passes_on:
+            raise ValueError("has passes_on and parts; say what each part passes on instead")
+        return self
+
+
+class ResultWords(Strict):
+    """What a checklist calls the three results."""
+
+    passed: Text
+    failed: Text
+    unchecked: Text
 
 
 class ChecklistFile(Strict):
-    """checklists/<name>.yaml."""
+    """checklists/<name>.yaml, or a user's own checklist."""
+
+    title: Text
+    source: str | None = None
+    results: ResultWords | None = None
+    items: tuple[ChecklistEntry, ...] = Field(min_length=1)
+
+
+class CrosswalkRow(Strict):
+    """Items of several checklists that ask for the same thing: at least one cause of the row each."""
+
+    id: Slug
+    title: Text
+    causes: tuple[str, ...] = Field(min_length=1)
+    items: dict[Slug, tuple[str, ...]] = Field(min_length=2)
+
+
+class CrosswalkFile(Strict):
+    """crosswalk.yaml: which items of the checklists ask for the same."""
 
     title: Text
     source: str
-    items: tuple[ChecklistEntry, ...]
+    rows: tuple[CrosswalkRow, ...] = Field(min_length=1)
 
 
 # ------------------------------------------------------------------------------------- packs and coverage
@@ -379,7 +422,7 @@ class ProfileEntry(Strict):
     name: Slug
     title: Text | None = None
     extends: Slug | None = None
-    checklist: Slug | None = None
+    checklist: Annotated[str, StringConstraints(pattern=r"^(?:[a-z0-9-]+|.+\.ya?ml)$")] | None = None
     items: dict[str, Literal["pass", "sound", "ignore"]] | None = None
     causes: tuple[CauseLineEntry, ...] | None = None
     unchecked: Literal["inconclusive", "fail", "allow"] | None = None

@@ -56,7 +56,7 @@ def looked_at_in(rules: RuleBase) -> dict[str, list[tuple[Flow, int]]]:
         for number, step in enumerate(flow.steps):
             items = rules.checklists.get(step.checklist or "", ())
             symptoms = [s for look in step.looks for s in look.symptoms]
-            symptoms += [s for item in items for s in (*item.fails_on, *item.passes_on)]
+            symptoms += [s for item in items for s in (*item.fails_on, *item.clearing)]
             for symptom in dict.fromkeys(symptoms):
                 found.setdefault(symptom, []).append((flow, number))
     return found

@@ -27,6 +27,7 @@ READERS = (
     "wandb_log",
     "mlflow_store",
     "hf_trainer",
+    "data_list",
     "jsonl",
     "json_log",
     "csv_log",
@@ -36,6 +37,7 @@ READERS = (
     "config_file",
 )
 SCRIPT = "python-script"
+LIST = "data-list"
 MAX_LOG = 1024**3
 ANSWERS = "answers.yaml"  # what somebody knows of the run, read by the command line: nothing that was logged
 MIN_POINTS = 5
@@ -76,9 +78,8 @@ def open_run(
             elif reason:
                 not_read.append((file.path, reason))
     saved = _checkpoint_files(files)
-    if not dumped and (
-        not contents or (all(c.content.format == SCRIPT for c in contents) and not scripts_alone)
-    ):
+    alone = {c.content.format for c in contents} <= {SCRIPT, LIST}
+    if not dumped and (not contents or (alone and not scripts_alone)):
         if any(read for _, read in saved):
             raise RunUnreadable(f"{path}: only checkpoints, no log: `diagnose weights` looks at these")
         seen = ", ".join(sorted(f.path for f in files)[:5])
@@ -203,6 +204,7 @@ class _Assembly:
             scripts,
             saved,
             dump_files=dumped,
+            lists=tuple(listed for read in mine for listed in read.content.lists),
         )
 
     # ------------------------------------------------------------------------------------ which run

@@ -13,6 +13,7 @@ from .run import Run
 def modules() -> tuple[ModuleType, ...]:
     """The modules whose functions are probes."""
     from . import (
+        acceptance,
         benchmark,
         benchmark_curves,
         benchmark_end,
@@ -39,11 +40,13 @@ def modules() -> tuple[ModuleType, ...]:
         curves,
         data_compare,
         data_files,
+        data_lists,
         epochs,
         events,
         floors,
         gaps,
         gradients,
+        in_force,
         learning_rate,
         levels,
         metrics,
@@ -56,6 +59,7 @@ def modules() -> tuple[ModuleType, ...]:
         repeats,
         rounding,
         scaler,
+        settings_in_force,
         split_settings,
         versions,
         weights,
@@ -86,22 +90,12 @@ def modules() -> tuple[ModuleType, ...]:
     )
     shapes = (curves, epochs, floors, gaps, levels, metrics, objective, pace, relations)
     numbers = (gradients, numerics, rounding, scaler)
-    compared = (benchmark, benchmark_curves, benchmark_end, operators, repeats, versions)
+    beside = (acceptance, benchmark, benchmark_curves, benchmark_end, operators, repeats)
+    compared = (*beside, settings_in_force, versions)
     saved = (weights, weights_held, weights_shared)
-    data = (data_compare, data_files, split_settings)
-    return (
-        *compared,
-        *saved,
-        *data,
-        config,
-        events,
-        learning_rate,
-        recipes,
-        split_settings,
-        *shapes,
-        *numbers,
-        *scripts,
-    )
+    data = (data_compare, data_files, data_lists, split_settings)
+    read = (config, events, in_force, learning_rate, recipes)
+    return (*compared, *saved, *data, *read, *shapes, *numbers, *scripts)
 
 
 def all_probes() -> dict[str, ProbeFunction]:

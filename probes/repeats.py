@@ -126,12 +126,39 @@ def benchmark_unstable(view: View, absolute: float, relative: float) -> Finding:
     where = tuple(_end(r, found.name) for r in (view.benchmark, *view.repeats) if r is not None)
     if found.spread > max(limit, 2.5 * found.error):
         return present(text, value=found.spread, threshold=limit, where=where, series=(found.name,))
+    if found.spread > limit:
+        said = f"{text}, more than the tolerance of {limit:.2g} and no more than each scatters by itself"
+        return unknown(said, value=found.spread, threshold=limit, series=(found.name,))
     return absent(text, value=found.spread, threshold=limit, series=(found.name,))
 
 
 def _end(run: Run, name: str) -> Place:
     """The end of a curve, named by its run: the benchmark's repeats lie in directories of their own."""
     return replace(place(run.series[name], -1, "benchmark"), file=f"{run.info.path}/{run.series[name].file}")
+
+
+@probe("benchmark:train/loss")
+def curves_apart(view: View, relative: float, share: float, points: int = 8) -> Finding:
+    """The loss curves of repeated benchmark runs lie apart in the second half, by more than their scatter.
+
+    Levels are block medians; `relative` is held against the higher one, `share` against the blocks.
+    """
+    if not view.repeats or view.benchmark is None:
+        return unknown(ONE)
+    first, *rest = view.repeats
+    found = pair(View(first, view.benchmark, tuple(rest)), "train/loss", points)
+    if isinstance(found, str) or not all(np.isfinite(r).all() for r in found.repeats):
+        return unknown("the benchmark runs do not log the loss over common steps")
+    levels = blocks(found)
+    high, low = np.maximum(levels.high, levels.run), np.minimum(levels.low, levels.run)
+    late = slice(len(high) // 2, None)
+    gap = ((high - low) / np.maximum(np.abs(high), max(0.1 * found.span, 1e-12)))[late]
+    apart = (gap > relative) & ((high - low) > 3 * levels.error)[late]
+    part, worst = float(np.mean(apart)), float(np.max(gap))
+    runs = 1 + len(view.repeats)
+    text = f"the loss curves of {runs} benchmark runs lie up to {worst:.2%} apart in their second half"
+    report = present if part >= share else absent
+    return report(text, value=worst, threshold=relative, series=("train/loss",))
 
 
 @probe("train/loss", "benchmark:train/loss")

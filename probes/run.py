@@ -113,6 +113,33 @@ class Event:
 
 
 @dataclass(frozen=True, slots=True)
+class Listed:
+    """What a list says of one file or sample: size in bytes, checksum, anything else beside its name."""
+
+    size: int | None = None
+    checksum: str = ""
+    rest: str = ""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class DataList:
+    """A list of data files or samples that lies in the run; the data themselves are never opened.
+
+    `declared` counts samples per split, `failed` names what a check of checksums found wrong or not there
+    among `checked` files. A list is not `complete` where it was cut off.
+    """
+
+    file: str
+    entries: Mapping[str, Listed]
+    split: Literal["", "train", "eval"] = ""
+    rank: int | None = None
+    declared: Mapping[str, int] = field(default_factory=dict)
+    failed: tuple[str, ...] = ()
+    checked: int = 0
+    complete: bool = True
+
+
+@dataclass(frozen=True, slots=True)
 class FileContent:
     """What one reader got out of one file."""
 
@@ -123,6 +150,7 @@ class FileContent:
     facts: Mapping[str, Scalar] = field(default_factory=dict)  # framework, version, world_size, rank, ...
     notes: tuple[str, ...] = ()  # damaged tail, ambiguous unit: one sentence each, without the file name
     script: str | None = None  # the source text, if the file is a Python script
+    lists: tuple[DataList, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,6 +187,7 @@ class Run:
     checkpoint_files: tuple[RunFile, ...] = ()  # files of weights and what lies beside them, not yet read
     dump_files: tuple[RunFile, ...] = ()  # files of operator dumps, not yet read
     data: DataSet | None = None  # the data files beside it, or that the user named; measured when asked for
+    lists: tuple[DataList, ...] = ()  # of data files and samples
 
     def events_of(self, *kinds: EventKind) -> tuple[Event, ...]:
         """Return the events of these kinds, in order."""

@@ -300,6 +300,14 @@ def _precision(value: Value) -> Value:
     raise _Unusable
 
 
+def precision_word(text: str) -> str:
+    """Return the number format that a log's word means ("16bit", "float16" -> "fp16"); "" for none."""
+    try:
+        return str(_precision(text.strip().lower().removesuffix("bit")))
+    except _Unusable:
+        return ""
+
+
 def _scale(value: Value) -> Value:
     if isinstance(value, str) and value.strip().lower() in ("dynamic", "auto_dynamic"):
         return "dynamic"

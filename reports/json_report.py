@@ -43,7 +43,8 @@ def render(diagnosis: Diagnosis) -> str:
 def render_checklist(diagnosis: Diagnosis) -> str:
     """Return only the checklist, with the runs it is about."""
     whole = as_dict(diagnosis)
-    return _dump({k: whole[k] for k in ("schema_version", "run", "benchmark", "checklist", "rules_version")})
+    kept = ("schema_version", "run", "benchmark", "benchmark_repeats", "checklist", "checklist_name")
+    return _dump({k: whole[k] for k in (*kept, "rules_version")})
 
 
 def render_workflow(diagnosis: Diagnosis) -> str:
@@ -68,7 +69,8 @@ def as_dict(diagnosis: Diagnosis) -> Json:
         "verdict": {"kind": said.kind, "text": said.head, "rests_on": said.rests},
         "hypotheses": [_hypothesis(h) for h in diagnosis.hypotheses],
         "findings": [_reading(r) for r in diagnosis.findings],
-        "checklist": [_item(i) for i in diagnosis.checklist],
+        "checklist": [_item(diagnosis, i) for i in diagnosis.checklist],
+        "checklist_name": diagnosis.checklist_name,
         "next_checks": [_next(diagnosis, c) for c in diagnosis.next_checks],
         "workflow": [_flow(diagnosis, f) for f in diagnosis.workflow],
         "unexplained": {s: _rounded(share) for s, share in diagnosis.unexplained.items()},
@@ -167,7 +169,7 @@ def _remedy(remedy: Remedy) -> Json:
     }
 
 
-def _item(item: CheckedItem) -> Json:
+def _item(diagnosis: Diagnosis, item: CheckedItem) -> Json:
     return {
         "id": item.id,
         "title": item.title,
@@ -175,6 +177,9 @@ def _item(item: CheckedItem) -> Json:
         "why": item.why,
         "decided_by": list(item.decided_by),
         "check": item.check,
+        "command": story.item_command(diagnosis, item),
+        "same_as": [{"checklist": name, "item": other} for name, other in item.same_as],
+        "said": story.result_word(diagnosis, item.result),
     }
 
 

@@ -44,7 +44,8 @@ def render(diagnosis: Diagnosis, extras: Extras | None = None, *, stem: str | No
         present=story.present(diagnosis),
         absent=[r for r in diagnosis.findings if r.state is State.ABSENT],
         unknown=_grouped(r for r in diagnosis.findings if r.state is State.UNKNOWN),
-        tally=[(r.value, sum(i.result is r for i in diagnosis.checklist)) for r in Result],
+        tally=_tally(diagnosis),
+        own_title=False,
         LIKELY=story.LIKELY,
         files=_files(diagnosis),
         operators=given.operators,
@@ -56,8 +57,13 @@ def render(diagnosis: Diagnosis, extras: Extras | None = None, *, stem: str | No
 def render_checklist(diagnosis: Diagnosis) -> str:
     """Return only the checklist, as a table."""
     page = _environment(diagnosis, Extras()).get_template("checklist.md.j2")
-    tally = [(r.value, sum(i.result is r for i in diagnosis.checklist)) for r in Result]
-    return _tidy(page.render(d=diagnosis, tally=tally))
+    words = story.result_words(diagnosis)
+    return _tidy(page.render(d=diagnosis, tally=_tally(diagnosis), own_title=True, words=words))
+
+
+def _tally(diagnosis: Diagnosis) -> list[tuple[str, int]]:
+    word = story.result_word
+    return [(word(diagnosis, r), sum(i.result is r for i in diagnosis.checklist)) for r in Result]
 
 
 def render_workflow(diagnosis: Diagnosis) -> str:
@@ -116,6 +122,9 @@ def _environment(diagnosis: Diagnosis, extras: Extras) -> Environment:
         and_repeats=story.and_repeats(diagnosis),
         flow_line=story.flow_line,
         step_line=story.step_line,
+        word=lambda result: story.result_word(diagnosis, result),
+        item_command=lambda item: story.item_command(diagnosis, item),
+        same_as=story.same_as,
         step_command=lambda step: story.step_command(diagnosis, step),
         count=text.count,
         answer=lambda symptom: story.answer_command(diagnosis, symptom),

@@ -9,12 +9,14 @@ from dataclasses import dataclass
 from typing import Literal
 
 from ..engine.model import (
+    CheckedItem,
     Diagnosis,
     FlowStanding,
     Hypothesis,
     Place,
     Reading,
     Reason,
+    Result,
     Scalar,
     State,
     Step,
@@ -334,12 +336,55 @@ def answer_command(diagnosis: Diagnosis, symptom: str) -> str:
 
 def step_command(diagnosis: Diagnosis, step: Step) -> str:
     """Return the command of a step with the paths of this run; BENCHMARK stays where there is none."""
+    return with_paths(diagnosis, step.command)
+
+
+def item_command(diagnosis: Diagnosis, item: CheckedItem) -> str:
+    """Return the command that gives an item what it lacks, with the paths of this run; "" for none."""
+    return with_paths(diagnosis, item.command) if item.command else ""
+
+
+def result_word(diagnosis: Diagnosis, result: Result) -> str:
+    """Return what the checklist calls a result."""
+    head = diagnosis.checklist_head
+    return (head.results if head else {}).get(result, result.value)
+
+
+def tally_word(diagnosis: Diagnosis, result: Result) -> str:
+    """Return the word for a result after its count."""
+    head = diagnosis.checklist_head
+    return head.results[result] if head and result in head.results else result.value.lower()
+
+
+def result_words(diagnosis: Diagnosis) -> str:
+    """Say which words the checklist has for the three results; "" where it has those of the documents."""
+    head = diagnosis.checklist_head
+    if head is None or not head.results:
+        return ""
+    said = [f"“{head.results[r]}” is {r.value}" for r in Result]
+    return f"The words of this table: {listed(said)}."
+
+
+def same_as(item: CheckedItem) -> str:
+    """Name the items of other checklists that ask for the same; "" for none."""
+    names: dict[str, list[str]] = {}
+    for name, other in item.same_as:
+        names.setdefault(name, []).append(other)
+    said = [f"{_LISTS.get(n, n)} {listed(ids)}" for n, ids in names.items()]
+    return f"Same as {', '.join(said)}." if said else ""
+
+
+_LISTS = {"ascend": "Ascend item", "mindspore": "MindSpore", "mindformers": "MindFormers"}
+
+
+def with_paths(diagnosis: Diagnosis, given_command: str) -> str:
+    """Put the paths of this run into a command of the rules: RUN and, where it is missing, BENCHMARK."""
     benchmarks = [b.path for b in (diagnosis.benchmark, *diagnosis.repeats) if b is not None]
     given = [w for b in benchmarks for w in ("--benchmark", shlex.quote(plain(b, 1000)))]
-    if not given and "BENCHMARK" in step.command:
+    if not given and "BENCHMARK" in given_command:
         given = ["--benchmark", "BENCHMARK"]
     runs = " ".join([shlex.quote(plain(diagnosis.run.path, 1000)), *given])
-    words = step.command.replace(" --benchmark BENCHMARK", "").split(" ")
+    words = given_command.replace(" --benchmark BENCHMARK", "").split(" ")
     return " ".join(runs if w == "RUN" else w for w in words)
 
 

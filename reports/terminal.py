@@ -87,8 +87,32 @@ def render(
 def render_checklist(diagnosis: Diagnosis, *, width: int = WIDTH, color: bool = False) -> str:
     """Return only the checklist, with the reason of each result and what would check the open ones."""
     page = Page(width, color)
-    _checklist(page, diagnosis.checklist, True)
+    head = diagnosis.checklist_head
+    tally = [
+        f"{sum(i.result is r for i in diagnosis.checklist)} {story.tally_word(diagnosis, r)}" for r in Result
+    ]
+    page.head(f"Checklist: {listed(tally)}")
+    if head is not None:
+        page.line((sentence(head.title), "dim"), (" " + story.result_words(diagnosis), "dim"), indent=2)
+    wide = max((len(i.id) for i in diagnosis.checklist), default=1)
+    for item in diagnosis.checklist:
+        _item(page, diagnosis, item, min(max(wide, 4), 16))
     return page.text()
+
+
+def _item(page: Page, diagnosis: Diagnosis, item: CheckedItem, wide: int) -> None:
+    """An item with its result, why, and what would check it."""
+    word = plain(story.result_word(diagnosis, item.result), 24)
+    mark, indent = f"{plain(item.id, 16):>{wide}}  ", wide + 2
+    page.line((word, RESULTS[item.result]), f"  {plain(item.title, 160)}", mark=mark, hang=2)
+    page.line((sentence(item.why), "dim"), indent=indent + 2)
+    if item.result is Result.NOT_CHECKED and item.check:
+        page.line((f"To check: {sentence(item.check)}", "dim"), indent=indent + 2)
+        said = story.item_command(diagnosis, item)
+        if said:
+            page.line((said, "cyan"), indent=indent + 4, hang=2)
+    if story.same_as(item):
+        page.line((story.same_as(item), "dim"), indent=indent + 2)
 
 
 def render_workflow(diagnosis: Diagnosis, *, width: int = WIDTH, color: bool = False) -> str:

@@ -10,7 +10,7 @@ import pytest
 
 from traindoctor.engine.lint import BASE_LINTS, CAUSE_LINTS, Lint, Subject, lint, lint_cause, textbook_case
 from traindoctor.engine.load import load_rules, load_with_places
-from traindoctor.engine.model import ChecklistItem, Example, Link, Remedy, RuleBase, State
+from traindoctor.engine.model import ChecklistItem, CrosswalkEntry, Example, Link, Remedy, RuleBase, State
 
 P, A = State.PRESENT, State.ABSENT
 Make = Callable[..., RuleBase]
@@ -197,9 +197,12 @@ def test_idle_symptoms_are_a_warning(make: Make) -> None:
     """A symptom that nothing shows is a warning only: it may be waiting for its cause."""
     rules = make({"a.x": 0.05}, [("a.x", "s", 0.8)], leaks={"idle": 0.01})
 
-    assert Lint("symptom-without-cause", "idle", "no cause and no mechanism shows it", "warning") in lint(
-        rules
-    )
+    assert Lint(
+        "symptom-without-cause",
+        "idle",
+        "no cause and no mechanism shows it, and no checklist asks for it",
+        "warning",
+    ) in lint(rules)
 
 
 @pytest.mark.parametrize(
@@ -248,6 +251,22 @@ def test_deprecated_causes_are_left_alone(make: Make) -> None:
     assert lint_cause(Subject(rules), "a.y") == ()
 
 
+def test_rows_of_the_crosswalk_are_about_their_causes(make: Make) -> None:
+    """An item that is about none of the causes of its row, or that stands in two rows, is found."""
+    item = ChecklistItem("1", "It is on", ("a.x",), ("s",), ("s",), "Look", "src")
+    rows = tuple(CrosswalkEntry(n, n, (c,), {"list": ("1",)}) for n, c in (("r1", "a.x"), ("r2", "a.y")))
+    rules = replace(sound(make), checklists={"list": (item,)}, crosswalk=rows)
+
+    assert {("crosswalk-causes", "r2"), ("crosswalk-twice", "r2")} <= names(rules)
+
+
+def test_an_item_that_nothing_can_pass(make: Make) -> None:
+    """An item without anything that clears it is found."""
+    item = ChecklistItem("1", "It is on", ("a.x",), ("s",), (), "Look", "src")
+
+    assert ("item-never-passes", "list") in names(replace(sound(make), checklists={"list": (item,)}))
+
+
 def test_every_lint_is_named_here() -> None:
     """Nobody adds a lint without adding its failing example to this file."""
     tested = {
@@ -268,6 +287,8 @@ def test_every_lint_is_named_here() -> None:
         "because_repeated",
         "titles",
         "checklist_causes",
+        "crosswalk_causes",
+        "items_decided",
     }
 
     assert {check.__name__ for check in (*CAUSE_LINTS, *BASE_LINTS)} == tested

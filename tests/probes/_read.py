@@ -16,20 +16,23 @@ from traindoctor.probes.run import Run
 def probes() -> dict[str, ProbeFunction]:
     """The probes of configurations, events and benchmarks."""
     from traindoctor.probes import (
+        acceptance,
         benchmark,
         benchmark_curves,
         benchmark_end,
-        code_inputs,
         config,
+        data_lists,
         events,
+        in_force,
         learning_rate,
         recipes,
         repeats,
+        settings_in_force,
         versions,
     )
 
-    compared = (benchmark, benchmark_curves, benchmark_end, repeats, versions)
-    return probes_of(*compared, code_inputs, config, events, learning_rate, recipes)
+    compared = (acceptance, benchmark, benchmark_curves, benchmark_end, repeats, settings_in_force, versions)
+    return probes_of(*compared, config, data_lists, in_force, events, learning_rate, recipes)
 
 
 @lru_cache(maxsize=8)

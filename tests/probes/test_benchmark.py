@@ -162,6 +162,12 @@ CASES: list[tuple[str, str, dict[str, Any], dict[str, Any]]] = [
     ("pretrained-differs", "present", {"pretrained": False}, {"pretrained": "/b/y.pt"}),
     ("pretrained-differs", "absent", {"pretrained": True}, {"pretrained": "/b/y.pt"}),
     ("pretrained-differs", "unknown", {}, {"pretrained": True}),
+    ("norm-epsilon-differs", "present", {"rms_norm_eps": 1e-6}, {"layernorm_epsilon": "1e-5"}),
+    ("norm-epsilon-differs", "absent", {"rms_norm_eps": 1e-6}, {"layer_norm_eps": "1e-6"}),
+    ("norm-epsilon-differs", "unknown", {"rms_norm_eps": 1e-6}, {}),
+    ("moe-settings-differ", "present", {"num_local_experts": 8}, {"expert_num": 16}),
+    ("moe-settings-differ", "absent", {"num_experts": 8}, {"expert_num": 8}),
+    ("moe-settings-differ", "unknown", {"num_experts": 8}, {"lr": 0.1}),
     ("model-differs", "present", {"model": "resnet18"}, {"arch": "resnet50"}),
     ("model-differs", "absent", {"model": "ResNet-50"}, {"arch": "resnet50"}),
     ("model-differs", "unknown", {"model": "resnet18"}, {}),
@@ -506,7 +512,8 @@ def test_curves_against_the_benchmark(symptom: str, expected: str, mine: Run, th
 def test_all_symptoms_have_three_states_here() -> None:
     """No symptom of the file goes without a case for each state (those of repeats have their own file)."""
     covered = {(s, state) for s, state, *_ in (*CASES, *CURVES)}
-    apart = {"benchmark-unstable", "loss-outside-benchmark-band", "versions-differ"}
+    repeated = {"benchmark-unstable", "loss-outside-benchmark-band", "benchmark-curves-apart"}
+    apart = {*repeated, "versions-differ", "hyperparameter-in-force-differs"}
     missing = {
         (s, t)
         for s in symptoms("benchmark").keys() - apart

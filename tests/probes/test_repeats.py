@@ -89,6 +89,33 @@ def test_outside_the_band(expected: str, level: float, benchmarks: list[Run]) ->
     assert found.state == expected, found.why
 
 
+@pytest.mark.parametrize(
+    ("expected", "benchmarks"),
+    [
+        ("present", [logged(1), logged(2, level=1.2)]),
+        ("absent", [logged(1), logged(2), logged(3)]),
+        ("unknown", [logged(1)]),
+        ("unknown", [logged(1), run()]),
+        ("unknown", []),
+    ],
+)
+def test_curves_of_repeats(expected: str, benchmarks: list[Run]) -> None:
+    """Curves a fifth apart are no constant benchmark; two seeds are one, and a single run cannot tell."""
+    found = read("benchmark-curves-apart", logged(0), *benchmarks)
+
+    assert found.state == expected, found.why
+
+
+def test_a_spread_within_the_scatter_of_each_run_is_open() -> None:
+    """Ends further apart than the tolerance, where each run scatters as much, say neither yes nor no."""
+    rng = np.random.default_rng(5)
+
+    def scattered(shift: float) -> Run:
+        return run([series("eval/accuracy", 0.8 + shift + 0.04 * rng.normal(size=20), unit="epoch")])
+
+    assert read("benchmark-unstable", run(), scattered(0), scattered(0.03)).state == "unknown"
+
+
 FINALS: list[tuple[str, dict[str, Any], dict[str, Any]]] = [
     ("final-metric-below-benchmark", {"accuracy": 0.87}, {"accuracy": 0.85}),
     ("final-loss-above-benchmark", {"level": 1.2}, {"level": 1.4}),

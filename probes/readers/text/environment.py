@@ -36,12 +36,26 @@ _DEVICE = re.compile(
     r"(?: ?(?:RTX|GTX|Ti|SUPER|PCIe|SXM\d?|[A-Z]?\d{2,4}\w*|\d+ ?GB)\b)*"
     r"|\b(?:A100|H100|H800|A800|V100|MI250X?|MI300X?)(?:-\w+)*\b)"
 )
-_WORLD = re.compile(r"world[ _]size\s*(?::|=|is)?\s*(\d{1,6})\b|\busing (\d{1,5}) GPUs\b", re.IGNORECASE)
+_WORLD = re.compile(
+    r"world[ _]size\s*(?::|=|is)?\s*(\d{1,6})\b|\busing (\d{1,5}) GPUs\b"
+    r"|\bStarting with (\d{1,5}) processes|\bGLOBAL_RANK: \d+, MEMBER: \d+/(\d{1,5})"  # Lightning
+    r"|^\s*Num processes: (\d{1,5})\s*$",  # accelerate
+    re.IGNORECASE,
+)
+# How many processes a communicator joins: the world, or a part of it.
+_COMMUNICATOR = re.compile(r"\bnranks[ =:]+(\d{1,6})\b|\brankSize\[(\d{1,6})\]")
+_ALONE = re.compile(r"\bn_gpu: [01]\b.{0,40}distributed training: False")  # transformers
 _PRECISION = re.compile(
     r"using torch\.(float16|bfloat16|float32) for parameters"
     r"|Using (16bit|bf16|32bit|16) (?:None |native )?(?:Automatic Mixed Precision|\(AMP\)|precision)",
     re.IGNORECASE,
 )
+# Keras counts the training files first; Ultralytics says which part it scans.
+_FOUND = re.compile(
+    r"\bFound (\d{1,12}) (?:images|files|validated image filenames|samples) belonging to \d+ classes"
+    r"|^train: (?:Scanning|New cache|Fast image).{0,200}?(\d{1,12}) images, \d+ backgrounds, \d+ corrupt"
+)
+_USED = re.compile(r"\bUsing (\d{1,12}) files for training\b")
 _LONG = 600
 
 
@@ -58,6 +72,15 @@ def look(text: str, facts: dict[str, Scalar]) -> None:
     if (found := _DEVICE.search(text)) is not None:
         facts.setdefault("device", found.group(1).strip())
     if (found := _WORLD.search(text)) is not None:
-        facts.setdefault("world_size", int(found.group(1) or found.group(2)))
+        facts.setdefault("world_size", int(next(g for g in found.groups() if g)))
+    elif _ALONE.search(text) is not None:
+        facts.setdefault("world_size", 1)
+    if (found := _COMMUNICATOR.search(text)) is not None:
+        size, known = int(found.group(1) or found.group(2)), facts.get("communicator_size")
+        facts["communicator_size"] = max(size, known) if isinstance(known, int) else size
+    if (found := _USED.search(text)) is not None:
+        facts["samples_found"] = int(found.group(1))
+    elif (found := _FOUND.search(text)) is not None:
+        facts.setdefault("samples_found", int(found.group(1) or found.group(2)))
     if (found := _PRECISION.search(text)) is not None:
         facts.setdefault("precision", (found.group(1) or found.group(2)).lower())
