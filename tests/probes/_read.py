@@ -8,31 +8,15 @@ from importlib.resources import files
 import yaml
 
 from traindoctor.engine.model import Evidence, Reading, Symptom
-from traindoctor.probes.registry import ProbeFunction, View, collect, probes_of
+from traindoctor.probes.readings import all_probes
+from traindoctor.probes.registry import ProbeFunction, View, collect
 from traindoctor.probes.run import Run
 
 
 @lru_cache(maxsize=1)
 def probes() -> dict[str, ProbeFunction]:
-    """The probes of configurations, events and benchmarks."""
-    from traindoctor.probes import (
-        acceptance,
-        benchmark,
-        benchmark_curves,
-        benchmark_end,
-        config,
-        data_lists,
-        events,
-        in_force,
-        learning_rate,
-        recipes,
-        repeats,
-        settings_in_force,
-        versions,
-    )
-
-    compared = (acceptance, benchmark, benchmark_curves, benchmark_end, repeats, settings_in_force, versions)
-    return probes_of(*compared, config, data_lists, in_force, events, learning_rate, recipes)
+    """All probes, as the product finds them."""
+    return all_probes()
 
 
 @lru_cache(maxsize=8)
