@@ -338,7 +338,8 @@ def lr_decays_early(view: View, within: float, level: float, points: int = 8) ->
 
     The floor is at most `level` of the peak, or the configured minimum. Step schedules come down in jumps and
     end on a small last level; they count only when their level is the floor of another configured schedule,
-    or when nothing is left of the rate (see `vanishes`).
+    when nothing is left of the rate (see `vanishes`), or when they are down there in half of `within`:
+    recipes take their first step down after half of the run or more.
     """
     lr = curve(view.run)
     if lr is None or len(lr.values) < points:
@@ -348,7 +349,8 @@ def lr_decays_early(view: View, within: float, level: float, points: int = 8) ->
         at, words = gone
         return present(words, value=float(lr.values[at]), **_at(lr, at, step=float(lr.steps[at])))
     scheduler = value_of(view.run, "lr_scheduler")
-    if scheduler in ("plateau", "multistep", "step", "constant"):
+    stepwise = scheduler in ("multistep", "step")
+    if scheduler in ("plateau", "constant"):
         return absent(f"the schedule ({scheduler}) is made to end on a low level", series=(CURVE,))
     top = int(np.argmax(lr.values))
     least = float(lr.values[-1])
@@ -370,7 +372,7 @@ def lr_decays_early(view: View, within: float, level: float, points: int = 8) ->
         f"the learning rate is down to {lr.values[reached]:g} (peak {lr.peak:g}) after {share:.0%} of the run"
     )
     rest = _at(lr, reached, value=share, threshold=within, step=float(lr.steps[reached]))
-    return present(text, **rest) if share < within else absent(text, **rest)
+    return present(text, **rest) if share < (0.5 * within if stepwise else within) else absent(text, **rest)
 
 
 @probe(CURVE)
@@ -514,7 +516,7 @@ def lr_curve_differs(view: View, relative: float, points: int = 3) -> Finding:
     configured = number_of(run, "learning_rate")
     if lr is None or configured is None or configured <= 0 or len(lr.values) < points:
         return unknown(f"fewer than {points} points of the learning rate are logged")
-    if setting.file != lr.series.file and setting.file.endswith((".log", ".txt", ".out")):
+    if not _one_log(setting.file, lr.series.file) and setting.file.endswith((".log", ".txt", ".out")):
         return unknown("the configured learning rate stands in another log, which may be of another run")
     rest = _at(lr, int(np.argmax(lr.values)), value=lr.peak, threshold=configured)
     rest["where"] = (*rest["where"], *_where(setting))
@@ -534,6 +536,12 @@ def lr_curve_differs(view: View, relative: float, points: int = 3) -> Finding:
     if off < 0 and not _seen_from_start(lr, configured):
         return unknown(f"{text}; the peak may lie between or before the logged points", **rest)
     return present(text, **rest)
+
+
+def _one_log(left: str, right: str) -> bool:
+    """Whether two files are one log: the same, or of one name but for what follows (x.log, x.log.json)."""
+    folders, names = zip(*(f.rpartition("/")[::2] for f in (left, right)), strict=True)
+    return folders[0] == folders[1] and names[0].partition(".")[0] == names[1].partition(".")[0]
 
 
 def _bias_warmup(run: Run, configured: float) -> bool:

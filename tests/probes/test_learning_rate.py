@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from traindoctor.probes import learning_rate
 from traindoctor.probes.run import Event, Run, Series
 
 from ._build import run, series
@@ -101,6 +102,8 @@ CASES: list[tuple[str, str, Run]] = [
     ("lr-very-small", "unknown", made((T[:12] + 1) * 1e-9, {"optimizer": "adam"})),
     ("lr-decays-too-early", "present", made(TOO_EARLY, {"lr_scheduler": "cosine"})),
     ("lr-decays-too-early", "present", made(GONE, {"lr_scheduler": "step"})),
+    ("lr-decays-too-early", "present", made(1e-3 * 0.1 ** (2.0 * (T >= 30)), {"lr_scheduler": "multistep"})),
+    ("lr-decays-too-early", "absent", made(1e-3 * 0.1 ** (2.0 * (T >= 100)), {"lr_scheduler": "multistep"})),
     ("lr-decays-too-early", "absent", made(COSINE)),
     ("lr-decays-too-early", "absent", made(STEPS, {"lr_scheduler": "multistep"})),
     ("lr-decays-too-early", "absent", made(CONSTANT)),
@@ -210,3 +213,12 @@ def test_values_that_are_not_numbers_are_passed_over() -> None:
     values[::5] = np.nan
 
     assert present("learning_rate", made(values, ADAM)) == set()
+
+
+@pytest.mark.parametrize(
+    ("other", "same"),
+    [("work/1.log.json", True), ("work/1.log", True), ("work/2.log.json", False), ("1.log.json", False)],
+)
+def test_one_log_in_two_files(other: str, same: bool) -> None:
+    """OpenMMLab writes each log as text and as JSON beside it."""
+    assert learning_rate._one_log("work/1.log", other) is same
