@@ -540,8 +540,8 @@ def lr_curve_differs(view: View, relative: float, points: int = 3) -> Finding:
 
 def _one_log(left: str, right: str) -> bool:
     """Whether two files are one log: the same, or of one name but for what follows (x.log, x.log.json)."""
-    folders, names = zip(*(f.rpartition("/")[::2] for f in (left, right)), strict=True)
-    return folders[0] == folders[1] and names[0].partition(".")[0] == names[1].partition(".")[0]
+    (folder, _, name), (beside, _, other) = left.rpartition("/"), right.rpartition("/")
+    return folder == beside and name.partition(".")[0] == other.partition(".")[0]
 
 
 def _bias_warmup(run: Run, configured: float) -> bool:
