@@ -16,6 +16,7 @@ import numpy as np
 
 from ..engine.model import RunInfo, Scalar
 from . import kinds, layout, names, project, segments
+from .dataset.own import holds_samples
 from .files import RunFile, RunUnreadable, walk
 from .run import Configured, Event, FileContent, Run, Series, Setting
 
@@ -136,6 +137,8 @@ def _read(file: RunFile, readers: list[ModuleType]) -> tuple[FileContent | None,
     if file.size > MAX_LOG:
         return None, f"larger than {MAX_LOG // 1024**2} MiB"
     try:
+        if holds_samples(file):
+            return None, "data table"
         for reader in readers:
             if reader.sniff(file):
                 return reader.read(file), None

@@ -79,6 +79,11 @@ def is_text(name: str) -> bool:
     return name.strip().lower() in TEXTS
 
 
+def is_sample_id(name: str) -> bool:
+    """Whether a column tells which sample a row is about."""
+    return name.strip().lower() in ("id", "image_id", "sample_id", "image", "filename", "file_name", "path")
+
+
 def is_identifier(name: str) -> bool:
     """Whether a column numbers, names or dates its rows."""
     return bool(_IDENTIFIERS.search(name.strip()))

@@ -51,16 +51,35 @@ def is_data(file: RunFile, read: frozenset[str]) -> bool:
     return array or (bool(naming.split_of(file.name)) and words <= _NAMES | _SPLITS)
 
 
+def holds_samples(file: RunFile) -> bool:
+    """Whether a table in a folder of data holds samples, whatever else its columns are called.
+
+    It has a column of labels, texts or identifiers, and none called like a loss: `step` and `score` beside a
+    prompt are no log.
+    """
+    if file.suffix not in TABLES | LINES or not {p.lower() for p in file.path.split("/")[:-1]} & FOLDERS:
+        return False
+    names = _columns(file)
+    named = any(naming.is_label(n) or naming.is_text(n) or naming.is_sample_id(n) for n in names)
+    return named and not _of_training(names)
+
+
 def _speaks_of_training(file: RunFile) -> bool:
     """Whether a table has a column called like a loss or a learning rate: a log that no reader could read."""
+    return _of_training(_columns(file))
+
+
+def _of_training(names: list[str]) -> bool:
+    return any(is_loss(n) or n.strip().lower() in ("lr", "learning_rate") for n in names)
+
+
+def _columns(file: RunFile) -> list[str]:
     from .tables import dialect, json_names
 
     if file.suffix in LINES:
-        names = json_names(file) or []
-    else:
-        found = dialect(file)
-        names = found[1] if found is not None else []
-    return any(is_loss(n) or n.strip().lower() in ("lr", "learning_rate") for n in names)
+        return json_names(file) or []
+    found = dialect(file)
+    return found[1] if found is not None else []
 
 
 _SPLITS = frozenset(

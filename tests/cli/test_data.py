@@ -183,6 +183,23 @@ def test_data_in_the_run_directory_are_found_and_are_no_log(capsys: Captured, tm
     assert found["run"]["steps"] == 199
 
 
+def test_samples_with_a_step_and_a_score_are_no_log(capsys: Captured, tmp_path: Path) -> None:
+    """Tables in a folder of data whose columns sound like a log's, and say what each row is about."""
+    run = logged(tmp_path / "run")
+    csv(
+        run / "data" / "walks.csv",
+        ("step", "calories", "score", "label"),
+        [[i, 2 * i, i % 7, i % 3] for i in range(90)],
+    )
+    rows = [{"id": i, "prompt": f"question {i}", "score": i % 5, "reward": i / 90} for i in range(90)]
+    (run / "data" / "rated.jsonl").write_text("\n".join(map(json.dumps, rows)))
+
+    found = json.loads(printed(capsys, str(run), "-f", "json", "-q"))
+
+    assert found["run"]["files_read"] == ["log.jsonl"]
+    assert found["run"]["notes"] == []
+
+
 @pytest.mark.parametrize("name", ["metrics.csv", "train.csv", "data/train.csv", "training.csv"])
 def test_a_log_in_a_table_is_no_data(name: str, capsys: Captured, tmp_path: Path) -> None:
     csv(
