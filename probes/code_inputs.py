@@ -134,8 +134,8 @@ def _uneven(source: Script, ratio: float) -> Finding | None:
     seen = None
     for call in source.named("choice", "choices", "multinomial", "make_classification"):
         shares = keyword(call, "p") or keyword(call, "weights")
-        parent = source.parents.get(call)
-        about = ast.unparse(parent.targets[0]).lower() if isinstance(parent, ast.Assign) else ""
+        statement = next((p for p in source.above(call) if isinstance(p, ast.stmt)), None)
+        about = ast.unparse(statement.targets[0]).lower() if isinstance(statement, ast.Assign) else ""
         if shares is None or not (
             _TARGETS.search(about) or "class" in ast.unparse(call.func).lower() or "class" in about
         ):

@@ -48,6 +48,7 @@ INPUTS = [
     ("fits-before-split", ABSENT, "a, b = train_test_split(x)\na = scaler.fit_transform(a)"),
     ("fits-before-split", UNKNOWN, "x = scaler.fit_transform(x)"),
     ("classes-drawn-unevenly", PRESENT, "labels = rng.choice(3, 100, p=[0.9, 0.05, 0.05])"),
+    ("classes-drawn-unevenly", PRESENT, "boxes, classes = np.zeros(9), rng.choice(2, 9, p=[0.95, 0.05])"),
     ("classes-drawn-unevenly", PRESENT, "x, y = make_classification(weights=[0.97, 0.03])"),
     ("classes-drawn-unevenly", PRESENT, "share = (0.9, 0.01)\ny = np.random.choice(2, 100, p=share)"),
     ("classes-drawn-unevenly", ABSENT, "labels = rng.choice(3, 100, p=[0.4, 0.3, 0.3])"),
