@@ -42,6 +42,7 @@ bench: $(VENV)/.test
 	$(BIN)/python benchmarks/cold_start.py
 	$(BIN)/python benchmarks/reading.py
 	$(BIN)/python benchmarks/inference.py
+	$(BIN)/python benchmarks/tensors.py
 
 docs: $(VENV)/.ready        # pages of rules, coverage and JSON Schemas, written from the rules
 	$(BIN)/diagnose rules docs

@@ -29,7 +29,7 @@ from .numbers import Array, ElementType
 from .stored import Stored
 
 BLOCK = 1 << 16  # elements: two sides and three buffers of float32 are 1.25 MiB
-PART = 1 << 23  # elements that one task walks over; a larger tensor is shared between the workers
+PART = 1 << 21  # elements that one task walks over; a larger tensor is shared between the workers
 WORKERS = 0  # processes; 0: as many as there are cores
 CHUNK = 1 << 13
 LARGE = 1 << 25  # elements from which starting processes pays
