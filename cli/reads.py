@@ -26,6 +26,8 @@ PLACES = {
     "code": SCRIPT,
     "config": "the configuration",
     "recipes": "the configuration",
+    "weights": "checkpoints in the run directory",
+    "operator": "operator dumps in the run directory",
     "versions": "the versions on record (package lists, environment reports, banners of logs)",
     "events": "the text log",
     "repeats": "the logged curves of the run and of several runs of the benchmark",

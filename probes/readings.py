@@ -52,6 +52,7 @@ def modules() -> tuple[ModuleType, ...]:
         metrics,
         numerics,
         objective,
+        operator_flags,
         operators,
         pace,
         recipes,
@@ -90,7 +91,7 @@ def modules() -> tuple[ModuleType, ...]:
     )
     shapes = (curves, epochs, floors, gaps, levels, metrics, objective, pace, relations)
     numbers = (gradients, numerics, rounding, scaler)
-    beside = (acceptance, benchmark, benchmark_curves, benchmark_end, operators, repeats)
+    beside = (acceptance, benchmark, benchmark_curves, benchmark_end, operator_flags, operators, repeats)
     compared = (*beside, settings_in_force, versions)
     saved = (weights, weights_held, weights_shared)
     data = (data_compare, data_files, data_lists, split_settings)

@@ -17,6 +17,7 @@ _MEMBERS = re.compile(
     r"^(?:ms_(?:global_)?execution_order_graph_\d+\.csv|ms_output_trace_code_graph_\d+\.(?:pb|ir)"
     r"|statistic\.csv|.+\.\d{1,4}\.\d{10,20}\.npy)$"
 )
+_FLAGS = re.compile(r"^Opdebug\..+\.\d{10,20}(?:\.output\.\d+\.json)?$")  # what the hardware flags
 _JSON = frozenset({"stack.json", "construct.json"})
 
 
@@ -27,6 +28,8 @@ def is_anchor(file: RunFile) -> bool:
         return '"task"' in start and '"level"' in start
     if file.name == "statistic.csv":
         return file.head_text.startswith("Op Type,Op Name,")
+    if _FLAGS.match(file.name):
+        return True
     return file.suffix == ".npy" and _ANCHORS.match(file.name) is not None
 
 

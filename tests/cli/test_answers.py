@@ -163,7 +163,7 @@ def test_the_file_is_no_configuration(run: Path) -> None:
 def test_every_question_can_be_answered_in_one_sitting() -> None:
     """A question asks for the fault, says how to look, takes at most two hours, and separates causes."""
     rules = load_rules()
-    asked = [s for s in rules.symptoms.values() if s.probe is None]
+    asked = [s for s in rules.symptoms.values() if s.question is not None]
     nodes = (*rules.causes.values(), *rules.mechanisms.values())
     shown = {link.to for node in nodes for link in node.shows}
 

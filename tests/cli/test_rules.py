@@ -72,7 +72,9 @@ def test_a_cause_is_explained_whole(capsys: Captured) -> None:
     flat = " ".join(said.split())
 
     assert "Some or all parameters are not handed to the optimizer" in flat
-    assert "weights-unchanged: read from the logged curves, by gradients.weights_unchanged" in flat
+    assert (
+        "weights-unchanged: read from checkpoints in the run directory, by weights.weights_unchanged" in flat
+    )
     assert "parameters-without-gradient: a question to you: After one backward pass" in flat
     assert "graph.optimizer: The optimizer or its update is wrong this one shows rather:" in flat
     assert "About 5 min; helps in about 80 of 100 such cases. It worked if every layer" in flat
