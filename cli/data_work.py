@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from ..reports.data_report import DataReport, Found
 
 AREA = "data_files"
-PROBES = ("data_files.", "data_compare.")
+PROBES = ("data_files.", "data_compare.", "data_lists.files_missing", "data_lists.shards_overlap")
 OWN_SECONDS = 10.0  # for data files that lie beside a run and were not asked for
 OWN_SAMPLES = 50_000
 MOST_REMEDIES = 2

@@ -32,8 +32,8 @@ def of_run(root: Path, read: frozenset[str], seconds: float, samples: int) -> Da
 
 def is_data(file: RunFile, read: frozenset[str]) -> bool:
     """Whether a file is the run's data rather than its output."""
-    if file.path in read:
-        return False
+    if file.path in read and not ("manifest" in file.name and file.suffix in LINES):
+        return False  # a manifest is a list of files, and of samples as well
     if file.suffix in TABLES | LINES and _speaks_of_training(file):
         return False
     folders = {p.lower() for p in file.path.split("/")[:-1]}

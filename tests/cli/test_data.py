@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from traindoctor.cli import main
+from traindoctor.probes.dataset.manifest import Manifest
 
 from ..probes.dataset._make import HEADER, csv, table
 
@@ -90,6 +91,18 @@ def test_a_validation_split_elsewhere(capsys: Captured, tmp_path: Path) -> None:
     )
 
     assert [f["symptom"] for f in found["findings"]] == ["duplicate-samples-across-splits"]
+
+
+def test_lists_of_files_and_ranks_are_held_against_each_other(capsys: Captured, tmp_path: Path) -> None:
+    csv(tmp_path / "train-00000-of-00002.csv", HEADER, table(60))
+    for rank in range(2):
+        (tmp_path / f"indices_rank{rank}.txt").write_text(
+            "\n".join(map(str, range(40 * rank, 50 + 40 * rank)))
+        )
+
+    found = json.loads(printed(capsys, "data", str(tmp_path), "-f", "json"))
+
+    assert {f["symptom"] for f in found["findings"]} == {"files-missing", "shards-overlap"}
 
 
 def test_what_is_sampled_is_said(capsys: Captured, tmp_path: Path) -> None:
@@ -181,6 +194,21 @@ def test_data_in_the_run_directory_are_found_and_are_no_log(capsys: Captured, tm
     assert states["data-missing-values"] == "present"
     assert "data/train.csv" not in json.dumps(found["run"]["formats"])
     assert found["run"]["steps"] == 199
+
+
+def test_a_manifest_in_the_run_directory_is_found(capsys: Captured, tmp_path: Path) -> None:
+    """It is a list of what a rank reads, and tells the order over epochs as well."""
+    run = logged(tmp_path / "run")
+    for rank in range(2):
+        with Manifest(run / f"manifest.rank{rank}.jsonl", split="train", rank=rank) as manifest:
+            for epoch in range(2):
+                for i in range(rank, 100, 2):
+                    manifest.add(id=i, epoch=epoch)
+
+    _, states = cause(capsys, str(run))
+
+    assert states["epochs-in-same-order"] == "present"
+    assert states["shards-overlap"] == "absent"
 
 
 def test_samples_with_a_step_and_a_score_are_no_log(capsys: Captured, tmp_path: Path) -> None:
