@@ -173,3 +173,14 @@ def test_real_dumps() -> None:
     healthy = read(SHARED / "ms_dump_cpu_tensor")
     assert healthy["dump-first-bad-operator"].state.value == "absent"
     assert healthy["dump-learning-rate-high"].state.value == "absent"
+
+
+def test_another_tool_s_files_of_these_names_are_read_as_before(tmp_path: Path) -> None:
+    folder = run(tmp_path, None)
+    (folder / "dump.json").write_text(json.dumps({"learning_rate": 0.25}))
+    (folder / "stack.json").write_text(json.dumps({"batch_size": 8}))
+    (folder / "gone").mkdir()
+    (folder / "gone" / "dump.json").symlink_to(tmp_path / "nowhere")
+    found = open_run(folder)
+    assert not found.dump_files
+    assert found.settings["learning_rate"].value == 0.25
