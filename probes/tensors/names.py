@@ -23,15 +23,6 @@ _JSON = frozenset({"stack.json", "construct.json"})
 
 def is_anchor(file: RunFile) -> bool:
     """Whether a file shows that there is a dump: by name, dump.json and statistic.csv by content."""
-<<<<<<< HEAD
-    if file.name == "dump.json":
-        start = file.head_text[:4096]
-        return '"task"' in start and '"level"' in start
-    if file.name == "statistic.csv":
-        return file.head_text.startswith("Op Type,Op Name,")
-    if _FLAGS.match(file.name):
-        return True
-=======
     try:
         if file.name == "dump.json":
             start = file.head_text[:4096]
@@ -40,7 +31,8 @@ def is_anchor(file: RunFile) -> bool:
             return file.head_text.startswith("Op Type,Op Name,")
     except OSError:
         return False
->>>>>>> bd838f4 (Leave files that are called like a dump's to their own readers)
+    if _FLAGS.match(file.name):
+        return True
     return file.suffix == ".npy" and _ANCHORS.match(file.name) is not None
 
 
