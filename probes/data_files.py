@@ -419,18 +419,19 @@ def labels_out_of_range(data: DataSet, view: View) -> Finding:
         labels = part.labels
         if labels is None or part.kind == "images":
             continue
-        signs = set(labels.counts) == {"-1", "1"}
-        if labels.low < 0 and not signs:
+        scores = labels.low == -labels.high  # -1 and 1, or grades about zero: no class numbers
+        if labels.low < 0 and not scores:
             where = (labels.low_at,) if labels.low_at else ()
             return present(
                 f"{labels.name} goes down to {labels.low:g}", value=labels.low, threshold=0, where=where
             )
-        if isinstance(classes, int) and not isinstance(classes, bool) and labels.high >= classes > 1:
-            where = (labels.high_at,) if labels.high_at else ()
-            why = (
-                f"{labels.name} goes up to {labels.high:g}; the model has {classes} classes, numbered from 0"
-            )
-            return present(why, value=labels.high, threshold=classes, where=where)
+        if not isinstance(classes, int) or isinstance(classes, bool) or not labels.high >= classes > 1:
+            continue
+        if part.kind not in FINAL and labels.low == 1 and labels.high == classes:
+            return unknown(f"{labels.name} goes from 1 to {classes} in the file; the script may subtract one")
+        where = (labels.high_at,) if labels.high_at else ()
+        why = f"{labels.name} goes up to {labels.high:g}; the model has {classes} classes, numbered from 0"
+        return present(why, value=labels.high, threshold=classes, where=where)
     whole = [p for p in looked if p.whole and p.labels is not None and _contiguous(p)]
     if whole:
         return absent(f"labels are 0 to {whole[0].labels.high:g} without a gap")  # type: ignore[union-attr]
@@ -463,8 +464,8 @@ def classes_unbalanced(data: DataSet, view: View, ratio: float, least: float) ->
 
 
 @_needs
-def classes_unseen(data: DataSet, view: View) -> Finding:
-    """Evaluation data carry a class that the training data do not have."""
+def classes_unseen(data: DataSet, view: View, share: float) -> Finding:
+    """A share of the evaluation data is of classes that the training data do not have."""
     del view
     train = [p for p in data.training if p.labels is not None and p.labels.classes]
     held = [p for p in data.of("eval", "test") if p.labels is not None and p.labels.classes]
@@ -476,11 +477,15 @@ def classes_unseen(data: DataSet, view: View) -> Finding:
         if part.labels is None or part.labels.by_folder != by_folder:
             continue
         new = [c for c in part.labels.counts if c not in known]
-        if new and all(p.whole for p in train):
-            why = f"{part.name} carry {len(new)} classes that training lacks: {', '.join(new[:4])}"
-            return present(why, value=len(new), threshold=0, where=(Place(part.files[0]),))
+        concerned = sum(part.labels.counts[c] for c in new) / max(1, sum(part.labels.counts.values()))
+        if concerned >= share and all(p.whole for p in train):
+            why = (
+                f"{concerned:.1%} of the {part.name} are of {len(new)} classes that training lacks: "
+                f"{', '.join(new[:4])}"
+            )
+            return present(why, value=concerned, threshold=share, where=(Place(part.files[0]),))
         if new:
-            return unknown("only a sample of the training labels was read")
+            return unknown("single classes of evaluation were not met in training, or training was sampled")
     return absent(f"every class of evaluation is among the {len(known)} of training", value=0)
 
 

@@ -310,7 +310,13 @@ def test_labels_are_held_against_the_models_classes(tmp_path: Path) -> None:
     assert reading("labels-out-of-range-in-data", tmp_path / "set", num_classes=2).state is A
     assert reading("labels-out-of-range-in-data", tmp_path / "set", num_classes=1000).state is A
     labelled([1, 2] * 100)(tmp_path / "one")
-    assert reading("labels-out-of-range-in-data", tmp_path / "one", num_classes=2).state is P
+    assert reading("labels-out-of-range-in-data", tmp_path / "one", num_classes=2).state is U
+    labelled([0, 3] * 100)(tmp_path / "three")
+    assert reading("labels-out-of-range-in-data", tmp_path / "three", num_classes=2).state is P
+    labelled([-1, 0, 1] * 100)(tmp_path / "grades")
+    assert reading("labels-out-of-range-in-data", tmp_path / "grades").state is U
+    batches(tmp_path / "dumped", label=np.full(32, 3))
+    assert reading("labels-out-of-range-in-data", tmp_path / "dumped", num_classes=3).state is P
 
 
 def test_samples_are_held_against_parameters(tmp_path: Path) -> None:
@@ -401,3 +407,15 @@ def test_few_discrete_columns_repeat_by_chance(tmp_path: Path) -> None:
 
     assert reading("duplicate-samples-across-splits", tmp_path).state is U
     assert reading("data-labels-contradict", tmp_path).state is U
+
+
+@pytest.mark.parametrize("symptom", [s for s, _, state in CASES if state is P and s.startswith("data-")])
+def test_what_is_usual_in_raw_files_names_no_cause_by_itself(symptom: str) -> None:
+    """A script may clean, scale and shuffle: one finding about files on disk is no diagnosis of a run."""
+    from traindoctor.engine.lint import Subject
+
+    if symptom == "data-files-changed":  # no script can undo that
+        return
+    found = Subject(_make.rules()).probability({symptom: P}, {})
+
+    assert max(found.values()) < 0.5
