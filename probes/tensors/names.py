@@ -18,7 +18,7 @@ _MEMBERS = re.compile(
     r"|statistic\.csv|.+\.\d{1,4}\.\d{10,20}\.npy)$"
 )
 _FLAGS = re.compile(r"^Opdebug\..+\.\d{10,20}(?:\.output\.\d+\.json)?$")  # what the hardware flags
-_JSON = frozenset({"stack.json", "construct.json"})
+_JSON = frozenset({"stack.json", "construct.json", "fusion_result.json"})
 
 
 def is_anchor(file: RunFile) -> bool:
