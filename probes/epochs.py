@@ -77,7 +77,9 @@ def not_finite_in_first_epoch(run: Run, curve: Shape) -> Finding:
     if numbers is None:
         return unknown("where epochs begin is not known")
     before = numbers[curve.index < bad[0]]
-    passed = len(before) > 0 and (is_mean_of_epochs(curve) or bool(before[-1] >= 1))
+    if len(before) == 0:
+        return unknown(f"{curve.name} was never a number before: no sample need have done it")
+    passed = is_mean_of_epochs(curve) or bool(before[-1] >= 1)
     words = f"{curve.name} is no number from point {bad[0] + 1} on"
     if passed:
         return absent(f"{words}, after whole epochs of numbers", value=float(before[-1]), threshold=1)

@@ -235,4 +235,5 @@ def test_a_loss_that_ends_within_the_first_epoch_is_told_from_one_that_ends_late
     assert found(12) is State.PRESENT
     assert found(45) is State.ABSENT
     assert found(60) is State.UNKNOWN
+    assert found(0) is State.UNKNOWN
     assert found(12, {"seed": 1}) is State.UNKNOWN
