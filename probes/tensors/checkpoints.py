@@ -27,6 +27,7 @@ from .torch_file import Opaque, is_torch_zip, read_torch
 WINDOW = 1 << 18  # elements that are looked at together: a MiB of float32
 WHOLE = 1 << 24  # a weight whose elements do not stand in order is loaded as a whole up to this size
 MAX_DEPTH = 12
+MAX_CHECKPOINTS = 64  # headers with optimizer state are long: of more, the first and the last are read
 Unit = Literal["step", "epoch", ""]
 
 # What stands in a checkpoint beside the weights.
@@ -199,7 +200,13 @@ def find(files: Iterable[RunFile]) -> Found:
             groups[f"{folder}/{name}" if folder else name].append(file)
     found: list[Checkpoint] = []
     refused: list[tuple[str, str]] = []
-    for path, members in groups.items():
+    paths = sorted(groups, key=layout.natural)
+    if len(paths) > MAX_CHECKPOINTS:
+        half = MAX_CHECKPOINTS // 2
+        refused.append((f"{len(paths) - 2 * half} more checkpoints", f"only {2 * half} are looked at"))
+        paths = [*paths[:half], *paths[-half:]]
+    for path in paths:
+        members = groups[path]
         try:
             one = _read(path, members)
         except (Unreadable, OSError, ValueError, RecursionError, MemoryError) as error:

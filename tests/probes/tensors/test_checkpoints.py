@@ -176,3 +176,13 @@ def test_a_header_that_lies_is_refused(tmp_path: Path) -> None:
 
     assert stored == {}
     assert refused == ["a: shorter than its header says"]
+
+
+def test_of_very_many_checkpoints_the_first_and_last_are_read(tmp_path: Path) -> None:
+    for step in range(70):
+        safetensors(tmp_path / f"step_{step}.safetensors", {"a": np.zeros(2, np.float32)})
+    got = found(tmp_path)
+
+    assert len(got.checkpoints) == 64
+    assert (got.checkpoints[0].at, got.checkpoints[-1].at) == (0.0, 69.0)
+    assert got.refused == (("6 more checkpoints", "only 64 are looked at"),)
