@@ -149,12 +149,29 @@ def _chosen_at_random(source: Script, node: ast.Assign | ast.AugAssign, names: f
         else:
             continue
         kept = [isinstance(a, (ast.Name, ast.Attribute, ast.Subscript)) and base(a) == name for a in sides]
-        if sum(kept) == 1 and _random_index(source, mask):
+        if sum(kept) == 1 and _random_index(source, mask) and not _few(source, mask):
             other = sides[kept.index(False)]
             changed = _draws(other) or isinstance(other, ast.BinOp)
             if changed and not _moved_together(source, node, mask, names):
                 return True
     return False
+
+
+FEW = 0.08  # share of random labels up to which they are noise that somebody adds to made-up data
+
+
+def _few(source: Script, mask: ast.expr) -> bool:
+    """`rand(n) < 0.06`, here or where the mask is assigned: only a few labels."""
+    scope = source.function_around(mask) or source.tree
+    made = source.assigned(mask.id, scope, mask.lineno) if isinstance(mask, ast.Name) else mask
+    tests = [n for n in ast.walk(made or mask) if isinstance(n, ast.Compare) and len(n.ops) == 1]
+    return any(
+        isinstance(t.ops[0], (ast.Lt, ast.LtE))
+        and isinstance(t.comparators[0], ast.Constant)
+        and isinstance(t.comparators[0].value, float)
+        and t.comparators[0].value <= FEW
+        for t in tests
+    )
 
 
 def _guarded(source: Script, node: ast.Assign | ast.AugAssign) -> bool:

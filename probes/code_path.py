@@ -80,6 +80,8 @@ def _cuts(source: Script, objective: ast.expr) -> Iterator[tuple[ast.AST, str]]:
         block = next(
             (p for p in source.above(call) if isinstance(p, ast.With) and _without_gradient(p)), None
         )
+        if is_evaluation(source, call):
+            continue  # the same loss, called by an evaluation too
         if block is not None and _runs_model(mine, call) and not _on_purpose(ast.unparse(block)):
             yield block, "part of the forward pass runs without gradients"
 

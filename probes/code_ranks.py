@@ -56,7 +56,11 @@ def _no_sync(source: Script) -> Finding | None:
 def _is_metric_reduce(source: Script, call: ast.Call) -> bool:
     if last_name(call.func) != "all_reduce" or not call.args:
         return False
-    return ".grad" not in ast.unparse(call.args[0]) and "grad" not in source.function_name(call).lower()
+    name = source.function_name(call)
+    if ".grad" in ast.unparse(call.args[0]) or "grad" in name.lower():
+        return False
+    given = (ast.unparse(a) for c in source.named(name) for a in c.args) if name else ()
+    return not any(".grad" in argument for argument in given)
 
 
 @probe()

@@ -212,15 +212,25 @@ def _pairs(node: _Change, labels: bool, found: dict[tuple[str, str], list[_Chang
         return
     for one, made in zip(target.elts, value.elts, strict=True):
         split = split_of(one.id) if isinstance(one, ast.Name) else None
-        if (
-            split
-            and isinstance(one, ast.Name)
-            and split in ast.unparse(made).lower()
-            and not _legitimate(made)
-        ):
+        if split and isinstance(one, ast.Name) and _takes_data_of(made, split) and not _legitimate(made):
             if _names_labels(one.id) == labels and not _is_figure(one.id):
                 half = ast.copy_location(ast.Assign(targets=[one], value=made), node)
                 found.setdefault((split, one.id.lower().replace(split, "*")), []).append(half)
+
+
+_SIZES = re.compile(
+    r"rows|size|len|num|count|(?:^|_)n(?:_|$)|samples|seed|frac|ratio|share|path|dir|file|name"
+)
+
+
+def _takes_data_of(made: ast.expr, split: str) -> bool:
+    """The value is made of data that are called like the split, not of their number, seed or place."""
+    names = [
+        n.id if isinstance(n, ast.Name) else n.attr
+        for n in ast.walk(made)
+        if isinstance(n, (ast.Name, ast.Attribute))
+    ]
+    return any(split in name.lower() and not _SIZES.search(name.lower()) for name in names)
 
 
 def _counterparts(split: str) -> tuple[str, ...]:

@@ -14,20 +14,8 @@ from numpy.typing import NDArray
 
 import traindoctor
 from traindoctor.engine.model import Reading, State, Symptom
-from traindoctor.probes import (
-    curves,
-    epochs,
-    gaps,
-    gradients,
-    levels,
-    metrics,
-    numerics,
-    objective,
-    pace,
-    rounding,
-    scaler,
-)
-from traindoctor.probes.registry import View, collect, probes_of
+from traindoctor.probes.readings import all_probes
+from traindoctor.probes.registry import View, collect
 from traindoctor.probes.run import Event, Run
 
 from ._build import run, series
@@ -35,8 +23,12 @@ from ._build import run, series
 Floats = NDArray[np.float64]
 Make = Callable[[np.random.Generator, int], Run]
 AREAS = ("loss", "metrics", "gradients", "numerics")
-PROBES = probes_of(
-    curves, epochs, gaps, gradients, levels, metrics, numerics, objective, pace, rounding, scaler
+PROBES = all_probes()
+CURVES = frozenset(
+    [
+        *("curves", "epochs", "gaps", "gradients", "levels", "metrics", "numerics", "objective", "pace"),
+        *("rounding", "scaler", "weights"),
+    ]
 )
 
 
@@ -48,6 +40,8 @@ def symptoms() -> tuple[Symptom, ...]:
     for area in AREAS:
         loaded = yaml.safe_load((folder / f"{area}.yaml").read_text(encoding="utf-8"))
         for row in loaded["symptoms"]:
+            if row.get("probe", "").partition(".")[0] not in CURVES:
+                continue  # it is read from other files than logs
             found.append(Symptom(row["id"], row["title"], area, 0.01, row["probe"], row.get("params", {})))
     return tuple(found)
 
@@ -983,6 +977,11 @@ def sick_runs(rng: np.random.Generator, n: int) -> dict[str, Sick]:
         "loss-not-finite",
         "loss-not-finite-sudden",
         without=("loss-not-finite-transient", "loss-not-finite-after-growth", "loss-diverges"),
+    )
+    add(
+        "NaN within the first epoch",
+        run([series("train/loss", _nan_tail(good, half), at, epochs=np.arange(n) / (2 * n))]),
+        "loss-not-finite-in-first-epoch",
     )
     grown = good.copy()
     grown[half - 6 : half] = good[half] * 3.0 ** np.arange(1, 7)
