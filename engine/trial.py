@@ -55,10 +55,13 @@ def _kin(rules: RuleBase, cause: Cause) -> set[str]:
 
 
 def telling(subject: Subject) -> Iterator[Lint]:
-    """A symptom that is present makes at least one cause more probable than it was."""
+    """A symptom that is present makes at least one cause more probable than it was, or decides an item."""
     rules = subject.rules
+    deciding = {
+        s for items in rules.checklists.values() for item in items for s in (*item.fails_on, *item.passes_on)
+    }
     before = {c.id: prior_of(rules, c.id, {}) for c in subject.causes}
-    for symptom in sorted(rules.symptoms):
+    for symptom in sorted(set(rules.symptoms) - deciding):
         after = subject.probability({symptom: State.PRESENT}, {})
         if not any(after[c] > before[c] * 1.001 for c in before):
             yield Lint("tells-nothing", symptom, "its presence makes no cause more probable", "warning")
