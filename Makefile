@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 RUN := examples/fp16-collapse/run
 BENCHMARK := examples/fp16-collapse/benchmark
 
-.PHONY: demo test lint types check wheel-test examples faultlab score score-held bench docs clean
+.PHONY: demo test lint types check wheel-test examples faultlab score score-code score-held bench docs clean
 
 demo: $(VENV)/.ready
 	$(BIN)/diagnose $(RUN) --benchmark $(BENCHMARK) --format terminal --format markdown --output demo-report/report.md
@@ -34,6 +34,9 @@ faultlab:        # needs PyTorch: trains every recorded run of the fault lab ane
 
 score: $(VENV)/.test
 	$(BIN)/python faultlab/score.py
+
+score-code: $(VENV)/.test      # the script checks over the corpus of programs in faultlab/code
+	$(BIN)/python faultlab/code_score.py
 
 score-held: $(VENV)/.test      # fails where the score is clearly worse than the stored one (a third of the cases)
 	$(BIN)/python faultlab/score.py --against faultlab/score.json --every 3 --jobs 2

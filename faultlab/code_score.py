@@ -1,0 +1,195 @@
+"""Score the script checks and the script comparison over the corpus of programs in faultlab/code.
+
+Usage: python faultlab/code_score.py [--half dev|holdout] [--only TEXT] [--bad] [--symptoms] [--jobs N]
+
+Nothing is trained and nothing of the corpus is executed: each fault is a text edit of a right program.
+Two views: `script` (the edited program alone) and `pair` (the edited program, the right one as benchmark).
+A cause at 0.5 or above on a right program, or on a harmless edit of one, is a false alarm.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import os
+import shutil
+import sys
+import tempfile
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+HERE = Path(__file__).resolve().parent
+sys.path[:0] = [str(HERE.parent), str(HERE.parent / "src")]
+
+from faultlab.score import ALARM, rules  # noqa: E402
+from traindoctor.engine.diagnose import diagnose  # noqa: E402
+from traindoctor.probes.assemble import open_run  # noqa: E402
+from traindoctor.probes.readings import readings  # noqa: E402
+
+CODE = HERE / "code"
+SURE = 0.8
+VIEWS = ("script", "pair")
+
+
+@dataclass(frozen=True)
+class Case:
+    """One program of the corpus in one view: the project, what is edited in it, and what is right to say."""
+
+    project: str
+    half: str
+    name: str
+    cause: str  # "healthy" for the program itself and for harmless edits
+    view: str
+    wanted: frozenset[str]
+    edits: tuple[tuple[str, str, str], ...]  # (file, old, new)
+
+
+@dataclass(frozen=True)
+class Result:
+    """What the diagnosis of a case said. `rank` 0: no right cause among the hypotheses."""
+
+    case: Case
+    rank: int
+    top: tuple[tuple[str, float], ...]
+    present: tuple[str, ...]
+    errors: tuple[str, ...]
+
+    @property
+    def probability(self) -> float:
+        """Of the first hypothesis."""
+        return self.top[0][1] if self.top else 0.0
+
+    @property
+    def bad(self) -> bool:
+        """A false alarm, or another cause first."""
+        return self.probability >= ALARM if self.case.cause == "healthy" else self.rank != 1
+
+
+def cases(only: str = "", half: str | None = None) -> Iterable[Case]:
+    """Every case of the corpus, the right programs first."""
+    for file in sorted(CODE.glob("*/project.yaml")):
+        label = yaml.safe_load(file.read_text(encoding="utf-8"))
+        if half not in (None, label["half"]):
+            continue
+        project = file.parent.name
+        entries: list[tuple[str, str, dict[str, Any]]] = [("as-it-is", "healthy", {})]
+        entries += [(x["name"], "healthy", x) for x in label.get("harmless") or ()]
+        entries += [(x["name"], x["cause"], x) for x in label.get("faults") or ()]
+        for name, cause, entry in entries:
+            for view in VIEWS:
+                if (entry.get("pair_only") and view == "script") or only not in f"{project} {name} {cause}":
+                    continue
+                also = {
+                    a["cause"] for a in entry.get("accept") or () if a.get("view", "both") in ("both", view)
+                }
+                edits = tuple((e["file"], e["old"], e["new"]) for e in entry.get("edits") or ())
+                yield Case(project, label["half"], name, cause, view, frozenset({cause} | also), edits)
+
+
+def write(case: Case, target: Path) -> None:
+    """Write the edited program to `target`.
+
+    Raises ValueError where an edit does not fit, or leaves what is no Python.
+    """
+    shutil.copytree(CODE / case.project / "src", target)
+    for name, old, new in case.edits:
+        file = target / name
+        text = file.read_text(encoding="utf-8")
+        if text.count(old) != 1:
+            raise ValueError(f"{case.project} {case.name}: {text.count(old)} places in {name} for {old!r}")
+        file.write_text(text.replace(old, new), encoding="utf-8")
+        if file.suffix == ".py":
+            ast.parse(file.read_text(encoding="utf-8"))
+
+
+def look(case: Case) -> Result:
+    """Diagnose one case in a copy whose path says nothing."""
+    with tempfile.TemporaryDirectory() as scratch:
+        run, other = Path(scratch) / "run", Path(scratch) / "benchmark"
+        write(case, run)
+        benchmark = None
+        if case.view == "pair":
+            shutil.copytree(CODE / case.project / "src", other)
+            benchmark = open_run(other, scripts_alone=True)
+        opened = open_run(run, scripts_alone=True)
+        evidence = readings(opened, benchmark, rules().symptoms.values())
+        found = diagnose(rules(), evidence, run=opened.info, benchmark=benchmark.info if benchmark else None)
+    order = [h.cause for h in found.hypotheses]
+    return Result(
+        case=case,
+        rank=min((i for i, c in enumerate(order, 1) if c in case.wanted), default=0),
+        top=tuple((h.cause, round(h.probability, 3)) for h in found.hypotheses[:3]),
+        present=tuple(f.symptom for f in found.findings if f.state == "present"),
+        errors=tuple(f"{f.symptom}: {f.why}" for f in found.findings if f.why.startswith("probe error")),
+    )
+
+
+def row(title: str, results: Sequence[Result]) -> str:
+    """One row of the table: cases, top-1, top-3, share that is silent, right where it is sure."""
+    n = max(1, len(results))
+    sure = [r for r in results if r.probability >= SURE]
+    top1 = sum(r.rank == 1 for r in results) / n
+    top3 = sum(1 <= r.rank <= 3 for r in results) / n
+    silent = sum(r.probability < ALARM for r in results) / n
+    right = f"{sum(r.rank == 1 for r in sure) / len(sure):.2f} of {len(sure)}" if sure else "-"
+    return f"{title:36s} {len(results):5d}  {top1:5.2f} {top3:5.2f} {silent:6.2f}   {right}"
+
+
+def table(results: Sequence[Result]) -> Iterable[str]:
+    """The report of one half."""
+    sick = [r for r in results if r.case.cause != "healthy"]
+    well = [r for r in results if r.case.cause == "healthy"]
+    yield f"{'':36s} {'n':>5s}  {'top1':>5s} {'top3':>5s} {'silent':>6s}   right at {SURE}"
+    for view in VIEWS:
+        mine = [r for r in sick if r.case.view == view]
+        yield row(f"view {view}", mine)
+        for title, key in (
+            ("project", lambda r: r.case.project),
+            ("category", lambda r: r.case.cause.split(".")[0]),
+        ):
+            groups: dict[str, list[Result]] = defaultdict(list)
+            for r in mine:
+                groups[key(r)].append(r)
+            yield from (row(f"  {title} {name}", groups[name]) for name in sorted(groups))
+    alarmed = [r for r in well if r.bad]
+    yield f"right programs and harmless edits: {len(alarmed)} of {len(well)} views alarmed"
+    yield from (f"probe error: {r.case.project} {r.case.name}: {e}" for r in results for e in r.errors[:3])
+
+
+def main() -> None:
+    """Score and print."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--half", choices=("dev", "holdout"))
+    parser.add_argument("--only", default="", help="cases whose project, name or cause holds this text")
+    parser.add_argument("--bad", action="store_true", help="list what is wrong (dev, or the half asked for)")
+    parser.add_argument("--symptoms", action="store_true", help="with --bad: the present symptoms, too")
+    parser.add_argument("--jobs", type=int, default=max(1, (os.cpu_count() or 2) // 2))
+    options = parser.parse_args()
+    chosen = list(cases(options.only, options.half))
+    if options.jobs == 1:
+        results = list(map(look, chosen))
+    else:
+        with ProcessPoolExecutor(options.jobs) as pool:
+            results = list(pool.map(look, chosen, chunksize=4))
+    for r in results:
+        if options.bad and r.bad and r.case.half == (options.half or "dev"):
+            said = "  ".join(f"{c} {p:.2f}" for c, p in r.top)
+            print(f"{r.case.view:6s} {r.case.project}/{r.case.name} [{r.case.cause}] rank {r.rank}: {said}")
+            if options.symptoms:
+                print("      ", " ".join(r.present))
+    for half in ("dev", "holdout"):
+        mine = [r for r in results if r.case.half == half]
+        if mine:
+            print(f"\n== {half}", *table(mine), sep="\n")
+
+
+if __name__ == "__main__":
+    main()
