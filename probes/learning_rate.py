@@ -81,6 +81,8 @@ def family(run: Run) -> str | None:
         return "adam"
     if name is None and "momentum" in run.settings and not {"adam_beta1", "adam_beta2"} & set(run.settings):
         return "sgd"  # a momentum and no betas
+    if name is None and run.facts.get("trainer") == "transformers":
+        return "adam"  # `optim` of TrainingArguments is AdamW where nothing else is said
     return "sgd" if name == "sgd" else None
 
 

@@ -308,6 +308,10 @@ class Extractor:
         if arguments and all(k.arg for c in arguments for k in c.keywords):
             if not any(w in ast.unparse(self.tree).lower() for w in half):  # fp16 and bf16 are off by default
                 yield Setting("precision", "fp32", self.file, arguments[0].lineno, IMPLIED)
+            if not any(
+                k.arg in ("optim", "optimizers", "optim_target_modules") for c in calls for k in c.keywords
+            ):
+                yield Setting("optim", "adamw_torch", self.file, arguments[0].lineno, IMPLIED)
         named = {last_name(c.func).lower() for c in calls}
         if "backward" not in named or not named & {"sgd", "adam", "adamw"} or _imports_own_files(self.tree):
             return

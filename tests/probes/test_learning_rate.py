@@ -78,6 +78,10 @@ CASES: list[tuple[str, str, Run]] = [
     ),
     ("lr-very-large", "absent", run(settings={"learning_rate": 1e-3})),
     ("lr-very-large", "unknown", run(settings={"learning_rate": 0.1})),
+    ("lr-extreme", "present", run(settings={"learning_rate": 0.4, "optimizer": "adamw"})),
+    ("lr-extreme", "absent", run(settings={"learning_rate": 0.02, "optimizer": "adamw"})),
+    ("lr-extreme", "absent", run(settings={"learning_rate": 1.0, "optimizer": "sgd"})),
+    ("lr-extreme", "unknown", run(settings={"learning_rate": 0.4})),
     ("lr-very-large", "unknown", run(settings={"learning_rate": 0.02, "optimizer": "muon"})),
     ("lr-large", "present", run(settings={"learning_rate": 5e-3, "optimizer": "adam"})),
     ("lr-large", "absent", run(settings={"learning_rate": 1e-3, "optimizer": "adam"})),
@@ -222,3 +226,12 @@ def test_values_that_are_not_numbers_are_passed_over() -> None:
 def test_one_log_in_two_files(other: str, same: bool) -> None:
     """OpenMMLab writes each log as text and as JSON beside it."""
     assert learning_rate._one_log("work/1.log", other) is same
+
+
+def test_the_trainer_of_transformers_uses_adamw_where_nothing_else_is_said() -> None:
+    """Its log names no optimizer; the default of `optim` tells how much a learning rate is."""
+    silent = run(settings={"learning_rate": 0.05})
+    theirs = run(settings={"learning_rate": 0.05}, facts={"trainer": "transformers"})
+    other = run(settings={"learning_rate": 0.05, "optimizer": "sgd"}, facts={"trainer": "transformers"})
+
+    assert [learning_rate.family(r) for r in (silent, theirs, other)] == [None, "adam", "sgd"]

@@ -106,6 +106,27 @@ def test_a_trainer_without_a_word_of_half_precision_is_in_fp32(
     assert found.get("precision", (None,))[0] == precision or (precision is None and "fp32" not in str(found))
 
 
+@pytest.mark.parametrize(
+    ("more", "optimizer"),
+    [
+        ("Trainer(model, args)", "adamw_torch"),
+        ("Trainer(model, args, optimizers=(mine, None))", None),
+        ("Trainer(model, **rest)", "adamw_torch"),
+    ],
+)
+def test_a_trainer_without_a_word_of_the_optimizer_has_the_default(
+    tmp_path: Path, more: str, optimizer: str | None
+) -> None:
+    """`optim` of TrainingArguments is AdamW; a pair of one's own goes to the Trainer."""
+    found = read(
+        tmp_path,
+        "from transformers import Trainer, TrainingArguments\n"
+        f"args = TrainingArguments(output_dir='out', learning_rate=1e-4)\ntrainer = {more}\n",
+    )
+
+    assert found.get("optim", (None,))[0] == optimizer
+
+
 def test_a_configuration_in_python(tmp_path: Path) -> None:
     """OpenMMLab's: dicts of literals, with names put in; keys are dotted, lists of dicts numbered."""
     (tmp_path / "configs").mkdir()
