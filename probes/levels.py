@@ -242,10 +242,8 @@ def _classes_by_start(run: Run, curve: Shape) -> tuple[int, ...]:
 
     A mean over the first epoch may lie a little below that.
     """
-    first = float(curve.y[0])
     low = 0.9 if is_mean_of_epochs(curve) else 0.99
-    counts = (*range(2, 201), 365, 500, 1000)
-    return tuple(k for k in counts if low <= first / situation.chance_loss(run, k) <= 1.01)
+    return situation.classes_by_start(run, float(curve.y[0]), low=low)
 
 
 @on_loss(8)

@@ -8,16 +8,19 @@ from functools import lru_cache
 from ..engine.model import ComparedOperator, DumpComparison, Place
 from .registry import Finding, View, absent, present, probe, unknown
 from .run import Run
+from .scale_history import told
+from .tensors import anomalies, overflow
 from .tensors.compare import NotADump, Options, compare_dumps
 from .tensors.find import dumps_of
 from .tensors.model import Dump
-from .tensors.nonfinite import TooMuch, first_non_finite
+from .tensors.opdebug import flags
 from .tensors.settings import settings
 
 NO_DUMP = "no operator dump lies in the run directory"
 TO_BLAME = frozenset({"operator", "collective"})
 OTHER_CALL = frozenset({"replaced", "argument", "extra"})
 CLEAN = frozenset({"identical", "agrees"})
+MOST_ELEMENTS = 2_000_000_000  # values that are looked at where statistics do not tell
 
 
 @lru_cache(maxsize=4)
@@ -33,6 +36,34 @@ def compared(run: Run, benchmark: Run) -> DumpComparison | None:
     if not mine or not theirs:
         return None
     return compare_dumps(mine, theirs, run.info.path, benchmark.info.path)
+
+
+@lru_cache(maxsize=2)
+def overflowed(run: Run) -> overflow.Examined | None:
+    """Where values leave the range of numbers: by dumps, else by what msprobe or hardware flags."""
+    held = dumps(run) or tuple(anomalies.find({f.path: f for f in run.dump_files}))
+    flagged, notes = flags(run.dump_files)
+    if not held and not flagged:
+        return None
+    history, settled = told(run)
+    options = overflow.Options(calibrated=settled)
+    return overflow.of_dumps(
+        run.info.path, held, flagged, run.dump_files, options, history, notes, MOST_ELEMENTS
+    )
+
+
+@lru_cache(maxsize=2)
+def repeated(run: Run) -> DumpComparison | str:
+    """Two dumps of equal runs (debug_0, debug_1) held against each other, bit by bit; or why not."""
+    named = [d for d in dumps(run) if re.fullmatch(r"debug_\d+", d.label)]
+    labels = sorted({d.label for d in named})
+    if len(labels) < 2:
+        return "no two dumps of equal runs (debug_0 and debug_1) lie in the run directory"
+    one, two = ([d for d in named if d.label == label] for label in labels[:2])
+    try:
+        return compare_dumps(one, two, labels[0], labels[1], Options(exact=True))
+    except NotADump as error:
+        return str(error)
 
 
 def comparison(view: View) -> DumpComparison | None:
@@ -87,15 +118,9 @@ def calls_differ(view: View) -> Finding:
 @probe()
 def rerun_differs(view: View) -> Finding:
     """Two dumps of equal runs (debug_0, debug_1): equal inputs and other outputs at one operator."""
-    repeated = [d for d in dumps(view.run) if re.fullmatch(r"debug_\d+", d.label)]
-    labels = sorted({d.label for d in repeated})
-    if len(labels) < 2:
-        return unknown("no two dumps of equal runs (debug_0 and debug_1) lie in the run directory")
-    one, two = ([d for d in repeated if d.label == label] for label in labels[:2])
-    try:
-        found = compare_dumps(one, two, labels[0], labels[1], Options(exact=True))
-    except NotADump as error:
-        return unknown(str(error))
+    found = repeated(view.run)
+    if isinstance(found, str):
+        return unknown(found)
     if found.kind in ("operator", "collective", "random") and found.first is not None:
         return present(found.verdict, step=found.first.step, where=(Place(found.first.name),))
     return absent(found.verdict) if found.kind == "identical" else unknown(found.verdict)
@@ -104,17 +129,17 @@ def rerun_differs(view: View) -> Finding:
 @probe()
 def first_bad(view: View) -> Finding:
     """An operator makes what is not finite from finite inputs, and it is there at the end of the step."""
-    held = dumps(view.run)
-    if not held:
+    found = overflowed(view.run)
+    if found is None or not found.report.looked:
         return unknown(NO_DUMP)
-    try:
-        origin = first_non_finite(held)
-    except TooMuch as error:
-        return unknown(str(error))
-    if origin is None:
-        return absent("no operator of the dump makes what is not finite from finite inputs")
-    name, operator = origin.operator.name, origin.operator
-    if not origin.lasting:
+    if found.origin is None:
+        if found.report.first is None and found.whole and found.report.kind != "cannot tell":
+            return absent("no operator of the dump makes what is not finite from finite inputs")
+        return unknown(found.report.verdict if found.whole else found.report.notes[-1])
+    name, operator = found.origin.operator.name, found.origin.operator
+    if not operator.inputs:
+        return unknown(f"{found.report.verdict} What goes into it is not recorded")
+    if not found.origin.lasting:
         return absent(f"{name} makes values that are not finite; none is left at the step's end")
     types = {t.dtype for t in operator.outputs}
     if operator.direction != "forward" and "float16" in types:

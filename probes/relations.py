@@ -200,9 +200,8 @@ def _classes(run: Run) -> int | None:
     if loss is None or not len(loss):
         return None
     first = float(np.median(loss.values[: max(1, min(5, len(loss) // 20))]))
-    return next(
-        (k for k in (*range(2, 21), 50, 100, 1000) if abs(first - math.log(k)) < 0.01 * math.log(k)), None
-    )
+    found = situation.classes_by_start(run, first, among=situation.USUAL_CLASSES)
+    return found[0] if found else None
 
 
 def _last(series: Series) -> tuple[Place, ...]:

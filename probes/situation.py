@@ -32,6 +32,8 @@ REINFORCED = frozenset(
     {"policy", "actor", "critic", "act", "cri", "ppo", "vf", "pg", "td", "qf", "qf1", "qf2", "q", "value"}
 )
 STEPS = ("step", "iteration")
+ANY_CLASSES = (*range(2, 201), 365, 500, 1000)
+USUAL_CLASSES = (*range(2, 21), 50, 100, 1000)  # far enough apart for a first loss to tell which
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,6 +117,13 @@ def chance_loss(run: Run, count: int) -> float:
     """Cross-entropy of a uniform guess among `count` classes, in the unit the run logs."""
     bits = run.facts.get("loss_base") == 2
     return math.log(count) / (math.log(2) if bits else 1.0)
+
+
+def classes_by_start(
+    run: Run, first: float, *, low: float = 0.99, among: tuple[int, ...] = ANY_CLASSES
+) -> tuple[int, ...]:
+    """The K for which this first loss is that of a guess: from `low` to 1.01 times ln K."""
+    return tuple(k for k in among if low <= first / chance_loss(run, k) <= 1.01)
 
 
 def objective(run: Run) -> str | None:

@@ -6,12 +6,11 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-import numpy as np
-
 from ...engine.model import ComparedOperator, ComparedTensor, Scalar, VerdictKind
+from .condition import non_finite
 from .knowledge import Tolerances, knowledge
 from .match import Match
-from .model import Operator, Tensor
+from .model import Operator
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -170,22 +169,9 @@ def _kind(place: Place) -> VerdictKind:
 
 
 def _makes_non_finite(operator: Operator) -> bool:
-    return any(map(any_non_finite, operator.outputs)) and not any(
-        map(any_non_finite, (*operator.inputs, *operator.parameters))
+    return any(map(non_finite, operator.outputs)) and not any(
+        map(non_finite, (*operator.inputs, *operator.parameters))
     )
-
-
-def any_non_finite(tensor: Tensor) -> bool:
-    """Whether a tensor holds NaN or infinity: by its statistics, else by its values."""
-    told = tensor.statistics
-    if told.known:
-        return bool(told.nan or told.inf) or any(
-            v is not None and not math.isfinite(v) for v in (told.min, told.max)
-        )
-    try:
-        return any(not np.isfinite(block).all() for block in tensor.blocks() or ())
-    except (OSError, ValueError):
-        return False
 
 
 def setting_of_name(kind: str, tensor: ComparedTensor | None) -> str | None:

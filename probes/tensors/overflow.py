@@ -9,109 +9,21 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-import numpy as np
-
 from ...engine.model import ComparedOperator, OverflowedOperator, OverflowReport
 from ..files import RunFile, walk
 from . import anomalies, overflow_words
 from .compare import NotADump
+from .condition import Condition, condition, needs_values, non_finite
 from .find import MAX_FILES, dumps_of
 from .knowledge import knowledge, plain
 from .model import Dump, Operator, Tensor
 from .opdebug import Flag, flags
 from .settings import absurd
 
-LARGEST = {
-    "float16": 65504.0,
-    "bfloat16": 3.3895313892515355e38,
-    "float8_e4m3fn": 448.0,
-    "float8_e5m2": 57344.0,
-}
 EXTREME = 1e4  # a given argument beyond this is meant to hide something: a mask's -1e9, finfo.min
 _MASK = re.compile(r"mask|^where|^select|^full|^fill|^triu|^tril|^newfull|^fulllike|finfo", re.I)
 _TASK = re.compile(r"\.(\d+)\.(\d{1,9})\.\d{10,20}(?:\.\d+){0,4}\.(?:input|output)\.")
 _AUXILIARY = {"npufusionattention": ("4", "5"), "flashattentionscore": ("4", "5")}
-
-
-@dataclass(frozen=True, slots=True)
-class Condition:
-    """What of a tensor's values is not sound. `saturated`: the largest finite number of its type occurs."""
-
-    known: bool
-    nan: bool = False
-    up: bool = False
-    down: bool = False
-    saturated: bool = False
-    saturated_down: bool = False
-    low: float | None = None
-    high: float | None = None
-    zeros: bool = False  # all zero, or holding zeros
-
-    @property
-    def bad(self) -> bool:
-        """Whether anything is not sound."""
-        return self.nan or self.up or self.down or self.saturated or self.saturated_down
-
-    @property
-    def hides(self) -> bool:
-        """Only minus infinity (or the most negative number), as masks have it."""
-        return (self.down or self.saturated_down) and not (self.nan or self.up or self.saturated)
-
-
-def condition(tensor: Tensor) -> Condition:
-    """Measure one tensor, by its values where they lie there, else by its statistics."""
-    if tensor.stored is not None:
-        try:
-            return _by_values(tensor)
-        except (OSError, ValueError):
-            pass
-    told = tensor.statistics
-    if not told.known:
-        return Condition(False)
-    values = [v for v in (told.min, told.max) if v is not None]
-    nan = bool(told.nan) or any(math.isnan(v) for v in values)
-    if not values and told.norm is not None and not math.isfinite(told.norm):
-        return Condition(True, nan=math.isnan(told.norm), up=math.isinf(told.norm))
-    up, down = told.max == math.inf or told.min == math.inf, told.min == -math.inf or told.max == -math.inf
-    if told.inf and not (up or down):
-        up = True
-    return _limits(tensor, nan, up, down, told.min, told.max, bool(told.zero) or 0.0 in values)
-
-
-def _by_values(tensor: Tensor) -> Condition:
-    nan = up = down = zeros = False
-    low, high = math.inf, -math.inf
-    for block in tensor.blocks() or ():
-        with np.errstate(all="ignore"):
-            least, most = float(block.min()), float(block.max())
-        if not (math.isfinite(least) and math.isfinite(most)):
-            nan = nan or bool(np.isnan(block).any())
-            up, down = up or bool((block == np.inf).any()), down or bool((block == -np.inf).any())
-            block = block[np.isfinite(block)]
-            if not block.size:
-                continue
-            least, most = float(block.min()), float(block.max())
-        low, high = min(low, least), max(high, most)
-        zeros = zeros or (least <= 0 <= most and bool((block == 0).any()))
-    return _limits(tensor, nan, up, down, low, high, zeros)
-
-
-def _limits(
-    tensor: Tensor, nan: bool, up: bool, down: bool, low: float | None, high: float | None, zeros: bool
-) -> Condition:
-    largest = LARGEST.get(tensor.dtype, math.inf)
-    finite = [v for v in (low, high) if v is not None and math.isfinite(v)]
-    return Condition(
-        True,
-        nan,
-        up,
-        down,
-        any(v >= largest for v in finite),
-        any(v <= -largest for v in finite),
-        low,
-        high,
-        zeros,
-    )
 
 
 Seen = tuple[Tensor, Condition]
@@ -145,24 +57,74 @@ def examine(path: Path, options: Options = Options(), loss_scale: Sequence[str] 
     ]
     if dumps and not chosen:
         raise NotADump(f"{path}: the dump has no rank or step of that number")
-    notes.extend(n for d in chosen for n in d.notes)
+    return of_dumps(str(path), chosen, flagged, files.values(), options, loss_scale, notes).report
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Origin:
+    """An operator that makes what is not finite, and whether that is still there at the end of the step."""
+
+    operator: Operator
+    dump: Dump
+    lasting: bool
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Examined:
+    """The report, where the first values begin that are no numbers, and whether every dump was looked at."""
+
+    report: OverflowReport
+    origin: Origin | None
+    whole: bool
+
+
+def of_dumps(
+    path: str,
+    dumps: Sequence[Dump],
+    flagged: Sequence[Flag],
+    files: Iterable[RunFile],
+    options: Options = Options(),
+    loss_scale: Sequence[str] = (),
+    notes: Sequence[str] = (),
+    most: int | None = None,
+) -> Examined:
+    """Look for the first overflow in dumps that were found already.
+
+    `most`: of dumps whose statistics do not tell, the first ones with that many elements are looked at.
+    """
+    said = [*notes, *(n for d in dumps for n in d.notes)]
     # A tree with an overflow dump tells where the overflow is; ordinary dumps beside it are other steps.
-    overflow = [d for d in chosen if d.label == "overflow_decode"]
-    walk_ = _Walk(overflow or chosen, flagged, options, files.values())
+    meant = [d for d in dumps if d.label == "overflow_decode"] or list(dumps)
+    chosen = meant if most is None else _within(meant, most)
+    if len(chosen) < len(meant):
+        said.append(f"{len(chosen)} of {len(meant)} dumps are looked at here: diagnose overflow reads all")
+    walk_ = _Walk(chosen, flagged, options, files)
     walk_.run()
-    return overflow_words.report(
-        str(path),
+    report = overflow_words.report(
+        path,
         walk_.found,
         strip=walk_.strip(),
-        formats=sorted({d.format for d in chosen} | ({"opdebug"} if flagged else set())),
+        formats=sorted({d.format for d in dumps} | ({"opdebug"} if flagged else set())),
         loss_scale=tuple(loss_scale),
-        settings=tuple(dict.fromkeys(s for d in chosen for s in absurd(d))),
-        notes=tuple(dict.fromkeys(notes)),
-        ranks=tuple(sorted({d.rank for d in chosen if d.rank is not None})),
-        steps=tuple(sorted({d.step for d in chosen if d.step is not None})),
+        settings=tuple(dict.fromkeys(s for d in dumps for s in absurd(d))),
+        notes=tuple(dict.fromkeys(said)),
+        ranks=tuple(sorted({d.rank for d in dumps if d.rank is not None})),
+        steps=tuple(sorted({d.step for d in dumps if d.step is not None})),
         looked=walk_.looked,
         unknown=walk_.unknown,
     )
+    return Examined(report, walk_.origin(), len(chosen) == len(meant))
+
+
+def _within(dumps: Sequence[Dump], most: int) -> list[Dump]:
+    """The first dumps, in order of steps, whose values are no more than `most` elements."""
+    kept: list[Dump] = []
+    for dump in sorted(dumps, key=lambda d: (d.step or 0, d.rank or 0)):
+        most -= sum(t.count for o in dump.operators for t in o.tensors if needs_values(t))
+        if most < 0:
+            break
+        kept.append(dump)
+    return kept
 
 
 class _Walk:
@@ -184,6 +146,7 @@ class _Walk:
         self.entered = False  # unsound values came in from outside
         self.masks = False
         self.buffers = False
+        self.makers: list[tuple[Operator, Dump]] = []  # of what is no number, from sound inputs
         self.looked = self.unknown = 0
 
     def run(self) -> None:
@@ -207,6 +170,8 @@ class _Walk:
                 if made is not None:
                     self.found.append(made)
                     self.states[id(operator)] = made.state
+                    if made.state in ("first", "also") and any(map(non_finite, operator.outputs)):
+                        self.makers.append((operator, dump))
         for key, some in self.flags.items():
             if key not in self.used:
                 self.found.extend(self._flag_alone(f) for f in some)
@@ -226,6 +191,13 @@ class _Walk:
             )
             for o in (chosen[0].operators if chosen else ())
         )
+
+    def origin(self) -> Origin | None:
+        """The first operator that makes NaN or infinity; an overflow to the largest number does not count."""
+        if not self.makers:
+            return None
+        operator, dump = self.makers[0]
+        return Origin(operator, dump, any(map(non_finite, _left(dump, operator))))
 
     def _collectives(self, operators: Iterable[Operator]) -> dict[str, int]:
         """Collective calls into which some rank puts unsound values: name -> that rank."""
@@ -356,3 +328,13 @@ class _Walk:
                 kind, name = match[1], match[2]
                 break
         return OverflowedOperator(name, kind, "flagged", "its values were not decoded", 0, flags=(flag.said,))
+
+
+def _left(dump: Dump, start: Operator) -> list[Tensor]:
+    """What the step leaves behind: the last forward result, and what later phases made."""
+    forward = [o for o in dump.operators if o.direction == "forward" and o.outputs and not o.module]
+    found = list(forward[-1].outputs) if forward else []
+    for operator in dump.operators:
+        if operator.direction != "forward" and operator.order >= start.order:
+            found += [*operator.outputs, *operator.parameters]
+    return found

@@ -12,7 +12,7 @@ from .knowledge import knowledge, plain
 from .model import Tensor
 
 if TYPE_CHECKING:
-    from .overflow import Condition
+    from .condition import Condition
 
 _DIVIDES = re.compile(r"^(?:divide|div|realdiv|truediv|reciprocal|rsqrt|sqrt|log|log2|log10|log1p|pow|norm)$")
 _EXPONENTIAL = re.compile(r"^(?:exp|expm1|softplus|logsumexp|softmax|logsoftmax|cosh|sinh|square|pow)$")
