@@ -9,13 +9,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ..engine.model import FusionReport
 from .output import Target, colored, columns, say, write_file
 from .present import deliver
 from .stop import Stop, usage
 from .work import load, open_quietly
 
 if TYPE_CHECKING:
-    from ..engine.model import FusionReport
     from ..probes.fusion import Measure, Progress, Search
     from ..probes.run import Run
     from ..probes.tensors.fusion_result import Rule
@@ -59,6 +59,27 @@ def answer(question: Question) -> FusionReport:
     return _step(search, question, notes)
 
 
+def of_run(run: Run) -> FusionReport | None:
+    """What a run directory tells of fusion: a search whose state lies there, else rules that took effect."""
+    from ..probes.fusion_runs import rules_in_effect, searches
+
+    found = searches(run)
+    if found:
+        file, search, where = found[-1]
+        question = Question(Path(run.info.path), Path("RUN_OFF"), state=Path(run.info.path) / file)
+        verdict, steps = _said(search, where, question, Path("the switch file"))
+        return _report(search.measure, where.state, verdict, steps, search.rules, ())
+    rules = rules_in_effect(run)
+    if not rules:
+        return None
+    return FusionReport(
+        "cannot tell",
+        f"{len(rules)} fusion rules took effect; whether one does harm shows in a run without fusion.",
+        ("Train once more with fusion off, and compare: diagnose fusion RUN RUN_OFF",),
+        rules=_names(rules),
+    )
+
+
 def _outside(path: Path | None, question: Question) -> None:
     """Nothing is written into a run."""
     for run in (question.on, question.off, question.benchmark, question.result):
@@ -67,7 +88,6 @@ def _outside(path: Path | None, question: Question) -> None:
 
 
 def _decided(question: Question, on: Run) -> FusionReport | tuple[Search, list[str]]:
-    from ..engine.model import FusionReport
     from ..probes.files import walk
     from ..probes.fusion import Search, measure
     from ..probes.tensors.fusion_result import effective
@@ -150,8 +170,6 @@ def _report(
     notes: Sequence[str],
     **rest: object,
 ) -> FusionReport:
-    from ..engine.model import FusionReport
-
     return FusionReport(
         state,  # type: ignore[arg-type]
         verdict,

@@ -15,7 +15,7 @@ from .stop import UNREADABLE, Stop, usage
 from .work import load
 
 if TYPE_CHECKING:
-    from ..engine.model import Reading, RuleBase, WeightFinding, WeightRow, WeightsReport
+    from ..engine.model import Reading, RuleBase, Symptom, WeightFinding, WeightRow, WeightsReport
     from ..probes.run import Run
     from ..probes.tensors.checkpoints import Checkpoint
     from ..probes.tensors.history import History
@@ -27,7 +27,6 @@ def look(
     run: Path, benchmark: Sequence[Path], pretrained: Path | None, packs: Sequence[Path], *, quiet: bool
 ) -> WeightsReport:
     """Read all checkpoints and judge them. Raises `Stop`."""
-    from ..engine.model import State, WeightsReport
     from ..probes import saved_weights
     from ..probes.readings import readings
 
@@ -37,22 +36,40 @@ def look(
     mine = _opened(run, "")
     theirs = _opened(benchmark[0], "benchmark ") if benchmark else None
     past = saved_weights.history(mine)
-    symptoms = [
-        s for s in rules.symptoms.values() if s.area == "weights" or (s.probe or "").startswith("weights")
-    ]
+    symptoms = [s for s in rules.symptoms.values() if _of_weights(s)]
     found = [_told(rules, r) for r in readings(mine, theirs, symptoms).values()]
     if pretrained is not None:
         found.append(_loaded(past, _one(pretrained)))
+    return _report(past, found, str(run), str(benchmark[0]) if benchmark else "")
+
+
+def of_diagnosis(rules: RuleBase, run: Run, benchmark: Run | None, found: Sequence[Reading]) -> WeightsReport:
+    """What the checkpoints of a run that was diagnosed say; `found` are all its readings."""
+    from ..probes import saved_weights
+
+    told = [_told(rules, r) for r in found if _of_weights(rules.symptoms[r.symptom])]
+    return _report(
+        saved_weights.history(run), told, run.info.path, benchmark.info.path if benchmark is not None else ""
+    )
+
+
+def _of_weights(symptom: Symptom) -> bool:
+    return symptom.area == "weights" or (symptom.probe or "").startswith("weights")
+
+
+def _report(past: History, found: list[WeightFinding], run: str, benchmark: str) -> WeightsReport:
+    from ..engine.model import State, WeightsReport
+
     order = (State.PRESENT, State.ABSENT, State.UNKNOWN)
-    found.sort(key=lambda f: order.index(f.reading.state))
+    found = sorted(found, key=lambda f: order.index(f.reading.state))
     rows = _rows(past)
     notes = [f"{path}: not read: {why}" for path, why in past.refused]
     notes += [f"{c.path}: {n}" for c in past.every for n in c.notes]
     if past.sampled:
         notes.append(f"weights are sampled{past.sampled}")
     return WeightsReport(
-        str(run),
-        str(benchmark[0]) if benchmark else "",
+        run,
+        benchmark,
         _verdict(found, past),
         tuple(c.said for c in past.every),
         tuple(found),

@@ -15,7 +15,7 @@ from .output import say
 from .stop import UNREADABLE, Stop, usage
 
 if TYPE_CHECKING:
-    from ..engine.model import Diagnosis, DumpComparison, RuleBase
+    from ..engine.model import Diagnosis, RuleBase
     from ..probes.run import Run, Series
     from ..reports.model import Curve, Extras
 
@@ -46,23 +46,15 @@ class Work:
     benchmark: Run | None
 
     def extras(self) -> Extras:
-        """Return the curves and settings that reports show."""
+        """Return the curves, settings and sections that reports show."""
         from ..reports.model import Current, Extras
         from ..reports.story import curve_names
+        from .looks import sections
 
         curves = {n: self._curves(n) for n in curve_names(self.diagnosis)}
         settings = {key: Current(key, s.value, s.raw, s.file, s.line) for key, s in self.run.settings.items()}
         usual = frozenset(s.id for s in self.rules.symptoms.values() if s.leak >= USUAL)
-        return Extras(curves, settings, usual, self._operators())
-
-    def _operators(self) -> DumpComparison | None:
-        """How the operator dumps of both sides compare, where they have some and do not agree."""
-        if self.benchmark is None or not (self.run.dump_files and self.benchmark.dump_files):
-            return None
-        from ..probes.operators import CLEAN, compared
-
-        found = compared(self.run, self.benchmark)
-        return found if found is not None and found.kind not in CLEAN else None
+        return Extras(curves, settings, usual, sections(self))
 
     def _curves(self, name: str) -> tuple[Curve, ...]:
         from ..reports.model import Curve

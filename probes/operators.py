@@ -6,14 +6,18 @@ import re
 from functools import lru_cache
 
 from ..engine.model import ComparedOperator, DumpComparison, Place
+from .files import RunFile
 from .registry import Finding, View, absent, present, probe, unknown
 from .run import Run
 from .scale_history import told
+from .scaler import scale
 from .tensors import anomalies, overflow
 from .tensors.compare import NotADump, Options, compare_dumps
 from .tensors.find import dumps_of
 from .tensors.model import Dump
+from .tensors.names import is_comparison
 from .tensors.opdebug import flags
+from .tensors.results import judge_files
 from .tensors.settings import settings
 
 NO_DUMP = "no operator dump lies in the run directory"
@@ -30,12 +34,26 @@ def dumps(run: Run) -> tuple[Dump, ...]:
 
 
 @lru_cache(maxsize=2)
-def compared(run: Run, benchmark: Run) -> DumpComparison | None:
-    """The dumps of both held against each other; None where one side has none."""
-    mine, theirs = dumps(run), dumps(benchmark)
-    if not mine or not theirs:
-        return None
-    return compare_dumps(mine, theirs, run.info.path, benchmark.info.path)
+def compared(run: Run, benchmark: Run | None) -> DumpComparison | None:
+    """How operators compare with the benchmark's: its dump, one beside the run's own, or a tool's results.
+
+    precision_tool keeps the benchmark's TensorFlow dump in the run's tree. None: nothing to compare.
+    """
+    mine = dumps(run)
+    if benchmark is not None and mine and (theirs := dumps(benchmark)):
+        return compare_dumps(mine, theirs, run.info.path, benchmark.info.path)
+    labels = {d.label for d in mine}
+    if "tf" in labels and labels - {"tf", "overflow_decode"}:
+        return compare_dumps(mine, mine, run.info.path, run.info.path)
+    tables = [f for f in run.dump_files if _is_comparison(f)]
+    return judge_files(tables, run.info.path) if tables else None
+
+
+def _is_comparison(file: RunFile) -> bool:
+    try:
+        return is_comparison(file)
+    except OSError:
+        return False
 
 
 @lru_cache(maxsize=2)
@@ -46,6 +64,8 @@ def overflowed(run: Run) -> overflow.Examined | None:
     if not held and not flagged:
         return None
     history, settled = told(run)
+    if scale(run) is None:
+        history = ()
     options = overflow.Options(calibrated=settled)
     return overflow.of_dumps(
         run.info.path, held, flagged, run.dump_files, options, history, notes, MOST_ELEMENTS
@@ -61,18 +81,23 @@ def repeated(run: Run) -> DumpComparison | str:
         return "no two dumps of equal runs (debug_0 and debug_1) lie in the run directory"
     one, two = ([d for d in named if d.label == label] for label in labels[:2])
     try:
-        return compare_dumps(one, two, labels[0], labels[1], Options(exact=True))
+        here, there = (f"{run.info.path}/{side[0].path}" for side in (one, two))
+        return compare_dumps(one, two, here, there, Options(exact=True))
     except NotADump as error:
         return str(error)
 
 
 def comparison(view: View) -> DumpComparison | None:
-    """What a report shows of the dumps: the comparison, where both sides have some."""
-    return None if view.benchmark is None else compared(view.run, view.benchmark)
+    """The comparison with the benchmark's operators, if there is one."""
+    return compared(view.run, view.benchmark)
 
 
 def _missing(view: View) -> str:
-    return NO_DUMP if not dumps(view.run) else "no operator dump lies in the benchmark's directory"
+    if not dumps(view.run):
+        return NO_DUMP
+    if view.benchmark is None:
+        return "no benchmark was given (--benchmark) whose operator dump could be compared"
+    return "no operator dump lies in the benchmark's directory"
 
 
 def _where(one: ComparedOperator) -> tuple[Place, ...]:
@@ -80,7 +105,7 @@ def _where(one: ComparedOperator) -> tuple[Place, ...]:
     return (Place(one.source.partition(": ")[0] or one.name, rank=one.rank),)
 
 
-@probe("benchmark")
+@probe()
 def compare_bad(view: View) -> Finding:
     """An operator gives other outputs from inputs that agree with the benchmark's; see operators.yaml."""
     found = comparison(view)
@@ -98,7 +123,7 @@ def compare_bad(view: View) -> Finding:
     return unknown(found.verdict)
 
 
-@probe("benchmark")
+@probe()
 def calls_differ(view: View) -> Finding:
     """The first difference of the dumps is another operator, another argument, or one too many or too few."""
     found = comparison(view)

@@ -44,6 +44,7 @@ def modules() -> tuple[ModuleType, ...]:
         epochs,
         events,
         floors,
+        fusion_runs,
         gaps,
         gradients,
         in_force,
@@ -91,7 +92,16 @@ def modules() -> tuple[ModuleType, ...]:
     )
     shapes = (curves, epochs, floors, gaps, levels, metrics, objective, pace, relations)
     numbers = (gradients, numerics, rounding, scaler)
-    beside = (acceptance, benchmark, benchmark_curves, benchmark_end, operator_flags, operators, repeats)
+    beside = (
+        acceptance,
+        benchmark,
+        benchmark_curves,
+        benchmark_end,
+        fusion_runs,
+        operator_flags,
+        operators,
+        repeats,
+    )
     compared = (*beside, settings_in_force, versions)
     saved = (weights, weights_held, weights_shared)
     data = (data_compare, data_files, data_lists, split_settings)

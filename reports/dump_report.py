@@ -69,20 +69,6 @@ def render_text(
     return page.text()
 
 
-def section(page: Page, found: DumpComparison) -> None:
-    """Add what the dumps show to a report: the verdict, the strip, and the command that tells more."""
-    page.head("Operator dumps")
-    page.line(plain(found.verdict), indent=2)
-    page.line(*heat_strip.row(found.operators, max(20, page.width - 4)), indent=2)
-    page.line((heat_strip.legend(found.operators), "dim"), indent=2)
-    page.line((command(found), "cyan"), indent=2, hang=2)
-
-
-def command(found: DumpComparison) -> str:
-    """The command that shows the comparison by itself."""
-    return f"diagnose compare {plain(found.run.path)} --benchmark {plain(found.benchmark.path)}"
-
-
 def render_markdown(
     found: DumpComparison, *, stem: str | None = None, top: int = TOP, everything: bool = False
 ) -> Document:
@@ -96,7 +82,7 @@ def render_markdown(
     first = found.first
     if first is not None:
         out += ["", "## Where it begins", "", code(_name(first))]
-        out += [f"- {markdown(line)}" for line in _facts(first)]
+        out += [f"- {markdown(line)}" for line in facts(first)]
         out += ["", *_table(first.tensors)]
     for title, sentences in (
         ("Settings in the dump", found.settings),
@@ -168,13 +154,14 @@ def _about(found: DumpComparison) -> str:
 
 def _first(page: Page, one: ComparedOperator) -> None:
     page.line((plain(_name(one)), "bold"), indent=2)
-    for line in _facts(one):
+    for line in facts(one):
         page.line(plain(line), indent=4, hang=2)
     for tensor in _telling(one.tensors):
         page.line(f"{tensor.name}  ", (plain(figures(tensor)), "dim"), indent=4, hang=2)
 
 
-def _facts(one: ComparedOperator) -> list[str]:
+def facts(one: ComparedOperator) -> list[str]:
+    """An operator in sentences: phase and place, the user's own line, why it is the one."""
     place = [f"{one.direction} {one.kind}"]
     if one.rank is not None:
         place.append(f"rank {one.rank}")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import pairwise
 
 from ..engine.model import ComparedOperator
@@ -30,8 +30,9 @@ WORDS = {
     "?": "cannot be told",
 }
 MOST_CELLS = 240
-WIDTH, HEIGHT = 720, 92
+WIDTH, HEIGHT = 720, 122
 LEFT, TOP, BAND = 16, 40, 26
+KEYS = TOP + BAND + 26  # the line of the legend
 # Okabe-Ito again; "begins here" is taller as well, so that it is seen without colour.
 COLOURS = {
     "same": "#009e73",
@@ -63,14 +64,19 @@ def row(operators: Sequence[ComparedOperator], width: int) -> list[tuple[str, st
     return [(MARKS[state], STYLES.get(state, "green")) for state in map(worst, cells(operators, width))]
 
 
-def legend(operators: Sequence[ComparedOperator]) -> str:
+def legend(operators: Sequence[ComparedOperator], words: Mapping[str, str] = WORDS) -> str:
     """What the characters mean, of those that occur."""
     seen = {MARKS[o.state] for o in operators}
-    return "  ".join(f"{mark} {word}" for mark, word in WORDS.items() if mark in seen)
+    return "  ".join(f"{mark} {word}" for mark, word in words.items() if mark in seen)
 
 
-def svg(title: str, operators: Sequence[ComparedOperator]) -> str:
-    """The strip as SVG, the same text for the same operators."""
+def svg(
+    title: str,
+    operators: Sequence[ComparedOperator],
+    words: Mapping[str, str] = WORDS,
+    unit: str = "operator",
+) -> str:
+    """The strip as SVG with its legend, the same text for the same operators."""
     found = cells(operators, MOST_CELLS)
     step = (WIDTH - 2 * LEFT) / max(1, len(found))
     parts = [
@@ -89,9 +95,26 @@ def svg(title: str, operators: Sequence[ComparedOperator]) -> str:
             f'<rect x="{LEFT + n * step:.2f}" y="{TOP - rise}" width="{max(step, 0.6):.2f}" '
             f'height="{BAND + 2 * rise}" fill="{COLOURS[state]}"><title>{_xml(names)}: {state}</title></rect>'
         )
-    said = f"{count(len(operators), 'operator')} in the order of execution"
+    parts += _keys(operators, words)
+    said = f"{count(len(operators), unit)} in {'the order of execution' if unit == 'operator' else 'order'}"
     parts += [f'<text x="{LEFT}" y="{HEIGHT - 8}">{_xml(said)}</text>', "</svg>"]
     return "\n".join(parts) + "\n"
+
+
+def _keys(operators: Sequence[ComparedOperator], words: Mapping[str, str]) -> list[str]:
+    """A square of each colour that occurs, with what it means; one word may stand for two shades."""
+    parts: list[str] = []
+    at = float(LEFT)
+    for state in (s for s in ORDER if any(o.state == s for o in operators)):
+        word = words.get(MARKS[state], "")
+        if state == "same" and word == WORDS["."]:
+            word = "bit for bit"
+        parts += [
+            f'<rect x="{at:.0f}" y="{KEYS - 9}" width="10" height="10" fill="{COLOURS[state]}"/>',
+            f'<text x="{at + 15:.0f}" y="{KEYS}">{_xml(word)}</text>',
+        ]
+        at += 15 + 7 * len(word) + 18
+    return parts
 
 
 def _xml(text: str) -> str:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 from ..engine.model import Diagnosis, Hypothesis, Reading, Reason, Result, RunInfo, State
-from . import dump_report, heat_strip, story, text
+from . import sections, story, text
 from .model import Curve, Document, Extras
 from .svg import chart
 
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 MOST_TOLD = 5
 MOST_NODES = 40
 MOST_LISTED = 200
-STRIP = "operators in the order of execution"
 
 
 def render(diagnosis: Diagnosis, extras: Extras | None = None, *, stem: str | None = None) -> Document:
@@ -30,17 +29,15 @@ def render(diagnosis: Diagnosis, extras: Extras | None = None, *, stem: str | No
     given = extras or Extras()
     charts = _charts(diagnosis, given.curves, stem) if stem else {}
     told = story.in_full(diagnosis, story.POSSIBLE, MOST_TOLD)
-    if given.operators is not None and stem:
-        picture = heat_strip.svg("Operators in the order of execution", given.operators.operators)
-        charts[STRIP] = (f"{stem}_files/operators.svg", picture)
+    strips = _strips(given.sections, stem) if stem else {}
     page = _environment(diagnosis, given).get_template("report.md.j2")
     said = page.render(
         d=diagnosis,
         verdict=story.verdict(diagnosis),
         told=told,
         rest=[h for h in story.shown(diagnosis) if h not in told and h.probability >= story.POSSIBLE / 2],
-        charts=[(name, path) for name, (path, _) in charts.items() if name != STRIP],
-        strip=charts[STRIP][0] if STRIP in charts else "",
+        charts=[(name, path) for name, (path, _) in charts.items()],
+        sections=[(s, strips[s.title][0] if s.title in strips else "") for s in given.sections],
         present=story.present(diagnosis),
         absent=[r for r in diagnosis.findings if r.state is State.ABSENT],
         unknown=_grouped(r for r in diagnosis.findings if r.state is State.UNKNOWN),
@@ -48,10 +45,8 @@ def render(diagnosis: Diagnosis, extras: Extras | None = None, *, stem: str | No
         own_title=False,
         LIKELY=story.LIKELY,
         files=_files(diagnosis),
-        operators=given.operators,
-        compare=dump_report.command(given.operators) if given.operators else "",
     )
-    return Document(_tidy(said), dict(charts.values()))
+    return Document(_tidy(said), dict([*charts.values(), *strips.values()]))
 
 
 def render_checklist(diagnosis: Diagnosis) -> str:
@@ -130,6 +125,7 @@ def _environment(diagnosis: Diagnosis, extras: Extras) -> Environment:
         answer=lambda symptom: story.answer_command(diagnosis, symptom),
         ending=story.answer_ending,
         scalar=text.scalar,
+        strip=lambda s: Safe(f"```text\n{sections.block(s)}\n```"),
         zip=zip,
         most=MOST_LISTED,
     )
@@ -210,7 +206,16 @@ def graph(diagnosis: Diagnosis, hypothesis: Hypothesis) -> str:
     return "\n".join([*lines, "```"])
 
 
-# ----------------------------------------------------------------------------------------------- curves
+# ----------------------------------------------------------------------------------------------- pictures
+
+
+def _strips(given: Sequence[sections.Section], stem: str) -> dict[str, tuple[str, str]]:
+    """Return section -> (relative path, SVG) of the strips."""
+    return {
+        s.title: (f"{stem}_files/{s.title.lower().replace(' ', '-')}.svg", sections.picture(s))
+        for s in given
+        if s.drawn
+    }
 
 
 def _charts(

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
-from ..engine.model import DumpComparison, Scalar
+from ..engine.model import Scalar
+
+if TYPE_CHECKING:
+    from .sections import Section
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,14 +50,14 @@ class Extras:
     """What the command line adds for a report: from the run and from the rules.
 
     `curves` by name, `settings` by canonical key; `usual` holds the symptoms that are often there by
-    themselves, so that having no explanation for them is no news. `operators` is given where there is
-    something to tell.
+    themselves, so that having no explanation for them is no news. `sections` is what dumps and checkpoints
+    in the run directory add.
     """
 
     curves: Mapping[str, tuple[Curve, ...]] = field(default_factory=dict)
     settings: Mapping[str, Current] = field(default_factory=dict)
     usual: frozenset[str] = frozenset()
-    operators: DumpComparison | None = None  # of the dumps on both sides, where these do not agree
+    sections: tuple[Section, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,7 +20,7 @@ _COLOURS = {
     "cannot tell": "bold yellow",
     "flagged": "bold yellow",
 }
-_WORDS = {".": "sound", "#": "begins here", "!": "another beginning", "x": "passed on"}
+WORDS = {".": "sound", "#": "begins here", "!": "another beginning", "x": "passed on"}
 
 
 def render_text(
@@ -35,11 +35,11 @@ def render_text(
         row = heat_strip.row(found.strip, max(20, page.width - 2))
         page.line(*row, indent=1)
         seen = {mark for mark, _ in row}
-        page.line(("  ".join(f"{m} {w}" for m, w in _WORDS.items() if m in seen), "dim"), indent=1)
+        page.line(("  ".join(f"{m} {w}" for m, w in WORDS.items() if m in seen), "dim"), indent=1)
     if found.first is not None:
         page.head("Where it begins")
         page.line((plain(found.first.name), "bold"), indent=2)
-        for line in _facts(found.first):
+        for line in facts(found.first):
             page.line(plain(line), indent=4)
     for title, sentences in _lists(found):
         page.head(title)
@@ -72,7 +72,7 @@ def render_markdown(found: OverflowReport, *, everything: bool = False) -> str:
     out = ["# Overflow", "", f"**{markdown(found.verdict)}**", "", markdown(_about(found))]
     if found.first is not None:
         out += ["", "## Where it begins", "", code(found.first.name), ""]
-        out += [f"- {markdown(line)}" for line in _facts(found.first)]
+        out += [f"- {markdown(line)}" for line in facts(found.first)]
     for title, sentences in _lists(found):
         out += ["", f"## {title}", "", *(f"- {markdown(s)}" for s in sentences)]
     shown = _shown(found, everything)
@@ -139,7 +139,8 @@ def _named(one: OverflowedOperator) -> str:
     return f"{one.name} (step {one.step}{rank})" if one.step is not None else one.name
 
 
-def _facts(one: OverflowedOperator) -> Iterator[str]:
+def facts(one: OverflowedOperator) -> Iterator[str]:
+    """An operator in sentences: where its code is, what it takes and gives, what the hardware flags."""
     if one.source:
         yield f"source: {one.source}"
     if one.scope:

@@ -70,10 +70,11 @@ def render(
     if not told:
         _noticed(page, diagnosis, given, verbose)
     _unexplained(page, diagnosis, given, told)
-    if given.operators is not None:
-        from . import dump_report
+    for section in given.sections:
+        if section.telling or verbose:
+            from .sections import put
 
-        dump_report.section(page, given.operators)
+            put(page, section)
     wanted = told or story.kind_of(diagnosis) == "unclear"
     _next_checks(page, diagnosis, diagnosis.next_checks if wanted else ())
     if verbose or diagnosis.benchmark is not None:

@@ -20,7 +20,7 @@ _STATES = {
     "constant": "also",
     "not finite": "first",
 }
-_WORDS = {".": "moves", "x": "stands still", "!": "constant", "#": "not finite", "?": "cannot be told"}
+WORDS = {".": "moves", "x": "stands still", "!": "constant", "#": "not finite", "?": "cannot be told"}
 
 
 def render_text(
@@ -32,10 +32,10 @@ def render_text(
     page.line(_about(found))
     if len(found.rows) > 1:
         page.gap()
-        row = heat_strip.row(_strip(found.rows), max(20, page.width - 2))
+        row = heat_strip.row(strip(found.rows), max(20, page.width - 2))
         page.line(*row, indent=1)
         seen = {mark for mark, _ in row}
-        page.line(("  ".join(f"{m} {w}" for m, w in _WORDS.items() if m in seen), "dim"), indent=1)
+        page.line(("  ".join(f"{m} {w}" for m, w in WORDS.items() if m in seen), "dim"), indent=1)
     for one in _present(found):
         page.head(plain(one.title))
         page.line(sentence(one.reading.why), f" {_where(one)}", indent=2)
@@ -134,8 +134,9 @@ def _present(found: WeightsReport) -> list[WeightFinding]:
     return [f for f in found.findings if f.reading.state is State.PRESENT]
 
 
-def _strip(rows: Sequence[WeightRow]) -> list[ComparedOperator]:
-    return [ComparedOperator(r.name, "", "", n, _STATES[r.state]) for n, r in enumerate(rows)]  # type: ignore[arg-type]
+def strip(rows: Sequence[WeightRow]) -> tuple[ComparedOperator, ...]:
+    """The weights as a strip draws them."""
+    return tuple(ComparedOperator(r.name, "", "", n, _STATES[r.state]) for n, r in enumerate(rows))  # type: ignore[arg-type]
 
 
 def _about(found: WeightsReport) -> str:

@@ -18,22 +18,55 @@ _MEMBERS = re.compile(
     r"|statistic\.csv|.+\.\d{1,4}\.\d{10,20}\.npy)$"
 )
 _FLAGS = re.compile(r"^Opdebug\..+\.\d{10,20}(?:\.output\.\d+\.json)?$")  # what the hardware flags
-_JSON = frozenset({"stack.json", "construct.json", "fusion_result.json"})
+_RAW = re.compile(
+    r"^[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+\.\d+(?:\.\d{1,9})?\.\d{10,20}(?:\.\d+){0,4}$"
+)  # never decoded
+_ANALYSED = re.compile(r"^anomaly_analyze_\d+\.json$")  # msprobe overflow_check
+_MONITORED = re.compile(
+    r"^(?:actv|actv_grad|grad_unreduced|grad_reduced|param_origin|param_updated|exp_avg|exp_avg_sq)_\d+-\d+\.csv$"
+)
+_COMPARED = re.compile(r"^(?:.*[._-])?(?:compare_)?result[._-].*\.(?:csv|xlsx)$", re.I)  # tools' comparisons
+_JSON = frozenset({"stack.json", "construct.json"})
+SEARCH = '"traindoctor-fusion-search"'  # the state of a search for a guilty fusion rule
 
 
 def is_anchor(file: RunFile) -> bool:
-    """Whether a file shows that there is a dump: by name, dump.json and statistic.csv by content."""
+    """Whether a file shows that there is a dump, or what a tool made of one: by name, some by content."""
+    if _FLAGS.match(file.name) or _ANALYSED.match(file.name) or (_RAW.match(file.name) and file.size):
+        return True
+    if file.suffix == ".npy":
+        return _ANCHORS.match(file.name) is not None
     try:
-        if file.name == "dump.json":
-            start = file.head_text[:4096]
-            return '"task"' in start and '"level"' in start
-        if file.name == "statistic.csv":
-            return file.head_text.startswith("Op Type,Op Name,")
+        return _by_content(file)
     except OSError:
         return False
-    if _FLAGS.match(file.name):
-        return True
-    return file.suffix == ".npy" and _ANCHORS.match(file.name) is not None
+
+
+def _by_content(file: RunFile) -> bool:
+    if file.name == "dump.json":
+        start = file.head_text[:4096]
+        return '"task"' in start and '"level"' in start
+    if file.name == "fusion_result.json":
+        return '"graph_fusion"' in file.head_text or '"ub_fusion"' in file.head_text
+    if file.suffix == ".json":
+        return SEARCH in file.head_text[:512]
+    if file.name == "statistic.csv":
+        return file.head_text.startswith("Op Type,Op Name,")
+    if _MONITORED.match(file.name):
+        return file.head_text.startswith("vpp_stage,name,step,")
+    return is_comparison(file)
+
+
+def is_comparison(file: RunFile) -> bool:
+    """Whether a file holds the results of another tool's comparison. Raises OSError."""
+    if not _COMPARED.match(file.name):
+        return False
+    if file.suffix == ".xlsx":  # its header is packed: what it holds shows when it is read
+        return file.name.startswith("compare_result") and file.head.startswith(b"PK")
+    header = file.head_text.partition("\n")[0]
+    return ("NPU Name" in header and "Bench Name" in header) or (
+        "TensorIndex" in header and "CosineSimilarity" in header
+    )
 
 
 def is_dump_file(file: RunFile) -> bool:

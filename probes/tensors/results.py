@@ -47,6 +47,14 @@ class _Row:
 def judge_again(path: Path, options: Options = DEFAULTS) -> DumpComparison | None:
     """Judge the comparison results at a path; None when there are none. Raises NotADump, RunUnreadable."""
     files, notes = walk(path)
+    return judge_files(files, str(path), options, notes)
+
+
+def judge_files(
+    files: Sequence[RunFile], path: str, options: Options = DEFAULTS, notes: Sequence[str] = ()
+) -> DumpComparison | None:
+    """Judge the comparison results among files; None when there are none. Raises NotADump."""
+    said = list(notes)
     walks: list[Walk] = []
     limits = knowledge().tolerances
     if options.cosine is not None:
@@ -54,7 +62,7 @@ def judge_again(path: Path, options: Options = DEFAULTS) -> DumpComparison | Non
     judge = Judge(limits, exact=False)
     for file in files:
         if file.suffix in (".csv", ".xlsx"):
-            walks += _walk(file, judge, notes)
+            walks += _walk(file, judge, said)
     ranks = {w.run.rank for w in walks}
     if options.rank is not None and ranks and options.rank not in ranks:
         there = ", ".join(str(r) for r in sorted(r for r in ranks if r is not None))
@@ -65,8 +73,8 @@ def judge_again(path: Path, options: Options = DEFAULTS) -> DumpComparison | Non
     for walk_ in walks:
         walk_.places = judge.places(walk_)
         walk_.start = locate(walk_.places, limits)
-    notes.insert(0, "judged again from another tool's figures: its own verdicts are not used")
-    return conclude(walks, judge, str(path), "the benchmark of that comparison", notes)
+    said.insert(0, "judged again from another tool's figures: its own verdicts are not used")
+    return conclude(walks, judge, path, "the benchmark of that comparison", said)
 
 
 def _walk(file: RunFile, judge: Judge, notes: list[str]) -> list[Walk]:

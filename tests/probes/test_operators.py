@@ -156,12 +156,12 @@ def test_the_report_has_a_section_where_there_is_something_to_tell(
     report = tmp_path / "r.md"
     assert run_command_line([str(a), "--benchmark", str(b), "-q"]) == 0
     out = capsys.readouterr().out
-    assert "Operator dumps" in out and "diagnose compare" in out and "#xxx" in out
+    assert "Operator comparison" in out and "diagnose compare" in out and "#xxx" in out
     assert run_command_line([str(a), "--benchmark", str(b), "-q", "-o", str(report)]) == 0
-    assert "## Operator dumps" in report.read_text()
-    assert "<svg" in (tmp_path / "r_files" / "operators.svg").read_text()
+    assert "## Operator comparison" in report.read_text()
+    assert "<svg" in (tmp_path / "r_files" / "operator-comparison.svg").read_text()
     assert run_command_line([str(b), "--benchmark", str(run(tmp_path / "c", calls())), "-q"]) == 0
-    assert "Operator dumps" not in capsys.readouterr().out
+    assert "Operator comparison" not in capsys.readouterr().out
 
 
 @pytest.mark.skipif(not SHARED.is_dir(), reason="../shared is not here")
