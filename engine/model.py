@@ -447,6 +447,37 @@ class SettingDifference:
 
 
 @dataclass(frozen=True, slots=True)
+class KnownDefect:
+    """A recorded version with a defect that changes results, where nothing on record rules it out.
+
+    `missing` names a condition of the defect that is not on record; nothing: all of them are met.
+    """
+
+    side: Literal["run", "benchmark"]
+    package: str
+    version: str
+    effect: str
+    fixed_in: str
+    do: str
+    source: str
+    certain: bool  # whoever meets the conditions gets wrong results
+    met: tuple[str, ...] = ()  # conditions as they stand on record, "precision fp16"
+    missing: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class EnvironmentComparison:
+    """Versions, accelerator and variables of a run's environment, and how its benchmark's differs."""
+
+    versions: Mapping[str, SettingValue] = field(default_factory=dict)  # of the run, by name
+    differences: tuple[SettingDifference, ...] = ()  # the weightiest first
+    defects: tuple[KnownDefect, ...] = ()
+    only_run: tuple[str, ...] = ()
+    only_benchmark: tuple[str, ...] = ()
+    equal: int = 0
+
+
+@dataclass(frozen=True, slots=True)
 class SettingsComparison:
     """The settings in force in a run and, where one was given, in its benchmark."""
 
@@ -461,6 +492,7 @@ class SettingsComparison:
     only_run: tuple[str, ...] = ()  # recorded on one side only, without a known default
     only_benchmark: tuple[str, ...] = ()
     equal: int = 0
+    environment: EnvironmentComparison = field(default_factory=EnvironmentComparison)
 
 
 # -------------------------------------------------------------------------------------------- tensors

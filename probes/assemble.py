@@ -187,7 +187,7 @@ class _Assembly:
         scripts = {r.path: r.content.script for r in mine if r.content.script}
         settings = project.settings(scripts, (s for read in mine for s in read.content.settings))
         events = tuple(e for read in mine for e in _events(read)) + rewinds
-        facts = _facts(mine)
+        facts, fact_files = _facts(mine)
         resolved = _resolve(settings, events, facts)
         if _predicts_tokens(curves):
             resolved.pop("num_classes", None)  # Megatron lists its vision default of 1000 for every model
@@ -208,6 +208,7 @@ class _Assembly:
             saved,
             dump_files=dumped,
             lists=tuple(listed for read in mine for listed in read.content.lists),
+            fact_files=fact_files,
         )
 
     # ------------------------------------------------------------------------------------ which run
@@ -438,13 +439,17 @@ def _events(read: _Read) -> Iterable[Event]:
         yield event if event.rank is not None or rank is None else replace(event, rank=rank)
 
 
-def _facts(mine: list[_Read]) -> dict[str, Scalar]:
-    """What is known of the run. A log says what was in use, a list of packages what was meant: it is last."""
+def _facts(mine: list[_Read]) -> tuple[dict[str, Scalar], dict[str, str]]:
+    """What is known of the run, and from which file. A log says what was in use, a list of packages what was
+    meant: it is last.
+    """
     facts: dict[str, Scalar] = {}
+    files: dict[str, str] = {}
     for read in sorted(mine, key=lambda r: r.content.format == "packages"):
         for key, value in read.content.facts.items():
-            facts.setdefault(key, value)
-    return facts
+            if key not in facts:
+                facts[key], files[key] = value, read.path
+    return facts, files
 
 
 def _resolve(

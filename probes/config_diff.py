@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Literal
 
 from ..engine.model import Scalar, SettingDifference, SettingsComparison, SettingValue
+from . import environment
 from .benchmark import equal as same_setting
 from .effective import defaults, effects, filled, framework_of, settings_of
 from .run import Configured, Run, Setting
@@ -30,7 +31,9 @@ def compare(run: Run, benchmark: Run | None) -> SettingsComparison:
     mine = settings_of(run)
     if benchmark is None:
         mine |= filled(run, _compared(), mine)
-        return SettingsComparison(run.info, None, dict(sorted(mine.items())))
+        return SettingsComparison(
+            run.info, None, dict(sorted(mine.items())), environment=environment.compare(run, None)
+        )
     theirs = settings_of(benchmark)
     mine, theirs = _with_defaults(run, benchmark, mine, theirs)
     told = _Told(mine, theirs)
@@ -51,6 +54,7 @@ def compare(run: Run, benchmark: Run | None) -> SettingsComparison:
         tuple(sorted(set(mine) - set(theirs) - told.settled)),
         tuple(sorted(set(theirs) - set(mine) - told.settled)),
         told.equal,
+        environment.compare(run, benchmark),
     )
 
 
@@ -316,7 +320,8 @@ def _further(run: Run, benchmark: Run) -> Iterator[SettingDifference]:
 def _raw(run: Run) -> dict[str, Setting]:
     found: dict[str, Setting] = {}
     for setting in sorted(run.raw_settings, key=lambda s: -s.trust):
-        if canonical_key(setting.key) is None and not is_harmless(setting.key):
+        known = canonical_key(setting.key) is not None or environment.is_variable(setting.key)
+        if not known and not is_harmless(setting.key):
             found.setdefault(setting.key, setting)
     return found
 

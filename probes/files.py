@@ -6,8 +6,11 @@ they stay inside), only regular files, sizes and counts are capped, nothing is e
 
 from __future__ import annotations
 
+import io
 import os
 import stat
+import zipfile
+import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -17,6 +20,7 @@ from typing import BinaryIO
 MAX_FILES = 20_000
 MAX_DEPTH = 24
 HEAD = 64 * 1024
+MAX_MEMBER = 16 * 1024**2  # of a member of an archive; a bomb is cut off there
 MAX_READ = 2 * 1024**3
 SKIP_DIRS = frozenset(
     {".git", "__pycache__", "node_modules", ".venv", "site-packages", ".mypy_cache", ".ipynb_checkpoints"}
@@ -75,6 +79,51 @@ class RunFile:
         return decode(self.read_bytes(limit))
 
 
+@dataclass(frozen=True, eq=False)
+class PackedFile(RunFile):
+    """One member of a packed configuration (msprobe config_check): read in memory, never unpacked to disk."""
+
+    pack: str = ""  # the archive, relative to the root
+
+    def read_bytes(self, limit: int = MAX_READ) -> bytes:
+        """Read at most `limit` bytes. Raises OSError where the member is damaged."""
+        try:
+            with zipfile.ZipFile(self.root / self.pack) as archive, archive.open(self.path) as member:
+                return member.read(min(limit, MAX_MEMBER))
+        except (
+            zipfile.BadZipFile,
+            zlib.error,
+            KeyError,
+            RuntimeError,
+            NotImplementedError,
+            EOFError,
+        ) as error:
+            raise OSError(f"{self.path}: {error}") from error
+
+    def open(self) -> BinaryIO:
+        """Open for reading by parts."""
+        return io.BytesIO(self.read_bytes())
+
+
+def _members(file: RunFile) -> list[RunFile]:
+    """The members of an archive that msprobe packed (`env`, `pip`, `hyperparameters/`); else nothing."""
+    if file.suffix != ".zip" or file.head[:4] != b"PK\x03\x04":
+        return []
+    try:
+        with zipfile.ZipFile(file.root / file.path) as archive:
+            rows = [i for i in archive.infolist()[:MAX_FILES] if not i.is_dir() and not i.flag_bits & 1]
+    except (zipfile.BadZipFile, OSError, ValueError, NotImplementedError):
+        return []
+    names = {i.filename for i in rows}
+    if not names & {"env", "pip"} or not any(n.startswith("hyperparameters/") for n in names):
+        return []
+    sound = [i for i in rows if i.file_size <= MAX_MEMBER and ".." not in i.filename.split("/")]
+    return [
+        PackedFile(file.root, i.filename, i.file_size, file.mtime, file.path)
+        for i in sorted(sound, key=lambda i: i.filename)
+    ]
+
+
 def decode(data: bytes) -> str:
     """Decode log text: UTF-8 and UTF-16 with BOM, else UTF-8 with replacement (never an error)."""
     if data.startswith((b"\xff\xfe", b"\xfe\xff")):
@@ -87,7 +136,8 @@ def decode(data: bytes) -> str:
 def walk(root: Path, limit: int = MAX_FILES) -> tuple[list[RunFile], list[str]]:
     """List the regular files below `root` in a stable order, and what was passed over, in sentences.
 
-    At most `limit` files. `root` may be a single file: the run is then that file alone. Raises RunUnreadable.
+    At most `limit` files. `root` may be a single file: the run is then that file alone, or what msprobe
+    packed into it. Raises RunUnreadable.
     """
     try:
         mode = root.stat().st_mode
@@ -95,7 +145,8 @@ def walk(root: Path, limit: int = MAX_FILES) -> tuple[list[RunFile], list[str]]:
         raise RunUnreadable(f"{root}: {error.strerror or 'cannot be read'}") from error
     if stat.S_ISREG(mode):
         info = root.stat()
-        return [RunFile(root.parent, root.name, info.st_size, info.st_mtime)], []
+        alone = RunFile(root.parent, root.name, info.st_size, info.st_mtime)
+        return _members(alone) or [alone], []
     if not stat.S_ISDIR(mode):
         raise RunUnreadable(f"{root}: neither a directory nor a regular file")
     found: list[RunFile] = []

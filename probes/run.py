@@ -188,6 +188,7 @@ class Run:
     dump_files: tuple[RunFile, ...] = ()  # files of operator dumps, not yet read
     data: DataSet | None = None  # the data files beside it, or that the user named; measured when asked for
     lists: tuple[DataList, ...] = ()  # of data files and samples
+    fact_files: Mapping[str, str] = field(default_factory=dict)  # fact -> path of the file that says it
 
     def events_of(self, *kinds: EventKind) -> tuple[Event, ...]:
         """Return the events of these kinds, in order."""

@@ -119,7 +119,7 @@ def known_bug(view: View, harm: str) -> Finding:
     for bug in known_bugs():
         if bug["harm"] != harm:
             continue
-        holds = {key: _condition(view.run, key, want) for key, want in bug["when"].items()}
+        holds = conditions(view.run, bug)
         installed = version(view.run, bug["package"])
         if installed is None:
             if all(holds.values()):
@@ -130,10 +130,9 @@ def known_bug(view: View, harm: str) -> Finding:
             continue
         shown = f"{bug['package']} {installed}"
         if None in holds.values():
-            missing = next(key for key, value in holds.items() if value is None)
-            left_open = f"{shown} has a known defect; {_plain(missing)} is not recorded"
+            left_open = f"{shown} has a known defect; {missing(holds)} is not recorded"
             continue
-        met = ", ".join(f"{_plain(k)} {_shown(view.run, k)}" for k in holds)
+        met = ", ".join(told(view.run, k) for k in holds)
         text = f"{shown} with {met}: {bug['effect']} (fixed in {bug['fixed_in']})"
         return present(text, value=shown, threshold=bug["affected"], where=_where(view.run, holds))
     if left_open:
@@ -164,6 +163,21 @@ def _recorded(run: Run, key: str) -> Scalar | tuple[Scalar, ...]:
         last = key.removeprefix("raw:")
         return next((s.value for s in run.raw_settings if names.parts_of(s.key)[-1:] == [last]), None)
     return run.settings[key].value if key in run.settings else None
+
+
+def conditions(run: Run, bug: Mapping[str, Any]) -> dict[str, bool | None]:
+    """Say of each condition of a known defect whether it holds; None: not recorded."""
+    return {key: _condition(run, key, want) for key, want in bug["when"].items()}
+
+
+def missing(holds: Mapping[str, bool | None]) -> str:
+    """Return the first condition that is not recorded, in words; nothing when all are."""
+    return next((_plain(key) for key, value in holds.items() if value is None), "")
+
+
+def told(run: Run, key: str) -> str:
+    """A condition as it stands on record, "precision fp16"."""
+    return f"{_plain(key)} {_shown(run, key)}"
 
 
 def _condition(run: Run, key: str, want: Any) -> bool | None:

@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from ..engine.model import SettingDifference, SettingsComparison, SettingValue
+from ..engine.model import KnownDefect, SettingDifference, SettingsComparison, SettingValue
 from .terminal import WIDTH, Page
 from .text import code, count, markdown, plain, scalar
 
@@ -27,7 +27,7 @@ def render_text(
         page.line((f"{number}. {_title(one.key)}", "bold"), f"  {_pair(one)}", hang=3)
         for line in _lines(one):
             page.line(line, indent=3, hang=2)
-    for title, sentences in _lists(found):
+    for title, sentences in (*_environment(found), *_lists(found)):
         page.head(title)
         for sentence in sentences:
             page.line(sentence, indent=2, mark="• ")
@@ -35,6 +35,10 @@ def render_text(
         page.head("Settings in force")
         for key, value in found.settings.items():
             page.line(f"{key} = {scalar(value.value)}  ", f"[{_origin(value)}]", indent=2, hang=4)
+        if found.environment.versions:
+            page.head("Environment")
+            for name, value in found.environment.versions.items():
+                page.line(f"{plain(name)} {scalar(value.value)}  ", f"[{_origin(value)}]", indent=2, hang=4)
     return page.text()
 
 
@@ -52,7 +56,7 @@ def render_markdown(found: SettingsComparison, *, verbose: bool = False) -> str:
                 markdown(one.effect) + (f" ({code(one.cause, cell=True)})" if one.cause else ""),
             ]
             out.append("| " + " | ".join(cells) + " |")
-    for title, sentences in _lists(found):
+    for title, sentences in (*_environment(found), *_lists(found)):
         out += ["", f"## {title}", "", *(f"- {markdown(s)}" for s in sentences)]
     if verbose or found.benchmark is None:
         out += ["", "## All settings of the run", "", "| setting | value | from |", "|---|---|---|"]
@@ -60,6 +64,18 @@ def render_markdown(found: SettingsComparison, *, verbose: bool = False) -> str:
             f"| {code(key, cell=True)} | {code(scalar(v.value), cell=True)} | {markdown(_origin(v))} |"
             for key, v in found.settings.items()
         ]
+        if found.environment.versions:
+            out += [
+                "",
+                "## Environment of the run",
+                "",
+                "| what | version or value | from |",
+                "|---|---|---|",
+            ]
+            out += [
+                f"| {code(name, cell=True)} | {code(scalar(v.value), cell=True)} | {markdown(_origin(v))} |"
+                for name, v in found.environment.versions.items()
+            ]
     return "\n".join(out) + "\n"
 
 
@@ -80,6 +96,7 @@ def render_json(found: SettingsComparison) -> str:
         "only_run": list(found.only_run),
         "only_benchmark": list(found.only_benchmark),
         "equal": found.equal,
+        "environment": _environment_json(found),
     }
     return json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
 
@@ -88,6 +105,14 @@ def render_json(found: SettingsComparison) -> str:
 
 
 def _verdict(found: SettingsComparison) -> str:
+    met = sum(not d.missing for d in found.environment.defects)
+    more = f" {count(met, 'known defect')} of the versions in use." if met else ""
+    other = len(found.environment.differences)
+    more = (f" {count(other, 'difference')} between the environments." if other else "") + more
+    return _of_settings(found) + more
+
+
+def _of_settings(found: SettingsComparison) -> str:
     if found.benchmark is None:
         return f"{count(len(found.settings), 'setting')} in force."
     if not found.differences:
@@ -157,6 +182,69 @@ def _lists(found: SettingsComparison) -> Iterator[tuple[str, list[str]]]:
         ("Not compared: recorded on one side only", _one_sided(found)),
     )
     return ((title, sentences) for title, sentences in lists if sentences)
+
+
+def _environment(found: SettingsComparison) -> Iterator[tuple[str, list[str]]]:
+    """Known defects of the versions at hand, and what differs between the environments."""
+    here = found.environment
+    if here.defects:
+        yield "Known defects of these versions", [_defect(d) for d in here.defects]
+    if here.differences:
+        yield "Environments that differ", [_version(d) for d in here.differences]
+    one_sided = [
+        f"{side}: {_names(names)}"
+        for side, names in (("only this run", here.only_run), ("only the benchmark", here.only_benchmark))
+        if names and found.benchmark is not None and here.versions
+    ]
+    if here.equal or here.differences or len(one_sided) == 2:
+        yield "Environment recorded on one side only", one_sided
+
+
+def _version(one: SettingDifference) -> str:
+    files = list(dict.fromkeys(f for f in (_origin(one.run), _origin(one.benchmark)) if f != "the logs"))
+    at = f" [{'; '.join(files)}]" if files else ""
+    effect = f": {one.effect}" if one.weight != "low" else ""
+    return (
+        f"{plain(one.key)} {scalar(one.run.value)} here, {scalar(one.benchmark.value)} in the benchmark"
+        f"{effect}{at}"
+    )
+
+
+def _defect(one: KnownDefect) -> str:
+    whose = "" if one.side == "run" else "benchmark: "
+    met = f" with {', '.join(map(plain, one.met))}" if one.met else ""
+    if one.missing:
+        sure = f"; whether it applies is open, {plain(one.missing)} is not recorded"
+    else:
+        sure = "" if one.certain else "; possible, it also takes something that no record shows"
+    what = f"{whose}{plain(one.package)} {plain(one.version)}{met}: {one.effect}"
+    return f"{what} (fixed in {one.fixed_in}){sure}. {one.do[:1].upper()}{one.do[1:]}."
+
+
+def _environment_json(found: SettingsComparison) -> dict[str, Any]:
+    here = found.environment
+    return {
+        "recorded": {plain(name): _as_json(value) for name, value in here.versions.items()},
+        "differences": [_difference_json(d) for d in here.differences],
+        "known_defects": [
+            {
+                "side": d.side,
+                "package": plain(d.package),
+                "version": plain(d.version),
+                "effect": d.effect,
+                "fixed_in": d.fixed_in,
+                "do": d.do,
+                "source": d.source,
+                "certain": d.certain,
+                "met": list(map(plain, d.met)),
+                "not_recorded": plain(d.missing) or None,
+            }
+            for d in here.defects
+        ],
+        "only_run": list(here.only_run),
+        "only_benchmark": list(here.only_benchmark),
+        "equal": here.equal,
+    }
 
 
 def _one_sided(found: SettingsComparison) -> list[str]:

@@ -35,6 +35,7 @@ _OPTION = re.compile(r"--([A-Za-z][\w-]*)")
 _DUMPED = re.compile(r"\.(?:forward|backward|input|output|parameters_grad)(?:\.|$)")
 _REQUIREMENT = re.compile(r"^\s*([A-Za-z0-9][\w.-]*)(?:\[[^\]]*\])?\s*(?:===?|@|~=|>=)\s*([^\s;#]+)")
 _PACKAGE = re.compile(r"^\s*([A-Za-z][\w.-]*)\s+v?(\d+(?:\.\w+)+\S*)(?:\s+\S+){0,3}\s*$")
+_ONE_EQUAL = re.compile(r"^(\s*[A-Za-z0-9][\w.-]*)=(?=\d)")
 _LINE = re.compile(r"^\s*(?:--)?([A-Za-z_][\w./\- ]{0,60}?)\s*(?:=|:|\.{3,}|\t|\s{2,}:?)\s*(.*?)\s*[,;]?\s*$")
 _SECTION = re.compile(r"^\s*\[([\w .:/-]+)\]\s*(?:[#;].*)?$")
 _ENV_SIGNS = frozenset(
@@ -69,6 +70,7 @@ _KNOWN = re.compile(
     r"|mmcv|mmengine|mmdet"
     r"|ultralytics|paddlepaddle(?:-gpu)?|fairseq|detectron2|composer|llamafactory|liger-kernel|unsloth|transformer-engine"
     r"|sentencepiece|pillow|opencv-python|albumentations|mindstudio-probe|te|topi|hccl|cuda|cudnn|python"
+    r"|nvidia-driver|ascend-(?:driver|firmware)"
 )
 
 
@@ -110,8 +112,8 @@ def read(file: RunFile) -> FileContent:
         return _read_toml(file, text)
     if file.suffix == ".json" or text.lstrip().startswith("{"):
         return _read_tree(file, parse_json(text))
-    if _mostly_packages(text.splitlines()):
-        return FileContent("packages", facts=_versions(_packages(text.splitlines())))
+    if _mostly_packages(lines := _lines(file, text)):
+        return FileContent("packages", facts=_versions(_packages(lines)))
     return _content(file, _text_leaves(text), [])
 
 
@@ -125,8 +127,16 @@ def _is_parameter(path: str) -> bool:
 
 def _requirements_name(name: str) -> bool:
     return bool(
-        re.search(r"requirements|pip[_-]?(?:freeze|list)|packages|environment|versions", name, re.IGNORECASE)
+        re.search(
+            r"requirements|pip[_-]?(?:freeze|list)|^pip$|packages|environment|versions", name, re.IGNORECASE
+        )
     )
+
+
+def _lines(file: RunFile, text: str) -> list[str]:
+    """The lines; `name=version` of msprobe's list, a file called pip, as pip itself writes it."""
+    lines = text.splitlines()
+    return [_ONE_EQUAL.sub(r"\1==", line) for line in lines] if file.name == "pip" else lines
 
 
 def _sniff_json(file: RunFile) -> bool:
@@ -190,7 +200,7 @@ def _has_setting(root: Node) -> bool:
 
 
 def _sniff_lines(file: RunFile, text: str) -> bool:
-    lines = [x for x in text.splitlines()[:400] if x.strip()]
+    lines = [x for x in _lines(file, text)[:400] if x.strip()]
     if not lines or (len(text) > 60_000 and file.suffix == ".txt"):
         return False
     if _LOG_NAMES.search(file.name.rsplit(".", 1)[0]):

@@ -1,4 +1,4 @@
-"""Records of an environment: reports of `torch.utils.collect_env` and CANN's version files.
+"""Records of an environment: reports of `torch.utils.collect_env`, version files of CANN and its driver.
 
 They give versions and the accelerator, never settings; a log that holds such a report is read as a log.
 """
@@ -17,6 +17,14 @@ MAX_SIZE = 1024**2
 
 _PIP = re.compile(r"^\[(?:pip3?|conda)\] ([\w.-]+?)(?:==| +)v?(\d[\w.+!-]*)", re.MULTILINE)
 _GPU = re.compile(r"^(?:GPU \d+: |GPU models.*\nGPU 0: )(.{1,60})$", re.MULTILINE)
+_TOOLKIT = {
+    "cuda": re.compile(r"^CUDA used to build PyTorch: (\d[\d.]*)", re.MULTILINE),
+    "nvidia-driver": re.compile(r"^Nvidia driver version: (\d[\d.]*)", re.MULTILINE),
+    "cudnn": re.compile(r"^cuDNN version: [\s\S]{0,80}?(\d+\.\d+[\d.]*)", re.MULTILINE),
+    "python": re.compile(r"^Python version: (\d[\d.]*)", re.MULTILINE),
+}
+_DRIVER = re.compile(r"(?:^|/)driver(?:/|_)|\bascendhal_version\b", re.IGNORECASE)
+_FIRMWARE = re.compile(r"(?:^|/)firmware(?:/|_)|\bfirmware_version\b", re.IGNORECASE)
 _CANN_NAMES = re.compile(r"(?:version|ascend_\w+_install|install)\.(?:info|cfg)$", re.IGNORECASE)
 _CANN_VERSION = re.compile(r"^\s*\[?version\s*=\s*\[?([\w.]+)", re.IGNORECASE | re.MULTILINE)
 
@@ -40,12 +48,19 @@ def read(file: RunFile) -> FileContent:
     text = file.read_text(MAX_SIZE)
     if _CANN_NAMES.search(file.name):
         found = _CANN_VERSION.search(text)
-        facts = {"version:cann": found.group(1)} if found else {}
+        facts = {f"version:{_part(file.path, text)}": found.group(1)} if found else {}
     else:
         facts = _report(text)
     if not facts:
         raise ValueError("no version in it")
     return FileContent(FORMAT, facts=facts)
+
+
+def _part(path: str, text: str) -> str:
+    """Which part of the Ascend software a version file is of: driver, firmware, or the toolkit itself."""
+    if _DRIVER.search(path) or _DRIVER.search(text):
+        return "ascend-driver"
+    return "ascend-firmware" if _FIRMWARE.search(path) or _FIRMWARE.search(text) else "cann"
 
 
 def _report(text: str) -> dict[str, Scalar]:
@@ -56,6 +71,9 @@ def _report(text: str) -> dict[str, Scalar]:
             environment.look(line, facts)
     for name, version in _PIP.findall(text):
         facts.setdefault(f"version:{name.lower().replace('_', '-')}", version[:40])
+    for name, pattern in _TOOLKIT.items():
+        if (said := pattern.search(text)) is not None:
+            facts.setdefault(f"version:{name}", said.group(1))
     device = _GPU.search(text)
     if device:
         facts["device"] = device.group(1).partition(" (UUID")[0].strip()

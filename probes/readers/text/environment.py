@@ -14,6 +14,11 @@ _VERSION = re.compile(
     r"(\d{1,2}\.\d{1,3}(?:\.\d{1,3})?(?:[.+-]?(?:rc|dev|post|cu|a|b)\w*)?)",
     re.IGNORECASE,
 )
+# The heads of `nvidia-smi` and `npu-smi info`.
+_DRIVER = re.compile(
+    r"\bNVIDIA-SMI .{0,40}\bDriver Version: (\d{2,4}\.[\d.]{1,12})"
+    r"|\bnpu-smi (\d{1,2}\.\d[\w.]{0,12}) +Version:"
+)
 # "will be removed in transformers 5.0", "requires torch 2.4 or later": no word on what is installed.
 _NOT_INSTALLED = re.compile(
     r"deprecat|remov|requir|upgrad|at least|or (?:later|newer|higher|above)\b|\bsince\b|prior to|\bbefore\b"
@@ -69,6 +74,9 @@ def look(text: str, facts: dict[str, Scalar]) -> None:
         facts.setdefault(f"version:{name}", match.group(2))
         if name in _FRAMEWORK:
             facts.setdefault("framework", _FRAMEWORK[name])
+    if "-smi " in text.lower() and (found := _DRIVER.search(text)) is not None:
+        name = "nvidia-driver" if found.group(1) else "ascend-driver"
+        facts.setdefault(f"version:{name}", found.group(1) or found.group(2))
     if (found := _DEVICE.search(text)) is not None:
         facts.setdefault("device", found.group(1).strip())
     if (found := _WORLD.search(text)) is not None:
