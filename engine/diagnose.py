@@ -74,6 +74,7 @@ def diagnose(
     depend on (default: those of the run); `checklist` names the checklist to fill in.
     """
     findings = {s: evidence.get(s) or _unread(s) for s in sorted(rules.symptoms)}
+    seen = [s for s, r in findings.items() if r.state is State.PRESENT]
     facts = run.context if context is None else context
     belief = believe(rules, {s: r.state for s, r in findings.items()}, facts)
     work = _Work(rules, findings, belief, _all_paths(rules))
@@ -102,13 +103,9 @@ def diagnose(
         checklist_name=checklist,
         checklist_head=rules.heads.get(checklist),
         workflow=standing(rules, findings, checked, facts, benchmark is not None),
-        grave=tuple(s for s, r in findings.items() if r.state is State.PRESENT and _is_grave(rules, s)),
+        grave=tuple(s for s in seen if rules.symptoms[s].grave),
+        caveats=tuple(s for s in seen if rules.symptoms[s].caveat),
     )
-
-
-def _is_grave(rules: RuleBase, symptom: str) -> bool:
-    rule = rules.symptoms.get(symptom)
-    return rule is not None and rule.grave
 
 
 @dataclass(frozen=True, slots=True)

@@ -102,6 +102,7 @@ class Symptom:
     minutes: float = 5.0
     sources: tuple[str, ...] = ()
     grave: bool = False  # a run that shows it is not healthy, whatever is behind it
+    caveat: bool = False  # healthy runs show it, too, but it is said beside that verdict
 
 
 @dataclass(frozen=True, slots=True)
@@ -405,6 +406,7 @@ class Diagnosis:
     repeats: tuple[RunInfo, ...] = ()  # further runs of the benchmark
     workflow: tuple[FlowStanding, ...] = ()
     grave: tuple[str, ...] = ()  # present symptoms that no healthy run shows
+    caveats: tuple[str, ...] = ()  # present symptoms that are said beside the verdict that a run is healthy
     checklist_name: str = "ascend"
     checklist_head: ChecklistHead | None = None
 

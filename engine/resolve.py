@@ -222,6 +222,7 @@ def _symptom(area: str, entry: Entry[SymptomEntry], check: Checker) -> Symptom:
         minutes=spec.minutes,
         sources=spec.sources,
         grave=spec.grave,
+        caveat=spec.caveat,
     )
 
 

@@ -162,6 +162,7 @@ class SymptomEntry(Estimated):
     how: Text | None = None
     minutes: Minutes = 5.0
     grave: bool = False
+    caveat: bool = False
     sources: tuple[str, ...] = Field(min_length=1)
 
     @model_validator(mode="after")

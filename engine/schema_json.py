@@ -60,6 +60,7 @@ HINTS = {
     "question": "What a person is asked when no probe can tell; ends with a question mark.",
     "how": "How a person finds out.",
     "grave": "No healthy run shows it: a run with it is never called healthy, whatever is behind it.",
+    "caveat": "Healthy runs show it, too; it is said in the sentence that calls a run healthy.",
     "rank": "At most at this rank.",
     "below": "Its probability is below this number, or below its prior.",
     "above": "Its probability is above this number.",

@@ -133,8 +133,10 @@ def _head_unclear(diagnosis: Diagnosis) -> str:
 
 
 def _head_healthy(diagnosis: Diagnosis) -> str:
-    del diagnosis
-    return "No fault found: the run looks healthy."
+    if not diagnosis.caveats:
+        return "No fault found: the run looks healthy."
+    but = listed([lower_first(title(diagnosis, s)) for s in diagnosis.caveats[:2]])
+    return f"No fault found: the run looks healthy, though {but}."
 
 
 def _head_insufficient(diagnosis: Diagnosis) -> str:

@@ -173,3 +173,27 @@ def test_a_grave_symptom_is_no_health(tmp_path: Path) -> None:
     assert found.grave == ("loss-diverges",)
     assert story.verdict(found).kind == "unclear"
     assert "loss rises for good" in story.verdict(found).head or found.hypotheses[0].probability > 0.1
+
+
+def test_a_healthy_run_whose_metric_is_low_is_called_so_with_that_word(tmp_path: Path) -> None:
+    """Whether an accuracy of 0.4 is little only the task can tell; that it was seen is said."""
+    from traindoctor.engine.diagnose import diagnose
+    from traindoctor.engine.load import load_rules
+    from traindoctor.probes.assemble import open_run
+    from traindoctor.probes.readings import readings
+
+    falls = [0.85**i for i in range(40)]
+    rows = [
+        f"epoch={i} loss={2.3 * f + 0.8:.4f} val_loss={2.3 * f + 0.9:.4f} val_acc={0.42 - 0.3 * f:.4f}"
+        for i, f in enumerate(falls)
+    ]
+    (tmp_path / "train.log").write_text("\n".join(rows) + "\n")
+    run, rules = open_run(tmp_path), load_rules()
+    found = diagnose(rules, readings(run, None, rules.symptoms.values()), run=run.info)
+
+    assert found.caveats == ("eval-metric-low",)
+    said = story.verdict(found)
+    assert (said.kind, said.head) == (
+        "healthy",
+        "No fault found: the run looks healthy, though the evaluation metric stays low.",
+    )
