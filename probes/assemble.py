@@ -100,9 +100,13 @@ def _apart(files: list[RunFile]) -> tuple[list[RunFile], tuple[RunFile, ...]]:
     return [f for f in files if f.path not in dumped], tuple(f for f in files if f.path in dumped)
 
 
+_BESIDE = frozenset({"trainer_state.json", ".metadata"})  # what lies beside weights and tells of them
+_INDEX = ".index.json"
+
+
 def _checkpoint_files(files: Iterable[RunFile]) -> list[tuple[RunFile, bool]]:
     """Files of weights and what lies beside them; True: recognised as weights by the first bytes."""
-    near = [f for f in files if f.suffix in kinds.WEIGHTS or f.name == "trainer_state.json"]
+    near = [f for f in files if f.suffix in kinds.WEIGHTS or f.name in _BESIDE or f.name.endswith(_INDEX)]
     if not any(f.suffix in kinds.WEIGHTS for f in near):
         return []
     from .tensors.checkpoints import is_checkpoint

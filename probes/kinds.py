@@ -8,7 +8,7 @@ doc docx
 md rst html css js c cc cpp h cu java tex bib diff patch
 """
 _NAMED = {
-    "checkpoint": "pt pth ckpt safetensors h5 hdf5 msgpack orbax",
+    "checkpoint": "pt pth ckpt safetensors distcp h5 hdf5 msgpack orbax",
     "binary data": "bin model",
     "array": "npy npz",
     "pickle, never opened": "pkl pickle",
@@ -21,11 +21,15 @@ _NAMED = {
 _REASONS: dict[str, str] = {f".{s}": "" for s in _SILENT.split()} | {
     f".{s}": reason for reason, suffixes in _NAMED.items() for s in suffixes.split()
 }
-WEIGHTS = frozenset({".pt", ".pth", ".ckpt", ".safetensors", ".bin", ".npz", ".tar"})  # may hold weights
+WEIGHTS = frozenset(
+    {".pt", ".pth", ".ckpt", ".safetensors", ".distcp", ".bin", ".npz", ".tar"}
+)  # may hold weights
 # Named like weights, and yet the arguments of a run.
 _EXCEPTIONS = frozenset({"training_args.bin"})
 
 
 def passed_over(name: str, suffix: str) -> str | None:
     """Return why a file is not opened ("" when it is not worth a word), or None when readers are asked."""
+    if name == ".metadata":  # of a distributed checkpoint, whose reader looks at it
+        return ""
     return None if name in _EXCEPTIONS else _REASONS.get(suffix)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from ..engine.model import Place
+from ..engine.model import Place, State
 from . import layout
 from .judging import probe
 from .registry import Finding, View, absent, present, unknown
@@ -20,9 +20,12 @@ from .saved_weights import (
     norms,
     places,
 )
-from .tensors.history import changes
+from .tensors.checkpoints import Checkpoint
+from .tensors.history import History, changes
+from .weights_shared import loaded_from
 
 _OFFSET = re.compile(r"(?:^|[._])(?:bias|beta)$", re.I)
+MOST_RANKS = 64
 _ADAPTER = re.compile(r"lora_|adapter|\bia3_|prompt_encoder|prefix_encoder", re.I)
 
 
@@ -41,7 +44,7 @@ def not_finite(view: View) -> Finding:
     if not found:
         return unknown("the values of the latest checkpoint cannot be read")
     if not bad:
-        return absent(f"all {len(found)} weights of {last.said} are finite{past.sampled}", where=places(last))
+        return _elsewhere(past, last, len(found))
     first = next((c for c in past.line if any(f.bad for f in measured(c, past.most).values())), last)
     since = "" if first is last else f", first in {first.said}"
     elements = sum(found[n].bad for n in bad)
@@ -52,6 +55,33 @@ def not_finite(view: View) -> Finding:
         step=first.at if first.unit == "step" else None,
         where=places(first) if first is last else places(first, last),
     )
+
+
+def _elsewhere(past: History, last: Checkpoint, count: int) -> Finding:
+    """What the other ranks saved at that moment: parts of the model, or replicas of it."""
+    beside = [
+        c
+        for c in past.every
+        if c is not last
+        and c.at is not None
+        and (c.at, c.unit) == (last.at, last.unit)
+        and c.rank != last.rank
+    ]
+    for one in beside[:MOST_RANKS]:
+        found = measured(one, past.most)
+        bad = [n for n, f in found.items() if f.bad]
+        if bad:
+            return present(
+                f"{len(bad)} of {len(found)} weights of {one.said} hold NaN or infinite values "
+                f"({sum(found[n].bad for n in bad):,} elements), those of rank {last.rank or 0} none: "
+                f"{few(bad)}{past.sampled}",
+                value=sum(found[n].bad for n in bad),
+                step=one.at if one.unit == "step" else None,
+                where=places(one),
+            )
+    others = len(beside[:MOST_RANKS])
+    ranks = f" and of {others} other rank{'s' if others > 1 else ''}" if others else ""
+    return absent(f"all {count} weights of {last.said}{ranks} are finite{past.sampled}", where=places(last))
 
 
 @probe()
@@ -184,7 +214,8 @@ def norms_stuck(view: View, share: float = 0.5, narrow: bool = True) -> Finding:
 def pretrained_fresh(view: View) -> Finding:
     """The initial weights of a run that loads a checkpoint are fresh: every scale 1.0 and every offset 0.0.
 
-    No trained model has that; a model without normalisation layers cannot be told.
+    No trained model has that; a model without normalisation layers cannot be told. Where the file to load
+    lies in the run directory, too, the matrices of both are compared: none of them resembles it, or all do.
     """
     past = history(view.run)
     setting = view.run.settings.get("pretrained")
@@ -193,6 +224,13 @@ def pretrained_fresh(view: View) -> Finding:
     if not past.line or past.line[0].at != 0:
         return unknown("no checkpoint holds the initial weights")
     first = past.line[0]
+    given = next((c for c in past.every if c is not first and _is_named(setting.value, c.path)), None)
+    if given is not None:
+        compared = loaded_from(past, given)
+        none_alike = compared.state is State.PRESENT and compared.why.startswith("none of")
+        if none_alike or compared.state is State.ABSENT:
+            return compared
+        return unknown(compared.why)
     ones, scales = norms(first, past.most)
     found = measured(first, past.most)
     offsets = [f for n, f in found.items() if _OFFSET.search(n) and len(first.weights[n].shape) == 1]
@@ -207,3 +245,9 @@ def pretrained_fresh(view: View) -> Finding:
     if fresh:
         return present(f"{words}: as a fresh model has, although {setting.raw} is set", where=where)
     return absent(words, where=where)
+
+
+def _is_named(value: object, path: str) -> bool:
+    """Whether a setting names this file of the run directory, or the folder that it stands in."""
+    told = str(value).replace("\\", "/").rstrip("/").removeprefix("./")
+    return bool(told) and (path == told or path.endswith(f"/{told}") or path.rpartition("/")[0] == told)

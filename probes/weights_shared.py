@@ -9,7 +9,7 @@ import re
 
 from ..engine.model import Place
 from .judging import probe
-from .registry import Finding, View, absent, present, unknown
+from .registry import Finding, View, absent, any_of, present, unknown
 from .run import Run
 from .saved_weights import (
     few,
@@ -19,8 +19,9 @@ from .saved_weights import (
     parts_of,
     places,
 )
-from .tensors.checkpoints import Checkpoint
-from .tensors.history import History, changes
+from .tensors.checkpoints import Checkpoint, Weight
+from .tensors.history import History, change, changes
+from .tensors.shards import same_stage
 
 _SPLIT_MODEL = re.compile(
     r"tensor_(?:model_)?parallel|pipeline_(?:model_)?parallel|^(?:tp|pp|ep)$|model_parallel|expert_parallel|"
@@ -28,6 +29,8 @@ _SPLIT_MODEL = re.compile(
     re.I,
 )
 
+
+_NORM = re.compile(r"norm|(?:^|[._])ln(?:[._]|_?\d|f[._])", re.I)
 
 # --------------------------------------------------------------------------------------- ranks, resume
 
@@ -88,8 +91,52 @@ def _ranks(view: View, initial: bool) -> Finding:
 
 @probe()
 def replicas_differ(view: View) -> Finding:
-    """Ranks saved different trainable weights at one step of training; buffers may differ."""
-    return _ranks(view, initial=False)
+    """Ranks saved different trainable weights at one step of training; buffers may differ.
+
+    Where ranks hold parts of the model, scales and offsets of normalisation layers are in all of them.
+    """
+    return any_of((_ranks(view, initial=False), _unsplit(view.run)))
+
+
+def _unsplit(run: Run) -> Finding:
+    """Tensor-parallel ranks of one checkpoint: what is not split over them must be equal."""
+    past = history(run)
+    last = latest(past)
+    if last is None or len(last.members) < 2:
+        return unknown("no checkpoint is split over ranks")
+    looked = 0
+    for n, label in enumerate(last.members):
+        for other in last.members[n + 1 :]:
+            if not same_stage(label, other):
+                continue
+            pairs = _norms_of(last, label, other)
+            looked += len(pairs)
+            apart = [(a, c) for a, b in pairs if (c := change(a, b, past.most)) is not None and c.moved]
+            if not apart:
+                continue
+            weight, most = max(apart, key=lambda p: p[1].ratio)
+            return present(
+                f"{len(apart)} of {len(pairs)} weights of normalisation layers, which every tensor-parallel "
+                f"rank holds whole, differ between {label} and {other} of {last.said}, {weight.name} by "
+                f"{most.ratio:.2g} of its size{past.sampled}",
+                value=float(f"{most.ratio:.3g}"),
+                step=last.at if last.unit == "step" else None,
+                where=places(last),
+            )
+    if not looked:
+        return unknown("the parts of the checkpoint share no normalisation layers")
+    return absent(f"normalisation layers are equal in all ranks of {last.said}", where=places(last))
+
+
+def _norms_of(saved: Checkpoint, label: str, other: str) -> list[tuple[Weight, Weight]]:
+    """The weights of normalisation layers that two parts both hold, in one shape."""
+    found = []
+    for name, weight in saved.trained.items():
+        own = name.removeprefix(f"{label}.")
+        twin = saved.weights.get(f"{other}.{own}")
+        if own != name and twin is not None and _NORM.search(own) and weight.shape == twin.shape:
+            found.append((weight, twin))
+    return [(a, b) for a, b in found if len(a.shape) == 1]
 
 
 @probe()

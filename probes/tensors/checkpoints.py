@@ -1,7 +1,7 @@
 """Checkpoints of a run: which files are some, what each holds, at which step, of which rank.
 
-torch.save (zip form), safetensors (in shards, too), MindSpore .ckpt, .npz. Nothing is unpickled; only headers
-are read until a `Weight` is asked for its values.
+torch.save (zip form), safetensors, MindSpore .ckpt, .npz, torch.distributed.checkpoint; one that was split is
+put together (`shards`). Nothing is unpickled; only headers are read until a `Weight` is asked for its values.
 """
 
 from __future__ import annotations
@@ -17,10 +17,12 @@ import numpy as np
 
 from .. import kinds, layout
 from ..files import RunFile
+from .dcp import METADATA, read_folder
 from .mindspore_ckpt import is_mindspore_ckpt, read_ckpt, whole_shape
 from .npy import Unreadable, read_npz
 from .numbers import Array, ElementType
 from .safetensors import is_safetensors, read_safetensors
+from .shards import FLAT, SHARD, Part, described, folder_of, indexed, part_of
 from .stored import Stored
 from .torch_file import Opaque, is_torch_zip, read_torch
 
@@ -50,12 +52,14 @@ _MINDSPORE_STATE = re.compile(
     re.I,
 )
 # Beside the weights in a folder of its own: the state of the optimizer, of schedules, of random generators.
-_STATE_FILE = re.compile(r"^(?:optimizer|optim|.*optim_states)\b.*\.(?:pt|pth|bin|safetensors)$", re.I)
+_STATE_FILE = re.compile(
+    r"^(?:optimizer|optim|.*optim_states|distrib_optim)\b.*\.(?:pt|pth|bin|safetensors)$", re.I
+)
 _OTHER_FILE = re.compile(
     r"^(?:training_args|scheduler|scaler|rng_state|random_states|trainer_state|sampler|dataloader)\b.*$", re.I
 )
+_FLAT_GROUPS = ("fp32_flat_groups", "single_partition_of_fp32_groups")
 _SHARDED = re.compile(r"(?:^|[/_.-])(?:mp_rank|tp_rank|pp_rank|zero_pp_rank|fsdp|tp|pp|ep)_?\d+", re.I)
-_SHARD = re.compile(r"^(?P<stem>.+)-\d{5}-of-(?P<of>\d{5})(?P<suffix>\.\w+)$")
 _AT: tuple[tuple[Unit, re.Pattern[str]], ...] = (
     (
         "step",
@@ -82,6 +86,7 @@ class Weight:
     type: ElementType
     shape: tuple[int, ...]
     parts: tuple[Stored, ...]
+    layout: tuple[tuple[int, ...], ...] = ()  # how it was cut, where parts in a row are not its C order
 
     @property
     def count(self) -> int:
@@ -118,17 +123,17 @@ class Weight:
         """`length` elements from `start` on, as real numbers, flat. Raises OSError or ValueError."""
         found: list[Array] = []
         first = 0
-        for part in self.parts:
-            begin, end = max(start, first), min(start + length, first + part.count)
+        for piece in self.parts:
+            begin, end = max(start, first), min(start + length, first + piece.count)
             if begin < end:
+                part = piece.located()
                 if part.strides is not None or part.member:
                     whole = np.concatenate([b.copy() for b in part.blocks()])
                     found.append(whole[begin - first : end - first])
                 else:
                     moved = part.offset + (begin - first) * part.storage.itemsize
-                    piece = replace(part, offset=moved, shape=(end - begin,))
-                    found.extend(piece.blocks(end - begin))
-            first += part.count
+                    found.extend(replace(part, offset=moved, shape=(end - begin,)).blocks(end - begin))
+            first += piece.count
         return found[0] if len(found) == 1 else np.concatenate(found) if found else np.empty(0, np.float32)
 
 
@@ -146,6 +151,8 @@ class Checkpoint:
     optimizer: bool | None = None  # whether optimizer state lies in it or beside it; None: cannot be told
     resumable: bool = False  # made to go on from: it carries an epoch, a schedule, ... beside the weights
     notes: tuple[str, ...] = ()
+    stored: frozenset[str] = frozenset()  # names of the tensors as they stand in the files
+    members: tuple[str, ...] = ()  # labels of the ranks that it was put together from, which begin its names
 
     @property
     def trained(self) -> dict[str, Weight]:
@@ -173,6 +180,8 @@ class Found:
 
 def candidate(file: RunFile) -> bool:
     """Whether a file may hold weights, by its name alone."""
+    if file.name == METADATA:
+        return True
     if file.suffix not in kinds.WEIGHTS or file.size < 16 or _OTHER_FILE.match(file.name):
         return False
     return "dump_tensor_data/" not in file.path and not _STATE_FILE.match(file.name)
@@ -183,21 +192,26 @@ def is_checkpoint(file: RunFile) -> bool:
     if not candidate(file):
         return False
     head = file.read_bytes(256)
+    if file.name == METADATA:
+        return b"torch.distributed.checkpoint" in head
     return is_torch_zip(head) or is_safetensors(head) or is_mindspore_ckpt(head)
 
 
 def find(files: Iterable[RunFile]) -> Found:
     """Read the headers of all checkpoints among these files."""
     every = list(files)
-    states = {_folder(f.path) for f in every if _STATE_FILE.match(f.name)}
-    resumable = {_folder(f.path) for f in every if f.name == "trainer_state.json"}
-    groups: dict[str, list[RunFile]] = defaultdict(list)
+    states = {folder_of(f.path) for f in every if _STATE_FILE.match(f.name)}
+    resumable = {folder_of(f.path) for f in every if f.name == "trainer_state.json"}
+    folders, indices = described(every), indexed(every)
+    states |= {folder_of(f) for f in folders if _OPTIMIZER.search(PurePosixPath(f).name)}
+    groups: dict[str, list[tuple[str, RunFile]]] = defaultdict(list)
+    flat: dict[str, list[RunFile]] = defaultdict(list)
     for file in every:
-        if candidate(file):
-            shard = _SHARD.match(file.name)
-            folder = _folder(file.path)
-            name = f"{shard['stem']}{shard['suffix']}" if shard else file.name
-            groups[f"{folder}/{name}" if folder else name].append(file)
+        if FLAT.match(file.name):
+            flat[folder_of(file.path) or "."].append(file)
+        part = part_of(file, folders) if candidate(file) else None
+        if part is not None:
+            groups[part.checkpoint].append((part.label, file))
     found: list[Checkpoint] = []
     refused: list[tuple[str, str]] = []
     paths = sorted(groups, key=layout.natural)
@@ -208,14 +222,16 @@ def find(files: Iterable[RunFile]) -> Found:
     for path in paths:
         members = groups[path]
         try:
-            one = _read(path, members)
+            one = _read(path, members, indices.get(path, frozenset()))
+            if one is not None and path in flat and not one.trained:
+                one = _from_flat(one, flat[path])
         except (Unreadable, OSError, ValueError, RecursionError, MemoryError) as error:
             refused.append((path, getattr(error, "strerror", None) or str(error)[:160] or "cannot be read"))
             continue
         if one is None:
             continue
-        folder = _folder(path)
-        beside: bool | None = one.optimizer or folder in states or None
+        folder = folder_of(path)
+        beside: bool | None = one.optimizer or bool({folder, path} & states) or None
         if not beside and folder in resumable:
             beside = False
         found.append(
@@ -229,36 +245,66 @@ def find(files: Iterable[RunFile]) -> Found:
     return Found(tuple(found), tuple(refused))
 
 
-def _folder(path: str) -> str:
-    folder = PurePosixPath(path).parent.as_posix()
-    return "" if folder == "." else folder
-
-
-def _read(path: str, members: list[RunFile]) -> Checkpoint | None:
-    """Read one checkpoint (all its shards); None for a file that is none."""
-    parts = [c for c in (_read_file(f) for f in sorted(members, key=lambda f: f.path)) if c is not None]
+def _read(path: str, members: list[tuple[str, RunFile]], named: frozenset[str]) -> Checkpoint | None:
+    """Read one checkpoint (all its parts); None for a file that is none. `named`: what an index lists."""
+    listed = sorted(members, key=lambda m: (m[0], m[1].path))
+    files = [f for _, f in listed]
+    if any(f.name == METADATA for f in files):
+        parts = [("", c) for c in (_of_folder(path, files),) if c is not None]
+    else:
+        parts = [(label, c) for label, f in listed if (c := _read_file(f)) is not None]
     if not parts:
         return None
-    weights = {n: w for p in parts for n, w in p.weights.items()}
-    notes = tuple(dict.fromkeys(n for p in parts for n in p.notes))
-    shard = _SHARD.match(members[0].name)
-    if shard and len(members) < int(shard["of"]):
-        notes = (*notes, f"{len(members)} of {int(shard['of'])} shards are here")
-    first = parts[0]
+    many = len({label for label, _ in parts}) > 1
+    weights = {f"{label}.{n}" if many else n: w for label, p in parts for n, w in p.weights.items()}
+    notes = list(dict.fromkeys(n for _, p in parts for n in p.notes))
+    shard = SHARD.match(files[0].name)
+    if shard and len(files) < int(shard["of"]):
+        notes.append(f"{len(files)} of {int(shard['of'])} shards are here")
+    gone = named - {n for _, p in parts for n in p.stored}
+    if gone and named:
+        notes.append(f"its index names {len(gone)} weights that no shard holds, e.g. {min(gone)}")
+    first = parts[0][1]
     at, unit = (first.at, first.unit) if first.at is not None else _position(path)
     if _INITIAL.search(PurePosixPath(path).name.rsplit(".", 1)[0]):
         at, unit = 0.0, unit or "step"
-    sharded = bool(_SHARDED.search(path))
+    sharded = not many and len(files) == 1 and not _alone(files[0]) and bool(_SHARDED.search(path))
     return replace(
         first,
         path=path,
         weights=weights,
         at=at,
         unit=unit,
-        notes=notes,
+        notes=tuple(notes),
+        optimizer=any(p.optimizer for _, p in parts) or first.optimizer,
         sharded=sharded,
-        rank=None if sharded else layout.rank(path),
+        rank=None if sharded or many else layout.rank(path),
+        members=tuple(label for label, _ in parts) if many else (),
     )
+
+
+def _from_flat(empty: Checkpoint, files: list[RunFile]) -> Checkpoint:
+    """ZeRO stage 3: the weights are split over ranks, and stand as flat fp32 groups with the optimizer."""
+    weights: dict[str, Weight] = {}
+    for file in sorted(files, key=lambda f: layout.natural(f.path)):
+        match = FLAT.match(file.name)
+        content = read_torch(file)
+        state: Any = content.get("optimizer_state_dict") if isinstance(content, dict) else None
+        for key in _FLAT_GROUPS:
+            groups = state.get(key) if isinstance(state, dict) else None
+            for n, group in enumerate(groups if isinstance(groups, list) else ()):
+                if isinstance(group, Stored) and match is not None:
+                    name = f"{match['label']}.group{n}"
+                    weights[name] = Weight(name, group.type, group.shape, (group,))
+    if not weights:
+        return empty
+    note = f"ZeRO stage 3: weights are looked at as the flat fp32 groups of {len(files)} ranks"
+    return replace(empty, weights=weights, notes=(*empty.notes, note), optimizer=True)
+
+
+def _alone(file: RunFile) -> bool:
+    """Whether a file that is named like a rank's is all there is: the only rank that splits the model."""
+    return part_of(file, frozenset()) != Part(file.path)
 
 
 def _position(path: str) -> tuple[float | None, Unit]:
@@ -312,21 +358,69 @@ def _made(
     }
     if not weights:
         return None
-    return Checkpoint(file.path, form, weights, at, unit, None, False, optimizer, resumable, tuple(notes))
+    return Checkpoint(
+        file.path,
+        form,
+        weights,
+        at,
+        unit,
+        None,
+        False,
+        optimizer,
+        resumable,
+        tuple(notes),
+        stored=frozenset(pieces),
+    )
 
 
 def _stripped(pieces: Mapping[str, tuple[Stored, ...]]) -> dict[str, tuple[Stored, ...]]:
     """Take off what wrappers put before all names, so that two checkpoints of one model agree."""
-    found = dict(pieces)
+    return {n: pieces[old] for old, n in _unwrapped(pieces).items()}
+
+
+def _unwrapped(names: Iterable[str]) -> dict[str, str]:
+    """Name -> the name without wrappers."""
+    found = {n: n for n in names}
     while found:
-        prefix = next((p for p in _WRAPPERS if all(n.startswith(p) for n in found)), None)
-        if prefix is None or any(len(n) == len(prefix) for n in found):
+        prefix = next((p for p in _WRAPPERS if all(n.startswith(p) for n in found.values())), None)
+        if prefix is None or any(len(n) == len(prefix) for n in found.values()):
             return found
-        found = {n[len(prefix) :]: s for n, s in found.items()}
+        found = {old: n[len(prefix) :] for old, n in found.items()}
     return found
 
 
 # --------------------------------------------------------------------------------------------- formats
+
+
+def _of_folder(path: str, files: list[RunFile]) -> Checkpoint | None:
+    """A folder of torch.distributed.checkpoint."""
+    told = read_folder(files)
+    weights: dict[str, Weight] = {}
+    state = False
+    for name, tensor in told.tensors.items():
+        parts = told.paths.get(name, (name,))
+        top = parts[0] if len(parts) > 1 else name.partition(".")[0]
+        if _OPTIMIZER.search(top):
+            state = True
+        elif len(parts) < 2 or not _NOT_WEIGHTS.search(top):
+            weights[name] = Weight(name, tensor.type, tensor.shape, tensor.chunks, tensor.layout)
+    if not weights:
+        if told.notes:
+            raise Unreadable(told.notes[0])
+        return None
+    at, unit = _inside(told.scalars)
+    names = _unwrapped(weights)
+    return Checkpoint(
+        path,
+        "torch-dcp",
+        {n: replace(weights[old], name=n) for old, n in names.items()},
+        at,
+        unit,
+        optimizer=True if state else None,
+        resumable=state,
+        notes=told.notes,
+        stored=frozenset(told.tensors),
+    )
 
 
 def _of_npz(file: RunFile) -> Checkpoint | None:

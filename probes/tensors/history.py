@@ -123,8 +123,8 @@ def figures(weight: Weight, most: int | None) -> Figures | None:
 
 @lru_cache(maxsize=4096)
 def change(before: Weight, after: Weight, most: int | None) -> Change | None:
-    """Measure how far a weight moved; None when shapes differ or values cannot be read."""
-    if before.count != after.count or before.shape != after.shape:
+    """Measure how far a weight moved; None when shapes or shards differ or values cannot be read."""
+    if before.count != after.count or before.shape != after.shape or before.layout != after.layout:
         return None
     seen = moved = 0
     difference = size = 0.0

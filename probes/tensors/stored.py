@@ -44,6 +44,10 @@ class Stored:
         """The numpy type of the raw elements, in the file's byte order."""
         return np.dtype((">" if self.big_endian else "<") + self.type.storage)
 
+    def located(self) -> Stored:
+        """The same values, where they stand in the file. Raises OSError or ValueError."""
+        return self
+
     def raw_blocks(self, size: int = BLOCK, start: int = 0, stop: int | None = None) -> Iterator[Array]:
         """Yield the raw elements from `start` to before `stop`, flat, in C order, `size` at a time.
 

@@ -13,7 +13,7 @@ import struct
 import zipfile
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, BinaryIO
 
 from ..files import RunFile
 from .npy import Unreadable
@@ -32,6 +32,18 @@ class Opaque:
     name: str
 
 
+@dataclass(slots=True, eq=False)
+class Record:
+    """An object of a class that only holds data: its class by name, and its fields as the file has them."""
+
+    name: str
+    state: Any = None
+
+    def field(self, name: str) -> Any:
+        """A field, or None."""
+        return self.state.get(name) if isinstance(self.state, dict) else None
+
+
 @dataclass(frozen=True, slots=True)
 class _Storage:
     type: ElementType | None  # None: untyped, the tensor says
@@ -43,12 +55,44 @@ def is_torch_zip(head: bytes) -> bool:
     return head.startswith(b"PK\x03\x04")
 
 
-def read_torch(file: RunFile) -> Any:
+class _Window(io.RawIOBase):
+    """A part of a file, as a file of its own; the file is its owner's to close."""
+
+    def __init__(self, handle: BinaryIO, start: int, length: int) -> None:
+        self.handle, self.start, self.length, self.at = handle, start, length, 0
+
+    def readable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return True
+
+    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
+        base = {io.SEEK_SET: 0, io.SEEK_CUR: self.at, io.SEEK_END: self.length}[whence]
+        self.at = max(0, base + offset)
+        return self.at
+
+    def tell(self) -> int:
+        return self.at
+
+    def readinto(self, buffer: Any) -> int:
+        view = memoryview(buffer).cast("B")
+        size = max(0, min(len(view), self.length - self.at))
+        self.handle.seek(self.start + self.at)
+        data = self.handle.read(size)
+        view[: len(data)] = data
+        self.at += len(data)
+        return len(data)
+
+
+def read_torch(file: RunFile, offset: int = 0, length: int | None = None) -> Any:
     """Return what the file holds: tensors as `Stored` (`Opaque` with a reason), dicts, lists, scalars.
 
-    Raises Unreadable with one phrase (an old format, a damaged file), or OSError.
+    `offset` and `length`: where in the file one `torch.save` stands among others. Raises Unreadable with one
+    phrase (an old format, a damaged file), or OSError.
     """
-    with file.open() as handle:
+    with file.open() as whole:
+        handle: Any = whole if length is None else _Window(whole, offset, length)
         if not is_torch_zip(handle.read(4)):
             raise Unreadable("not the zip form of torch.save (torch >= 1.6), which alone can be read safely")
         try:
@@ -65,7 +109,7 @@ def read_torch(file: RunFile) -> Any:
                 raise
             raise Unreadable(f"damaged: {error}") from error
         places = {
-            name[len(prefix) + 5 :]: (_start(handle, m), m.file_size)
+            name[len(prefix) + 5 :]: (offset + _start(handle, m), m.file_size)
             for name, m in members.items()
             if name.startswith(prefix + "data/") and m.compress_type == zipfile.ZIP_STORED
         }
@@ -91,6 +135,13 @@ def read_torch(file: RunFile) -> Any:
         return Opaque(f"a tensor {wrong}") if wrong else stored
 
     return _walk(program, tensor)
+
+
+def read_pickle(file: RunFile) -> Any:
+    """Return what a bare pickle of plain data holds, as `read_torch` does. Raises Unreadable, OSError."""
+    if file.size > MAX_PICKLE:
+        raise Unreadable(f"larger than {MAX_PICKLE >> 20} MiB")
+    return _walk(file.read_bytes(), lambda *_: Opaque("a tensor whose storage is not in the file"))
 
 
 def _integers(value: Any) -> bool:
@@ -157,11 +208,16 @@ class _Walk:
             stack.append(Opaque(f"{module}.{attribute}"))
         elif name == "BINPERSID":
             stack.append(_persistent(stack.pop()))
+        elif name == "NEWOBJ" and _is_record(stack[-2]):
+            stack.pop()
+            stack.append(Record(stack.pop().name))
         elif name in ("REDUCE", "NEWOBJ"):
             arguments, function = stack.pop(), stack.pop()
             stack.append(self._called(function, arguments))
         elif name == "BUILD":
-            stack.pop()  # the state of an object: only classes that are not looked into have one
+            state = stack.pop()
+            if isinstance(stack[-1], Record):  # the state of any other object is not looked into
+                stack[-1].state = state
         elif name not in ("PROTO", "FRAME"):
             self._contain(name)
 
@@ -254,8 +310,13 @@ def _pairs(items: list[Any]) -> dict[Any, Any]:
     return {_key(k): v for k, v in zip(items[::2], items[1::2], strict=True)}
 
 
+def _is_record(kind: Any) -> bool:
+    """Whether a class only describes where a distributed checkpoint's tensors stand."""
+    return isinstance(kind, Opaque) and kind.name.startswith("torch.distributed.checkpoint.")
+
+
 def _key(key: Any) -> Any:
-    return key if isinstance(key, (str, int, float, bool, type(None))) else str(key)[:200]
+    return key if isinstance(key, (str, int, float, bool, type(None), Record)) else str(key)[:200]
 
 
 def _extend(target: Any, items: list[Any]) -> None:
