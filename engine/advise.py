@@ -8,8 +8,8 @@ import numpy as np
 
 from .explain import posteriors, with_state
 from .graph import Path
-from .infer import Belief, Floats, sigmoid, up_of
-from .model import Evidence, NextCheck, Reading, Remedy, RuleBase, State, Symptom
+from .infer import Belief, Floats, applies, sigmoid, up_of
+from .model import Evidence, NextCheck, Reading, Remedy, RuleBase, Scalar, State, Symptom
 from .words import listed, percent
 from .workflow import Order
 
@@ -24,9 +24,10 @@ FIND_BENCHMARK = 15.0  # minutes to find a fit benchmark and fetch its directory
 AT_ONCE = 16  # what-if questions per call: they share the arrows that have to be iterated
 
 
-def remedies(known: Sequence[Remedy]) -> tuple[Remedy, ...]:
-    """Return remedies by chance that they work per cost."""
-    return tuple(sorted(known, key=lambda r: -r.works / (1.0 + r.minutes)))
+def remedies(known: Sequence[Remedy], facts: Mapping[str, Scalar]) -> tuple[Remedy, ...]:
+    """Return remedies by chance that they work per cost, without those that do not apply to such a run."""
+    fit = (r for r in known if all(applies(c, facts.get(f)) for f, c in r.applies_when.items()))
+    return tuple(sorted(fit, key=lambda r: -r.works / (1.0 + r.minutes)))
 
 
 def next_checks(

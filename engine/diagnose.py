@@ -77,7 +77,7 @@ def diagnose(
     seen = [s for s, r in findings.items() if r.state is State.PRESENT]
     facts = run.context if context is None else context
     belief = believe(rules, {s: r.state for s, r in findings.items()}, facts)
-    work = _Work(rules, findings, belief, _all_paths(rules))
+    work = _Work(rules, findings, belief, _all_paths(rules), facts)
     probability = belief.probability
     order = ranked(rules, probability)
     leading = [c for c in order[: advise.LEADING] if probability[c] >= advise.IN_QUESTION]
@@ -116,6 +116,7 @@ class _Work:
     findings: Evidence
     belief: Belief
     paths: Mapping[str, Mapping[str, Path]]
+    facts: Mapping[str, Scalar]
 
     def _surprises(self, symptom: str) -> bool:
         """What shows by itself in one run of ten needs no cause that explains it."""
@@ -145,7 +146,7 @@ class _Work:
             contributions=explain.contributions(belief, cause),
             reasons=reasons.speak_for,
             against=reasons.against,
-            remedies=advise.remedies(rule.remedies),
+            remedies=advise.remedies(rule.remedies, self.facts),
             generalises=_raised_generals(self.rules, probability, cause),
             unexplained_earliest=explain.misses_earliest(first, self.paths[cause]),
         )

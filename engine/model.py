@@ -120,7 +120,8 @@ class Mechanism:
 class Remedy:
     """What to do about a cause. `patch` maps a canonical setting to its new value (`/10`, `*2`, `=x`).
 
-    `clears` names the symptoms that are gone from the next run when it worked.
+    `clears` names the symptoms that are gone from the next run when it worked; `applies_when` as in `Cause`:
+    where it is known not to apply, the remedy is not offered.
     """
 
     do: str
@@ -129,6 +130,7 @@ class Remedy:
     patch: Mapping[str, Scalar] = field(default_factory=dict)
     confirms: str | None = None
     clears: tuple[str, ...] = ()
+    applies_when: Mapping[str, Scalar | tuple[Scalar, ...]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

@@ -377,7 +377,7 @@ def one_term_not_finite(view: View) -> Finding:
         return absent(f"all {len(terms)} terms of the loss are numbers", series=tuple(terms)[:3])
     first = min(b.step for b in onset.values() if b.step is not None)
     earliest = [n for n, b in onset.items() if b.step == first]
-    if len(earliest) == len(terms) or len(earliest) > max(1, len(terms) // 2):
+    if len(earliest) > 1:  # where a model diverges the terms of one head go together
         return absent(
             f"{len(earliest)} of {len(terms)} terms stop being numbers at step {first:g}",
             series=tuple(earliest[:3]),
@@ -386,7 +386,7 @@ def one_term_not_finite(view: View) -> Finding:
     others = ", ".join(n for n in terms if n not in earliest)
     return _found(
         bad,
-        f"{' and '.join(earliest)} stop(s) being a number at step {first:g}, before {others}",
+        f"{earliest[0]} stops being a number at step {first:g}, before {others}",
         value=len(earliest),
     )
 

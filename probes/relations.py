@@ -9,6 +9,7 @@ import numpy as np
 
 from ..engine.model import Place
 from . import situation, stats
+from .numerics import broken
 from .registry import Finding, View, absent, place, present, probe, unknown
 from .run import Run, Series
 
@@ -139,10 +140,14 @@ def train_below_chance(view: View, *, share: float) -> Finding:
     """Accuracy on training batches, measured while training, lies clearly below guessing.
 
     A model that has just learned the class of the last batches and meets another one is wrong more often than
-    a coin: batches sorted by class do this, bad labels do not. Needs the number of classes and 3 points.
+    a coin: batches sorted by class do this, bad labels do not. Needs the number of classes and 3 points. What
+    was measured after the loss had stopped being a number says nothing about the order of the data.
     """
     series = view.run.series["train/accuracy"]
-    values = series.values[np.isfinite(series.values)]
+    sound = np.isfinite(series.values)
+    if (end := broken(view.run)) is not None and end.step is not None:
+        sound &= series.steps < end.step
+    values = series.values[sound]
     count = _classes(view.run)
     if count is None or len(values) < 3:
         return unknown("the number of classes is not known" if count is None else "fewer than 3 points")

@@ -131,4 +131,14 @@ def test_remedies_by_promise() -> None:
     slow, quick = Remedy("slow", 60, 0.8), Remedy("quick", 5, 0.5)
     twins = Remedy("one", 10, 0.5), Remedy("two", 10, 0.5)
 
-    assert [r.do for r in remedies([slow, *twins, quick])] == ["quick", "one", "two", "slow"]
+    assert [r.do for r in remedies([slow, *twins, quick], {})] == ["quick", "one", "two", "slow"]
+
+
+def test_a_remedy_that_cannot_apply_is_not_offered() -> None:
+    """An optimizer's epsilon for fp16 is no advice to a run in fp32; what is unknown rules nothing out."""
+    half = Remedy("raise epsilon", 5, 0.5, applies_when={"precision": "fp16"})
+    either = Remedy("find the first NaN", 10, 0.5)
+
+    assert [r.do for r in remedies([half, either], {"precision": "fp32"})] == ["find the first NaN"]
+    assert len(remedies([half, either], {"precision": "fp16"})) == 2
+    assert len(remedies([half, either], {})) == 2
