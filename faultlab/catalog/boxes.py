@@ -96,7 +96,6 @@ def _optimisation() -> Iterator[Case]:
             "lf = lambda x: max(0.0, 1 - x / opt.epochs) * (1.0 - hyp",
         ),
         strength="strong",
-        warmup_epochs=0.0,
     )
     yield faulty(
         "weight-decay", "hyperparameter.regularization-too-strong", strength="medium", weight_decay=0.3
@@ -110,7 +109,6 @@ def _optimisation() -> Iterator[Case]:
     yield faulty(
         "few-images",
         "data.insufficient-samples",
-        check="gap",
         accept=TOO_FEW,
         train_images=40,
         epochs=80,

@@ -4,10 +4,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
-from generate import Case, literally, unseen
+from generate import REFERENCE, Case, literally, unseen
 
-from .common import after_model, faulty
+from .common import after_model, faulty, healthy
 
 
 def model() -> Iterator[Case]:
@@ -81,13 +82,15 @@ def model() -> Iterator[Case]:
     mode = "graph.node-mode"
     yield from faulty("images", "ac", "eval-mode", mode, ("    model.train()\n", "    model.eval()\n"))
     yield from faulty("images", "b", "mode-not-restored", mode, ("    model.train()\n", ""))
+    dropped = healthy("tabular", "b", 141, "half-dropped", dropout=0.5)
+    yield replace(dropped, cause=REFERENCE)
     yield from faulty(
         "tabular",
         "b",
         "train-mode-in-evaluation",
         mode,
         ("    model.eval()\n", ""),
-        dropout=0.5,
+        twin=dropped,
         accept=unseen(
             "losses and accuracy as under too much dropout",
             "hyperparameter.regularization-too-strong",

@@ -4,8 +4,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
-from generate import Case, literally, unseen
+from generate import REFERENCE, Case, literally, unseen
 
 from .common import faulty, healthy
 
@@ -60,18 +61,20 @@ def precision() -> Iterator[Case]:
         accept=literally("gradients below 6e-8 leave the range of fp16", span),
     )
     pure = ("model = GPT()\n", "model = GPT().bfloat16()\n")
-    yield from faulty(
-        "lm",
-        "bc",
-        "pure-bf16",
-        "numerics.update-lost",
-        pure,
-        lr=0.0004,
-        min_lr=0.00004,
-        check="any",
-        accept=unseen(
-            "slow training, and no log names the format of the weights",
-            "hyperparameter.learning-rate-too-small",
-            benchmark=False,
-        ),
-    )
+    for style in "bc":
+        low = healthy("lm", style, 142, "low-rate", lr=0.0001, min_lr=0.00001)
+        yield replace(low, cause=REFERENCE)
+        yield from faulty(
+            "lm",
+            style,
+            "pure-bf16",
+            "numerics.update-lost",
+            pure,
+            twin=low,
+            check="any",
+            accept=unseen(
+                "slow training, and no log names the format of the weights",
+                "hyperparameter.learning-rate-too-small",
+                benchmark=False,
+            ),
+        )

@@ -57,7 +57,7 @@ def resumed() -> Iterator[Case]:
         "forgets-weights",
         "state.resume",
         "",
-        {"seed": 68, "resume": "", "step_size": 5},
+        {"seed": 68, "resume": ""},
         (*_RESUMES, ('    model.load_state_dict(state["model"])\n', "")),
         check="any",
         benchmark=_RESUMED_TWIN.name,

@@ -11,7 +11,6 @@ from .also import (
     BY_HEART,
     CUT_OFF,
     HARDENED,
-    HOT,
     LOW,
     MAPPED,
     MISMATCHED,
@@ -122,14 +121,6 @@ def _optimisation() -> Iterator[Case]:
         yield faulty(
             "lr-small", small, strength=strength, accept=SLOW if strength == "mild" else (), peak_lr=lr
         )
-    yield faulty(
-        "warmup-missing",
-        "hyperparameter.warmup-missing",
-        twin=_HOT,
-        check="slower",
-        accept=HOT,
-        warmup_steps=1,
-    )
     yield faulty("short", few, accept=SHORT, total_steps=40, warmup_steps=5, log_every=4, eval_every=8)
     yield faulty(
         "stepped-at-evaluation",
