@@ -11,8 +11,10 @@ from typing import Any
 import numpy as np
 
 from .compare import FLOOR, axes_of, cleaned
+from .config import number_of
+from .epochs import steps_per_epoch
 from .registry import Finding, View, absent, place, present, probe, unknown
-from .run import Floats
+from .run import Floats, Run
 from .stats import level, noise
 
 _LOSSES = ("train/loss", "eval/loss")
@@ -41,6 +43,8 @@ def _judge(view: View, name: str, ratio: float, gain: float, points: int) -> Fin
     (x, _), (u, v) = (cleaned(axis, s.values) for axis, s in zip(axes, (mine, theirs), strict=True))
     if not len(x) or len(u) < points:
         return f"the benchmark has fewer than {points} points of {name}"
+    if not np.isfinite(mine.values[-1]):
+        return f"{name} of the run is no number at its end: where it would have gone on is not known"
     last, end = float(x[-1]), float(u[-1])
     rest: dict[str, Any] = {"threshold": gain, "series": (name,)}
     lengths = f"the run ends at {mine.unit} {last:g}, the benchmark at {end:g}"
@@ -48,6 +52,11 @@ def _judge(view: View, name: str, ratio: float, gain: float, points: int) -> Fin
         lengths = f"the run ends at step {last:g}, the benchmark at {end:g}"
     if last <= 0 or end < ratio * last:
         return absent(lengths, value=0.0, **rest)
+    passes = _passes(view.run, last), _passes(view.benchmark, end)
+    if mine.unit != "epoch" and abs(passes[0] - passes[1]) < 0.1 * passes[1]:
+        return absent(f"{lengths}, both after {passes[1]:.3g} passes over their data", value=0.0, **rest)
+    if _as_many_evaluations(view.run, view.benchmark, last / end):
+        return absent(f"{lengths}, both after as many evaluations of their epochs", value=0.0, **rest)
     there, final, error = _levels(u, v, last)
     base = max(abs(there), FLOOR * float(np.max(v) - np.min(v)), 1e-12)
     share = (there - final) / base
@@ -56,6 +65,24 @@ def _judge(view: View, name: str, ratio: float, gain: float, points: int) -> Fin
     if share >= gain and there - final > 3 * error:
         return present(text, step=last, **rest)
     return absent(text, **rest)
+
+
+def _passes(run: Run, last: float) -> float:
+    """How many epochs the run had made at this step; NaN where the steps of one are not known."""
+    length = steps_per_epoch(run)
+    return last / length[0] if length is not None else float("nan")
+
+
+def _as_many_evaluations(run: Run, benchmark: Run, share: float, least: int = 5) -> bool:
+    """Both sides evaluate equally often, at intervals as different as their lengths: once per epoch."""
+    for name in ("eval/loss", "eval/accuracy"):
+        mine, theirs = run.series.get(name), benchmark.series.get(name)
+        if mine is None or theirs is None or len(mine) < least or len(mine) != len(theirs):
+            continue
+        gaps = float(np.median(np.diff(mine.steps))), float(np.median(np.diff(theirs.steps)))
+        if gaps[1] > 0 and abs(gaps[0] / gaps[1] / share - 1) < 0.1:
+            return True
+    return False
 
 
 def _levels(u: Floats, v: Floats, last: float) -> tuple[float, float, float]:
@@ -67,3 +94,29 @@ def _levels(u: Floats, v: Floats, last: float) -> tuple[float, float, float]:
     sigma = noise(v[len(v) // 3 :]) if len(v) >= 12 else noise(v)
     early, late = level(v, first, at, sigma), level(v, len(v) - count, len(v) - 1, sigma)
     return early.value, late.value, float(np.hypot(early.error, late.error))
+
+
+@probe("benchmark")
+def epoch_shorter(view: View, ratio: float) -> Finding:
+    """An epoch has fewer steps than the benchmark's, by `ratio` or more, at an equal batch.
+
+    The same files, batch and number of processes make the same number of steps: fewer mean that samples are
+    left out. The batch has to be known on both sides, or all settings of the two have to agree on it.
+    """
+    if view.benchmark is None:
+        return unknown("needs a benchmark run (--benchmark)")
+    mine, theirs = steps_per_epoch(view.run), steps_per_epoch(view.benchmark)
+    if mine is None or theirs is None:
+        return unknown(f"the steps of an epoch are not known in the {'run' if mine is None else 'benchmark'}")
+    text = f"an epoch has {mine[0]:.4g} steps, in the benchmark {theirs[0]:.4g}"
+    rest: dict[str, Any] = {"value": mine[0], "threshold": theirs[0] / ratio}
+    for key in ("global_batch_size", "batch_size", "world_size", "gradient_accumulation_steps"):
+        sides = number_of(view.run, key), number_of(view.benchmark, key)
+        if sides[0] != sides[1]:
+            return unknown(f"{text}; {key} is {sides[0]} and {sides[1]}", **rest)
+    if number_of(view.run, "global_batch_size") is None:
+        return unknown(f"{text}; the batch is not known", **rest)
+    apart = theirs[0] - mine[0]
+    if mine[0] * ratio <= theirs[0] and apart > 2 * (mine[1] + theirs[1]):
+        return present(text, **rest)
+    return absent(text, **rest)

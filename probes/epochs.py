@@ -12,7 +12,7 @@ from . import situation, stats
 from .judging import is_mean_of_epochs, on_loss, see
 from .registry import Finding, absent, present, unknown
 from .run import Floats, Run
-from .shapes import Shape
+from .shapes import Shape, shape
 
 
 def _epochs(run: Run, curve: Shape) -> Floats | None:
@@ -40,15 +40,15 @@ def _epoch_length(run: Run, curve: Shape) -> float | None:
     if curve.series.unit not in (*situation.STEPS, "unknown"):
         return None
     samples, batch = situation.number(run, "train_samples"), situation.number(run, "global_batch_size")
-    epochs = situation.number(run, "epochs")
-    if samples and batch and epochs and abs(curve.x[-1] * batch / (samples * epochs) - 1) < 0.1:
-        return float(curve.x[-1] / epochs)
+    epochs, last = situation.number(run, "epochs"), float(curve.series.steps[-1])  # points that are NaN count
+    if samples and batch and epochs and abs(last * batch / (samples * epochs) - 1) < 0.1:
+        return last / epochs
     for name in ("eval/loss", "eval/accuracy"):
         held = run.series.get(name)
         if held is None or not epochs or len(held) != epochs or len(held) < 3:
             continue
         gaps = np.diff(held.steps)
-        if np.ptp(gaps) == 0 and abs(held.steps[-1] - curve.x[-1]) <= gaps[0] / 2 and gaps[0] > 1:
+        if np.ptp(gaps) == 0 and abs(held.steps[-1] - last) <= gaps[0] / 2 and gaps[0] > 1:
             return float(gaps[0])
     return None
 
@@ -276,3 +276,34 @@ def _period(y: Floats) -> int | None:
         if candidate >= 2 and len(y) >= 2 * candidate and np.mean(y[candidate:] == y[:-candidate]) >= 0.9:
             return int(candidate)
     return None
+
+
+def steps_per_epoch(run: Run) -> tuple[float, float] | None:
+    """How many steps one epoch has, and how far that may be off, or None where it cannot be known."""
+    said = situation.number(run, "steps_per_epoch")
+    if said and said > 1:
+        return said, 0.5
+    series = situation.main_loss(run)
+    curve = shape(series) if series is not None else None
+    if curve is None or curve.series.unit not in (*situation.STEPS, "unknown"):
+        return None
+    epochs = curve.series.epochs
+    if epochs is not None and np.all(np.isfinite(epochs)) and np.all(np.diff(epochs) >= 0):
+        return _by_numbers(curve.series.steps, epochs)
+    length = _epoch_length(run, curve)
+    if length is not None:
+        return length, 1.0
+    return None
+
+
+def _by_numbers(steps: Floats, epochs: Floats) -> tuple[float, float] | None:
+    """From the epoch beside each step: the slope, or the distance of the first steps of whole epochs."""
+    interval = float(np.median(np.diff(steps))) if len(steps) > 1 else 0.0
+    if np.any(epochs != np.floor(epochs)):
+        passed = float(epochs[-1] - epochs[0])
+        length = float(steps[-1] - steps[0]) / passed if passed > 0.5 else 0.0
+        return (length, max(1.0, 0.02 * length)) if length > 1 else None
+    _, first = np.unique(epochs, return_index=True)
+    if len(first) < 3 or interval <= 0:
+        return None
+    return float(steps[first[-1]] - steps[first[0]]) / (len(first) - 1), 2 * interval / (len(first) - 1)

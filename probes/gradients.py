@@ -178,12 +178,13 @@ def grad_grows_steadily(view: View, ratio: float = 5.0, monotony: float = 0.8) -
 
 
 @probe("grad_norm")
-def grad_grows_linearly(view: View, tolerance: float = 0.2, ratio: float = 5.0) -> Finding:
-    """From its first tenth on the norm is proportional to the step: each step adds the same again.
+def grad_grows_linearly(view: View, tolerance: float = 0.25, ratio: float = 10.0) -> Finding:
+    """From its first quarter on the norm is proportional to the step: each step adds the same again.
 
     Gradients that no one clears pile up. Where the weights move, they pile up in changing directions; only
     the gradients of weights that stand still keep their direction, and then the norm grows in a straight
-    line through zero. The level of each twentieth has to lie within `tolerance` of that line.
+    line through zero, while the loss does not run away. The level of each twentieth has to lie within
+    `tolerance` of that line; before, a part that does train is still far from where its gradient is small.
     """
     curve = _norm(view.run, 20)
     if isinstance(curve, Finding):
@@ -191,17 +192,24 @@ def grad_grows_linearly(view: View, tolerance: float = 0.2, ratio: float = 5.0) 
     if curve.series.unit not in (*situation.STEPS, "unknown") or curve.step(0) > 0.2 * curve.step(-1):
         return unknown("the gradient norm is not logged over steps from the beginning on")
     edges = stats.block_edges(curve.count, min(20, curve.count // 2))
-    steps = stats.block_medians(curve.series.steps[curve.index], edges)[1:]
-    levels = stats.block_medians(curve.y, edges)[1:]
+    steps = stats.block_medians(curve.series.steps[curve.index], edges)
+    levels = stats.block_medians(curve.y, edges)
+    grown = float(levels[-1] / max(float(levels[0]), 1e-300))
+    late = slice(len(levels) // 4, None)
+    steps, levels = steps[late], levels[late]
     slope = float(np.median(levels / np.maximum(steps, 1.0)))
     off = np.abs(levels / np.maximum(slope * steps, 1e-300) - 1)
-    grown = float(levels[-1] / max(float(levels[0]), 1e-300))
     words = (
         f"grad_norm grows {grown:.3g} times; {np.mean(off <= tolerance):.0%} of its levels lie on a straight"
         f" line through zero of {slope:.3g} per step"
     )
     size = _seen(curve, float(np.quantile(off, 0.9)), tolerance)
     if grown >= ratio and float(np.quantile(off, 0.9)) <= tolerance:
+        loss = _loss(view.run)
+        if loss is None:
+            return unknown(f"{words}; whether the weights move is not known without a loss", **size)
+        if not loss.positive or loss.end.value > 1.2 * loss.start.value:
+            return absent(f"{words}, but the loss runs away: the weights move", **size)
         return present(words, where=(place(curve.series, int(curve.index[-1])),), **size)
     return absent(words, **size)
 

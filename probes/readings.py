@@ -42,6 +42,7 @@ def modules() -> tuple[ModuleType, ...]:
         data_files,
         data_lists,
         epochs,
+        eval_relations,
         events,
         floors,
         fusion_runs,
@@ -90,7 +91,7 @@ def modules() -> tuple[ModuleType, ...]:
         code_step,
         code_trainable,
     )
-    shapes = (curves, epochs, floors, gaps, levels, metrics, objective, pace, relations)
+    shapes = (curves, epochs, eval_relations, floors, gaps, levels, metrics, objective, pace, relations)
     numbers = (gradients, numerics, rounding, scaler)
     beside = (
         acceptance,

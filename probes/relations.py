@@ -9,6 +9,7 @@ import numpy as np
 
 from ..engine.model import Place
 from . import situation, stats
+from .epochs import steps_per_epoch
 from .numerics import broken
 from .registry import Finding, View, absent, place, present, probe, unknown
 from .run import Run, Series
@@ -50,7 +51,7 @@ def beyond_accuracy(view: View, *, ratio: float, part: float, classes: int = 100
     """From the first points on the loss is far larger than its accuracy explains.
 
     A model that knows how often it is right loses H(a) + (1 - a) ln(K - 1) nats at an accuracy a (Fano), with
-    K unknown at most that of `classes`. The median of the first `part` of the points (at least two) counts;
+    K unknown at most that of `classes`. The smallest of the first `part` of the points (at least two) counts;
     present from `ratio` times the bound on, where the accuracy of the same data was logged beside the loss.
     """
     run = view.run
@@ -66,7 +67,7 @@ def beyond_accuracy(view: View, *, ratio: float, part: float, classes: int = 100
         values, right = loss.values[np.isfinite(loss.values)], accuracy.values[np.isfinite(accuracy.values)]
         if min(len(values), len(right)) < 3:
             continue
-        first = float(np.median(values[: max(2, round(part * len(values)))]))
+        first = float(np.min(values[: max(2, round(part * len(values)))]))
         share = float(np.clip(np.median(right[: max(2, round(part * len(right)))]), 1e-6, 1 - 1e-6))
         bound = -share * math.log(share) - (1 - share) * math.log((1 - share) / max(count - 1, 1))
         bound = max(bound, situation.chance_loss(run, 2))
@@ -74,11 +75,21 @@ def beyond_accuracy(view: View, *, ratio: float, part: float, classes: int = 100
             f"{loss.name} begins at {first:.4g} with {accuracy.name} at {share:.3g};"
             f" a guess with that accuracy loses {bound:.3g} at most"
         )
+        if first > ratio * bound and split == "eval" and _starts_below(run, ratio * bound):
+            seen = f"{words}, but the training loss begins lower: only the evaluation is out of scale"
+            continue
         if first > ratio * bound:
             names = (loss.name, accuracy.name)
             return present(words, value=first, threshold=ratio * bound, where=(place(loss, 0),), series=names)
         seen = seen or words
     return absent(seen) if seen else unknown("no loss and accuracy of the same data were logged")
+
+
+def _starts_below(run: Run, limit: float) -> bool:
+    """Whether the training loss begins below a limit."""
+    series = run.series.get("train/loss")
+    values = series.values[np.isfinite(series.values)] if series is not None else np.empty(0)
+    return len(values) > 0 and float(values[0]) < limit
 
 
 def _numbers(series: Series) -> int:
@@ -135,6 +146,37 @@ def starts_enormous(view: View, *, ratio: float) -> Finding:
     return absent(seen) if seen else unknown("the first values of the training loss are not finite")
 
 
+@probe("train/loss|grad_norm")
+def leaps(view: View, *, ratio: float, calm: float, points: int) -> Finding:
+    """Loss or gradient norm leap by `ratio` from one logged point to the next, out of calm training.
+
+    Calm: the `points` points before are numbers within a factor of `calm` of each other. An update too large
+    needs many steps to carry a loss that far, and shakes it before; a flipped bit of an exponent multiplies a
+    value by up to 2^64 at once. So does a sample with such a value, but in the first epoch: a leap there is
+    unknown, as it is where epochs are not known.
+    """
+    seen, length = None, steps_per_epoch(view.run)
+    for name in ("train/loss", "grad_norm"):
+        series = view.run.series.get(name)
+        if series is None or len(series) <= points:
+            continue
+        values = np.abs(series.values)
+        for i in range(points, len(values)):
+            before = values[i - points : i]
+            if not np.all(np.isfinite(before)) or not math.isfinite(values[i]):
+                break
+            high, low = float(np.max(before)), float(np.min(before))
+            if low <= 0 or high > calm * low or values[i] < ratio * high:
+                continue
+            words = f"{name} leaps to {values[i]:.4g} at step {series.steps[i]:g}, out of {high:.4g} at most"
+            rest: dict[str, Any] = {"value": float(values[i] / high), "threshold": ratio, "series": (name,)}
+            if length is None or series.steps[i] <= length[0]:
+                return unknown(f"{words}; a sample of the first epoch may have made it", **rest)
+            return present(words, step=float(series.steps[i]), where=(place(series, i),), **rest)
+        seen = seen or f"no point of {name} is {ratio:.0e} times those before it"
+    return absent(seen, threshold=ratio) if seen else unknown(f"fewer than {points + 1} points were logged")
+
+
 @probe("train/accuracy")
 def train_below_chance(view: View, *, share: float) -> Finding:
     """Accuracy on training batches, measured while training, lies clearly below guessing.
@@ -189,6 +231,8 @@ def eval_below_chance(view: View, *, share: float, progress: float) -> Finding:
             return unknown(f"{words}; the number of classes is not known", **seen)
         return absent(words, **seen)
     finite = loss.values[np.isfinite(loss.values)] if loss is not None else values[:0]
+    if loss is not None and len(loss) and not np.isfinite(loss.values[-1]):
+        return unknown(f"{words}; the training loss is no number at the end", **seen)
     if len(finite) < 4:
         return unknown(f"{words}; whether training works is not logged", **seen)
     fall = 1 - float(np.median(finite[-max(2, len(finite) // 5) :])) / max(float(finite[0]), 1e-12)

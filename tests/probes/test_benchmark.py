@@ -359,6 +359,20 @@ def steps(
     return written({"seed": seed}, [series("train/loss", loss, at), series("grad_norm", grads, at)])
 
 
+def epochs_of(length: int, epochs: int, batch: int | None = 32) -> Run:
+    """A run of so many epochs of so many steps, its epoch logged at every step."""
+    at = np.arange(1, length * epochs + 1)
+    loss = series("train/loss", 2 * np.exp(-at / 150), at, epochs=np.floor((at - 1) / length))
+    return run([loss], {} if batch is None else {"global_batch_size": batch})
+
+
+def evaluated(length: int, epochs: int) -> Run:
+    """The same without epochs in the log; an evaluation ends each."""
+    at = np.arange(1, length * epochs + 1)
+    held = np.arange(length, length * epochs + 1, length)
+    return run([series("train/loss", 2 * np.exp(-at / 150), at), series("eval/loss", np.ones(epochs), held)])
+
+
 CURVES: list[tuple[str, str, Run, Run]] = [
     ("first-loss-differs", "present", run(curves(0, MINE * 2)), BENCH),
     ("first-loss-differs", "present", run([series("train/loss", SHARED * 1.01)]), LOCKED),
@@ -498,6 +512,15 @@ CURVES: list[tuple[str, str, Run, Run]] = [
     ("stops-before-benchmark", "absent", run(curves(0, MINE[:270])), BENCH),
     ("stops-before-benchmark", "absent", run([series("train/loss", SHARED[:220])]), LOCKED),
     ("stops-before-benchmark", "unknown", run(curves(0)[1:2]), BENCH),
+    ("stops-before-benchmark", "unknown", run([series("train/loss", [*MINE[:60], *[np.nan] * 9])]), BENCH),
+    ("stops-before-benchmark", "absent", epochs_of(20, 12), epochs_of(35, 12)),
+    ("stops-before-benchmark", "absent", evaluated(20, 12), evaluated(35, 12)),
+    ("stops-before-benchmark", "present", evaluated(35, 6), evaluated(35, 12)),
+    ("epoch-shorter-than-benchmark", "present", epochs_of(20, 12), epochs_of(35, 12)),
+    ("epoch-shorter-than-benchmark", "absent", epochs_of(35, 6), epochs_of(35, 12)),
+    ("epoch-shorter-than-benchmark", "unknown", epochs_of(20, 12, batch=64), epochs_of(35, 12)),
+    ("epoch-shorter-than-benchmark", "unknown", epochs_of(20, 12, batch=None), epochs_of(35, 12, batch=None)),
+    ("epoch-shorter-than-benchmark", "unknown", evaluated(20, 12), epochs_of(35, 12)),
 ]
 
 

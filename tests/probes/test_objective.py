@@ -10,7 +10,7 @@ import pytest
 from traindoctor.engine.model import State
 from traindoctor.probes import benchmark_curves, config, gradients, metrics, objective, rounding, scaler
 from traindoctor.probes.registry import Finding, View
-from traindoctor.probes.run import Run
+from traindoctor.probes.run import Run, Series
 
 from ._build import run, series
 
@@ -157,14 +157,21 @@ def test_skips_show_in_the_norms_where_the_scale_hides_them() -> None:
 def test_a_norm_in_proportion_to_the_step() -> None:
     steps = np.arange(8, 408, 8)
     wobble = 1 + 0.05 * np.sin(np.arange(50.0))
-    line = run([series("grad_norm", 3.5 * steps * wobble, steps)])
-    assert state(gradients.grad_grows_linearly(view(line), tolerance=0.2, ratio=5.0)) == "present"
-    power = run([series("grad_norm", 0.01 * steps**2.0, steps)])
-    assert state(gradients.grad_grows_linearly(view(power), tolerance=0.2, ratio=5.0)) == "absent"
-    flat = run([series("grad_norm", wobble, steps)])
-    assert state(gradients.grad_grows_linearly(view(flat), tolerance=0.2, ratio=5.0)) == "absent"
-    late = run([series("grad_norm", 3.5 * steps * wobble, steps + 900)])
-    assert state(gradients.grad_grows_linearly(view(late), tolerance=0.2, ratio=5.0)) == "unknown"
+    line, calm = series("grad_norm", 3.5 * steps * wobble, steps), series("train/loss", np.ones(50), steps)
+
+    def of(*curves: Series) -> str:
+        return state(gradients.grad_grows_linearly(view(run(curves)), tolerance=0.25, ratio=10.0))
+
+    assert of(line, calm) == "present"
+    assert of(line) == "unknown"
+    assert of(line, series("train/loss", np.linspace(2, 9, 50), steps)) == "absent"
+    assert of(series("grad_norm", 0.01 * steps**2.0, steps), calm) == "absent"
+    assert of(series("grad_norm", wobble, steps), calm) == "absent"
+    assert of(series("grad_norm", 3.5 * steps * wobble, steps + 900), calm) == "unknown"
+    settled = series(
+        "grad_norm", 40 * np.minimum(steps / 100, 1.0 + steps / 4000), steps
+    )  # all are cleared late
+    assert of(settled, calm) == "absent"
 
 
 @pytest.mark.parametrize(

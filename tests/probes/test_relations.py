@@ -134,3 +134,48 @@ def test_a_loss_beyond_its_accuracy(
     curves = [series("train/loss", losses)] + ([series("train/accuracy", accuracies)] if accuracies else [])
 
     assert seen(relations.beyond_accuracy, run(curves, settings), ratio=3.0, part=0.1) == state
+
+
+LEARNING = [2.3, 1.5, 0.9, 0.7, 0.6, 0.5, 0.45, 0.4, 0.4, 0.38]
+
+
+def leap(values: list[float], **settings: Any) -> str:
+    made = run([series("train/loss", values)], {"steps_per_epoch": 4, **settings})
+    return seen(relations.leaps, made, ratio=1e6, calm=30.0, points=5)
+
+
+def test_a_leap_out_of_calm_training() -> None:
+    """Many orders of magnitude from one step to the next; a growth over several steps is none."""
+    assert leap([*LEARNING, 3e7]) == "present"
+    assert leap([*LEARNING, 3.0, 400.0, 5e4, 7e6, 3e9]) == "absent"
+    assert leap([*LEARNING, float("nan")]) == "absent"
+
+
+def test_a_leap_in_the_first_epoch_may_be_a_sample() -> None:
+    """Every sample is seen in the first epoch, bad ones too; without epochs that is not known."""
+    assert leap([*LEARNING, 3e7], steps_per_epoch=20) == "unknown"
+    assert leap([0.5, 0.4]) == "unknown"
+
+
+def test_an_evaluation_out_of_scale_is_no_start_out_of_scale() -> None:
+    """The training loss begins where a guess does: signals are in scale, the evaluation is not."""
+    curves = [flat("eval/loss", 400.0), flat("eval/accuracy", 0.2)]
+    begun = series("train/loss", [2.3, 1.5, 0.9, 0.7, 0.6])
+
+    assert seen(relations.beyond_accuracy, run(curves), ratio=3.0, part=0.1) == "present"
+    assert seen(relations.beyond_accuracy, run([*curves, begun]), ratio=3.0, part=0.1) == "absent"
+
+
+def test_one_evaluation_out_of_scale_is_no_beginning() -> None:
+    """A model whose first evaluation is in order did not begin out of scale."""
+    made = run([series("eval/loss", [0.5, 1e28, 2.1, 2.1]), flat("eval/accuracy", 0.5, 4)])
+
+    assert seen(relations.beyond_accuracy, made, ratio=3.0, part=0.1) == "absent"
+
+
+def test_answers_of_a_model_of_nan_say_nothing() -> None:
+    """A run that ends as NaN answers one class, which may lie below guessing."""
+    falls = series("train/loss", [2.3, 1.5, 0.9, 0.5, float("nan")])
+    made = run([falls, series("eval/accuracy", [0.5, 0.01, 0.01, 0.01])])
+
+    assert seen(relations.eval_below_chance, made, share=0.5, progress=0.3) == "unknown"

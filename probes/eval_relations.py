@@ -1,0 +1,128 @@
+"""What evaluation does while training learns: it stands still, its loss and metric contradict each other,
+or its loss is a multiple. What is evaluated, or how, is then wrong; the model is not.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from . import stats
+from .judging import probe
+from .metrics import finite, last_place
+from .registry import Finding, View, absent, unknown
+from .registry import present as found
+from .run import Run, Series
+from .shapes import Shape, shape
+from .situation import FRACTIONS, main_loss, metric, objective, reached, regression
+
+
+def _learns(run: Run, progress: float) -> Shape | str:
+    """The training loss where it falls by `progress` to its end, or why that cannot be said."""
+    series = main_loss(run)
+    curve = shape(series) if series is not None else None
+    if series is None or curve is None or curve.count < 5:
+        return "the training loss has fewer than 5 points"
+    if not np.isfinite(series.values[-1]):
+        return "the training loss is no number at the end"
+    if curve.progress < progress or curve.fall < 4 * curve.fall_error:
+        return f"the training loss falls by {curve.progress:.0%} only"
+    return curve
+
+
+@probe()
+def stands_still(view: View, progress: float, points: int = 3) -> Finding:
+    """Every evaluation gives the same value, to its last digit, while the training loss falls by `progress`.
+
+    Weights that train never give the same loss twice: what is evaluated are other weights. Losses are asked
+    first; a metric alone may stand at a ceiling or at zero, so it counts only in between.
+    """
+    run = view.run
+    learning = _learns(run, progress)
+    for series in (run.series.get("eval/loss"), metric(run, "eval", FRACTIONS)):
+        if series is None or len(finite(series)) < points:
+            continue
+        values = finite(series)
+        spread = float(np.ptp(values))
+        words = f"{series.name} varies by {spread:.3g} over {len(values)} evaluations"
+        rest: dict[str, Any] = {"value": spread, "threshold": 0.0, "series": (series.name, "train/loss")}
+        if spread > 1e-6 * max(abs(float(values[0])), 1e-12):
+            return absent(words, **rest)
+        if isinstance(learning, str):
+            return unknown(f"{words}, but {learning}")
+        if series.name != "eval/loss" and not 0 < float(values[0]) < 1:
+            return unknown(f"{words}: at a limit of the metric")
+        words += f", while the training loss falls by {learning.progress:.0%}"
+        return found(words, where=last_place(series), **rest)
+    return unknown(f"fewer than {points} evaluations with a loss or a metric were logged")
+
+
+@probe("eval/loss")
+def metric_stays_as_loss_falls(view: View, progress: float, gain: float) -> Finding:
+    """The evaluation loss falls by `progress` and the metric of the same data gains less than `gain`.
+
+    A model that gives right answers a higher probability gives more right answers. The metric has to end
+    below one half: near its ceiling it cannot gain. The loss has to fall below that of a guess as often
+    right as the accuracy says (-ln a), and from the level of the first quarter on: a first loss out of all
+    scale comes down without anything being learned.
+    """
+    run = view.run
+    series, curve = metric(run, "eval", FRACTIONS), shape(run.series["eval/loss"])
+    if series is None or len(finite(series)) < 4:
+        return unknown("fewer than 4 values of an evaluation metric were logged")
+    if curve is None or curve.count < 4 or regression(run) or objective(run):
+        return unknown("the evaluation loss cannot be judged")
+    values = stats.running_median(finite(series), 3)
+    moved = float(np.median(values[-max(1, len(values) // 4) :]) - values[0])
+    best = float(np.max(finite(series)) - values[0])
+    level, base = curve.end.value, float(np.median(curve.y[: max(2, curve.count // 4)]))
+    if series.name == "eval/accuracy":
+        base = min(base, -np.log(max(reached(series), 1e-3)))
+    words = (
+        f"eval/loss falls by {curve.progress:.0%} to {level:.4g} while {series.name} goes from"
+        f" {values[0]:.4g} to {values[-1]:.4g}"
+    )
+    rest: dict[str, Any] = {"value": moved, "threshold": gain, "series": ("eval/loss", series.name)}
+    fallen = curve.progress >= progress and curve.fall >= 4 * curve.fall_error
+    fallen = fallen and curve.start.value <= 20 * max(level, 1e-300)  # else it only comes down to its scale
+    if not fallen or level > (1 - progress) * base or moved > gain or best > 2 * gain:
+        return absent(words, **rest)
+    if reached(series) >= 0.5:
+        return unknown(f"{words}: it may have reached its ceiling")
+    return found(words, where=last_place(series), **rest)
+
+
+@probe("train/loss", "eval/loss")
+def loss_is_multiple(view: View, ratio: float, spread: float, gap: float) -> Finding:
+    """The evaluation loss is `ratio` times the training loss or more, always, while the accuracies agree.
+
+    A model that is as often right on held-out data as in training cannot lose many times as much there:
+    the loss is a sum where it should be a mean. The ratio may vary by a factor of exp(`spread`), and the
+    accuracies may lie `gap` apart.
+    """
+    run = view.run
+    train, held = shape(run.series["train/loss"]), shape(run.series["eval/loss"])
+    right, seen = run.series.get("eval/accuracy"), run.series.get("train/accuracy")
+    if train is None or held is None or held.count < 3 or not (train.positive and held.positive):
+        return unknown("the losses cannot be compared")
+    if train.series.unit != held.series.unit:
+        return unknown("training and evaluation loss count different steps")
+    beside = np.interp(held.x, train.sx, train.sy)
+    logs = np.log(held.y / np.maximum(beside, 1e-300))
+    factor, apart = float(np.exp(np.median(logs))), float(np.ptp(logs)) / 2
+    words = f"eval/loss is {np.exp(np.min(logs)):.3g} to {np.exp(np.max(logs)):.3g} times train/loss"
+    rest: dict[str, Any] = {"value": factor, "threshold": ratio, "series": ("train/loss", "eval/loss")}
+    if float(np.min(logs)) < np.log(ratio) or apart > spread:
+        return absent(words, **rest)
+    level = _level(right)
+    if level is None:
+        return unknown(f"{words}; the accuracy on evaluation data is not logged")
+    other = _level(seen)
+    if level < 0.5 or (other is not None and other - level > gap):
+        return absent(f"{words}; the accuracy there is {level:.3g}", **rest)
+    return found(f"{words}, with an accuracy of {level:.3g} there", where=last_place(held.series), **rest)
+
+
+def _level(series: Series | None) -> float | None:
+    return reached(series) if series is not None and len(finite(series)) else None

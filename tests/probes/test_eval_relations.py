@@ -1,0 +1,97 @@
+"""Evaluations that stand still, contradict themselves or are a multiple, each in its three states."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from traindoctor.probes.run import Run, Series
+
+from ._build import run, series
+from ._read import reading
+
+FALLING = np.linspace(2.3, 0.2, 60)
+AT = [10, 20, 30, 40, 50, 60]
+
+
+def held(name: str, values: Any) -> Series:
+    return series(name, values, AT)
+
+
+def state(symptom: str, *curves: Series) -> str:
+    return str(reading("relations", symptom, run(curves)).state)
+
+
+@pytest.mark.parametrize(
+    ("loss", "training", "expected"),
+    [
+        ([1.82] * 6, FALLING, "present"),
+        ([1.82, 1.5, 1.2, 1.0, 0.9, 0.8], FALLING, "absent"),
+        ([1.82] * 6, np.full(60, 2.3), "unknown"),
+        ([1.82] * 6, [*FALLING[:40], *[np.nan] * 20], "unknown"),
+    ],
+)
+def test_an_evaluation_that_never_changes_is_not_of_the_model_that_learns(
+    loss: Any, training: Any, expected: str
+) -> None:
+    """Frozen weights and a run of NaN give constant evaluations as well: then nothing is said."""
+    assert state("eval-stands-still", series("train/loss", training), held("eval/loss", loss)) == expected
+
+
+def test_a_metric_may_stand_at_its_limit() -> None:
+    """Zero and one are reached by different weights; what lies between them is not, to the last digit."""
+    train = series("train/loss", FALLING)
+
+    assert state("eval-stands-still", train, held("eval/accuracy", [0.145] * 6)) == "present"
+    assert state("eval-stands-still", train, held("eval/accuracy", [0.0] * 6)) == "unknown"
+    assert state("eval-stands-still", train) == "unknown"
+
+
+@pytest.mark.parametrize(
+    ("loss", "accuracy", "expected"),
+    [
+        ([2.2, 1.8, 1.5, 1.2, 1.0, 0.9], [0.1, 0.09, 0.1, 0.08, 0.09, 0.1], "present"),
+        ([2.2, 1.8, 1.5, 1.2, 1.0, 0.9], [0.1, 0.3, 0.4, 0.5, 0.6, 0.7], "absent"),
+        ([40.0, 9.0, 4.0, 2.4, 2.3, 2.3], [0.1, 0.1, 0.1, 0.1, 0.1, 0.1], "absent"),
+        ([0.4, 0.3, 0.2, 0.15, 0.1, 0.1], [0.97, 0.97, 0.97, 0.97, 0.97, 0.97], "absent"),
+    ],
+)
+def test_a_better_loss_with_the_same_bad_metric(loss: Any, accuracy: Any, expected: str) -> None:
+    """A loss that only comes down to its scale has learned nothing; near its ceiling a metric cannot gain."""
+    curves = held("eval/loss", loss), held("eval/accuracy", accuracy)
+
+    assert state("eval-metric-stays-as-loss-falls", *curves) == expected
+
+
+def test_a_better_loss_needs_a_metric_below_its_ceiling() -> None:
+    """Without a metric there is nothing that stays, and a good one may have no more to gain."""
+    falling = held("eval/loss", [2, 1.5, 1, 0.9, 0.8, 0.7])
+
+    assert state("eval-metric-stays-as-loss-falls", falling, held("eval/map", [0.0] * 6)) == "present"
+    assert state("eval-metric-stays-as-loss-falls", falling, held("eval/map", [0.7] * 6)) == "unknown"
+    assert (
+        state("eval-metric-stays-as-loss-falls", held("eval/loss", [2, 1.5, 1, 0.9, 0.8, 0.7])) == "unknown"
+    )
+
+
+def sides(factor: float, right: float | None, trained: float = 0.93) -> Run:
+    falling = np.interp(AT, np.arange(1, 61), FALLING)
+    curves = [series("train/loss", FALLING), held("eval/loss", factor * falling)]
+    curves += [held("eval/accuracy", [right] * 6)] if right is not None else []
+    return run([*curves, held("train/accuracy", [trained] * 6)])
+
+
+@pytest.mark.parametrize(
+    ("made", "expected"),
+    [
+        (sides(40, 0.92), "present"),
+        (sides(1.1, 0.92), "absent"),
+        (sides(40, 0.3), "absent"),
+        (sides(40, None), "unknown"),
+    ],
+)
+def test_an_evaluation_loss_that_is_a_sum(made: Run, expected: str) -> None:
+    """Many times the loss at an equal accuracy; with a bad accuracy the model itself is bad there."""
+    assert reading("relations", "eval-loss-is-multiple", made).state == expected
