@@ -16,7 +16,7 @@ from .stop import INTERNAL, INTERRUPTED, OK, USAGE, Stop, usage
 
 MORE = (
     "Further commands (diagnose COMMAND --help): checklist, workflow, gate, config, compare, determinism, "
-    "overflow, fusion, weights, data, rules, explain, schema. "
+    "overflow, fusion, weights, data, script, rules, explain, schema. "
     "A run directory that is called like one of them is reached as ./NAME."
 )
 
@@ -32,9 +32,9 @@ COMMANDS = (
     "determinism",
     "overflow",
     "fusion",
-    "fusion",
     "weights",
     "data",
+    "script",
     "rules",
     "explain",
     "schema",
@@ -360,6 +360,32 @@ def data(
     wanted = targets(context.obj[1:])
     asked = Asked(data, benchmark, validation, limit, seed, tuple(rules), quiet)
     show(look(asked), wanted, everything=everything, quiet=quiet, no_color=no_color)
+
+
+@sub_app.command()
+def script(
+    context: typer.Context,
+    script: Annotated[
+        Path, typer.Argument(metavar="TRAIN.py|DIR|NOTEBOOK", help="Training script, folder, notebook.")
+    ],
+    benchmark: Annotated[
+        Path | None,
+        typer.Option("--benchmark", "--ref", metavar="SCRIPT", help="Script that trains well."),
+    ] = None,
+    formats: Formats = [],  # noqa: B006
+    outputs: Outputs = [],  # noqa: B006
+    rules: Packs = [],  # noqa: B006
+    everything: Annotated[bool, typer.Option("--all", "-a", help="Everything that was looked at.")] = False,
+    quiet: Quiet = False,
+    no_color: NoColor = False,
+) -> None:
+    """Look for what is wrong with a training script: read as a syntax tree, nothing is executed."""
+    del formats, outputs  # `targets` reads them with their order
+    from .script_work import Asked, look, show
+
+    wanted = targets(context.obj[1:])
+    found = look(Asked(script, benchmark, tuple(rules), quiet))
+    show(found, wanted, everything=everything, quiet=quiet, no_color=no_color)
 
 
 @sub_app.command()

@@ -103,6 +103,9 @@ class Symptom:
     sources: tuple[str, ...] = ()
     grave: bool = False  # a run that shows it is not healthy, whatever is behind it
     caveat: bool = False  # healthy runs show it, too, but it is said beside that verdict
+    matters: str | None = None  # why code that shows it trains worse
+    instead: str | None = None  # the corrected code
+    exceptions: tuple[str, ...] = ()  # when it is right all the same: known false positives
 
 
 @dataclass(frozen=True, slots=True)

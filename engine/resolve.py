@@ -223,6 +223,9 @@ def _symptom(area: str, entry: Entry[SymptomEntry], check: Checker) -> Symptom:
         sources=spec.sources,
         grave=spec.grave,
         caveat=spec.caveat,
+        matters=spec.matters,
+        instead=spec.instead,
+        exceptions=spec.exceptions,
     )
 
 

@@ -163,6 +163,9 @@ class SymptomEntry(Estimated):
     minutes: Minutes = 5.0
     grave: bool = False
     caveat: bool = False
+    matters: Text | None = None
+    instead: Text | None = None
+    exceptions: tuple[Text, ...] = ()
     sources: tuple[str, ...] = Field(min_length=1)
 
     @model_validator(mode="after")

@@ -90,6 +90,16 @@ def open_run(
     return _Assembly(path, contents, tuple(not_read), notes, tuple(f for f, _ in saved), dumped).run()
 
 
+def assembled(
+    root: Path,
+    contents: Mapping[str, FileContent],
+    not_read: tuple[tuple[str, str], ...] = (),
+    notes: Iterable[str] = (),
+) -> Run:
+    """One run out of files that have been read: path -> content."""
+    return _Assembly(root, [_Read(p, c) for p, c in contents.items()], not_read, list(notes)).run()
+
+
 def _apart(files: list[RunFile]) -> tuple[list[RunFile], tuple[RunFile, ...]]:
     """Set the files of operator dumps apart: they are no logs, no settings and no checkpoints."""
     from .tensors.names import is_anchor, is_dump_file

@@ -11,6 +11,7 @@ from collections.abc import Callable
 
 from ..engine.model import State
 from .project import programs
+from .readers._secrets import redact
 from .registry import Finding, View, absent, present, unknown
 from .run import Run
 from .syntax import Script
@@ -39,9 +40,10 @@ def first(view: View, check: Check, nothing: str) -> Finding:
 
 def at(source: Script, node: ast.AST, why: str) -> Finding:
     """A finding with its place and the code it is about."""
+    line = redact("", source.line(node))[:120]
     return present(
-        f"{why}: `{source.line(node)[:120]}`",
-        value=source.line(node)[:120],
+        f"{why}: `{line}`",
+        value=line,
         where=(source.place(node),),
     )
 

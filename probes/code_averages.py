@@ -33,7 +33,7 @@ def average_of_wrong_count(view: View) -> Finding:
 
 def _wrong_count(source: Script) -> Finding | None:
     seen = None
-    for function in ast.walk(source.tree):
+    for function in source.nodes:
         if not isinstance(function, (ast.FunctionDef, ast.AsyncFunctionDef)):
             continue
         if any(b in ast.walk(function) for b in source.backwards):

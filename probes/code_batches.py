@@ -168,7 +168,7 @@ def _augments(source: Script, call: ast.Call) -> bool:
         w in name.lower() for w in ("augment", "jitter", "flip", "crop", "mixup", "cutmix", "noise", "mask")
     ):
         return True
-    own = [n for n in ast.walk(source.tree) if isinstance(n, ast.FunctionDef) and n.name == name]
+    own = [n for n in source.nodes if isinstance(n, ast.FunctionDef) and n.name == name]
     return len(own) == 1 and is_random(own[0])
 
 

@@ -78,7 +78,7 @@ def _names(node: ast.AST) -> set[str]:
 
 def _per_sample(source: Script) -> Iterator[tuple[ast.expr, ast.expr]]:
     """Expressions that take the second axis for time, with their sequence: `h[:, -1]`, `h.mean(1)`."""
-    for node in ast.walk(source.tree):
+    for node in source.nodes:
         if (
             isinstance(node, ast.Subscript)
             and isinstance(node.slice, ast.Tuple)
@@ -102,7 +102,7 @@ def softmax_by_hand(view: View) -> Finding:
 
 def _softmax_bare(source: Script) -> Finding | None:
     mine, seen = flow(source), None
-    for node in ast.walk(source.tree):
+    for node in source.nodes:
         if not (isinstance(node, ast.BinOp) and isinstance(node.op, ast.Div)):
             continue
         total = node.right
@@ -192,7 +192,7 @@ def _elsewhere(source: Script) -> Finding | None:
         seen = seen or call
         if given.value == "cpu":
             continue  # what names no device runs there
-        if not any(_names_device(source, node, str(given.value)) for node in ast.walk(source.tree)):
+        if not any(_names_device(source, node, str(given.value)) for node in source.nodes):
             return at(
                 source, call, f"autocast is opened for {given.value}, where nothing else of the script runs"
             )

@@ -17,7 +17,7 @@ def drops_training_samples(view: View) -> Finding:
 
 
 def _drops(source: Script) -> Finding | None:
-    for node in ast.walk(source.tree):
+    for node in source.nodes:
         if isinstance(node, ast.Assign) and "train" in ast.unparse(node.targets[0]).lower():
             for part in ast.walk(node.value):
                 if isinstance(part, ast.Subscript) and isinstance(part.slice, ast.Compare):
@@ -54,7 +54,7 @@ def _extreme(source: Script) -> Finding | None:
         ):
             if isinstance(scale.elts[0].value, float) and scale.elts[0].value < 0.05:
                 return at(source, call, "crops this small leave little of the image")
-    for node in ast.walk(source.tree):
+    for node in source.nodes:
         if (
             isinstance(node, ast.Compare)
             and isinstance(node.left, ast.Call)
@@ -119,7 +119,7 @@ def _no_normalisation(source: Script) -> Finding | None:
 def _unused_spread(source: Script) -> ast.Assign | None:
     """`mu, sigma = x.mean(0), x.std(0)` where no spread of the script is ever read."""
     found: list[tuple[ast.Assign, str]] = []
-    for node in ast.walk(source.tree):
+    for node in source.nodes:
         if isinstance(node, ast.Assign):
             pairs = [(node.targets[0], node.value)]
             if isinstance(node.targets[0], ast.Tuple) and isinstance(node.value, ast.Tuple):
@@ -133,7 +133,7 @@ def _unused_spread(source: Script) -> ast.Assign | None:
     names = {name for _, name in found}
     read = [
         n
-        for n in ast.walk(source.tree)
+        for n in source.nodes
         if isinstance(n, (ast.Name, ast.Attribute))
         and isinstance(n.ctx, ast.Load)
         and ast.unparse(n) in names

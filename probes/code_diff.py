@@ -120,7 +120,7 @@ _FRAMEWORKS = ("torch", "mindspore", "tensorflow", "keras", "jax", "paddle", "to
 
 def _frameworks(source: Script) -> set[str]:
     found = set()
-    for node in ast.walk(source.tree):
+    for node in source.nodes:
         if isinstance(node, ast.Import):
             found |= {a.name.split(".")[0] for a in node.names}
         elif isinstance(node, ast.ImportFrom) and node.module:
@@ -204,7 +204,7 @@ def _pair(mine: Sequence[Script], theirs: Sequence[Script]) -> tuple[Script, Scr
 def _statements(source: Script) -> dict[str, int]:
     """Simple statements (and the heads of conditions) in normal form -> line."""
     found: dict[str, int] = {}
-    for node in ast.walk(source.tree):
+    for node in source.nodes:
         if isinstance(node, ast.stmt) and not isinstance(node, _COMPOUND):
             text = ast.unparse(node).split("\n", 1)[0]
             if not (isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)):

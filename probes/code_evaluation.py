@@ -70,7 +70,7 @@ def _stale_copy(source: Script) -> Finding | None:
     if loop is None:
         return None
     seen = None
-    for node in ast.walk(source.tree):
+    for node in source.nodes:
         if not (isinstance(node, ast.Assign) and isinstance(node.value, ast.Call)):
             continue
         if node.lineno >= loop.lineno or not _copies(source, node.value):
@@ -116,7 +116,7 @@ def _evaluates(call: ast.Call, name: str) -> bool:
 
 
 def _assignments(source: Script, name: str) -> list[ast.Assign]:
-    found = [n for n in ast.walk(source.tree) if isinstance(n, ast.Assign)]
+    found = [n for n in source.nodes if isinstance(n, ast.Assign)]
     return [n for n in found if any(ast.unparse(t) == name for t in n.targets)]
 
 
@@ -128,7 +128,7 @@ def evaluates_training_data(view: View) -> Finding:
 
 def _evaluates_training(source: Script) -> Finding | None:
     seen = None
-    for node in ast.walk(source.tree):
+    for node in source.nodes:
         if not (isinstance(node, ast.Assign) and isinstance(node.value, ast.Call) and node.value.args):
             continue
         targets = node.targets[0].elts if isinstance(node.targets[0], ast.Tuple) else node.targets

@@ -110,7 +110,7 @@ def _same_seed(source: Script) -> Finding | None:
         body: ast.AST | None = given
         if isinstance(given, ast.Name):
             body = next(
-                (n for n in ast.walk(source.tree) if isinstance(n, ast.FunctionDef) and n.name == given.id),
+                (n for n in source.nodes if isinstance(n, ast.FunctionDef) and n.name == given.id),
                 None,
             )
         if body is None:

@@ -26,7 +26,7 @@ def target_in_inputs(view: View) -> Finding:
 
 def _target_inside(source: Script) -> Finding | None:
     seen = None
-    for node in ast.walk(source.tree):
+    for node in source.nodes:
         if not isinstance(node, ast.Assign):
             continue
         target = node.targets[0]
@@ -204,9 +204,7 @@ def _averages(source: Script, call: ast.Call) -> bool:
     if last_name(call.func) not in ("copy_", "mul_"):
         return False
     held = " ".join(
-        n.name.lower()
-        for n in ast.walk(source.tree)
-        if isinstance(n, (ast.FunctionDef, ast.ClassDef)) and any(c is call for c in ast.walk(n))
+        n.name.lower() for n in source.above(call) if isinstance(n, (ast.FunctionDef, ast.ClassDef))
     )
     words = f"{held} {ast.unparse(call).lower()}"
     return re.search(r"ema|averag|shadow|target|polyak|momentum|decay|update|swa", words) is not None
@@ -216,7 +214,7 @@ def _sets_weights(source: Script) -> Finding | None:
     found = [
         c for c in source.named(*_INITIALISERS) if "grad" not in source.owner(c) and not _averages(source, c)
     ]
-    text = ast.unparse(source.tree)
+    text = source.code
     if found:
         return at(source, found[0], "the script sets initial weights")
     loaded = any(

@@ -19,7 +19,7 @@ def labels_permuted_alone(view: View) -> Finding:
 
 def _labels_alone(source: Script) -> Finding | None:
     alone = []
-    for node in ast.walk(source.tree):
+    for node in source.nodes:
         if isinstance(node, ast.Assign) and isinstance(node.value, ast.Subscript):
             target, taken = ast.unparse(node.targets[0]), ast.unparse(node.value.value)
             if target == taken and isinstance(node.targets[0], (ast.Name, ast.Attribute)):
@@ -35,9 +35,7 @@ def _labels_alone(source: Script) -> Finding | None:
 
 def _used_once(source: Script, index: str) -> bool:
     """The permutation indexes one array only."""
-    uses = [
-        n for n in ast.walk(source.tree) if isinstance(n, ast.Subscript) and ast.unparse(n.slice) == index
-    ]
+    uses = [n for n in source.nodes if isinstance(n, ast.Subscript) and ast.unparse(n.slice) == index]
     return len(uses) == 1
 
 
@@ -55,7 +53,7 @@ def labels_overwritten(view: View) -> Finding:
 def _overwritten(source: Script) -> Finding | None:
     seen = None
     names = targets(source)
-    for node in ast.walk(source.tree):
+    for node in source.nodes:
         if not isinstance(node, (ast.Assign, ast.AugAssign)):
             continue
         target = node.targets[0] if isinstance(node, ast.Assign) else node.target

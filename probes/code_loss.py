@@ -277,7 +277,7 @@ def _divided(source: Script, node: ast.AST) -> bool:
     if any(isinstance(p, ast.BinOp) and isinstance(p.op, ast.Div) for p in source.above(node)):
         return True
     names = _backward_names(source)
-    for statement in ast.walk(source.tree):
+    for statement in source.nodes:
         if isinstance(statement, (ast.Assign, ast.AugAssign)):
             targets = statement.targets if isinstance(statement, ast.Assign) else [statement.target]
             over = statement.value.right if isinstance(statement.value, ast.BinOp) else statement.value
@@ -303,10 +303,8 @@ def unsafe_math(view: View) -> Finding:
 
 def _unsafe_math(source: Script) -> Finding | None:
     scopes: list[ast.AST] = list(source.forwards)
-    scopes += [
-        n for n in ast.walk(source.tree) if isinstance(n, ast.FunctionDef) and "loss" in n.name.lower()
-    ]
-    scopes += [n for n in ast.walk(source.tree) if isinstance(n, ast.Lambda) and _is_criterion(source, n)]
+    scopes += [n for n in source.nodes if isinstance(n, ast.FunctionDef) and "loss" in n.name.lower()]
+    scopes += [n for n in source.nodes if isinstance(n, ast.Lambda) and _is_criterion(source, n)]
     seen = None
     for scope in scopes:
         for node in ast.walk(scope):
@@ -327,7 +325,7 @@ def unsafe_division(view: View) -> Finding:
 
 
 def _unsafe_division(source: Script) -> Finding | None:
-    for node in ast.walk(source.tree):
+    for node in source.nodes:
         if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Div) and _own_spread(node.right):
             return at(source, node, "each sample is divided by its own spread, which may be zero")
     return None
@@ -374,7 +372,7 @@ def division_without_floor(view: View) -> Finding:
 def _division_bare(source: Script) -> Finding | None:
     spreads = _spread_names(source)
     seen = None
-    for node in ast.walk(source.tree):
+    for node in source.nodes:
         if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Div):
             text = ast.unparse(node.right)
             if _own_spread(node.right) or text in spreads:
@@ -388,7 +386,7 @@ def _spread_names(source: Script) -> set[str]:
     """Names that hold the spread of each column and are given nothing else anywhere."""
     found: set[str] = set()
     changed: set[str] = set()
-    for node in ast.walk(source.tree):
+    for node in source.nodes:
         if isinstance(node, ast.AugAssign):
             changed.add(_root(node.target))  # `std += eps`
         elif isinstance(node, ast.Assign):

@@ -87,5 +87,5 @@ def _reads_unguarded(source: Script) -> Finding | None:
 
 
 def _deals(source: Script) -> bool:
-    text = ast.unparse(source.tree).lower()
+    text = source.code.lower()
     return any(w in text for w in _DEALT_WITH)

@@ -36,7 +36,7 @@ def _integer_division(source: Script) -> Finding | None:
         "x_test",
     )
     seen = None
-    for node in ast.walk(source.tree):
+    for node in source.nodes:
         if isinstance(node, ast.BinOp) and isinstance(node.op, (ast.Div, ast.FloorDiv)):
             touched = {n.id.lower() for n in ast.walk(node.left) if isinstance(n, ast.Name)}
             sized = any(w in ast.unparse(node.left) for w in ("shape", "size(", "len("))
@@ -108,7 +108,7 @@ def _zero_init(source: Script) -> Finding | None:
 
 def _constants_given(source: Script) -> Iterator[tuple[ast.AST, ast.expr]]:
     """What is filled with one constant: `zeros_(w)`, `w.fill_(c)`, `m.weight = Parameter(zeros(n))`."""
-    for node in ast.walk(source.tree):
+    for node in source.nodes:
         if isinstance(node, ast.Call):
             name = last_name(node.func)
             owner = node.func.value if isinstance(node.func, ast.Attribute) else None
@@ -191,7 +191,7 @@ def weights_shared(view: View) -> Finding:
 def _shared(source: Script) -> Finding | None:
     if not source.forwards:
         return None
-    for node in ast.walk(source.tree):
+    for node in source.nodes:
         if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Attribute):
             target, value = node.targets[0], node.value
             if target.attr == "weight" and isinstance(value, ast.Attribute) and value.attr == "weight":
@@ -288,8 +288,7 @@ def _deep(source: Script, layers: int, kinds: tuple[str, ...]) -> Finding | None
     norms = ("BatchNorm", "LayerNorm", "GroupNorm", "RMSNorm", "InstanceNorm", "Transformer")
     eased = any(last_name(c.func).startswith(norms) for c in source.calls)
     skips = any(
-        isinstance(n, ast.BinOp) and isinstance(n.op, ast.Add) and _adds_input(n)
-        for n in ast.walk(source.tree)
+        isinstance(n, ast.BinOp) and isinstance(n.op, ast.Add) and _adds_input(n) for n in source.nodes
     )
     counted = sum(_repeats(source, c) for c in calls)
     if counted >= layers and not eased and not skips:

@@ -51,11 +51,11 @@ def _where_batches_are_made(source: Script) -> list[ast.AST]:
     """The loops around the training step, and the functions that such a loop goes over."""
     outer, inner = outer_loop(source), source.train_loop
     found: list[ast.AST] = [s for s in (inner, outer) if s is not None]
-    functions = {n.name: n for n in ast.walk(source.tree) if isinstance(n, ast.FunctionDef)}
+    functions = {n.name: n for n in source.nodes if isinstance(n, ast.FunctionDef)}
     steps = {source.function_name(b) for b in source.backwards} - {""}
     loops = [
         n
-        for n in ast.walk(source.tree)
+        for n in source.nodes
         if isinstance(n, ast.For)
         and any(isinstance(c, ast.Call) and last_name(c.func) in steps for c in ast.walk(n))
     ]

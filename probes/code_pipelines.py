@@ -44,7 +44,7 @@ _NAMES = ("normalize", "normalise", "standardize", "standardise")
 
 def _one_split(source: Script) -> Finding | None:
     sides: dict[bool, list[tuple[ast.expr, list[str] | None]]] = {True: [], False: []}
-    for node in ast.walk(source.tree):
+    for node in source.nodes:
         steps = _steps(node)
         if steps is None:
             continue

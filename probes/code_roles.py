@@ -78,7 +78,7 @@ def model_calls(source: Script) -> Iterator[ast.Call]:
     built = {c.name for c in source.models if any(_MODULE.search(ast.unparse(b)) for b in c.bases)}
     names = {
         ast.unparse(t)
-        for n in ast.walk(source.tree)
+        for n in source.nodes
         if isinstance(n, ast.Assign) and isinstance(n.value, ast.Call) and last_name(n.value.func) in built
         for t in n.targets
     }
@@ -99,7 +99,7 @@ def targets(source: Script) -> frozenset[str]:
         found |= {base(a) for a in call.args[1:]}
     for pair in _samples(source):
         found.add(base(pair[-1]))
-    for node in ast.walk(source.tree):
+    for node in source.nodes:
         name = (
             node.id if isinstance(node, ast.Name) else node.attr if isinstance(node, ast.Attribute) else ""
         ).lower()
@@ -114,7 +114,7 @@ def inputs(source: Script) -> frozenset[str]:
     found = {base(call.args[0]) for call in model_calls(source)}
     for pair in _samples(source):
         found |= {base(p) for p in pair[:-1]}
-    for node in ast.walk(source.tree):
+    for node in source.nodes:
         name = (
             node.id if isinstance(node, ast.Name) else node.attr if isinstance(node, ast.Attribute) else ""
         ).lower()
@@ -141,7 +141,7 @@ def _what_is_minimised(source: Script) -> Iterator[ast.Call]:
 
 def _samples(source: Script) -> Iterator[list[ast.expr]]:
     """(inputs ..., target) of a data set: what `__getitem__` returns, what a TensorDataset is made of."""
-    for node in ast.walk(source.tree):
+    for node in source.nodes:
         if isinstance(node, ast.FunctionDef) and node.name == "__getitem__":
             for out in ast.walk(node):
                 if (
@@ -190,11 +190,9 @@ def split_flags(source: Script) -> dict[ast.AST, frozenset[str]]:
     `Samples(n, mask=8)` for the training set and `Samples(480)` for validation: "n" and "mask". Followed into
     functions that get such a parameter by its name.
     """
-    functions = {
-        n.name: n for n in ast.walk(source.tree) if isinstance(n, (ast.FunctionDef, ast.AsyncFunctionDef))
-    }
+    functions = {n.name: n for n in source.nodes if isinstance(n, (ast.FunctionDef, ast.AsyncFunctionDef))}
     made: dict[str, dict[bool, list[ast.Call]]] = {}
-    for node in ast.walk(source.tree):
+    for node in source.nodes:
         if isinstance(node, ast.Assign) and isinstance(node.value, ast.Call):
             side = trains(split_of(ast.unparse(node.targets[0])))
             name = last_name(node.value.func)

@@ -56,7 +56,7 @@ _Change = ast.Assign | ast.AugAssign
 def _processing(source: Script, labels: bool) -> dict[tuple[str, str], list[_Change]]:
     """Statements that change a split's data in place (`val_x = (val_x - mean) / std`), by split and stem."""
     found: dict[tuple[str, str], list[_Change]] = {}
-    for node in ast.walk(source.tree):
+    for node in source.nodes:
         if not isinstance(node, (ast.Assign, ast.AugAssign)):
             continue
         target = node.targets[0] if isinstance(node, ast.Assign) else node.target
@@ -242,7 +242,7 @@ def _is_assigned(source: Script, stem: str, split: str) -> bool:
     wanted = stem.replace("*", split).split(".")[0]
     return any(
         (n.id if isinstance(n, ast.Name) else n.attr).lower() == wanted
-        for n in ast.walk(source.tree)
+        for n in source.nodes
         if isinstance(n, (ast.Name, ast.Attribute))
     )
 

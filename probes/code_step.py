@@ -50,7 +50,7 @@ def _not_cleared(source: Script) -> Finding | None:
 def _cleared_by_hand(source: Script) -> list[ast.stmt | ast.expr]:
     """`p.grad = None`, `p.grad.zero_()`, `p.grad.fill_(0)`, `p.grad *= 0`."""
     found: list[ast.stmt | ast.expr] = []
-    for node in ast.walk(source.tree):
+    for node in source.nodes:
         if isinstance(node, ast.Assign):
             nothing = isinstance(node.value, ast.Constant) or last_name(node.value).startswith("zeros")
             if isinstance(node.value, ast.Call):
@@ -248,7 +248,7 @@ def _last_before_training(
 
 def _functional_mode(source: Script) -> Finding | None:
     """Mode in functional training: `model(x, training=False)` under a tape, `net.set_train(False)`."""
-    for block in ast.walk(source.tree):
+    for block in source.nodes:
         if isinstance(block, ast.With) and "GradientTape" in ast.unparse(block.items[0].context_expr):
             calls = [
                 c for c in ast.walk(block) if isinstance(c, ast.Call) and keyword(c, "training") is not None
@@ -378,7 +378,7 @@ def scheduler_never_stepped(view: View) -> Finding:
 
 
 def _never_stepped(source: Script) -> Finding | None:
-    for node in ast.walk(source.tree):
+    for node in source.nodes:
         if isinstance(node, ast.Assign) and isinstance(node.value, ast.Call):
             if last_name(node.value.func).lower() in SCHEDULERS and source.trains_by_hand:
                 name = ast.unparse(node.targets[0])
@@ -398,7 +398,7 @@ def _not_divided(source: Script) -> Finding | None:
     for node, count in _accumulates(source):
         divided = [
             n
-            for n in ast.walk(source.tree)
+            for n in source.nodes
             if isinstance(n, (ast.BinOp, ast.AugAssign))
             and isinstance(n.op, ast.Div)
             and ast.unparse(n.right if isinstance(n, ast.BinOp) else n.value) == count

@@ -67,7 +67,7 @@ def _freezes(source: Script) -> Finding | None:
 
 def _switches(source: Script) -> Iterator[tuple[ast.AST, ast.expr, ast.expr]]:
     """Everything that sets whether parameters train: where, of what, to what."""
-    for node in ast.walk(source.tree):
+    for node in source.nodes:
         if isinstance(node, ast.Assign):
             for target in node.targets:
                 if isinstance(target, ast.Attribute) and target.attr in ("requires_grad", "trainable"):
@@ -383,7 +383,7 @@ def _is_filled(source: Script, name: str) -> bool:
     for call in source.named("append", "extend", "add", "update"):
         if source.owner(call).split("[")[0] == name:
             return True
-    return any(isinstance(n, ast.AugAssign) and ast.unparse(n.target) == name for n in ast.walk(source.tree))
+    return any(isinstance(n, ast.AugAssign) and ast.unparse(n.target) == name for n in source.nodes)
 
 
 # --------------------------------------------------------------------------------- another model, a new layer
@@ -414,7 +414,7 @@ def _made_anew(source: Script, call: ast.Call, owner: ast.expr) -> ast.Assign | 
     """`model = Net()` or `model = deepcopy(model)` in the block of the optimizer, after it."""
     text = ast.unparse(owner)
     block = source.parents.get(_statement(source, call))
-    for node in ast.walk(source.tree):
+    for node in source.nodes:
         if isinstance(node, ast.Assign) and node.lineno > call.lineno and source.parents.get(node) is block:
             if any(ast.unparse(t) == text for t in node.targets) and isinstance(node.value, ast.Call):
                 name = last_name(node.value.func)
@@ -440,7 +440,7 @@ def _replaced_after(source: Script) -> Finding | None:
     built = [(c, given) for c in source.optimizer_calls if (given := _given(c)) is not None]
     if not built:
         return None
-    for node in ast.walk(source.tree):
+    for node in source.nodes:
         if not (isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Attribute)):
             continue
         owner = ast.unparse(node.targets[0].value)

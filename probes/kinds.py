@@ -16,7 +16,6 @@ _NAMED = {
     "database": "mdb",
     "spreadsheet": "xlsx",
     "archive": "zip gz tar tgz xz 7z",
-    "notebook": "ipynb",
 }
 _REASONS: dict[str, str] = {f".{s}": "" for s in _SILENT.split()} | {
     f".{s}": reason for reason, suffixes in _NAMED.items() for s in suffixes.split()

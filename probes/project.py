@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from functools import lru_cache
 
+from .readers.notebook import file_of
 from .readers.script import IMPLIED, Extractor, frameworks, parse
 from .run import Setting
 from .syntax import Script, lines_of
@@ -59,13 +60,18 @@ def settings(texts: Mapping[str, str], found: Iterable[Setting]) -> tuple[Settin
     for program in programs(texts):
         if len(program.pieces) > 1:
             mine = {path for _, path in program.pieces}
-            kept = [s for s in kept if s.file not in mine or s.trust != IMPLIED]
+            kept = [s for s in kept if file_of(s.file) not in mine or s.trust != IMPLIED]
             entry = program.pieces[-1][0]
             body = sorted(program.tree.body, key=lambda n: (n.lineno <= entry, n.lineno))
             for setting in Extractor(ast.Module(body, []), program.path).settings():
                 place = program.place(setting.line)
                 kept.append(replace(setting, file=place.file, line=place.line))
     return tuple(dict.fromkeys(kept))
+
+
+def needed(path: str, tree: ast.Module, known: Mapping[str, object]) -> tuple[str, ...]:
+    """The files of `known` (by path) that a file imports, in order."""
+    return _needed(path, tree, known)[0]
 
 
 def _entries(needs: Mapping[str, tuple[str, ...]]) -> Iterator[str]:

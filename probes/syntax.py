@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from ..engine.model import Place
+from .readers import notebook
 from .readers.script import OPTIMIZERS, last_name
 
 Loop = ast.For | ast.While
@@ -45,12 +46,25 @@ class Script:
     loose: bool = False
 
     def place(self, node: ast.AST | int | None) -> Place:
-        """The file and line of a node, or of a line of the whole."""
+        """The file and line of a node, or of a line of the whole; in a notebook the cell and its line."""
         line = node if isinstance(node, int) or node is None else getattr(node, "lineno", None)
         if line is None:
             return Place(self.path)
         before, path = next(p for p in reversed(self.pieces or ((0, self.path),)) if p[0] < line)
+        if path.endswith(notebook.SUFFIX):
+            cell, line_there = notebook.cell_at(self.lines, line)
+            return Place(notebook.label(path, cell) if cell else path, line_there)
         return Place(path, line - before)
+
+    @cached_property
+    def nodes(self) -> tuple[ast.AST, ...]:
+        """Every node of the tree, from the top down."""
+        return tuple(ast.walk(self.tree))
+
+    @cached_property
+    def code(self) -> str:
+        """The whole as Python writes it: without comments, in one style."""
+        return ast.unparse(self.tree)
 
     @cached_property
     def lines(self) -> tuple[str, ...]:
@@ -60,12 +74,12 @@ class Script:
     @cached_property
     def parents(self) -> dict[ast.AST, ast.AST]:
         """Each node's parent."""
-        return {child: node for node in ast.walk(self.tree) for child in ast.iter_child_nodes(node)}
+        return {child: node for node in self.nodes for child in ast.iter_child_nodes(node)}
 
     @cached_property
     def calls(self) -> tuple[ast.Call, ...]:
         """All calls, in source order."""
-        found = [n for n in ast.walk(self.tree) if isinstance(n, ast.Call)]
+        found = [n for n in self.nodes if isinstance(n, ast.Call)]
         return tuple(sorted(found, key=lambda c: (c.lineno, c.col_offset)))
 
     def named(self, *names: str) -> tuple[ast.Call, ...]:
@@ -205,7 +219,7 @@ class Script:
         """The last value that is assigned to each plain name anywhere."""
         return {
             target.id: node.value
-            for node in ast.walk(self.tree)
+            for node in self.nodes
             if isinstance(node, ast.Assign)
             for target in node.targets
             if isinstance(target, ast.Name)
@@ -216,7 +230,7 @@ class Script:
         """Names that an optimizer was assigned to."""
         return frozenset(
             ast.unparse(t).lower()
-            for node in ast.walk(self.tree)
+            for node in self.nodes
             if isinstance(node, ast.Assign) and isinstance(node.value, ast.Call)
             if self._builds_optimizer(node.value.func)
             for t in node.targets
@@ -236,7 +250,7 @@ class Script:
     @cached_property
     def classes(self) -> dict[str, ast.ClassDef]:
         """Classes of this file by name."""
-        return {n.name: n for n in ast.walk(self.tree) if isinstance(n, ast.ClassDef)}
+        return {n.name: n for n in self.nodes if isinstance(n, ast.ClassDef)}
 
     @cached_property
     def forwards(self) -> tuple[Function, ...]:
@@ -309,7 +323,7 @@ class Script:
         from .readers.script import LOSSES
 
         found = {}
-        for node in ast.walk(self.tree):
+        for node in self.nodes:
             if isinstance(node, ast.Assign) and isinstance(node.value, ast.Call):
                 kind = last_name(node.value.func).lower()
                 if kind in LOSSES:

@@ -1,4 +1,4 @@
-"""Training scripts (.py): settings that stand in the code as literals. Read as a syntax tree, never run.
+"""Training scripts (.py, .ipynb): settings that stand in the code as literals. Never run, only parsed.
 
 What a call such as `SGD(model.parameters(), lr=0.1)` fixes is as good as a configuration file; names are
 followed to simple constants, argparse defaults, class attributes and dict literals of the same file.
@@ -7,15 +7,20 @@ followed to simple constants, argparse defaults, class attributes and dict liter
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+import io
+import re
+import tokenize
+import warnings
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field, replace
 
-from ..files import RunFile
+from ..files import RunFile, decode
 from ..run import FileContent, Setting
-from . import _python_config
+from . import _python_config, notebook
 
 FORMAT = "python-script"
 MAX_SIZE = 512 * 1024
+MAX_DEPTH = 200  # levels of the syntax tree; of 14,000 files of 39 published packages none has more than 48
 LITERAL = 60  # the code that lies there most likely ran
 DEFAULT = 35  # a default of the command line may have been overridden
 IMPLIED = 30  # what the framework does where a hand-written script says nothing
@@ -33,6 +38,16 @@ _FRAMEWORKS = {
     "lightning": "pytorch",
     "pytorch_lightning": "pytorch",
 }
+FRAMEWORKS_SAID = (
+    "PyTorch",
+    "Lightning",
+    "Transformers",
+    "TensorFlow",
+    "Keras",
+    "MindSpore",
+    "JAX",
+    "Paddle",
+)
 OPTIMIZERS = frozenset(
     [
         "sgd",
@@ -154,18 +169,16 @@ _ARGUMENTS: dict[str, dict[str, str]] = {
 
 
 def sniff(file: RunFile) -> bool:
-    """Any Python file; what is no training script gives nothing."""
-    return file.suffix == ".py"
+    """Any Python file or notebook; what is no training script gives nothing."""
+    return file.suffix in (".py", notebook.SUFFIX)
 
 
 def read(file: RunFile) -> FileContent:
     """Return the settings of a script that imports a training framework, and the text of any script.
 
-    Raises ValueError with the line of a syntax error.
+    Raises ValueError with one sentence about what is no Python.
     """
-    if file.size > MAX_SIZE:
-        raise ValueError(f"script larger than {MAX_SIZE // 1024} KiB")
-    text = file.read_text(MAX_SIZE)
+    text, notes = source(file)
     tree = parse(text)
     framework = frameworks(tree)
     if framework:
@@ -176,19 +189,89 @@ def read(file: RunFile) -> FileContent:
         settings = tuple(Extractor(tree, file.path).defaults())
     else:
         settings = ()
+    if file.suffix == notebook.SUFFIX:
+        settings = tuple(_in_cells(settings, text))
     facts = {"framework": framework[0]} if framework else {}
-    return FileContent(FORMAT, settings=settings, facts=facts, script=text)
+    return FileContent(FORMAT, settings=settings, facts=facts, notes=notes, script=text)
+
+
+def _in_cells(found: Iterable[Setting], text: str) -> Iterator[Setting]:
+    """Settings of a notebook with their cells in place of lines of the whole."""
+    lines = text.split("\n")
+    for setting in found:
+        cell, line = notebook.cell_at(lines, setting.line or 0)
+        yield replace(setting, file=notebook.label(setting.file, cell), line=line) if cell else setting
+
+
+def source(file: RunFile) -> tuple[str, tuple[str, ...]]:
+    """The Python text of a file, of a notebook its code cells; and what was left out of it.
+
+    Raises ValueError with one sentence about what cannot be a script.
+    """
+    notes: tuple[str, ...] = ()
+    if file.suffix == notebook.SUFFIX:
+        if file.size > notebook.MAX_SIZE:
+            raise ValueError(f"notebook larger than {notebook.MAX_SIZE // 1024**2} MiB")
+        text, notes = notebook.python_of(file.read_bytes(notebook.MAX_SIZE))
+        if len(text) > MAX_SIZE:
+            raise ValueError(f"notebook with more than {MAX_SIZE // 1024} KiB of code")
+        return text, notes
+    if file.size > MAX_SIZE:
+        raise ValueError(f"script larger than {MAX_SIZE // 1024} KiB")
+    return _decoded(file.read_bytes(MAX_SIZE)), notes
+
+
+def _decoded(data: bytes) -> str:
+    """Source text in the encoding that it declares (PEP 263), else as any text."""
+    try:
+        encoding, _ = tokenize.detect_encoding(io.BytesIO(data).readline)
+        return data.decode(encoding)
+    except (SyntaxError, ValueError, LookupError):
+        return decode(data)
 
 
 def parse(text: str) -> ast.Module:
-    """Parse source text; ValueError says where it is no Python."""
+    """Parse source text; ValueError says in one sentence why it is no Python that can be looked at."""
     try:
-        return ast.parse(text)
-    except (SyntaxError, RecursionError) as error:
-        line = getattr(error, "lineno", None)
-        raise ValueError(
-            f"no Python that this version reads (line {line})" if line else "no Python"
-        ) from error
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # what Python warns of (invalid escapes) is not our finding
+            tree = ast.parse(text)
+    except (RecursionError, MemoryError) as error:
+        raise ValueError("nested too deeply to be read") from error
+    except (SyntaxError, ValueError) as error:
+        raise ValueError(_why_not(error, text)) from error
+    if _deeper(tree, MAX_DEPTH):
+        raise ValueError(f"nested more than {MAX_DEPTH} levels deep")
+    return tree
+
+
+_PYTHON_2 = re.compile(
+    r"^\s*(?:print\s+[^=(\s]|print\s*>>|exec\s+[^=(\s]|raise\s+[\w.]+\s*,|except\s+[\w.()]+\s*,\s*\w+\s*:)|<>|\bur[\"']"
+)
+
+
+def _why_not(error: SyntaxError | ValueError, text: str) -> str:
+    line = getattr(error, "lineno", None)
+    if "\0" in text:
+        return "binary, no Python source"
+    if not line:
+        return "no Python"
+    lines = text.splitlines()
+    faulty = lines[line - 1] if line <= len(lines) else ""
+    if _PYTHON_2.search(faulty):
+        return f"Python 2, which is not read: `{faulty.strip()[:60]}` (line {line})"
+    said = str(getattr(error, "msg", "")).split(". ")[0][:80]
+    return f"no Python that this version reads (line {line}: {said})" if said else f"no Python (line {line})"
+
+
+def _deeper(tree: ast.AST, most: int) -> bool:
+    """Whether a tree has more than `most` levels; counted without recursion."""
+    layer: list[ast.AST] = [tree]
+    for _ in range(most):
+        layer = [child for node in layer for child in ast.iter_child_nodes(node)]
+        if not layer:
+            return False
+    return True
 
 
 def frameworks(tree: ast.Module) -> list[str]:
@@ -213,8 +296,11 @@ class Extractor:
         default_factory=dict
     )  # class attributes, dict keys, argparse
 
+    nodes: tuple[ast.AST, ...] = field(init=False)
+
     def __post_init__(self) -> None:
-        for node in ast.walk(self.tree):
+        self.nodes = tuple(ast.walk(self.tree))
+        for node in self.nodes:
             if isinstance(node, ast.Assign) and len(node.targets) == 1:
                 self._remember(node.targets[0], node.value)
             elif isinstance(node, ast.AnnAssign) and node.value is not None:
@@ -293,7 +379,7 @@ class Extractor:
     def settings(self) -> Iterator[Setting]:
         """Everything the script fixes, under canonical names where calls say what is meant."""
         yield from self._constants()
-        for node in ast.walk(self.tree):
+        for node in self.nodes:
             if isinstance(node, ast.Call):
                 yield from self._call(node)
             elif isinstance(node, ast.For):
@@ -302,7 +388,7 @@ class Extractor:
 
     def _implied(self) -> Iterator[Setting]:
         """What a script that writes out its own training step does by saying nothing (PyTorch 2 defaults)."""
-        calls = [c for c in ast.walk(self.tree) if isinstance(c, ast.Call)]
+        calls = [c for c in self.nodes if isinstance(c, ast.Call)]
         arguments = [c for c in calls if last_name(c.func).endswith("TrainingArguments") and c.keywords]
         half = ("fp16", "bf16", "half", "float16", "deepspeed", "accelerat", "autocast")
         if arguments and all(k.arg for c in arguments for k in c.keywords):
@@ -322,7 +408,7 @@ class Extractor:
         words = ast.unparse(self.tree).lower()
         if not any(w in words for w in ("autocast", "half", "bfloat16", "float16", "fp16", "bf16", "amp")):
             yield Setting("precision", "fp32", self.file, None, IMPLIED)
-        for call in (c for c in ast.walk(self.tree) if isinstance(c, ast.Call)):
+        for call in (c for c in self.nodes if isinstance(c, ast.Call)):
             kind = last_name(call.func).lower()
             if kind in ("sgd", "adam", "adamw") and all(k.arg for k in call.keywords):
                 if keyword(call, "weight_decay") is None and "param_groups" not in ast.unparse(call):
@@ -337,7 +423,7 @@ class Extractor:
 
     def _fields(self) -> Iterator[Setting]:
         """The defaults of a class that holds settings: a dataclass, or one that is called so."""
-        for node in ast.walk(self.tree):
+        for node in self.nodes:
             if not isinstance(node, ast.ClassDef) or not _holds_settings(node):
                 continue
             for one in node.body:
@@ -415,7 +501,7 @@ class Extractor:
         """Optimizers without a schedule beside one that has one: of a warm start, a probe, a critic."""
         made: dict[str, list[ast.Call]] = {}
         scheduled: set[str] = set()
-        for node in ast.walk(self.tree):
+        for node in self.nodes:
             if isinstance(node, ast.Assign) and isinstance(node.value, ast.Call):
                 if last_name(node.value.func).lower() in OPTIMIZERS:
                     made.setdefault(ast.unparse(node.targets[0]), []).append(node.value)

@@ -1,0 +1,236 @@
+"""`diagnose script`: read training scripts, judge them by the rules, say what each finding leads to."""
+
+from __future__ import annotations
+
+import math
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from .output import Target, colored, columns
+from .present import deliver
+from .stop import UNREADABLE, Stop
+from .work import load, readable
+
+if TYPE_CHECKING:
+    from ..engine.model import Cause, Evidence, Link, Place, Reading, RuleBase, Symptom
+    from ..probes.script_files import Scripts
+    from ..reports.script_report import Found, Quote, ScriptReport, Section
+
+AREA = "script"
+MEANT = 0.03  # leak from which code is often meant so: "uncommon" of scale.yaml
+USUAL = 0.1  # and from which it is nothing unusual: "common"
+WORTH = 0.1  # probability from which a cause is named
+LIKELY = 0.5  # the same where nothing was found
+MOST_CAUSES = 5
+MOST_POINTS = 3
+MOST_QUOTES = 3
+POINTS = 0.4  # of the strongest link: weaker ones are not named at a finding
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What the user asked for."""
+
+    script: Path
+    benchmark: Path | None = None
+    rule_packs: tuple[Path, ...] = ()
+    quiet: bool = False
+
+
+def look(asked: Asked) -> ScriptReport:
+    """Read and judge. Raises `Stop`."""
+    rules = load(asked.rule_packs, asked.quiet)
+    mine = _opened(asked.script, "")
+    theirs = _opened(asked.benchmark, "benchmark ") if asked.benchmark is not None else None
+    return report(rules, mine, str(asked.script), theirs, str(asked.benchmark) if theirs else None)
+
+
+def report(
+    rules: RuleBase, mine: Scripts, path: str, theirs: Scripts | None = None, benchmark: str | None = None
+) -> ScriptReport:
+    """Judge scripts that have been read; `theirs` are the benchmark's."""
+    from ..engine.diagnose import diagnose
+    from ..engine.model import State
+    from ..probes.readings import readings
+    from ..reports.script_report import KINDS, ScriptReport
+
+    other = theirs.run if theirs is not None else None
+    evidence = readings(mine.run, other, rules.symptoms.values())
+    found = diagnose(
+        rules,
+        evidence,
+        run=mine.run.info,
+        benchmark=other.info if other is not None else None,
+        context=mine.run.info.context,
+    )
+    told = list(_told(rules, mine, evidence, theirs))
+    faults = [_finding(rules, s, r, mine, theirs) for s, r in told if r.state is State.PRESENT]
+    faults.sort(
+        key=lambda f: (KINDS.index(f.kind), -f.weight, f.symptom, [(p.file, p.line or 0) for p in f.where])
+    )
+    faults = _told_once(faults)
+    present = {s.id for s, r in told if r.state is State.PRESENT}
+    rest = {s.id: (s, r) for s, r in reversed(told) if s.id not in present and s.area == AREA}
+    absent = {k for k, (_, r) in rest.items() if r.state is State.ABSENT}
+    least = WORTH if any(f.kind != "usual" for f in faults) else LIKELY
+    ranking = [(h.cause, h.title, h.probability) for h in found.hypotheses if h.probability >= least]
+    return ScriptReport(
+        path,
+        benchmark,
+        tuple(p.entry for p in mine.programs),
+        tuple(faults),
+        tuple((k, s.title, r.why) for k, (s, r) in sorted(rest.items()) if k in absent),
+        tuple((k, s.title, r.why) for k, (s, r) in sorted(rest.items()) if k not in absent),
+        tuple(ranking[:MOST_CAUSES]),
+        tuple(_sections(mine, theirs)),
+        mine.run.info.notes,
+        mine.run.info.not_read,
+    )
+
+
+def _sections(mine: Scripts, theirs: Scripts | None) -> Iterator[Section]:
+    """Further parts of the report: what a comparison of both sides adds belongs here."""
+    del mine, theirs
+    yield from ()
+
+
+def _opened(path: Path, what: str) -> Scripts:
+    from ..probes import script_files
+
+    with readable(path, what):
+        try:
+            return script_files.read(path)
+        except RecursionError as error:
+            raise Stop(UNREADABLE, f"{what}{path}: nested too deeply to be read") from error
+
+
+# ------------------------------------------------------------------------------------------- judgement
+
+
+def _told(
+    rules: RuleBase, mine: Scripts, whole: Evidence, theirs: Scripts | None
+) -> Iterator[tuple[Symptom, Reading]]:
+    """Every symptom that scripts tell, of each program by itself; each place is told once.
+
+    What needs both sides is read of the whole, as the ranking is.
+    """
+    from ..engine.model import State
+    from ..probes.readings import all_probes
+    from ..probes.registry import View, read
+
+    probes = all_probes()
+    seen: set[tuple[str, tuple[Place, ...]]] = set()
+    for symptom in rules.symptoms.values():
+        if symptom.probe is None or (theirs is None and compares(symptom)):
+            continue
+        single = len(mine.programs) == 1 or compares(symptom)
+        runs = [] if single else [p.run for p in mine.programs]
+        given = [whole[symptom.id]] if single else [read(View(run), symptom, probes) for run in runs]
+        for reading in given:
+            key = (symptom.id, reading.where)
+            if reading.state is State.PRESENT:
+                if key not in seen:
+                    seen.add(key)
+                    yield symptom, reading
+            elif symptom.area == AREA:
+                yield symptom, reading
+
+
+def compares(symptom: Symptom) -> bool:
+    """Whether a symptom is seen only beside the benchmark's scripts."""
+    probe = symptom.probe or ""
+    return probe.startswith(("code_diff.", "script_diff.")) or "benchmark" in symptom.id
+
+
+def _finding(
+    rules: RuleBase, symptom: Symptom, reading: Reading, mine: Scripts, theirs: Scripts | None
+) -> Found:
+    from ..reports.script_report import Found, Points
+
+    links = _links(rules, symptom)
+    matters = symptom.matters or (f"{links[0][1].because}. {links[0][0].summary}" if links else "")
+    return Found(
+        symptom.id,
+        symptom.title,
+        reading.why,
+        reading.value,
+        reading.where,
+        tuple(_quotes(reading.where, mine, theirs)),
+        matters,
+        symptom.instead or "",
+        symptom.exceptions,
+        tuple(Points(c.id, c.title, link.because) for c, link in links[:MOST_POINTS]),
+        _weight(symptom, links),
+        "usual" if symptom.leak >= USUAL else "remark" if symptom.leak >= MEANT else "finding",
+    )
+
+
+def _told_once(found: Sequence[Found]) -> list[Found]:
+    """One finding for what several symptoms say of one place in the same words: the heaviest, all causes."""
+    kept: dict[tuple[str, tuple[Place, ...]], Found] = {}
+    for one in found:
+        key = (one.why, one.where)
+        first = kept.setdefault(key, one)
+        if first is not one:
+            known = {p.cause for p in first.points_to}
+            more = tuple(p for p in one.points_to if p.cause not in known)
+            kept[key] = replace(first, points_to=(*first.points_to, *more)[:MOST_POINTS])
+    return list(kept.values())
+
+
+def _links(rules: RuleBase, symptom: Symptom) -> list[tuple[Cause, Link]]:
+    """The causes that show a symptom, strongest first."""
+    found = [(c, link) for c in rules.causes.values() for link in c.shows if link.to == symptom.id]
+    found.sort(key=lambda pair: (-pair[1].strength, -pair[0].prior, pair[0].id))
+    return [pair for pair in found if pair[1].strength >= POINTS * found[0][1].strength]
+
+
+def _weight(symptom: Symptom, links: Sequence[tuple[Cause, Link]]) -> float:
+    """Log-odds that the symptom, present, gives to the cause that shows it most strongly."""
+    if not links:
+        return 0.0
+    strength = links[0][1].strength
+    return math.log((strength + (1 - strength) * symptom.leak) / symptom.leak)
+
+
+def _quotes(places: Sequence[Place], mine: Scripts, theirs: Scripts | None) -> Iterator[Quote]:
+    from ..reports.script_report import Quote
+
+    for place in places[:MOST_QUOTES]:
+        side = theirs if place.side == "benchmark" else mine
+        if side is None or place.line is None:
+            continue
+        lines = side.quote(place.file, place.line)
+        if lines:
+            yield Quote(place, lines)
+
+
+# ---------------------------------------------------------------------------------------------- output
+
+
+def show(
+    found: ScriptReport, wanted: Sequence[Target], *, everything: bool, quiet: bool, no_color: bool
+) -> None:
+    """Write the report in every format that was asked for."""
+    from ..reports import script_report
+    from ..reports.model import Document
+
+    done = []
+    for target in wanted:
+        if target.format == "json":
+            text = script_report.render_json(found)
+        elif target.format == "markdown":
+            text = script_report.render_markdown(found, everything=everything)
+        else:
+            screen = target.path is None
+            text = script_report.render_text(
+                found,
+                width=columns(sys.stdout) if screen else 80,
+                color=screen and colored(sys.stdout, no_color),
+                everything=everything,
+            )
+        done.append((target, Document(text)))
+    deliver(done, quiet)

@@ -1,0 +1,140 @@
+"""Jupyter notebooks (.ipynb) as one Python text: their code cells in order. Nothing is executed.
+
+Each cell is headed by a comment that names it, so that a line of the text can be given back as cell and line.
+Magics (`%matplotlib`) and shell lines (`!pip`) are blanked; a cell in another language is left out whole.
+"""
+
+from __future__ import annotations
+
+import ast
+import json
+import re
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+SUFFIX = ".ipynb"
+MAX_SIZE = 64 * 1024**2  # with its pictures; the code in it is bounded as in other scripts
+_HEAD = "# %% cell "
+_HEADED = re.compile(rf"^{re.escape(_HEAD)}(\d+)$")
+_RUN = re.compile(r"^(\s*)%(?:time|timeit|prun|memit)\b(?:\s+-\w+(?:\s*\d+)?)*\s*")
+_LINE = re.compile(r"^(\s*)(?:[%!?]|[\w.]+\?{1,2}\s*$)")
+_ASSIGNED = re.compile(r"^(\s*[\w, .\[\]]+?=\s*)[%!].*$")
+_TIMED = ("time", "timeit", "capture", "prun", "memit")
+
+
+def python_of(data: bytes) -> tuple[str, tuple[str, ...]]:
+    """The code of a notebook as one Python text, and what was left out, one sentence each.
+
+    Raises ValueError where this is no notebook, or one of another language.
+    """
+    try:
+        document = json.loads(data.decode("utf-8-sig"))
+    except (ValueError, RecursionError) as error:
+        raise ValueError("no notebook: not the JSON that Jupyter writes") from error
+    cells = _cells(document)
+    language = _language(document)
+    if language not in ("", "python"):
+        raise ValueError(f"a notebook in {language[:20]}, not in Python")
+    lines: list[str] = []
+    notes: list[str] = []
+    for number, cell in enumerate(cells, 1):
+        if not isinstance(cell, dict) or cell.get("cell_type") != "code":
+            continue
+        given, left_out = _code(_source(cell))
+        lines += [f"{_HEAD}{number}", *given]
+        if left_out:
+            notes.append(f"cell {number} is {left_out} and is left out")
+    return "\n".join(lines) + "\n", tuple(notes)
+
+
+def cell_at(lines: Sequence[str], line: int) -> tuple[int, int]:
+    """The cell and the line in it (both from 1) of a line of what `python_of` made; (0, line) if none."""
+    for above in range(min(line, len(lines)), 0, -1):
+        found = _HEADED.match(lines[above - 1])
+        if found:
+            return int(found.group(1)), line - above
+    return 0, line
+
+
+def label(path: str, cell: int) -> str:
+    """How a cell is named where a file is: "train.ipynb cell 3"."""
+    return f"{path} cell {cell}"
+
+
+def file_of(name: str) -> str:
+    """The notebook that a cell is named after; any other file as it is."""
+    before, found, rest = name.rpartition(f"{SUFFIX} cell ")
+    return before + SUFFIX if found and rest.isdigit() else name
+
+
+def _cells(document: Any) -> list[Any]:
+    """Cells of format 4, or of the worksheets of format 3."""
+    if isinstance(document, dict):
+        cells = document.get("cells")
+        if isinstance(cells, list):
+            return cells
+        sheets = document.get("worksheets")
+        if isinstance(sheets, list):
+            return [c for s in sheets if isinstance(s, dict) for c in s.get("cells") or []]
+    raise ValueError("no notebook: it has no cells")
+
+
+def _language(document: Any) -> str:
+    about = document.get("metadata")
+    about = about if isinstance(about, dict) else {}
+    for key, name in (("kernelspec", "language"), ("language_info", "name")):
+        found = about.get(key)
+        if isinstance(found, dict) and isinstance(found.get(name), str):
+            return str(found[name]).lower()
+    return ""
+
+
+def _source(cell: dict[str, Any]) -> str:
+    source = cell.get("source", cell.get("input", ""))
+    if isinstance(source, list):
+        return "".join(s for s in source if isinstance(s, str))
+    return source if isinstance(source, str) else ""
+
+
+def _code(source: str) -> tuple[list[str], str]:
+    """The lines of a cell with the same numbers, and why it was blanked ("" if it was not)."""
+    lines = re.split(r"\r\n|\r|\n", source)
+    first = next((line.strip() for line in lines if line.strip()), "")
+    if first.startswith("%%"):
+        word = re.split(r"\s", first[2:], maxsplit=1)[0]
+        if word not in _TIMED:
+            return [""] * len(lines), f"no Python (%%{word[:20]})"
+        lines[next(i for i, line in enumerate(lines) if line.strip())] = ""
+    if _parses(lines):
+        return lines, ""
+    lines = list(_without_magics(lines))
+    return (lines, "") if _parses(lines) else ([""] * len(lines), "no Python that this version reads")
+
+
+def _without_magics(lines: Sequence[str]) -> Iterator[str]:
+    goes_on = False
+    for line in lines:
+        if goes_on:
+            goes_on = line.rstrip().endswith("\\")
+            yield ""
+            continue
+        run = _RUN.match(line)
+        given = _ASSIGNED.match(line)
+        found = _LINE.match(line)
+        if run and run.end() < len(line):
+            yield run.group(1) + line[run.end() :]
+        elif given:
+            yield f"{given.group(1)}None"
+        elif found:
+            goes_on = line.rstrip().endswith("\\")
+            yield f"{found.group(1)}pass" if found.group(1) else ""
+        else:
+            yield line
+
+
+def _parses(lines: Sequence[str]) -> bool:
+    try:
+        ast.parse("\n".join(lines))
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return False
+    return True
