@@ -60,6 +60,9 @@ Answers = Annotated[
 AnswersFile = Annotated[
     Path | None, typer.Option("--answers", metavar="FILE.yaml", help="The same, as `symptom: present` lines.")
 ]
+ScriptPaths = Annotated[
+    list[Path], typer.Option("--script", metavar="PATH", help="Training script of the run, lying elsewhere.")
+]
 DataPath = Annotated[
     Path | None, typer.Option("--data", metavar="DIR", help="Data files of the run, to be looked at, too.")
 ]
@@ -144,6 +147,7 @@ def main_command(
     answer: Answers = [],  # noqa: B006
     answers: AnswersFile = None,
     data: DataPath = None,
+    script: ScriptPaths = [],  # noqa: B006
     rules: Packs = [],  # noqa: B006
     verbose: Verbose = False,
     quiet: Quiet = False,
@@ -159,7 +163,9 @@ def main_command(
     from .work import Request, examine
 
     wanted = targets(context.obj)
-    request = Request(run, tuple(benchmark), tuple(answer), answers, tuple(rules), quiet, data)
+    request = Request(
+        run, tuple(benchmark), tuple(answer), answers, tuple(rules), quiet, data, scripts=tuple(script)
+    )
     report(examine(request), wanted, verbose=verbose, quiet=quiet, no_color=no_color)
 
 
@@ -177,6 +183,7 @@ def checklist(
     answer: Answers = [],  # noqa: B006
     answers: AnswersFile = None,
     data: DataPath = None,
+    script: ScriptPaths = [],  # noqa: B006
     rules: Packs = [],  # noqa: B006
     quiet: Quiet = False,
     no_color: NoColor = False,
@@ -187,7 +194,9 @@ def checklist(
     from .work import Request, examine
 
     wanted = targets(context.obj[1:])
-    request = Request(run, tuple(benchmark), tuple(answer), answers, tuple(rules), quiet, data, named)
+    request = Request(
+        run, tuple(benchmark), tuple(answer), answers, tuple(rules), quiet, data, named, tuple(script)
+    )
     present.checklist(examine(request), wanted, quiet=quiet, no_color=no_color)
 
 
@@ -224,6 +233,7 @@ def gate(
     answer: Answers = [],  # noqa: B006
     answers: AnswersFile = None,
     data: DataPath = None,
+    script: ScriptPaths = [],  # noqa: B006
     rules: Packs = [],  # noqa: B006
     now: Annotated[
         str | None, typer.Option("--now", metavar="YYYY-MM-DD", help="The day waivers are held against.")
@@ -240,7 +250,9 @@ def gate(
 
     wanted = targets(context.obj[1:], FORMATS, {**COMMON, **SUFFIXES})
     policy = Policy(profile, waivers, baseline, write_baseline, allow_unchecked, now)
-    request = Request(run, tuple(benchmark), tuple(answer), answers, tuple(rules), quiet, data)
+    request = Request(
+        run, tuple(benchmark), tuple(answer), answers, tuple(rules), quiet, data, scripts=tuple(script)
+    )
     work, decided = decide(request, policy)
     return tell(work, decided, policy, wanted, verbose=verbose, quiet=quiet, no_color=no_color)
 
@@ -480,6 +492,7 @@ def workflow(
     answer: Answers = [],  # noqa: B006
     answers: AnswersFile = None,
     data: DataPath = None,
+    script: ScriptPaths = [],  # noqa: B006
     rules: Packs = [],  # noqa: B006
     quiet: Quiet = False,
     no_color: NoColor = False,
@@ -490,7 +503,9 @@ def workflow(
     from .work import Request, examine
 
     wanted = targets(context.obj[1:])
-    request = Request(run, tuple(benchmark), tuple(answer), answers, tuple(rules), quiet, data)
+    request = Request(
+        run, tuple(benchmark), tuple(answer), answers, tuple(rules), quiet, data, scripts=tuple(script)
+    )
     present.workflow(examine(request), wanted, quiet=quiet, no_color=no_color)
 
 

@@ -93,10 +93,16 @@ def _symptom(atlas: Atlas, symptom: Symptom) -> Iterator[str]:
         yield f"- Question: {rule_text(symptom.question)}"
     if symptom.how:
         yield f"- By hand, about {symptom.minutes:g} min: {rule_text(symptom.how)}"
+    if symptom.matters:
+        yield f"- Why it matters: {rule_text(symptom.matters)}"
+    if symptom.exceptions:
+        yield f"- Not a fault where {rule_text('; or where '.join(symptom.exceptions))}"
     shown = [_to(atlas.rules, tail) for tail, _ in atlas.leading_to(symptom.id)]
     if shown:
         yield f"- Shown by {_some(shown)}"
     yield f"- From {', '.join(_to_source(s) for s in symptom.sources)}"
+    if symptom.instead:
+        yield from ("", "Instead:", "", "```python", *symptom.instead.rstrip().splitlines(), "```")
 
 
 def _some(parts: Sequence[str]) -> str:

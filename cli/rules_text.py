@@ -120,6 +120,7 @@ def _symptom(atlas: Atlas, found: Symptom) -> Iterator[str]:
         yield _item(f"Thresholds: {reads.limits(found)}")
     yield from _by_hand(found)
     yield ""
+    yield from _in_code(found)
     yield from _comes_from(atlas, found.id)
     causes = atlas.above(found.id)
     lines = [f"{c}: {atlas.title(c)}" for c in causes[:CAUSES_SHOWN]]
@@ -127,6 +128,18 @@ def _symptom(atlas: Atlas, found: Symptom) -> Iterator[str]:
         lines.append(f"and {len(causes) - CAUSES_SHOWN} more, less likely to show it")
     yield from _section("Causes that may be behind it, the likeliest to show it first", lines)
     yield from _sources(atlas.rules, found.sources, ())
+
+
+def _in_code(found: Symptom) -> Iterator[str]:
+    """Why code that shows it trains worse, how it should read, and when it is right all the same."""
+    if found.matters:
+        yield from _section("Why it matters", [found.matters])
+    if found.instead:
+        yield "Instead"
+        yield from (f"    {line}" for line in found.instead.rstrip().splitlines())
+        yield ""
+    if found.exceptions:
+        yield from _section("Not a fault where", found.exceptions)
 
 
 def _by_hand(found: Symptom) -> Iterator[str]:

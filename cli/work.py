@@ -16,7 +16,7 @@ from .stop import UNREADABLE, Stop, usage
 
 if TYPE_CHECKING:
     from ..engine.model import Diagnosis, RuleBase
-    from ..probes.run import Run, Series
+    from ..probes.run import FileContent, Run, Series
     from ..reports.model import Curve, Extras
 
 USUAL = 0.1  # leak from which a symptom is nothing unusual by itself
@@ -34,6 +34,7 @@ class Request:
     quiet: bool = False
     data: Path | None = None
     checklist: str = "ascend"  # its name, or a YAML file
+    scripts: tuple[Path, ...] = ()  # training scripts of the run that lie elsewhere
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -87,7 +88,7 @@ def examine(request: Request) -> Work:
 
     rules, checklist = chosen_checklist(load(request.rule_packs, request.quiet), request.checklist)
     answered = answers.given(rules, request.answers, request.answers_file)
-    run = open_quietly(request.run, "", request.quiet)
+    run = open_quietly(request.run, "", request.quiet, scripts=request.scripts)
     stored, unused = answers.own(rules, request.run)
     benchmark, repeats = benchmarks(request)
     run, benchmark = with_data(request, run, benchmark)
@@ -205,12 +206,32 @@ def _remark(request: Request, text: str) -> None:
         say(text)
 
 
-def open_quietly(path: Path, what: str, quiet: bool, *, scripts_alone: bool = False) -> Run:
-    """Open a run with a line of progress on a terminal. Raises `Stop`; `what` stands before its message."""
+def open_quietly(
+    path: Path, what: str, quiet: bool, *, scripts_alone: bool = False, scripts: Sequence[Path] = ()
+) -> Run:
+    """Open a run with a line of progress on a terminal. Raises `Stop`; `what` stands before its message.
+
+    `scripts` are training scripts (files, folders, notebooks) of the run that lie elsewhere.
+    """
     from ..probes.assemble import open_run
 
+    beside, notes = _named(scripts)
     with readable(path, what), progressing(quiet) as progress:
-        return open_run(path, progress=progress, scripts_alone=scripts_alone)
+        run = open_run(path, progress=progress, scripts_alone=scripts_alone, beside=beside)
+    return replace(run, info=replace(run.info, notes=(*notes, *run.info.notes))) if notes else run
+
+
+def _named(scripts: Sequence[Path]) -> tuple[dict[str, FileContent], list[str]]:
+    contents: dict[str, FileContent] = {}
+    notes: list[str] = []
+    for path in scripts:
+        from ..probes import script_files
+
+        with readable(path, "--script "):
+            found, said = script_files.beside(path)
+        contents.update(found)
+        notes += said
+    return contents, notes
 
 
 @contextmanager

@@ -319,6 +319,16 @@ def crosswalk_causes(subject: Subject) -> Iterator[Lint]:
                 placed.setdefault((name, wanted), row.id)
 
 
+def corrected(subject: Subject) -> Iterator[Lint]:
+    """What is found in code says why it matters, how it should read and when it is right all the same."""
+    for symptom in subject.rules.symptoms.values():
+        parts = {"matters": symptom.matters, "instead": symptom.instead, "exceptions": symptom.exceptions}
+        given = [name for name, part in parts.items() if part]
+        for name in parts:
+            if given and name not in given:
+                yield Lint(f"no-{name}", symptom.id, f"has {given[0]} and no {name}")
+
+
 def items_decided(subject: Subject) -> Iterator[Lint]:
     """An item that nothing can pass stays Not checked for ever."""
     for name, items in sorted(subject.rules.checklists.items()):
@@ -350,4 +360,5 @@ BASE_LINTS: tuple[Check, ...] = (
     checklist_causes,
     crosswalk_causes,
     items_decided,
+    corrected,
 )

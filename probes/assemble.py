@@ -52,9 +52,15 @@ class _Read:
 
 
 def open_run(
-    path: Path, *, progress: Callable[[str], None] | None = None, scripts_alone: bool = False
+    path: Path,
+    *,
+    progress: Callable[[str], None] | None = None,
+    scripts_alone: bool = False,
+    beside: Mapping[str, FileContent] | None = None,
 ) -> Run:
     """Read the run at `path` (a directory, or a single file).
+
+    `beside`: scripts of the run that lie elsewhere, by path; they count as if they lay in it.
 
     `scripts_alone`: training scripts are enough, where a run must have left something else otherwise.
 
@@ -78,6 +84,7 @@ def open_run(
                 notes.extend(f"{file.path}: {note}" for note in content.notes)
             elif reason:
                 not_read.append((file.path, reason))
+    contents += _added(beside or {}, contents)
     saved = _checkpoint_files(files)
     alone = {c.content.format for c in contents} <= {SCRIPT, LIST}
     if not dumped and (not contents or (alone and not scripts_alone)):
@@ -88,6 +95,14 @@ def open_run(
     recognised = {f.path for f, read in saved if read}
     not_read = [(file, why) for file, why in not_read if file not in recognised]
     return _Assembly(path, contents, tuple(not_read), notes, tuple(f for f, _ in saved), dumped).run()
+
+
+def _added(beside: Mapping[str, FileContent], there: Iterable[_Read]) -> Iterator[_Read]:
+    """Contents from elsewhere: once where the same text lies in the run, renamed where another one does."""
+    texts = {read.path: read.content.script for read in there}
+    for path, content in beside.items():
+        if content.script not in texts.values():
+            yield _Read(f"named/{path}" if path in texts else path, content)
 
 
 def assembled(

@@ -73,10 +73,8 @@ def test_a_sound_script_gets_one_clear_line(capsys: Captured, tmp_path: Path) ->
     first, *_ = printed(capsys, "script", file(tmp_path, SOUND)).splitlines()
     found = json.loads(printed(capsys, "script", file(tmp_path, SOUND), "-f", "json"))
 
-    assert (
-        first
-        == f"No finding in {len(found['checked'])} checks; {len(found['not_checked'])} could not be told."
-    )
+    made, left = len(found["checked"]) + len(found["usual"]), len(found["not_checked"])
+    assert first == f"No finding in {made} checks; {left} could not be told."
     assert found["findings"] == found["remarks"] == found["causes"] == []
 
 
@@ -243,3 +241,19 @@ def test_a_configuration_in_python_is_judged_with_its_bases(capsys: Captured, tm
 
     assert [f["symptom"] for f in found["findings"]] == ["script-splits-processed-differently"]
     assert found["findings"][0]["where"][0]["file"].endswith("_base_/data.py")
+
+
+def test_a_script_that_lies_elsewhere_counts_as_evidence(capsys: Captured, tmp_path: Path) -> None:
+    rows = [json.dumps({"step": s, "loss": 2.0 * 0.99**s, "learning_rate": 1e-3}) for s in range(60)]
+    file(tmp_path, "\n".join(rows), "run/log.jsonl")
+    path = file(tmp_path, UNCLEARED, "code/train.py")
+    symptom = "script-gradients-not-cleared"
+
+    def state(*more: str) -> dict[str, object]:
+        said = json.loads(printed(capsys, str(tmp_path / "run"), "-f", "json", *more))
+        return next(f for f in said["findings"] if f["symptom"] == symptom)
+
+    assert state()["state"] == "unknown"
+    assert state("--script", path)["state"] == "present"
+    assert state("--script", str(tmp_path / "code"))["where"][0]["file"] == "train.py"
+    assert "--script" in refused(capsys, str(tmp_path / "run"), "--script", str(tmp_path / "no.py"))

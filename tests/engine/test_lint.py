@@ -143,6 +143,19 @@ def test_thresholds_come_from_somewhere(make: Make) -> None:
     }
 
 
+def test_a_correction_comes_with_its_reason_and_its_exceptions(make: Make) -> None:
+    """Who says how code should read says why, and when it is right all the same."""
+    rules = sound(make)
+    bare = replace(rules.symptoms["s"], instead="x = 1")
+    whole = replace(bare, matters="x counts", exceptions=("x is free",))
+
+    assert names(replace(rules, symptoms={**rules.symptoms, "s": bare})) == {
+        ("no-matters", "s"),
+        ("no-exceptions", "s"),
+    }
+    assert lint(replace(rules, symptoms={**rules.symptoms, "s": whole})) == ()
+
+
 def test_a_because_that_says_nothing_new(make: Make) -> None:
     """Two arrows of one node with the same words: a warning, once."""
     arrows = (Link("s", 0.8, "it is so", "src"), Link("t", 0.2, "it is so", "src"))
@@ -289,6 +302,7 @@ def test_every_lint_is_named_here() -> None:
         "checklist_causes",
         "crosswalk_causes",
         "items_decided",
+        "corrected",
     }
 
     assert {check.__name__ for check in (*CAUSE_LINTS, *BASE_LINTS)} == tested
