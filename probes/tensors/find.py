@@ -25,11 +25,8 @@ def detect(path: Path) -> list[Dump]:
     files, notes = walk(path, limit=MAX_FILES)
     by_path = {f.path: f for f in files}
     found = dumps_of(by_path)
-    if not found:
-        found = _sorted(list(arrays.find(by_path)))
-    raw = precision_tool.raw_dumps(by_path)
-    if raw and not any("never decoded" in n for d in found for n in d.notes):
-        notes.append(f"{raw} dump files that were never decoded are not read")
+    if not any(d.operators for d in found):
+        found = _sorted(list(arrays.find(by_path))) or found
     if notes and found:
         found[0] = replace(found[0], notes=(*found[0].notes, *notes))
     return found

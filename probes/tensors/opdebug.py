@@ -9,15 +9,20 @@ from __future__ import annotations
 
 import json
 import re
+import struct
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from ..files import RunFile
+from .ascend_raw import ADVICE, read_raw
+from .npy import Unreadable
 
 MAX_SIZE = 1024**2
 _NAME = re.compile(r"^Opdebug\..+\.(?P<task>\d+)\.(?P<stream>\d+)\.(?P<time>\d{10,20})\.output\.\d+\.json$")
-_RAW = re.compile(r"^Opdebug\..+\.\d+\.\d+\.\d{10,20}$")
+_RAW = re.compile(r"^Opdebug\..+\.\d+\.\d+\.(?P<time>\d{10,20})$")
+_INFO = {"DHA Atomic Add": (0, 512), "L2 Atomic Add": (128, 768), "AI Core": (256, 1040)}  # info, status
+_BLOCK = 1048
 AI_CORE = {
     0x8: "a negative number overflows when its sign is changed",
     0x10: "integer add, subtract, multiply or multiply-add overflows",
@@ -69,12 +74,43 @@ def flags(files: Iterable[RunFile]) -> tuple[list[Flag], list[str]]:
             notes.append(f"{file.path}: {getattr(error, 'strerror', None) or 'damaged, not read'}")
             continue
         found.extend(_of(content, file.path, int(match["time"])))
-    raw = sum(bool(_RAW.match(f.name)) and f.name not in decoded for f in listed)
+    for file in listed:
+        match = _RAW.match(file.name)
+        if match is None or file.name in decoded:
+            continue
+        content = _undecoded(file)
+        if content is None:
+            raw += 1
+        else:
+            found.extend(_of(content, file.path, int(match["time"])))
     if raw:
-        notes.append(
-            f"{raw} Opdebug files were never decoded and are not read (decode them with the toolkit)"
-        )
+        notes.append(f"{raw} Opdebug files that were never decoded cannot be read here: {ADVICE}")
     return sorted(set(found), key=lambda f: (f.time, f.unit)), notes
+
+
+def _undecoded(file: RunFile) -> dict[str, dict[str, int]] | None:
+    """The block of 2,048 bytes as it was written, in the old dialect; None where it is anything else.
+
+    Six u64 per unit (model, stream, task, ...), then per unit its status; that of the AI core comes third,
+    behind kernel and block.
+    """
+    try:
+        outputs = [t for t in read_raw(file) if t.side == "output"]
+        if not outputs or outputs[0].size < _BLOCK:
+            return None
+        with file.open() as handle:
+            handle.seek(outputs[0].start)
+            block = handle.read(_BLOCK)
+    except (Unreadable, OSError):
+        return None
+    if len(block) < _BLOCK or block[:4] == b"\x5a" * 4:  # the new dialect, whose bytes are not documented
+        return None
+    found = {}
+    for unit, (info, status) in _INFO.items():
+        model, stream, task = struct.unpack_from("<3Q", block, info)
+        (bits,) = struct.unpack_from("<Q", block, status)
+        found[unit] = {"model_id": model, "stream_id": stream, "task_id": task, "status": bits}
+    return found
 
 
 def _of(content: Any, path: str, time: int) -> Iterable[Flag]:

@@ -22,7 +22,7 @@ from .settings import absurd
 
 EXTREME = 1e4  # a given argument beyond this is meant to hide something: a mask's -1e9, finfo.min
 _MASK = re.compile(r"mask|^where|^select|^full|^fill|^triu|^tril|^newfull|^fulllike|finfo", re.I)
-_TASK = re.compile(r"\.(\d+)\.(\d{1,9})\.\d{10,20}(?:\.\d+){0,4}\.(?:input|output)\.")
+_TASK = re.compile(r"\.(\d+)\.(\d{1,9})\.\d{10,20}(?:\.\d+){0,4}(?:\.(?:input|output)\.|$)")
 _AUXILIARY = {"npufusionattention": ("4", "5"), "flashattentionscore": ("4", "5")}
 
 

@@ -2,7 +2,8 @@
 
 Decoded: `<OpType>.<OpName>.<task>[.<stream>].<us>[....].<input|output>.<idx>[.<shape>].npy`; TensorFlow:
 `<name>.<output>.<us>.npy`. Each folder of them is a dump of its own (debug_0, debug_1, tf, overflow_decode).
-Layout: FORMATS-ASCEND B1. Files that were never decoded stay unread.
+Layout: FORMATS-ASCEND B1. Files that were never decoded are read as they are, where no decoded ones lie in
+the same tree.
 """
 
 from __future__ import annotations
@@ -11,8 +12,10 @@ import csv
 import io
 import re
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 
 from ..files import RunFile
+from .ascend_raw import ADVICE, read_raw
 from .layout import by_folder, folders
 from .model import Dump, Operator, Role, Tensor
 from .npy import Unreadable, read_npy
@@ -31,22 +34,93 @@ _TENSORFLOW = re.compile(r"^(?P<name>[^/]+)\.(?P<slot>\d{1,4})\.(?P<time>\d{10,2
 
 def find(files: Mapping[str, RunFile]) -> Iterator[Dump]:
     """Yield the dumps among these files; one per folder of decoded tensors."""
+    raw: list[tuple[str, list[_Raw]]] = []
+    done: dict[str, tuple[Dump, set[str]]] = {}  # label -> its last decoded dump, and what was decoded
+    found: list[Dump] = []
     for folder, members in by_folder(files).items():
         renamed = _mapping(members)
         names = [(renamed.get(f.name, f.name), f) for f in members]
         decoded = [(m, f) for n, f in names if (m := _DECODED.match(n))]
         if decoded:
-            raw = sum(bool(_RAW.match(n)) for n, _ in names)
-            yield _dump(folder, decoded, "ascend", raw)
+            made = _dump(folder, decoded, "ascend")
+            found.append(made)
+            known = done.get(made.label, (made, set()))[1]
+            done[made.label] = (made, known | {_stem(m) for m, _ in decoded})
+        elif tensorflow := [(m, f) for n, f in names if (m := _TENSORFLOW.match(n))]:
+            found.append(_dump(folder, tensorflow, "tensorflow"))
+        undecoded = [(m, f) for n, f in names if (m := _RAW.match(n)) and m["kind"] != "Opdebug"]
+        if undecoded:
+            raw.append((folder, undecoded))
+    for folder, undecoded in raw:
+        label = _raw_label(undecoded[0][1])
+        if label not in done:
+            found.append(_undecoded(folder, undecoded))
             continue
-        tensorflow = [(m, f) for n, f in names if (m := _TENSORFLOW.match(n))]
-        if tensorflow:
-            yield _dump(folder, tensorflow, "tensorflow", 0)
+        dump, known = done[label]
+        left = sum(_stem(m) not in known for m, _ in undecoded)
+        if left:
+            note = f"{left} dump files that were never decoded are not read, because others were: {ADVICE}"
+            at = found.index(dump)
+            found[at] = replace(dump, notes=(*dump.notes, note))
+            done[label] = (found[at], known)
+    yield from found
 
 
-def raw_dumps(files: Mapping[str, RunFile]) -> int:
-    """How many files are dumps that nobody decoded."""
-    return sum(bool(_RAW.match(f.name)) and not f.name.startswith("Opdebug.") for f in files.values())
+def _stem(match: re.Match[str]) -> str:
+    """Which call of which operator a file is of."""
+    return ".".join(match[g] or "" for g in ("kind", "name", "task", "stream", "time"))
+
+
+def _raw_label(file: RunFile) -> str:
+    """What the tree calls the decoded form of a raw dump."""
+    return _label(file, "ascend") or ("overflow_decode" if "overflow" in folders(file) else "")
+
+
+_Raw = tuple[re.Match[str], RunFile]
+
+
+def _undecoded(folder: str, undecoded: list[_Raw]) -> Dump:
+    """A dump of files that nobody decoded: each is one call of one operator, with all its tensors."""
+    notes: list[str] = []
+    made: list[Operator] = []
+    refused = odd = 0
+    step, rank = _place(undecoded[0][1])
+    for match, file in sorted(undecoded, key=lambda pair: int(pair[0]["time"])):
+        try:
+            held = read_raw(file)
+        except (Unreadable, OSError):
+            refused += 1
+            continue
+        odd += any(t.note for t in held)
+        tensors = [
+            Tensor(
+                match["name"],
+                "input" if t.side == "input" else "output",
+                str(t.slot),
+                t.dtype,
+                t.shape,
+                file.path,
+                stored=t.stored,
+                note=t.note,
+            )
+            for t in held
+            if t.side != "buffer"
+        ]
+        made.append(_operator(match["kind"], match["name"], len(made), tensors, rank, step))
+    if refused:
+        notes.append(f"{refused} dump files that were never decoded cannot be read here: {ADVICE}")
+    if odd:
+        notes.append(
+            f"{odd} operators hold tensors in the device's own format: their elements are not in order"
+        )
+    label = _raw_label(undecoded[0][1])
+    return Dump(FORMAT, folder, tuple(made), "ascend", rank, step, label, notes=tuple(notes))
+
+
+def _place(file: RunFile) -> tuple[int | None, int | None]:
+    """Step and device, in `<YYYYmmddHHMMSS>/<device>/<model>/<graph>/<step>/`."""
+    found = re.search(r"(?:^|/)\d{14}/(\d{1,5})/[^/]+/\d+/(\d{1,12})$", "/".join(folders(file)))
+    return (int(found[2]), int(found[1])) if found else (None, None)
 
 
 def _mapping(members: list[RunFile]) -> dict[str, str]:
@@ -68,7 +142,7 @@ def _mapping(members: list[RunFile]) -> dict[str, str]:
     return found
 
 
-def _dump(folder: str, named: list[tuple[re.Match[str], RunFile]], framework: str, raw: int) -> Dump:
+def _dump(folder: str, named: list[tuple[re.Match[str], RunFile]], framework: str) -> Dump:
     notes: list[str] = []
     calls: dict[tuple[str, ...], tuple[int, dict[tuple[str, int], Tensor]]] = {}
     for match, file in sorted(named, key=lambda pair: int(pair[0]["time"])):
@@ -90,21 +164,30 @@ def _dump(folder: str, named: list[tuple[re.Match[str], RunFile]], framework: st
     made = []
     for order, (key, (_, tensors)) in enumerate(sorted(calls.items(), key=lambda item: item[1][0])):
         ordered = [t for _, t in sorted(tensors.items())]
-        made.append(
-            Operator(
-                key[1],
-                key[0] or key[1].rpartition("_")[2],
-                order,
-                "backward" if re.search(r"(?:^|_)gradients?_", key[1]) else "forward",
-                tuple(t for t in ordered if t.role == "input"),
-                tuple(t for t in ordered if t.role == "output"),
-                scope=key[1].rpartition("_")[0],
-            )
-        )
-    if raw:
-        notes.append(f"{raw} dump files here were never decoded and are not read")
+        made.append(_operator(key[0] or key[1].rpartition("_")[2], key[1], order, ordered))
     label = _label(named[0][1], framework)
     return Dump(FORMAT, folder, tuple(made), framework, label=label, notes=tuple(dict.fromkeys(notes)))
+
+
+def _operator(
+    kind: str,
+    name: str,
+    order: int,
+    tensors: list[Tensor],
+    rank: int | None = None,
+    step: int | None = None,
+) -> Operator:
+    return Operator(
+        name,
+        kind,
+        order,
+        "backward" if re.search(r"(?:^|_)gradients?_", name) else "forward",
+        tuple(t for t in tensors if t.role == "input"),
+        tuple(t for t in tensors if t.role == "output"),
+        scope=name.rpartition("_")[0],
+        rank=rank,
+        step=step,
+    )
 
 
 def _tensor(operator: str, role: Role, slot: int, file: RunFile, notes: list[str]) -> Tensor:

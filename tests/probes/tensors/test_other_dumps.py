@@ -131,7 +131,8 @@ def test_precision_tool_tree(tmp_path: Path) -> None:
     np.save(decoded / "1234.output.0.npy", X)
     (decoded / "mapping.csv").write_text("1234,MatMul.net_fc.32.5.1620612694000003\n")
     np.save(tensorflow / "net_conv.0.1620612694000001.npy", X)
-    (raw / "Conv2D.net_conv.30.5.1620612694000001").write_bytes(b"raw")
+    for name in ("Conv2D.net_conv.30.5.1620612694000001", "Add.net_add.40.5.1620612694000009"):
+        (raw / name).write_bytes(b"raw")
     dumps = detect(tmp_path)
     assert [(d.label, [o.name for o in d.operators]) for d in dumps] == [
         ("debug_0", ["net_conv", "net_relu", "net_fc"]),
