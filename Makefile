@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 RUN := examples/fp16-collapse/run
 BENCHMARK := examples/fp16-collapse/benchmark
 
-.PHONY: demo test lint types check wheel-test examples faultlab score score-code score-held bench docs clean
+.PHONY: demo test lint types check wheel-test integration examples faultlab score score-code score-held bench docs clean
 
 demo: $(VENV)/.ready
 	$(BIN)/diagnose $(RUN) --benchmark $(BENCHMARK) --format terminal --format markdown --output demo-report/report.md
@@ -25,6 +25,9 @@ check: lint types test
 
 wheel-test: $(VENV)/.dev
 	$(BIN)/python tools/wheel_test.py
+
+integration: $(VENV)/.ready     # installs real frameworks (about 6 GB), trains with them and diagnoses what they left
+	$(BIN)/python tools/integration/run.py
 
 examples:        # needs PyTorch (pip install torch==2.13.0): trains the bundled runs anew
 	$(PYTHON) examples/make_all.py

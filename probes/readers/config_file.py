@@ -160,6 +160,7 @@ def _is_log(root: Node) -> bool:
         "annotations",
         "added_tokens",
         "merges",
+        "model_params_file_map",  # MindSpore's train_metadata.json: of a loss landscape, not of the training
     }:
         return True
     if {"task", "level", "data"} <= keys or sum(bool(_DUMPED.search(k)) for k in keys) > 0.3 * len(keys):

@@ -10,7 +10,8 @@ import json
 import math
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from datetime import datetime, timezone
 from typing import Any
 
 import numpy as np
@@ -191,8 +192,18 @@ def _item(item: Any) -> float | None:
     return number(item)
 
 
-def _lists(loaded: Mapping[str, Any]) -> Iterator[tuple[str, list[float | None], list[float | None] | None]]:
-    """Yield (name, values, steps or None) of every list of a known quantity in the document."""
+@dataclass(frozen=True, slots=True)
+class _List:
+    """A quantity's values, with their steps and times of day (seconds since the epoch) where known."""
+
+    name: str
+    values: list[float | None]
+    steps: list[float | None] | None = None
+    walls: list[float] | None = None
+
+
+def _lists(loaded: Mapping[str, Any]) -> Iterator[_List]:
+    """Yield every list of a known quantity in the document."""
     stack: list[tuple[str, Mapping[str, Any], int]] = [("", loaded, 0)]
     while stack:
         prefix, node, depth = stack.pop()
@@ -202,7 +213,9 @@ def _lists(loaded: Mapping[str, Any]) -> Iterator[tuple[str, list[float | None],
         for key, value in list(node.items())[:2000]:
             name = f"{prefix}/{key}" if prefix else str(key)
             if isinstance(value, dict) and depth < MAX_DEPTH:
-                yield from _sacred(name, value)
+                if (own := _sacred(name, value)) is not None:
+                    yield own
+                    continue
                 neutral = plain(str(key)) in (
                     "history",
                     "metrics",
@@ -219,8 +232,8 @@ def _lists(loaded: Mapping[str, Any]) -> Iterator[tuple[str, list[float | None],
                 values = _numbers(value)
                 if values is not None:
                     beside = _numbers(node.get(f"{key}_T"))
-                    own = beside if beside is not None and len(beside) == len(values) else None
-                    yield name, values, own or (axis if axis and len(axis) == len(values) else None)
+                    paired = beside if beside is not None and len(beside) == len(values) else None
+                    yield _List(name, values, paired or (axis if axis and len(axis) == len(values) else None))
 
 
 def _is_quantity(name: str) -> bool:
@@ -228,13 +241,22 @@ def _is_quantity(name: str) -> bool:
     return (is_metric(name) or is_metric(last)) and not is_clock(name)
 
 
-def _sacred(
-    name: str, value: Mapping[str, Any]
-) -> Iterator[tuple[str, list[float | None], list[float | None] | None]]:
-    """{"values": [...], "steps": [...]}: one quantity in Sacred's own layout."""
+def _sacred(name: str, value: Mapping[str, Any]) -> _List | None:
+    """{"values": [...], "steps": [...], "timestamps": [...]}: one quantity in Sacred's own layout (UTC)."""
     values, steps = _numbers(value.get("values")), _numbers(value.get("steps"))
-    if values is not None and steps is not None and len(values) == len(steps):
-        yield name, values, steps
+    if values is None or steps is None or len(values) != len(steps):
+        return None
+    times = value.get("timestamps")
+    walls = _walls(times) if isinstance(times, list) and len(times) == len(values) else None
+    return _List(name, values, steps, walls)
+
+
+def _walls(times: list[Any]) -> list[float] | None:
+    """Times of day in ISO form as seconds; None if one of them is none."""
+    try:
+        return [datetime.fromisoformat(str(time)).replace(tzinfo=timezone.utc).timestamp() for time in times]
+    except (ValueError, OverflowError):
+        return None
 
 
 def _axis_of(node: Mapping[str, Any]) -> list[float | None] | None:
@@ -254,27 +276,30 @@ class _Curves:
         self.found = list(_lists(loaded))
 
     def content(self) -> FileContent:
-        series = tuple(self._series(*one) for one in self.found)
+        series = tuple(map(self._series, self.found))
         settings = tuple(_settings(self.file, self.loaded))
         return FileContent(FORMAT, series, settings)
 
-    def _series(self, name: str, values: list[float | None], steps: list[float | None] | None) -> Series:
-        unit = self._unit(len(values), steps is not None)
+    def _series(self, one: _List) -> Series:
+        unit = self._unit(len(one.values), one.steps is not None)
         first = 0.0 if unit == "row" else 1.0
-        places = steps or [first + at for at in range(len(values))]
+        places = one.steps or [first + at for at in range(len(one.values))]
+        walls = one.walls or [0.0] * len(places)
         kept = [
-            (s, v)
-            for s, v in zip(places, values, strict=True)
-            if v is not None and s is not None and math.isfinite(s)
+            (step, value, wall)
+            for step, value, wall in zip(places, one.values, walls, strict=True)
+            if value is not None and step is not None and math.isfinite(step)
         ]
+        table = np.array(kept, dtype=np.float64).reshape(-1, 3)
         return Series(
-            name=name,
-            raw=name,
+            name=one.name,
+            raw=one.name,
             file=self.file.path,
-            steps=np.array([s for s, _ in kept], dtype=np.float64),
-            values=np.array([v for _, v in kept], dtype=np.float64),
+            steps=table[:, 0],
+            values=table[:, 1],
             unit=unit,
-            window="epoch-mean" if unit == "epoch" and split_word(name) in ("", "train") else "unknown",
+            window="epoch-mean" if unit == "epoch" and split_word(one.name) in ("", "train") else "unknown",
+            walls=table[:, 2] if one.walls else None,
         )
 
     def _unit(self, length: int, stepped: bool) -> StepUnit:
@@ -282,7 +307,7 @@ class _Curves:
         if stepped:
             kinds = {k for key in _keys(self.loaded) if (k := step_kind(key))}
             return min(kinds, key=lambda k: k[1])[0] if kinds else "step"
-        same = [n for n, v, _ in self.found if len(v) == length]
+        same = [one.name for one in self.found if len(one.values) == length]
         evaluated = any(split_word(n) in ("eval", "test") for n in same)
         history = "history" in self.file.name.lower() and len(same) >= 2 and length <= MANY_EPOCHS
         return "epoch" if evaluated or history or length == self._planned() else "row"

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from ...engine.model import Scalar
 from .. import names
 from ..files import RunFile
 from ..run import FileContent, Series, Setting, StepUnit, Window
@@ -47,11 +48,25 @@ def read(file: RunFile) -> FileContent:
     notes = notes_of(found)
     if file.size > len(data):
         notes.append(f"only its first {len(data)} bytes were read")
+    settings = tuple(_settings(file, found))
+    if _is_summary(found):
+        return FileContent(FORMAT, (), settings, facts=_final(found), notes=tuple(notes))
     split = _split_of_folder(file.path, found)
     curves = found.curves.items()
     series = tuple(_series(file, tag, curve, split, _unit(tag, found)) for tag, curve in curves)
-    settings = tuple(_settings(file, found))
     return FileContent(FORMAT, series, settings, notes=tuple(notes))
+
+
+def _is_summary(found: Scalars) -> bool:
+    """`add_hparams` writes the settings and one final value of each metric: results, no curves."""
+    session = any(text.plugin == "hparams" for text in found.texts)
+    return session and all(len(curve.values) == 1 for curve in found.curves.values())
+
+
+def _final(found: Scalars) -> dict[str, Scalar]:
+    return {
+        f"final.{tag.removeprefix('hparam/')}": float(curve.values[0]) for tag, curve in found.curves.items()
+    }
 
 
 def _series(file: RunFile, tag: str, curve: Any, split: str, unit: StepUnit) -> Series:

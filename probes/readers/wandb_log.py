@@ -1,7 +1,8 @@
 """The binary log of a Weights & Biases run (`run-<id>.wandb`): history, configuration and how the run ended.
 
 The file is a LevelDB log (32 KiB blocks, checksummed fragments) of protobuf records. `_step` counts calls of
-`wandb.log`, not training steps; a step that the script logged itself is preferred where it moves. Console
+`wandb.log`, unless the script gives it (`step=`): it is then the script's. A step that the script logged as a
+value is preferred where it moves. Console
 output, system metrics, host and user are passed over.
 """
 
@@ -317,25 +318,32 @@ def _content(file: RunFile, log: _Log, damage: _Damage) -> FileContent:
 def _series(file: RunFile, history: list[_Row]) -> tuple[tuple[Series, ...], Event | None]:
     """The curves, and the event that says where a loss of 0 stands for NaN."""
     axis = _axis_key(history)
+    calls: StepUnit = "step" if _steps_given(history) else "call"
     rows = Rows(file.path)
     last: float | None = None
     for row in history:
         if row.values:
-            rows.add(_axis(row, axis, last), row.values)
+            rows.add(_axis(row, axis, last, calls), row.values)
         if axis is not None and step_kind(axis) is not None:
             last = row.steps.get(axis, last)
     curves = tuple(_said(s, axis) for s in rows.series())
     return _unmasked(file.path, history, curves) if axis == "train/global_step" else (curves, None)
 
 
-def _axis(row: _Row, key: str | None, last: float | None) -> Axis:
+def _steps_given(history: list[_Row]) -> bool:
+    """W&B counts by ones; a step that mostly leaps was given by the script. A lost row is no leap."""
+    leaps = sum(after.call - before.call > 1 for before, after in pairwise(history))
+    return leaps > 0.5 * (len(history) - 1)
+
+
+def _axis(row: _Row, key: str | None, last: float | None, calls: StepUnit) -> Axis:
     """Where a row stands; one without the step that the others have comes after the last that has it."""
     epoch = next((v for k, v in row.steps.items() if _unit(k) == "epoch"), None)
     if key is None:
-        return Axis(row.call, "call", epoch, row.wall)
+        return Axis(row.call, calls, epoch, row.wall)
     step = row.steps.get(key, last if _unit(key) != "epoch" else None)
     if step is None:
-        return Axis(row.call, "call", epoch, row.wall)
+        return Axis(row.call, calls, epoch, row.wall)
     return Axis(step, _unit(key), epoch, row.wall)
 
 

@@ -33,7 +33,7 @@ _WITHIN = (
 )
 _HAS_VALUE = re.compile(rb"[=:\s]-?\d+\.?\d*(?:e[-+]?\d+)?", re.IGNORECASE)
 _NUMBERED = re.compile(rb"^\s{0,6}(\d{1,4}): ?(?=\S)")
-_BAR = re.compile(rb"%\|| it/s|it/s|s/it|\[=*>?\.*\]|ETA")
+_BAR = re.compile(rb"%\||it/s|s/it|\ds/step|\d[mu]s/step|\[=*>?\.*\]|ETA")
 
 
 @dataclass(slots=True)

@@ -15,6 +15,7 @@ from .columns import NAN, Column, Columns, Key, Split
 from .numbers import to_float
 from .shape import Metric, Shape
 from .stamps import wall_of, walls_of
+from .trainer_bars import TrainerBars
 
 MAX_POINTS = 6_000_000
 Tokens = Sequence[bytes]
@@ -58,6 +59,7 @@ class Rows:
         self.points = 0
         self._places: dict[int | None, Where] = {}
         self._bar: tuple[float, float] | None = None
+        self._trainer = TrainerBars()
         self._pending: tuple[Shape, Tokens, Line, float] | None = None
         self._bars_done: set[tuple[int | None, float]] = set()
         self._epoch_bars = 0.0
@@ -119,6 +121,8 @@ class Rows:
     def finish(self) -> None:
         """All lines were read."""
         self._flush_bar()
+        for row, step in self._trainer.steps():
+            self.columns.rows.step[row] = step
         placed = sum(len(c.rows) for k, c in self.columns.points.items() if k[2] != "row")
         loose = sum(len(c.rows) for k, c in self.columns.points.items() if k[2] == "row")
         if placed and loose <= max(20, 3 * placed):
@@ -132,6 +136,7 @@ class Rows:
         if shape.bar and shape.step_kind == "bare":
             if step == step and total == total:
                 self._bar = (step, total)
+                self._trainer.drawn(self._bar)
             return
         if epoch == epoch and epoch != where.epoch:
             self._flush_bar()
@@ -151,8 +156,9 @@ class Rows:
                 step = total = NAN  # the batches of the evaluation: it stands where training stands
         own_step, own = step == step, step == step or epoch == epoch
         kind: str = shape.step_kind
-        if not own_step and self._bar is not None and "hf" in shape.flags:
-            step, own_step, own = self._bar[0], True, True
+        beside = self._bar if not own_step and "hf" in shape.flags else None
+        if beside is not None:
+            step, own_step, own = beside[0], True, True
         if own_step:
             epoch = epoch if epoch == epoch else where.epoch
             self._move(shape, step, total, epoch, where)
@@ -176,6 +182,9 @@ class Rows:
             return
         wall = wall_of(line.raw) if shape.stamped else NAN
         row = self.columns.row(step, total, epoch, line.number, wall, own_step, kind)
+        if beside is not None:
+            training = any(m.canonical == "train/loss" for m in shape.metrics)
+            self._trainer.printed(row, epoch, training, beside)
         split = "" if own else where.split
         if "printed-dict" in shape.flags and self.families["mindspore"]:
             split = "eval"  # beside LossMonitor's lines a dict is what model.eval gave

@@ -180,6 +180,10 @@ def test_a_truncated_json_keeps_what_stands_before(tmp_path: Path) -> None:
         ("model.safetensors.index.json", {"weight_map": {"a": "b"}}),
         ("results.json", {"accuracy": 0.9, "f1": 0.8}),
         ("instances.json", {"images": [], "annotations": []}),
+        (
+            "train_metadata.json",
+            {"model_params_file_map": {"1": "a.ckpt"}, "unit": "step", "num_samples": 2048},
+        ),
         ("empty.json", {}),
         ("dump.json", {"task": "statistics", "level": "L1", "data": {"Module.fc.forward.0": {"Max": 1.0}}}),
         ("construct.json", {"Module.fc.Linear.forward.0": None, "Tensor.add.0.backward": "x"}),

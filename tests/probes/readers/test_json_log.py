@@ -77,6 +77,16 @@ def test_sacred(tmp_path: Path) -> None:
     assert curve(read(tmp_path, info, "info.json"), "loss").steps.tolist() == [100, 200]
 
 
+def test_sacred_reads_each_metric_once_with_its_time(tmp_path: Path) -> None:
+    """As Sacred 0.8.7 writes it: one curve for each name, with the time of day in UTC."""
+    times = ["2026-01-01T00:00:00.500000", "2026-01-01T00:00:02"]
+    content = read(tmp_path, {"train/loss": {"steps": [5, 10], "timestamps": times, "values": [2.0, 1.0]}})
+
+    assert [s.raw for s in content.series] == ["train/loss"]
+    walls = curve(content, "train/loss").walls
+    assert walls is not None and walls.tolist() == [1767225600.5, 1767225602.0]
+
+
 def test_download_of_tensorboard(tmp_path: Path) -> None:
     """[[wall, step, value], ...] is named by its file."""
     content = read(tmp_path, [[1.7e9, 1, 0.5], [1.7e9, 2, 0.25]], "run-a-tag-loss.json")

@@ -353,6 +353,21 @@ def test_hparams_plugin(tmp_path: Path) -> None:
     assert {s.trust for s in settings} == {90}
 
 
+def test_a_summary_of_hparams_holds_results(tmp_path: Path) -> None:
+    """`add_hparams` writes one final value of each metric, at step 0: no curve beside the real one."""
+    session = block(1, b"hparams") + block(2, block(3, b""))
+    start = block(1, b"_hparams_/session_start_info") + block(9, block(1, session))
+    final = simple("hparam/train/loss", 0.5)
+    content = read(tmp_path, VERSION + event(0, start) + event(0, final))
+
+    assert content.series == () and dict(content.facts) == {"final.train/loss": 0.5}
+
+    longer = read(
+        tmp_path, VERSION + event(0, start) + event(1, simple("loss", 2.0)) + event(2, simple("loss", 1.0))
+    )
+    assert [len(s) for s in longer.series] == [2]
+
+
 @pytest.mark.parametrize("data", [b"", b"abc", b"\x00" * 100, b"epoch,loss\n1,2\n", b"\x80\x02}q\x00."])
 def test_other_files_are_refused(tmp_path: Path, data: bytes) -> None:
     """Only event files are event files, whatever their name."""

@@ -392,6 +392,44 @@ def test_hugging_face_rows_between_bars(tmp_path: Path) -> None:
     assert [p[0] for p in points(read(tmp_path, text), "train/loss")] == [1, 2, 3]
 
 
+def hugging_face(rows: list[tuple[str, int, int]], drawn: str = "{n}/60 [00:01<00:02, 99.9it/s]") -> str:
+    """The Trainer's output where steps are fast: each row, then the bar anew; (values, step, bar before it)."""
+    text = ""
+    for values, step, before in rows:
+        text += (
+            f"\r  1%|   | {drawn.format(n=before)}\r        \r{values}\n\r  1%|   | {drawn.format(n=step)}"
+        )
+    return text + "\n"
+
+
+def test_hugging_face_bars_lag_where_steps_are_fast(tmp_path: Path) -> None:
+    """As transformers 5 writes it: the bar before a row is an old one; an evaluation draws its own bar."""
+    rows = [
+        (f"{{'loss': '{3 - n / 60:.3f}', 'grad_norm': '1.5', 'epoch': '{n / 20:.4g}'}}", n, n - 5)
+        for n in range(5, 21, 5)
+    ]
+    evaluation = "\r  0%|  | 0/63 [00:00<?, ?it/s]\x1b[A\r   \r\x1b[A{'eval_loss': '2.5', 'epoch': '1'}\n"
+    evaluation += (
+        "\r  1%|   | 20/60 [00:01<00:02, 99.9it/s]\n\r100%|###| 63/63 [00:00<00:00, 2838.34it/s]\x1b[A\n"
+    )
+    late = [(f"{{'loss': '2.5', 'epoch': '{n / 20:.4g}'}}", n, 20) for n in (25, 30)]
+    content = read(tmp_path, hugging_face(rows) + evaluation + hugging_face(late))
+
+    assert [p[0] for p in points(content, "train/loss")] == [5, 10, 15, 20, 25, 30]
+    assert points(content, "eval/loss") == [(20, 2.5)]
+    assert not content.notes
+
+
+def test_hugging_face_rows_apart_from_their_bars(tmp_path: Path) -> None:
+    """Output that was buffered comes after all bars: most rows stand where their epoch says."""
+    rows = [(f"{{'loss': '2.5', 'epoch': '{n / 20:.4g}'}}", n, n) for n in range(5, 51, 5)]
+    buffered = "".join(f"{{'loss': '2.5', 'epoch': '{n / 20:.4g}'}}\n" for n in (55, 60))
+
+    assert [p[0] for p in points(read(tmp_path, hugging_face(rows) + buffered), "train/loss")] == [
+        *range(5, 61, 5)
+    ]
+
+
 KERAS_BARS = (
     "Epoch 1/2\n\r1/8 [==>....] - ETA: 3s - loss: 9.0\r4/8 [====>..] - ETA: 1s - loss: 8.0\r"
     "8/8 [=======] - 46s 6s/step - loss: 0.75 - acc: 0.5 - val_loss: 1.5\n"
@@ -419,6 +457,15 @@ def test_keras_bars(tmp_path: Path, text: str) -> None:
     assert points(content, "train/accuracy") == [(1, 0.5), (2, 0.75)]
     assert points(content, "eval/loss") == [(1, 1.5), (2, 1.25)]
     assert curve(content, "train/loss").unit == "epoch"
+
+
+def test_keras_3_ends_a_bar_twice(tmp_path: Path) -> None:
+    """The whole bar is drawn before and after the validation: one point of training, no test."""
+    bar = "\x1b[1m8/8\x1b[0m \x1b[32m━━━━\x1b[0m\x1b[37m\x1b[0m \x1b[1m0s\x1b[0m 22ms/step - accuracy: 0.5 - loss: 0.75"
+    text = "".join(f"Epoch {n}/2\n\r{bar}  {chr(8) * 75}\r{bar} - val_loss: 1.5\n" for n in (1, 2))
+    content = read(tmp_path, text)
+
+    assert {s.raw: len(s) for s in content.series} == {"accuracy": 2, "loss": 2, "val_loss": 2}
 
 
 def test_keras_evaluation_after_training(tmp_path: Path) -> None:

@@ -106,14 +106,23 @@ def test_history_with_the_training_step(tmp_path: Path) -> None:
 
 def test_steps_without_a_training_step_count_calls(tmp_path: Path) -> None:
     """Without a step of the script's own, or with one that stands still, the calls are counted."""
-    plain = read(tmp_path, *(history(loss=1.0 / (k + 1), _step=5 * k) for k in range(3)))
-    assert curve(plain, "loss") == ([0, 5, 10], [1.0, 0.5, 1 / 3], "call")
+    plain = read(tmp_path, *(history(loss=1.0 / (k + 1), _step=k) for k in range(3)))
+    assert curve(plain, "loss") == ([0, 1, 2], [1.0, 0.5, 1 / 3], "call")
 
     still = read(tmp_path, *(history(test__loss=1.0, train__global_step=0, _step=k) for k in range(4)))
     assert curve(still, "test/loss")[::2] == ([0, 1, 2, 3], "call")
 
     batches = read(tmp_path, *(history(loss=1.0, epoch=k // 10, _step=k) for k in range(30)))
     assert curve(batches, "loss")[2] == "call"
+
+
+def test_steps_that_the_script_gave(tmp_path: Path) -> None:
+    """`wandb.log(values, step=step)` leaps; single lost rows among calls do not make steps of them."""
+    given = read(tmp_path, *(history(loss=1.0, _step=5 * k) for k in range(4)))
+    assert curve(given, "loss")[::2] == ([0, 5, 10, 15], "step")
+
+    lost = read(tmp_path, *(history(loss=1.0, _step=k) for k in range(9) if k != 4))
+    assert curve(lost, "loss")[2] == "call"
 
 
 def test_epochs_and_steps_that_begin_again(tmp_path: Path) -> None:
