@@ -52,6 +52,7 @@ bench: $(VENV)/.test
 
 docs: $(VENV)/.ready        # pages of rules, coverage and JSON Schemas, written from the rules
 	$(BIN)/diagnose rules docs
+	$(BIN)/python tools/checklist_page.py
 
 $(VENV)/pyvenv.cfg:
 	@$(PYTHON) -c 'import sys; sys.exit("traindoctor needs Python 3.10 or newer, this is " + sys.version.split()[0] if sys.version_info < (3, 10) else 0)'

@@ -4,7 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from .model import CheckedItem, ChecklistItem, ChecklistPart, Evidence, Result, RuleBase, State
+from .model import (
+    CheckedItem,
+    ChecklistItem,
+    ChecklistPart,
+    Evidence,
+    Hypothesis,
+    Result,
+    RuleBase,
+    State,
+)
 from .words import listed, percent, sentence
 
 FAILED_FROM = 0.5
@@ -14,10 +23,14 @@ MOST_SAID = 2  # sentences of one kind that a result is told with
 
 
 def check_all(
-    rules: RuleBase, name: str, evidence: Evidence, probability: Mapping[str, float]
+    rules: RuleBase,
+    name: str,
+    evidence: Evidence,
+    probability: Mapping[str, float],
+    reasons: Mapping[str, str] | None = None,
 ) -> tuple[CheckedItem, ...]:
     """Return the results of a checklist's items, in its order; nothing when there is no such checklist."""
-    return check_items(rules, name, rules.checklists.get(name, ()), evidence, probability)
+    return check_items(rules, name, rules.checklists.get(name, ()), evidence, probability, reasons)
 
 
 def check_items(
@@ -26,9 +39,22 @@ def check_items(
     items: Sequence[ChecklistItem],
     evidence: Evidence,
     probability: Mapping[str, float],
+    reasons: Mapping[str, str] | None = None,
 ) -> tuple[CheckedItem, ...]:
-    """Return the results of these items; `name` is their checklist's, for what other checklists call them."""
-    return tuple(_check(rules, item, evidence, probability, same_as(rules, name, item.id)) for item in items)
+    """Return the results of these items; `name` is their checklist's, for what other checklists call them.
+
+    `reasons` maps causes to the reading that speaks for them most, as a sentence.
+    """
+    known = reasons or {}
+    return tuple(
+        _check(rules, name, item, evidence, probability, known, same_as(rules, name, item.id))
+        for item in items
+    )
+
+
+def first_reasons(hypotheses: Iterable[Hypothesis]) -> dict[str, str]:
+    """Return what speaks most for each cause that was explained."""
+    return {h.cause: h.reasons[0].reading.why for h in hypotheses if h.reasons}
 
 
 def same_as(rules: RuleBase, name: str, item: str) -> tuple[tuple[str, str], ...]:
@@ -40,20 +66,27 @@ def same_as(rules: RuleBase, name: str, item: str) -> tuple[tuple[str, str], ...
 
 def _check(
     rules: RuleBase,
+    name: str,
     item: ChecklistItem,
     evidence: Evidence,
     probability: Mapping[str, float],
+    reasons: Mapping[str, str],
     same: tuple[tuple[str, str], ...],
 ) -> CheckedItem:
     def result(found: Result, why: str, decided_by: Iterable[str] = ()) -> CheckedItem:
-        return CheckedItem(item.id, item.title, found, why, tuple(decided_by), item.check, item.command, same)
+        command = item.command or _answering(rules, name, item)
+        return CheckedItem(item.id, item.title, found, why, tuple(decided_by), item.check, command, same)
 
     seen = _read_as(evidence, item.fails_on, State.PRESENT)
     causes = [c for c in item.causes if c in probability]
     blamed = [c for c in causes if probability[c] >= FAILED_FROM and rules.causes[c].status == "stable"]
     if seen or blamed:
         why = _sentences(evidence[s].why for s in seen)
-        why += [f"{rules.causes[c].title}: {percent(probability[c])}." for c in blamed]
+        for c in blamed:
+            because = "" if seen else reasons.get(c, "").strip().rstrip(".")
+            why.append(
+                f"{rules.causes[c].title}: {percent(probability[c])}{f' ({because})' if because else ''}."
+            )
         return result(Result.FAILED, " ".join(why), (*seen, *blamed))
     parts = item.parts or (ChecklistPart("", item.passes_on),)
     clear = {part: _read_as(evidence, part.passes_on, State.ABSENT) for part in parts}
@@ -64,6 +97,14 @@ def _check(
         return result(Result.NOT_CHECKED, _why_open(rules, open_causes, probability))
     found = list(dict.fromkeys(s for some in clear.values() for s in some))
     return result(Result.PASSED, " ".join(_said(part, some, evidence) for part, some in clear.items()), found)
+
+
+def _answering(rules: RuleBase, name: str, item: ChecklistItem) -> str:
+    """The command that takes a person's word, for an item of our lists that nothing else decides."""
+    known = [s for s in item.passes_on if s in rules.symptoms]
+    if not known or not item.source or any(_has_probe(rules, s) for s in known):
+        return ""
+    return f"diagnose checklist RUN --list {name} --answer {known[0]}=absent"
 
 
 def _read_as(evidence: Evidence, symptoms: Sequence[str], state: State) -> list[str]:
@@ -91,14 +132,22 @@ def _lacking(
             told.append(_said(part, found, evidence))
             continue
         wanted = part.passes_on if item.parts else (*item.passes_on, *item.fails_on)
-        why = _missing(rules, wanted, evidence)
-        told.append(f"{part.title}, not known: {why}" if part.title and why else why)
+        why = _missing(rules, wanted, part.passes_on, evidence)
+        seen = _read_as(evidence, wanted, State.PRESENT)
+        told.append(f"{part.title}{'' if seen else ', not known'}: {why}" if part.title and why else why)
     return " ".join(t for t in told if t) or NOTHING_READ
 
 
-def _missing(rules: RuleBase, symptoms: Sequence[str], evidence: Evidence) -> str:
-    """Why these symptoms could not be read, the first reasons; what only a person can see is no reason."""
+def _missing(rules: RuleBase, symptoms: Sequence[str], cleared_by: Sequence[str], evidence: Evidence) -> str:
+    """Why these symptoms clear nothing: what was seen, or why they could not be read; the first reasons.
+
+    What only a person can see is no reason, unless nothing else clears them (`cleared_by`).
+    """
+    if cleared_by and not any(_has_probe(rules, s) for s in cleared_by):
+        asked = rules.symptoms[cleared_by[0]]
+        return f"only a look tells: {asked.question or asked.title}"
     unread = [s for s in _read_as(evidence, symptoms, State.UNKNOWN) if _has_probe(rules, s)]
+    unread = [*_read_as(evidence, symptoms, State.PRESENT), *unread]
     reasons = list(dict.fromkeys(evidence[s].why.strip().rstrip(".") for s in unread))[:MOST_SAID]
     return f"{'; '.join(reasons)}." if reasons else ""
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from . import advise, explain
-from .checklist import check_all
+from .checklist import check_all, first_reasons
 from .graph import Path, active_causes, outline, strongest_paths
 from .infer import Belief, believe, sigmoid
 from .model import Diagnosis, Evidence, Hypothesis, Reading, RuleBase, RunInfo, Scalar, State
@@ -82,11 +82,13 @@ def diagnose(
     order = ranked(rules, probability)
     leading = [c for c in order[: advise.LEADING] if probability[c] >= advise.IN_QUESTION]
     names = {checklist, *(s.checklist for flow in rules.flows for s in flow.steps if s.checklist)}
-    checked = {name: check_all(rules, name, findings, probability) for name in sorted(names)}
+    hypotheses = work.hypotheses(order)
+    reasons = first_reasons(hypotheses)
+    checked = {name: check_all(rules, name, findings, probability, reasons) for name in sorted(names)}
     return Diagnosis(
         run=run,
         benchmark=benchmark,
-        hypotheses=work.hypotheses(order),
+        hypotheses=hypotheses,
         findings=tuple(findings.values()),
         checklist=checked[checklist],
         next_checks=advise.next_checks(

@@ -13,7 +13,7 @@ from datetime import date
 from fnmatch import fnmatchcase
 from typing import Literal
 
-from .checklist import check_items
+from .checklist import check_items, first_reasons
 from .model import (
     CauseLine,
     CheckedItem,
@@ -49,7 +49,8 @@ def decide(
     evidence = {reading.symptom: reading for reading in diagnosis.findings}
     probability = {h.cause: h.probability for h in diagnosis.hypotheses}
     asked = profile.own_items or rules.checklists.get(profile.checklist, ())
-    items = check_items(rules, profile.checklist, asked, evidence, probability)
+    reasons = first_reasons(diagnosis.hypotheses)
+    items = check_items(rules, profile.checklist, asked, evidence, probability, reasons)
     found = [*_items(profile, items, evidence), *_causes(rules, profile, diagnosis)]
     found = [replace(f, known=_is_known(f, baseline)) for f in found]
     found, warnings = _waived(found, waivers, diagnosis.run.path, today)

@@ -110,8 +110,10 @@ def _judged(
 ) -> Finding:
     """Hold (measured, limit) pairs against the limits and against what chance does to the benchmark."""
     rest: dict[str, Any] = {"value": relative[0], "threshold": relative[1], "series": (found.name,)}
-    if relative[0] <= relative[1] or (absolute is not None and absolute[0] < absolute[1]):
-        return absent(text, **rest)
+    if relative[0] <= relative[1]:
+        return absent(f"{text}, {relative[1]:.1%} are allowed", **rest)
+    if absolute is not None and absolute[0] < absolute[1]:
+        return absent(f"{text}, less than {absolute[1]:g} is allowed", **rest)
     chance = _chance(found, measure, True)
     if chance is not None and relative[0] <= chance:
         said = f"{text}; {1 + len(found.repeats)} benchmark runs lie up to {chance:.2%} apart themselves"

@@ -144,7 +144,6 @@ def setting_below(view: View, setting: str, ratio: float) -> Finding:
 
 
 _SHAPE = ("hidden_size", "num_layers", "num_heads", "model", "image_size", "max_sequence_length")
-_MANY, _SHARE = 4, 0.8
 
 
 def _recipe(view: View) -> list[tuple[str, Both]]:
@@ -153,7 +152,7 @@ def _recipe(view: View) -> list[tuple[str, Both]]:
     return [(k, f) for k in keys if (f := both(view, k)) and f[0].trust > 10 and f[1].trust > 10]
 
 
-def _almost_everything(view: View) -> Finding | None:
+def _almost_everything(view: View, many: int, share: float) -> Finding | None:
     """Nearly all shared settings of the recipe differ, sizes among them: two recipes, not one ported.
 
     One cause changes one setting and what follows from it; a port keeps the sizes.
@@ -161,12 +160,12 @@ def _almost_everything(view: View) -> Finding | None:
     shared = _recipe(view)
     differing = [(k, f) for k, f in shared if not equal(k, *f)]
     shapes = [f for k, f in differing if k in _SHAPE]
-    if shapes and len(differing) >= _MANY and len(differing) >= _SHARE * len(shared):
+    if shapes and len(differing) >= many and len(differing) >= share * len(shared):
         text = (
             f"{len(differing)} of {len(shared)} settings that both record differ,"
             f" {_sides(shapes[0])} among them"
         )
-        return present(text, value=len(differing), threshold=_MANY, where=_where(shapes[0]))
+        return present(text, value=len(differing), threshold=many, where=_where(shapes[0]))
     return None
 
 
@@ -245,9 +244,12 @@ def schedule_differs(view: View, settings: list[str]) -> Finding:
     if not compared:
         return _missing(view, ", ".join(settings))
     words = "; ".join(map(_sides, differ))
-    return absent(
-        f"{words}: as much longer as the run" if differ else f"{compared} of these are equal", value=0
-    )
+    equals = f"{_count(compared)} of the schedule recorded on both sides, and equal"
+    return absent(f"{words}: as much longer as the run" if differ else equals, value=0)
+
+
+def _count(settings: int) -> str:
+    return "1 setting" if settings == 1 else f"{settings} settings"
 
 
 def _follows_length(view: View, found: Both) -> bool:
@@ -274,9 +276,10 @@ _PIPELINE = re.compile(
 
 
 @probe("benchmark")
-def settings_differ(view: View, settings: list[str], pipelines: bool = False) -> Finding:
+def settings_differ(view: View, settings: list[str], pipelines: bool = False, least: int = 1) -> Finding:
     """At least one of these settings is recorded on both sides with two values.
 
+    Absent needs `least` of them on both sides: of many settings one equal one says little of the others.
     `pipelines`: settings without a canonical name count, too, where they stand in a pipeline of transforms
     (`data.train_pipeline.1.padding`) or are named as a distortion of inputs (`translate`, `time_mask`).
     """
@@ -289,10 +292,13 @@ def settings_differ(view: View, settings: list[str], pipelines: bool = False) ->
             text = "; ".join(f"{k} = {a}, in the benchmark {b}" for k, a, b, _ in others[:4])
             where = tuple(p for *_, p in others[:4])
             return present(text, value=str(others[0][1]), threshold=str(others[0][2]), where=where)
+    if compared >= least:
+        named = [s.replace("_", " ") for s in settings if both(view, s) is not None]
+        more = f" and {len(named) - 4} more" if len(named) > 4 else ""
+        return absent(f"recorded on both sides, and equal: {', '.join(named[:4])}{more}", value=0)
     if compared:
-        return absent(
-            f"{compared} of {len(settings)} settings are recorded on both sides, and equal", value=0
-        )
+        equals = ", ".join(s.replace("_", " ") for s in settings if both(view, s) is not None)
+        return unknown(f"of {len(settings)} settings only {equals} is recorded on both sides")
     return unknown(f"not recorded on both sides: {', '.join(s.replace('_', ' ') for s in settings[:4])}")
 
 
@@ -545,19 +551,26 @@ def other_setting_differs(view: View, minimum: int = 3) -> Finding:
 
 
 @probe("benchmark")
-def any_hyperparameter_differs(view: View, without: tuple[str, ...] | list[str] = ()) -> Finding:
-    """At least one hyperparameter differs; those of `without` are not looked at."""
+def any_hyperparameter_differs(view: View, least: int, without: tuple[str, ...] | list[str] = ()) -> Finding:
+    """At least one hyperparameter differs; those of `without` are not looked at.
+
+    Absent needs `least` of them on both sides.
+    """
     differ, compared = _differences(view, [k for k in names.table().hyperparameters if k not in without])
     if differ:
         return _say_differences(differ)
-    if compared < 3:
-        return unknown("fewer than three hyperparameters are recorded on both sides")
+    if compared < least:
+        return unknown(f"{compared} hyperparameters are recorded on both sides, {least} are needed")
     return absent(f"{compared} hyperparameters are recorded on both sides, and equal", value=0)
 
 
 @probe("benchmark")
-def other_task(view: View) -> Finding:
-    """Classes, vocabulary, or model and data together are another task's."""
+def other_task(view: View, many: int, share: float) -> Finding:
+    """Classes, vocabulary, or model and data together are another task's, or nearly the whole recipe is.
+
+    At least `many` settings and a `share` of those that both sides record differ, a size among them. Absent
+    needs one of the named on both sides, or `many` settings of which most are equal.
+    """
     sizes = [(k, f) for k in ("num_classes", "vocab_size") if (f := both(view, k)) is not None]
     for key, found in sizes:
         numbers = _numbers(found)
@@ -573,13 +586,13 @@ def other_task(view: View) -> Finding:
         return present(
             f"{_sides(model)}; {_sides(data)}", value=_scalar(model[0]), where=_where(model) + _where(data)
         )
-    if (many := _almost_everything(view)) is not None:
-        return many
+    if (other := _almost_everything(view, many, share)) is not None:
+        return other
     if sizes or (data is not None and not other_data) or (model is not None and not other_model):
         shared = [f[0].key for _, f in sizes] + [f[0].key for f in (model, data) if f is not None]
         return absent(f"recorded on both sides and alike: {', '.join(shared)}")
     recipe = _recipe(view)
     differing = sum(not equal(k, *f) for k, f in recipe)
-    if len(recipe) >= _MANY and differing < len(recipe) / 2:
+    if len(recipe) >= many and differing < len(recipe) / 2:
         return absent(f"{len(recipe) - differing} of {len(recipe)} settings that both record are equal")
     return unknown("neither classes nor vocabulary, model or data are recorded on both sides")

@@ -280,7 +280,7 @@ def _consequences(told: _Told) -> Iterator[str]:
     if batch and samples and min(*batch, *samples) > 0:
         steps = [math.ceil(n / b) for n, b in zip(samples, batch, strict=True)]
         if steps[0] != steps[1]:
-            yield f"{steps[0]} steps per epoch instead of {steps[1]}"
+            yield f"{steps[0]} {'step' if steps[0] == 1 else 'steps'} per epoch instead of {steps[1]}"
     length = told.pair("max_sequence_length")
     if batch and length and not same(batch[0] * length[0], batch[1] * length[1]):
         yield f"{batch[0] * length[0]:g} tokens per step instead of {batch[1] * length[1]:g}"

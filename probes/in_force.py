@@ -132,8 +132,8 @@ def loss_not_scaled(view: View, points: int = 10) -> Finding:
             return present(text, value=1.0, where=(place(series, 0),), series=("loss_scale",))
         if len(values) and float(np.max(values)) > 1:
             changes = int(np.count_nonzero(np.diff(values)))
-            moves = f"changes {changes} times" if changes != 1 else "changes once"
-            text = f"the log shows a loss scale from {float(np.max(values)):g} that {moves}"
+            moves = {0: "stays as it is", 1: "changes once"}.get(changes, f"changes {changes} times")
+            text = f"the log shows a loss scale from {float(values[0]):g} that {moves}"
             return absent(text, value=float(values[-1]), where=(place(series, -1),), series=("loss_scale",))
     found = [e for e in run.events_of("overflow", "loss-scale", "scale-at-minimum") if e.value != 1]
     if found:

@@ -138,10 +138,11 @@ def _end(run: Run, name: str) -> Place:
 
 
 @probe("benchmark:train/loss")
-def curves_apart(view: View, relative: float, share: float, points: int = 8) -> Finding:
+def curves_apart(view: View, relative: float, share: float, floor: float, points: int = 8) -> Finding:
     """The loss curves of repeated benchmark runs lie apart in the second half, by more than their scatter.
 
-    Levels are block medians; `relative` is held against the higher one, `share` against the blocks.
+    Levels are block medians; `relative` is held against the higher one, or against `floor` of all that the
+    loss falls where that is more, and `share` against the blocks.
     """
     if not view.repeats or view.benchmark is None:
         return unknown(ONE)
@@ -152,7 +153,7 @@ def curves_apart(view: View, relative: float, share: float, points: int = 8) -> 
     levels = blocks(found)
     high, low = np.maximum(levels.high, levels.run), np.minimum(levels.low, levels.run)
     late = slice(len(high) // 2, None)
-    gap = ((high - low) / np.maximum(np.abs(high), max(0.1 * found.span, 1e-12)))[late]
+    gap = ((high - low) / np.maximum(np.abs(high), max(floor * found.span, 1e-12)))[late]
     apart = (gap > relative) & ((high - low) > 3 * levels.error)[late]
     part, worst = float(np.mean(apart)), float(np.max(gap))
     runs = 1 + len(view.repeats)
@@ -162,10 +163,11 @@ def curves_apart(view: View, relative: float, share: float, points: int = 8) -> 
 
 
 @probe("train/loss", "benchmark:train/loss")
-def leaves_band(view: View, relative: float, share: float, points: int = 8) -> Finding:
+def leaves_band(view: View, relative: float, share: float, inside: float, points: int = 8) -> Finding:
     """The run's loss lies above every benchmark run, by more than these lie apart, for a share of the steps.
 
     Levels are block medians at equal steps; a difference below `relative` or three standard errors is none.
+    Absent needs the run within or below them at `inside` of the steps: in between nothing is told.
     """
     if not view.repeats:
         return unknown(ONE)
@@ -179,7 +181,7 @@ def leaves_band(view: View, relative: float, share: float, points: int = 8) -> F
     room = np.maximum.reduce([levels.high - levels.low, 3 * levels.error, relative * base])
     outside = levels.run - levels.high > room
     part = float(np.mean(outside))
-    inside = float(np.mean(levels.run <= levels.high + levels.error))
+    within = float(np.mean(levels.run <= levels.high + np.maximum(levels.error, relative * base)))
     runs = 1 + len(view.repeats)
     if part >= share:
         at = int(np.argmax(outside))
@@ -189,5 +191,6 @@ def leaves_band(view: View, relative: float, share: float, points: int = 8) -> F
             f" {levels.high[at]:.4g})"
         )
         return present(text, value=part, threshold=share, step=float(levels.x[at]), series=("train/loss",))
-    text = f"the loss lies within or below what {runs} benchmark runs span at {inside:.0%} of common steps"
-    return absent(text, value=part, threshold=share, series=("train/loss",))
+    text = f"the loss lies within or below what {runs} benchmark runs span at {within:.0%} of common steps"
+    report = absent if within >= inside else unknown
+    return report(text, value=part, threshold=share, series=("train/loss",))

@@ -487,7 +487,8 @@ def every_step_overflows(view: View, run_length: int = 8) -> Finding:
     length, at = skipped.trailing()
     seen: dict[str, Any] = {"value": length, "threshold": run_length, "series": skipped.series}
     if length < run_length:
-        return absent(f"the last {length} logged steps overflow", **seen)
+        said = f"only the last {length} logged steps overflow" if length else "the last steps do not overflow"
+        return absent(said, **seen)
     step = float(skipped.steps[at])
     trace = scale(run)
     low = trace is not None and float(trace.values[-1]) <= 2

@@ -10,6 +10,7 @@ from .registry import Finding, View, absent, present, probe, unknown
 
 MOST_NAMED = 8
 _DERIVED = ("weight_decay_form",)
+_BATCH = ("batch_size", "gradient_accumulation_steps")  # differ only where their product does
 
 
 @probe("benchmark")
@@ -22,7 +23,7 @@ def hyperparameter_differs(view: View, least: int) -> Finding:
     if view.benchmark is None:
         return unknown("needs a benchmark run (--benchmark)")
     found = compare(view.run, view.benchmark)
-    hyper = {*settings.table().hyperparameters, *_DERIVED}
+    hyper = {*settings.table().hyperparameters, *_DERIVED, *_BATCH}
     differ = [d for d in found.differences if d.key in hyper]
     one_sided = [k for k in (*found.only_run, *found.only_benchmark) if k in hyper]
     if differ:

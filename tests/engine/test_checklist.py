@@ -105,7 +105,7 @@ PARTS = ChecklistItem(
         ({"s": A, "t": A}, Result.PASSED, "One: it is absent. Two: it is absent."),
         ({"s": A, "u": A}, Result.PASSED, "One: it is absent. Two: it is absent."),
         ({"s": A, "t": U}, Result.NOT_CHECKED, "One: it is absent. Two, not known: it is unknown."),
-        ({"s": A, "t": P}, Result.NOT_CHECKED, "One: it is absent."),
+        ({"s": A, "t": P}, Result.NOT_CHECKED, "One: it is absent. Two: it is present."),
         ({"s": P, "t": A}, Result.FAILED, "It is present."),
         ({}, Result.NOT_CHECKED, "Nothing that decides it could be read."),
     ],
