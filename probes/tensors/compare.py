@@ -14,15 +14,18 @@ from ...engine.model import (
     DumpSide,
     TensorFigures,
 )
+from .compose import composed
 from .figures import compare_pairs
 from .find import detect
 from .judge import Pair, judged, paired
 from .knowledge import Tolerances, knowledge
 from .locate import Place, Start, arguments, explained, locate
-from .match import Match, match
+from .match import Match, foreigners, match
 from .model import Dump, Tensor
+from .permute import Order, orders, reordered
 from .say import Told, said
 from .settings import differences
+from .stored import Stored
 
 Progress = Callable[[int, int], None]
 
@@ -73,6 +76,7 @@ def compare_dumps(
     limits = knowledge().tolerances
     if options.cosine is not None:
         limits = replace(limits, cosine=options.cosine)
+    pairs = [composed(a, b) if foreigners(a, b) else (a, b) for a, b in pairs]
     walks = [Walk(a, b, match(a, b)) for a, b in pairs]
     judge = Judge(limits, options.exact)
     judge.read(walks, progress)
@@ -213,6 +217,7 @@ class Judge:
         self.limits = limits
         self.exact = exact
         self.found: dict[int, TensorFigures | str] = {}
+        self.orders: dict[int, Order] = {}  # of pairs that were compared with their axes in another order
         self.pairs: dict[int, list[Pair]] = {}
         self.compared = 0
         self.with_values = 0
@@ -220,14 +225,55 @@ class Judge:
     def read(self, walks: Sequence[Walk], progress: Progress | None) -> None:
         """Pair the tensors of all matched operators, and walk over their values."""
         wanted: list[Pair] = []
+        foreign: set[int] = set()
         for walk in walks:
+            others = foreigners(walk.run, walk.benchmark)
             for one in walk.matches:
                 if one.run is not None and one.benchmark is not None:
-                    self.pairs[id(one)] = paired(one.run, one.benchmark)
-                    wanted += [p for p in self.pairs[id(one)] if p.comparable and not p.same_digest]
-        stored = [(p.run.stored, p.benchmark.stored) for p in wanted if p.run and p.benchmark]
-        figures = compare_pairs([(a, b) for a, b in stored if a and b], progress)
+                    self.pairs[id(one)] = paired(one.run, one.benchmark, others)
+                    mine = [p for p in self.pairs[id(one)] if p.comparable and not p.same_digest]
+                    wanted += mine
+                    foreign |= {id(p) for p in mine if others}
+        figures = compare_pairs([self._sides(p) for p in wanted], progress)
         self.found = {id(p): f for p, f in zip(wanted, figures, strict=True)}
+        self._reorder([p for p in wanted if id(p) in foreign])
+
+    def _sides(self, pair: Pair) -> tuple[Stored, Stored]:
+        """Both sides' values; where only another order of axes gives one shape, in that order."""
+        a, b = pair.run, pair.benchmark
+        if a is None or b is None or a.stored is None or b.stored is None:
+            raise ValueError("not comparable")  # `Pair.comparable` is asked before
+        if a.shape != b.shape:
+            for order in orders(a, b):
+                moved = reordered(a.stored, order)
+                if moved is not None:
+                    self.orders[id(pair)] = order
+                    return moved, b.stored
+        return a.stored, b.stored
+
+    def _reorder(self, pairs: Sequence[Pair]) -> None:
+        """Of two frameworks: try what differs with its axes in every usual order, and keep what agrees."""
+        tried: list[tuple[Pair, Order, tuple[Stored, Stored]]] = []
+        for pair in pairs:
+            a, b, figures = pair.run, pair.benchmark, self.found[id(pair)]
+            if a is None or b is None or a.stored is None or b.stored is None or isinstance(figures, str):
+                continue
+            bound = self.limits.bound(a.dtype, b.dtype)
+            if figures.relative is None or figures.relative <= bound:
+                continue
+            for order in orders(a, b):
+                moved = reordered(a.stored, order) if order != self.orders.get(id(pair)) else None
+                if moved is not None:
+                    tried.append((pair, order, (moved, b.stored)))
+        for (pair, order, _), figures in zip(tried, compare_pairs([s for _, _, s in tried]), strict=True):
+            a, b = pair.run, pair.benchmark
+            bound = self.limits.bound(a.dtype, b.dtype) if a is not None and b is not None else 0.0
+            if (
+                isinstance(figures, TensorFigures)
+                and figures.relative is not None
+                and figures.relative <= bound
+            ):
+                self.found[id(pair)], self.orders[id(pair)] = figures, order
 
     def places(self, walk: Walk) -> list[Place]:
         """Judge in order: what has been through a coarse type keeps its tolerance from there on."""
@@ -273,6 +319,10 @@ class Judge:
     def _tensor(self, pair: Pair, size: float, coarse: float, late: bool) -> ComparedTensor:
         figures = self.found.get(id(pair))
         one = judged(pair, figures, self.limits, size=size, coarse=coarse, late=late)
+        order = self.orders.get(id(pair))
+        if order is not None:
+            said = f"its axes are those of the benchmark in the order {order}"
+            one = replace(one, why=f"{one.why}; {said}" if one.why else said)
         if one.figures is not None:
             self.compared += 1
             self.with_values += not one.figures.from_statistics

@@ -52,19 +52,23 @@ class Pair:
         )
 
 
-def paired(run: Operator, benchmark: Operator) -> list[Pair]:
-    """Pair tensors of one role: those of one index, then those of one size, in order."""
+def paired(run: Operator, benchmark: Operator, foreign: bool = False) -> list[Pair]:
+    """Pair tensors of one role: those of one index, then those of one size, in order.
+
+    `foreign`: two frameworks, whose operators take other things: inputs of other sizes are no pair.
+    """
     found: list[Pair] = []
     for mine, theirs in (
         (run.inputs, benchmark.inputs),
         (run.parameters, benchmark.parameters),
         (run.outputs, benchmark.outputs),
     ):
-        found.extend(_paired(mine, theirs))
+        loose = not (foreign and mine is run.inputs)
+        found.extend(_paired(mine, theirs, loose))
     return found
 
 
-def _paired(mine: Sequence[Tensor], theirs: Sequence[Tensor]) -> list[Pair]:
+def _paired(mine: Sequence[Tensor], theirs: Sequence[Tensor], loose: bool) -> list[Pair]:
     left = {t.index: t for t in theirs}
     found: dict[int, Pair] = {}
     for n, tensor in enumerate(mine):
@@ -74,8 +78,9 @@ def _paired(mine: Sequence[Tensor], theirs: Sequence[Tensor]) -> list[Pair]:
     for n, tensor in enumerate(mine):
         if n in found:
             continue
-        at = next((i for i, t in left.items() if t.count == tensor.count), None)
-        if at is None and tensor.index in left:
+        alike = [i for i, t in left.items() if t.count == tensor.count]
+        at = next((i for i in alike if left[i].shape == tensor.shape), next(iter(alike), None))
+        if at is None and loose and tensor.index in left:
             at = tensor.index
         found[n] = Pair(tensor, left.pop(at) if at is not None else None)
     return [found[n] for n in range(len(mine))] + [Pair(None, t) for t in left.values()]

@@ -28,6 +28,7 @@ class Knowledge:
     """The table."""
 
     kinds: Mapping[str, str]  # plain name -> one name for all frameworks
+    compositions: tuple[tuple[str, tuple[str, str]], ...]  # a layer, and the operators that make it up
     in_place: frozenset[str]
     random: frozenset[str]
     collective: frozenset[str]
@@ -80,6 +81,7 @@ def knowledge() -> Knowledge:
     limits = table["tolerances"]
     return Knowledge(
         {plain(word): kind for kind, words in table["kinds"].items() for word in words},
+        tuple((whole, (parts[0], parts[1])) for whole, parts in table["compositions"].items()),
         frozenset(table["in_place"]),
         frozenset(table["random"]),
         frozenset(table["collective"]),

@@ -32,7 +32,8 @@ def match(run: Dump, benchmark: Dump) -> list[Match]:
     """Align two dumps; in the run's order of execution, the benchmark's own operators at their place."""
     left, right = list(run.operators), list(benchmark.operators)
     names = not (run.ordered and benchmark.ordered) or _names_tell(left, right)
-    keys = [[_key(o, names) for o in side] for side in (left, right)]
+    foreign = foreigners(run, benchmark)
+    keys = [[_key(o, names, foreign) for o in side] for side in (left, right)]
     if names and not (run.ordered and benchmark.ordered):
         return _by_name(left, right, keys)
     found: list[Match] = []
@@ -40,8 +41,14 @@ def match(run: Dump, benchmark: Dump) -> list[Match]:
         if isinstance(pair, tuple):
             found.append(Match(left[pair[0]], right[pair[1]]))
         else:
-            found.extend(_gap(left[pair.run], right[pair.benchmark]))
+            found.extend(_gap(left[pair.run], right[pair.benchmark], foreign))
     return _rejoined(found)
+
+
+def foreigners(run: Dump, benchmark: Dump) -> bool:
+    """Whether two frameworks made them: then axes may stand in another order."""
+    told = {run.framework, benchmark.framework} - {""}
+    return len(told) > 1
 
 
 def _names_tell(left: Sequence[Operator], right: Sequence[Operator]) -> bool:
@@ -59,10 +66,12 @@ def _flat(name: str) -> str:
     return name.replace("/", "_")
 
 
-def _key(operator: Operator, names: bool) -> Hashable:
+def _key(operator: Operator, names: bool, foreign: bool) -> Hashable:
     if names and not _counted(operator):
         return (operator.direction, _flat(operator.name))
     shapes = tuple(t.shape for t in operator.outputs)
+    if foreign:  # the order of axes, and of gradients, is each framework's own
+        shapes = tuple(sorted(tuple(sorted(s)) for s in shapes))
     return (operator.direction, knowledge().kind(operator.kind), shapes, operator.module)
 
 
@@ -171,12 +180,16 @@ def _in_turn(
     return found
 
 
-def _gap(left: Sequence[Operator], right: Sequence[Operator]) -> list[Match]:
+def _gap(left: Sequence[Operator], right: Sequence[Operator], foreign: bool) -> list[Match]:
     """What is left over at one place: operators that stand for each other, in order, and the rest."""
     rest = list(right)
     found: list[Match] = []
     for operator in left:
-        at = next((n for n, other in enumerate(rest) if _stand_in(operator, other)), None)
+        able = [n for n, other in enumerate(rest) if _stand_in(operator, other)]
+        if foreign:  # each framework updates weights by operators of its own
+            able = [n for n in able if operator.direction != "optimizer" or not _differs(operator, rest[n])]
+            able.sort(key=lambda n: _differs(operator, rest[n]))
+        at = able[0] if able else None
         if at is None:
             found.append(Match(operator, None))
             continue
