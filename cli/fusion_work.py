@@ -222,11 +222,30 @@ def _take(search: Search, question: Question, on: Run) -> None:
         return
     if any(Path(t.run) == question.result.resolve() for t in search.trials):
         raise usage(f"{question.result}: this run was taken before; a repeat needs a run of its own")
+    _trained_as_asked(question.result, assumed.off)
     value = end_of(on, open_quietly(question.result, "result ", question.quiet), search.measure.quantity)
     if isinstance(value, str):
         raise Stop(4, f"{question.result}: {value}")
     share = search.measure.share(value)
     search.trials.append(Trial(assumed.off, value, share, str(question.result.resolve())))
+
+
+def _trained_as_asked(result: Path, off: Sequence[Rule]) -> None:
+    """Refuse a result whose own fusion_result.json says that rules were in effect which had to be off."""
+    from ..probes.files import RunUnreadable, walk
+    from ..probes.tensors.fusion_result import effective
+
+    try:
+        there, _ = effective(walk(result)[0])
+    except RunUnreadable:
+        return  # opening the run says so
+    groups = {group for group, name in off if name == "ALL"}
+    still = [r for r in there if r in set(off) or r[0] in groups]
+    if still:
+        named = ", ".join(_names(still[:3]))
+        raise usage(
+            f"{result}: {named} took effect in it, which had to be off: was it trained with the switch file?"
+        )
 
 
 def _step(search: Search, question: Question, notes: Sequence[str]) -> FusionReport:

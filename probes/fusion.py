@@ -2,7 +2,8 @@
 
 The search finds a smallest set of rules that has to be off for the accuracy of the run without fusion (delta
 debugging, Zeller and Hildebrandt 2002). Then it is confirmed, twice each: with those rules alone off accuracy
-is restored, with all others off it is not; else results contradict each other and no rule is named.
+is restored, with all others off it is not, and of several each is needed; else results contradict each other
+and no rule is named.
 """
 
 from __future__ import annotations
@@ -122,7 +123,7 @@ def progress(search: Search) -> Progress:
     answers = _answers(search.trials)
     for _ in range(10 * len(search.rules) ** 2 + 10):
         trials = answers.get(frozenset(question.off), [])
-        outcome = _outcome(trials, question.times)
+        outcome = _outcome(trials, question.times, GOOD if question.partly else BAD)
         if outcome == "noise":
             return Progress("noise", off=question.off, left=question.left)
         if outcome is None:
@@ -148,12 +149,12 @@ def _answers(trials: Sequence[Trial]) -> Mapping[frozenset[Rule], list[float]]:
     return found
 
 
-def _outcome(shares: Sequence[float], times: int) -> Outcome | Literal["noise"] | None:
+def _outcome(shares: Sequence[float], times: int, line: float = BAD) -> Outcome | Literal["noise"] | None:
     """What the runs of one configuration say; None: not enough yet."""
     if len(shares) < times:
         return None
     if times > 1:
-        return "good" if min(shares) >= GOOD else "bad" if max(shares) <= BAD else "noise"
+        return "good" if min(shares) >= GOOD else "bad" if max(shares) <= line else "noise"
     if len(shares) == 1:
         return "good" if shares[0] >= GOOD else "bad" if shares[0] <= BAD else None
     if max(shares) - min(shares) > SPREAD:
@@ -168,6 +169,9 @@ class _Question:
     left: tuple[Rule, ...]
     confirming: bool = False
     times: int = 1  # runs that it takes
+    partly: bool = (
+        False  # a part of the gap is an answer, too: each of several rules may do a part of the harm
+    )
 
 
 def _search(rules: Sequence[Rule]) -> Generator[_Question, Outcome, Progress]:
@@ -201,6 +205,10 @@ def _search(rules: Sequence[Rule]) -> Generator[_Question, Outcome, Progress]:
         or (yield _Question(others, tuple(suspects), True, 2)) == "good"
     ):
         return Progress("contradiction", left=tuple(suspects))
+    for innocent in suspects if len(suspects) > 1 else ():
+        needed = tuple(r for r in suspects if r != innocent)  # a chance result may have kept it among them
+        if (yield _Question(needed, tuple(suspects), True, 2, partly=True)) == "good":
+            return Progress("contradiction", left=tuple(suspects))
     return Progress("found", found=tuple(suspects))
 
 

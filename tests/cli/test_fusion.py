@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from traindoctor.cli import fusion_work
 from traindoctor.cli.app import run_command_line as run
 
 NAMES = [f"Rule{n}Pass" for n in range(8)]
@@ -77,6 +79,85 @@ def test_without_a_list_of_rules_the_groups_are_searched(
 
     assert found["rules"] == ["GraphFusion.ALL", "UBFusion.ALL"]
     assert found["notes"]
+
+
+def test_two_guilty_rules_over_several_calls(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    on, off = trained(tmp_path / "on", 0.6, fused=True), trained(tmp_path / "off", 0.8)
+    state, guilty = tmp_path / "search.json", {"Rule1Pass", "Rule6Pass"}
+    found = asked(capsys, on, off, "--state", state)
+    for n in range(60):
+        if found["state"] != "ask":
+            break
+        switched = set(json.loads(Path(found["switch_file"]).read_text())["Switch"]["GraphFusion"])
+        result = trained(tmp_path / f"try{n}", 0.8 if guilty <= switched else 0.6)
+        found = asked(capsys, on, off, "--state", state, "--result", result)
+
+    assert (found["state"], set(found["found"])) == ("found", {f"GraphFusion.{g}" for g in guilty})
+
+
+def test_a_call_that_was_cut_short_is_repeated(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Wherever writing ends, the files are whole, and the same call leads to the same place."""
+    on, off = trained(tmp_path / "on", 0.6, fused=True), trained(tmp_path / "off", 0.8)
+    state, result = tmp_path / "search.json", trained(tmp_path / "try", 0.6)
+    asked(capsys, on, off, "--state", state)
+    before = state.read_text()
+    write = fusion_work.write_file
+    for cut in (0, 1):
+        calls = iter(range(9))
+
+        def stopped(path: Path, text: str, cut: int = cut, calls: Iterator[int] = calls) -> None:
+            if next(calls) == cut:
+                raise KeyboardInterrupt
+            write(path, text)
+
+        monkeypatch.setattr(fusion_work, "write_file", stopped)
+        with pytest.raises(KeyboardInterrupt):
+            fusion_work.answer(fusion_work.Question(on, off, state=state, result=result, quiet=True))
+        assert state.read_text() == before
+    monkeypatch.setattr(fusion_work, "write_file", write)
+    once = asked(capsys, on, off, "--state", state, "--result", result)
+    assert (once["state"], len(once["trials"])) == ("ask", 1)
+    assert not [p for p in tmp_path.iterdir() if p.name.startswith(".")]  # nothing half-written stays
+
+
+def test_a_result_that_was_not_trained_as_asked_is_refused(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    on, off = trained(tmp_path / "on", 0.6, fused=True), trained(tmp_path / "off", 0.8)
+    state = tmp_path / "search.json"
+    asked(capsys, on, off, "--state", state)
+    before = state.read_text()
+    assert run(["fusion", str(on), str(off), "--state", str(state), "--result", str(on)]) == 2
+    assert "took effect in it, which had to be off" in capsys.readouterr().err
+    assert state.read_text() == before
+
+
+def test_a_search_that_is_over_takes_no_more(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    on, off = trained(tmp_path / "on", 0.6), trained(tmp_path / "off", 0.8)
+    effects = {"A": {"effect_times": "1"}}
+    (on / "fusion_result.json").write_text(json.dumps({"graphId": "0", "ub_fusion": effects}))
+    state, late = tmp_path / "s.json", trained(tmp_path / "late", 0.7)
+    assert asked(capsys, on, off, "--state", state)["found"] == ["UBFusion.A"]
+    assert json.loads((tmp_path / "s-switch.cfg").read_text()) == {"Switch": {"UBFusion": {"A": "off"}}}
+    assert run(["fusion", str(on), str(off), "--state", str(state), "--result", str(late)]) == 2
+    assert "is over" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("version", ["0", "2", 1, None])
+def test_a_state_of_another_version_is_left_alone(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], version: Any
+) -> None:
+    on, off = trained(tmp_path / "on", 0.6, fused=True), trained(tmp_path / "off", 0.8)
+    state = tmp_path / "search.json"
+    asked(capsys, on, off, "--state", state)
+    content = json.loads(state.read_text()) | {"schema_version": version}
+    state.write_text(json.dumps(content))
+    assert run(["fusion", str(on), str(off), "--state", str(state)]) == 2
+    said = capsys.readouterr().err
+    assert "schema_version" in said and len(said.strip().splitlines()) == 1
+    assert json.loads(state.read_text()) == content
 
 
 @pytest.mark.parametrize(

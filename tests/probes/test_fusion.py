@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import numpy as np
@@ -87,6 +87,23 @@ def test_a_result_in_between_is_asked_for_again_and_wild_repeats_are_noise() -> 
     where, runs = search(RULES, lambda _: next(results))
 
     assert (where.state, runs) == ("noise", 3)
+
+
+@pytest.mark.parametrize("guilty", [RULES[0], RULES[7], RULES[20]])
+def test_one_wrong_answer_anywhere_names_no_wrong_rule(guilty: Rule) -> None:
+    """A run that ended well or badly by chance costs the search, or time, never an innocent rule."""
+    states = set()
+    for wrong in range(20):
+        asked = iter(range(1000))
+
+        def oracle(off: frozenset[Rule], wrong: int = wrong, asked: Iterator[int] = asked) -> float:
+            right = 1.0 if guilty in off else 0.0
+            return 1.0 - right if next(asked) == wrong else right
+
+        where, _ = search(RULES, oracle)
+        states.add(where.state)
+        assert where.state != "found" or where.found == (guilty,)
+    assert states <= {"found", "contradiction", "noise"} and "found" in states
 
 
 def test_one_rule_alone_needs_no_search() -> None:
