@@ -12,6 +12,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
+from urllib.parse import quote
 from xml.etree import ElementTree
 
 from ..engine.model import Diagnosis, Gate, GateFinding, Place
@@ -20,6 +21,8 @@ from .text import location, plain, sentence
 
 SARIF_SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 MOST_ANNOTATIONS = 10  # of each level: GitHub shows no more for one step
+MOST_RESULTS = 5000  # GitHub shows no more of a run, and takes no more than 25,000
+LONGEST_TITLE = 250  # characters; GitHub takes 255 of an annotation's title
 _NO_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
@@ -43,8 +46,9 @@ class Origin:
 
 
 def _shown(gate: Gate) -> list[GateFinding]:
-    """What a reviewer has to see: failures, those that are demanded and open included."""
-    return [f for f in gate.findings if f.outcome == "fail" or (f.outcome == "open" and f.level == "error")]
+    """What a reviewer has to see, what blocks first: failures, and what is demanded and open."""
+    shown = [f for f in gate.findings if f.outcome == "fail" or (f.outcome == "open" and f.level == "error")]
+    return sorted(shown, key=lambda f: not f.blocks)[:MOST_RESULTS]
 
 
 def _told(f: GateFinding) -> str:
@@ -170,7 +174,7 @@ def _camel(name: str) -> str:
 
 def _result(f: GateFinding, index: int, origin: Origin, baseline: bool) -> dict[str, Any]:
     file, line = _standing(f, origin)
-    uri = file.replace("%", "%25").replace(" ", "%20").replace("#", "%23").replace("?", "%3F")
+    uri = quote(file, safe="/-._~!$&'()*+,;=@")
     result: dict[str, Any] = {
         "ruleId": f.rule,
         "ruleIndex": index,
@@ -201,19 +205,18 @@ def _result(f: GateFinding, index: int, origin: Origin, baseline: bool) -> dict[
 
 
 def github(gate: Gate, diagnosis: Diagnosis, origin: Origin) -> str:
-    """Return workflow commands: annotations at the lines of what fails, ten of each level."""
+    """Return workflow commands: annotations at the lines of what fails and is not waived, ten of each level."""
     del diagnosis
     lines = []
     left = {"error": MOST_ANNOTATIONS, "warning": MOST_ANNOTATIONS}
     for f in _shown(gate):
         level = "error" if f.blocks else "warning"
-        if not left[level]:
+        if f.waived or not left[level]:
             continue
         left[level] -= 1
         file, line = _standing(f, origin)
-        head = (
-            f"file={_property_value(file)},line={line},title={_property_value(f'{f.rule}: {plain(f.title)}')}"
-        )
+        title = _property_value(f"{f.rule}: {plain(f.title)}"[:LONGEST_TITLE])
+        head = f"file={_property_value(file)},line={line},title={title}"
         lines.append(f"::{level} {head}::{_message(_told(f))}")
     lines.append(f"::notice title=traindoctor gate::{_message(verdict(gate))}")
     return "\n".join(lines) + "\n"

@@ -2,129 +2,57 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
+from urllib.parse import unquote
 from xml.etree import ElementTree
 
 import pytest
 import yaml
-from jsonschema import Draft202012Validator
+from hypothesis import given
+from hypothesis import strategies as st
+from jsonschema import Draft4Validator, Draft202012Validator
 
 from traindoctor.cli.app import run_command_line
+from traindoctor.engine.model import Diagnosis, Gate, GateFinding, Place, Profile, RunInfo, Waiver
+from traindoctor.reports import ci_formats, gate_report
+from traindoctor.reports.ci_formats import Origin
 
 HERE = Path(__file__).resolve().parents[2]
 BROKEN = HERE / "examples" / "fp16-collapse"
-# What SARIF 2.1.0 (OASIS, section 3) says of the parts that we write; nothing else is allowed here.
-TEXT = {"type": "object", "required": ["text"], "properties": {"text": {"type": "string", "minLength": 1}}}
+SCHEMA = json.loads((Path(__file__).parent / "data" / "sarif-2.1.0-rtm.5.json").read_text(encoding="utf-8"))
+# What the schema leaves to the text of SARIF 2.1.0 and to GitHub's code scanning.
 RESULT = {
     "type": "object",
     "required": ["message", "ruleId", "ruleIndex", "locations", "partialFingerprints", "kind", "level"],
-    "additionalProperties": False,
-    "properties": {
-        "ruleId": {"type": "string"},
-        "ruleIndex": {"type": "integer", "minimum": 0},
-        "kind": {"enum": ["fail", "review", "pass", "open", "notApplicable", "informational"]},
-        "level": {"enum": ["none", "note", "warning", "error"]},
-        "message": TEXT,
-        "partialFingerprints": {"type": "object", "additionalProperties": {"type": "string"}},
-        "baselineState": {"enum": ["new", "unchanged", "updated", "absent"]},
-        "suppressions": {
-            "type": "array",
-            "items": {
-                "type": "object",
-                "required": ["kind"],
-                "additionalProperties": False,
-                "properties": {
-                    "kind": {"enum": ["inSource", "external"]},
-                    "status": {"enum": ["accepted", "underReview", "rejected"]},
-                    "justification": {"type": "string"},
-                },
-            },
-        },
-        "locations": {
-            "type": "array",
-            "minItems": 1,
-            "items": {
-                "type": "object",
-                "required": ["physicalLocation"],
-                "properties": {
-                    "physicalLocation": {
-                        "type": "object",
-                        "required": ["artifactLocation", "region"],
-                        "properties": {
-                            "artifactLocation": {
-                                "type": "object",
-                                "required": ["uri"],
-                                "properties": {
-                                    "uri": {"type": "string", "pattern": "^[^/ ]"},
-                                    "uriBaseId": {"type": "string"},
-                                },
-                            },
-                            "region": {
-                                "type": "object",
-                                "properties": {"startLine": {"type": "integer", "minimum": 1}},
-                            },
-                        },
-                    }
-                },
-            },
-        },
-    },
+    "properties": {"locations": {"minItems": 1}},
     # 3.27.10: level is "none" where kind is anything but "fail"
     "if": {"properties": {"kind": {"const": "fail"}}},
     "else": {"properties": {"level": {"const": "none"}}},
 }
-SARIF = {
-    "type": "object",
-    "required": ["version", "runs"],
-    "additionalProperties": False,
-    "properties": {
-        "$schema": {"type": "string", "format": "uri"},
-        "version": {"const": "2.1.0"},
-        "runs": {
-            "type": "array",
-            "items": {
-                "type": "object",
-                "required": ["tool", "results"],
-                "additionalProperties": False,
-                "properties": {
-                    "tool": {
-                        "type": "object",
-                        "required": ["driver"],
-                        "properties": {
-                            "driver": {
-                                "type": "object",
-                                "required": ["name", "rules"],
-                                "properties": {
-                                    "rules": {
-                                        "type": "array",
-                                        "uniqueItems": True,
-                                        "items": {
-                                            "type": "object",
-                                            "required": ["id"],
-                                            "properties": {"help": TEXT},
-                                        },
-                                    }
-                                },
-                            }
-                        },
-                    },
-                    "invocations": {
-                        "type": "array",
-                        "items": {"type": "object", "required": ["executionSuccessful"]},
-                    },
-                    "properties": {"type": "object"},
-                    "results": {"type": "array", "items": RESULT},
-                },
-            },
-        },
-    },
-}
+
+
+def valid_sarif(document: Any) -> Any:
+    """Return the only run of a SARIF document that keeps to the schema and to what GitHub asks for."""
+    Draft4Validator.check_schema(SCHEMA)
+    Draft4Validator(SCHEMA).validate(document)
+    (run,) = document["runs"]
+    rules = run["tool"]["driver"]["rules"]
+    assert len({r["id"] for r in rules}) == len(rules) <= 25_000 and len(run["results"]) <= 25_000
+    assert all(len(r["properties"]["tags"]) <= 20 for r in rules)
+    for result in run["results"]:
+        Draft202012Validator(RESULT).validate(result)
+        uri = result["locations"][0]["physicalLocation"]["artifactLocation"]["uri"]
+        assert re.fullmatch(r"(?!/|\.\.|[a-z]+:)[A-Za-z0-9/._~!$&'()*+,;=@%-]+", uri), uri
+    return run
 
 
 @pytest.fixture
@@ -265,8 +193,7 @@ def test_what_no_longer_fails_is_told(repository: Path) -> None:
 def sarif(repository: Path, *arguments: str) -> Any:
     gate(*arguments, "-o", "out.sarif")
     found = json.loads((repository / "out.sarif").read_text())
-    Draft202012Validator(SARIF).validate(found)
-    return found["runs"][0]
+    return valid_sarif(found)
 
 
 def test_sarif(repository: Path) -> None:
@@ -340,9 +267,6 @@ def test_github(
 
 def test_what_a_log_says_is_no_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Text of the run reaches no CI system unescaped."""
-    from traindoctor.engine.model import Diagnosis, Gate, GateFinding, Place, Profile, RunInfo
-    from traindoctor.reports import ci_formats
-
     evil = "\n::set-output name=x::y\r\n%0A\x1b[31m<script>"
     place = Place("a,b:c\n::x.py", 3)
     finding = GateFinding("graph.optimizer", evil, "fail", "error", evil, evil, (place,), (), "f" * 64)
@@ -354,24 +278,116 @@ def test_what_a_log_says_is_no_command(tmp_path: Path, monkeypatch: pytest.Monke
     lines = ci_formats.github(made, diagnosis, origin).splitlines()
     assert len(lines) == 2 and "\x1b" not in lines[0] and "%250A" in lines[0]
     ElementTree.fromstring(ci_formats.junit(made, diagnosis))  # noqa: S314
-    Draft202012Validator(SARIF).validate(json.loads(ci_formats.sarif(made, diagnosis, origin)))
+    valid_sarif(json.loads(ci_formats.sarif(made, diagnosis, origin)))
 
 
-def test_a_comment_stays_below_githubs_limit() -> None:
-    from traindoctor.engine.model import Diagnosis, Gate, GateFinding, Profile, RunInfo
-    from traindoctor.reports import ci_formats, gate_report
+# --------------------------------------------------------------------------------------------- limits
 
-    many = tuple(
-        GateFinding(f"graph.x{i}", "t" * 300, "fail", level, "w" * 300)
-        for i in range(400)
-        for level in ("error", "warning")
-    )
-    made = Gate(Profile("p", "P", "ascend", {}, (), "allow"), "failed", many)  # type: ignore[arg-type]
+
+def gate_of(*findings: GateFinding) -> tuple[Gate, Diagnosis]:
+    profile = Profile("p", "P", "ascend", {}, (), "allow")
     diagnosis = Diagnosis(RunInfo("r"), None, (), (), (), (), {}, 0.0, True, "v")
+    return Gate(profile, "failed", findings), diagnosis
 
-    assert len(gate_report.render_markdown(made, diagnosis)) < 65_000
-    assert ci_formats.github(made, diagnosis, ci_formats.Origin("r", None, "x", "1")).count("::error ") == 10
+
+def found(n: int, level: str = "error", outcome: str = "fail", size: int = 300, **rest: Any) -> GateFinding:
+    text = f"{n} " + "w" * size
+    place = Place(f"runs/a b{n}#?.yaml", n + 1)
+    made = GateFinding(f"graph.x{n}", text, outcome, level, text, text, (place,), (), f"{n:064x}")  # type: ignore[arg-type]
+    return replace(made, **rest)
+
+
+ORIGIN = Origin("", None, "README.md", "1")
+
+
+def test_limits_of_github() -> None:
+    """Ten annotations of each level; titles, comments and summaries below their size."""
+    many = [found(n, level) for n in range(400) for level in ("warning", "error")]
+    gate, diagnosis = gate_of(*many)
+    lines = ci_formats.github(gate, diagnosis, ORIGIN).splitlines()
+    titles = [unescaped(m.group(1)) for line in lines if (m := re.search(r"title=([^:]*)::", line))]
+
+    assert [sum(x.startswith(f"::{k} ") for x in lines) for k in ("error", "warning", "notice")] == [
+        10,
+        10,
+        1,
+    ]
+    assert max(map(len, titles)) <= 255
+    assert len(gate_report.render_markdown(gate, diagnosis)) < 65_000
     assert len(ci_formats.summary("x\n" * 10**6).encode()) < 1024 * 1024
+    assert len(ci_formats.summary("é" * 10**6).encode()) < 1024 * 1024
+
+
+def unescaped(text: str) -> str:
+    for code, char in (("%0D", "\r"), ("%0A", "\n"), ("%3A", ":"), ("%2C", ","), ("%25", "%")):
+        text = text.replace(code, char)
+    return text
+
+
+def test_limits_of_code_scanning() -> None:
+    """At most 5000 results, the blocking ones kept; below 10 MB when packed; paths are URIs."""
+    gate, diagnosis = gate_of(*(found(n, "warning" if n % 2 else "error", size=900) for n in range(6000)))
+    text = ci_formats.sarif(gate, diagnosis, ORIGIN)
+    run = valid_sarif(json.loads(text))
+
+    assert [r["level"] for r in run["results"]].count("error") == 3000 and len(run["results"]) == 5000
+    assert len(gzip.compress(text.encode())) < 10 * 1024**2
+    uri = run["results"][0]["locations"][0]["physicalLocation"]["artifactLocation"]["uri"]
+    assert unquote(uri) == "runs/a b0#?.yaml"
+
+
+WAIVED = Waiver("graph.*", "*", "me", "why", "2027-01-01", "w.yaml:1")
+
+
+@pytest.mark.parametrize(
+    ("finding", "sarif", "github", "gitlab"),
+    [
+        (found(0), ("fail", "error"), "error", "critical"),
+        (found(0, "warning"), ("fail", "warning"), "warning", "major"),
+        (found(0, known=True), ("fail", "error"), "warning", "minor"),
+        (found(0, outcome="open"), ("review", "none"), "warning", "minor"),
+        (found(0, waived=WAIVED), ("fail", "error"), "", None),
+        (found(0, "note", "open"), None, "", None),
+        (found(0, "note", "pass"), None, "", None),
+    ],
+)
+def test_levels(finding: GateFinding, sarif: tuple[str, str] | None, github: str, gitlab: str | None) -> None:
+    """How a finding is told to each system: what blocks, what is known, what is open, what is waived."""
+    gate, diagnosis = gate_of(finding)
+    results = valid_sarif(json.loads(ci_formats.sarif(gate, diagnosis, ORIGIN)))["results"]
+    line = ci_formats.github(gate, diagnosis, ORIGIN).splitlines()[0]
+    rows = json.loads(ci_formats.gitlab(gate, diagnosis, ORIGIN))
+
+    assert [(r["kind"], r["level"]) for r in results] == ([sarif] if sarif else [])
+    assert line.startswith(f"::{github} " if github else "::notice ")
+    assert [r["severity"] for r in rows] == ([gitlab] if gitlab else [])
+
+
+def test_limits_of_gitlab() -> None:
+    """Every row has its own fingerprint, a severity that GitLab knows and a path below the repository."""
+    gate, diagnosis = gate_of(*(found(n, "warning" if n % 3 else "error") for n in range(300)))
+    rows = json.loads(ci_formats.gitlab(gate, diagnosis, ORIGIN))
+
+    assert len({r["fingerprint"] for r in rows}) == len(rows) == 300
+    assert {r["severity"] for r in rows} <= {"info", "minor", "major", "critical", "blocker"}
+    assert not any(r["location"]["path"].startswith(("/", ".")) for r in rows)
+    assert all(r["location"]["lines"]["begin"] >= 1 and r["description"] for r in rows)
+
+
+@given(st.text(max_size=200))
+def test_any_text_is_harmless(text: str) -> None:
+    """Whatever a run says: one line per annotation, well-formed XML, valid SARIF, JSON that reads back."""
+    gate, diagnosis = gate_of(
+        found(0, title=text, why=text, check=text, where=(Place(text or "x", 3),)),
+        found(1, outcome="open", title=text, why=text),
+    )
+    lines = ci_formats.github(gate, diagnosis, ORIGIN).split("\n")
+
+    assert len(lines) == 4 and not lines[-1]
+    assert all(re.match(r"::(?:error|warning|notice) [^\r\n]*::", line) for line in lines[:-1])
+    ElementTree.fromstring(ci_formats.junit(gate, diagnosis))  # noqa: S314
+    Draft4Validator(SCHEMA).validate(json.loads(ci_formats.sarif(gate, diagnosis, ORIGIN)))
+    assert len(json.loads(ci_formats.gitlab(gate, diagnosis, ORIGIN))) == 2
 
 
 # ------------------------------------------------------------------------- the files that CI systems read
@@ -412,7 +428,7 @@ def test_the_github_action(repository: Path, port: str, code: int, decision: str
 
     assert done.returncode == code, done.stderr
     assert f"decision={decision}" in (repository / "outputs").read_text()
-    Draft202012Validator(SARIF).validate(json.loads((repository / inputs["sarif-file"]).read_text()))
+    valid_sarif(json.loads((repository / inputs["sarif-file"]).read_text()))
     assert (repository / inputs["report-file"]).read_text().startswith("## ")
 
 
