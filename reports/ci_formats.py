@@ -205,7 +205,7 @@ def _result(f: GateFinding, index: int, origin: Origin, baseline: bool) -> dict[
 
 
 def github(gate: Gate, diagnosis: Diagnosis, origin: Origin) -> str:
-    """Return workflow commands: annotations at the lines of what fails and is not waived, ten of each level."""
+    """Return workflow commands: annotations at the lines of what fails and is not waived, ten a level."""
     del diagnosis
     lines = []
     left = {"error": MOST_ANNOTATIONS, "warning": MOST_ANNOTATIONS}
