@@ -604,8 +604,11 @@ def _train_and_eval(view: View) -> tuple[Pair, tuple[str, float, float, float, f
 
 
 @probe("train/loss", "benchmark:train/loss")
-def eval_worse_train_equal(view: View, train: float, eval: float) -> Finding:
-    """The training losses end together; evaluation is worse."""
+def eval_worse_train_equal(view: View, train: float, eval: float, apart: float = 0.3) -> Finding:
+    """The training losses end together, as far as their noise tells; evaluation is worse.
+
+    Unknown where the noise lets ends count as equal that lie further than `apart` from each other.
+    """
     made = _train_and_eval(view)
     if isinstance(made, str):
         return unknown(made)
@@ -614,6 +617,8 @@ def eval_worse_train_equal(view: View, train: float, eval: float) -> Finding:
     text = f"train/loss ends {off:+.1%} off the benchmark's, {name} at {mine:.4g} against {theirs:.4g}"
     rest: dict[str, Any] = {"value": worse, "threshold": eval, "series": ("train/loss", name)}
     if not above and not below and worse > eval and worse > 3 * error:
+        if abs(off) > apart:
+            return unknown(f"{text}: too noisy to be called equal", **rest)
         return present(text, **rest)
     return absent(text, **rest)
 
@@ -702,3 +707,73 @@ def benchmark_not_finite(view: View) -> Finding:
     text = f"{series.raw} of the benchmark is not finite at {len(bad)} of {len(series.values)} points"
     where = (place(series, at, "benchmark"),)
     return present(text, value=len(bad), step=float(series.steps[at]), where=where)
+
+
+def _identical(found: Pair, relative: float) -> bool:
+    """Nineteen of twenty points agree within `relative`, and the curve is no constant."""
+    gap = np.abs(found.run - found.bench) / np.maximum(np.abs(found.bench), 1e-12)
+    return float(np.quantile(gap, 0.95)) <= relative and found.span > 10 * relative * abs(
+        float(np.mean(found.bench))
+    )
+
+
+@probe("train/loss", "benchmark:train/loss")
+def eval_differs_train_identical(view: View, relative: float, eval: float, points: int = 10) -> Finding:
+    """The training loss repeats the benchmark's digit by digit, and the evaluation is another.
+
+    Equal training losses over a whole run mean equal weights, data and updates: only what is evaluated, on
+    what, and how, can differ. `relative` is what still counts as equal digits, `eval` as another evaluation.
+    """
+    found = pair(view, "train/loss", points)
+    if isinstance(found, str):
+        return unknown(found)
+    if not _identical(found, relative):
+        return unknown("the training losses are not the benchmark's to their digits")
+    seen = None
+    for name in ("eval/loss", *(f"eval/{m}" for m in (*METRICS, *LOWER))):
+        held = pair(view, name, 3)
+        if isinstance(held, str):
+            continue
+        gap = np.abs(held.run - held.bench) / np.maximum(np.abs(held.bench), 1e-12)
+        size = float(np.median(gap))
+        text = f"train/loss is the benchmark's at all of {len(found)} points, {name} is {size:.1%} off it"
+        rest: dict[str, Any] = {"value": size, "threshold": eval, "series": ("train/loss", name)}
+        if size > eval:
+            return present(text, where=places_of(held, len(held) - 1), **rest)
+        seen = seen or absent(text, **rest)
+    return seen or unknown("no evaluation is logged on both sides")
+
+
+@probe("grad_norm", "benchmark:grad_norm", "train/loss", "benchmark:train/loss")
+def grad_norm_departs(view: View, relative: float, loss: float, points: int = 30) -> Finding:
+    """On the same batches losses agree within `loss`, and the gradient norm is steadily off by `relative`.
+
+    The median of the log-ratio over the last two thirds counts, beyond four of its standard errors.
+    """
+    found, losses = pair(view, "grad_norm", points), pair(view, "train/loss", points)
+    if isinstance(found, str) or isinstance(losses, str):
+        return unknown(found if isinstance(found, str) else str(losses))
+    if not _same_batches(view, losses):
+        return unknown("seed or data order are not known to be equal: other batches have other gradients")
+    positive = (found.run > 0) & (found.bench > 0)
+    if np.sum(positive) < points or np.any(losses.bench <= 0):
+        return unknown("too few positive gradient norms or losses")
+    apart = np.abs(losses.run / losses.bench - 1)
+    logs = np.log(found.run[positive] / found.bench[positive])
+    late = logs[len(logs) // 3 :]
+    middle = float(np.median(late))
+    error = 1.4826 * float(np.median(np.abs(late - middle))) * 1.2533 / len(late) ** 0.5
+    text = (
+        f"the gradient norm is {np.exp(middle):.3f} times the benchmark's on the same batches,"
+        f" the losses differ by {float(np.median(apart)):.1%}"
+    )
+    rest: dict[str, Any] = {
+        "value": float(np.exp(middle)),
+        "threshold": 1 + relative,
+        "series": ("grad_norm", "train/loss"),
+    }
+    if float(np.median(apart)) > loss:
+        return unknown(f"{text}: too far apart to compare gradients", **rest)
+    if abs(middle) > np.log(1 + relative) and abs(middle) > 4 * error:
+        return present(text, where=places_of(found, len(found) - 1), **rest)
+    return absent(text, **rest)

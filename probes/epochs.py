@@ -116,14 +116,24 @@ def updates_few(run: Run, curve: Shape, limit: float = 100.0) -> Finding:
 
 
 @on_loss(24)
-def epoch_sawtooth(run: Run, curve: Shape, correlation: float = 0.3, epochs: int = 3) -> Finding:
-    """The course inside an epoch, its trend taken away, is the same from epoch to epoch."""
+def epoch_sawtooth(
+    run: Run, curve: Shape, correlation: float = 0.3, epochs: int = 3, least: int = 16
+) -> Finding:
+    """The course inside an epoch, its trend taken away, is the same from epoch to epoch.
+
+    `least`: how many values have to be free to agree or not, beyond those of the first epoch and the trends.
+    """
     if curve.series.window == "running-mean":
         return unknown(f"{curve.name} is a running mean, which starts anew in every epoch")
     parts = _by_epoch(run, curve, 8)
     if parts is None or len(parts) < epochs:
         found = "not known" if parts is None else f"{len(parts)} with 8 points or more"
         return unknown(f"epochs in {curve.name}: {found}; {epochs} are needed")
+    free = (min(32, min(len(p) for p in parts)) - 4) * (len(parts) - 1)  # the cubic takes four of each course
+    if free < least:
+        return unknown(
+            f"{len(parts)} epochs of {len(parts[0])} points of {curve.name} are too few to compare"
+        )
     alike, elsewhere = _likeness(parts[-16:])
     usual, spread = float(np.mean(elsewhere)), max(float(np.std(elsewhere)), 0.02)
     seen: dict[str, Any] = {"value": round(alike, 3), "threshold": correlation, "series": (curve.name,)}

@@ -126,3 +126,28 @@ def loss_is_multiple(view: View, ratio: float, spread: float, gap: float) -> Fin
 
 def _level(series: Series | None) -> float | None:
     return reached(series) if series is not None and len(finite(series)) else None
+
+
+@probe("train/accuracy", "eval/accuracy")
+def training_is_harder(view: View, gap: float) -> Finding:
+    """Accuracy on training batches ends `gap` below that on evaluation data.
+
+    Wrong labels, strong augmentation and dropout act on training only: the model knows more than its training
+    figures show. Both have to stand still by then: while a model learns fast, the mean of an epoch lags.
+    """
+    train, held = view.run.series["train/accuracy"], view.run.series["eval/accuracy"]
+    if min(len(finite(train)), len(finite(held))) < 5:
+        return unknown("fewer than 5 values of an accuracy")
+    (low, error), (high, other) = _end(train), _end(held)
+    words = f"train/accuracy ends at {low:.4g}, eval/accuracy at {high:.4g}"
+    rest: dict[str, Any] = {"value": high - low, "threshold": gap, "series": (train.name, held.name)}
+    if high - low < gap or high - low < 3 * float(np.hypot(error, other)):
+        return absent(words, **rest)
+    return found(words, where=(*last_place(train), *last_place(held)), **rest)
+
+
+def _end(series: Series, part: float = 0.3) -> tuple[float, float]:
+    """The mean of the last part of a metric and its standard error."""
+    values = finite(series)
+    tail = values[-max(3, round(part * len(values))) :]
+    return float(np.mean(tail)), float(stats.noise(values)) / len(tail) ** 0.5

@@ -7,15 +7,16 @@ nothing to be in force, shows it; a request alone leaves them unknown.
 from __future__ import annotations
 
 import re
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 
-from ..engine.model import Place
+from ..engine.model import Place, State
 from . import settings as names
 from .config import HALF, says, value_of
 from .registry import Finding, View, absent, place, place_of, present, probe, unknown
 from .run import Configured, Event, Run
+from .shapes import shape
 
 _STEPS = re.compile(r"\.backward\(|\.fit\(|\bGradientTape\b|\bvalue_and_grad\(|\bmodel\.train\(\s*\w+\s*,")
 # What sets up several processes, or hands that to a library that may.
@@ -102,6 +103,28 @@ def full_precision(view: View, side: Literal["run", "benchmark"] = "run") -> Fin
     return unknown(
         f"{whose}{setting.value} is asked for ({says(setting)}); the log does not show it in force"
     )
+
+
+@probe()
+def learns_unscaled(view: View, progress: float) -> Finding:
+    """A run that asks for fp16 and shows no loss scale at work loses nothing: its loss falls by `progress`.
+
+    fp16 without a scale loses its small gradients as the loss falls. What trains to the end all the same is
+    likely not in fp16: a scaler that was switched off with the rest reports a scale of 1, too.
+    """
+    unscaled = loss_not_scaled(view)
+    if unscaled.state is not State.PRESENT:
+        return unknown(unscaled.why)
+    curve = shape(view.run.series["train/loss"]) if "train/loss" in view.run.series else None
+    if curve is None or curve.count < 10:
+        return unknown("the training loss has fewer than 10 points")
+    words = f"train/loss falls by {curve.progress:.0%} without a loss scale"
+    rest: dict[str, Any] = {"value": curve.progress, "threshold": progress, "series": ("train/loss",)}
+    held = view.run.series.get("eval/loss")
+    follows = held is None or float(np.nanmin(held.values)) < (1 - progress / 2) * curve.start.value
+    if curve.progress >= progress and follows and np.isfinite(curve.series.values[-1]):
+        return present(words, **rest)
+    return absent(words, **rest)
 
 
 @probe()

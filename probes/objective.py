@@ -72,7 +72,7 @@ def batch_sum(view: View, spread: float = 1.5, least: int = 8) -> Finding:
 
 
 @probe()
-def double_softmax(view: View, tolerance: float = 0.03, span: float = 0.08) -> Finding:
+def double_softmax(view: View, tolerance: float = 0.03, span: float = 0.12) -> Finding:
     """The loss ends at the floor of a doubled softmax, or goes with the error rate above it; see each."""
     if not {"train/loss", "eval/loss"} & set(view.run.series):
         return unknown("the run has no loss")
@@ -85,12 +85,13 @@ def double_softmax(view: View, tolerance: float = 0.03, span: float = 0.08) -> F
 
 
 @probe("eval/loss|train/loss")
-def error_plus_floor(view: View, tolerance: float = 0.03, span: float = 0.08, points: int = 5) -> Finding:
+def error_plus_floor(view: View, tolerance: float = 0.03, span: float = 0.12, points: int = 5) -> Finding:
     """At every evaluation the loss is ln(1 + (K-1)/e) + (1 - accuracy).
 
     A softmax of a softmax sees scores between 0 and 1: a confident right answer costs ln(1 + (K-1)/e) and a
     confident wrong one exactly one more. An ordinary cross-entropy has no such tie to the accuracy. Needs
-    `points` evaluations over which the accuracy moves by `span`, and K, by a setting or a first loss of ln K.
+    `points` evaluations over which the accuracy moves by `span`, ten times the misfit at least, and K, by a
+    setting or a first loss of ln K.
     """
     run = view.run
     curve = shape(run.series["train/loss"]) if "train/loss" in run.series else None
@@ -110,7 +111,7 @@ def error_plus_floor(view: View, tolerance: float = 0.03, span: float = 0.08, po
             f" within {float(np.quantile(rest, 0.9)):.2g}"
         )
         fits = [k for k, floor in floors.items() if abs(height - floor) <= tolerance]
-        if fits and float(np.quantile(rest, 0.9)) <= tolerance:
+        if fits and float(np.quantile(rest, 0.9)) <= min(tolerance, 0.1 * float(np.ptp(accuracy))):
             return present(
                 f"{words}: the floor of a softmax applied twice over {fits[0]} classes",
                 value=round(height, 4),

@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from ..engine.model import Place
+from ..engine.model import Place, State
 from . import situation, stats
 from .epochs import steps_per_epoch
 from .numerics import broken
 from .registry import Finding, View, absent, place, present, probe, unknown
-from .run import Run, Series
+from .run import Floats, Run, Series
 
 
 @probe("train/loss|eval/loss")
@@ -54,35 +54,74 @@ def beyond_accuracy(view: View, *, ratio: float, part: float, classes: int = 100
     K unknown at most that of `classes`. The smallest of the first `part` of the points (at least two) counts;
     present from `ratio` times the bound on, where the accuracy of the same data was logged beside the loss.
     """
-    run = view.run
-    if situation.regression(run) or situation.objective(run):
-        return unknown("this loss has no absolute scale")
-    known = situation.classes(run)
-    count = known.count if known is not None else classes
-    seen = None
-    for split in ("train", "eval"):
-        loss, accuracy = run.series.get(f"{split}/loss"), run.series.get(f"{split}/accuracy")
-        if loss is None or accuracy is None or len(situation.terms(run, split)) > 1:
-            continue
-        values, right = loss.values[np.isfinite(loss.values)], accuracy.values[np.isfinite(accuracy.values)]
-        if min(len(values), len(right)) < 3:
-            continue
+    run, seen = view.run, None
+    pairs = _loss_and_accuracy(run)
+    if isinstance(pairs, str):
+        return unknown(pairs)
+    for split, loss, values, right in pairs:
         first = float(np.min(values[: max(2, round(part * len(values)))]))
-        share = float(np.clip(np.median(right[: max(2, round(part * len(right)))]), 1e-6, 1 - 1e-6))
-        bound = -share * math.log(share) - (1 - share) * math.log((1 - share) / max(count - 1, 1))
-        bound = max(bound, situation.chance_loss(run, 2))
+        share = float(np.median(right[: max(2, round(part * len(right)))]))
+        bound = _fano(run, share, classes)
         words = (
-            f"{loss.name} begins at {first:.4g} with {accuracy.name} at {share:.3g};"
+            f"{loss.name} begins at {first:.4g} with {split}/accuracy at {share:.3g};"
             f" a guess with that accuracy loses {bound:.3g} at most"
         )
         if first > ratio * bound and split == "eval" and _starts_below(run, ratio * bound):
             seen = f"{words}, but the training loss begins lower: only the evaluation is out of scale"
             continue
         if first > ratio * bound:
-            names = (loss.name, accuracy.name)
+            names = (loss.name, f"{split}/accuracy")
             return present(words, value=first, threshold=ratio * bound, where=(place(loss, 0),), series=names)
         seen = seen or words
     return absent(seen) if seen else unknown("no loss and accuracy of the same data were logged")
+
+
+@probe("train/loss|eval/loss")
+def stays_beyond_accuracy(view: View, *, ratio: float, part: float, classes: int = 1000) -> Finding:
+    """The loss begins far above what its accuracy explains and is so still at the end; see `beyond_accuracy`.
+
+    Outputs out of scale because of large weights come down no faster than the weights do. Where the inputs
+    are large, the first steps already undo it, mostly by switching units off; a loss that is only counted
+    otherwise (a sum) stays where it is.
+    """
+    begins = beyond_accuracy(view, ratio=ratio, part=part, classes=classes)
+    if begins.state is not State.PRESENT:
+        return Finding(begins.state, begins.why)
+    pairs = _loss_and_accuracy(view.run)
+    for split, loss, values, right in pairs if not isinstance(pairs, str) else ():
+        if loss.name not in begins.series:
+            continue
+        level, share = (float(np.median(v[-max(2, round(part * len(v))) :])) for v in (values, right))
+        bound = _fano(view.run, share, classes)
+        words = f"{loss.name} ends at {level:.4g} with {split}/accuracy at {share:.3g} ({bound:.3g} at most)"
+        rest: dict[str, Any] = {"value": level, "threshold": ratio * bound, "series": begins.series}
+        if level > 0.75 * float(values[0]):
+            return absent(f"{words}: it has hardly come down", **rest)
+        return (present if level > ratio * bound else absent)(words, where=_last(loss), **rest)
+    return unknown("no loss and accuracy of the same data were logged")
+
+
+def _loss_and_accuracy(run: Run) -> list[tuple[str, Series, Floats, Floats]] | str:
+    """Split, loss, and the finite values of loss and accuracy, where both were logged three times."""
+    if situation.regression(run) or situation.objective(run):
+        return "this loss has no absolute scale"
+    found = []
+    for split in ("train", "eval"):
+        loss, accuracy = run.series.get(f"{split}/loss"), run.series.get(f"{split}/accuracy")
+        if loss is None or accuracy is None or len(situation.terms(run, split)) > 1:
+            continue
+        values, right = loss.values[np.isfinite(loss.values)], accuracy.values[np.isfinite(accuracy.values)]
+        if min(len(values), len(right)) >= 3:
+            found.append((split, loss, values, right))
+    return found
+
+
+def _fano(run: Run, accuracy: float, classes: int) -> float:
+    """The most that a model loses that knows its accuracy, over the run's classes or so many."""
+    known = situation.classes(run)
+    count, share = known.count if known is not None else classes, float(np.clip(accuracy, 1e-6, 1 - 1e-6))
+    bound = -share * math.log(share) - (1 - share) * math.log((1 - share) / max(count - 1, 1))
+    return max(bound, situation.chance_loss(run, 2))
 
 
 def _starts_below(run: Run, limit: float) -> bool:
@@ -182,8 +221,10 @@ def train_below_chance(view: View, *, share: float) -> Finding:
     """Accuracy on training batches, measured while training, lies clearly below guessing.
 
     A model that has just learned the class of the last batches and meets another one is wrong more often than
-    a coin: batches sorted by class do this, bad labels do not. Needs the number of classes and 3 points. What
-    was measured after the loss had stopped being a number says nothing about the order of the data.
+    a coin: batches sorted by class do this, bad labels do not. Where the number of classes is not known, the
+    accuracy on evaluation data stands for guessing, which it is at least, and 0.3 of `share` counts. Needs
+    batches of more samples than half of the classes, or the median is zero by itself. What was measured after
+    the loss had stopped being a number says nothing about the order of the data.
     """
     series = view.run.series["train/accuracy"]
     sound = np.isfinite(series.values)
@@ -191,17 +232,24 @@ def train_below_chance(view: View, *, share: float) -> Finding:
         sound &= series.steps < end.step
     values = series.values[sound]
     count = _classes(view.run)
-    if count is None or len(values) < 3:
-        return unknown("the number of classes is not known" if count is None else "fewer than 3 points")
-    level = float(np.median(values))
-    words = (
-        f"train/accuracy is {level:.4g} in the median; guessing among {count} classes gives {1 / count:.4g}"
-    )
-    if level < share / count:
-        return present(
-            words, value=level, threshold=share / count, series=("train/accuracy",), where=_last(series)
-        )
-    return absent(words, value=level, threshold=share / count)
+    if len(values) < 3:
+        return unknown("fewer than 3 points")
+    level, batch = float(np.median(values)), situation.number(view.run, "global_batch_size")
+    least = 1 / batch if batch else float(np.min(values[values > 0], initial=1.0))
+    if count is not None:
+        chance, whose = 1 / count, f"guessing among {count} classes gives"
+    else:
+        held = view.run.series.get("eval/accuracy")
+        if held is None or _numbers(held) < 3:
+            return unknown("the number of classes is not known")
+        chance, whose, share = situation.reached(held), "on evaluation data it ends at", 0.3 * share
+    words = f"train/accuracy is {level:.4g} in the median; {whose} {chance:.4g}"
+    rest: dict[str, Any] = {"value": level, "threshold": share * chance, "series": ("train/accuracy",)}
+    if level >= share * chance:
+        return absent(words, **rest)
+    if least > 0.5 * chance:  # a batch of so few samples often has no hit at all
+        return unknown(f"{words}; one point counts about {1 / least:.0f} samples", **rest)
+    return present(words, where=_last(series), **rest)
 
 
 @probe("eval/accuracy")

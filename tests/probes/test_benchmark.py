@@ -378,6 +378,18 @@ def epochs_of(length: int, epochs: int, batch: int | None = 32) -> Run:
     return run([loss], {} if batch is None else {"global_batch_size": batch})
 
 
+def judged(loss: Any, factor: float = 1.0) -> Run:
+    """A training loss and an evaluation loss every thirtieth step, the latter times a factor."""
+    at = np.arange(30, 301, 30)
+    return run([series("train/loss", loss), series("eval/loss", factor * np.asarray(loss)[at - 1], at)])
+
+
+def noisy(level: float, accuracy: float, seed: int = 5) -> Run:
+    """A loss so noisy that its end says little, and an accuracy."""
+    wild = level * np.exp(1.5 * np.random.default_rng(seed).normal(size=60))
+    return run([series("train/loss", wild), series("eval/accuracy", [accuracy] * 6, np.arange(10, 61, 10))])
+
+
 def evaluated(length: int, epochs: int) -> Run:
     """The same without epochs in the log; an evaluation ends each."""
     at = np.arange(1, length * epochs + 1)
@@ -528,6 +540,15 @@ CURVES: list[tuple[str, str, Run, Run]] = [
     ("stops-before-benchmark", "absent", epochs_of(20, 12), epochs_of(35, 12)),
     ("stops-before-benchmark", "absent", evaluated(20, 12), evaluated(35, 12)),
     ("stops-before-benchmark", "present", evaluated(35, 6), evaluated(35, 12)),
+    ("eval-differs-training-identical", "present", judged(SHARED, 1.3), judged(SHARED)),
+    ("eval-differs-training-identical", "absent", judged(SHARED, 1.001), judged(SHARED)),
+    ("eval-differs-training-identical", "unknown", judged(MINE, 1.3), judged(SHARED)),
+    ("eval-differs-training-identical", "unknown", LOCKED, LOCKED),
+    ("grad-norm-departs-on-same-batches", "present", steps(norm=0.85), steps()),
+    ("grad-norm-departs-on-same-batches", "absent", steps(norm=1.01), steps()),
+    ("grad-norm-departs-on-same-batches", "unknown", steps(norm=0.85, seed=2), steps()),
+    ("grad-norm-departs-on-same-batches", "unknown", steps(norm=0.85, second=1.1), steps()),
+    ("eval-worse-train-equal", "unknown", noisy(0.7, 0.6, 6), noisy(0.3, 0.9)),
     ("epoch-shorter-than-benchmark", "present", epochs_of(20, 12), epochs_of(35, 12)),
     ("epoch-shorter-than-benchmark", "absent", epochs_of(35, 6), epochs_of(35, 12)),
     ("epoch-shorter-than-benchmark", "unknown", epochs_of(20, 12, batch=64), epochs_of(35, 12)),

@@ -95,3 +95,19 @@ def sides(factor: float, right: float | None, trained: float = 0.93) -> Run:
 def test_an_evaluation_loss_that_is_a_sum(made: Run, expected: str) -> None:
     """Many times the loss at an equal accuracy; with a bad accuracy the model itself is bad there."""
     assert reading("relations", "eval-loss-is-multiple", made).state == expected
+
+
+@pytest.mark.parametrize(
+    ("train", "held_out", "expected"),
+    [
+        ([0.2, 0.4, 0.5, 0.55, 0.56, 0.55], [0.3, 0.6, 0.8, 0.84, 0.85, 0.85], "present"),
+        ([0.2, 0.5, 0.7, 0.85, 0.9, 0.92], [0.3, 0.6, 0.8, 0.84, 0.85, 0.85], "absent"),
+        ([0.2, 0.9, 0.1, 0.8, 0.3, 0.5], [0.3, 0.6, 0.4, 0.7, 0.5, 0.75], "absent"),
+        ([0.2, 0.4], [0.3, 0.6], "unknown"),
+    ],
+)
+def test_training_that_is_harder_than_evaluation(train: Any, held_out: Any, expected: str) -> None:
+    """The gap has to exceed what single batches scatter."""
+    curves = series("train/accuracy", train), series("eval/accuracy", held_out)
+
+    assert state("training-harder-than-evaluation", *curves) == expected

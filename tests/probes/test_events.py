@@ -194,12 +194,27 @@ def test_ranks_that_see_the_same_samples() -> None:
 
 def test_an_index_out_of_range() -> None:
     """The exception tells: an index error is present, another one absent, none at all unknown."""
-    index = Event("traceback", "x.log", data="IndexError", text="IndexError: index out of range in self")
+    index = Event("traceback", "x.log", data="IndexError", text="IndexError: list index out of range")
     other = Event("traceback", "x.log", data="ValueError", text="ValueError: bad shape")
 
     assert state("log-index-out-of-range", run(events=[index])) == "present"
     assert state("log-index-out-of-range", run(events=[other])) == "absent"
     assert state("log-index-out-of-range", run()) == "unknown"
+
+
+def test_an_embedding_without_a_row() -> None:
+    """PyTorch words a lookup in an embedding in its own way; a label out of bounds is something else."""
+    lookup = Event(
+        "traceback", "log.txt", 99, text="IndexError: index out of range in self", data="IndexError"
+    )
+    label = Event(
+        "traceback", "log.txt", 99, text="IndexError: Target 6 is out of bounds.", data="IndexError"
+    )
+
+    assert state("log-row-out-of-range", run(events=[lookup])) == "present"
+    assert state("log-row-out-of-range", run(events=[label])) == "absent"
+    assert state("log-row-out-of-range", run()) == "unknown"
+    assert state("log-index-out-of-range", run(events=[lookup])) == "absent"
 
 
 def _counted(**facts: float) -> Run:

@@ -121,3 +121,18 @@ def test_trains_alone(expected: str, mine: Run) -> None:
     found = read("trains-alone", mine)
 
     assert found.state == expected, found.why
+
+
+@pytest.mark.parametrize(
+    ("expected", "ends", "scales"),
+    [("present", 0.1, [1.0] * 20), ("absent", 1.8, [1.0] * 20), ("unknown", 0.1, [1024.0] * 20)],
+)
+def test_a_run_that_needs_no_scale_may_not_be_in_half_precision(
+    expected: str, ends: float, scales: list[float]
+) -> None:
+    """A scale of 1 and a loss that falls to the end: the scaler was switched off, and the rest with it."""
+    loss = series("train/loss", [2.3 + (ends - 2.3) * i / 19 for i in range(20)])
+
+    assert (
+        read("learns-without-loss-scale", written({"fp16": True}, [loss, scale(*scales)])).state == expected
+    )

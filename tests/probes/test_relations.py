@@ -84,9 +84,21 @@ def test_training_below_chance(accuracy: float, state: str) -> None:
     assert seen(relations.train_below_chance, made, share=0.7) == state
 
 
-def test_below_chance_needs_the_number_of_classes() -> None:
-    """Without K nothing is below chance."""
-    assert seen(relations.train_below_chance, run([flat("train/accuracy", 0.02)]), share=0.7) == "unknown"
+def test_below_chance_needs_the_number_of_classes_or_an_evaluation() -> None:
+    """Without K nothing is below chance but what lies far below the evaluation, which guesses at least."""
+    train, held = flat("train/accuracy", 0.02), flat("eval/accuracy", 0.18)
+
+    assert seen(relations.train_below_chance, run([train]), share=0.7) == "unknown"
+    assert seen(relations.train_below_chance, run([train, held]), share=0.7) == "present"
+    assert seen(relations.train_below_chance, run([flat("train/accuracy", 0.1), held]), share=0.7) == "absent"
+
+
+def test_batches_of_two_often_have_no_hit() -> None:
+    """With two samples a batch the median of a guess among six is zero."""
+    for batch, state in ((2, "unknown"), (64, "present")):
+        made = run([flat("train/accuracy", 0.0)], {"num_classes": 6, "global_batch_size": batch})
+
+        assert seen(relations.train_below_chance, made, share=0.7) == state
 
 
 FALLING = [2.3, 1.8, 1.2, 0.8, 0.4, 0.3, 0.2, 0.2]
@@ -179,3 +191,26 @@ def test_answers_of_a_model_of_nan_say_nothing() -> None:
     made = run([falls, series("eval/accuracy", [0.5, 0.01, 0.01, 0.01])])
 
     assert seen(relations.eval_below_chance, made, share=0.5, progress=0.3) == "unknown"
+
+
+@pytest.mark.parametrize(
+    ("losses", "state"),
+    [
+        ([900.0, 800.0, 600.0, 500.0, 450.0, 400.0, 390.0, 380.0], "present"),
+        ([900.0, 800.0, 20.0, 3.0, 2.3, 2.3, 2.3, 2.3], "absent"),
+        ([73.0, 73.0, 73.0, 72.0, 72.0, 72.0, 72.0, 71.0], "absent"),
+        ([2.3, 2.2, 2.0, 1.9, 1.7, 1.6, 1.5, 1.5], "absent"),
+    ],
+)
+def test_a_loss_out_of_scale_to_the_end(losses: list[float], state: str) -> None:
+    """It comes down slowly and is enormous still; one that is back soon, or stands still, is none."""
+    made = run([series("train/loss", losses), flat("train/accuracy", 0.4)])
+
+    assert seen(relations.stays_beyond_accuracy, made, ratio=3.0, part=0.1) == state
+
+
+def test_a_loss_out_of_scale_needs_its_accuracy() -> None:
+    """A loss alone has no bound."""
+    made = run([flat("train/loss", 900.0)])
+
+    assert seen(relations.stays_beyond_accuracy, made, ratio=3.0, part=0.1) == "unknown"
