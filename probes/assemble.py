@@ -18,6 +18,7 @@ from ..engine.model import RunInfo, Scalar
 from . import kinds, layout, names, project, segments
 from .dataset.own import holds_samples
 from .files import RunFile, RunUnreadable, walk
+from .readers.config_file import clean
 from .run import Configured, Event, FileContent, Run, Series, Setting
 
 # In the order in which they are asked; the first that recognises the content reads the file.
@@ -214,7 +215,8 @@ class _Assembly:
         named = self._name(mine)
         curves, ranks, rewinds, all_series = self._curves(named)
         scripts = {r.path: r.content.script for r in mine if r.content.script}
-        settings = project.settings(scripts, (s for read in mine for s in read.content.settings))
+        found = project.settings(scripts, (s for read in mine for s in read.content.settings))
+        settings = tuple(replace(s, value=clean(s.key, s.value)) for s in found)
         events = tuple(e for read in mine for e in _events(read)) + rewinds
         facts, fact_files = _facts(mine)
         resolved = _resolve(settings, events, facts)
@@ -477,7 +479,7 @@ def _facts(mine: list[_Read]) -> tuple[dict[str, Scalar], dict[str, str]]:
     for read in sorted(mine, key=lambda r: r.content.format == "packages"):
         for key, value in read.content.facts.items():
             if key not in facts:
-                facts[key], files[key] = value, read.path
+                facts[key], files[key] = clean(key, value), read.path  # type: ignore[assignment]
     return facts, files
 
 

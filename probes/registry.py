@@ -13,6 +13,7 @@ from types import ModuleType
 from typing import Any, TypeVar
 
 from ..engine.model import Evidence, Place, Reading, Scalar, State, Symptom
+from .readers._secrets import redact
 from .run import Configured, Run, Series
 
 
@@ -115,17 +116,21 @@ def read(view: View, symptom: Symptom, probes: Mapping[str, ProbeFunction]) -> R
     try:
         finding = function(view, **symptom.params)
     except Exception as error:
-        return Reading(symptom.id, State.UNKNOWN, f"probe error: {type(error).__name__}: {error}")
+        return Reading(symptom.id, State.UNKNOWN, redact("", f"probe error: {type(error).__name__}: {error}"))
     return Reading(
         symptom.id,
         finding.state,
-        finding.why,
-        finding.value,
-        finding.threshold,
+        redact("", finding.why),
+        _hidden(finding.value),
+        _hidden(finding.threshold),
         finding.step,
         finding.where,
         finding.series,
     )
+
+
+def _hidden(value: Scalar) -> Scalar:
+    return redact("", value) if isinstance(value, str) else value
 
 
 def _has(view: View, need: str) -> bool:

@@ -6,15 +6,10 @@ import re
 from dataclasses import dataclass, field, replace
 
 from ...run import Event
-from .._secrets import HIDDEN, redact
+from .._secrets import redact
 
 MAX_EVENTS = 20_000
 MAX_TEXT = 300
-_ASSIGNED = re.compile(
-    r"((?:api|access|secret|private|auth|hf|wandb)?[_-]?"
-    r"(?:token|secret|passw(?:or)?d|api_?key|access_?key|credentials?)[\"']?\s*[=:]\s*[\"']?)([^\s\"',;]{3,})",
-    re.IGNORECASE,
-)
 _EXCEPTION = re.compile(r"^(?:[\w.]+: )?((?:[A-Za-z_]\w*\.)*[A-Z]\w*)(?::\s?(.*))?$")
 _NAMED_SO = re.compile(r"(?:Error|Exception|Interrupt|Exit|Iteration)$")
 
@@ -122,4 +117,4 @@ def exception_of(line: str) -> tuple[str, str] | None:
 def shorten(text: str) -> str:
     """At most 300 characters of a line, secrets replaced."""
     text = " ".join(text.split())[: 2 * MAX_TEXT]
-    return redact("", _ASSIGNED.sub(rf"\1{HIDDEN}", text))[:MAX_TEXT]
+    return redact("", text)[:MAX_TEXT]
