@@ -1,4 +1,4 @@
-"""The files of docs/ that are made from the rules: written, or held against what is there."""
+"""The files of docs/ that are made from the rules and the readers: written, or held against what is there."""
 
 from __future__ import annotations
 
@@ -13,13 +13,16 @@ def pages() -> dict[str, str]:
     """Return path below docs/ -> text."""
     from ..engine.coverage import load_coverage
     from ..engine.load import load_rules
+    from ..probes.assemble import readers
     from ..rules import root
     from .coverage_page import coverage_page
+    from .formats_page import formats_page
     from .rule_pages import rule_pages
     from .schemas import all_schemas
 
     rules = load_rules(root())  # without rule packs that happen to be installed
     found = {f"{FOLDER}/{name}": text for name, text in rule_pages(rules).items()}
+    found["formats.md"] = formats_page({reader.FORMAT: reader.GIVES for reader in readers()})
     found |= {f"schema/{name}": text for name, text in all_schemas().items()}
     coverage = load_coverage(root())
     if coverage is not None:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from types import ModuleType
+from typing import cast
 
 import numpy as np
 
@@ -18,6 +18,7 @@ from ..engine.model import RunInfo, Scalar
 from . import kinds, layout, names, project, segments
 from .dataset.own import holds_samples
 from .files import RunFile, RunUnreadable, walk
+from .readers import Reader
 from .readers.config_file import clean
 from .run import Configured, Event, FileContent, Run, Series, Setting
 
@@ -52,6 +53,11 @@ class _Read:
     content: FileContent
 
 
+def readers() -> list[Reader]:
+    """Return the readers, in the order in which they are asked."""
+    return [cast("Reader", importlib.import_module(f"..readers.{name}", __name__)) for name in READERS]
+
+
 def open_run(
     path: Path,
     *,
@@ -72,14 +78,14 @@ def open_run(
     if not files:
         raise RunUnreadable(f"{path}: the directory is empty")
     files, dumped = _apart(files)
-    readers = [importlib.import_module(f"..readers.{name}", __name__) for name in READERS]
+    asked = readers()
     contents: list[_Read] = []
     not_read: list[tuple[str, str]] = []
     with _no_collection():
         for file in files:
             if progress:
                 progress(file.path)
-            content, reason = _read(file, readers)
+            content, reason = _read(file, asked)
             if content is not None:
                 contents.append(_Read(file.path, content))
                 notes.extend(f"{file.path}: {note}" for note in content.notes)
@@ -158,7 +164,7 @@ def _no_collection() -> Iterator[None]:
             gc.enable()
 
 
-def _read(file: RunFile, readers: list[ModuleType]) -> tuple[FileContent | None, str | None]:
+def _read(file: RunFile, asked: list[Reader]) -> tuple[FileContent | None, str | None]:
     passed = kinds.passed_over(file.name, file.suffix)
     if passed is not None:
         return None, passed or None
@@ -169,7 +175,7 @@ def _read(file: RunFile, readers: list[ModuleType]) -> tuple[FileContent | None,
     try:
         if holds_samples(file):
             return None, "data table"
-        for reader in readers:
+        for reader in asked:
             if reader.sniff(file):
                 return reader.read(file), None
     except OSError as error:

@@ -60,10 +60,16 @@ class RunFile:
         """`head` as text; see `decode`."""
         return decode(self.head)
 
+    @property
+    def binary(self) -> bool:
+        """Whether NUL bytes stand near the beginning, as no text holds them but UTF-16 with its mark."""
+        return b"\0" in self.head[:4096] and not self.head.startswith((b"\xff\xfe", b"\xfe\xff"))
+
     def read_bytes(self, limit: int = MAX_READ) -> bytes:
         """Read at most `limit` bytes. Raises OSError when the file went away or may not be read."""
         with self.open() as handle:
-            return handle.read(limit)
+            there = os.fstat(handle.fileno()).st_size
+            return handle.read(min(limit, there))  # read(n) takes memory for n bytes, whatever is there
 
     def open(self) -> BinaryIO:
         """Open for reading by parts; the caller closes. Raises OSError like `read_bytes`."""

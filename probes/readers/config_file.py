@@ -14,10 +14,19 @@ from ...engine.model import Scalar
 from .. import settings as names
 from ..files import RunFile
 from ..run import FileContent, Setting
+from . import Gives
 from ._config_tree import Leaf, Node, Tree, leaves, parse_json, parse_yaml, plain
 from ._secrets import redact, secret_key
 
 FORMAT = "config"
+GIVES = Gives(
+    title="Configurations",
+    files="YAML, JSON, TOML, INI, argument dumps, Hydra, `requirements.txt`, `pip freeze`",
+    lacks="Whether a value was overridden when the run started; tags of YAML are never executed.",
+    lines="some",
+    settings="some",
+    environment="some",
+)
 
 MAX_SIZE = 2 * 1024**2
 MAX_TEXT = 400  # characters kept of one value
@@ -76,9 +85,7 @@ _KNOWN = re.compile(
 
 def sniff(file: RunFile) -> bool:
     """Say whether the file is a configuration: by its form and by what its top level holds."""
-    if file.size > MAX_SIZE or (
-        b"\0" in file.head[:4096] and not file.head.startswith((b"\xff\xfe", b"\xfe\xff"))
-    ):
+    if file.size > MAX_SIZE or file.binary:
         return False
     text = file.head_text
     if text.startswith("version https://git-lfs"):

@@ -19,6 +19,7 @@ import numpy as np
 from .. import names
 from ..files import RunFile
 from ..run import FileContent, Series, StepUnit, Window
+from . import Gives
 from ._values import (
     LARGEST,
     as_split,
@@ -35,6 +36,16 @@ from ._values import (
 from .json_log import tag_of
 
 FORMAT = "csv-log"
+GIVES = Gives(
+    title="Tables of metrics",
+    files="`*.csv`, `*.tsv`: Lightning, Keras, Ultralytics, timm, DVCLive, own scripts",
+    lacks="Settings; what a number means beyond the name of its column.",
+    scalars="yes",
+    steps="some",
+    epochs="some",
+    walls="some",
+    lines="yes",
+)
 MAX_COLUMNS = 2000
 FEW = 3  # rows that a table without a counter must have
 LOOK = 60  # rows that detection looks at

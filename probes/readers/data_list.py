@@ -18,9 +18,15 @@ from typing import Any
 from .. import layout
 from ..files import RunFile
 from ..run import DataList, FileContent, Listed
+from . import Gives
 from ._secrets import redact
 
 FORMAT = "data-list"
+GIVES = Gives(
+    title="Lists of data files and samples",
+    files="`sha256sums.txt`, manifests, shard and sample lists, `dataset_info.json`",
+    lacks="Anything of the training itself.",
+)
 MAX_SIZE = 64 * 1024**2
 MAX_ENTRIES = 300_000
 LOOK = 20  # lines that detection looks at
@@ -53,7 +59,7 @@ def sniff(file: RunFile) -> bool:
         return False
     if _INDEX.search(file.name):
         return True
-    if file.suffix == ".db" or b"\0" in file.head[:4096]:
+    if file.suffix == ".db" or file.binary:
         return False
     if file.suffix == ".json":
         return _sniff_json(file)

@@ -10,9 +10,16 @@ import re
 from ...engine.model import Scalar
 from ..files import RunFile
 from ..run import FileContent
+from . import Gives
 from .text import environment
 
 FORMAT = "environment"
+GIVES = Gives(
+    title="Records of the environment",
+    files="`collect_env` reports, version files of CANN and its driver",
+    lacks="Anything of the training itself.",
+    environment="yes",
+)
 MAX_SIZE = 1024**2
 
 _PIP = re.compile(r"^\[(?:pip3?|conda)\] ([\w.-]+?)(?:==| +)v?(\d[\w.+!-]*)", re.MULTILINE)

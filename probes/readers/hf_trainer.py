@@ -19,11 +19,28 @@ import numpy as np
 from ...engine.model import Scalar
 from ..files import RunFile
 from ..run import Event, FileContent, Series, Setting, Window
+from . import Gives
 from ._rows import Axis, Rows, masked, masked_event
 from ._training_args import is_pickled_arguments, read_arguments
 from ._values import flatten, is_clock, number, setting_value
 
 FORMAT = "hf-trainer"
+GIVES = Gives(
+    title="Hugging Face Trainer",
+    files=(
+        "`trainer_state.json`, `training_args.bin`, `all_results.json`: TRL, LLaMA-Factory, Axolotl, ms-swift"
+    ),
+    lacks=(
+        "Times of day; the state at a checkpoint ends there. A resumed run goes on in the same "
+        "list, without a word."
+    ),
+    scalars="some",
+    steps="yes",
+    epochs="yes",
+    lines="yes",
+    settings="yes",
+    environment="yes",
+)
 TRUST = 90
 MAX_RESULTS = 64 * 1024
 _STATE_KEYS = ("global_step", "max_steps", "is_world_process_zero", "num_train_epochs", "log_history")

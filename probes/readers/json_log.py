@@ -19,6 +19,8 @@ import numpy as np
 from ...engine.model import Scalar
 from ..files import RunFile
 from ..run import FileContent, Series, Setting, StepUnit
+from . import Gives
+from ._cut_json import load_cut
 from ._values import (
     flatten,
     is_clock,
@@ -34,6 +36,19 @@ from ._values import (
 from .jsonl import LineReader
 
 FORMAT = "json-log"
+GIVES = Gives(
+    title="JSON documents with curves",
+    files=(
+        "dumped histories, Sacred `metrics.json` and `info.json`, DVCLive and W&B summaries, "
+        "TensorBoard downloads"
+    ),
+    lacks="Lines; a list without an axis is counted by its rows.",
+    scalars="some",
+    steps="some",
+    epochs="some",
+    walls="some",
+    settings="some",
+)
 MAX_SIZE = 128 * 1024**2
 MAX_DEPTH = 5
 MANY_EPOCHS = 1000
@@ -57,6 +72,8 @@ _CONFIG_WORDS = frozenset(
 _CONFIG_PARTS = frozenset(
     {"config", "params", "hparams", "hyperparameters", "args", "settings", "hyper_params"}
 )
+_KINDS_CUT = frozenset({"curves", "rows", "triples"})
+_KINDS = _KINDS_CUT | {"results"}
 _SUMMARY_MARKS = frozenset({"_runtime", "_timestamp", "_step", "_wandb"})
 _WORDS = re.compile(
     r"loss|acc|metric|f1|auc|mae|mse|epoch|step|iter|history|reward|return|ppl|precision", re.I
@@ -68,13 +85,20 @@ def sniff(file: RunFile) -> bool:
     head = file.head_text.lstrip("\ufeff \t\r\n")
     if file.size > MAX_SIZE or not head.startswith(("{", "[")) or not _WORDS.search(file.name + head):
         return False
-    return _kind(_load(file)) is not None
+    loaded, cut = _load(file)
+    return _kind(loaded) in (_KINDS_CUT if cut else _KINDS)
 
 
 def read(file: RunFile) -> FileContent:
     """Read the document. Raises ValueError when it holds none of these."""
-    loaded = _load(file)
-    kind = _kind(loaded)
+    loaded, cut = _load(file)
+    content = _content(file, loaded, _kind(loaded))
+    if cut is None:
+        return content
+    return replace(content, notes=(*content.notes, f"the document breaks off in line {cut}"))
+
+
+def _content(file: RunFile, loaded: Any, kind: str | None) -> FileContent:
     if kind == "curves":
         return _Curves(file, loaded).content()
     if kind == "rows":
@@ -86,11 +110,19 @@ def read(file: RunFile) -> FileContent:
     raise ValueError("holds no metrics")
 
 
-def _load(file: RunFile) -> Any:
+def _load(file: RunFile) -> tuple[Any, int | None]:
+    """The document, and the line in which it breaks off if it is not whole."""
+    text = file.read_text(MAX_SIZE).lstrip("\ufeff").rstrip("\x00 \t\r\n")
     try:
-        return json.loads(file.read_text(MAX_SIZE).lstrip("\ufeff").rstrip("\x00 \t\r\n"))
+        return json.loads(text), None
+    except RecursionError:
+        return None, None
+    except ValueError:
+        pass
+    try:
+        return load_cut(text)
     except (ValueError, RecursionError):
-        return None
+        return None, None
 
 
 def _kind(loaded: Any) -> str | None:
@@ -244,11 +276,12 @@ def _is_quantity(name: str) -> bool:
 def _sacred(name: str, value: Mapping[str, Any]) -> _List | None:
     """{"values": [...], "steps": [...], "timestamps": [...]}: one quantity in Sacred's own layout (UTC)."""
     values, steps = _numbers(value.get("values")), _numbers(value.get("steps"))
-    if values is None or steps is None or len(values) != len(steps):
+    if values is None or steps is None or len(values) > len(steps):
         return None
+    count = len(values)  # fewer than steps where the file was cut off
     times = value.get("timestamps")
-    walls = _walls(times) if isinstance(times, list) and len(times) == len(values) else None
-    return _List(name, values, steps, walls)
+    walls = _walls(times[:count]) if isinstance(times, list) and len(times) >= count else None
+    return _List(name, values, steps[:count], walls)
 
 
 def _walls(times: list[Any]) -> list[float] | None:

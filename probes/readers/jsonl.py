@@ -21,6 +21,7 @@ from ...engine.model import Scalar
 from .. import names
 from ..files import RunFile
 from ..run import Event, EventKind, FileContent, Series, Setting, StepUnit, Window
+from . import Gives
 from ._rows import Axis, Rows, masked, masked_event
 from ._values import (
     MAX_LEAVES,
@@ -39,6 +40,23 @@ from ._values import (
 )
 
 FORMAT = "json-lines"
+GIVES = Gives(
+    title="JSON lines",
+    files=(
+        "`*.jsonl`, `metrics.json`, `log.txt`: detectron2, mmcv, mmengine, LLaMA-Factory, fairseq, "
+        "timm, nanochat, own scripts"
+    ),
+    lacks="What a row leaves out; a window over which values were averaged, unless the dialect is known.",
+    scalars="yes",
+    steps="some",
+    epochs="some",
+    walls="some",
+    lines="yes",
+    settings="some",
+    environment="some",
+    ranks="some",
+    restarts="some",
+)
 LOOK = 25  # lines that detection looks at
 ENOUGH = 0.6  # this share of them must be rows of metrics
 MAX_LINE = 4 * 1024**2

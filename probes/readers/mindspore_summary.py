@@ -12,11 +12,22 @@ import numpy as np
 from ...engine.model import Scalar
 from ..files import RunFile
 from ..run import FileContent, Series, Setting
+from . import Gives
 from ._events import MINDSPORE, Curve, fields, notes_of, read_scalars
 from ._records import scan
 from ._values import flatten, number, setting_value
 
 FORMAT = "mindspore-summary"
+GIVES = Gives(
+    title="MindSpore summaries and lineage",
+    files="`*.summary.*_MS`, `*_lineage`",
+    lacks="Epochs; graphs, histograms and images are passed over.",
+    scalars="some",
+    steps="yes",
+    walls="yes",
+    settings="some",
+    environment="yes",
+)
 TRUST = 90
 MAX_LINEAGE = 16 * 1024**2
 MAX_DEPTH = 24

@@ -23,10 +23,25 @@ from ...engine.model import Scalar
 from .. import names
 from ..files import RunFile
 from ..run import FileContent, Series, Setting, StepUnit
+from . import Gives
 from ._values import number
 from .config_file import clean, value_of
 
 FORMAT = "mlflow"
+GIVES = Gives(
+    title="MLflow stores",
+    files="`mlruns/` folders, `mlflow.db` (sqlite)",
+    lacks=(
+        "Whether a step counts steps or epochs; epochs, ranks; artifacts are not opened. Of a "
+        "database the run that started last."
+    ),
+    scalars="some",
+    steps="some",
+    walls="yes",
+    lines="some",
+    settings="some",
+    environment="some",
+)
 TRUST = 84
 MAX_PARAMETER = 16 * 1024
 MAX_ROWS = 2_000_000

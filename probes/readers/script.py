@@ -16,9 +16,17 @@ from dataclasses import dataclass, field, replace
 
 from ..files import RunFile, decode
 from ..run import FileContent, Setting
-from . import _python_config, notebook
+from . import Gives, _python_config, notebook
 
 FORMAT = "python-script"
+GIVES = Gives(
+    title="Training scripts",
+    files="`.py`, `.ipynb`",
+    lacks="What the program was given when it started, and whether it is what ran.",
+    lines="yes",
+    settings="yes",
+    environment="some",
+)
 MAX_SIZE = 512 * 1024
 MAX_DEPTH = 200  # levels of the syntax tree; of 14,000 files of 39 published packages none has more than 48
 LITERAL = 60  # the code that lies there most likely ran

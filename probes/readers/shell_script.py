@@ -13,11 +13,20 @@ from dataclasses import replace
 from ...engine.model import Scalar
 from ..files import RunFile
 from ..run import FileContent, Setting
+from . import Gives
 from ._config_tree import parse_json
 from ._secrets import secret_key
 from .config_file import clean, environment_key, value_of
 
 FORMAT = "launch-script"
+GIVES = Gives(
+    title="Launch lines",
+    files="`*.sh`, sbatch scripts, saved commands, `wandb-metadata.json`",
+    lacks="Values that only the shell knows when it runs; nothing is executed.",
+    lines="some",
+    settings="yes",
+    environment="some",
+)
 
 MAX_SIZE = 1024**2
 _SUFFIXES = (
@@ -57,7 +66,7 @@ Word = tuple[str, int]
 
 def sniff(file: RunFile) -> bool:
     """Say whether this is a shell script, or a saved command line."""
-    if file.size > MAX_SIZE or b"\0" in file.head[:4096]:
+    if file.size > MAX_SIZE or file.binary:
         return False
     if file.name == "wandb-metadata.json":
         return True

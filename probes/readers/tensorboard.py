@@ -18,10 +18,24 @@ from ...engine.model import Scalar
 from .. import names
 from ..files import RunFile
 from ..run import FileContent, Series, Setting, StepUnit, Window
+from . import Gives
 from ._events import TENSORBOARD, Scalars, Text, fields, notes_of, read_scalars
 from ._values import Split, as_split, flatten, number, setting_value, split_of, split_word
 
 FORMAT = "tensorboard"
+GIVES = Gives(
+    title="TensorBoard event files",
+    files="`events.out.tfevents.*`: PyTorch, TensorFlow, Keras, JAX, Trainer, Lightning",
+    lacks=(
+        "Whether a step counts steps or epochs, unless a tag tells; histograms, images and graphs "
+        "are passed over."
+    ),
+    scalars="yes",
+    steps="some",
+    epochs="some",
+    walls="yes",
+    settings="some",
+)
 TRUST = 90
 MAX_CONTENT = 256 * 1024
 MAX_SETTINGS = 2000

@@ -9,10 +9,29 @@ from __future__ import annotations
 
 from ..files import RunFile
 from ..run import EventKind, FileContent
+from . import Gives
 from .text.lines import lines_of
 from .text.log import Log
 
 FORMAT = "text-log"
+GIVES = Gives(
+    title="Text logs",
+    files=(
+        "`*.log`, `*.out`, captured output: MindSpore, MindFormers, Megatron-LM, DeepSpeed, "
+        "fairseq, NeMo, Trainer, Keras, TF Estimator, PaddlePaddle, detectron2, OpenMMLab, own "
+        "scripts"
+    ),
+    lacks="What was not printed; rounding to the printed digits stays.",
+    scalars="some",
+    steps="some",
+    epochs="some",
+    walls="some",
+    lines="yes",
+    settings="some",
+    environment="some",
+    ranks="some",
+    restarts="some",
+)
 DEEP = 8 * 1024 * 1024  # how far to look for the first row where the head holds none
 _NOT_LOGS = frozenset(
     f".{s}"

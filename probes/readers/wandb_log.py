@@ -24,12 +24,28 @@ from ...engine.model import Scalar
 from .. import names
 from ..files import RunFile
 from ..run import Event, FileContent, Series, Setting, StepUnit
+from . import Gives
 from ._events import fields, varint
 from ._rows import Axis, Rows, masked, masked_event
 from ._values import flatten, is_clock, is_wall, number, setting_value, step_kind
 from .config_file import clean
 
 FORMAT = "wandb"
+GIVES = Gives(
+    title="Weights & Biases offline logs",
+    files="`run-*.wandb` (its `config.yaml`, `wandb-metadata.json` and summary are read beside it)",
+    lacks=(
+        "The console output, system metrics, media; training steps, where the script gave none and "
+        "only calls are counted."
+    ),
+    scalars="yes",
+    steps="some",
+    epochs="some",
+    walls="yes",
+    settings="some",
+    environment="some",
+    restarts="some",
+)
 TRUST = 90
 BLOCK = 32 * 1024
 HEAD = 7  # the length of the file's header, and of each fragment's

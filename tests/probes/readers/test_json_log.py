@@ -87,6 +87,18 @@ def test_sacred_reads_each_metric_once_with_its_time(tmp_path: Path) -> None:
     assert walls is not None and walls.tolist() == [1767225600.5, 1767225602.0]
 
 
+def test_a_document_that_breaks_off(tmp_path: Path) -> None:
+    """What is whole of a document is read, with the line where it ends; half of final results is nothing."""
+    metrics = {"loss": {"steps": [5, 10, 15], "timestamps": ["a", "b", "c"], "values": [2.0, 1.5, 1.0]}}
+    text = json.dumps(metrics, indent=1).encode()
+    content = read(tmp_path, text[: text.index(b"1.0")])
+
+    assert curve(content, "loss").values.tolist() == [2.0, 1.5]
+    assert curve(content, "loss").steps.tolist() == [5, 10]
+    assert content.notes == ("the document breaks off in line 15",)
+    assert not json_log.sniff(file_of(tmp_path, "results.json", b'{"test_accuracy": 0.91, "test_loss": 0.3'))
+
+
 def test_download_of_tensorboard(tmp_path: Path) -> None:
     """[[wall, step, value], ...] is named by its file."""
     content = read(tmp_path, [[1.7e9, 1, 0.5], [1.7e9, 2, 0.25]], "run-a-tag-loss.json")
