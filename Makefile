@@ -43,6 +43,7 @@ score-code: $(VENV)/.test      # the script checks over the corpus of programs i
 
 score-held: $(VENV)/.test      # fails where the score is clearly worse than the stored one (a third of the cases)
 	$(BIN)/python faultlab/score.py --against faultlab/score.json --every 3 --jobs 2
+	$(BIN)/python faultlab/code_score.py --against faultlab/code_score.json --every 3 --jobs 2
 
 bench: $(VENV)/.test
 	$(BIN)/python benchmarks/cold_start.py

@@ -1,6 +1,7 @@
 """Score the script checks and the script comparison over the corpus of programs in faultlab/code.
 
 Usage: python faultlab/code_score.py [--half dev|holdout] [--only TEXT] [--bad] [--symptoms] [--jobs N]
+           [--json FILE] [--every N] [--against FILE]
 
 Nothing is trained and nothing of the corpus is executed: each fault is a text edit of a right program.
 Two views: `script` (the edited program alone) and `pair` (the edited program, the right one as benchmark).
@@ -11,10 +12,12 @@ from __future__ import annotations
 
 import argparse
 import ast
+import json
 import os
 import shutil
 import sys
 import tempfile
+import zlib
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from concurrent.futures import ProcessPoolExecutor
@@ -33,7 +36,9 @@ from traindoctor.probes.assemble import open_run  # noqa: E402
 from traindoctor.probes.readings import readings  # noqa: E402
 
 CODE = HERE / "code"
+STORED = HERE / "code_score.json"
 SURE = 0.8
+SLACK = 0.03  # of top-1, between two scores of the same cases
 VIEWS = ("script", "pair")
 
 
@@ -64,6 +69,13 @@ class Result:
     def probability(self) -> float:
         """Of the first hypothesis."""
         return self.top[0][1] if self.top else 0.0
+
+    @property
+    def row(self) -> dict[str, Any]:
+        """What is stored of it."""
+        c = self.case
+        where = {"project": c.project, "name": c.name, "half": c.half, "view": c.view, "cause": c.cause}
+        return {**where, "rank": self.rank, "probability": self.probability}
 
     @property
     def bad(self) -> bool:
@@ -162,8 +174,51 @@ def table(results: Sequence[Result]) -> Iterable[str]:
     yield from (f"probe error: {r.case.project} {r.case.name}: {e}" for r in results for e in r.errors[:3])
 
 
+def figures(rows: Sequence[dict[str, Any]]) -> dict[str, float]:
+    """Of stored rows of faulty programs: their number, top-1, top-3, and how many at `SURE` are right."""
+    n, sure = max(1, len(rows)), [r for r in rows if r["probability"] >= SURE]
+    return {
+        "n": len(rows),
+        "top1": sum(r["rank"] == 1 for r in rows) / n,
+        "top3": sum(1 <= r["rank"] <= 3 for r in rows) / n,
+        "sure": len(sure),
+        "sure_right": sum(r["rank"] == 1 for r in sure) / len(sure) if sure else float("nan"),
+    }
+
+
+def worse_than(now: Sequence[dict[str, Any]], before: Sequence[dict[str, Any]]) -> Iterable[str]:
+    """Sentences on what is clearly worse than the stored score, on the cases of `now`."""
+
+    def key(row: dict[str, Any]) -> tuple[str, ...]:
+        return row["project"], row["name"], row["view"]
+
+    stored = {key(r): r for r in before}
+    missing = sorted({r["project"] for r in now if key(r) not in stored})
+    if missing:
+        where = ", ".join(missing)
+        yield f"  not stored yet: cases of {where}; python faultlab/quality.py stores the score anew"
+        return
+    for half in ("dev", "holdout"):
+        for view in VIEWS:
+            mine = [r for r in now if (r["half"], r["view"]) == (half, view)]
+            then = [stored[key(r)] for r in mine]
+            is_now, was = (
+                figures([r for r in rows if r["cause"] != "healthy"])["top1"] for rows in (mine, then)
+            )
+            if is_now < was - SLACK:
+                yield f"  {half}, view {view}: top-1 fell from {was:.3f} to {is_now:.3f}"
+            alarms, were = (
+                {key(r) for r in rows if r["cause"] == "healthy" and r["probability"] >= ALARM}
+                for rows in (mine, then)
+            )
+            if len(alarms) > len(were):
+                new = ", ".join(f"{p}/{n}" for p, n, _ in sorted(alarms - were))
+                counts = f"{len(alarms)} right programs alarmed, {len(were)} were"
+                yield f"  {half}, view {view}: {counts}; new: {new}"
+
+
 def main() -> None:
-    """Score and print."""
+    """Score, print, and store or compare what is asked for."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
@@ -172,8 +227,15 @@ def main() -> None:
     parser.add_argument("--bad", action="store_true", help="list what is wrong (dev, or the half asked for)")
     parser.add_argument("--symptoms", action="store_true", help="with --bad: the present symptoms, too")
     parser.add_argument("--jobs", type=int, default=max(1, (os.cpu_count() or 2) // 2))
+    parser.add_argument("--json", type=Path, help="store the score")
+    parser.add_argument("--every", type=int, default=1, help="one case of so many, always the same ones")
+    parser.add_argument("--against", type=Path, help="a stored score; clearly worse than it is an error")
     options = parser.parse_args()
-    chosen = list(cases(options.only, options.half))
+    chosen = [
+        c
+        for c in cases(options.only, options.half)
+        if zlib.crc32(f"{c.project}/{c.name}".encode()) % options.every == 0
+    ]
     if options.jobs == 1:
         results = list(map(look, chosen))
     else:
@@ -189,6 +251,14 @@ def main() -> None:
         mine = [r for r in results if r.case.half == half]
         if mine:
             print(f"\n== {half}", *table(mine), sep="\n")
+    rows = [r.row for r in results]
+    if options.json:
+        text = ",\n".join(json.dumps(r) for r in rows)
+        options.json.write_text(f"[\n{text}\n]\n", encoding="utf-8")
+    if options.against:
+        worse = list(worse_than(rows, json.loads(options.against.read_text(encoding="utf-8"))))
+        if worse:
+            sys.exit(f"Clearly worse than the stored score ({options.against}):\n" + "\n".join(worse))
 
 
 if __name__ == "__main__":

@@ -124,7 +124,8 @@ def test_the_page_is_written_of_the_stored_score(lab: dict[str, ModuleType], sto
     labels = yaml.load((LAB / "cases.yaml").read_text(encoding="utf-8"), Loader=yaml.CSafeLoader)
     page = (LAB.parent / "docs" / "quality.md").read_text(encoding="utf-8")
 
-    assert page == lab["quality"].page(stored, labels)
+    code = json.loads((LAB / "code_score.json").read_text(encoding="utf-8"))
+    assert page == lab["quality"].page(stored, labels, code)
 
 
 def test_causes_said_to_be_unshown_have_no_case(lab: dict[str, ModuleType]) -> None:

@@ -1,0 +1,78 @@
+"""The corpus of programs: edits fit and leave Python, labels name causes, scores are compared rightly."""
+
+from __future__ import annotations
+
+import sys
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+import yaml
+
+from traindoctor.engine.load import load_rules
+
+LAB = Path(__file__).resolve().parents[2] / "faultlab"
+PROJECTS = {
+    f.parent.name: yaml.safe_load(f.read_text(encoding="utf-8"))
+    for f in sorted((LAB / "code").glob("*/project.yaml"))
+}
+
+
+@pytest.fixture(scope="module")
+def code_score() -> Iterator[ModuleType]:
+    """The lab's module as its command imports it, with its folder on the path meanwhile."""
+    sys.path.insert(0, str(LAB))
+    try:
+        import code_score as module
+
+        yield module
+    finally:
+        sys.path.remove(str(LAB))
+
+
+@pytest.mark.parametrize("project", PROJECTS)
+def test_every_edit_fits(code_score: ModuleType, tmp_path: Path, project: str) -> None:
+    """What is replaced stands in its file once, and what comes of it is Python."""
+    for n, case in enumerate(code_score.cases()):
+        if case.project == project and case.view == "pair":
+            code_score.write(case, tmp_path / str(n))
+
+
+@pytest.mark.parametrize("project", PROJECTS)
+def test_labels(project: str) -> None:
+    """Causes are of the rule base, each is there at most twice, and what else is accepted has its reason."""
+    label, known = PROJECTS[project], load_rules().causes
+    names = [x["name"] for x in [*label["faults"], *label["harmless"]]]
+    also = [a for x in label["faults"] for a in x.get("accept") or ()]
+
+    assert label["half"] in ("dev", "holdout")
+    assert {x["cause"] for x in label["faults"]} | {a["cause"] for a in also} <= set(known)
+    assert max(Counter(x["cause"] for x in label["faults"]).values()) <= 2
+    assert all(len(a["because"]) > 15 for a in also)
+    assert len(set(names)) == len(names)
+
+
+def test_both_halves_are_there() -> None:
+    """Programs to write checks on, and others that are kept aside."""
+    assert Counter(label["half"] for label in PROJECTS.values()) == {"dev": 12, "holdout": 6}
+
+
+def test_a_score_that_fell_is_told(code_score: ModuleType) -> None:
+    """Fewer right answers and one more alarm are told, each by half and view; the same score is not."""
+
+    def row(name: str, cause: str, rank: int, probability: float) -> dict[str, Any]:
+        rest = {"project": "p", "half": "dev", "view": "script"}
+        return {**rest, "name": name, "cause": cause, "rank": rank, "probability": probability}
+
+    before = [row("a", "init.zeros", 1, 0.9), row("b", "api.misuse", 2, 0.3), row("c", "healthy", 0, 0.1)]
+    after = [row("a", "init.zeros", 3, 0.2), before[1], row("c", "healthy", 0, 0.6)]
+
+    assert list(code_score.worse_than(before, before)) == []
+    assert list(code_score.worse_than(after, before)) == [
+        "  dev, view script: top-1 fell from 0.500 to 0.000",
+        "  dev, view script: 1 right programs alarmed, 0 were; new: p/c",
+    ]
+    assert "not stored yet" in next(iter(code_score.worse_than([row("d", "healthy", 0, 0.1)], before)))
