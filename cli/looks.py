@@ -18,7 +18,7 @@ def sections(work: Work) -> tuple[Section, ...]:
     found: list[Section] = []
     if work.run.dump_files:
         found += _of_dumps(work)
-    if work.run.checkpoint_files:
+    if work.run.checkpoint_files or work.run.summary_files:
         found += _of_weights(work)
     return tuple(found)
 
@@ -53,10 +53,10 @@ def _by_a_tool(work: Work) -> bool:
 
 
 def _of_weights(work: Work) -> Iterator[Section]:
-    from ..probes import saved_weights
+    from ..probes import saved_weights, weights_logged
     from ..reports import sections as made
 
-    if not saved_weights.history(work.run).every:
+    if not saved_weights.history(work.run).every and not weights_logged.logged(work.run):
         return
     found = weights_work.of_diagnosis(work.rules, work.run, work.benchmark, work.diagnosis.findings)
     yield made.of_weights(found, f"diagnose weights {shlex.quote(work.run.info.path)}")

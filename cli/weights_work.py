@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from ..probes.run import Run
     from ..probes.tensors.checkpoints import Checkpoint
     from ..probes.tensors.history import History
+    from ..probes.weights_logged import Logged
 
 LOADED = "saved-start-loaded"  # the question that --pretrained answers
 
@@ -27,7 +28,7 @@ def look(
     run: Path, benchmark: Sequence[Path], pretrained: Path | None, packs: Sequence[Path], *, quiet: bool
 ) -> WeightsReport:
     """Read all checkpoints and judge them. Raises `Stop`."""
-    from ..probes import saved_weights
+    from ..probes import saved_weights, weights_logged
     from ..probes.readings import readings
 
     if len(benchmark) > 1:
@@ -40,29 +41,31 @@ def look(
     found = [_told(rules, r) for r in readings(mine, theirs, symptoms).values()]
     if pretrained is not None:
         found.append(_loaded(past, _one(pretrained)))
-    return _report(past, found, str(run), str(benchmark[0]) if benchmark else "")
+    logged = weights_logged.logged(mine)
+    return _report(past, logged, found, str(run), str(benchmark[0]) if benchmark else "")
 
 
 def of_diagnosis(rules: RuleBase, run: Run, benchmark: Run | None, found: Sequence[Reading]) -> WeightsReport:
     """What the checkpoints of a run that was diagnosed say; `found` are all its readings."""
-    from ..probes import saved_weights
+    from ..probes import saved_weights, weights_logged
 
     told = [_told(rules, r) for r in found if _of_weights(rules.symptoms[r.symptom])]
-    return _report(
-        saved_weights.history(run), told, run.info.path, benchmark.info.path if benchmark is not None else ""
-    )
+    past, logged = saved_weights.history(run), weights_logged.logged(run)
+    return _report(past, logged, told, run.info.path, benchmark.info.path if benchmark is not None else "")
 
 
 def _of_weights(symptom: Symptom) -> bool:
     return symptom.area == "weights" or (symptom.probe or "").startswith("weights")
 
 
-def _report(past: History, found: list[WeightFinding], run: str, benchmark: str) -> WeightsReport:
+def _report(
+    past: History, logged: Logged, found: list[WeightFinding], run: str, benchmark: str
+) -> WeightsReport:
     from ..engine.model import State, WeightsReport
 
     order = (State.PRESENT, State.ABSENT, State.UNKNOWN)
     found = sorted(found, key=lambda f: order.index(f.reading.state))
-    rows = _rows(past)
+    rows = _rows(past) or _logged_rows(logged)
     notes = [f"{path}: not read: {why}" for path, why in past.refused]
     notes += [f"{c.path}: {n}" for c in past.every for n in c.notes]
     if past.sampled:
@@ -70,7 +73,7 @@ def _report(past: History, found: list[WeightFinding], run: str, benchmark: str)
     return WeightsReport(
         run,
         benchmark,
-        _verdict(found, past),
+        _verdict(found, past, bool(logged)),
         tuple(c.said for c in past.every),
         tuple(found),
         rows,
@@ -81,7 +84,7 @@ def _report(past: History, found: list[WeightFinding], run: str, benchmark: str)
 def _opened(path: Path, what: str) -> Run:
     """The run at a path; checkpoints alone, or one checkpoint, are enough. Raises `Stop`."""
     from ..engine.model import RunInfo
-    from ..probes import saved_weights
+    from ..probes import saved_weights, weights_logged
     from ..probes.assemble import open_run
     from ..probes.files import RunUnreadable, walk
     from ..probes.run import Run
@@ -97,9 +100,9 @@ def _opened(path: Path, what: str) -> Run:
     except RunUnreadable as error:
         raise Stop(UNREADABLE, f"{what}{error}") from error
     past = saved_weights.history(run)
-    if not past.every:
+    if not past.every and not weights_logged.logged(run):
         why = f" ({past.refused[0][0]}: {past.refused[0][1]})" if past.refused else ""
-        raise Stop(UNREADABLE, f"{what}{path}: no checkpoint that can be read{why}")
+        raise Stop(UNREADABLE, f"{what}{path}: no checkpoint that can be read, no histograms of weights{why}")
     return run
 
 
@@ -181,7 +184,36 @@ def _rows(past: History) -> tuple[WeightRow, ...]:
     return tuple(rows)
 
 
-def _verdict(found: Sequence[WeightFinding], past: History) -> str:
+def _logged_rows(logged: Logged) -> tuple[WeightRow, ...]:
+    """Rows of histograms, where no checkpoint lies there: what moved, and how large values are at the end."""
+    from ..engine.model import WeightRow
+
+    rows = []
+    for name, steps in logged.items():
+        last = steps[-1]
+        if last.nan or last.inf:
+            state = "not finite"
+        else:
+            state = (
+                "unknown" if len(steps) < 2 else "moves" if len({h.digest for h in steps}) > 1 else "still"
+            )
+        rows.append(
+            WeightRow(
+                name,
+                (last.count,),
+                "histogram",
+                state,  # type: ignore[arg-type]
+                None,
+                abs(last.mean or 0.0),
+                last.low,
+                last.high,
+                0.0,
+            )
+        )
+    return tuple(rows)
+
+
+def _verdict(found: Sequence[WeightFinding], past: History, logged: bool) -> str:
     present = [f for f in found if f.reading.state == "present"]
     seen = sum(f.reading.state != "unknown" for f in found)
     if present:
@@ -195,7 +227,7 @@ def _verdict(found: Sequence[WeightFinding], past: History) -> str:
             if len(past.every) > 1
             else "one checkpoint says too little."
         )
-    if len(past.line) < 2:
+    if len(past.line) < 2 and not logged:
         return "The weights look sound; whether they move shows only in two checkpoints of one training."
     return f"The weights look sound: {seen} of {len(found)} looks could be made, none found anything."
 

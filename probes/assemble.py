@@ -101,7 +101,11 @@ def open_run(
         raise RunUnreadable(f"{path}: nothing here that a training run would leave (seen: {seen})")
     recognised = {f.path for f, read in saved if read}
     not_read = [(file, why) for file, why in not_read if file not in recognised]
-    return _Assembly(path, contents, tuple(not_read), notes, tuple(f for f, _ in saved), dumped).run()
+    logged = {c.path for c in contents if c.content.format in _WITH_HISTOGRAMS}
+    summaries = tuple(f for f in files if f.path in logged)
+    return _Assembly(
+        path, contents, tuple(not_read), notes, tuple(f for f, _ in saved), dumped, summaries
+    ).run()
 
 
 def _added(beside: Mapping[str, FileContent], there: Iterable[_Read]) -> Iterator[_Read]:
@@ -132,6 +136,7 @@ def _apart(files: list[RunFile]) -> tuple[list[RunFile], tuple[RunFile, ...]]:
     return [f for f in files if f.path not in dumped], tuple(f for f in files if f.path in dumped)
 
 
+_WITH_HISTOGRAMS = frozenset({"tensorboard", "mindspore-summary"})
 _BESIDE = frozenset({"trainer_state.json", ".metadata"})  # what lies beside weights and tells of them
 _INDEX = ".index.json"
 
@@ -198,6 +203,7 @@ class _Assembly:
         notes: list[str],
         saved: tuple[RunFile, ...] = (),
         dumped: tuple[RunFile, ...] = (),
+        summaries: tuple[RunFile, ...] = (),
     ) -> None:
         self.root = root
         self.contents = contents
@@ -205,6 +211,7 @@ class _Assembly:
         self.notes = notes
         self.saved = saved
         self.dumped = dumped
+        self.summaries = summaries
         self.unit_of: dict[str, str] = {}
 
     def run(self) -> Run:
@@ -244,6 +251,7 @@ class _Assembly:
             scripts,
             saved,
             dump_files=dumped,
+            summary_files=tuple(f for f in self.summaries if f.path in {r.path for r in mine}),
             lists=tuple(listed for read in mine for listed in read.content.lists),
             fact_files=fact_files,
         )

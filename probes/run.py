@@ -186,6 +186,7 @@ class Run:
     scripts: Mapping[str, str] = field(default_factory=dict)  # Python files: path -> source text
     checkpoint_files: tuple[RunFile, ...] = ()  # files of weights and what lies beside them, not yet read
     dump_files: tuple[RunFile, ...] = ()  # files of operator dumps, not yet read
+    summary_files: tuple[RunFile, ...] = ()  # event files, which may hold histograms beside the scalars
     data: DataSet | None = None  # the data files beside it, or that the user named; measured when asked for
     lists: tuple[DataList, ...] = ()  # of data files and samples
     fact_files: Mapping[str, str] = field(default_factory=dict)  # fact -> path of the file that says it

@@ -11,7 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from . import gradients
+from ..engine.model import State
+from . import gradients, weights_logged
 from .judging import probe
 from .registry import Finding, View, absent, any_of, present, unknown
 from .run import Run
@@ -36,7 +37,13 @@ _ADAPTER = re.compile(r"lora_|adapter|\bia3_|prompt_encoder|prefix_encoder", re.
 @probe()
 def weights_unchanged(view: View, relative: float = 1e-5) -> Finding:
     """Weights stand still: logged ones vary by less than `relative`, or two checkpoints are equal."""
-    return any_of((_checkpoints_equal(view.run), gradients.weights_unchanged(view, relative=relative)))
+    return any_of(
+        (
+            _checkpoints_equal(view.run),
+            gradients.weights_unchanged(view, relative=relative),
+            weights_logged.unchanged(view.run),
+        )
+    )
 
 
 def _checkpoints_equal(run: Run) -> Finding:
@@ -65,7 +72,21 @@ def _checkpoints_equal(run: Run) -> Finding:
 
 @probe()
 def part_unchanged(view: View) -> Finding:
-    """Some trainable weights are equal bit for bit in the first and last checkpoint while others moved."""
+    """Some trainable weights are equal bit for bit in the first and last checkpoint while others moved.
+
+    Without two checkpoints, histograms that were logged are looked at.
+    """
+    found = _part_saved(view)
+    if found.state is not State.UNKNOWN or len(history(view.run).line) > 1:
+        return found
+    told = weights_logged.part_unchanged(view.run)
+    meant = _freezing_meant(view.run, weights_logged.logged(view.run))
+    if told.state is State.PRESENT and meant:
+        return unknown(f"{told.why}; {meant}", where=told.where)
+    return found if told is weights_logged.NONE else told
+
+
+def _part_saved(view: View) -> Finding:
     past = history(view.run)
     missing = no_change(past)
     if missing is not None:

@@ -6,9 +6,9 @@ import re
 from typing import Any
 
 from ..engine.model import Place, State
-from . import layout
+from . import layout, weights_logged
 from .judging import probe
-from .registry import Finding, View, absent, present, unknown
+from .registry import Finding, View, absent, any_of, present, unknown
 from .saved_weights import (
     apart,
     few,
@@ -34,7 +34,11 @@ _ADAPTER = re.compile(r"lora_|adapter|\bia3_|prompt_encoder|prefix_encoder", re.
 
 @probe()
 def not_finite(view: View) -> Finding:
-    """The latest checkpoint holds NaN or infinite weights; the first checkpoint that does is named."""
+    """Saved or logged weights hold NaN or infinity; the first checkpoint that does is named."""
+    return any_of((_not_finite(view), weights_logged.not_finite(view.run)))
+
+
+def _not_finite(view: View) -> Finding:
     past = history(view.run)
     last = latest(past)
     if last is None:
@@ -86,7 +90,11 @@ def _elsewhere(past: History, last: Checkpoint, count: int) -> Finding:
 
 @probe()
 def constant(view: View) -> Finding:
-    """A weight matrix of a trained checkpoint is all zero, or all one number."""
+    """A weight matrix of a trained checkpoint, or of the last histogram, is all zero, or all one number."""
+    return any_of((_constant(view), weights_logged.constant(view.run)))
+
+
+def _constant(view: View) -> Finding:
     past = history(view.run)
     last = latest(past)
     if last is None:
@@ -144,6 +152,10 @@ def large(view: View, ratio: float = 100.0) -> Finding:
     Only where the first checkpoint holds the initial weights can it be ruled out: else they may have grown
     before.
     """
+    return any_of((_large(view, ratio), weights_logged.large(view.run, ratio)))
+
+
+def _large(view: View, ratio: float) -> Finding:
     past = history(view.run)
     missing = no_change(past)
     if missing is not None:

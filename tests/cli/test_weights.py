@@ -70,7 +70,7 @@ def test_the_text_fits_one_screen(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["weights", str(HERE / "frozen")]) == 0
     text = capsys.readouterr().out
 
-    assert text.splitlines()[0] == "A part of the weights is the same in the first and the last checkpoint."
+    assert text.splitlines()[0] == "A part of the weights does not change while the rest does."
     assert "graph.weight-frozen" in text
     assert len(text.splitlines()) <= 45
     assert run(["weights", str(HERE / "frozen"), "-f", "markdown", "--all"]) == 0
