@@ -592,13 +592,37 @@ def keyword(call: ast.Call, name: str) -> ast.expr | None:
     return next((k.value for k in call.keywords if k.arg == name), None)
 
 
+_FOR_TRAINING = re.compile(r"train|(?<![a-z])(?:tr|trn|fit)(?![a-z])")
+_FOR_EVALUATION = re.compile(
+    r"val|test|eval|holdout|(?<![a-z])(?:va|vl|te|ts|tst|ev|ho|dev|infer|inference|pred|predict|query|gallery)(?![a-z])"
+)
+
+
 def is_training_loader(call: ast.Call, tree: ast.Module) -> bool:
-    """Say whether a loader is for training: by the name it is given, then by the data it takes."""
+    """Say whether a loader is for training: by the name it is given and the data it takes.
+
+    Where neither says so, a loader in fixed order beside one of its kind that shuffles is for evaluation.
+    """
     words = ast.unparse(call.args[0]).lower() if call.args else ""
+    others: list[ast.Call] = []
     for node in ast.walk(tree):
         if isinstance(node, ast.Assign) and any(n is call for n in ast.walk(node.value)):
             words = ast.unparse(node.targets[0]).lower() + " " + words
-    return not any(w in words for w in ("val", "test", "eval", "dev", "holdout"))
+        elif isinstance(node, ast.Call) and last_name(node.func) == last_name(call.func):
+            others.append(node)
+    if _FOR_EVALUATION.search(words):
+        return False
+    if _FOR_TRAINING.search(words) or _shuffles(call):
+        return True
+    return not any(_shuffles(other) for other in others)
+
+
+def _shuffles(call: ast.Call) -> bool:
+    """Whether a loader may draw in random order: its shuffle is not off, or a sampler draws for it."""
+    chosen = keyword(call, "shuffle") or _nth(call, 2)
+    if chosen is None:
+        return keyword(call, "sampler") is not None or keyword(call, "batch_sampler") is not None
+    return not (isinstance(chosen, ast.Constant) and not chosen.value)
 
 
 _HOLDERS = frozenset({"dict", "namespace", "simplenamespace", "easydict", "configdict", "attrdict", "munch"})

@@ -164,3 +164,27 @@ def test_the_optimizer_that_is_scheduled_is_the_main_one(tmp_path: Path) -> None
     found = read(tmp_path, text)
 
     assert found["optimizer"][0] == "sgd" and found["learning_rate"][0] == 0.1
+
+
+@pytest.mark.parametrize(
+    ("line", "order"),
+    [
+        ("va = DataLoader(Subset(base, va_idx), 64)", True),
+        ("dl_te = DataLoader(ds_te, 64)", True),
+        ("second = DataLoader(held, 64)", True),  # beside one that shuffles
+        ("tr2 = DataLoader(more, 64)", False),
+        ("valid_loader = DataLoader(held, 64, shuffle=False)", True),
+        ("train_loader = DataLoader(base, 64, shuffle=False)", False),
+    ],
+)
+def test_only_the_order_of_training_data_counts(tmp_path: Path, line: str, order: bool) -> None:
+    """A loader in fixed order beside one that shuffles is the evaluation's, whatever its short name."""
+    head = (
+        "import torch\nfrom torch.utils.data import DataLoader\nfirst = DataLoader(base, 32, shuffle=True)\n"
+    )
+    text = head + line + "\n"
+    (tmp_path / "train.py").write_text(text)
+    (file,) = walk(tmp_path)[0]
+    found = [s.value for s in script.read(file).settings if s.key == "shuffle"]
+
+    assert found == ([True] if order else [True, False])
