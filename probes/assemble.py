@@ -17,7 +17,7 @@ import numpy as np
 from ..engine.model import RunInfo, Scalar
 from . import kinds, layout, names, project, segments
 from .dataset.own import holds_samples
-from .files import RunFile, RunUnreadable, walk
+from .files import RunFile, RunUnreadable, address, walk
 from .readers import Reader
 from .readers.config_file import clean
 from .run import Configured, Event, FileContent, Run, Series, Setting
@@ -73,10 +73,11 @@ def open_run(
 
     Raises RunUnreadable with one sentence when there is nothing that can be read as a training run.
     """
+    shown = address(path) or str(path)
     files, notes = walk(path)
     files = [f for f in files if f.path != ANSWERS or len(files) == 1]
     if not files:
-        raise RunUnreadable(f"{path}: the directory is empty")
+        raise RunUnreadable(f"{shown}: the directory is empty")
     files, dumped = _apart(files)
     asked = readers()
     contents: list[_Read] = []
@@ -96,9 +97,9 @@ def open_run(
     alone = {c.content.format for c in contents} <= {SCRIPT, LIST}
     if not dumped and (not contents or (alone and not scripts_alone)):
         if any(read for _, read in saved):
-            raise RunUnreadable(f"{path}: only checkpoints, no log: `diagnose weights` looks at these")
+            raise RunUnreadable(f"{shown}: only checkpoints, no log: `diagnose weights` looks at these")
         seen = ", ".join(sorted(f.path for f in files)[:5])
-        raise RunUnreadable(f"{path}: nothing here that a training run would leave (seen: {seen})")
+        raise RunUnreadable(f"{shown}: nothing here that a training run would leave (seen: {seen})")
     recognised = {f.path for f, read in saved if read}
     not_read = [(file, why) for file, why in not_read if file not in recognised]
     logged = {c.path for c in contents if c.content.format in _WITH_HISTOGRAMS}
@@ -330,7 +331,7 @@ class _Assembly:
         main = curves.get("train/loss") or next(iter(curves.values()), None)
         framework = facts.get("framework")
         return RunInfo(
-            path=str(self.root),
+            path=address(self.root) or str(self.root),
             formats=tuple(sorted({r.content.format for r in mine})),
             framework=str(framework) if framework else None,
             steps=float(np.max(main.steps)) if main is not None and len(main.steps) else None,

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import io
 import os
+import re
 import stat
 import zipfile
 import zlib
@@ -22,6 +23,7 @@ MAX_DEPTH = 24
 HEAD = 64 * 1024
 MAX_MEMBER = 16 * 1024**2  # of a member of an archive; a bomb is cut off there
 MAX_READ = 2 * 1024**3
+_ADDRESS = re.compile(r"^([a-z][a-z0-9+.-]+):/+(?=[^/])")  # no letter of a drive
 SKIP_DIRS = frozenset(
     {".git", "__pycache__", "node_modules", ".venv", "site-packages", ".mypy_cache", ".ipynb_checkpoints"}
 )
@@ -79,6 +81,10 @@ class RunFile:
             os.close(fd)
             raise OSError(f"{self.path} is not a regular file")
         return os.fdopen(fd, "rb")
+
+    def local(self) -> Path:
+        """Return where the file lies on this machine, for what can only be opened by its path."""
+        return Path(os.path.realpath(self.root / self.path))
 
     def read_text(self, limit: int = MAX_READ) -> str:
         """Read as text: BOMs honoured, anything undecodable replaced, line ends left as they are."""
@@ -139,12 +145,25 @@ def decode(data: bytes) -> str:
     return data.decode("utf-8", errors="replace")
 
 
+def address(path: Path) -> str | None:
+    """Return the address that a path stands for ("s3:/bucket/run" is what `Path` makes of one), or None."""
+    match = _ADDRESS.match(path.as_posix())
+    if match is None or path.exists():
+        return None
+    return f"{match.group(1)}://{path.as_posix()[match.end() :]}"
+
+
 def walk(root: Path, limit: int = MAX_FILES) -> tuple[list[RunFile], list[str]]:
     """List the regular files below `root` in a stable order, and what was passed over, in sentences.
 
     At most `limit` files. `root` may be a single file: the run is then that file alone, or what msprobe
-    packed into it. Raises RunUnreadable.
+    packed into it; or an address (`s3://...`). Raises RunUnreadable.
     """
+    where = address(root)
+    if where is not None:
+        from . import remote
+
+        return remote.walk(where, limit)
     try:
         mode = root.stat().st_mode
     except OSError as error:

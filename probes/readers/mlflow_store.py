@@ -7,7 +7,6 @@ program that logged it. User names, paths and hardware metrics (`system/`) are p
 
 from __future__ import annotations
 
-import os
 import re
 import sqlite3
 import time
@@ -193,8 +192,7 @@ def _setting(path: str, key: str, text: str, line: int | None = None) -> Setting
 
 def _connected(file: RunFile) -> sqlite3.Connection:
     """Open a database for reading only; nothing is written beside it, and no query runs for ever."""
-    path = os.path.realpath(file.root / file.path)
-    connection = sqlite3.connect(f"file:{quote(path)}?mode=ro&immutable=1", uri=True)
+    connection = sqlite3.connect(f"file:{quote(str(file.local()))}?mode=ro&immutable=1", uri=True)
     connection.text_factory = lambda data: data.decode("utf-8", errors="replace")
     deadline = time.monotonic() + MAX_SECONDS
     connection.set_progress_handler(lambda: time.monotonic() > deadline, 100_000)
