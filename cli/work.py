@@ -155,8 +155,9 @@ def chosen_checklist(rules: RuleBase, named: str) -> tuple[RuleBase, str]:
 
 
 def _first_of(problems: Sequence[str]) -> str:
-    more = f" (and {len(problems) - 1} more problems)" if len(problems) > 1 else ""
-    return f"{problems[0]}{more}"
+    more = len(problems) - 1
+    rest = f" (and {more} more problem{'s' if more > 1 else ''})" if more else ""
+    return f"{problems[0]}{rest}"
 
 
 def benchmarks(request: Request) -> tuple[Run | None, tuple[Run, ...]]:

@@ -7,9 +7,10 @@ and is still told.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from datetime import date
+from difflib import get_close_matches
 from fnmatch import fnmatchcase
 from typing import Literal
 
@@ -17,6 +18,7 @@ from .checklist import check_items, first_reasons
 from .model import (
     CauseLine,
     CheckedItem,
+    ChecklistItem,
     Diagnosis,
     Evidence,
     Gate,
@@ -51,9 +53,12 @@ def decide(
     asked = profile.own_items or rules.checklists.get(profile.checklist, ())
     reasons = first_reasons(diagnosis.hypotheses)
     items = check_items(rules, profile.checklist, asked, evidence, probability, reasons)
-    found = [*_items(profile, items, evidence), *_causes(rules, profile, diagnosis)]
+    rows = zip(asked, items, strict=True)
+    found = [*_items(profile, rows, evidence, diagnosis), *_causes(rules, profile, diagnosis)]
     found = [replace(f, known=_is_known(f, baseline)) for f in found]
-    found, warnings = _waived(found, waivers, diagnosis.run.path, today)
+    unknown = _unknown(rules, profile, waivers)
+    found, warnings = _waived(found, [w for w in waivers if w not in unknown], diagnosis.run.path, today)
+    warnings = [*unknown.values(), *warnings]
     fixed: tuple[str, ...] = ()
     if baseline is not None:
         failing = {f.fingerprint for f in found if f.outcome == "fail"}
@@ -75,11 +80,38 @@ def _decision(
 # -------------------------------------------------------------------------------------------- demands
 
 
-def _items(profile: Profile, items: Sequence[CheckedItem], evidence: Evidence) -> Iterator[GateFinding]:
-    for item in items:
+def _items(
+    profile: Profile,
+    rows: Iterable[tuple[ChecklistItem, CheckedItem]],
+    evidence: Evidence,
+    diagnosis: Diagnosis,
+) -> Iterator[GateFinding]:
+    for asked, item in rows:
         demand = profile.items.get(item.id, profile.items.get("*", "sound"))
         if demand != "ignore":
-            yield _item(profile, item, demand, evidence)
+            found = _item(profile, item, demand, evidence)
+            if item.result is Result.FAILED:
+                found = replace(found, check=_cure(asked, item, diagnosis))
+            elif item.result is Result.NOT_CHECKED:
+                found = replace(found, error=_crash(asked, evidence), command=item.command)
+            yield found
+
+
+def _cure(asked: ChecklistItem, item: CheckedItem, diagnosis: Diagnosis) -> str:
+    """What to do against a failed item: the first remedy of the likeliest cause that has to do with it."""
+    near = (
+        h
+        for h in sorted(diagnosis.hypotheses, key=lambda h: -h.probability)
+        if h.cause in asked.causes or any(r.reading.symptom in item.decided_by for r in h.reasons)
+    )
+    return next((h.remedies[0].do for h in near if h.remedies), item.check)
+
+
+def _crash(asked: ChecklistItem, evidence: Evidence) -> str:
+    """Why a probe that decides an item failed; nothing when none did."""
+    parts = (s for part in asked.parts for s in part.passes_on)
+    readings = (evidence[s] for s in (*asked.passes_on, *asked.fails_on, *parts) if s in evidence)
+    return next((r.why for r in readings if r.why.startswith(BROKEN)), "")
 
 
 def _item(profile: Profile, item: CheckedItem, demand: str, evidence: Evidence) -> GateFinding:
@@ -95,7 +127,6 @@ def _item(profile: Profile, item: CheckedItem, demand: str, evidence: Evidence) 
     level: Literal["error", "note"] = "error" if outcome == "fail" or must else "note"
     places = [p for s in item.decided_by if s in evidence for p in evidence[s].where]
     why = item.why if item.result is not Result.NOT_CHECKED else f"Not checked: {item.why}"
-    broken = [r.why for s in item.decided_by if (r := evidence.get(s)) and r.why.startswith(BROKEN)]
     return GateFinding(
         rule,
         item.title,
@@ -106,7 +137,6 @@ def _item(profile: Profile, item: CheckedItem, demand: str, evidence: Evidence) 
         _own(places),
         item.decided_by,
         _fingerprint(rule, item.decided_by, places),
-        error=broken[0] if broken else "",
     )
 
 
@@ -176,7 +206,9 @@ def _waived(
         out.append(replace(finding, waived=holding[0]) if holding else finding)
     for waiver in waivers:
         ends = date.fromisoformat(waiver.expires)
-        if waiver not in used:
+        if waiver not in used and ends < today:
+            warnings.append(f"{waiver.at}: the waiver of {waiver.rule} expired and waives nothing here")
+        elif waiver not in used:
             warnings.append(f"{waiver.at}: the waiver of {waiver.rule} waives nothing here")
         elif ends < today:
             warnings.append(f"{waiver.at}: the waiver of {waiver.rule} expired on {waiver.expires}")
@@ -185,6 +217,19 @@ def _waived(
                 f"{waiver.at}: the waiver of {waiver.rule} ({waiver.owner}) ends on {waiver.expires}"
             )
     return out, warnings
+
+
+def _unknown(rules: RuleBase, profile: Profile, waivers: Sequence[Waiver]) -> dict[Waiver, str]:
+    """Waivers of rules that there are not: mistyped, or gone from the rules."""
+    names = [*rules.causes, *(f"{profile.checklist}-{item.id}" for item in profile.own_items)]
+    names += [f"{name}-{item.id}" for name, items in rules.checklists.items() for item in items]
+    out = {}
+    for waiver in waivers:
+        if not any(fnmatchcase(name, waiver.rule) for name in names):
+            near = get_close_matches(waiver.rule, names, n=1)
+            hint = f"; did you mean {near[0]}?" if near else ""
+            out[waiver] = f"{waiver.at}: there is no item or cause {waiver.rule}{hint}"
+    return out
 
 
 def _fits(waiver: Waiver, finding: GateFinding, path: str) -> bool:

@@ -318,11 +318,28 @@ def _errors(error: ValidationError) -> list[Any]:
     return list(error.errors(include_url=False, include_context=False, include_input=False))
 
 
+_WORDS = {  # what a schema says, in a user's words
+    "extra_forbidden": "unknown field",
+    "missing": "this field is missing",
+    "model_type": "must hold `name: value` lines",
+    "dict_type": "must hold `name: value` lines",
+    "tuple_type": "must be a list",
+    "list_type": "must be a list",
+    "too_short": "must not be empty",
+    "string_type": "must be text",
+    **dict.fromkeys(
+        ("date_type", "date_parsing", "date_from_datetime_parsing", "date_from_datetime_inexact"),
+        "is no day; write it as YYYY-MM-DD",
+    ),
+}
+
+
 def _sentence(document: Document, error: Any) -> str:
     loc = tuple(part for part in error["loc"] if part != "[key]")
     path = ".".join(map(str, loc))
-    what = {"extra_forbidden": "unknown field", "missing": "this field is missing"}.get(error["type"])
-    what = what or error["msg"].removeprefix("Value error, ")
+    what = _WORDS.get(error["type"]) or error["msg"].removeprefix("Value error, ").replace(
+        "Input should be", "must be"
+    )
     return f"{document.at(*loc)}: {path + ': ' if path else ''}{what}"
 
 

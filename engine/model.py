@@ -814,6 +814,7 @@ class GateFinding:
     waived: Waiver | None = None
     known: bool = False  # stands in the baseline
     error: str = ""  # why a probe that it needs failed
+    command: str = ""  # which gives an open item what it lacks; RUN and BENCHMARK stand for the paths
 
     @property
     def blocks(self) -> bool:

@@ -167,4 +167,6 @@ def _read(path: Path) -> bytes:
 
 
 def _first(problems: Sequence[str]) -> str:
-    return problems[0] + (f" (and {len(problems) - 1} more problems)" if len(problems) > 1 else "")
+    more = len(problems) - 1
+    rest = f" (and {more} more problem{'s' if more > 1 else ''})" if more else ""
+    return f"{problems[0]}{rest}"

@@ -7,8 +7,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from ..engine.model import Diagnosis, Gate, GateFinding
+from .story import with_paths
 from .terminal import WIDTH, Page
-from .text import code, count, location, markdown, plain, sentence
+from .text import code, count, locations, markdown, plain, sentence
 
 SCHEMA_VERSION = "1"
 MOST_COMMENT = 60_000  # characters; GitHub takes 65,536 in a comment
@@ -62,6 +63,8 @@ def render_text(
             page.line((finding.rule, "bold"), f"  {plain(finding.title)}", indent=2, hang=2)
             for line in _lines(finding):
                 page.line(line, indent=4, hang=2)
+            if finding.command:
+                page.line((with_paths(diagnosis, finding.command), "cyan"), indent=6, hang=2)
     _tell(page, "Waivers and baseline", [*gate.warnings, *_fixed(gate)])
     return page.text()
 
@@ -82,7 +85,7 @@ def _about(diagnosis: Diagnosis) -> str:
 def _lines(finding: GateFinding) -> list[str]:
     lines = [sentence(plain(finding.why))]
     if finding.where:
-        lines.append("at " + ", ".join(location(p) for p in finding.where[:3]))
+        lines.append("at " + ", ".join(locations(finding.where, 3)))
     if finding.waived:
         w = finding.waived
         lines.append(f"waived by {plain(w.owner)} until {w.expires}: {plain(w.reason)} [{plain(w.at)}]")
@@ -110,7 +113,9 @@ def render_markdown(gate: Gate, diagnosis: Diagnosis, *, limit: int = MOST_COMME
         else:
             block += ["| rule | what | why |", "|---|---|---|"]
             for f in found:
-                why = "<br>".join(markdown(line) for line in _lines(f))
+                lines = [markdown(line) for line in _lines(f)]
+                lines += [code(with_paths(diagnosis, f.command), cell=True)] if f.command else []
+                why = "<br>".join(lines)
                 block.append(f"| {code(f.rule, cell=True)} | {markdown(f.title)} | {why} |")
             block.append("")
         more = sum(len(line) + 1 for line in block)
@@ -133,7 +138,7 @@ def render_json(gate: Gate, diagnosis: Diagnosis) -> str:
         "profile": gate.profile.name,
         "run": plain(diagnosis.run.path),
         "benchmark": plain(diagnosis.benchmark.path) if diagnosis.benchmark else None,
-        "findings": [_as_json(f) for f in gate.findings],
+        "findings": [_as_json(f, diagnosis) for f in gate.findings],
         "warnings": list(map(plain, gate.warnings)),
         "fixed": list(gate.fixed),
         "rules_version": diagnosis.rules_version,
@@ -141,7 +146,7 @@ def render_json(gate: Gate, diagnosis: Diagnosis) -> str:
     return json.dumps(document, indent=2, sort_keys=True) + "\n"
 
 
-def _as_json(f: GateFinding) -> dict[str, Any]:
+def _as_json(f: GateFinding, diagnosis: Diagnosis) -> dict[str, Any]:
     waiver = f.waived
     return {
         "rule": f.rule,
@@ -151,6 +156,7 @@ def _as_json(f: GateFinding) -> dict[str, Any]:
         "blocks": f.blocks,
         "why": plain(f.why),
         "check": plain(f.check),
+        "command": with_paths(diagnosis, f.command) if f.command else "",
         "where": [{"file": plain(p.file), "line": p.line, "side": p.side} for p in f.where],
         "decided_by": list(f.decided_by),
         "fingerprint": f.fingerprint,

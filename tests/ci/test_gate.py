@@ -162,6 +162,81 @@ def test_a_waiver_of_something_else_warns_and_waives_nothing(
     assert "waivers.yaml:3: the waiver of numerics.*" in capsys.readouterr().err
 
 
+FINE = "rule: numerics.*, scope: '*', owner: me, reason: because it is so"
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("", "w.yaml:1: the file is empty"),
+        ("# nothing\n", "w.yaml:1: the file is empty"),
+        ("waivers:\n", "w.yaml:1: waivers: must be a list"),
+        ("- a\n", "w.yaml:1: must hold `name: value` lines"),
+        (f"waiver: [{{{FINE}}}]\n", "w.yaml:1: waivers: this field is missing (and 1 more problem)"),
+        (f"waivers:\n  - {{{FINE}}}\n", "w.yaml:2: waivers.0.expires: this field is missing"),
+        (f"waivers:\n  - {{{FINE}, expires: 2026-13-45}}\n", "w.yaml:2: waivers.0.expires: is no day; write"),
+        (f"waivers:\n  - {{{FINE}, expires: soon}}\n", "w.yaml:2: waivers.0.expires: is no day; write"),
+        (f"waivers:\n  - {{{FINE}, expires: 2028-01-01}}\n", "expires 2028-01-01 is more than 180 days away"),
+        (
+            f"waivers:\n  - {{{FINE}, expires: 2026-12-01, until: x}}\n",
+            "w.yaml:2: waivers.0.until: unknown field",
+        ),
+        (f"waivers:\n  - {{{FINE.replace('me', '')}, expires: 2026-12-01}}\n", "waivers.0.owner: must "),
+        (f"waivers:\n  - {{{FINE}\n", "w.yaml:3: not valid YAML"),
+        ("waivers:\n\t- x\n", "w.yaml:2: not valid YAML"),
+    ],
+)
+def test_what_is_wrong_with_waivers(
+    repository: Path, capsys: pytest.CaptureFixture[str], text: str, said: str
+) -> None:
+    """One sentence with file and line, exit code 2, before the run is read."""
+    (repository / "w.yaml").write_text(text)
+    assert gate("--waivers", "w.yaml", "--now", "2026-11-21") == 2
+    told = capsys.readouterr()
+
+    assert said in told.err and not told.out and told.err.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("rule", "expires", "said"),
+    [
+        (
+            "numerics.half-precision-rang",
+            "2026-12-30",
+            "there is no item or cause numerics.half-precision-rang; did",
+        ),
+        ("ascend-77", "2026-12-30", "there is no item or cause ascend-77; did you mean ascend-7?"),
+        ("data.leakage", "2026-12-30", "the waiver of data.leakage waives nothing here"),
+        ("data.leakage", "2026-11-01", "the waiver of data.leakage expired and waives nothing here"),
+        ("numerics.*", "2026-11-20", "the waiver of numerics.* expired on 2026-11-20"),
+        ("numerics.*", "2026-11-21", "the waiver of numerics.* (accuracy-team) ends on 2026-11-21"),
+    ],
+)
+def test_what_waivers_are_warned_of(repository: Path, rule: str, expires: str, said: str) -> None:
+    """One sentence each: mistyped, unused, expired, ending today."""
+    text = WAIVER.replace("numerics.*", rule).replace("2026-12-31", expires)
+    (repository / "waivers.yaml").write_text(text)
+    (warning,) = decided(repository, "--waivers", "waivers.yaml", "--now", "2026-11-21")[1]["warnings"]
+
+    assert warning.startswith("waivers.yaml:3: ") and said in warning
+
+
+def test_what_fails_says_what_to_do_and_what_is_open_which_command(repository: Path) -> None:
+    """A failed item has its cause's remedy, an open one the command with the paths of this run."""
+    config = repository / "runs" / "port" / "config.yaml"
+    config.write_text(config.read_text() + "\nadam_beta2: 0.5\n")
+    other = repository / "runs" / "benchmark" / "config.yaml"
+    other.write_text(other.read_text() + "\nadam_beta2: 0.9\n")
+    rows = {f["rule"]: f for f in decided(repository, "--profile", "strict")[1]["findings"]}
+
+    assert rows["ascend-10"]["outcome"] == "fail" and not rows["ascend-10"]["command"]
+    assert "make every difference either equal or deliberate" in rows["ascend-10"]["check"]
+    assert rows["ascend-1"]["outcome"] == "open"
+    assert rows["ascend-1"]["command"] == (
+        "diagnose checklist runs/port --benchmark runs/benchmark --benchmark SECOND_RUN"
+    )
+
+
 def test_the_clock_can_be_set_from_outside(repository: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (repository / "waivers.yaml").write_text(WAIVER)
     monkeypatch.setenv("SOURCE_DATE_EPOCH", "1798761600")  # 2027-01-01

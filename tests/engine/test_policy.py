@@ -51,7 +51,7 @@ def test_an_own_profile_extends_ours(tmp_path: Path, rules: RuleBase) -> None:
         ("profiles:\n  - {name: a, causes: [{match: 'x.*', from: 0.5}]}\n", "no cause fits x.*"),
         ("profiles:\n  - {name: a, causes: [{match: '*', from: 50}]}\n", "file.yaml:2"),
         ("profiles:\n  - {name: a, itemz: {}}\n", "unknown field"),
-        ("profiles: []\n", "at least 1"),
+        ("profiles: []\n", "profiles: must not be empty"),
         ("]", "file.yaml:1"),
     ],
 )
