@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from .. import __version__
-from .output import FORMATS, say, targets, to_stdout
+from .output import FORMATS, REPORT_SUFFIXES, REPORTS, SUFFIXES, say, targets, to_stdout
 from .rules_commands import STYLE, EntryId, Packs, entry_of, rules_app
 from .stop import INTERNAL, INTERRUPTED, OK, USAGE, Stop, usage
 
@@ -46,6 +46,9 @@ Benchmarks = Annotated[
 ]
 Formats = Annotated[
     list[str], typer.Option("--format", "-f", metavar="|".join(FORMATS), help="Repeatable, with --output.")
+]
+ReportFormats = Annotated[
+    list[str], typer.Option("--format", "-f", metavar="|".join(REPORTS), help="Repeatable, with --output.")
 ]
 Outputs = Annotated[
     list[Path],
@@ -142,7 +145,7 @@ def main_command(
     context: typer.Context,
     run: RunPath,
     benchmark: Benchmarks = [],  # noqa: B006 - typer copies it
-    formats: Formats = [],  # noqa: B006
+    formats: ReportFormats = [],  # noqa: B006
     outputs: Outputs = [],  # noqa: B006
     answer: Answers = [],  # noqa: B006
     answers: AnswersFile = None,
@@ -162,7 +165,7 @@ def main_command(
     from .present import report
     from .work import Request, examine
 
-    wanted = targets(context.obj)
+    wanted = targets(context.obj, REPORTS, {**SUFFIXES, **REPORT_SUFFIXES})
     request = Request(
         run, tuple(benchmark), tuple(answer), answers, tuple(rules), quiet, data, scripts=tuple(script)
     )

@@ -13,6 +13,8 @@ from typing import TextIO
 from .stop import usage
 
 FORMATS = ("terminal", "markdown", "json")
+REPORTS = ("terminal", "markdown", "html", "json")  # of a whole diagnosis
+REPORT_SUFFIXES = {".html": "html", ".htm": "html"}
 SUFFIXES = {
     ".md": "markdown",
     ".markdown": "markdown",

@@ -30,6 +30,10 @@ def _rendered(work: Work, target: Target, extras: Extras, verbose: bool, no_colo
         from ..reports import json_report
 
         return Document(json_report.render(work.diagnosis))
+    if target.format == "html":
+        from ..reports import html
+
+        return Document(html.render(work.diagnosis, extras))
     if target.format == "markdown":
         from ..reports import markdown
 

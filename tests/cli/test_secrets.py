@@ -176,7 +176,7 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
 
 ALL = ("terminal", "markdown", "json")
 COMMANDS: dict[str, tuple[list[str], tuple[str, ...]]] = {
-    "diagnose": ([], ALL),
+    "diagnose": ([], (*ALL, "html")),
     "config": (["config"], ALL),
     "workflow": (["workflow"], ALL),
     "gate": (["gate"], (*ALL, "junit", "sarif", "github", "gitlab")),
