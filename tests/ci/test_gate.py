@@ -10,6 +10,7 @@ import shutil
 import subprocess
 import sys
 from dataclasses import replace
+from datetime import date
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
@@ -22,7 +23,20 @@ from hypothesis import strategies as st
 from jsonschema import Draft4Validator, Draft202012Validator
 
 from traindoctor.cli.app import run_command_line
-from traindoctor.engine.model import Diagnosis, Gate, GateFinding, Place, Profile, RunInfo, Waiver
+from traindoctor.engine.gate import decide
+from traindoctor.engine.load import load_rules
+from traindoctor.engine.model import (
+    Diagnosis,
+    Gate,
+    GateFinding,
+    Place,
+    Profile,
+    Reading,
+    RunInfo,
+    State,
+    Waiver,
+)
+from traindoctor.engine.policy import profile
 from traindoctor.reports import ci_formats, gate_report
 from traindoctor.reports.ci_formats import Origin
 
@@ -436,6 +450,19 @@ def test_levels(finding: GateFinding, sarif: tuple[str, str] | None, github: str
     assert [(r["kind"], r["level"]) for r in results] == ([sarif] if sarif else [])
     assert line.startswith(f"::{github} " if github else "::notice ")
     assert [r["severity"] for r in rows] == ([gitlab] if gitlab else [])
+
+
+def test_a_probe_that_crashed_is_an_error_of_its_item() -> None:
+    """A crash passes and fails nothing: the item is open, and JUnit tells the error."""
+    rules = load_rules()
+    broken = Reading("benchmark-unstable", State.UNKNOWN, "probe error: ValueError: boom")
+    diagnosis = Diagnosis(RunInfo("r"), None, (), (broken,), (), (), {}, 0.0, True, "v")
+    made = decide(rules, diagnosis, profile("strict", rules), today=date(2026, 11, 21))
+    first = next(f for f in made.findings if f.rule == "ascend-1")
+    suite = ElementTree.fromstring(ci_formats.junit(made, diagnosis))[0]  # noqa: S314
+
+    assert (first.outcome, first.error) == ("open", "probe error: ValueError: boom")
+    assert suite.get("errors") == "1" and "boom" in (suite.find("testcase/error").get("message") or "")  # type: ignore[union-attr]
 
 
 def test_limits_of_gitlab() -> None:

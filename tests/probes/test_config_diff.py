@@ -279,6 +279,28 @@ def test_launch_lines_that_msprobe_misreads() -> None:
 
 
 @pytest.mark.skipif(not SAMPLES.exists(), reason="../shared is absent")
+@pytest.mark.parametrize(("kind", "more"), [("", {"adam_epsilon"}), ("dyn_", set())])
+def test_the_archives_that_msprobe_compares(kind: str, more: set[str]) -> None:
+    """The very inputs on which it aborts: read as they are, sides in order."""
+    found = held(SAMPLES / f"{kind}cmp.zip", SAMPLES / f"{kind}bench.zip")
+    rate = found.differences[0]
+
+    assert (rate.key, rate.run.value, rate.benchmark.value) == ("learning_rate", 1e-3, 1e-4)
+    assert (
+        set(differing(found))
+        == {"learning_rate", "precision", "global_batch_size", "adam_beta2", "seed"} | more
+    )
+    assert found.environment.versions["torch"].value == "2.13.0+cpu"
+
+
+@pytest.mark.skipif(not SAMPLES.exists(), reason="../shared is absent")
+def test_the_settings_files_that_msprobe_packs() -> None:
+    found = held(SAMPLES / "run_cmp.yaml", SAMPLES / "run_bench.yaml")
+
+    assert differing(found) == ["learning_rate", "adam_epsilon"]
+
+
+@pytest.mark.skipif(not SAMPLES.exists(), reason="../shared is absent")
 @pytest.mark.parametrize(("kind", "more"), [("dynamic_result", set()), ("static_result", {"adam_epsilon"})])
 def test_what_msprobe_packed(kind: str, more: set[str]) -> None:
     """Its packed settings come to the same, though one flag swallowed the next; weights are no settings."""
