@@ -6,6 +6,7 @@ healthy recipe are equal. What a first step tells is used only where both sides 
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,6 +14,7 @@ import numpy as np
 
 from ..engine.model import Place
 from . import names as quantities
+from . import situation
 from .benchmark import both, equal
 from .compare import Blocks, Pair, band, blocks, cleaned, final, move_together, pair, pair_noise
 from .config import number_of
@@ -776,4 +778,46 @@ def grad_norm_departs(view: View, relative: float, loss: float, points: int = 30
         return unknown(f"{text}: too far apart to compare gradients", **rest)
     if abs(middle) > np.log(1 + relative) and abs(middle) > 4 * error:
         return present(text, where=places_of(found, len(found) - 1), **rest)
+    return absent(text, **rest)
+
+
+_PLACES = re.compile(
+    r"(?<![a-z])(r?box|bbox|bb|loc|reg|giou|diou|ciou|iou|l1|dfl|xy|wh|offset|size)", re.IGNORECASE
+)
+_KINDS = re.compile(r"(?<![a-z])(cls|class|ce|cross|focal|label)", re.IGNORECASE)
+
+
+def _term_of(name: str) -> str | None:
+    """What a term of the loss is about: "class", "place", or None where its name does not tell."""
+    base = name.rpartition("/")[2]
+    if _PLACES.search(base):
+        return "place"
+    return "class" if _KINDS.search(base) else None
+
+
+@probe("benchmark")
+def term_apart(view: View, kind: str, ratio: float, equal: float) -> Finding:
+    """Of several terms of the training loss only those of one kind end `ratio` above the benchmark's.
+
+    Kinds are "class" (what something is) and "place" (where it is), told by the terms' names. Terms of the
+    other kind have to end within a factor of `equal`: what hurts the whole model raises all of them.
+    """
+    if view.benchmark is None:
+        return unknown("needs a benchmark run (--benchmark)")
+    gaps: dict[str, list[tuple[float, str]]] = {"class": [], "place": []}
+    for name in situation.terms(view.run):
+        found, about = pair(view, name, 5), _term_of(name)
+        if about is None or isinstance(found, str):
+            continue
+        mine, theirs, _ = final(found, 0.2)
+        if mine > 0 and theirs > 0:
+            gaps[about].append((mine / theirs, name))
+    other = "place" if kind == "class" else "class"
+    if not gaps["class"] or not gaps["place"]:
+        return unknown("the loss is not logged in terms of class and place on both sides")
+    (high, name), rest_of = max(gaps[kind]), [g for g, _ in gaps[other]]
+    text = f"{name} ends at {high:.2f} times the benchmark's, the {other} terms at {max(rest_of):.2f} times"
+    rest: dict[str, Any] = {"value": high, "threshold": ratio, "series": (name,)}
+    if high >= ratio and 1 / equal <= min(rest_of) and max(rest_of) <= equal:
+        return present(text, **rest)
     return absent(text, **rest)

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from . import situation, stats
-from .judging import probe
+from .judging import is_mean_of_epochs, probe
 from .levels import COMMON_CLASSES
 from .metrics import JUDGED, finite, guess_of, last_place, shape_of, too_few
 from .registry import Finding, View, absent, place, present, unknown
@@ -55,6 +55,8 @@ def generalisation_gap(view: View, ratio: float = 0.3, gap: float = 0.15) -> Fin
     if both is None:
         return _needs_pair(run)
     train, held = both
+    if _without_floor(train):
+        return unknown(f"train/loss falls to {train.end.value:.4g}: a loss without a floor tells of no gap")
     excess = held.end.value - train.end.value
     scale = max(abs(train.start.value), abs(held.start.value), 1e-300)
     error = float(np.hypot(train.end.error, held.end.error))
@@ -119,6 +121,8 @@ def eval_turns_up(view: View, rise: float = 0.1, after: float = 0.15) -> Finding
         return absent(words, series=("eval/loss",), **seen)
     if train is None:
         return unknown(f"{words}, but there is no training loss to see whether that falls")
+    if _without_floor(train):
+        return unknown(f"{words}; train/loss falls to {train.end.value:.4g}, without a floor")
     then = (
         float(np.interp(held.step(point), train.sx, train.sy))
         if _same_axis(train, held)
@@ -136,6 +140,11 @@ def eval_turns_up(view: View, rise: float = 0.1, after: float = 0.15) -> Finding
         series=("eval/loss", train.name),
         **seen,
     )
+
+
+def _without_floor(curve: Shape) -> bool:
+    """A loss that runs away downwards: it is minimised, and measures nothing."""
+    return curve.end.value < -10 * max(abs(curve.start.value), 1.0)
 
 
 def _same_axis(train: Shape, held: Shape) -> bool:
@@ -328,3 +337,28 @@ def loss_falls_metric_flat(view: View, progress: float = 0.3, change: float = 0.
             return unknown(f"{words}: it may have reached its ceiling")
         return present(words, step=float(series.steps[0]), where=last_place(series), **seen)
     return unknown(missing)
+
+
+@probe("train/loss", "eval/loss")
+def eval_never_learns(view: View, progress: float, share: float) -> Finding:
+    """No evaluation loss gets below `share` of the first training loss, while that loss falls by `progress`.
+
+    What is learned by heart first helps on held-out data and hurts them later. Where it never helps, held-out
+    data are other ones, are processed otherwise, or carry other labels. Compared are the best evaluation and
+    the level of the first training points.
+    """
+    both = _losses(view.run)
+    if both is None:
+        return _needs_pair(view.run)
+    train, held = both
+    if not (train.positive and held.positive) or held.count < 3:
+        return unknown("fewer than 3 evaluations, or losses below zero")
+    first = max(train.start.value, float(train.y[0]) if is_mean_of_epochs(train) else 0.0)
+    best = float(np.min(held.y))
+    words = f"train/loss falls from {first:.4g} to {train.end.value:.4g}, eval/loss is {best:.4g} at its best"
+    rest: dict[str, Any] = {"value": best / first, "threshold": share, "series": ("train/loss", "eval/loss")}
+    if best < share * first:
+        return absent(words, **rest)
+    if train.end.value > (1 - progress) * first or situation.trained_start(view.run, train):
+        return unknown(f"{words}: training itself has not come far enough", **rest)
+    return present(words, where=last_place(held.series), **rest)

@@ -46,6 +46,33 @@ def loss_below_accuracy(view: View, *, share: float) -> Finding:
     return absent(seen) if seen else unknown("no loss and accuracy of the same data were logged")
 
 
+@probe("eval/loss", "eval/accuracy", "train/loss", "train/accuracy")
+def eval_below_accuracy(view: View, *, share: float) -> Finding:
+    """Only on evaluation data is the loss smaller than its accuracy allows; see `loss_below_accuracy`.
+
+    The loss is a cross-entropy, as training shows: so it is the accuracy that is counted wrongly.
+    """
+    bounds = {}
+    for split in ("eval", "train"):
+        loss, accuracy = view.run.series[f"{split}/loss"], view.run.series[f"{split}/accuracy"]
+        if min(_numbers(loss), _numbers(accuracy)) < 3:
+            return unknown(f"fewer than 3 values of {split}/loss or {split}/accuracy")
+        wrong = 1.0 - situation.reached(accuracy)
+        bounds[split] = (situation.reached(loss), wrong * situation.chance_loss(view.run, 2))
+    (held, least), (trained, floor) = bounds["eval"], bounds["train"]
+    words = (
+        f"eval/loss ends at {held:.4g}, its accuracy allows {least:.4g} at least;"
+        f" in training {trained:.4g} and {floor:.4g}"
+    )
+    curves = ("eval/loss", "eval/accuracy")
+    rest: dict[str, Any] = {"value": held, "threshold": share * least, "series": curves}
+    if least >= 0.1 * math.log(2) and 0 <= held < share * least:
+        if trained < share * floor:
+            return absent(f"{words}: the same", **rest)
+        return present(words, where=_last(view.run.series["eval/accuracy"]), **rest)
+    return absent(words, **rest)
+
+
 @probe("train/loss|eval/loss")
 def beyond_accuracy(view: View, *, ratio: float, part: float, classes: int = 1000) -> Finding:
     """From the first points on the loss is far larger than its accuracy explains.
@@ -95,8 +122,9 @@ def stays_beyond_accuracy(view: View, *, ratio: float, part: float, classes: int
         bound = _fano(view.run, share, classes)
         words = f"{loss.name} ends at {level:.4g} with {split}/accuracy at {share:.3g} ({bound:.3g} at most)"
         rest: dict[str, Any] = {"value": level, "threshold": ratio * bound, "series": begins.series}
-        if level > 0.75 * float(values[0]):
-            return absent(f"{words}: it has hardly come down", **rest)
+        earlier = float(np.median(values[len(values) // 4 : max(len(values) // 2, len(values) // 4 + 1)]))
+        if level > 0.75 * float(values[0]) or level > 0.95 * earlier:
+            return absent(f"{words}: it does not come down", **rest)
         return (present if level > ratio * bound else absent)(words, where=_last(loss), **rest)
     return unknown("no loss and accuracy of the same data were logged")
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from generate import literally, unseen
+from generate import Also, literally, unseen
 
 _WEAK, _FEW_SAMPLES = "hyperparameter.regularization-too-weak", "data.insufficient-samples"
 _MANY = "hyperparameter.epochs-too-many"
@@ -85,3 +85,28 @@ SMALL_STEPS = unseen("every update is smaller than the benchmark's", "hyperparam
 SUBSET = literally(
     "a part of the benchmark's samples is missing", "data.incomplete", "data.insufficient-samples"
 )
+SET_OTHERWISE = literally(
+    "its setting is not the benchmark's", "porting.preprocessing-differs", benchmark=True
+)
+_MUTE = unseen(
+    "class shares from the first epoch on, whatever the input, and no gradient is logged that would tell why",
+    "init.zeros",
+    "graph.dead-activation",
+    "processing.algorithm",
+    "data.label-errors",
+)
+_OPERATOR = unseen(
+    "a backward pass deviates: of an operator or of its fusion, no log says",
+    "operator.accuracy-error",
+    "operator.fusion-error",
+)
+
+
+def mute(cause: str, *known: str) -> tuple[Also, ...]:
+    """The other causes of a model that only guesses, where no gradient is logged; without those known."""
+    return tuple(a for a in _MUTE if a.cause not in (cause, *known))
+
+
+def operator(cause: str) -> tuple[Also, ...]:
+    """The other cause of a deviating backward pass."""
+    return tuple(a for a in _OPERATOR if a.cause != cause)

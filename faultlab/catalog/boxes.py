@@ -13,6 +13,7 @@ from .also import (
     KEPT,
     MISMATCHED,
     RARE,
+    SET_OTHERWISE,
     SHIFTED,
     SHORT,
     SLOW,
@@ -224,7 +225,7 @@ def _data() -> Iterator[Case]:
     yield faulty(
         "mixes-too-much",
         "processing.parameters",
-        accept=HARDENED,
+        accept=HARDENED + SET_OTHERWISE,
         mixup=0.5,
     )
     yield faulty(

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
-from generate import Case, literally, unseen
+from generate import REFERENCE, Case, literally, unseen
 
 from .common import faulty, healthy
 
@@ -205,11 +206,13 @@ def regularization() -> Iterator[Case]:
         script=None,
     )
     alike += literally("a subset of the benchmark's set", "porting.dataset-differs", benchmark=True)
+    longer = healthy("lm", "c", 143, "longer", max_steps=900, log_every=10)
+    yield replace(longer, cause=REFERENCE)
     for archetype, style, strength, extra in (
         ("images", "b", "medium", {"train_size": 70, "epochs": 60, "step_size": 50, "log_every": 2}),
         ("images", "c", "mild", {"train_size": 80, "epochs": 50, "step_size": 30}),
         ("tabular", "b", "medium", {"train_size": 100, "epochs": 150, "log_every": 5}),
-        ("lm", "c", "strong", {"train_size": 4000, "max_steps": 900, "log_every": 10}),
+        ("lm", "c", "strong", {"train_size": 4000}),
         ("hf", "b", "medium", {"train_size": 80, "epochs": 60, "warmup_steps": 5}),
         ("sentences", "b", "medium", {"train_size": 100, "epochs": 60}),
     ):
@@ -221,5 +224,6 @@ def regularization() -> Iterator[Case]:
             check="gap",
             strength=strength,
             accept=alike,
+            twin=longer if archetype == "lm" else None,
             **extra,
         )

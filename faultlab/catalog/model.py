@@ -8,6 +8,7 @@ from dataclasses import replace
 
 from generate import REFERENCE, Case, literally, unseen
 
+from .also import mute
 from .common import after_model, faulty, healthy
 
 
@@ -119,17 +120,18 @@ def model() -> Iterator[Case]:
         + unseen("coarse inputs: by the operation or by its parameter", "processing.parameters"),
     )
     dead = "graph.dead-activation"
-    yield from faulty(
-        "tabular",
-        "bc",
-        "dead-units",
-        dead,
-        after_model(
+    for style, alike in (("b", ()), ("c", mute("graph.dead-activation"))):
+        yield from faulty(
             "tabular",
-            "for layer in model[:-1]:\n    if isinstance(layer, nn.Linear):\n        nn.init.constant_(layer.bias, -12.0)\n",
-        ),
-        accept=literally("the initial biases kill the units", "hyperparameter.weight-init"),
-    )
+            style,
+            "dead-units",
+            dead,
+            after_model(
+                "tabular",
+                "for layer in model[:-1]:\n    if isinstance(layer, nn.Linear):\n        nn.init.constant_(layer.bias, -12.0)\n",
+            ),
+            accept=literally("the initial biases kill the units", "hyperparameter.weight-init") + alike,
+        )
     yield from faulty(
         "tabular",
         "a",
@@ -139,7 +141,8 @@ def model() -> Iterator[Case]:
             "    nn.Linear({{hidden}}, 4),\n)",
             "    *[m for _ in range(8) for m in (nn.Linear({{hidden}}, {{hidden}}), nn.Sigmoid())],\n    nn.Linear({{hidden}}, 4),\n)",
         ),
-        accept=literally("nine saturating layers without normalisation", "graph.normalization-missing"),
+        accept=literally("nine saturating layers without normalisation", "graph.normalization-missing")
+        + mute(dead),
     )
     deep = (
         "    nn.Linear({{hidden}}, 4),\n)",

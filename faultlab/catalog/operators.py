@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from generate import Case, Edit, literally, unseen
 
+from .also import operator
 from .common import faulty, healthy
 
 _BLOCK = "class Block(nn.Module):"
@@ -90,6 +91,7 @@ class Block(nn.Module):''',
         ("F.gelu(self.fc", "FastGELU.apply(self.fc"),
         alone=False,
         check="departs",
+        accept=operator(cause),
     )
     pool = (
         "class Net(nn.Module):",
@@ -180,6 +182,7 @@ class Block(nn.Module):''',
         ),
         alone=False,
         check="departs",
+        accept=operator(cause),
     )
     yield from faulty(
         "lm",

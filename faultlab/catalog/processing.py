@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from generate import Case, literally, unseen
 
+from .also import mute
 from .common import faulty
 
 
@@ -107,7 +108,7 @@ def processing() -> Iterator[Case]:
         "labels-moved",
         moved,
         ("x, y = x_train[ids], y_train[ids]", "x, y = x_train[ids], y_train[ids.flip(0)]"),
-        accept=chance,
+        accept=chance + mute(moved, "data.label-errors"),
     )
     yield from faulty(
         "sentences",
@@ -115,7 +116,7 @@ def processing() -> Iterator[Case]:
         "labels-moved",
         moved,
         ("x, y = train_x[ids], train_y[ids]", "x, y = train_x[ids], train_y[ids.sort().values]"),
-        accept=chance,
+        accept=chance + mute(moved, "data.label-errors"),
     )
     erase = (
         "        output = model(x)\n        loss = criterion(output, y)\n",

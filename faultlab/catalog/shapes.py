@@ -7,7 +7,20 @@ from collections.abc import Iterator
 
 from generate import Archetype, Case, literally, unseen
 
-from .also import CUT_OFF, HARDENED, KEPT, MAPPED, MISMATCHED, NOTHING, RARE, SHORT, SLOW, STALE, SUBSET
+from .also import (
+    CUT_OFF,
+    HARDENED,
+    KEPT,
+    MAPPED,
+    MISMATCHED,
+    NOTHING,
+    RARE,
+    SET_OTHERWISE,
+    SHORT,
+    SLOW,
+    STALE,
+    SUBSET,
+)
 from .gpt import TWIN as OTHER_TASK
 from .project import Project
 
@@ -306,7 +319,7 @@ def _data() -> Iterator[Case]:
         "processing.parameters",
         strength="medium",
         padding=12,
-        accept=HARDENED,
+        accept=HARDENED + SET_OTHERWISE,
     )
     yield faulty(
         "other-normalisation-in-test",

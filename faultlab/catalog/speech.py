@@ -15,6 +15,7 @@ from .also import (
     MAPPED,
     MISMATCHED,
     NOTHING,
+    SET_OTHERWISE,
     SHIFTED,
     SHORT,
     SLOW,
@@ -302,7 +303,7 @@ def _data() -> Iterator[Case]:
     yield faulty(
         "masked-away",
         "processing.parameters",
-        accept=HARDENED,
+        accept=HARDENED + SET_OTHERWISE,
         time_mask=24,
     )
     yield faulty(

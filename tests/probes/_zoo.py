@@ -782,6 +782,7 @@ def sick_runs(rng: np.random.Generator, n: int) -> dict[str, Sick]:
             {"num_classes": 10},
         ),
         "eval-bad-from-start",
+        "eval-never-learns",
         "eval-metric-at-chance-train-good",
         "train-good-eval-bad",
         without=("metric-at-chance",),

@@ -384,6 +384,13 @@ def judged(loss: Any, factor: float = 1.0) -> Run:
     return run([series("train/loss", loss), series("eval/loss", factor * np.asarray(loss)[at - 1], at)])
 
 
+def detector(box: float = 1.0, cls: float = 1.0) -> Run:
+    """A detector's loss in terms of box and class, each times a factor."""
+    falling = 2 * np.exp(-np.arange(40) / 20) + 0.2
+    terms = {"train/loss/box": box * falling, "train/loss/cls": cls * falling}
+    return run([series("train/loss", sum(terms.values())), *(series(n, v) for n, v in terms.items())])
+
+
 def noisy(level: float, accuracy: float, seed: int = 5) -> Run:
     """A loss so noisy that its end says little, and an accuracy."""
     wild = level * np.exp(1.5 * np.random.default_rng(seed).normal(size=60))
@@ -548,6 +555,13 @@ CURVES: list[tuple[str, str, Run, Run]] = [
     ("grad-norm-departs-on-same-batches", "absent", steps(norm=1.01), steps()),
     ("grad-norm-departs-on-same-batches", "unknown", steps(norm=0.85, seed=2), steps()),
     ("grad-norm-departs-on-same-batches", "unknown", steps(norm=0.85, second=1.1), steps()),
+    ("class-terms-above-benchmark", "present", detector(cls=3.0), detector()),
+    ("class-terms-above-benchmark", "absent", detector(box=3.0), detector()),
+    ("class-terms-above-benchmark", "absent", detector(box=3.0, cls=3.0), detector()),
+    ("class-terms-above-benchmark", "unknown", LOCKED, LOCKED),
+    ("place-terms-above-benchmark", "present", detector(box=3.0), detector()),
+    ("place-terms-above-benchmark", "absent", detector(cls=3.0), detector()),
+    ("place-terms-above-benchmark", "unknown", LOCKED, LOCKED),
     ("eval-worse-train-equal", "unknown", noisy(0.7, 0.6, 6), noisy(0.3, 0.9)),
     ("epoch-shorter-than-benchmark", "present", epochs_of(20, 12), epochs_of(35, 12)),
     ("epoch-shorter-than-benchmark", "absent", epochs_of(35, 6), epochs_of(35, 12)),

@@ -111,3 +111,28 @@ def test_training_that_is_harder_than_evaluation(train: Any, held_out: Any, expe
     curves = series("train/accuracy", train), series("eval/accuracy", held_out)
 
     assert state("training-harder-than-evaluation", *curves) == expected
+
+
+@pytest.mark.parametrize(
+    ("training", "loss", "expected"),
+    [
+        (FALLING, [2.3, 2.5, 2.9, 3.3, 3.8, 4.2], "present"),
+        (FALLING, [2.0, 1.6, 1.5, 1.9, 2.8, 3.6], "absent"),
+        (np.linspace(2.3, 1.9, 60), [2.3, 2.5, 2.9, 3.3, 3.8, 4.2], "unknown"),
+        (-FALLING, [2.3, 2.5, 2.9, 3.3, 3.8, 4.2], "unknown"),
+    ],
+)
+def test_an_evaluation_that_never_gains(training: Any, loss: Any, expected: str) -> None:
+    """What is learned by heart helps at first; here it never does."""
+    made = run([series("train/loss", training), held("eval/loss", loss)])
+
+    assert reading("metrics", "eval-never-learns", made).state == expected
+
+
+def test_a_loss_without_a_floor_tells_of_no_gap() -> None:
+    """A loss with a wrong sign runs away in training and mirrors it in evaluation: that is no overfitting."""
+    away = series("train/loss", -np.geomspace(1, 1e6, 60))
+    made = run([away, held("eval/loss", np.geomspace(2, 1e6, 6))])
+
+    for symptom in ("train-good-eval-bad", "eval-loss-turns-up"):
+        assert reading("metrics", symptom, made).state == "unknown"

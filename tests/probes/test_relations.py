@@ -214,3 +214,29 @@ def test_a_loss_out_of_scale_needs_its_accuracy() -> None:
     made = run([flat("train/loss", 900.0)])
 
     assert seen(relations.stays_beyond_accuracy, made, ratio=3.0, part=0.1) == "unknown"
+
+
+@pytest.mark.parametrize(
+    ("held", "trained", "state"),
+    [
+        ((0.06, 0.6), (0.1, 0.97), "present"),
+        ((0.06, 0.6), (0.06, 0.6), "absent"),
+        ((1.2, 0.6), (0.1, 0.97), "absent"),
+    ],
+)
+def test_an_accuracy_counted_wrongly_in_evaluation_alone(
+    held: tuple[float, float], trained: tuple[float, float], state: str
+) -> None:
+    """Where training breaks the bound, too, the loss is no cross-entropy and nothing is said of accuracy."""
+    curves = [flat("eval/loss", held[0]), flat("eval/accuracy", held[1])]
+    curves += [flat("train/loss", trained[0]), flat("train/accuracy", trained[1])]
+
+    assert seen(relations.eval_below_accuracy, run(curves), share=0.6) == state
+
+
+def test_the_bound_of_both_needs_values_of_both() -> None:
+    """Two points of an accuracy are too few."""
+    curves = [flat("eval/loss", 0.06), flat("eval/accuracy", 0.6, 2)]
+    curves += [flat("train/loss", 0.1), flat("train/accuracy", 0.97)]
+
+    assert seen(relations.eval_below_accuracy, run(curves), share=0.6) == "unknown"
