@@ -19,8 +19,8 @@ _MEMBERS = re.compile(
 )
 _FLAGS = re.compile(r"^Opdebug\..+\.\d{10,20}(?:\.output\.\d+\.json)?$")  # what the hardware flags
 _RAW = re.compile(
-    r"^[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+\.\d+(?:\.\d{1,9})?\.\d{10,20}(?:\.\d+){0,4}$"
-)  # never decoded
+    r"^[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+\.\d+(?:\.\d{1,9})?\.\d{10,20}(?:\.\d+){0,4}(?:\.csv)?$"
+)  # never decoded, or figures alone
 _ANALYSED = re.compile(r"^anomaly_analyze_\d+\.json$")  # msprobe overflow_check
 _MONITORED = re.compile(
     r"^(?:actv|actv_grad|grad_unreduced|grad_reduced|param_origin|param_updated|exp_avg|exp_avg_sq)_\d+-\d+\.csv$"

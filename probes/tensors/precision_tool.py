@@ -1,9 +1,9 @@
 """precision_tool's precision_data tree: decoded dumps of an Ascend run and of its TensorFlow benchmark.
 
 Decoded: `<OpType>.<OpName>.<task>[.<stream>].<us>[....].<input|output>.<idx>[.<shape>].npy`; TensorFlow:
-`<name>.<output>.<us>.npy`. Each folder of them is a dump of its own (debug_0, debug_1, tf, overflow_decode).
-Layout: FORMATS-ASCEND B1. Files that were never decoded are read as they are, where no decoded ones lie in
-the same tree.
+`<name>.<output>.<us>.npy`; figures alone: `<OpType>.<OpName>.<task>.<stream>.<us>.csv`. Each folder of them is
+a dump of its own (debug_0, debug_1, tf, overflow_decode). Layout: FORMATS-ASCEND B1. Files that were never
+decoded are read as they are, where no decoded ones lie in the same tree.
 """
 
 from __future__ import annotations
@@ -17,10 +17,12 @@ from dataclasses import replace
 from ..files import RunFile
 from .ascend_raw import ADVICE, read_raw
 from .layout import by_folder, folders
-from .model import Dump, Operator, Role, Tensor
+from .model import Dump, Operator, Role, Statistics, Tensor
 from .npy import Unreadable, read_npy
+from .numbers import type_of
 
 FORMAT = "precision-tool"
+MAX_SUMMARY = 16 * 1024**2
 _STEM = (
     r"(?P<kind>[A-Za-z0-9_-]+)\.(?P<name>[A-Za-z0-9_-]+)\.(?P<task>\d+)(?:\.(?P<stream>\d{1,9}))?"
     r"\.(?P<time>\d{10,20})"
@@ -29,6 +31,18 @@ _DECODED = re.compile(
     rf"^{_STEM}(?:\.\d+){{0,4}}\.(?P<io>input|output)\.(?P<slot>\d{{1,4}})(?:\.(?P<shape>\d+(?:x\d+)*))?\.npy$"
 )
 _RAW = re.compile(rf"^{_STEM}(?:\.\d+){{0,4}}$")
+_SUMMARY = re.compile(rf"^{_STEM}(?:\.\d+){{0,4}}\.csv$")
+_COLUMNS = [
+    "Input/Output",
+    "Index",
+    "Data Size",
+    "Data Type",
+    "Format",
+    "Shape",
+    "Max Value",
+    "Min Value",
+    "Avg Value",
+]
 _TENSORFLOW = re.compile(r"^(?P<name>[^/]+)\.(?P<slot>\d{1,4})\.(?P<time>\d{10,20})\.npy$")
 
 
@@ -48,6 +62,8 @@ def find(files: Mapping[str, RunFile]) -> Iterator[Dump]:
             done[made.label] = (made, known | {_stem(m) for m, _ in decoded})
         elif tensorflow := [(m, f) for n, f in names if (m := _TENSORFLOW.match(n))]:
             found.append(_dump(folder, tensorflow, "tensorflow"))
+        elif summaries := [(m, f) for n, f in names if (m := _SUMMARY.match(n))]:
+            found.append(_summarised(folder, summaries))
         undecoded = [(m, f) for n, f in names if (m := _RAW.match(n)) and m["kind"] != "Opdebug"]
         if undecoded:
             raw.append((folder, undecoded))
@@ -115,6 +131,57 @@ def _undecoded(folder: str, undecoded: list[_Raw]) -> Dump:
         )
     label = _raw_label(undecoded[0][1])
     return Dump(FORMAT, folder, tuple(made), "ascend", rank, step, label, notes=tuple(notes))
+
+
+def _summarised(folder: str, summaries: list[_Raw]) -> Dump:
+    """A dump of figures: per operator a table with a row for each input and output."""
+    notes: list[str] = []
+    made: list[Operator] = []
+    step, rank = _place(summaries[0][1])
+    for match, file in sorted(summaries, key=lambda pair: int(pair[0]["time"])):
+        try:
+            tensors = list(_figures(match["name"], file)) if file.size <= MAX_SUMMARY else []
+        except (OSError, csv.Error):
+            tensors = []
+        if tensors:
+            made.append(_operator(match["kind"], match["name"], len(made), tensors, rank, step))
+        else:
+            notes.append(f"{file.path}: no figures in it; passed over")
+    label = _raw_label(summaries[0][1])
+    return Dump(FORMAT, folder, tuple(made), "ascend", rank, step, label, notes=tuple(notes[:5]))
+
+
+def _figures(operator: str, file: RunFile) -> Iterator[Tensor]:
+    """Rows of (Input or Output, index, size, type, format, shape, max, min, mean); a header may differ."""
+    names: list[str] = list(_COLUMNS)
+    for cells in csv.reader(io.StringIO(file.read_text().replace("\0", ""))):
+        row = dict(zip(names, (c.strip() for c in cells), strict=False))
+        side = row.get("Input/Output", "").lower()
+        if side == "input/output":
+            names = [c.strip() for c in cells]
+        if side not in ("input", "output") or not row.get("Index", "").isdigit():
+            continue
+        element = type_of(row.get("Data Type", "").removeprefix("DT_"))
+        low, high, mean, norm, nan = (
+            _number(row.get(n, ""))
+            for n in ("Min Value", "Max Value", "Avg Value", "L2 Norm Value", "Nan Count")
+        )
+        yield Tensor(
+            operator,
+            "input" if side == "input" else "output",
+            row["Index"],
+            element.name if element is not None else row.get("Data Type", ""),
+            tuple(int(n) for n in re.findall(r"\d{1,12}", row.get("Shape", ""))),
+            file.path,
+            Statistics(low, high, mean, norm, int(nan) if nan is not None and nan >= 0 else None),
+        )
+
+
+def _number(told: str) -> float | None:
+    try:
+        return float(told)
+    except ValueError:
+        return None
 
 
 def _place(file: RunFile) -> tuple[int | None, int | None]:

@@ -10,6 +10,7 @@ import pytest
 
 from traindoctor.probes.tensors.find import detect
 from traindoctor.probes.tensors.model import Dump, Tensor
+from traindoctor.probes.tensors.overflow import examine
 
 from ._dumps import SHARED, pt
 
@@ -145,6 +146,26 @@ def test_precision_tool_tree(tmp_path: Path) -> None:
         "Relu.net_relu.31.5.1620612694000002.output.0.npy",
         "mapping.csv",
     }
+
+
+@pytest.mark.parametrize("header", [True, False])
+def test_tables_of_figures_per_operator(tmp_path: Path, header: bool) -> None:
+    tree = tmp_path / "20210425184946" / "0" / "ge_default_20210425184947_1" / "1" / "5"
+    tree.mkdir(parents=True)
+    head = "Input/Output,Index,Data Size,Data Type,Format,Shape,Max Value,Min Value,Avg Value\n"
+    rows = "Input,0,96,DT_FLOAT16,ND,4x3,2.5,-1.5,0.25\nOutput,0,96,DT_FLOAT16,ND,4x3,inf,-1.5,nan\n"
+    for n, kind in enumerate(("Conv2D", "Relu")):
+        text = (head if header else "") + rows
+        (tree / f"{kind}.net_{kind.lower()}.{30 + n}.5.161934778653287{n}.csv").write_text(text)
+    (tree / "Add.net_add.40.5.1619347786532879.csv").write_text("nothing here\n")
+    dump = only(tmp_path)
+
+    assert [(o.name, o.step, o.rank) for o in dump.operators] == [("net_conv2d", 5, 0), ("net_relu", 5, 0)]
+    taken, made = dump.operators[0].inputs[0], dump.operators[0].outputs[0]
+    assert (taken.dtype, taken.shape, taken.statistics.figures[:3]) == ("float16", (4, 3), (-1.5, 2.5, 0.25))
+    assert made.statistics.max == np.inf
+    assert any("net_add" in n for n in dump.notes)
+    assert examine(tmp_path).first is not None
 
 
 def test_a_folder_of_arrays(tmp_path: Path) -> None:
