@@ -1,8 +1,8 @@
 """precision_tool's precision_data tree: decoded dumps of an Ascend run and of its TensorFlow benchmark.
 
 Decoded: `<OpType>.<OpName>.<task>[.<stream>].<us>[....].<input|output>.<idx>[.<shape>].npy`; TensorFlow:
-`<name>.<output>.<us>.npy`; figures alone: `<OpType>.<OpName>.<task>.<stream>.<us>.csv`. Each folder of them is
-a dump of its own (debug_0, debug_1, tf, overflow_decode). Layout: FORMATS-ASCEND B1. Files that were never
+`<name>.<output>.<us>.npy`; figures alone: `<OpType>.<OpName>.<task>.<stream>.<us>.csv`. Each folder of them
+is a dump of its own (debug_0, debug_1, tf, overflow_decode). Layout: FORMATS-ASCEND B1. Files that were never
 decoded are read as they are, where no decoded ones lie in the same tree.
 """
 
