@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING
 
 from .output import Target, colored, columns
 from .present import deliver
+from .progress import progressing
 from .stop import UNREADABLE, Stop, usage
-from .work import load, progressing, readable
+from .work import load, readable
 
 if TYPE_CHECKING:
     from ..engine.model import Cause, Link, Reading, RuleBase, Symptom

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from .output import Target, colored, columns
 from .present import deliver
+from .progress import watched
 from .stop import UNREADABLE, Stop, usage
 
 if TYPE_CHECKING:
@@ -39,18 +40,18 @@ def answer(question: Question, *, quiet: bool) -> DumpComparison:
     for name, value in (("rank", question.rank), ("step", question.step)):
         if value is not None and value < 0:
             raise usage(f"--{name} {value}: count from 0")
-    watched = not quiet and sys.stderr.isatty()
+    looked_at = watched(quiet)
     options = Options(question.rank, question.step, question.cosine, question.exact)
     try:
         if question.benchmark is None:
             return _judged_again(question.run, options)
-        return compare(question.run, question.benchmark, options, _progress() if watched else None)
+        return compare(question.run, question.benchmark, options, _progress() if looked_at else None)
     except (NotADump, RunUnreadable) as error:
         raise Stop(UNREADABLE, str(error)) from error
     except OSError as error:
         raise Stop(UNREADABLE, f"{question.run}: {error.strerror or 'cannot be read'}") from error
     finally:
-        if watched:
+        if looked_at:
             sys.stderr.write("\r\x1b[K")
 
 

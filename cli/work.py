@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import math
-import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -12,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from . import answers
 from .output import say
+from .progress import progressing
 from .stop import UNREADABLE, Stop, usage
 
 if TYPE_CHECKING:
@@ -246,20 +246,3 @@ def readable(path: Path, what: str = "") -> Iterator[None]:
         raise Stop(UNREADABLE, f"{what}{error}") from error
     except OSError as error:
         raise Stop(UNREADABLE, f"{what}{path}: {error.strerror or 'cannot be read'}") from error
-
-
-@contextmanager
-def progressing(quiet: bool) -> Iterator[Callable[[str], None] | None]:
-    """Give what shows the file at hand on a terminal, and wipe it off in the end; None where nobody looks."""
-    watched = not quiet and sys.stderr.isatty()
-    try:
-        yield _progress if watched else None
-    finally:
-        if watched:
-            sys.stderr.write("\r\x1b[K")
-
-
-def _progress(file: str) -> None:
-    from ..reports.text import plain
-
-    sys.stderr.write(f"\r\x1b[Kreading {plain(file, 60)}")

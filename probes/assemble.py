@@ -39,6 +39,7 @@ READERS = (
     "environment_record",
     "config_file",
 )
+Progress = Callable[[str, float, float], None]  # the file at hand, bytes done and bytes to do of all files
 SCRIPT = "python-script"
 LIST = "data-list"
 MAX_LOG = 1024**3
@@ -61,7 +62,7 @@ def readers() -> list[Reader]:
 def open_run(
     path: Path,
     *,
-    progress: Callable[[str], None] | None = None,
+    progress: Progress | None = None,
     scripts_alone: bool = False,
     beside: Mapping[str, FileContent] | None = None,
 ) -> Run:
@@ -69,6 +70,7 @@ def open_run(
 
     `beside`: scripts of the run that lie elsewhere, by path; they count as if they lay in it.
 
+    `progress` is told of each file when its turn comes, and how far large ones have come.
     `scripts_alone`: training scripts are enough, where a run must have left something else otherwise.
 
     Raises RunUnreadable with one sentence when there is nothing that can be read as a training run.
@@ -83,9 +85,7 @@ def open_run(
     contents: list[_Read] = []
     not_read: list[tuple[str, str]] = []
     with _no_collection():
-        for file in files:
-            if progress:
-                progress(file.path)
+        for file in _watched(files, progress) if progress else files:
             content, reason = _read(file, asked)
             if content is not None:
                 contents.append(_Read(file.path, content))
@@ -107,6 +107,22 @@ def open_run(
     return _Assembly(
         path, contents, tuple(not_read), notes, tuple(f for f, _ in saved), dumped, summaries
     ).run()
+
+
+def _watched(files: list[RunFile], progress: Progress) -> Iterator[RunFile]:
+    """Yield the files, each telling `progress` of itself: its path, and the bytes done and to do of all."""
+    read = (f for f in files if kinds.passed_over(f.name, f.suffix) is None and f.size <= MAX_LOG)
+    sizes = {f.path: f.size for f in read}
+    total, done = sum(sizes.values()), 0
+    for file in files:
+        before, size = done, sizes.get(file.path, 0)
+
+        def at(share: float, file: RunFile = file, before: int = before, size: int = size) -> None:
+            progress(file.path, before + share * size, total)
+
+        at(0.0)
+        yield replace(file, watch=at)
+        done += size
 
 
 def _added(beside: Mapping[str, FileContent], there: Iterable[_Read]) -> Iterator[_Read]:

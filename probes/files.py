@@ -12,7 +12,7 @@ import re
 import stat
 import zipfile
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path, PurePosixPath
@@ -41,6 +41,7 @@ class RunFile:
     path: str
     size: int
     mtime: float = field(default=0.0)
+    watch: Callable[[float], None] | None = field(default=None, repr=False)  # told the share that is read
 
     @property
     def name(self) -> str:
@@ -131,7 +132,7 @@ def _members(file: RunFile) -> list[RunFile]:
         return []
     sound = [i for i in rows if i.file_size <= MAX_MEMBER and ".." not in i.filename.split("/")]
     return [
-        PackedFile(file.root, i.filename, i.file_size, file.mtime, file.path)
+        PackedFile(file.root, i.filename, i.file_size, file.mtime, pack=file.path)
         for i in sorted(sound, key=lambda i: i.filename)
     ]
 

@@ -7,6 +7,8 @@ and others, and names with numbers in any ordinary form (`step 100 loss 2.3`, `l
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from ..files import RunFile
 from ..run import EventKind, FileContent
 from . import Gives
@@ -78,15 +80,15 @@ def sniff(file: RunFile) -> bool:
 
 def read(file: RunFile) -> FileContent:
     """Read a log. Raises ValueError when it holds nothing of a training run."""
-    content = _parse(file.path, file.read_bytes())
+    content = _parse(file.path, file.read_bytes(), file.watch)
     if not _worth(content):
         raise ValueError("no metrics in it")
     return content
 
 
-def _parse(path: str, data: bytes) -> FileContent:
+def _parse(path: str, data: bytes, watch: Callable[[float], None] | None = None) -> FileContent:
     log = Log(path)
-    log.feed(lines_of(data))
+    log.feed(lines_of(data), watch)
     return log.content()
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from itertools import groupby
 
@@ -16,7 +16,7 @@ from .._rows import masked
 from . import arguments, blocks, counts, environment, events, phrases
 from .analysis import analyse
 from .columns import NAN
-from .lines import Lines
+from .lines import CHUNK, Lines
 from .rows import MAX_POINTS, Line, Rows
 from .shape import DELETE, Shape
 from .stamps import without_prefix
@@ -111,10 +111,14 @@ class Log:
 
     # ------------------------------------------------------------------------------------ lines
 
-    def feed(self, lines: Lines) -> None:
-        """Read all lines."""
+    def feed(self, lines: Lines, watch: Callable[[float], None] | None = None) -> None:
+        """Read all lines; `watch` is told the share that is done."""
         if lines.simple:
+            size, done = max(1, len(lines.data)), 0
             for first, raws in lines.chunks():
+                if watch:
+                    watch(done / size)
+                    done += CHUNK
                 self._feed_simple(first, raws)
         else:
             self._feed_each(lines)

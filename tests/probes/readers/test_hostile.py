@@ -245,7 +245,7 @@ def test_files_that_vanish_while_the_run_is_read(tmp_path: Path) -> None:
     for lost in plain.files_read:
         data = (tmp_path / lost).read_bytes()
         info = open_run(
-            tmp_path, progress=lambda path, lost=lost: _remove(tmp_path / lost, path == lost)
+            tmp_path, progress=lambda path, *_, lost=lost: _remove(tmp_path / lost, path == lost)
         ).info
         (tmp_path / lost).write_bytes(data)
         assert lost not in info.files_read
@@ -255,7 +255,7 @@ def test_files_that_vanish_while_the_run_is_read(tmp_path: Path) -> None:
 
 def _remove(path: Path, now: bool) -> None:
     if now:
-        path.unlink()
+        path.unlink(missing_ok=True)
 
 
 def test_files_that_grow_while_the_run_is_read(tmp_path: Path) -> None:
@@ -263,7 +263,12 @@ def test_files_that_grow_while_the_run_is_read(tmp_path: Path) -> None:
     everything(tmp_path)
     plain = open_run(tmp_path).info
 
-    def write_on(path: str) -> None:
+    written: set[str] = set()
+
+    def write_on(path: str, *_: float) -> None:
+        if path in written:
+            return
+        written.add(path)
         file = tmp_path / path
         data = file.read_bytes()
         file.write_bytes(data + data[-max(1, len(data) // 3) :][:-1])
