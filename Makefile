@@ -45,6 +45,10 @@ score-held: $(VENV)/.test      # fails where the score is clearly worse than the
 	$(BIN)/python faultlab/score.py --against faultlab/score.json --every 3 --jobs 2
 	$(BIN)/python faultlab/code_score.py --against faultlab/code_score.json --every 3 --jobs 2
 
+corpus: $(VENV)/.test     # downloads published training code (not part of CI) and counts false alarms in it
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check unearth
+	$(BIN)/python faultlab/public.py --findings
+
 bench: $(VENV)/.test
 	$(BIN)/python benchmarks/cold_start.py
 	$(BIN)/python benchmarks/reading.py

@@ -155,6 +155,8 @@ class Flow:
     def _calls_of(self) -> dict[ast.ClassDef, list[ast.Call]]:
         """The calls of instances of each class of this script."""
         found: dict[ast.ClassDef, list[ast.Call]] = defaultdict(list)
+        # `made` asks for this very thing: on the way it sees what is known so far, or it would never end
+        self.__dict__["_calls_of"] = found
         for call in self.source.calls:
             if (
                 isinstance(call.func, (ast.Name, ast.Attribute))
@@ -238,7 +240,7 @@ class Flow:
         return []
 
 
-@lru_cache(maxsize=16)
+@lru_cache(maxsize=64)
 def flow(source: Script) -> Flow:
     """The flow of a script, made once."""
     return Flow(source)

@@ -21,7 +21,7 @@ from .run import FileContent, Run
 from .syntax import Script
 
 MAX_SCRIPTS = 2_000  # files of a folder
-MAX_MODULES = 100  # that one script brings with it
+MAX_MODULES = 40  # that one script brings with it, the nearest first
 MAX_TEXT = project.MAX_TOTAL  # characters in all
 MAX_PROGRAMS = 300  # that are judged one by one
 MAX_UP = 3  # folders above a script that are looked at for the top of its project

@@ -84,7 +84,18 @@ class Script:
 
     def named(self, *names: str) -> tuple[ast.Call, ...]:
         """Calls whose last name is one of these."""
-        return tuple(c for c in self.calls if last_name(c.func) in names)
+        if len(names) == 1:
+            return tuple(call for _, call in self._by_name.get(names[0], ()))
+        found = [pair for name in dict.fromkeys(names) for pair in self._by_name.get(name, ())]
+        return tuple(call for _, call in sorted(found, key=lambda pair: pair[0]))
+
+    @cached_property
+    def _by_name(self) -> dict[str, list[tuple[int, ast.Call]]]:
+        """Last name -> calls of it, each with its place among all calls."""
+        found: dict[str, list[tuple[int, ast.Call]]] = {}
+        for place, call in enumerate(self.calls):
+            found.setdefault(last_name(call.func), []).append((place, call))
+        return found
 
     def above(self, node: ast.AST) -> Iterator[ast.AST]:
         """The node's ancestors, nearest first."""
