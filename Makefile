@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 RUN := examples/fp16-collapse/run
 BENCHMARK := examples/fp16-collapse/benchmark
 
-.PHONY: demo test lint types check wheel-test integration examples faultlab score score-code score-held bench docs clean
+.PHONY: demo test lint types check wheel-test integration examples faultlab score score-code score-held corpus bench docs clean
 
 demo: $(VENV)/.ready
 	$(BIN)/diagnose $(RUN) --benchmark $(BENCHMARK) --format terminal --format markdown --output demo-report/report.md
