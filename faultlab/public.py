@@ -4,8 +4,8 @@ Usage: python faultlab/public.py [--folder DIR] [--only TEXT] [--jobs N] [--find
 
 The source distributions of public_sources.yaml are downloaded once into --folder (by `unearth`, which runs
 nothing of them: pip install unearth) and unpacked, and every script in them that trains is judged. No line of
-theirs is executed and none belongs in this repository; CI does not run this. What has been read and is a fault
-in truth is listed in public_sources.yaml, so that what is left over is a false alarm.
+theirs is executed and none belongs in this repository; CI does not run this. What has been read and is a
+fault in truth is listed in public_sources.yaml, so that what is left over is a false alarm.
 """
 
 from __future__ import annotations
