@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 from collections.abc import Iterator
 from functools import lru_cache
@@ -98,8 +99,8 @@ def first(name: str, item: str, result: str) -> dict[str, Any]:
 
 
 def told(item: CheckedItem) -> str:
-    """The sentence as the page has it."""
-    return markdown(item.why)
+    """The sentence as the page has it: without probabilities, which move with every rule."""
+    return markdown(re.sub(r": (?:above |below )?\d{1,2} %(?=\.| \()", "", item.why))
 
 
 @lru_cache(maxsize=1)
