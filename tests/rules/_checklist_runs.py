@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import math
 import random
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 
@@ -153,6 +154,15 @@ def other_model(root: Path) -> None:
     language_model(root / "benchmark")
 
 
+def clipped_scaled(root: Path) -> None:
+    """A recorded fp16 run whose script no longer unscales gradients before it clips them."""
+    recorded = Path(__file__).resolve().parents[2] / "faultlab" / "runs" / "amp-28c4e"
+    shutil.copytree(recorded, root / "run")
+    script = root / "run" / "train.py"
+    lines = script.read_text(encoding="utf-8").splitlines(keepends=True)
+    script.write_text("".join(x for x in lines if "unscale_" not in x), encoding="utf-8")
+
+
 def sound_batches(root: Path) -> None:
     """Batches of sound samples beside a run whose configuration counts its classes."""
     language_model(root / "run", MODEL + "class_counts: [510, 480, 505, 505]\n")
@@ -167,5 +177,15 @@ def odd_batches(root: Path) -> None:
 
 BUILT: dict[str, Callable[[Path], None]] = {
     f.__name__.replace("_", "-"): f
-    for f in (accepted, refused, steady, scattered, above, other_model, sound_batches, odd_batches)
+    for f in (
+        accepted,
+        refused,
+        steady,
+        scattered,
+        above,
+        other_model,
+        clipped_scaled,
+        sound_batches,
+        odd_batches,
+    )
 }
