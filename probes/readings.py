@@ -18,6 +18,7 @@ def modules() -> tuple[ModuleType, ...]:
         benchmark_curves,
         benchmark_end,
         code_averages,
+        code_best,
         code_calls,
         code_data,
         code_diff,
@@ -25,6 +26,7 @@ def modules() -> tuple[ModuleType, ...]:
         code_field,
         code_inputs,
         code_labels,
+        code_leaks,
         code_loss,
         code_missing,
         code_model,
@@ -33,6 +35,7 @@ def modules() -> tuple[ModuleType, ...]:
         code_pipelines,
         code_precision,
         code_ranks,
+        code_sequence,
         code_splits,
         code_step,
         code_trainable,
@@ -91,6 +94,7 @@ def modules() -> tuple[ModuleType, ...]:
         code_step,
         code_trainable,
     )
+    held_out = (code_best, code_leaks, code_sequence)
     shapes = (curves, epochs, eval_relations, floors, gaps, levels, metrics, objective, pace, relations)
     numbers = (gradients, numerics, rounding, scaler)
     beside = (
@@ -107,7 +111,7 @@ def modules() -> tuple[ModuleType, ...]:
     saved = (weights, weights_held, weights_shared)
     data = (data_compare, data_files, data_lists, split_settings)
     read = (config, events, in_force, learning_rate, recipes)
-    return (*compared, *saved, *data, *read, *shapes, *numbers, *scripts)
+    return (*compared, *saved, *data, *read, *shapes, *numbers, *scripts, *held_out)
 
 
 def all_probes() -> dict[str, ProbeFunction]:

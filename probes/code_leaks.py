@@ -1,0 +1,381 @@
+"""Held-out data that training sees, in scripts: overlapping parts, joined splits, shared statistics."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+
+from .code import at, first, ok
+from .code_sequence import target_is_input
+from .code_sides import Given, either, given, literal, part, side, words
+from .flow import flow
+from .readers.script import keyword, last_name
+from .registry import Finding, View, any_of, probe
+from .syntax import Script
+
+
+@probe()
+def training_sees_evaluation(view: View) -> Finding:
+    """Held-out samples are trained on, are learned from, choose the model, or the target is an input."""
+    return any_of(
+        check(view)
+        for check in (
+            held_out_in_training,
+            fitted_on_all,
+            selected_on_test,
+            all_columns_are_inputs,
+            target_is_input,
+        )
+    )
+
+
+@probe()
+def held_out_in_training(view: View) -> Finding:
+    """Samples that are evaluated on are part of the training data.
+
+    The evaluation set is a part of what is trained on as a whole (`val = x[:n]`, `train = x`); both are read
+    from the training source; the training data are joined with the held-out data that are evaluated.
+    """
+    return first(view, either(_overlap, _same_source, _joined), "the scripts show no two sets of data")
+
+
+def _overlap(source: Script) -> Finding | None:
+    seen: ast.AST | None = None
+    for held in given(source):
+        if held.learns or _figure(held):
+            continue
+        for mine in given(source):
+            if not mine.learns or mine.scope is not held.scope or _figure(mine):
+                continue
+            pairs = list(_compared(mine, held))
+            for ours, theirs in pairs:
+                one, other = part(source, ours), part(source, theirs)
+                if one.whole != other.whole or not other.picked:
+                    continue
+                seen = seen or held.node
+                if one.picked or _thinned(source, mine) or _thinned(source, held, one.whole):
+                    continue
+                return at(source, held.node, "the held-out samples are a part of what is trained on")
+    return ok(source, seen, "training and held-out samples are different parts") if seen is not None else None
+
+
+_COUNTS = re.compile(
+    r"loss|acc|metric|score|size|len|num|count|steps|transform|tfm|aug|frac|ratio|path|dir|file"
+)
+
+
+def _figure(one: Given) -> bool:
+    return _COUNTS.search(one.name.lower()) is not None
+
+
+def _compared(mine: Given, held: Given) -> Iterator[tuple[ast.expr, ast.expr]]:
+    """The data of both sides: their values, or what the same function or class makes both of."""
+    if isinstance(mine.value, ast.Call) and isinstance(held.value, ast.Call):
+        if last_name(mine.value.func) == last_name(held.value.func):
+            if mine.value.args and held.value.args and last_name(mine.value.func) not in _LIBRARY:
+                yield from zip(mine.value.args, held.value.args, strict=False)
+                return
+    if "".join(w for w in words(mine.name) if side(w) is None) == "".join(
+        w for w in words(held.name) if side(w) is None
+    ):
+        yield mine.value, held.value
+
+
+_LIBRARY = ("array", "asarray", "tensor", "sort", "list", "from_numpy", "sorted", "concat", "copy")
+
+
+def _thinned(source: Script, one: Given, whole: str = "") -> bool:
+    """What was taken for one side is taken out later: `train = train.drop(val.index)`, `pool.remove(i)`."""
+    names = {one.name, whole} - {""}
+    for node in source.nodes:
+        if isinstance(node, ast.Call) and last_name(node.func) in _TAKES_OUT:
+            owner = source.owner(node)
+            if owner.split(".")[-1] in names or owner in names:
+                return True
+        elif isinstance(node, (ast.Assign, ast.AugAssign)) and node is not one.node:
+            target = node.targets[0] if isinstance(node, ast.Assign) else node.target
+            if ast.unparse(target).split(".")[-1] in names and node.lineno > getattr(one.node, "lineno", 0):
+                return True
+        elif isinstance(node, ast.Delete) and any(n in ast.unparse(node) for n in names):
+            return True
+    return False
+
+
+_TAKES_OUT = ("drop", "remove", "pop", "difference_update", "discard", "difference", "drop_duplicates")
+
+
+def _same_source(source: Script) -> Finding | None:
+    """`val_set = Tiles(root, "train", tf)` beside `train_set = Tiles(root, "train", tf)`."""
+    seen: ast.AST | None = None
+    for held in given(source):
+        call = _maker(held.value)
+        if held.learns or call is None or _figure(held):
+            continue
+        texts = list(_sources(source, call))
+        if any(side(t) is False for t in texts):
+            seen = seen or held.node
+            continue
+        mine = [t for t in texts if side(t) is True]
+        if not mine or _cut_later(source, held) or any("[" in t for t in mine):
+            continue
+        others = [c for c in source.named(last_name(call.func)) if c is not call]
+        if any(set(mine) & set(_sources(source, c)) for c in others):
+            return at(source, held.node, "the held-out data are read from the training data's source")
+    return ok(source, seen, "held-out data have a source of their own") if seen is not None else None
+
+
+_CHAINED = ("batch", "map", "prefetch", "cache", "shuffle")
+_NO_MAKER = re.compile(
+    r"^(?:evaluate|validate|test|train|fit|score|predict|len|str|int|print|format|load_state_dict|loader|"
+    r"DataLoader|prepare|get|join|split|partial|enumerate|zip|range|sum|max|min|list|sorted|append)\w*$"
+)
+
+
+def _maker(value: ast.expr) -> ast.Call | None:
+    """The call that makes a data set; chained methods (`.batch(8)`) looked through."""
+    for _ in range(6):
+        if not isinstance(value, ast.Call):
+            return None
+        inner = value.func.value if isinstance(value.func, ast.Attribute) else None
+        if isinstance(inner, ast.Call) and last_name(value.func) in (
+            "batch",
+            "map",
+            "prefetch",
+            "cache",
+            "shuffle",
+        ):
+            value = inner
+            continue
+        name = last_name(value.func)
+        if name == "DataLoader" and value.args:
+            value = value.args[0]
+            continue
+        if _NO_MAKER.match(name) or not (value.args or value.keywords):
+            return None
+        data = re.search(
+            r"(?i)data|set|read|load|samples|folder|records|images|ds\b|mnist|cifar|corpus", name
+        )
+        return value if data or name[:1].isupper() else None
+    return None
+
+
+_OTHER = re.compile(
+    r"transform|aug|tfm|_tf$|^tf_|cfg|config|args|mean|std|stat|scal|vocab|token|encod|class|label|map|mode|size|"
+    r"batch|bs$|epoch|steps|model|state|workers|shuffle|ratio|frac|percent|sampler|len|num"
+)
+
+
+def _sources(source: Script, call: ast.Call) -> Iterator[str]:
+    """Texts that say where a call reads its data from: names, strings, parts of a path."""
+    for value in [*call.args, *(k.value for k in call.keywords if k.arg and not _OTHER.search(k.arg))]:
+        if isinstance(value, ast.Constant) and isinstance(value.value, str):
+            yield value.value
+        elif isinstance(value, (ast.Name, ast.Attribute)):
+            name = value.id if isinstance(value, ast.Name) else value.attr
+            if _OTHER.search(name.lower()):
+                continue
+            ends = [v for v in flow(source).values(value, 4) if v is not value]
+            texts = [t for v in ends for t in _strings(v)]
+            yield from texts or [name]
+        elif isinstance(value, (ast.Call, ast.BinOp, ast.JoinedStr, ast.Subscript)):
+            yield from _strings(value)
+
+
+def _strings(node: ast.expr) -> list[str]:
+    return [n.value for n in ast.walk(node) if isinstance(n, ast.Constant) and isinstance(n.value, str)]
+
+
+def _cut_later(source: Script, held: Given) -> bool:
+    """A subset is taken of it afterwards: `Subset(val_base, idx)`, a sampler, `val.select(...)`."""
+    for call in source.calls:
+        name = last_name(call.func)
+        uses = [*call.args, *([call.func.value] if isinstance(call.func, ast.Attribute) else [])]
+        mine = any(ast.unparse(u).split(".")[-1] == held.name for u in uses)
+        if mine and name in _CUTS:
+            return True
+        sampler = keyword(call, "sampler")
+        if mine and sampler is not None:
+            made = " ".join(map(ast.unparse, flow(source).values(sampler, 3)))
+            if re.search(r"Subset|idx|indices", made):
+                return True
+    taken = [ast.unparse(n.value) for n in source.nodes if isinstance(n, ast.Subscript)]
+    return any(t.split(".")[-1] == held.name for t in taken)
+
+
+_CUTS = ("Subset", "random_split", "train_test_split", "select", "skip", "take", "filter")
+_JOINS = (
+    *("concatenate_datasets", "ConcatDataset", "concat", "concatenate", "vstack", "chain", "cat"),
+    *("ChainDataset", "append", "interleave_datasets"),
+)
+
+
+def _joined(source: Script) -> Finding | None:
+    """The training data are joined with held-out data that evaluation uses under the same name."""
+    held = {ast.unparse(g.value) for g in given(source) if not g.learns}
+    held |= {g.name for g in given(source) if not g.learns}
+    seen: ast.AST | None = None
+    for mine in given(source):
+        value: ast.AST = mine.value
+        if not mine.learns or not isinstance(value, (ast.Call, ast.BinOp)) or _figure(mine):
+            continue
+        if isinstance(value, ast.Call):
+            if last_name(value.func) not in _JOINS or last_name(value.func) == "append":
+                continue
+            items = [e for a in value.args for e in (a.elts if isinstance(a, (ast.List, ast.Tuple)) else [a])]
+        elif isinstance(value.op, ast.Add):
+            items = [value.left, value.right]
+        else:
+            continue
+        texts = [ast.unparse(i) for i in items]
+        if not any(side(t) is True for t in texts):
+            continue
+        seen = seen or mine.node
+        both = [t for t in texts if side(t) is False and (t in held or t.split(".")[-1] in held)]
+        if both and _evaluated(source, both[0]):
+            return at(source, mine.node, f"`{both[0]}` is trained on, and evaluated as held-out data")
+    return ok(source, seen, "what is joined for training is not evaluated on") if seen is not None else None
+
+
+def _evaluated(source: Script, text: str) -> bool:
+    """The data are handed to something that evaluates."""
+    for call in source.calls:
+        for word in call.keywords:
+            if word.arg and side(word.arg) is False and ast.unparse(word.value) == text:
+                return True
+        evaluates = re.search(r"eval|valid|test|DataLoader|predict|score", last_name(call.func)) is not None
+        if evaluates and any(ast.unparse(a) == text for a in call.args):
+            return True
+    return False
+
+
+# ------------------------------------------------------------------------------------- statistics, selection
+
+
+@probe()
+def fitted_on_all(view: View) -> Finding:
+    """Scales, fill values or components are learned from the samples of both splits."""
+    return first(view, _fitted_on_all, "the scripts fit no transform of the inputs")
+
+
+_LEARNS = re.compile(
+    r"(?i)scal|imput|pca|svd|normaliz|normalis|standard|vectori|pipeline|feature|preproc|prep\b|whiten"
+)
+
+
+def _fitted_on_all(source: Script) -> Finding | None:
+    wholes = _split_up(source)
+    seen: ast.AST | None = None
+    for call in source.named("fit", "fit_transform", "adapt", "partial_fit"):
+        owner = call.func.value if isinstance(call.func, ast.Attribute) else None
+        if owner is None or not call.args or not _LEARNS.search(_made_by(source, owner)):
+            continue
+        seen = seen or call
+        if part(source, call.args[0]).whole in wholes and not part(source, call.args[0]).picked:
+            if side(ast.unparse(call.args[0])) is None:
+                return at(source, call, "this is learned from all samples, those held out among them")
+    return ok(source, seen, "transforms are fitted on one split") if seen is not None else None
+
+
+def _made_by(source: Script, owner: ast.expr) -> str:
+    """The names that tell what an object is: its own and its class's."""
+    found = flow(source).values(owner, 3)
+    return " ".join([ast.unparse(owner), *(last_name(v.func) for v in found if isinstance(v, ast.Call))])
+
+
+def _split_up(source: Script) -> set[str]:
+    """Data that are taken apart into training and held-out data."""
+    found: set[str] = set()
+    for node in source.nodes:
+        if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Tuple):
+            sides = {side(ast.unparse(t)) for t in node.targets[0].elts}
+            value = node.value
+            if isinstance(value, ast.Call) and {True, False} <= sides and "fit" not in last_name(value.func):
+                found |= {ast.unparse(a) for a in value.args if isinstance(a, (ast.Name, ast.Attribute))}
+    picked: dict[bool, set[str]] = {True: set(), False: set()}
+    for one in given(source):
+        of = part(source, one.value)
+        if of.picked:
+            picked[one.learns].add(of.whole)
+    return found | (picked[True] & picked[False])
+
+
+@probe()
+def selected_on_test(view: View) -> Finding:
+    """The best model is chosen, or training stopped, by the data that the final score is reported on."""
+    return first(view, _on_test, "the scripts choose no model")
+
+
+def _on_test(source: Script) -> Finding | None:
+    trainers = [c for c in source.calls if keyword(c, "eval_dataset") is not None]
+    chooses = any(
+        isinstance(k.value, ast.Constant) and k.value.value is True
+        for c in source.calls
+        for k in c.keywords
+        if k.arg == "load_best_model_at_end"
+    ) or bool(source.named("EarlyStoppingCallback", "EarlyStopping"))
+    fits = [c for c in source.named("fit") if keyword(c, "validation_data") is not None]
+    if not chooses or not (trainers or fits):
+        return None
+    for call in [*trainers, *fits]:
+        value = keyword(call, "eval_dataset") or keyword(call, "validation_data")
+        if value is None:
+            continue
+        text = ast.unparse(value)
+        final = [
+            c
+            for c in source.named("evaluate", "predict", "score")
+            if c.lineno > call.lineno and any(ast.unparse(a) in text for a in c.args)
+        ]
+        if "test" in words(text) and final and _has_another(source):
+            return at(source, call, f"`{text}` chooses the model and gives the final score")
+    return ok(source, (trainers or fits)[0], "other data give the final score than choose the model")
+
+
+def _has_another(source: Script) -> bool:
+    """There is held-out data beside the test set."""
+    names = {n.value for n in source.nodes if isinstance(n, ast.Constant) and isinstance(n.value, str)}
+    return bool(names & {"dev", "val", "valid", "validation"}) or any(
+        not g.learns and set(words(g.name)) & {"dev", "val", "valid"} for g in given(source)
+    )
+
+
+@probe()
+def all_columns_are_inputs(view: View) -> Finding:
+    """All numeric columns of a table become inputs, and the target is one of them."""
+    return first(view, _all_columns, "the scripts take no inputs by the type of their columns")
+
+
+def _all_columns(source: Script) -> Finding | None:
+    calls = [c for c in source.named("select_dtypes") if isinstance(c.func, ast.Attribute)]
+    seen: ast.AST | None = None
+    for call in calls:
+        statement = next((p for p in source.above(call) if isinstance(p, ast.stmt)), call)
+        seen = seen or call
+        text = ast.unparse(statement)
+        target = _target_column(source)
+        takes_out = re.search(r"drop|difference|remove|pop|if |!=|- ?\{|exclude", text) is not None
+        later = [
+            c
+            for c in source.named("drop", "remove", "pop", "difference", "discard")
+            if target and any(target in ast.unparse(a) for a in [*c.args, *(k.value for k in c.keywords)])
+        ]
+        if target and not takes_out and not later:
+            return at(source, statement, f"all numeric columns are inputs, the target `{target}` among them")
+    return ok(source, seen, "the target is taken out of the columns") if seen is not None else None
+
+
+def _target_column(source: Script) -> str | None:
+    """How a script names its target column: `df[cfg.target]`, `table["price"]` assigned to y."""
+    for node in source.nodes:
+        if isinstance(node, ast.Subscript) and isinstance(node.slice, (ast.Name, ast.Attribute)):
+            name = ast.unparse(node.slice)
+            if re.search(r"(?i)(?:^|[._])(?:target|label|y)(?:_col|_column|_name)?$", name):
+                return name
+    for node in source.nodes:
+        if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
+            if re.search(r"^(?:y|target|targets|labels?)(?:_|$)", node.targets[0].id.lower()):
+                for part_ in ast.walk(node.value):
+                    if isinstance(part_, ast.Subscript) and isinstance(literal(source, part_.slice), str):
+                        return ast.unparse(part_.slice)
+    return None

@@ -1,0 +1,90 @@
+"""Models of sequences in scripts that predict following elements: whether they can see them."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+
+from .code import at, first, ok
+from .code_sides import either
+from .registry import Finding, View, probe
+from .syntax import Script
+
+
+@probe()
+def target_is_input(view: View) -> Finding:
+    """The targets of a sequence model are its inputs, not shifted, or attention looks at later positions."""
+    return first(view, either(_same_window, _sees_later), "the scripts predict no following elements")
+
+
+_SHIFTED = re.compile(r"\[\.\.\., 1:\]|\[:, 1:\]|\.roll\(|shift|(?<!argv)\[1:\]|\[:, 1:, :\]")
+
+
+def _windows(source: Script) -> Iterator[tuple[ast.Assign, ast.expr, ast.Assign, ast.expr]]:
+    """Two names that a function returns together, each a window of the data."""
+    for function in [n for n in source.nodes if isinstance(n, ast.FunctionDef)]:
+        made = {
+            n.targets[0].id: n
+            for n in ast.walk(function)
+            if isinstance(n, ast.Assign) and isinstance(n.targets[0], ast.Name)
+        }
+        for out in ast.walk(function):
+            if isinstance(out, ast.Return) and isinstance(out.value, ast.Tuple) and len(out.value.elts) == 2:
+                pair = [n.id for e in out.value.elts for n in ast.walk(e) if isinstance(n, ast.Name)]
+                known = [made[p] for p in pair if p in made]
+                if len(known) == 2 and known[0] is not known[1]:
+                    yield known[0], known[0].value, known[1], known[1].value
+    for node in source.nodes:
+        if isinstance(node, ast.Return) and isinstance(node.value, ast.Tuple) and len(node.value.elts) == 2:
+            fake = ast.copy_location(ast.Assign(targets=[], value=node.value), node)
+            yield fake, node.value.elts[0], fake, node.value.elts[1]
+
+
+def _sliced(node: ast.expr) -> bool:
+    """A window that starts at a position: `d[i:i + n]`."""
+    return any(
+        isinstance(n, ast.Slice) and n.lower is not None and isinstance(n.upper, ast.BinOp)
+        for n in ast.walk(node)
+    )
+
+
+def _same_window(source: Script) -> Finding | None:
+    if not source.named("Embedding"):
+        return None
+    seen: ast.AST | None = None
+    for _, one, there, other in _windows(source):
+        if not (_sliced(one) and _sliced(other)):
+            continue
+        seen = seen or there
+        if ast.unparse(one) == ast.unparse(other) and not _SHIFTED.search(source.code):
+            return at(source, there, "the targets are the inputs, not the elements that follow them")
+    return ok(source, seen, "the targets are the inputs one position later") if seen is not None else None
+
+
+_MASKS = re.compile(r"causal|tril|triu|attn_mask|masked_fill|square_subsequent|src_mask|look_ahead|mask")
+
+
+def _sees_later(source: Script) -> Finding | None:
+    """A decoder that predicts the next element, and no mask in any of its attention."""
+    shifted = [w for w in _windows(source) if _sliced(w[1]) and _sliced(w[3])]
+    follows = any(ast.unparse(w[1]) != ast.unparse(w[3]) for w in shifted) or _shifts_by_hand(source)
+    if not follows or not source.named("Embedding"):
+        return None
+    attends = source.named("scaled_dot_product_attention", "MultiheadAttention", "TransformerEncoderLayer")
+    if not attends:
+        return None
+    hidden = any(
+        k.arg in ("is_causal", "attn_mask", "mask", "src_mask", "use_causal_mask")
+        and not (isinstance(k.value, ast.Constant) and k.value.value in (False, None))
+        for c in source.calls
+        for k in c.keywords
+    )
+    if hidden or _MASKS.search(re.sub(r"is_causal=False|attn_mask=None", "", source.code)):
+        return ok(source, attends[0], "attention is masked")
+    return at(source, attends[0], "no attention is masked, so that each position sees what it has to predict")
+
+
+def _shifts_by_hand(source: Script) -> bool:
+    """`logits[:, :-1]` against `ids[:, 1:]`, `x, y = ids[:, :-1], ids[:, 1:]`."""
+    return re.search(r"\[:, :-1\]|\[\.\.\., :-1", source.code) is not None and "[:, 1:]" in source.code
