@@ -206,7 +206,17 @@ def _read(file: RunFile, asked: list[Reader]) -> tuple[FileContent | None, str |
         return None, f"damaged: {str(error)[:120] or type(error).__name__}"
     except Exception as error:  # one reader's bug costs one file, said in the report
         return None, f"reader error: {type(error).__name__}: {str(error)[:120]}"
-    return None, "not recognised" if file.size < 64 * 1024**2 else "not recognised (large)"
+    return None, _unread(file)
+
+
+def _unread(file: RunFile) -> str:
+    """Why no reader took a file, as far as its beginning tells."""
+    if file.head.startswith(b"version https://git-lfs"):
+        return "a pointer of Git LFS, the file itself is not here"
+    if file.size >= 64 * 1024**2:
+        return "not recognised (large)"
+    printable = file.head.translate(None, bytes(range(9)) + bytes(range(14, 27)))
+    return "not recognised" if file.binary or len(printable) < len(file.head) else "no metrics in it"
 
 
 class _Assembly:

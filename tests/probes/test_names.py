@@ -85,3 +85,41 @@ def test_metrics_of_rankers_forecasters_and_segmenters() -> None:
 def test_the_usual_name_of_a_loss_stands_before_that_of_a_term() -> None:
     """A run that logs `loss` and `bce` means the whole by `loss`."""
     assert order("val_loss") < order("val_bce") and order("nothing of the kind") == 1000
+
+
+@pytest.mark.parametrize(
+    "raw",
+    [
+        *(
+            "ap/person",
+            "AP-cat",
+            "bbox/AP-person",
+            "val/ap/dog",
+            "AP/bus",
+            "segm/AP-car",
+            "APs",
+            "bbox_mAP_s",
+        ),
+        *("class_3_acc", "acc_class_3", "acc/class_0", "accuracy/cat", "Acc.car", "per_class_acc/3"),
+        *("IoU.person", "IoU/road", "dice/liver", "dice_1", "val_dice_class_2", "recall_cat", "precision/0"),
+        *("f1/positive", "f1_class_1", "eval_f1_PER", "eval_LOC_f1", "auc_label_3", "auc/disease_x"),
+    ],
+)
+def test_the_metric_of_one_class_is_not_the_mean(raw: str) -> None:
+    """A curve of one class has no canonical name: it would be taken for the mean over all."""
+    assert canonical(raw) is None
+    assert canonical(raw, "eval") is None
+
+
+@pytest.mark.parametrize(
+    ("raw", "name"),
+    [
+        ("bbox/AP", "eval/map"),
+        ("mIoU", "eval/iou"),
+        ("val/f1_macro", "eval/f1"),
+        ("metrics/mAP50(B)", "eval/map50"),
+    ],
+)
+def test_the_mean_over_classes_is_known(raw: str, name: str) -> None:
+    """Names of means keep theirs."""
+    assert canonical(raw) == name
