@@ -20,6 +20,7 @@ def modules() -> tuple[ModuleType, ...]:
         code_averages,
         code_best,
         code_calls,
+        code_causes,
         code_data,
         code_diff,
         code_evaluation,
@@ -36,9 +37,11 @@ def modules() -> tuple[ModuleType, ...]:
         code_precision,
         code_ranks,
         code_sequence,
+        code_schedule,
         code_splits,
         code_step,
         code_trainable,
+        code_wiring,
         config,
         curves,
         data_compare,
@@ -76,6 +79,7 @@ def modules() -> tuple[ModuleType, ...]:
     scripts = (
         code_averages,
         code_calls,
+        code_causes,
         code_data,
         code_diff,
         code_evaluation,
@@ -90,9 +94,11 @@ def modules() -> tuple[ModuleType, ...]:
         code_pipelines,
         code_precision,
         code_ranks,
+        code_schedule,
         code_splits,
         code_step,
         code_trainable,
+        code_wiring,
     )
     held_out = (code_best, code_leaks, code_sequence)
     shapes = (curves, epochs, eval_relations, floors, gaps, levels, metrics, objective, pace, relations)

@@ -304,10 +304,13 @@ class Extractor:
         default_factory=dict
     )  # class attributes, dict keys, argparse
 
+    parameters: dict[str, ast.expr] = field(default_factory=dict)  # of constructors, where one value is known
+
     nodes: tuple[ast.AST, ...] = field(init=False)
 
     def __post_init__(self) -> None:
         self.nodes = tuple(ast.walk(self.tree))
+        self.parameters = _constructed(self.nodes)
         for node in self.nodes:
             if isinstance(node, ast.Assign) and len(node.targets) == 1:
                 self._remember(node.targets[0], node.value)
@@ -315,6 +318,10 @@ class Extractor:
                 self._remember(node.target, node.value)
             elif isinstance(node, ast.Call) and last_name(node.func) == "add_argument":
                 self._argument(node)
+            elif isinstance(node, ast.Call) and last_name(node.func) in _FLAGS and len(node.args) > 1:
+                flag = node.args[0]
+                if isinstance(flag, ast.Constant) and isinstance(flag.value, str):
+                    self.members[flag.value] = (node.args[1], node.lineno)
 
     def _remember(self, target: ast.expr, value: ast.expr) -> None:
         if isinstance(target, ast.Name):
@@ -351,7 +358,16 @@ class Extractor:
             return self.value(self.names[node.id][0], depth + 1)
         if isinstance(node, ast.Attribute) and node.attr in self.members:
             known, value, _ = self.value(self.members[node.attr][0], depth + 1)
-            return known, value, isinstance(node.value, ast.Name) and "arg" in node.value.id.lower()
+            overridable = isinstance(node.value, ast.Name) and any(
+                w in node.value.id.lower() for w in ("arg", "flags")
+            )
+            return known, value, overridable
+        if isinstance(node, (ast.Name, ast.Attribute)) and last_name(node) in self.parameters:
+            known, value, _ = self.value(self.parameters[last_name(node)], depth + 1)
+            return known, value, True
+        if isinstance(node, ast.Call):
+            given = self._stands_for(node)
+            return self.value(given, depth + 1) if given is not None else (False, None, False)
         if isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Constant):
             key = node.slice.value
             if isinstance(key, str) and key in self.members:
@@ -363,6 +379,22 @@ class Extractor:
                 return True, tuple(p[1] for p in parts), any(p[2] for p in parts)  # type: ignore[misc]
             return False, None, False
         return self._computed(node, depth)
+
+    def _stands_for(self, call: ast.Call) -> ast.expr | None:
+        """The default of a dataclass field, or the first rate of a schedule that is given as a rate."""
+        name = last_name(call.func)
+        if name in ("field", "Field"):
+            return keyword(call, "default") or (_first(call) if name == "Field" else None)
+        if name in _KERAS_SCHEDULES:
+            return keyword(call, "initial_learning_rate") or _first(call)
+        owner = next((n for n in self.nodes if isinstance(n, ast.ClassDef) and n.name == name), None)
+        if owner is None or not any(last_name(b) == "LearningRateSchedule" for b in owner.bases):
+            return None
+        made = next((f for f in owner.body if isinstance(f, ast.FunctionDef) and f.name == "__init__"), None)
+        names = [a.arg for a in made.args.args[1:]] if made is not None else []
+        given = dict(zip(names, call.args, strict=False)) | {k.arg: k.value for k in call.keywords if k.arg}
+        rates = [v for k, v in given.items() if re.search(r"peak|rate|(?:^|_)lr|base|initial|max_l", k)]
+        return rates[0] if len(rates) == 1 else None
 
     def _computed(self, node: ast.expr, depth: int) -> tuple[bool, Value, bool]:
         if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
@@ -525,7 +557,10 @@ class Extractor:
 
     def _positional_rate(self, call: ast.Call) -> Iterator[Setting]:
         if keyword(call, "lr") is None and keyword(call, "learning_rate") is None:
-            position = 1 if call.args and _is_parameters(call.args[0]) else 0
+            keras = any(
+                isinstance(n, ast.Name) and n.id in ("keras", "tf", "optimizers") for n in ast.walk(call.func)
+            )
+            position = 1 if call.args and _is_parameters(call.args[0]) and not keras else 0
             yield from self._one(call, "learning_rate", _nth(call, position))
 
     def _betas(self, call: ast.Call) -> Iterator[Setting]:
@@ -623,6 +658,43 @@ def _shuffles(call: ast.Call) -> bool:
     if chosen is None:
         return keyword(call, "sampler") is not None or keyword(call, "batch_sampler") is not None
     return not (isinstance(chosen, ast.Constant) and not chosen.value)
+
+
+_FLAGS = frozenset(
+    {"DEFINE_float", "DEFINE_integer", "DEFINE_string", "DEFINE_bool", "DEFINE_boolean", "DEFINE_enum"}
+)
+_KERAS_SCHEDULES = frozenset(
+    {"CosineDecay", "CosineDecayRestarts", "ExponentialDecay", "PolynomialDecay", "InverseTimeDecay"}
+)
+
+
+def _constructed(nodes: Iterable[ast.AST]) -> dict[str, ast.expr]:
+    """Parameters of constructors here that have one constant value: as passed by name, else by default."""
+    defaults: dict[str, list[ast.expr]] = {}
+    passed: dict[str, list[ast.expr]] = {}
+    classes = {n.name: n for n in nodes if isinstance(n, ast.ClassDef)}
+    for owner in classes.values():
+        for made in owner.body:
+            if isinstance(made, ast.FunctionDef) and made.name == "__init__":
+                names = [a.arg for a in made.args.args]
+                given = zip(reversed(names), reversed(made.args.defaults), strict=False)
+                for name, value in given:
+                    defaults.setdefault(name, []).append(value)
+                for arg, default in zip(made.args.kwonlyargs, made.args.kw_defaults, strict=True):
+                    if default is not None:
+                        defaults.setdefault(arg.arg, []).append(default)
+    for node in nodes:
+        if isinstance(node, ast.Call) and last_name(node.func) in classes:
+            for word in node.keywords:
+                same = isinstance(word.value, (ast.Name, ast.Attribute)) and last_name(word.value) == word.arg
+                if word.arg and not same:
+                    passed.setdefault(word.arg, []).append(word.value)
+    found = {}
+    for name, values in defaults.items():
+        values = passed.get(name, values)
+        if all(isinstance(v, ast.Constant) for v in values) and len({ast.unparse(v) for v in values}) == 1:
+            found[name] = values[0]
+    return found
 
 
 _HOLDERS = frozenset({"dict", "namespace", "simplenamespace", "easydict", "configdict", "attrdict", "munch"})

@@ -1,0 +1,372 @@
+"""How a model is wired, in scripts: what it makes and never uses, and the stream that a block replaces."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+
+from .code import at, first, ok
+from .code_trainable import layers_of
+from .readers.script import last_name
+from .registry import Finding, View, probe
+from .syntax import Function, Script
+
+_NORM = re.compile(r"norm", re.IGNORECASE)
+_WEIGHTS = frozenset(
+    [
+        "Linear",
+        "Conv1d",
+        "Conv2d",
+        "Conv3d",
+        "ConvTranspose2d",
+        "Embedding",
+        "LSTM",
+        "GRU",
+        "RNN",
+        "MultiheadAttention",
+        "MultiHeadAttention",
+        "Parameter",
+        "Dense",
+        "Conv1D",
+        "Conv2D",
+        "Conv3D",
+        "Bilinear",
+        "EmbeddingBag",
+    ]
+)
+_AXES = re.compile(
+    r"^(?:_\w*|b|bs|bsz|batch\w*|n|t|c|h|w|d|l|s|seq_?len|height|width|channels?|dims?|shape)$", re.I
+)
+
+
+# ---------------------------------------------------------------------------------- computed and never used
+
+
+@probe()
+def value_unused(view: View) -> Finding:
+    """A forward method keeps a value (the shortcut, the positions) under a name that nothing reads.
+
+    Only values that are made of the input or by a layer count; sizes unpacked from a shape do not.
+    """
+    return first(view, _value_unused, "the scripts hold no model")
+
+
+def _value_unused(source: Script) -> Finding | None:
+    seen = None
+    for function in source.forwards:
+        owner = source.parents.get(function)
+        if owner not in source.modules or _raises(function):
+            continue
+        seen = seen or function
+        read = {n.id for n in ast.walk(function) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)}
+        if read & {"locals", "vars", "eval", "exec"}:
+            continue
+        for node in ast.walk(function):
+            if (
+                isinstance(node, ast.Assign)
+                and len(node.targets) == 1
+                and isinstance(node.targets[0], ast.Name)
+            ):
+                name = node.targets[0].id
+                if name not in read and not _AXES.match(name) and _is_made(function, node.value):
+                    return at(
+                        source, node, f"the value {name} is computed in the forward pass and never used"
+                    )
+    return ok(source, seen, "what the forward pass computes is used") if seen is not None else None
+
+
+def _raises(function: Function) -> bool:
+    return any(isinstance(n, ast.Raise) for n in function.body)
+
+
+def _is_made(function: Function, value: ast.expr) -> bool:
+    """The value is the input itself, or computed of it, or by a layer, or are positions."""
+    if isinstance(value, ast.IfExp):
+        return _is_made(function, value.body) or _is_made(function, value.orelse)
+    given = {a.arg for a in function.args.args[1:]}
+    if isinstance(value, ast.Name):
+        return value.id in given
+    if not isinstance(value, (ast.Call, ast.BinOp)):
+        return False
+    if isinstance(value, ast.Call):
+        name = last_name(value.func)
+        if name in ("arange", "range"):
+            return name == "arange"
+        if name in (
+            "size",
+            "len",
+            "int",
+            "float",
+            "getattr",
+            "get",
+            "pop",
+            "print",
+            "get_shape",
+            "type",
+            "dim",
+        ):
+            return False
+        return ast.unparse(value.func).startswith("self.") or _about(value, given)
+    return _about(value, given)
+
+
+def _about(value: ast.AST, names: set[str]) -> bool:
+    """The names take part as values, not by their sizes."""
+    for node in ast.walk(value):
+        if isinstance(node, ast.Attribute) and node.attr in ("shape", "device", "dtype", "ndim"):
+            return False
+    return any(isinstance(n, ast.Name) and n.id in names for n in ast.walk(value))
+
+
+# --------------------------------------------------------------------------------------- made and never used
+
+
+@probe()
+def layer_unused(view: View) -> Finding:
+    """A module makes a layer with weights that none of its methods, and nothing else, ever uses.
+
+    Left aside: modules whose methods look attributes up by name, and those that are not in the script.
+    """
+    return first(view, lambda s: _unused(s, norms=False), "the scripts hold no model with layers")
+
+
+@probe()
+def norm_unused(view: View) -> Finding:
+    """A module makes a normalisation layer that none of its methods ever uses."""
+    return first(
+        view, lambda s: _unused(s, norms=True), "the scripts hold no model with normalisation layers"
+    )
+
+
+def _unused(source: Script, norms: bool) -> Finding | None:
+    seen = None
+    for owner in source.classes.values():
+        if owner not in source.modules or not any(f in owner.body for f in source.forwards):
+            continue
+        if any(last_name(b) in source.classes for b in owner.bases) or _looks_up(owner):
+            continue
+        for name, made in _held(owner):
+            norm = bool(_NORM.search(last_name(made.func)))
+            weighty = last_name(made.func) in _WEIGHTS or _class_with_weights(source, made)
+            if norm is not norms or not (norm or weighty):
+                continue
+            seen = seen or made
+            if not _is_read(source, owner, name):
+                return at(source, made, f"the layer {name} is made and never used")
+    return ok(source, seen, "every layer that is made is used") if seen is not None else None
+
+
+def _held(owner: ast.ClassDef) -> Iterator[tuple[str, ast.Call]]:
+    """Attributes of self with the call that makes each, tuples taken apart."""
+    for node in ast.walk(owner):
+        if not isinstance(node, ast.Assign):
+            continue
+        target, value = node.targets[0], node.value
+        pairs = [(target, value)]
+        if (
+            isinstance(target, ast.Tuple)
+            and isinstance(value, ast.Tuple)
+            and len(target.elts) == len(value.elts)
+        ):
+            pairs = list(zip(target.elts, value.elts, strict=True))
+        for one, made in pairs:
+            if (
+                isinstance(one, ast.Attribute)
+                and ast.unparse(one.value) == "self"
+                and isinstance(made, ast.Call)
+            ):
+                yield one.attr, made
+
+
+def _class_with_weights(source: Script, made: ast.Call) -> bool:
+    owner = source.classes.get(last_name(made.func))
+    if owner is None or owner not in source.modules:
+        return False
+    return any(last_name(c.func) in _WEIGHTS for c in layers_of(owner).values())
+
+
+def _looks_up(owner: ast.ClassDef) -> bool:
+    words = ("getattr", "children", "modules", "__dict__", "named_children", "_modules", "vars")
+    inside = [f for f in owner.body if isinstance(f, ast.FunctionDef) and f.name != "__init__"]
+    return any(
+        (isinstance(n, ast.Name) and n.id in words) or (isinstance(n, ast.Attribute) and n.attr in words)
+        for f in inside
+        for n in ast.walk(f)
+    )
+
+
+def _is_read(source: Script, owner: ast.ClassDef, name: str) -> bool:
+    """The attribute is read anywhere but in what only prepares it (its weights set, a tie)."""
+    for node in source.nodes:
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and node.value == name:
+            return True
+        if not (isinstance(node, ast.Attribute) and node.attr == name and isinstance(node.ctx, ast.Load)):
+            continue
+        function = source.function_around(node)
+        parent = source.parents.get(node)
+        around = next((p for p in source.above(node) if isinstance(p, ast.ClassDef)), None)
+        if around is not None and around is not owner and ast.unparse(node.value) == "self":
+            continue  # the attribute of another class
+        prepares = function is not None and function.name.lower().startswith(
+            ("__init__", "_init", "init", "reset")
+        )
+        if prepares and isinstance(parent, (ast.Attribute, ast.Call)):
+            weight = isinstance(parent, ast.Attribute) and parent.attr in ("weight", "bias", "data")
+            if weight or (isinstance(parent, ast.Call) and last_name(parent.func).endswith("_")):
+                continue
+        return True
+    return False
+
+
+# ------------------------------------------------------------------------------------- the residual stream
+
+
+@probe()
+def stream_replaced(view: View) -> Finding:
+    """A block adds one of its branches to the stream, and puts another one, of its kind, in its place.
+
+    `x = x + attn(norm1(x))`, then `x = mlp(norm2(x))`: the input is lost. A branch counts where it starts from
+    a normalised stream and the block hands the stream on as it is.
+    """
+    return first(view, _replaced, "the scripts hold no block that adds its branches to a stream")
+
+
+def _replaced(source: Script) -> Finding | None:
+    seen = None
+    for function in source.forwards:
+        owner = source.parents.get(function)
+        if not isinstance(owner, ast.ClassDef):
+            continue
+        norms = {n for n, made in _held(owner) if _NORM.search(last_name(made.func))}
+        for stream in _added(function):
+            seen = seen or function
+            returned = [n for n in function.body if isinstance(n, ast.Return)]
+            last = returned[-1].value if returned else None
+            if not _hands_on(last, stream):
+                continue
+            for node in function.body:
+                if isinstance(node, ast.Assign) and _replaces(node, stream, norms):
+                    return at(
+                        source, node, f"this branch takes the place of {stream}, where another is added to it"
+                    )
+    return ok(source, seen, "each branch is added to the stream") if seen is not None else None
+
+
+def _added(function: Function) -> list[str]:
+    """Names that a branch of themselves is added to: `x = x + f(x)`, `x += f(x)`."""
+    found = []
+    for node in ast.walk(function):
+        if (
+            isinstance(node, ast.AugAssign)
+            and isinstance(node.op, ast.Add)
+            and isinstance(node.target, ast.Name)
+        ):
+            if isinstance(node.value, ast.Call) and _runs_self(node.value, node.target.id):
+                found.append(node.target.id)
+        elif isinstance(node, ast.Assign) and isinstance(node.value, ast.BinOp):
+            target, sides = node.targets[0], (node.value.left, node.value.right)
+            if isinstance(target, ast.Name) and isinstance(node.value.op, ast.Add):
+                same = any(isinstance(s, ast.Name) and s.id == target.id for s in sides)
+                branch = any(isinstance(s, ast.Call) and _runs_self(s, target.id) for s in sides)
+                if same and branch:
+                    found.append(target.id)
+    return list(dict.fromkeys(found))
+
+
+def _runs_self(call: ast.Call, name: str) -> bool:
+    of_self = any(isinstance(n, ast.Call) and ast.unparse(n.func).startswith("self.") for n in ast.walk(call))
+    return of_self and any(isinstance(n, ast.Name) and n.id == name for n in ast.walk(call))
+
+
+def _hands_on(value: ast.expr | None, stream: str) -> bool:
+    if isinstance(value, ast.Tuple) and value.elts:
+        value = value.elts[0]
+    return isinstance(value, ast.Name) and value.id == stream
+
+
+def _replaces(node: ast.Assign, stream: str, norms: set[str]) -> bool:
+    """`x = self.drop(self.mlp(self.norm(x)))`: a branch of the normalised stream that keeps none of it."""
+    if ast.unparse(node.targets[0]) != stream or not isinstance(node.value, ast.Call):
+        return False
+    calls = [
+        n for n in ast.walk(node.value) if isinstance(n, ast.Call) and ast.unparse(n.func).startswith("self.")
+    ]
+    names = [last_name(c.func) for c in calls]
+    normal = [c for c in calls if last_name(c.func) in norms]
+    inner = [c for c in normal if c.args and isinstance(c.args[0], ast.Name) and c.args[0].id == stream]
+    kept = any(isinstance(n, ast.BinOp) and isinstance(n.op, ast.Add) for n in ast.walk(node.value))
+    ends = any(re.search(r"head|final|proj|pool|out|logit|embed|lm_", n) for n in names)
+    return bool(inner) and len(calls) > 1 and not kept and not ends and len(node.value.args) == 1
+
+
+# ------------------------------------------------------------------------------ blocks without normalisation
+
+
+@probe()
+def blocks_without_norm(view: View) -> Finding:
+    """A block adds attention to its stream, many such blocks are stacked, and nothing in it normalises."""
+    return first(view, _without_norm, "the scripts hold no block with attention on a stream")
+
+
+def _without_norm(source: Script) -> Finding | None:
+    seen = None
+    for function in source.forwards:
+        owner = source.parents.get(function)
+        if not isinstance(owner, ast.ClassDef) or not _added(function):
+            continue
+        text = ast.unparse(owner)
+        if not re.search(r"attn|attention|mixer", text, re.IGNORECASE) or not _stacked(source, owner):
+            continue
+        seen = seen or function
+        if _NORM.search(text) or re.search(
+            r"\brezero|layerscale|fixup|\bln_?\w*\(|skip_init|alpha|gamma", text, re.I
+        ):
+            continue
+        for node in ast.walk(function):
+            if isinstance(node, (ast.Assign, ast.AugAssign)):
+                return at(
+                    source, node, "branches are added to the stream and nothing in the block normalises it"
+                )
+    return ok(source, seen, "blocks with attention normalise their stream") if seen is not None else None
+
+
+def _stacked(source: Script, owner: ast.ClassDef) -> bool:
+    """Instances are made in a loop, a comprehension or a repeated list."""
+    for call in source.named(owner.name):
+        for parent in source.above(call):
+            if isinstance(parent, (ast.ListComp, ast.GeneratorExp, ast.For)):
+                return True
+            if isinstance(parent, ast.BinOp) and isinstance(parent.op, ast.Mult):
+                return True
+            if isinstance(parent, ast.stmt):
+                break
+    return False
+
+
+@probe()
+def norm_is_identity(view: View) -> Finding:
+    """A layer that is named a norm, and is used where a stream should be normalised, is the identity."""
+    return first(view, _identity, "the scripts name no layer a norm")
+
+
+def _identity(source: Script) -> Finding | None:
+    seen = None
+    for owner in source.modules:
+        held = list(_held(owner))
+        named = [
+            (n, c)
+            for n, c in held
+            if re.match(r"(?:n|ln|bn|norm|layer_?norm|rms_?norm)\d*(?:_\w+)?$", n, re.I)
+        ]
+        if not named:
+            continue
+        seen = seen or named[0][1]
+        blank = [c for _, c in named if last_name(c.func) == "Identity"]
+        if blank and len(blank) == len(named) and not _chosen(source, blank[0]):
+            return at(source, blank[0], "what is named a norm here is the identity")
+    return ok(source, seen, "what is named a norm normalises") if seen is not None else None
+
+
+def _chosen(source: Script, node: ast.AST) -> bool:
+    return any(isinstance(p, (ast.If, ast.IfExp)) for p in source.above(node))
