@@ -226,8 +226,8 @@ def _is_read(source: Script, owner: ast.ClassDef, name: str) -> bool:
 def stream_replaced(view: View) -> Finding:
     """A block adds one of its branches to the stream, and puts another one, of its kind, in its place.
 
-    `x = x + attn(norm1(x))`, then `x = mlp(norm2(x))`: the input is lost. A branch counts where it starts from
-    a normalised stream and the block hands the stream on as it is.
+    `x = x + attn(norm1(x))`, then `x = mlp(norm2(x))`: the input is lost. A branch counts where it starts
+    from a normalised stream and the block hands the stream on as it is.
     """
     return first(view, _replaced, "the scripts hold no block that adds its branches to a stream")
 
