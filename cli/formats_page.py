@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
+from ..probes.files import CLOSED_DIRS
 from ..probes.readers import Gives, Said
 
 NOTE = "<!-- Written by `diagnose rules docs` from the readers in probes/readers; edit their GIVES. -->"
@@ -39,5 +40,10 @@ def _lines(formats: Mapping[str, Gives]) -> Iterator[str]:
     yield "*where written*: only if whoever wrote the file put it there. For every format a rank in the name"
     yield "of a file or folder counts (`rank_3/`, `log.rank3.txt`), and a step that goes back is taken for a"
     yield "resumed run."
+    yield ""
+    yield "No metrics in here, for `diagnose`:"
+    yield ""
+    for folder, why in CLOSED_DIRS.items():
+        yield f"- `{folder}/`: {why}."
     for name, gives in formats.items():
         yield from ("", f"## {name}", "", f"{gives.title}: {gives.files}.", "", f"Not in them: {gives.lacks}")

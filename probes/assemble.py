@@ -79,7 +79,7 @@ def open_run(
     files, notes = walk(path)
     files = [f for f in files if f.path != ANSWERS or len(files) == 1]
     if not files:
-        raise RunUnreadable(f"{shown}: the directory is empty")
+        raise RunUnreadable(f"{shown}: {notes[0] if notes else 'the directory is empty'}")
     files, dumped = _apart(files)
     asked = readers()
     contents: list[_Read] = []

@@ -27,6 +27,11 @@ _ADDRESS = re.compile(r"^([a-z][a-z0-9+.-]+):/+(?=[^/])")  # no letter of a driv
 SKIP_DIRS = frozenset(
     {".git", "__pycache__", "node_modules", ".venv", "site-packages", ".mypy_cache", ".ipynb_checkpoints"}
 )
+# Folders with metrics in them that cannot be had: what is said of them.
+CLOSED_DIRS = {
+    ".aim": "an Aim repository; its database (RocksDB) cannot be read safely without Aim itself:"
+    " export its metrics with Aim, or log them to CSV or TensorBoard as well",
+}
 
 
 class RunUnreadable(Exception):
@@ -206,6 +211,9 @@ def _scan(folder: Path, real_root: str, depth: int, notes: list[str]) -> Iterato
             continue
         if entry.is_dir():
             if entry.name in SKIP_DIRS:
+                continue
+            if entry.name in CLOSED_DIRS:
+                notes.append(f"{relative}: {CLOSED_DIRS[entry.name]}")
                 continue
             if depth >= MAX_DEPTH:
                 notes.append(f"{relative}: nested deeper than {MAX_DEPTH} folders, not looked at")

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, BinaryIO, cast
 
 from . import kinds
-from .files import HEAD, MAX_DEPTH, MAX_READ, SKIP_DIRS, RunFile, RunUnreadable
+from .files import CLOSED_DIRS, HEAD, MAX_DEPTH, MAX_READ, SKIP_DIRS, RunFile, RunUnreadable
 
 MAX_LOCAL = 1024**3  # bytes of a file that has to lie on disk to be read (a database)
 
@@ -128,6 +128,9 @@ def _listed(store: _Store, where: str, folder: str, notes: list[str], inner: str
             continue
         if entry.get("type") == "directory":
             if name in SKIP_DIRS:
+                continue
+            if name in CLOSED_DIRS:
+                notes.append(f"{path}: {CLOSED_DIRS[name]}")
                 continue
             if path.count("/") >= MAX_DEPTH:
                 notes.append(f"{path}: nested deeper than {MAX_DEPTH} folders, not looked at")

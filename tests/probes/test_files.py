@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from traindoctor.probes.assemble import open_run
 from traindoctor.probes.files import RunUnreadable, decode, walk
 
 
@@ -56,3 +57,17 @@ def test_missing_is_one_sentence(tmp_path: Path) -> None:
 def test_encodings(encoding: str) -> None:
     """Logs that Windows wrote are read as well."""
     assert decode("loss 0.5 é".encode(encoding)) == "loss 0.5 é"
+
+
+def test_a_store_that_only_its_own_tool_reads(tmp_path: Path) -> None:
+    """An Aim repository is named with what to do instead; none of its files is taken for a log."""
+    store = tmp_path / ".aim" / "meta" / "chunks"
+    store.mkdir(parents=True)
+    (store / "000008.log").write_text("step 1 loss 1.0\nstep 2 loss 0.5\n")
+    with pytest.raises(RunUnreadable, match=r"an Aim repository; its database .* export its metrics"):
+        open_run(tmp_path)
+
+    (tmp_path / "train.log").write_text("".join(f"step {k} loss {1 / k}\n" for k in range(1, 9)))
+    info = open_run(tmp_path).info
+    assert info.files_read == ("train.log",)
+    assert any(note.startswith(".aim: an Aim repository") for note in info.notes)
