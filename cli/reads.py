@@ -23,6 +23,7 @@ PLACES = {
     "data_compare": "batches dumped before the model, of run and benchmark",
     "data_files": "the data files in the run directory, or named with --data",
     "code_diff": "the training scripts of run and benchmark",
+    "code_edits": "the training scripts of run and benchmark",
     "code": SCRIPT,
     "config": "the configuration",
     "recipes": "the configuration",

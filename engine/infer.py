@@ -116,6 +116,8 @@ def case_of(
     sign = {State.PRESENT: 1, State.ABSENT: -1, State.UNKNOWN: 0}
     for i, symptom in enumerate(network.symptoms):
         seen[i] = sign[states.get(symptom, State.UNKNOWN)]
+        if seen[i] < 0 and rules.symptoms[symptom].one_of_many:
+            seen[i] = 0
     priors = [prior_of(rules, cause, context or {}) for cause in network.causes]
     return Case(logit(np.array(priors, dtype=np.float64)), seen)
 

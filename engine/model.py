@@ -106,6 +106,7 @@ class Symptom:
     matters: str | None = None  # why code that shows it trains worse
     instead: str | None = None  # the corrected code
     exceptions: tuple[str, ...] = ()  # when it is right all the same: known false positives
+    one_of_many: bool = False  # one of many ways in which its causes show: its absence says nothing of them
 
 
 @dataclass(frozen=True, slots=True)

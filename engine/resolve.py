@@ -226,6 +226,7 @@ def _symptom(area: str, entry: Entry[SymptomEntry], check: Checker) -> Symptom:
         matters=spec.matters,
         instead=spec.instead,
         exceptions=spec.exceptions,
+        one_of_many=spec.one_of_many,
     )
 
 

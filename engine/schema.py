@@ -166,6 +166,7 @@ class SymptomEntry(Estimated):
     matters: Text | None = None
     instead: Text | None = None
     exceptions: tuple[Text, ...] = ()
+    one_of_many: bool = False
     sources: tuple[str, ...] = Field(min_length=1)
 
     @model_validator(mode="after")

@@ -61,6 +61,7 @@ HINTS = {
     "how": "How a person finds out.",
     "grave": "No healthy run shows it: a run with it is never called healthy, whatever is behind it.",
     "caveat": "Healthy runs show it, too; it is said in the sentence that calls a run healthy.",
+    "one_of_many": "One of many ways in which its causes show: its absence says nothing of them.",
     "rank": "At most at this rank.",
     "below": "Its probability is below this number, or below its prior.",
     "above": "Its probability is above this number.",

@@ -187,8 +187,8 @@ def test_a_benchmark_script_shows_the_difference() -> None:
     """A statement that only one of two scripts has is a finding of its role; equal scripts have none."""
     differing = changed("        torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)\n", "")
 
-    assert "script-step-code-differs" in present(differing, SOUND)
-    assert not {s for s in present(SOUND, SOUND) if "differs" in s}
+    assert "edit-clipping-left-out" in present(differing, SOUND)
+    assert not {s for s in present(SOUND, SOUND) if "differs" in s or s.startswith("edit-")}
 
 
 SHOULD_BE_SILENT = [
@@ -257,15 +257,14 @@ def test_a_residual_connection_left_out_is_no_other_activation() -> None:
     with_skip = SOUND.replace("h = self.drop(self.body(x))", "h = x + self.drop(F.gelu(self.body(x)))")
     without = SOUND.replace("h = self.drop(self.body(x))", "h = self.drop(F.gelu(self.body(x)))")
     found = readings(without, with_skip)
-    assert found["script-skip-differs"].state is State.PRESENT
-    assert "leaves out" in found["script-skip-differs"].why
-    assert found["script-activation-code-differs"].state is State.ABSENT
-    assert found["script-model-code-differs"].state is State.PRESENT
-    assert readings(with_skip, with_skip)["script-skip-differs"].state is State.ABSENT
-    assert readings(without)["script-skip-differs"].state is State.UNKNOWN
+    assert found["edit-skip"].state is State.PRESENT
+    assert "x + " in found["edit-skip"].why
+    assert found["edit-activation"].state is State.ABSENT
+    assert readings(with_skip, with_skip)["edit-skip"].state is State.ABSENT
+    assert readings(without)["edit-skip"].state is State.UNKNOWN
     other = readings(without.replace("F.gelu", "torch.tanh"), without)
-    assert other["script-activation-code-differs"].state is State.PRESENT
-    assert other["script-skip-differs"].state is State.ABSENT
+    assert other["edit-activation"].state is State.PRESENT
+    assert other["edit-skip"].state is State.ABSENT
 
 
 @pytest.mark.parametrize("ending", [".round()", ".argmax(-1)", ".sign()", ".long().float()"])

@@ -1,0 +1,290 @@
+"""The run's training script against the benchmark's: probes on the edits between them.
+
+Each symptom names the edits that show it by patterns (see `matches`); the edits themselves are found in
+`script_diff`. A reading is absent only where the two programs are versions of one program.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from functools import lru_cache
+from importlib.resources import files
+
+from ..engine.model import Place
+from .code import MISSING, scripts
+from .registry import Finding, View, absent, present, probe, unknown
+from .run import Run
+from .script_diff.edits import Edit, edits, likeness_of
+from .settings import is_harmless
+from .syntax import Script
+
+# Two versions of one script share nearly all lines, a refactored one at least half; two programs in one
+# framework share their imports and the bare steps of a loop.
+SAME_PROGRAM = 0.3
+MAX_PROGRAMS = 6
+
+Pattern = Mapping[str, object]
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """What two runs' scripts differ in. `why` says why there is nothing to compare, `alike` is 0 to 1."""
+
+    edits: tuple[Edit, ...] = ()
+    alike: float = 0.0
+    mine: str = ""
+    theirs: str = ""
+    why: str = ""
+    cut: bool = False
+
+    @property
+    def weighty(self) -> tuple[Edit, ...]:
+        """Edits that are no seed, path, logging or other harmless setting."""
+        return tuple(e for e in self.edits if not light(e))
+
+    @property
+    def count(self) -> int:
+        """In how many places the scripts differ; several edits of one line, or one edit again, are one."""
+        by_line = {(e.mine, e.theirs): (e.kind, e.gone, e.new) for e in self.weighty}
+        return len(set(by_line.values()))
+
+
+def compare(run: Run, benchmark: Run | None) -> Comparison:
+    """Compare the scripts of a run with its benchmark's. Bounded: at most `MAX_PROGRAMS` programs."""
+    mine = scripts(run)
+    theirs = scripts(benchmark) if benchmark is not None else ()
+    if not mine or not theirs:
+        return Comparison(why=MISSING if not mine else "no training script beside the benchmark")
+    return _compared(mine, theirs)
+
+
+@lru_cache(maxsize=8)
+def _compared(mine: tuple[Script, ...], theirs: tuple[Script, ...]) -> Comparison:
+    found: dict[Edit, None] = {}
+    best = (-1.0, "", "")
+    cut = len(mine) > MAX_PROGRAMS
+    for source in mine[:MAX_PROGRAMS]:
+        other = max(theirs[:MAX_PROGRAMS], key=lambda t: (likeness_of(source, t), t.path == source.path))
+        alike = likeness_of(source, other)
+        if alike > best[0]:
+            best = (alike, source.path, other.path)
+        if alike >= SAME_PROGRAM:
+            found.update(dict.fromkeys(edits(source, other)))
+    why = ""
+    if best[0] < SAME_PROGRAM:
+        why = f"the two scripts share {best[0]:.0%} of their statements: too few to name differences"
+    return Comparison(tuple(found), best[0], best[1], best[2], why, cut)
+
+
+def light(edit: Edit) -> bool:
+    """A seed, a path, an interval of logging: what changes nothing that one run in ten would not change."""
+    if edit.split == "eval" and any(w.endswith(".batch_size") for w in edit.within[:2]):
+        return True  # evaluation does not depend on how many samples it takes at a time
+    if edit.within and is_loud(edit.within[0].rpartition(".")[2]):
+        return True
+    if edit.kind == "added" and edit.new & _SEEDS:
+        return True
+    if edit.roles[:1] == ("seed",) or "seed" in edit.key.lower() or edit.setting == "seed":
+        return True
+    return bool(edit.key) and edit.kind == "constant" and is_harmless(edit.key)
+
+
+_SEEDS = {
+    "manual_seed()",
+    "seed()",
+    "set_seed()",
+    "seed_everything()",
+    "set_random_seed()",
+    "manual_seed_all()",
+}
+_LOUD = (
+    "log*",
+    "save_*",
+    "*_dir",
+    "eval_steps",
+    "*_num_workers",
+    "num_proc",
+    "num_workers",
+    "report_to",
+    "run_name",
+)
+
+
+def is_loud(argument: str) -> bool:
+    """An argument that says what is logged, saved or read at once."""
+    return any(fnmatchcase(argument, pattern) for pattern in _LOUD)
+
+
+@dataclass(frozen=True)
+class Topic:
+    """A kind of edit: its name, the patterns of which one has to match, and which data it has to deal with.
+
+    `sides`: "eval" or "train": only edits of that data; "both": not of one of them alone.
+    """
+
+    name: str
+    patterns: tuple[Pattern, ...]
+    sides: str = ""
+
+
+@lru_cache(maxsize=1)
+def topics() -> tuple[Topic, ...]:
+    """The kinds of edits of rules/porting/edits.yaml, the most specific first."""
+    import yaml
+
+    text = (files("traindoctor") / "rules" / "porting" / "edits.yaml").read_text(encoding="utf-8")
+    loaded = yaml.load(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
+    return tuple(
+        Topic(name, tuple(row["patterns"]), row.get("sides", "")) for name, row in loaded["edits"].items()
+    )
+
+
+@lru_cache(maxsize=16)
+def sorted_out(found: Comparison) -> Mapping[str, tuple[Edit, ...]]:
+    """The weighty edits by kind: each line's edits go to the first kind that one of them matches.
+
+    What no kind matches stands under "".
+    """
+    kinds: dict[str, tuple[Edit, ...]] = {}
+    left = list(found.weighty)
+    for topic in topics():
+        mine = [e for e in left if matching(e, topic.patterns)]
+        if mine and topic.sides:
+            one = {e.split for e in mine} - {""}
+            alone = len(one) == 1 and not any(e.split == "" for e in mine)
+            if alone != (topic.sides != "both") or (alone and one != {topic.sides}):
+                continue
+        if mine:
+            lines = {(e.mine, e.theirs) for e in mine if e.kind not in _APART and e.setting == ""}
+            kinds[topic.name] = tuple(mine)
+            left = [e for e in left if e not in mine and (e.mine, e.theirs) not in lines]
+    kinds[""] = tuple(left)
+    return kinds
+
+
+_APART = ("constant", "argument-added", "argument-removed")  # a line may hold several that are not one edit
+
+
+@probe("benchmark")
+def edited(view: View, *, kind: str, few: int = 0, unless_settings: bool = False) -> Finding:
+    """Edits of one kind of rules/porting/edits.yaml between the benchmark's script and the run's.
+
+    `few`: with more different edits than this the scripts are two programs rather than versions of one:
+    unknown. `unless_settings`: an edit of a setting that both runs are known to have is told by the
+    comparison of settings, and not here once more.
+    """
+    found = compare(view.run, view.benchmark)
+    if found.why:
+        return unknown(found.why)
+    known: set[str] = set()
+    if unless_settings and view.benchmark is not None:
+        known = set(view.run.settings) & set(view.benchmark.settings)
+    mine = [e for e in sorted_out(found).get(kind, ()) if e.setting not in known]
+    if not mine:
+        if found.cut:
+            return unknown("the programs are larger than what is compared")
+        return absent(f"{found.mine} and the benchmark's {found.theirs} do not differ there")
+    if few and found.count > few:
+        return unknown(f"the scripts differ in {found.count} places: too many to name one", value=found.count)
+    more = f" (and {len(mine) - 1} more)" if len(mine) > 1 else ""
+    first = mine[0]
+    return present(
+        f"{found.mine} differs from the benchmark's script: {first.text}{more}",
+        value=len(mine),
+        where=tuple(p for p in (first.mine, _beside(first.theirs)) if p is not None),
+    )
+
+
+@probe("benchmark")
+def unsorted(view: View, *, roles: Sequence[str], few: int) -> Finding:
+    """Edits of one part of training that are of no known kind; of many edits, all of that part.
+
+    `roles`: what the edited lines belong to or feed, with wildcards. `few` as in `edited`.
+    """
+    found = compare(view.run, view.benchmark)
+    if found.why:
+        return unknown(found.why)
+    sort = found.weighty if found.count > few else sorted_out(found).get("", ())
+    mine = [e for e in sort if any(_one_of(e.roles[:3], r) for r in roles)]
+    if not mine:
+        return absent(
+            f"{found.mine} and the benchmark's {found.theirs} agree there, or differ in a known way"
+        )
+    more = f" (and {len(mine) - 1} more)" if len(mine) > 1 else ""
+    return present(
+        f"{found.mine} differs from the benchmark's script: {mine[0].text}{more}",
+        value=len(mine),
+        where=tuple(p for p in (mine[0].mine, _beside(mine[0].theirs)) if p is not None),
+    )
+
+
+def _beside(place: Place | None) -> Place | None:
+    return Place(place.file, place.line, side="benchmark") if place is not None else None
+
+
+def matching(edit: Edit, patterns: Iterable[Pattern]) -> bool:
+    """Whether one of the patterns matches an edit."""
+    return any(matches(edit, p) for p in patterns)
+
+
+def matches(edit: Edit, pattern: Pattern) -> bool:
+    """Whether an edit has all that a pattern asks for.
+
+    kind, gone, new, role, nearest (of the roles), within, key, setting, split: one of these, with wildcards;
+    `words`, `words2`: gone or new; `all_new`, `all_gone`: every one; `first`: the innermost of within;
+    `above`, `below`: the ratio mine/theirs; `not`: fields of which none may match.
+    """
+    for name, asked in pattern.items():
+        if name == "not":
+            if isinstance(asked, Mapping) and any(matches(edit, {k: v}) for k, v in asked.items()):
+                return False
+            continue
+        if name in ("above", "below"):
+            limit = float(str(asked))
+            if edit.ratio is None or (edit.ratio <= limit if name == "above" else edit.ratio >= limit):
+                return False
+            continue
+        wanted = [str(w) for w in asked] if isinstance(asked, (list, tuple)) else [str(asked)]
+        if name in ("all_new", "all_gone"):
+            words = edit.new if name == "all_new" else edit.gone
+            if not all(_one_of(words, w) for w in wanted):
+                return False
+            continue
+        held = _held(edit, name)
+        if not any(_one_of(held, w) for w in wanted):
+            return False
+    return True
+
+
+def _held(edit: Edit, name: str) -> Iterable[str]:
+    held: dict[str, Iterable[str]] = {
+        "kind": (edit.kind,),
+        "gone": edit.gone,
+        "new": edit.new,
+        "words": edit.gone | edit.new,
+        "words2": edit.gone | edit.new,
+        "role": edit.roles,
+        "nearest": edit.roles[:1],
+        "within": edit.within,
+        "first": edit.within[:1],
+        "key": (edit.key,),
+        "setting": (edit.setting,),
+        "split": (edit.split,),
+    }
+    return held[name]
+
+
+@lru_cache(maxsize=100_000)
+def _like(word: str, pattern: str) -> bool:
+    if pattern in _OPERATORS:  # no wildcards
+        return word == pattern
+    return fnmatchcase(word, pattern)
+
+
+_OPERATORS = ("*", "**")
+
+
+def _one_of(words: Iterable[str], pattern: str) -> bool:
+    return any(_like(w, pattern) for w in words)

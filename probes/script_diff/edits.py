@@ -1,0 +1,575 @@
+"""The edits between two programs that can matter to training, each with its roles, places and code."""
+
+from __future__ import annotations
+
+import ast
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+
+from ...engine.model import Place
+from ..settings import canonical_key
+from ..syntax import Script
+from .align import Alignment, align, their_term
+from .changes import Change, changes
+from .equal import rewritten
+from .lines import Line, Program, Unit, program
+from .roles import Roles
+from .terms import Term
+from .vocabulary import word_set
+
+MAX_EDITS = 400
+MAX_QUOTE = 160
+
+
+@dataclass(frozen=True)
+class Edit:
+    """One difference: theirs -> mine.
+
+    `gone` and `new`: the calls, operators, arguments, attributes and constants that only one side has there;
+    `within`: "call.argument" around it, innermost first; `roles`: what it belongs to or feeds, nearest first;
+    `key`: the setting that a constant gives; `ratio`: mine / theirs of a number; `split`: "train", "eval"
+    or "".
+    """
+
+    kind: str
+    roles: tuple[str, ...]
+    gone: frozenset[str]
+    new: frozenset[str]
+    within: tuple[str, ...]
+    key: str
+    setting: str
+    ratio: float | None
+    split: str
+    mine: Place | None
+    theirs: Place | None
+    mine_code: str
+    theirs_code: str
+
+    @property
+    def text(self) -> str:
+        """The edit in one line of code: before, after, or both."""
+        if self.mine_code and self.theirs_code and self.mine_code != self.theirs_code:
+            return f"`{self.theirs_code}` -> `{self.mine_code}`"
+        if self.kind in ("moved", "into-loop", "out-of-loop"):
+            return f"`{self.mine_code}` stands elsewhere"
+        if self.mine_code:
+            return f"`{self.mine_code}` is in this script only"
+        return f"`{self.theirs_code}` is missing"
+
+
+@lru_cache(maxsize=16)
+def edits(mine: Script, theirs: Script) -> tuple[Edit, ...]:
+    """What of `theirs` was changed to make `mine`, in the order of my lines."""
+    return tuple(_Finder(align(program(mine), program(theirs))).found())
+
+
+@lru_cache(maxsize=64)
+def likeness_of(mine: Script, theirs: Script) -> float:
+    """The share of the shorter program's lines that stand in the other one, names aside; 0 to 1."""
+    here = Counter(line.term.shape for line in program(mine).lines)
+    there = Counter(line.term.shape for line in program(theirs).lines)
+    return sum((here & there).values()) / max(1, min(sum(here.values()), sum(there.values())))
+
+
+class _Finder:
+    def __init__(self, aligned: Alignment) -> None:
+        self.aligned = aligned
+        self.mine, self.theirs = Roles(aligned.mine), Roles(aligned.theirs)
+        self.back = {
+            b: a for table in (aligned.same, aligned.changed, aligned.moved) for a, b in table.items()
+        }
+        self.my_units = set(aligned.units)
+        self.their_units = set(aligned.units.values())
+        self.added, self.removed = set(aligned.added), set(aligned.removed)
+        self.my_names = _every_name(aligned.mine)
+        self.their_names = {aligned.attributes.get(n, n) for n in _every_name(aligned.theirs)}
+
+    def found(self) -> Iterator[Edit]:
+        made: list[tuple[int, Edit]] = []
+        for line, edit in self._all():
+            if edit is not None:
+                made.append((line.node.lineno, edit))
+        seen: set[tuple[object, ...]] = set()
+        for _, edit in sorted(made, key=lambda m: m[0])[:MAX_EDITS]:
+            key = (edit.kind, edit.mine, edit.theirs, edit.gone, edit.new, edit.within)
+            if key not in seen:
+                seen.add(key)
+                yield edit
+
+    def _all(self) -> Iterator[tuple[Line, Edit | None]]:
+        aligned = self.aligned
+        explained = set()
+        for mine, theirs in aligned.changed.items():
+            for change, used in self._changes(mine, theirs):
+                explained |= used
+                if change is not None:
+                    yield mine, self._edit(change.kind, mine, theirs, change)
+        for line in aligned.added:
+            if line not in explained and not self._idle(line, self.mine, self.my_units, self.their_names):
+                yield line, self._one(line, self.mine, "added")
+        for line in aligned.removed:
+            if line not in explained and not self._idle(line, self.theirs, self.their_units, self.my_names):
+                yield line, self._one(line, self.theirs, "removed")
+        yield from self._moves()
+
+    # ---------------------------------------------------------------------------------------- changed lines
+
+    def _changes(self, mine: Line, theirs: Line) -> Iterator[tuple[Change | None, set[Line]]]:
+        """The changes of a line, names that only one side has replaced by what they hold."""
+        before, after = their_term(self.aligned, theirs), mine.term
+        if before.key == after.key:
+            return
+        if mine in self.mine.dead and theirs in self.theirs.dead and not self._counts(mine):
+            return
+        used: set[Line] = set()
+        for _ in range(4):
+            names = before.names ^ after.names
+            hold_mine = {
+                n: x for x in self.added for n in x.targets if n in names and _gives(x, n) and _sees(x, mine)
+            }
+            hold_theirs = {
+                n: x
+                for x in self.removed
+                for n in x.targets
+                if n in names and _gives(x, n) and _sees(x, theirs)
+            }
+            if not hold_mine and not hold_theirs:
+                break
+            after, first = _filled_in(after, hold_mine, lambda x: x.term)
+            before, second = _filled_in(before, hold_theirs, lambda x: their_term(self.aligned, x))
+            used |= first | second
+            if not first and not second:
+                break
+        before, after = self._constants(before, after)
+        before, after = rewritten(before), rewritten(after)
+        if before.key == after.key:
+            yield None, used
+            return
+        for change in changes(before, after):
+            yield change, used
+
+    def _constants(self, before: Term, after: Term) -> tuple[Term, Term]:
+        """A name of a constant that only one side has, written out."""
+        for _ in range(2):
+            only_mine, only_theirs = after.names - before.names, before.names - after.names
+            mine = {n: v for n in only_mine if (v := self._constant(self.aligned.mine, n)) is not None}
+            theirs = {n: v for n in only_theirs if (v := self._constant(self.aligned.theirs, n)) is not None}
+            if not mine and not theirs:
+                break
+            after, before = _replaced(after, mine), _replaced(before, theirs)
+        return before, after
+
+    def _constant(self, of: Program, name: str) -> Term | None:
+        given = [x for x in of.units[0].lines if name in x.targets and x.term.kind == "assign"]
+        value = given[0].term.part("value") if len(given) == 1 else None
+        return value if value is not None and value.kind in ("number", "constant", "sequence") else None
+
+    def _counts(self, line: Line) -> bool:
+        """Whether what only gets logged matters all the same: what an evaluation measures."""
+        return self.mine.split(line) == "eval"
+
+    # ---------------------------------------------------------------------------------------- one-sided lines
+
+    def _idle(self, line: Line, roles: Roles, units: set[Unit], others: frozenset[str] | set[str]) -> bool:
+        """A line that changes nothing by itself: what it makes is unused, or used in lines that changed."""
+        term = line.term
+        if line in roles.dead:
+            shared = any(t in others for t in line.targets)
+            if not (shared and roles.split(line) == "eval"):
+                return True
+        if line.unit not in units and line.unit.name and not self._hook(line.unit, roles, units):
+            return True  # a function of one side: where it is called is the edit
+        if term.kind == "return":
+            value = term.part("value")
+            return value is None or value.kind in ("name", "constant", "sequence")
+        if term.kind == "default":
+            return line.targets[0] not in others or line.unit not in units
+        if term.kind in ("try", "break", "continue"):
+            return term.kind == "try"
+        if line.targets and term.kind in ("assign", "do"):
+            plain = [t.removeprefix("self.") for t in line.targets]
+            if not any(t in others for t in plain) and not _changes_in_place(line):
+                return True
+            if term.kind == "assign" and self._same_start(line):
+                return True
+        if term.kind in ("if", "for", "while", "with"):
+            one_sided = self.added if line in self.added else self.removed
+            body = self._body(line)
+            if not body or any(x in one_sided and not x.head for x in body):
+                return True  # told by the lines under it
+        if term.kind in ("do", "assign"):
+            calls = [t for t in term.walk() if t.kind == "call"]
+            if calls and self._split_off(calls[0], roles):
+                return True
+        return False
+
+    def _hook(self, unit: Unit, roles: Roles, units: set[Unit]) -> bool:
+        """A method that nobody here calls, of a class that both sides have: a framework calls it."""
+        owner = any(u.name == unit.owner for u in units) if unit.owner else False
+        return owner and not roles.called(unit.last)
+
+    def _same_start(self, line: Line) -> bool:
+        """`correct = 0` in another place or form: what is counted from starts at nothing."""
+        value = line.term.part("value")
+        plain = (target := line.term.part("target")) is not None and target.kind in ("name", "attribute")
+        started = value is not None and value.label in ("0.0", "None", "") and not value.parts
+        return plain and started and value is not None and value.kind != "name"
+
+    def _split_off(self, call: Term, roles: Roles) -> bool:
+        """A call of a function that the other side has not, made of lines that it has."""
+        units = [u for u in roles.program.units if u.last == call.label and u.lines]
+        if not units:
+            return False
+        unit = units[0]
+        if unit in self.my_units or unit in self.their_units:
+            return False
+        known = [
+            x for x in unit.lines if x in self.aligned.same or x in self.aligned.changed or x in self.back
+        ]
+        return 2 * len(known) >= len([x for x in unit.lines if x.term.kind != "return"])
+
+    def _body(self, head: Line) -> list[Line]:
+        return [x for x in head.unit.lines if head in x.around]
+
+    def _called(self, head: Line) -> set[str]:
+        """What is called under a head."""
+        return {t.label + "()" for x in self._body(head) for t in x.term.walk() if t.kind == "call"}
+
+    def _one(self, line: Line, roles: Roles, kind: str) -> Edit:
+        term = line.term
+        if term.kind in ("if", "while"):
+            kind = f"condition-{kind}"
+        elif term.kind == "decorator":
+            kind = f"decorator-{kind}"
+        value = term.part("value") or term.part("test") or term
+        words = frozenset(_words(value, roles)) | _target_words(term)
+        if term.kind in ("if", "with", "for", "while"):
+            within = tuple(sorted(self._called(line)))
+        else:
+            one_sided = self.added if kind.endswith("added") else self.removed
+            heads = [h for h in line.around if h in one_sided]
+            within = tuple(sorted({w for h in heads for w in _words(h.term, roles)}))
+        added = kind.endswith("added")
+        found = self._roles(line, roles)
+        place = roles.program.source.place(line.node)
+        quote = _quote(line.node)
+        return Edit(
+            kind,
+            tuple(found),
+            frozenset() if added else words,
+            words if added else frozenset(),
+            within,
+            _key(line, within),
+            "",
+            None,
+            roles.split(line),
+            place if added else self._beside(line),
+            None if added else place,
+            quote if added else "",
+            "" if added else quote,
+        )
+
+    def _beside(self, line: Line) -> Place | None:
+        """Where in my program a line of theirs would stand: after the counterpart of the one before it."""
+        before = None
+        for other in line.unit.lines:
+            if other is line:
+                break
+            before = self.back.get(other, before)
+        return self.aligned.mine.source.place(before.node) if before is not None else None
+
+    # ---------------------------------------------------------------------------------------- moved lines
+
+    def _moves(self) -> Iterator[tuple[Line, Edit | None]]:
+        aligned = self.aligned
+        for mine, theirs in [*aligned.same.items(), *aligned.changed.items(), *aligned.moved.items()]:
+            here, there = self._heads(mine), [h for h in theirs.around if h in self.back]
+            changed = [h for h in here if aligned.partner(h) not in there]
+            left = [h for h in there if self.back[h] not in here]
+            if aligned.units.get(mine.unit) is not theirs.unit:
+                changed, left = [], []
+            if (
+                (changed or left)
+                and not (mine in self.mine.dead and not self._counts(mine))
+                and not mine.head
+            ):
+                loops = sum(h.term.kind in ("for", "while") for h in mine.around) - sum(
+                    h.term.kind in ("for", "while") for h in theirs.around
+                )
+                kind = "into-loop" if loops > 0 else "out-of-loop" if loops < 0 else "moved"
+                yield mine, self._edit(kind, mine, theirs, None)
+            elif mine in aligned.moved and (crossed := self._crossed(mine, theirs)):
+                yield mine, self._edit("moved", mine, theirs, None, crossed)
+
+    def _heads(self, line: Line) -> list[Line]:
+        return [h for h in line.around if self.aligned.partner(h) is not None]
+
+    def _crossed(self, mine: Line, theirs: Line) -> frozenset[str]:
+        """What a moved line changed places with, where the order of the two can matter."""
+        if self.aligned.units.get(mine.unit) is not theirs.unit or mine in self.mine.dead:
+            return frozenset()
+        place = {x: i for i, x in enumerate(mine.unit.lines)}
+        other = {x: i for i, x in enumerate(theirs.unit.lines)}
+        found = set()
+        for line in mine.unit.lines:
+            partner = self.aligned.partner(line)
+            if partner is None or partner not in other or line is mine or line.head:
+                continue
+            if (place[line] < place[mine]) != (other[partner] < other[theirs]) and _depends(line, mine):
+                where = "before" if place[mine] < place[line] else "after"
+                labels = [t.label for t in line.term.walk() if t.kind == "call"]
+                found |= {f"{where} {label}()" for label in labels} or {f"{where} {line.term.kind}"}
+        return frozenset(found)
+
+    # ------------------------------------------------------------------------------ putting it together
+
+    def _edit(
+        self,
+        kind: str,
+        mine: Line,
+        theirs: Line,
+        change: Change | None,
+        crossed: frozenset[str] = frozenset(),
+    ) -> Edit | None:
+        gone: frozenset[str] = frozenset()
+        new = crossed
+        within: tuple[str, ...] = ()
+        ratio = None
+        if change is not None:
+            here = _words(change.after, self.mine) if change.after is not None else Counter()
+            there = _words(change.before, self.theirs) if change.before is not None else Counter()
+            gone, new = frozenset(there - here), frozenset(here - there)
+            within = tuple(f"{call}.{edge}" for call, edge in change.within)
+            ratio = _ratio(change)
+            if ratio == 1.0:
+                return None
+        else:
+            gone = frozenset()
+            new = crossed | frozenset(_words(mine.term.part("value") or mine.term, self.mine))
+        found = self._roles(mine, self.mine, change.within if change is not None else ())
+        if mine.term.kind in ("if", "while") and kind not in ("moved", "into-loop", "out-of-loop"):
+            kind = "condition"
+            within = (*within, *sorted(self._called(mine)))
+        key = _key(mine, within)
+        if key and key not in mine.targets:
+            reached = self.mine.reach(mine, [key])
+            found = list(dict.fromkeys([*reached, *self.mine.place(mine, reached)]))
+        return Edit(
+            kind,
+            tuple(found),
+            gone,
+            new,
+            within,
+            key,
+            _setting(key if change.kind == "constant" else "", within) if change is not None else "",
+            ratio,
+            self.mine.split(mine),
+            self.aligned.mine.source.place(mine.node),
+            self.aligned.theirs.source.place(theirs.node),
+            _quote(mine.node),
+            _quote(theirs.node),
+        )
+
+    def _roles(self, line: Line, roles: Roles, within: tuple[tuple[str, str], ...] = ()) -> list[str]:
+        reached = roles.reach(line, within=within)
+        return list(dict.fromkeys([*reached, *roles.place(line, reached)]))
+
+
+# --------------------------------------------------------------------------------------------------- helpers
+
+
+def _every_name(of: Program) -> frozenset[str]:
+    found = set()
+    for line in of.lines:
+        found |= {t.removeprefix("self.") for t in line.targets}
+        found |= {t.label for t in line.term.walk() if t.kind in ("name", "attribute", "key")}
+    return frozenset(found | {p for u in of.units for p in u.parameters})
+
+
+def _gives(line: Line, name: str) -> bool:
+    target = line.term.part("target")
+    return (
+        line.term.kind == "assign" and target is not None and target.kind == "name" and target.label == name
+    )
+
+
+def _sees(line: Line, user: Line) -> bool:
+    return line.unit is user.unit or line.unit.name == ""
+
+
+def _filled_in(term: Term, held: Mapping[str, Line], of: object) -> tuple[Term, set[Line]]:
+    """The term with names replaced by what the lines give them."""
+    used = {line for name, line in held.items() if name in _read(term)}
+    values = {n: of(x).part("value") for n, x in held.items()}  # type: ignore[operator]
+    return _replaced(term, {n: v for n, v in values.items() if v is not None}), used
+
+
+def _read(term: Term) -> frozenset[str]:
+    target = term.part("target")
+    return (
+        frozenset(n for e, p in term.parts if e != "target" for n in p.names)
+        if target is not None
+        else term.names
+    )
+
+
+def _replaced(term: Term, values: Mapping[str, Term]) -> Term:
+    if not values or not (term.names & values.keys()):
+        return term
+    if term.kind == "name" and term.label in values:
+        return values[term.label]
+    parts = tuple((e, p if e == "target" else _replaced(p, values)) for e, p in term.parts)
+    return Term(term.kind, term.label, parts, term.node)
+
+
+def _words(term: Term | None, roles: Roles) -> Counter[str]:
+    """What a term is made of, as words: calls, operators, arguments, attributes, constants; no plain names.
+
+    A layer or helper is told by what it was made of, too: `self.bn1(x)` -> "bn1", "BatchNorm2d".
+    """
+    found: Counter[str] = Counter()
+    if term is None:
+        return found
+    for one in term.walk():
+        if one.kind in (
+            "call",
+            "operation",
+            "api",
+            "attribute",
+            "key",
+            "number",
+            "constant",
+            "lambda",
+            "slice",
+            "name",
+        ):
+            label = one.label or one.kind
+            found[_AS_WORD.get(one.kind, "%s") % label] += 1
+            if label in roles.layers and one.kind in ("call", "attribute", "name"):
+                made = roles.layers[label]
+                found["$:" + made if one.kind == "name" else made + "()"] += 1
+        for edge, _ in one.parts:
+            if one.kind == "call" and not edge.startswith("#") and edge != "self":
+                found[f"{one.label}.{edge}"] += 1
+    for unit in roles.program.units:
+        if unit.last + "()" in found and unit.name and unit.last not in ("forward", "__init__"):
+            found["own()"] += 1
+            for line in unit.lines[:40]:
+                for one in line.term.walk():
+                    if one.kind == "call":
+                        found[one.label + "()"] += 1
+            break
+    return found
+
+
+_AS_WORD = {"call": "%s()", "name": "$%s"}
+
+
+def _ratio(change: Change) -> float | None:
+    if change.before is None or change.after is None or change.kind != "constant":
+        return None
+    try:
+        before, after = float(change.before.label), float(change.after.label)
+    except ValueError:
+        return None
+    if before == after:
+        return 1.0
+    return after / before if before else (float("inf") if after > 0 else float("-inf"))
+
+
+def _key(line: Line, within: tuple[str, ...]) -> str:
+    """The setting that a constant belongs to: an option's name, a field, a key of a dict, an argument."""
+    for pair in within:
+        call, _, edge = pair.partition(".")
+        if call == "mapping" and not edge.startswith("#"):
+            return edge
+        if call == "add_argument":
+            break
+    if line.term.kind in ("assign", "default", "do") and len(line.targets) == 1:
+        if line.term.kind != "do" or any(
+            w.startswith(("add_argument", "add_option", "option")) for w in within
+        ):
+            return line.targets[0].removeprefix("self.")
+    return ""
+
+
+def _target_words(term: Term) -> frozenset[str]:
+    """Attributes that a line sets: `parameter.requires_grad = False`."""
+    target = term.part("target")
+    return (
+        frozenset(t.label for t in target.walk() if t.kind in ("attribute", "key")) if target else frozenset()
+    )
+
+
+def _setting(key: str, within: tuple[str, ...]) -> str:
+    """The canonical name of the setting that a change is about, by the argument it is, or the name it has."""
+    first = within[0].split(".", 1)[-1] if within else ""
+    for name in ("" if first in _NO_SETTING else first, key):
+        if name and (known := canonical_key(name)) is not None:
+            return known[0]
+    return ""
+
+
+_NO_SETTING = (
+    "value",
+    "default",
+    "operand",
+    "self",
+    "dim",
+    "input",
+    "target",
+    "size",
+    "left",
+    "right",
+    "p",
+    "params",
+)
+
+_ORDERED = word_set(
+    "zero_grad backward step clip_grad_norm_ clip_grad_value_ unscale_ update set_epoch train eval "
+    "manual_seed seed load_state_dict apply freeze to prepare DistributedDataParallel all_reduce"
+)
+
+
+def _depends(a: Line, b: Line) -> bool:
+    """Whether the order of two lines can matter."""
+    gives_a, gives_b = set(a.targets), set(b.targets)
+    if gives_a & (b.term.names | gives_b) or gives_b & a.term.names:
+        return True
+    calls_a = {t.label for t in a.term.walk() if t.kind == "call"} & _ORDERED
+    calls_b = {t.label for t in b.term.walk() if t.kind == "call"} & _ORDERED
+    modes = {"train", "eval"}
+    if calls_a & modes and calls_b & modes:
+        return True
+    return bool(calls_a - modes and calls_b - modes)
+
+
+def _changes_in_place(line: Line) -> bool:
+    """A line that changes something that was there: `x[...] = `, `x.add_()`, `self.net.fc = `."""
+    target = line.term.part("target")
+    if target is None:
+        return False
+    of = target.part("of")
+    mine = of is not None and of.kind == "name" and of.label in ("self", "cls")
+    return target.kind == "item" or (target.kind == "attribute" and not mine)
+
+
+def _quote(node: ast.AST) -> str:
+    text = (
+        ast.unparse(node)
+        if not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef))
+        else ""
+    )
+    if not text and isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+        text = (
+            "@" + ", @".join(ast.unparse(d) for d in node.decorator_list)
+            if node.decorator_list
+            else f"def {node.name}"
+        )
+    first = text.split("\n", 1)[0]
+    return first if len(first) <= MAX_QUOTE else first[: MAX_QUOTE - 3] + "..."
+
+
+__all__ = ["Edit", "edits", "likeness_of"]

@@ -1,0 +1,92 @@
+"""Equal ways to compute one thing, made one: what the frameworks document as the same."""
+
+from __future__ import annotations
+
+from .terms import Term
+
+
+def rewritten(term: Term) -> Term:
+    """The term with known equal forms replaced by one of them, from the inside out."""
+    parts = tuple((edge, rewritten(part)) for edge, part in term.parts)
+    changed = any(new is not old for (_, new), (_, old) in zip(parts, term.parts, strict=True))
+    return _one(Term(term.kind, term.label, parts, term.node) if changed else term)
+
+
+def _one(term: Term) -> Term:
+    if term.kind == "comprehension":
+        return _comprehension(term)
+    if term.kind == "item":
+        return _item(term)
+    if term.kind != "call":
+        return term
+    first = term.parts[0][1] if term.parts else None
+    if first is None:
+        return term
+    if term.label == "nll_loss" and first.label == "log_softmax" and first.kind == "call":
+        return _with_first(term, "cross_entropy", first.parts[0][1])
+    if term.label == "binary_cross_entropy" and first.kind == "call" and first.label == "sigmoid":
+        return _with_first(term, "binary_cross_entropy_with_logits", first.parts[0][1])
+    if term.label in ("huber_loss", "smooth_l1_loss"):
+        kept = tuple(p for p in term.parts if p[0] not in ("delta", "beta") or p[1].label != "1.0")
+        return Term("call", "smooth_l1_loss", kept, term.node)
+    if term.label in ("item", "float") and first.kind == "call" and first.label in ("detach", "item", "data"):
+        return _one(Term("call", "item", (("#0", first.parts[0][1]),), term.node))
+    if term.label in ("detach", "data") and first.kind == "call" and first.label in ("detach", "data"):
+        return first
+    if (
+        term.label in ("train", "set_train")
+        and (mode := term.part("mode")) is not None
+        and mode.label == "False"
+    ):
+        return Term("call", "eval", tuple(p for p in term.parts if p[0] != "mode"), term.node)
+    if term.label == "fliplr":
+        return _flipped(first, 1, term)
+    if term.label == "flipud":
+        return _flipped(first, 0, term)
+    if term.label == "flatten" and first.kind == "call" and first.label == "adaptive_avg_pool2d":
+        size = first.part("output_size")
+        if size is not None and {t.label for t in size.walk() if t.kind == "number"} == {"1.0"}:
+            axes = Term("sequence", "", (("#0", _number(2)), ("#1", _number(3))))
+            return Term("call", "mean", (("#0", first.parts[0][1]), ("dim", axes)), term.node)
+    return term
+
+
+def _with_first(term: Term, label: str, first: Term) -> Term:
+    return Term("call", label, ((term.parts[0][0], first), *term.parts[1:]), term.node)
+
+
+def _number(value: int) -> Term:
+    return Term("number", repr(float(value)))
+
+
+def _flipped(of: Term, axis: int, term: Term) -> Term:
+    turn = Term("slice", "", (("step", _number(-1)),))
+    index = Term("sequence", "", (("#0", Term("slice", "")), ("#1", turn))) if axis else turn
+    return Term("item", "", (("of", of), ("index", index)), term.node)
+
+
+def _comprehension(term: Term) -> Term:
+    """`(t for t in batch)` is batch; `{k: v.clone() for k, v in sd.items()}` is a deep copy of sd."""
+    value, over = term.part("value"), term.part("in0")
+    if value is None or over is None or len([e for e, _ in term.parts if e.startswith(("in", "if"))]) > 1:
+        return term
+    if term.label == "list" and term.part("key") is None and value.kind == "name" and value.label == "each-0":
+        target = term.part("for0")
+        return over if target is not None and target.kind == "name" else term
+    if over.kind == "call" and over.label == "items" and value.kind == "call" and value.label == "clone":
+        inner = over.part("self")
+        if inner is not None:
+            return Term("call", "deepcopy", (("#0", inner),), term.node)
+    return term
+
+
+def _item(term: Term) -> Term:
+    """`x[:, 0]` and `x[..., 0]` as `x.squeeze(-1)`: where both are written, the axis has one element."""
+    index, of = term.part("index"), term.part("of")
+    if index is None or of is None or index.kind != "sequence" or len(index.parts) != 2:
+        return term
+    (_, first), (_, second) = index.parts
+    every = (first.kind == "slice" and not first.parts) or first.label == "Ellipsis"
+    if every and second.label == "0.0" and of.kind == "call":
+        return Term("call", "squeeze", (("#0", of), ("dim", Term("number", "-1.0"))), term.node)
+    return term

@@ -1,0 +1,457 @@
+"""What part of training a line belongs to: by the calls it makes, and by what its values reach.
+
+`reach(line)` follows a line's values forward, through names, attributes, settings, functions and what they
+return, to the calls that say what a value is for: a loss's target, an optimizer's learning rate, a loader.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from functools import cached_property
+
+from ..code_roles import split_of, trains
+from .lines import Line, Program, Unit
+from .terms import Term
+from .vocabulary import word_set
+
+MAX_STEPS = 300  # lines that a value is followed through
+MAX_FAR = 6  # assignments in a row
+
+_LOSS = word_set(
+    "cross_entropy mse_loss l1_loss smooth_l1_loss huber_loss nll_loss binary_cross_entropy "
+    "binary_cross_entropy_with_logits kl_div triplet_margin_loss cosine_embedding_loss ctc_loss "
+    "margin_ranking_loss poisson_nll_loss gaussian_nll_loss softmax_cross_entropy_with_integer_labels "
+    "softmax_cross_entropy sigmoid_binary_cross_entropy SoftmaxCrossEntropyWithLogits "
+    "sparse_categorical_crossentropy categorical_crossentropy SparseCategoricalCrossentropy "
+    "CategoricalCrossentropy BinaryCrossentropy MeanSquaredError criterion loss_fn loss_func loss_function "
+    "criterion_fn compute_loss"
+)
+_OPTIMIZER = word_set(
+    "SGD Adam AdamW RMSprop RMSProp Adagrad Adadelta NAdam RAdam Adamax LBFGS Lamb LAMB Lion Adafactor "
+    "Momentum AdamWeightDecay sgd adam adamw"
+)
+_LOADER = word_set("DataLoader GeneratorDataset batch NumpySlicesDataset DistributedSampler")
+_METRIC = word_set(
+    "argmax argmin topk accuracy_score f1_score roc_auc_score average_precision_score precision_score "
+    "recall_score confusion_matrix accuracy mean_squared_error mean_absolute_error r2_score eq"
+)
+_MODEL = word_set("model net network module ddp_model classifier")
+_LABELS = re.compile(
+    r"(?:^|_)(?:y|ys|labels?|targets?|masks?|answers?|gt|boxes|lbl|tgt|cls|classes|tags?)(?:_|$)"
+)
+_INPUTS = re.compile(
+    r"(?:^|_)(?:x|xs|imgs?|images?|inputs?|features?|feats?|pixels?|waves?|audio|frames?|ids|tokens)(?:_|$)"
+)
+_MEASURES = ("metric", "score", "accuracy", "iou", "meter", "confusion", "precision_at", "recall", "measure")
+_PREPARES = re.compile(
+    r"augment|transform|preprocess|collate|jitter|normali[sz]e|tokeni[sz]e|^load_|^read_|^encode"
+)
+_MAPS = (
+    "map",
+    "collate_fn",
+    "transform",
+    "transforms",
+    "preprocess",
+    "apply",
+    "with_transform",
+    "set_transform",
+)
+_SPLITS = word_set("train_test_split random_split Subset KFold StratifiedKFold GroupKFold TimeSeriesSplit")
+
+
+class Roles:
+    """Questions on the parts of one program."""
+
+    def __init__(self, program: Program) -> None:
+        self.program = program
+
+    @cached_property
+    def _units(self) -> dict[str, list[Unit]]:
+        found: dict[str, list[Unit]] = defaultdict(list)
+        for unit in self.program.units:
+            found[unit.last].append(unit)
+        return found
+
+    @cached_property
+    def _classes(self) -> frozenset[str]:
+        """Units that are classes with a forward method, by name."""
+        return frozenset(u.owner for u in self.program.units if u.last in ("forward", "construct", "call"))
+
+    @cached_property
+    def _uses(self) -> dict[str, list[tuple[Line, tuple[tuple[str, str], ...]]]]:
+        """Name, attribute or key -> lines that read it, with what it is handed to, innermost first."""
+        found: dict[str, list[tuple[Line, tuple[tuple[str, str], ...]]]] = defaultdict(list)
+        for line in self.program.lines:
+            for edge, part in line.term.parts:
+                if edge != "target":
+                    for name, chain in _leaves(part, ((line.term.kind, edge),)):
+                        found[name].append((line, chain))
+        return found
+
+    @cached_property
+    def _calls(self) -> dict[str, list[Line]]:
+        """Callee -> lines that call it."""
+        found: dict[str, list[Line]] = defaultdict(list)
+        for line in self.program.lines:
+            for term in line.term.walk():
+                if term.kind == "call":
+                    found[term.label].append(line)
+        return found
+
+    @cached_property
+    def layers(self) -> dict[str, str]:
+        """Attribute or name -> the class or function that it was made by: {"bn1": "BatchNorm2d"}."""
+        found: dict[str, str] = {}
+        for line in self.program.lines:
+            value = line.term.part("value")
+            if line.term.kind == "assign" and value is not None and value.kind == "call":
+                for target in line.targets:
+                    found.setdefault(target.removeprefix("self."), value.label)
+        return found
+
+    @cached_property
+    def dead(self) -> frozenset[Line]:
+        """Lines whose values reach nothing but logging."""
+        gives: dict[str, list[Line]] = defaultdict(list)
+        waiting: list[Line] = []
+        found: set[Line] = set()
+        for line in self.program.lines:
+            plain = line.targets and line.term.kind in ("assign", "do", "default")
+            if plain and not any("." in t for t in line.targets) and not _acts(line):
+                found.add(line)
+                for target in line.targets:
+                    gives[target].append(line)
+            else:
+                waiting.append(line)
+        seen: set[str] = set()
+        while waiting:
+            line = waiting.pop()
+            read = {name for name, _ in _leaves(line.term, ())}
+            read |= {t.label for t in line.term.walk() if t.kind == "call"}
+            for name in read - seen:
+                alive = [x for x in gives.get(name, ()) if x in found]
+                found.difference_update(alive)
+                waiting += alive
+            seen |= read
+        return frozenset(found)
+
+    # ------------------------------------------------------------------------------------------- the split
+
+    def split(self, line: Line) -> str:
+        """ "train", "eval" or "": which data a line deals with."""
+        for target in line.targets:
+            if side := _side(target):
+                return side
+        if self.evaluates(line):
+            return "eval"
+        for head in reversed(line.around):
+            if head.term.kind == "for":
+                value = head.term.part("value")
+                for name in sorted(value.names) if value is not None else ():
+                    if side := _side(name):
+                        return side
+        sides = {_side(n) for n in line.term.names} - {""}
+        if len(sides) == 1 and not line.unit.owner:
+            return sides.pop()
+        if "train" in line.unit.last.lower():
+            return "train"
+        return ""
+
+    def evaluates(self, line: Line) -> bool:
+        """Whether a line stands where a model is evaluated: by its function, or without gradients."""
+        name = line.unit.name.lower()
+        if any(w in name for w in ("eval", "valid", "test_", "_test", "predict", "infer", *_MEASURES)):
+            return True
+        if {"val", "test", "f1", "auc", "map"} & set(re.split(r"[_.]", name)):
+            return True
+        if any(
+            h.term.kind == "with" and any(t.label == "no_grad" for t in h.term.walk()) for h in line.around
+        ):
+            return line.unit.last not in ("forward", "construct", "__init__") and "init" not in name
+        return any(
+            edge in ("compute_metrics", "metrics")
+            for _, chain in self._uses.get(line.unit.last, ())
+            for _, edge in chain
+        )
+
+    # ------------------------------------------------------------------------------------------- the place
+
+    def place(self, line: Line, reached: Sequence[str] = ()) -> list[str]:
+        """Roles by where a line stands: in a model, a data set, an evaluation; by names as a last resort."""
+        found = []
+        if not {"inputs", "labels", "loss.target", "layer", "output"} & set(reached):
+            for target in line.targets:
+                if _LABELS.search(target.lower()):
+                    found.append("labels")
+                elif _INPUTS.search(target.lower()):
+                    found.append("inputs")
+        owner, last = line.unit.owner, line.unit.last
+        top = owner.split(".")[0]
+        if last in ("forward", "construct", "call") or (owner in self._classes and last != "__init__"):
+            found.append("forward")
+        if top in self._classes:
+            found.append("model")
+        if (
+            last in ("__getitem__", "__iter__", "__len__")
+            or "Dataset" in top
+            or _PREPARES.search(last.lower())
+        ):
+            found.append("data")
+        if self.evaluates(line):
+            found.append("evaluation")
+        elif any(
+            call in _MAPS or edge in _MAPS
+            for _, chain in self._uses.get(last, ())
+            for call, edge in chain[:1]
+        ):
+            found.append("data")
+        if any(h.term.kind == "for" for h in line.around) and self._trains_in(line):
+            found.append("step")
+        if any(
+            w in last.lower()
+            for w in ("init_weights", "_init_weights", "reset_parameters", "weights_init", "init_params")
+        ):
+            found.append("init")
+        return found
+
+    @cached_property
+    def _training(self) -> frozenset[Line]:
+        """Loops that gradients are taken in."""
+        return frozenset(
+            head
+            for line in self.program.lines
+            for head in line.around
+            if head.term.kind in ("for", "while")
+            and any(
+                t.kind == "call"
+                and t.label in ("backward", "zero_grad", "value_and_grad", "train_step", "training_step")
+                for t in line.term.walk()
+            )
+        )
+
+    def _trains_in(self, line: Line) -> bool:
+        return any(h in self._training for h in line.around)
+
+    # ------------------------------------------------------------------------------------------- the reach
+
+    def called(self, name: str) -> bool:
+        """Whether a function of this name is called, or handed on, anywhere."""
+        return name in self._calls or name in self._uses
+
+    def reach(
+        self, line: Line, names: Sequence[str] = (), within: tuple[tuple[str, str], ...] = ()
+    ) -> list[str]:
+        """What the values that a line gives are for, the nearest first; `within`: where in the line."""
+        found: dict[str, None] = {}
+        seen: set[tuple[str, int]] = set()
+        steps = 0
+        near = [(line, name) for name in (names or line.targets)]
+        if within:
+            role, on = self._role(line, within)
+            if role and role not in ("layer", "output"):
+                found[role] = None
+            if on:
+                near += self._on(line, within)
+        if line.term.kind == "return":
+            near += self._given_back(line)
+            for use, chain in self._uses.get(line.unit.last, ())[:6]:  # handed on: LambdaLR(optimizer, rate)
+                if role := self._role(use, chain)[0]:
+                    found.setdefault(role)
+            if line.unit.last in ("forward", "construct", "call"):
+                found["output"] = None
+            elif line.unit.last == "__getitem__":
+                found["inputs"] = None
+        last = MAX_FAR
+        for far in range(MAX_FAR):
+            if far > last:
+                break  # what lies further on than what a value is for is no part of it
+            further: list[tuple[Line, str]] = []
+            for start, name in near:
+                key = (name, id(start.unit))
+                if key in seen:
+                    continue
+                seen.add(key)
+                for use, chain in self._of(start, name):
+                    steps += 1
+                    if steps > MAX_STEPS:
+                        return list(found)
+                    role, on = self._role(use, chain)
+                    if role:
+                        found.setdefault(role)
+                    if on:
+                        further += self._on(use, chain)
+            near = further
+            if found:
+                last = min(last, far + 1)
+            if not near:
+                break
+        return list(found)
+
+    def _of(self, start: Line, name: str) -> Iterator[tuple[Line, tuple[tuple[str, str], ...]]]:
+        """Uses of a name that a line gives a value to: in its function, or everywhere for what is global."""
+        plain = name.removeprefix("self.").split(".")[-1]
+        everywhere = (
+            name != plain
+            or start.unit.name == ""
+            or start.term.kind in ("do",)
+            or not _is_function(start.unit)
+        )
+        for line, chain in self._uses.get(plain, ()):
+            if line is start:
+                continue
+            if everywhere or line.unit is start.unit or line.unit.name.startswith(start.unit.name + "."):
+                yield line, chain
+
+    def _role(self, line: Line, chain: tuple[tuple[str, str], ...]) -> tuple[str, bool]:
+        """(the role that a use gives, whether the value goes on from there)."""
+        for call, edge in chain:
+            if call in ("len", "size", "isinstance"):
+                return "", False
+            if call in _LOSS or call.endswith(("_loss", "Loss")):
+                if edge in ("input", "#0"):
+                    return "loss.prediction", False
+                if edge in ("target", "#1"):
+                    return "loss.target", False
+                return "loss", False
+            if call in _OPTIMIZER:
+                return f"optimizer.{edge}", False
+            if call.endswith(("LR", "Scheduler", "_schedule", "lr_scheduler")) or (
+                call.startswith("get_") and "schedule" in call
+            ):
+                return "schedule", False
+            if call == "DistributedSampler":
+                return "sharding", False
+            if call == "DataLoader":
+                return f"loader.{edge}", False
+            if call in ("TensorDataset", "ArrayDataset", "from_tensor_slices"):
+                return ("inputs" if edge == "#0" else "labels"), False
+            if call in _MODEL and edge.startswith("#"):
+                return "inputs", False
+            if call in ("Dropout", "Dropout2d", "dropout") and edge == "p":
+                return "dropout", False
+            if call in ("Normalize", "normalize"):
+                return "normalisation", False
+            if call in ("clip_grad_norm_", "clip_grad_value_"):
+                return "clip", False
+            if call in _METRIC:
+                return "metric", False
+            if call == "backward":
+                return "loss", False
+            if call in ("load_state_dict", "from_pretrained"):
+                return "weights", False
+            if call in ("manual_seed", "seed", "set_seed", "seed_everything", "default_rng", "RandomState"):
+                return "seed", False
+            if call in _SPLITS:
+                return "split", False
+            if call == "autocast" or call == "GradScaler":
+                return f"precision.{edge}", False
+            if call == "range" and line.term.kind == "for":
+                return "length", False
+        if line.term.kind == "return":
+            plain = all(c in ("return", "sequence", "mapping") for c, _ in chain)
+            if line.unit.last in ("forward", "construct", "call") and plain:
+                return "output", False
+            if line.unit.last == "__getitem__":
+                last = [e for c, e in chain if c == "sequence"]
+                return ("inputs" if last[:1] == ["#0"] else "labels" if last else "inputs"), False
+        if line.unit.last in ("forward", "construct"):
+            inner = [c for c, _ in chain if c not in ("assign", "return", "+", "*")]
+            return "layer", not inner
+        return "", True
+
+    def _on(self, line: Line, chain: tuple[tuple[str, str], ...]) -> list[tuple[Line, str]]:
+        found = [(line, t) for t in line.targets]
+        for call, edge in chain:
+            for unit in self._units.get(call, ())[:3]:
+                if edge in unit.parameters and unit.lines:
+                    found.append((unit.lines[0], edge))
+            if call in self._classes or (call and call[0].isupper()):
+                for unit in self._units.get("__init__", ()):
+                    if unit.owner == call and edge in unit.parameters and unit.lines:
+                        found.append((unit.lines[0], edge))
+        if line.term.kind == "return":
+            places = [e for c, e in chain if c == "sequence" and e[1:].isdigit()]
+            found += self._given_back(line, int(places[0][1:]) if places else None)
+        return found
+
+    def _given_back(self, line: Line, place: int | None = None) -> list[tuple[Line, str]]:
+        """What the callers call a returned value, or the item of it at a place."""
+        found = []
+        for use in self._calls.get(line.unit.last, ())[:6]:
+            several = len(use.targets) > 1 and place is not None and place < len(use.targets)
+            found += [(use, t) for t in (use.targets[place : place + 1] if several else use.targets)]  # type: ignore[operator]
+            if use.term.kind == "return":
+                found += self._given_back(use, place) if use.unit is not line.unit else []
+        return found[:12]
+
+
+_SHORT = {
+    "tr": "train",
+    "trn": "train",
+    "va": "eval",
+    "vl": "eval",
+    "te": "eval",
+    "tst": "eval",
+    "ev": "eval",
+}
+
+
+def _side(name: str) -> str:
+    """The data that a name tells: "train", "eval" or ""."""
+    if (side := trains(split_of(name))) is not None:
+        return "train" if side else "eval"
+    return next((_SHORT[w] for w in name.lower().split("_") if w in _SHORT), "")
+
+
+def _is_function(unit: Unit) -> bool:
+    return bool(unit.name) and unit.node.__class__.__name__ != "ClassDef"
+
+
+def _acts(line: Line) -> bool:
+    """A call that does something besides giving a value."""
+    return any(
+        t.kind == "call"
+        and (
+            t.label.endswith("_")
+            or t.label
+            in (
+                "step",
+                "backward",
+                "zero_grad",
+                "next",
+                "prepare",
+                "update",
+                "load_state_dict",
+                "fit",
+                "train",
+                "eval",
+                "apply",
+                "register_buffer",
+            )
+        )
+        for t in line.term.walk()
+    )
+
+
+def _leaves(
+    term: Term, chain: tuple[tuple[str, str], ...]
+) -> Iterator[tuple[str, tuple[tuple[str, str], ...]]]:
+    """Names, attributes and keys of a term, each with what it is handed to, innermost first."""
+    waiting = [(term, chain)]
+    while waiting:
+        one, way = waiting.pop()
+        if one.kind in ("name", "attribute", "key"):
+            yield one.label, way
+        label = one.label if one.kind in ("call", "operation") else one.kind
+        for edge, part in one.parts:
+            if one.kind == "attribute":
+                waiting.append((part, way))
+            else:
+                waiting.append((part, ((label, edge), *way)))
+        if one.kind == "call" and one.part("self") is None and not one.parts:
+            continue
+
+
+leaves = _leaves
