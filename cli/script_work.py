@@ -142,7 +142,7 @@ def _told(
 def compares(symptom: Symptom) -> bool:
     """Whether a symptom is seen only beside the benchmark's scripts."""
     probe = symptom.probe or ""
-    return probe.startswith(("code_diff.", "script_diff.")) or "benchmark" in symptom.id
+    return probe.startswith(("code_diff.", "code_edits.")) or "benchmark" in symptom.id
 
 
 def _finding(
