@@ -21,7 +21,7 @@ from traindoctor.cli.app import sub_app
 X = np.linspace(-2, 2, 32, dtype=np.float32).reshape(4, 8)
 # Every command with what it is given; {a} and {b} are two runs, {o} a folder outside.
 COMMANDS = {
-    "": ["{a}", "--benchmark", "{b}", "-o", "{o}/r.md", "-f", "json", "-o", "{o}/r.json"],
+    "": ["{a}", "--benchmark", "{b}", "-o", "{o}/r.md", "-f", "json", "-o", "{o}/r.json", "-o", "{o}/r.html"],
     "checklist": ["{a}", "--benchmark", "{b}"],
     "gate": ["{a}", "--benchmark", "{b}", "-f", "junit", "-o", "{o}/g.xml"],
     "config": ["{a}", "--benchmark", "{b}"],
@@ -30,6 +30,7 @@ COMMANDS = {
     "data": ["{a}/data"],
     "overflow": ["{a}", "--log", "{a}"],
     "fusion": ["{a}", "{b}", "--state", "{o}/s.json"],
+    "script": ["{a}/train.py", "--benchmark", "{b}/train.py"],
     "weights": ["{a}", "--benchmark", "{b}"],
     "workflow": ["{a}", "--benchmark", "{b}"],
 }
@@ -54,6 +55,9 @@ def filled(folder: Path, end: float) -> Path:
         json.dumps({"graphId": "0", "graph_fusion": {n: {"effect_times": 1} for n in "ABC"}})
     )
     shutil.copytree(HERE / "healthy", folder / "ckpt")
+    (folder / "train.py").write_text(
+        "import torch\noptimizer = torch.optim.SGD([], lr=0.1)\noptimizer.step()\n"
+    )
     (folder / "data").mkdir()
     (folder / "data" / "train.csv").write_text("x,label\n" + "".join(f"{i},{i % 2}\n" for i in range(50)))
     return folder
