@@ -17,6 +17,7 @@ from .run import Run
 from .syntax import Script
 
 MISSING = "no training script in the run directory"
+_MOST_CALLERS = 50  # functions that are gone through on the way up to a loop
 Check = Callable[[Script], Finding | None]
 
 
@@ -85,33 +86,33 @@ def is_constant(node: ast.expr) -> bool:
 
 def runs_in(source: Script, node: ast.AST, loop: ast.AST, depth: int = 4) -> bool:
     """The node stands in the loop, or in a function that is called in it, directly or through others."""
-    if loop in source.above(node):
-        return True
-    function = source.function_around(node)
-    if function is None or depth == 0:
-        return False
-    return any(
-        runs_in(source, call, loop, depth - 1)
-        for call in source.named(function.name)
-        if function not in source.above(call)
-    )
+    seen: set[ast.AST] = set()
+    nodes = [node]
+    for _ in range(depth + 1):
+        if any(loop in source.above(n) for n in nodes):
+            return True
+        functions = {f for n in nodes if (f := source.function_around(n)) is not None} - seen
+        seen |= functions
+        nodes = [c for f in functions for c in source.named(f.name) if f not in source.above(c)]
+    return False
 
 
 def outer_loop(source: Script) -> ast.For | ast.While | None:
     """The outermost loop that training runs in, also when the step stands in a helper of a helper."""
     for backward in source.backwards:
-        found = _outermost(source, backward, 4)
+        found = _outermost(source, backward, set())
         if found is not None:
             return found
     return None
 
 
-def _outermost(source: Script, node: ast.AST, depth: int) -> ast.For | ast.While | None:
+def _outermost(source: Script, node: ast.AST, seen: set[ast.AST]) -> ast.For | ast.While | None:
     function = source.function_around(node)
-    if function is not None and depth > 0:
+    if function is not None and function not in seen and len(seen) < _MOST_CALLERS:
+        seen.add(function)
         for call in source.named(function.name):
             if function not in source.above(call):
-                found = _outermost(source, call, depth - 1)
+                found = _outermost(source, call, seen)
                 if found is not None:
                     return found
     loops = source.loops_around(node)

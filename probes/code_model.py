@@ -38,13 +38,21 @@ def _integer_division(source: Script) -> Finding | None:
     seen = None
     for node in source.nodes:
         if isinstance(node, ast.BinOp) and isinstance(node.op, (ast.Div, ast.FloorDiv)):
-            touched = {n.id.lower() for n in ast.walk(node.left) if isinstance(n, ast.Name)}
+            each = _each(source, node)
+            touched = {n.id.lower() for n in ast.walk(node.left) if isinstance(n, ast.Name)} - each
             sized = any(w in ast.unparse(node.left) for w in ("shape", "size(", "len("))
             if touched & set(inputs) and not sized:
                 seen = seen or node
                 if isinstance(node.op, ast.FloorDiv):
                     return at(source, node, "integer division where inputs should keep their fractions")
     return ok(source, seen, "inputs are divided as real numbers") if seen is not None else None
+
+
+def _each(source: Script, node: ast.AST) -> set[str]:
+    """The names that comprehensions around a node bind: `[x // 2 for x in sizes]` divides no inputs."""
+    around = (p for p in source.above(node) if isinstance(p, (ast.ListComp, ast.GeneratorExp, ast.SetComp)))
+    targets = (g.target for p in around for g in p.generators)
+    return {n.id.lower() for t in targets for n in ast.walk(t) if isinstance(n, ast.Name)}
 
 
 @probe()

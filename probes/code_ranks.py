@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 
 from .code import at, first, imports_locals, ok
 from .readers.script import keyword, last_name
@@ -48,9 +49,16 @@ def _no_sync(source: Script) -> Finding | None:
     joined = [c for c in source.named(*names) if not _is_metric_reduce(source, c)]
     if joined:
         return ok(source, joined[0], "gradients are synchronised")
-    if imports_locals(source):
+    if imports_locals(source) or _JOINS.search(source.code):
         return None
     return at(source, groups[0], "processes are started and nothing synchronises their gradients")
+
+
+# What joins gradients under a name of its own: a wrapper class, a helper that shards the model, an engine.
+_JOINS = re.compile(
+    r"(?i)data_?parallel|\bddp|fsdp|shard(?:ed)?_model|parallelize|replicate\(|horovod|deepspeed|\bzero[_-]?[123]\b"
+    r"|(?:reduce|sync|average)\w*_grad|grad\w*_(?:reduce|sync|average)"
+)
 
 
 def _is_metric_reduce(source: Script, call: ast.Call) -> bool:
@@ -88,7 +96,10 @@ def same_shard(view: View) -> Finding:
 
 def _same_shard(source: Script) -> Finding | None:
     for call in source.named("DistributedSampler"):
-        rank = keyword(call, "rank")
+        rank, parts = keyword(call, "rank"), keyword(call, "num_replicas")
+        alone = isinstance(parts, ast.Constant) and parts.value == 1
+        if alone:
+            continue  # one process, whose share is everything
         if isinstance(rank, ast.Constant) and isinstance(rank.value, int):
             return at(source, call, "every process reads the same shard")
         return ok(source, call, "each process reads its own shard")

@@ -88,7 +88,10 @@ def _whole(target: ast.expr) -> str:
 def _changes(node: _Change, name: str, labels: bool) -> bool:
     """The new value is computed from the old one."""
     if isinstance(node, ast.AugAssign):
-        return not isinstance(node.target, ast.Subscript)
+        text = isinstance(node.value, ast.JoinedStr) or (
+            isinstance(node.value, ast.Constant) and isinstance(node.value.value, str)
+        )
+        return not isinstance(node.target, ast.Subscript) and not text
     if isinstance(node.targets[0], ast.Subscript):
         return False
     old = [n for n in ast.walk(node.value) if isinstance(n, (ast.Name, ast.Attribute))]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 
 from .code import at, first, imports_locals, is_false, is_false_node, ok, outer_loop, runs_in
@@ -405,10 +406,29 @@ def _not_divided(source: Script) -> Finding | None:
         ]
         if divided:
             return ok(source, divided[0], f"the loss is divided by {count}")
+        if _scales_gradients(source):
+            return None  # by the number of tokens or samples, as it seems
         return at(
             source, node, f"the optimizer steps every {count} batches and the loss is not divided by {count}"
         )
     return None
+
+
+def _scales_gradients(source: Script) -> bool:
+    """Gradients are multiplied or divided after backward: `scale_grads(model, 1 / tokens)`, `p.grad /= n`."""
+    for node in source.nodes:
+        if isinstance(node, ast.Call) and _SCALES.search(last_name(node.func)):
+            return True
+        if isinstance(node, ast.Call) and last_name(node.func) in ("mul_", "div_"):
+            if ".grad" in source.owner(node):
+                return True
+        if isinstance(node, ast.AugAssign) and isinstance(node.op, (ast.Mult, ast.Div)):
+            if ".grad" in ast.unparse(node.target):
+                return True
+    return False
+
+
+_SCALES = re.compile(r"(?i)(?:scale|multiply|divide|normali[sz]e|average)_?grad")
 
 
 def _accumulates(source: Script) -> Iterator[tuple[ast.AST, str]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
@@ -13,6 +14,8 @@ from .registry import Finding, View, any_of, probe
 from .syntax import Script
 
 # copies and judges that are not meant to train
+# A model that another one is held against: `ref_model`, `_setup_reference_model`, `teacher`.
+_REFERENCE = re.compile(r"(?i)(?:^|_|\.)(?:ref|reference|teacher|frozen)(?:_|\b)")
 _ASIDE = (
     "teacher",
     "ema",
@@ -81,10 +84,18 @@ def _switches(source: Script) -> Iterator[tuple[ast.AST, ast.expr, ast.expr]]:
                     yield node, node.args[0], node.args[2]
 
 
+def _judges(owner: ast.expr) -> bool:
+    """A model that another one is held against, by its name."""
+    text = ast.unparse(owner)
+    return any(w in text.lower() for w in _ASIDE) or _REFERENCE.search(text) is not None
+
+
 def _aside(mine: Flow, owner: ast.expr) -> bool:
     """The parameters are those of a copy or of a model that only judges."""
+    if _REFERENCE.search(mine.source.function_name(owner)):
+        return True
     for _ in range(4):
-        if any(w in ast.unparse(owner).lower() for w in _ASIDE):
+        if _judges(owner):
             return True
         loop = next(
             (
@@ -98,6 +109,8 @@ def _aside(mine: Flow, owner: ast.expr) -> bool:
             owner = loop.iter
         while isinstance(owner, ast.Call) and isinstance(owner.func, ast.Attribute):
             owner = owner.func.value
+        if _judges(owner):
+            return True
         handed = mine.given(owner) if isinstance(owner, (ast.Name, ast.Attribute)) else None
         if handed is None:
             given = mine.arguments(owner)

@@ -1,0 +1,131 @@
+"""Ways of writing training code that published code uses and that are right: no check may flag them."""
+
+from __future__ import annotations
+
+import pytest
+
+from traindoctor.engine.model import State
+
+from .test_code import readings
+
+STEP = """
+import torch
+from torch import nn
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layer = nn.Linear(8, 3)
+
+    def forward(self, x):
+        return self.layer(x)
+
+def train(loader, model, optimizer, accumulate):
+    model.train()
+    criterion = nn.CrossEntropyLoss()
+    for number, (x, y) in enumerate(loader):
+        loss = criterion(model(x), y)
+        loss.backward()
+        {before}
+        if (number + 1) % accumulate == 0:
+            {inside}
+            optimizer.step()
+            optimizer.zero_grad()
+"""
+
+
+def state(symptom: str, text: str) -> State:
+    return readings(text)[symptom].state
+
+
+@pytest.mark.parametrize(
+    "inside",
+    [
+        "scale_gradients(model, 1.0 / seen)",
+        "[p.grad.div_(accumulate * 2) for p in model.parameters()]",
+    ],
+)
+def test_gradients_that_are_divided_after_backward_need_no_divided_loss(inside: str) -> None:
+    bare = STEP.format(before="seen = y.numel()", inside="pass")
+
+    assert state("script-accumulation-not-divided", bare) is State.PRESENT
+    assert state(
+        "script-accumulation-not-divided", bare.replace("            pass", f"            {inside}")
+    ) in (
+        State.UNKNOWN,
+        State.ABSENT,
+    )
+
+
+def test_a_helper_that_shards_the_model_joins_gradients() -> None:
+    text = STEP.format(before="pass", inside="pass") + (
+        "\ntorch.distributed.init_process_group('nccl')\nmodel = Net()\n{}train([], model, None, 1)\n"
+    )
+
+    assert state("script-no-gradient-synchronisation", text.replace("{}", "")) is State.PRESENT
+    assert (
+        state("script-no-gradient-synchronisation", text.replace("{}", "shard_model(model)\n"))
+        is not State.PRESENT
+    )
+
+
+def test_one_process_may_ask_for_the_only_shard() -> None:
+    text = STEP.format(before="pass", inside="pass") + (
+        "\nfrom torch.utils.data import DistributedSampler\n"
+        "sampler = DistributedSampler(range(9), num_replicas={}, rank=0)\n"
+    )
+
+    assert state("script-same-shard", text.replace("{}", "4")) is State.PRESENT
+    assert state("script-same-shard", text.replace("{}", "1")) is not State.PRESENT
+
+
+def test_text_that_is_added_to_is_no_data() -> None:
+    text = STEP.format(before="pass", inside="pass") + (
+        "\nimport numpy as np\ntrain_title = 'training'\nval_title = 'validation'\ntrain_title += {}\n"
+    )
+
+    assert state("script-splits-processed-differently", text.replace("{}", "' (1)'")) is not State.PRESENT
+
+
+def test_a_reference_model_is_frozen_on_purpose() -> None:
+    text = STEP.format(before="pass", inside="pass") + (
+        "\ndef {}(config):\n    held = Net()\n"
+        "    for p in held.parameters():\n        p.requires_grad = False\n"
+        "    return held\n"
+    )
+
+    assert state("script-freezes-parameters", text.replace("{}", "build_model")) is State.PRESENT
+    assert (
+        state("script-freezes-parameters", text.replace("{}", "_setup_reference_model")) is not State.PRESENT
+    )
+
+
+def test_the_names_of_label_files_are_no_labels() -> None:
+    text = STEP.format(before="pass", inside="pass") + (
+        "\ndef cache(x, y, label_files):\n    x['digest'] = hash({})\n    return x\n"
+    )
+
+    assert state("script-target-in-inputs", text.replace("{}", "labels")) is State.PRESENT
+    assert state("script-target-in-inputs", text.replace("{}", "label_files")) is not State.PRESENT
+
+
+def test_sizes_that_are_halved_in_a_comprehension_are_no_inputs() -> None:
+    text = STEP.format(before="pass", inside="pass") + "\ndef pad(sizes):\n    return {}\n"
+
+    assert (
+        state("script-integer-division", text.replace("{}", "[x // 2 for x in sizes]")) is not State.PRESENT
+    )
+    assert (
+        state("script-integer-division", text.replace("return {}", "x = sizes\n    return x // 2"))
+        is State.PRESENT
+    )
+
+
+def test_a_loop_over_a_reference_model_handed_out_with_others() -> None:
+    text = STEP.format(before="pass", inside="pass") + (
+        "\ndef start(config):\n    policy, {}_model = build(config)\n"
+        "    for p in {}_model.parameters():\n        p.requires_grad = False\n"
+    )
+
+    assert state("script-freezes-parameters", text.replace("{}", "value")) is State.PRESENT
+    assert state("script-freezes-parameters", text.replace("{}", "ref_policy")) is not State.PRESENT
