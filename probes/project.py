@@ -13,7 +13,7 @@ from dataclasses import replace
 from functools import lru_cache
 
 from .readers.notebook import file_of
-from .readers.script import IMPLIED, Extractor, frameworks, parse
+from .readers.script import IMPLIED, Extractor, frameworks, parse, parsed
 from .run import Setting
 from .syntax import Script, lines_of
 
@@ -34,7 +34,7 @@ def _programs(files: tuple[tuple[str, str], ...]) -> tuple[Script, ...]:
     texts, trees = dict(files), {}
     for path, text in files:
         try:
-            trees[path] = parse(text)
+            trees[path] = parsed(text)
         except ValueError:
             continue
     linked = {path: _needed(path, tree, trees) for path, tree in trees.items()}

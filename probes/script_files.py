@@ -66,7 +66,7 @@ def read(path: Path) -> Scripts:
         raise RunUnreadable(f"{path}: {error.strerror or 'cannot be read'}") from error
     contents, not_read, notes, root = _folder(path) if folder else _file(path)
     run = assembled(root, contents, not_read, notes)
-    judged = tuple(_programs(root, contents, None if folder else next(iter(contents))))
+    judged = tuple(_programs(run, root, contents, None if folder else next(iter(contents))))
     if not judged:
         raise RunUnreadable(_nothing(path, contents, not_read, folder))
     if len(judged) > MAX_PROGRAMS:
@@ -120,10 +120,6 @@ def _file(path: Path) -> _Found:
     given = walk(Path(os.path.realpath(path)))[0][0]
     if given.size == 0:
         raise RunUnreadable(f"{path}: the file is empty")
-    try:
-        _as_script(given)
-    except (ValueError, OSError) as error:
-        raise RunUnreadable(f"{path}: {error}") from error
     root = _top(given.root.absolute())
     shift = given.root.absolute().relative_to(root).as_posix()
     name = given.path if shift == "." else f"{shift}/{given.path}"
@@ -147,7 +143,7 @@ def _file(path: Path) -> _Found:
             break
         contents[file] = content
         notes += [f"{file}: {n}" for n in content.notes]
-        tree = script.parse(content.script)
+        tree = script.parsed(content.script)
         waiting += [*project.needed(file, tree, disk), *_bases(file, tree)]
     if name not in contents:
         raise RunUnreadable(f"{path}: {refused[0][1] if refused else 'cannot be read'}")
@@ -241,7 +237,9 @@ def _bases(path: str, tree: ast.Module) -> Iterator[str]:
 # --------------------------------------------------------------------------------------------- programs
 
 
-def _programs(root: Path, contents: Mapping[str, FileContent], only: str | None) -> Iterator[Program]:
+def _programs(
+    whole: Run, root: Path, contents: Mapping[str, FileContent], only: str | None
+) -> Iterator[Program]:
     """What is judged by itself: each program that trains, or else any; configurations that none imports."""
     texts = {path: c.script or "" for path, c in contents.items()}
     found = sorted(project.programs(texts), key=lambda s: (not s.trains, s.path))
@@ -252,7 +250,8 @@ def _programs(root: Path, contents: Mapping[str, FileContent], only: str | None)
         found = [s for s in found if s.trains]
     for one in found:
         mine = {path: contents[path] for path in _files(one)}
-        yield Program(one.path, assembled(root, mine, (), []), one.trains)
+        alone = len(mine) == len(contents)
+        yield Program(one.path, whole if alone else assembled(root, mine, (), []), one.trains)
     for path, content in contents.items():
         if path not in seen and content.settings and _is_config(path, content):
             if only is None or path == only:

@@ -13,6 +13,7 @@ import tokenize
 import warnings
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 
 from ..files import RunFile, decode
 from ..run import FileContent, Setting
@@ -187,7 +188,7 @@ def read(file: RunFile) -> FileContent:
     Raises ValueError with one sentence about what is no Python.
     """
     text, notes = source(file)
-    tree = parse(text)
+    tree = parsed(text)
     framework = frameworks(tree)
     if framework:
         settings = tuple(Extractor(tree, file.path).settings())
@@ -236,6 +237,12 @@ def _decoded(data: bytes) -> str:
         return data.decode(encoding)
     except (SyntaxError, ValueError, LookupError):
         return decode(data)
+
+
+@lru_cache(maxsize=64)
+def parsed(text: str) -> ast.Module:
+    """Like `parse`, for those who only read the tree: it is shared."""
+    return parse(text)
 
 
 def parse(text: str) -> ast.Module:
