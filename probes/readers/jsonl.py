@@ -300,6 +300,8 @@ class LineReader:
         name = _long_name(row)
         leaves = _leaves_of_long(row, name) if name else flatten(row)
         split = next((s for k in SPLIT_KEYS if k in row and (s := split_of(row[k]))), "")
+        if self.dialect == "mmengine" and not ({"iter", "lr"} & row.keys()):
+            split = "eval"  # its evaluation rows say neither
         place = _Place()
         values: dict[str, float] = {}
         for key, value in leaves:

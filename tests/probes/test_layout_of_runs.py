@@ -91,3 +91,12 @@ def test_natural_order() -> None:
 def test_a_trackers_only_run_is_the_run_beside_it(units: list[str], expected: dict[str, str]) -> None:
     """A log and the tracker's only run beside it are one run; several, or a folder of a person's, are not."""
     assert merged(units) == expected
+
+
+def test_output_beside_the_only_folder_with_a_time_stamp() -> None:
+    """mmengine puts its log into `20240501_100000/`: output beside one is the same run."""
+    one, two = "work/20240501_100000", "work/20240502_100000"
+
+    assert merged(["work", one])[one] == "work"
+    assert merged(["work", one, two])[one] == one
+    assert merged(["work", "work/other"])["work/other"] == "work/other"

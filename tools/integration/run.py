@@ -94,6 +94,12 @@ FRAMEWORKS = (
         {"train/loss": 140, "eval/loss": EPOCHS, "eval/accuracy": EPOCHS},
         (),
     ),
+    Framework(
+        "mmengine",
+        "mmengine_runner.py",
+        (TORCH, "mmengine==0.10.7", "numpy"),
+        {"train/loss": 140, "grad_norm": 140, "learning_rate": 140, "eval/accuracy": EPOCHS},
+    ),
     Framework("wandb", "wandb_offline.py", ("wandb==0.31.0", "numpy"), ALL),
     Framework("mlflow-files", "mlflow_files.py", ("mlflow==3.17.2", "numpy"), ALL),
     Framework("mlflow-sqlite", "mlflow_sqlite.py", ("mlflow==3.17.2", "numpy"), ALL),

@@ -378,6 +378,8 @@ class Log:
         return found is not None and self._set(found[0], arguments.scalar(found[1]), number, arguments.BANNER)
 
     def _set(self, key: str, value: arguments.Value, number: int, trust: int) -> bool:
+        if key.startswith("sys."):
+            return True  # mmengine's report of the machine: "sys.platform: linux" is no device
         if len(self.settings) < arguments.MAX_SETTINGS and 0 < len(key) <= 120:
             made = arguments.setting(key, value, self.file, number, trust)
             self.settings[(made.key, trust)] = made

@@ -129,7 +129,7 @@ def test_mmengine_evaluations_count_epochs(tmp_path: Path) -> None:
     ]
     content = read(tmp_path, lines(*rows), "scalars.json")
 
-    assert curve(content, "accuracy/top1").steps.tolist() == [69, 138]
+    assert curve(content, "accuracy/top1", "eval").steps.tolist() == [69, 138]
 
 
 def test_detectron2(tmp_path: Path) -> None:

@@ -645,3 +645,11 @@ def test_darknet_nan_of_a_layer_without_objects(tmp_path: Path) -> None:
     text = " 1: 806.5, 806.5 avg loss, 0.0 rate, 3.5 seconds, 64 images\nRegion 82 Avg IOU: -nan, Class: 0.4, Obj: 0.5, count: 0\n"
 
     assert names(read(tmp_path, text)) == {"train/loss", "learning_rate"}
+
+
+def test_the_platform_of_the_interpreter_is_no_device(tmp_path: Path) -> None:
+    """mmengine's report of the machine names the operating system, not what it trains on."""
+    text = "System environment:\n    sys.platform: linux\n    Python: 3.11.7\n    seed: 7\n"
+    text += "".join(f"Epoch(train) [1][{k}/63]  lr: 2.0e-02  loss: {2 - k / 99:.4f}\n" for k in range(1, 9))
+
+    assert "sys.platform" not in {s.key for s in read(tmp_path, text).settings}
