@@ -30,8 +30,11 @@ def modules() -> tuple[ModuleType, ...]:
         code_labels,
         code_leaks,
         code_loss,
+        code_masking,
+        code_metrics,
         code_missing,
         code_model,
+        code_numbering,
         code_order,
         code_path,
         code_pipelines,
@@ -102,7 +105,7 @@ def modules() -> tuple[ModuleType, ...]:
         code_trainable,
         code_wiring,
     )
-    held_out = (code_best, code_leaks, code_sequence)
+    held_out = (code_best, code_leaks, code_masking, code_metrics, code_numbering, code_sequence)
     shapes = (curves, epochs, eval_relations, floors, gaps, levels, metrics, objective, pace, relations)
     numbers = (gradients, numerics, rounding, scaler)
     beside = (

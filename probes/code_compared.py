@@ -1,0 +1,211 @@
+"""What metrics in scripts compare: raw scores, ignored positions, unlike units, another order."""
+
+from __future__ import annotations
+
+import ast
+import re
+
+from .code import at, ok
+from .code_roles import model_calls
+from .code_sides import literal
+from .flow import flow
+from .readers.script import keyword, last_name
+from .registry import Finding
+from .syntax import Function, Script
+
+
+def threshold_on_scores(source: Script) -> Finding | None:
+    """`model(x) > 0.5` where the loss takes raw scores and nothing turns them into probabilities."""
+    logits = any("withlogits" in k or "with_logits" in k for _, k in source.losses) or bool(
+        source.named(
+            "BCEWithLogitsLoss", "binary_cross_entropy_with_logits", "sigmoid_cross_entropy_with_logits"
+        )
+    )
+    if not logits:
+        return None
+    calls = set(model_calls(source))
+    seen: ast.AST | None = None
+    for node in source.nodes:
+        if not (
+            isinstance(node, ast.Compare)
+            and len(node.ops) == 1
+            and isinstance(node.ops[0], (ast.Gt, ast.GtE))
+        ):
+            continue
+        limit = literal(source, node.comparators[0])
+        if isinstance(limit, bool) or not isinstance(limit, float) or not 0.0 < limit < 1.0:
+            continue
+        value: ast.expr = node.left
+        for _ in range(8):
+            if isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute) and value not in calls:
+                if last_name(value.func) not in (
+                    "cpu",
+                    "float",
+                    "squeeze",
+                    "detach",
+                    "numpy",
+                    "view",
+                    "flatten",
+                ):
+                    break
+                value = value.func.value
+            elif isinstance(value, ast.Name):
+                found = flow(source).given(value)
+                if found is None or found.places:
+                    break
+                value = found.value
+            else:
+                break
+        made = ast.unparse(value).lower()
+        if "sigmoid" in made or "softmax" in made:
+            seen = seen or node
+        if value in calls and not _ends_in_sigmoid(source):
+            return at(source, node, "a threshold for probabilities is held against raw scores")
+    return ok(source, seen, "probabilities are held against the threshold") if seen is not None else None
+
+
+def _ends_in_sigmoid(source: Script) -> bool:
+    return any(re.search(r"(?i)sigmoid|softmax", ast.unparse(f)) for f in source.forwards)
+
+
+def ignored_counts(source: Script) -> Finding | None:
+    """Labels of a token classifier hold -100, and the metric does not leave those out."""
+    tokens = source.named("DataCollatorForTokenClassification") or "ForTokenClassification" in source.code
+    functions = [n for n in source.nodes if isinstance(n, ast.FunctionDef) and n.name == "compute_metrics"]
+    if not tokens or not functions:
+        return None
+    for function in functions:
+        text = ast.unparse(function)
+        helpers = [f for c in ast.walk(function) if isinstance(c, ast.Call) for f in flow(source).called(c)]
+        text += " ".join(map(ast.unparse, helpers))
+        if not re.search(r"-100|ignore|mask|pad|>= 0|!= -|special", text):
+            return at(source, function, "positions without a label (-100) count in this metric")
+    return ok(source, functions[0], "positions without a label are left out of the metric")
+
+
+_CONVERTS = re.compile(
+    r"(?i)^(?:inverse|expm1$|exp$|denorm|unnorm|de_norm|un_norm|unscale|rescale|to_|inv_|back)"
+)
+_PLAIN = ("to_numpy", "to_list", "to_device", "to_tensor", "to_dense", "to_local")
+
+
+def one_side_converted(source: Script) -> Finding | None:
+    """`back(pred) - true`, where the loss compares `pred` and `true` as they are."""
+    seen: ast.AST | None = None
+    for function in [n for n in source.nodes if isinstance(n, ast.FunctionDef)]:
+        if any(b in ast.walk(function) for b in source.backwards):
+            continue
+        raw = {
+            tuple(map(ast.unparse, c.args[:2]))
+            for c in ast.walk(function)
+            if isinstance(c, ast.Call) and len(c.args) >= 2 and re.search(r"(?i)crit|loss", last_name(c.func))
+        }
+        for node in ast.walk(function):
+            if not (isinstance(node, ast.BinOp) and isinstance(node.op, ast.Sub)):
+                continue
+            ends = [_converted(source, s) for s in (node.left, node.right)]
+            if not ends[0][0] and not ends[1][0]:
+                continue
+            pair = (ends[0][1], ends[1][1])
+            if pair in raw or pair[::-1] in raw:
+                seen = seen or node
+                if ends[0][0] != ends[1][0]:
+                    return at(source, node, "only one of prediction and target is turned back to its unit")
+    return ok(source, seen, "prediction and target are turned back alike") if seen is not None else None
+
+
+def _converted(source: Script, node: ast.expr) -> tuple[str, str]:
+    """What turns a value back to its unit, and what it is turned back from."""
+    for _ in range(4):
+        if isinstance(node, ast.Name):
+            found = flow(source).given(node)
+            if found is None or found.places or not isinstance(found.value, (ast.Name, ast.Call)):
+                break
+            if isinstance(found.value, ast.Call) and not _CONVERTS.match(last_name(found.value.func)):
+                break
+            node = found.value
+        elif isinstance(node, ast.Call) and node.args and _CONVERTS.match(last_name(node.func)):
+            name = last_name(node.func)
+            if name in _PLAIN:
+                break
+            return name, ast.unparse(node.args[0])
+        else:
+            break
+    return "", ast.unparse(node)
+
+
+def other_order(source: Script) -> Finding | None:
+    """Predictions on shuffled data are compared with labels in another order."""
+    seen: ast.AST | None = None
+    for call in source.calls:
+        name = last_name(call.func)
+        if not re.match(r"predict|infer|get_pred", name) or not call.args:
+            continue
+        mine = flow(source).called(call)
+        if mine and not all(_gives_predictions_alone(f) for f in mine):
+            continue
+        seen = seen or call
+        if any(_shuffled(source, a) for a in call.args) and _compared(source, call):
+            return at(source, call, "predictions in shuffled order are compared with labels in their own")
+    return ok(source, seen, "predictions come in the order of the labels") if seen is not None else None
+
+
+def _gives_predictions_alone(function: Function) -> bool:
+    """The loop over the loader throws the labels away."""
+    loops = [n for n in ast.walk(function) if isinstance(n, ast.For) and isinstance(n.target, ast.Tuple)]
+    text = ast.unparse(function)
+    return any(
+        isinstance(e, ast.Name) and (e.id.startswith("_") or len(re.findall(rf"\b{e.id}\b", text)) == 1)
+        for x in loops
+        for e in x.target.elts[1:]  # type: ignore[attr-defined]
+    )
+
+
+def _shuffled(source: Script, node: ast.expr) -> bool:
+    for value in [node, *flow(source).values(node, 4)]:
+        if not isinstance(value, ast.Call):
+            continue
+        if literal(source, keyword(value, "shuffle")) is True and last_name(value.func) != "fit":
+            return True
+        for function in flow(source).called(value):
+            flags = _true_flags(source, function, value)
+            for test in (n for n in ast.walk(function) if isinstance(n, ast.If)):
+                if isinstance(test.test, ast.Name) and test.test.id in flags:
+                    if any(
+                        isinstance(c, ast.Call) and last_name(c.func) == "shuffle" for c in ast.walk(test)
+                    ):
+                        return True
+    return isinstance(node, ast.Call) and any(
+        isinstance(c, ast.Call) and last_name(c.func) == "shuffle" for c in ast.walk(node)
+    )
+
+
+def _true_flags(source: Script, function: Function, call: ast.Call) -> set[str]:
+    names = [a.arg for a in function.args.args]
+    given = dict(zip(names, call.args, strict=False)) | {k.arg: k.value for k in call.keywords if k.arg}
+    return {n for n, v in given.items() if literal(source, v) is True}
+
+
+def _compared(source: Script, call: ast.Call) -> bool:
+    """The predictions meet other values in a metric's call or a comparison."""
+    parent = source.parents.get(call)
+    if isinstance(parent, ast.Call) and len(parent.args) > 1:
+        return True
+    statement = next((p for p in source.above(call) if isinstance(p, ast.Assign)), None)
+    if statement is None or not isinstance(statement.targets[0], ast.Name):
+        return False
+    names = {statement.targets[0].id}
+    for node in source.nodes:
+        if (
+            isinstance(node, ast.Assign)
+            and isinstance(node.targets[0], ast.Name)
+            and node.lineno > call.lineno
+        ):
+            if any(isinstance(n, ast.Name) and n.id in names for n in ast.walk(node.value)):
+                names.add(node.targets[0].id)
+    scores = [c for c in source.calls if c.lineno > call.lineno and len(c.args) > 1]
+    return any(
+        re.search(r"score|report|f1|acc|error|matrix|auc|loss", last_name(c.func))
+        and any(isinstance(a, ast.Name) and a.id in names for a in c.args)
+        for c in scores
+    )

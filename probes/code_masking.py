@@ -1,0 +1,286 @@
+"""Positions and pixels without a label in scripts: padding, void, special tokens, blended masks."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+
+from .code import at, first, ok
+from .code_roles import TARGET_WORDS
+from .code_sides import either, literal
+from .flow import losses
+from .readers.script import keyword, last_name
+from .registry import Finding, View, probe
+from .syntax import Script
+
+USUAL = -100  # ignore_index of torch.nn.functional.cross_entropy
+_LABELS = re.compile(r"(?:^|_)(?:masks?|segm?|segmentation|tags?|annotations?|gts?|lbls?|anns?)(?:_|$)")
+
+
+def _is_label(text: str) -> bool:
+    name = re.sub(r"[^a-z0-9_]+", "_", text.lower())
+    plain = not re.search(r"attention|padding_mask|src_|key_|causal|attn|valid_mask|loss_mask", name)
+    return plain and (TARGET_WORDS.search(name) is not None or _LABELS.search(name) is not None)
+
+
+def _ignored(source: Script) -> set[int] | None:
+    """Label values that the losses leave out; None where one is not known."""
+    found: set[int] = set()
+    calls = [c for c, _ in losses(source)] + list(
+        source.named("CrossEntropyLoss", "NLLLoss", "cross_entropy")
+    )
+    told = [v for c in calls if (v := keyword(c, "ignore_index")) is not None]
+    told += [v for c in source.calls for v in [keyword(c, "ignore_label")] if v is not None]
+    for value in told:
+        number = literal(source, value)
+        if not isinstance(number, int):
+            return None
+        found.add(number)
+    return found
+
+
+@probe()
+def label_padding_counts(view: View) -> Finding:
+    """Positions that have no label count in the loss, as some class."""
+    return first(
+        view, either(_special_tokens, _collator, _padding, _void_becomes_class), "no labels are padded"
+    )
+
+
+def _padding(source: Script) -> Finding | None:
+    ignored = _ignored(source)
+    if ignored is None:
+        return None
+    seen: ast.AST | None = None
+    for call, value in _pads(source):
+        seen = seen or call
+        number = 0 if value is None else literal(source, value)
+        if not isinstance(number, (int, float)):
+            continue
+        if ignored and number not in ignored:
+            left_out = ", ".join(map(str, sorted(ignored)))
+            return at(source, call, f"labels are padded with {number:g}, and the loss leaves out {left_out}")
+        if not ignored and number >= 0 and _class_loss(source) and not _masks(source):
+            if last_name(call.func) == "pad_sequence":
+                return at(source, call, f"labels are padded with {number:g}, and the loss leaves out nothing")
+    return (
+        ok(source, seen, "what labels are padded with is left out of the loss") if seen is not None else None
+    )
+
+
+def _class_loss(source: Script) -> bool:
+    return any("crossentropy" in k.replace("_", "") or "nll" in k for _, k in source.losses)
+
+
+def _masks(source: Script) -> bool:
+    """The loss is weighted or picked by hand."""
+    return re.search(r"reduction=['\"]none|mask|lengths|pack_padded|ctc", source.code.lower()) is not None
+
+
+def _pads(source: Script) -> Iterator[tuple[ast.Call, ast.expr | None]]:
+    """Calls that pad labels, with the value that they pad with (None: zero)."""
+    for call in source.calls:
+        name = last_name(call.func)
+        if not call.args or name not in ("pad", "pad_sequence", "copyMakeBorder"):
+            continue
+        statement = next((p for p in source.above(call) if isinstance(p, ast.stmt)), None)
+        target = ast.unparse(statement.targets[0]) if isinstance(statement, ast.Assign) else ""
+        what = ast.unparse(call.args[0])
+        plain = isinstance(
+            call.args[0], (ast.Name, ast.Attribute, ast.ListComp, ast.GeneratorExp, ast.Subscript)
+        )
+        if not plain or not (_is_label(what) or (_is_label(target) and "," not in target)):
+            continue
+        if any(k.arg == "mode" and ast.unparse(k.value) not in ("'constant'",) for k in call.keywords):
+            continue
+        values = [keyword(call, k) for k in ("constant_values", "value", "padding_value", "fill", "pad_val")]
+        value = next((v for v in values if v is not None), None)
+        if value is None and name == "pad" and len(call.args) > 3:
+            value = call.args[3]
+        if (
+            value is None
+            and name == "pad"
+            and len(call.args) == 3
+            and not isinstance(call.args[2], ast.Tuple)
+        ):
+            value = call.args[2]
+            if isinstance(literal(source, value), str):
+                value = None
+        if value is None and name == "pad_sequence" and len(call.args) > 2:
+            value = call.args[2]
+        yield call, value
+
+
+def _collator(source: Script) -> Finding | None:
+    """`DataCollatorFor...(label_pad_token_id=0)`: anything but the value that the loss leaves out."""
+    for call in source.calls:
+        value = keyword(call, "label_pad_token_id")
+        number = literal(source, value)
+        if value is None or not isinstance(number, int):
+            continue
+        if number not in (_ignored(source) or {USUAL}):
+            return at(source, value, f"labels are padded with {number}, which the loss counts as a class")
+        return ok(source, value, "labels are padded with what the loss leaves out")
+    return None
+
+
+def _void_becomes_class(source: Script) -> Finding | None:
+    """`mask[mask == 255] = 0`, where the loss leaves out 255."""
+    ignored = _ignored(source)
+    if not ignored:
+        return None
+    for node in source.nodes:
+        if not isinstance(node, ast.Assign):
+            continue
+        target, value = node.targets[0], node.value
+        test: ast.expr | None = None
+        if isinstance(target, ast.Subscript) and isinstance(target.slice, ast.Compare):
+            test = target.slice
+            if ast.unparse(test.left) != ast.unparse(target.value):
+                continue
+        elif isinstance(value, ast.Call) and last_name(value.func) in ("where", "masked_fill") and value.args:
+            test = value.args[0]
+            if len(value.args) < 2:
+                continue
+            value = value.args[1]
+        if (
+            not isinstance(test, ast.Compare)
+            or not isinstance(test.ops[0], ast.Eq)
+            or not _is_label(ast.unparse(test.left))
+        ):
+            continue
+        void, other = literal(source, test.comparators[0]), literal(source, value)
+        makes = isinstance(other, int) and other >= 0 and other not in ignored
+        if void in ignored and makes and _in_data_code(source, node):
+            return at(source, node, f"what has no label ({void}) becomes class {other}")
+    return None
+
+
+def _in_data_code(source: Script, node: ast.AST) -> bool:
+    """Where samples are made; a loss may do so, because it masks afterwards."""
+    name = source.function_name(node).lower()
+    if re.search(r"loss|dice|focal|forward|metric|iou|one_hot", name):
+        return False
+    owner = next((p for p in source.above(node) if isinstance(p, ast.ClassDef)), None)
+    return (
+        name in ("__getitem__", "__call__", "collate", "collate_fn")
+        or (owner is not None and "set" in owner.name.lower())
+        or re.search(r"load|read|transform|decode|prepro|label|mask|target|item", name) is not None
+    )
+
+
+def _special_tokens(source: Script) -> Finding | None:
+    """In a loop over word_ids() special tokens (None) get a real label."""
+    seen: ast.AST | None = None
+    for loop in (n for n in source.nodes if isinstance(n, ast.For)):
+        word = _word(source, loop)
+        if word is None:
+            continue
+        for node in ast.walk(loop):
+            if not isinstance(node, ast.If) or not _tests_none(node.test, word):
+                continue
+            for call in (c for s in node.body for c in ast.walk(s)):
+                if isinstance(call, ast.Call) and last_name(call.func) == "append" and call.args:
+                    seen = seen or call
+                    value = literal(source, call.args[0])
+                    if not (isinstance(value, int) and value < 0) and not isinstance(
+                        call.args[0], (ast.Name, ast.Attribute)
+                    ):
+                        return at(source, call, "special tokens get a real label and count in the loss")
+    return ok(source, seen, "special tokens are left out of the loss") if seen is not None else None
+
+
+def _word(source: Script, loop: ast.For) -> str | None:
+    """The variable that holds the word of each token, in a loop over word_ids()."""
+    over, target = loop.iter, loop.target
+    if isinstance(over, ast.Call) and last_name(over.func) == "enumerate" and over.args:
+        over = over.args[0]
+        target = target.elts[1] if isinstance(target, ast.Tuple) and len(target.elts) == 2 else target
+    if isinstance(over, ast.Name):
+        scope = source.function_around(loop) or source.tree
+        over = source.assigned(over.id, scope) or over
+    if isinstance(over, ast.Call) and last_name(over.func) == "word_ids" and isinstance(target, ast.Name):
+        return target.id
+    return None
+
+
+def _tests_none(test: ast.expr, name: str) -> bool:
+    return any(
+        isinstance(n, ast.Compare)
+        and isinstance(n.ops[0], ast.Is)
+        and ast.unparse(n.left) == name
+        and ast.unparse(n.comparators[0]) == "None"
+        for n in ast.walk(test)
+    )
+
+
+def tags_by_position(source: Script) -> Finding | None:
+    """The label of a token is looked up by the token's position, not by its word."""
+    for loop in (n for n in source.nodes if isinstance(n, ast.For)):
+        word = _word(source, loop)
+        if word is None:
+            continue
+        if isinstance(loop.iter, ast.Call) and last_name(loop.iter.func) == "enumerate":
+            place = loop.target.elts[0] if isinstance(loop.target, ast.Tuple) else None
+            for node in ast.walk(loop):
+                if not isinstance(node, ast.Subscript) or place is None or not isinstance(node.ctx, ast.Load):
+                    continue
+                if ast.unparse(node.slice) == ast.unparse(place) and _is_label(ast.unparse(node.value)):
+                    return at(source, node, "labels are taken by the position of the piece, not of its word")
+        return ok(source, loop, "labels are taken by the word of each piece")
+    return None
+
+
+# ------------------------------------------------------------------------------------ blended class numbers
+
+_NEAREST = re.compile(r"(?i)nearest|order=0|\border\b")
+_RESIZES = (
+    "resize",
+    "interpolate",
+    "Resize",
+    "zoom",
+    "rotate",
+    "warpAffine",
+    "affine",
+    "remap",
+    "warpPerspective",
+)
+
+
+@probe()
+def mask_is_interpolated(view: View) -> Finding:
+    """A mask of class numbers is resized by blending neighbours, which makes classes that are not there."""
+    return first(view, _blended, "no mask of classes is resized")
+
+
+def _blended(source: Script) -> Finding | None:
+    if not _class_loss(source) and not re.search(
+        r"(?i)num_?class|n_?class|CLASSES|ignore_index", source.code
+    ):
+        return None
+    seen: ast.AST | None = None
+    for call in source.named(*_RESIZES):
+        statement = next((p for p in source.above(call) if isinstance(p, ast.stmt)), None)
+        target = ast.unparse(statement.targets[0]) if isinstance(statement, ast.Assign) else ""
+        what = ast.unparse(call.args[0]) if call.args else ""
+        owner = source.owner(call)
+        name = (
+            what if owner in ("cv2", "F", "TF", "torch.nn.functional", "ndimage", "tf.image", "") else owner
+        )
+        if not re.search(
+            r"(?i)(?:^|[^a-z])(?:seg_?)?(?:mask|label|lbl|seg|annot|gt)s?(?:_|\W|$)", name
+        ) or not _is_label(target):
+            continue
+        text = ast.unparse(call)
+        seen = seen or call
+        modes = [*call.args[1:], *(k.value for k in call.keywords)]
+        smooth = any(
+            re.search(r"(?i)bilinear|bicubic|linear|lanczos|cubic|area", ast.unparse(m)) for m in modes
+        )
+        by_default = not _NEAREST.search(text) and owner == "cv2" and last_name(call.func) == "resize"
+        after = rf"{re.escape(target)}[^\n]*(?:>|\bgt_?\(|round|astype\(bool|\.bool)"
+        cuts = re.search(after, source.code) is not None
+        if (smooth or by_default) and not cuts and not re.search(r"(?i)pred|logit|prob|soft|out", name):
+            return at(source, call, "class numbers are blended where this mask is resized")
+    return ok(source, seen, "masks are resized without blending") if seen is not None else None
