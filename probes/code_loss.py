@@ -215,8 +215,19 @@ def _handed(value: ast.expr) -> list[ast.expr]:
 
 
 def _backward_names(source: Script) -> set[str]:
-    """Names that backward is called on: `scaler.scale(loss).backward()` -> {"scaler", "loss"}."""
-    return {n.id for b in source.backwards for n in ast.walk(b) if isinstance(n, ast.Name)}
+    """Names that backward is called on: `scaler.scale(loss).backward()` -> {"scaler", "loss"}.
+
+    A method that hands its loss to a trainer has them in what it returns.
+    """
+    handed = [v for f in source.loss_methods for r in returns(f) for v in _handed(_first_of(r))]
+    return {n.id for b in (*source.backwards, *handed) for n in ast.walk(b) if isinstance(n, ast.Name)}
+
+
+def _first_of(value: ast.expr) -> ast.expr:
+    """The loss of what is given back together: the first of a tuple, on each way."""
+    if isinstance(value, ast.IfExp):
+        return ast.IfExp(value.test, _first_of(value.body), _first_of(value.orelse))
+    return value.elts[0] if isinstance(value, ast.Tuple) and value.elts else value
 
 
 @probe()

@@ -84,6 +84,9 @@ def _switches(source: Script) -> Iterator[tuple[ast.AST, ast.expr, ast.expr]]:
                     yield node, node.args[0], node.args[2]
 
 
+_COPIES = ("deepcopy", "clone", "copy")
+
+
 def _judges(owner: ast.expr) -> bool:
     """A model that another one is held against, by its name."""
     text = ast.unparse(owner)
@@ -108,6 +111,8 @@ def _aside(mine: Flow, owner: ast.expr) -> bool:
         if loop is not None:
             owner = loop.iter
         while isinstance(owner, ast.Call) and isinstance(owner.func, ast.Attribute):
+            if last_name(owner.func) in _COPIES:
+                return True
             owner = owner.func.value
         if _judges(owner):
             return True
@@ -120,7 +125,7 @@ def _aside(mine: Flow, owner: ast.expr) -> bool:
             if not isinstance(made.func, ast.Attribute):
                 break
             made = made.func.value
-        if isinstance(made, ast.Call) and last_name(made.func) in ("deepcopy", "clone", "copy"):
+        if isinstance(made, ast.Call) and last_name(made.func) in _COPIES:
             return True
         owner = made
     return False

@@ -218,3 +218,33 @@ def test_what_only_looks_like_a_part_is_none() -> None:
     whole = LIGHTNING.replace("self.head = nn.Linear(16, 5){HEADX}", "self.head = None")
     found = readings(fill(whole, PAR="self.backbone.parameters()"))["script-optimizer-gets-part"]
     assert found.state is State.ABSENT
+
+
+def test_a_copy_of_the_model_that_is_frozen_where_it_is_made_is_no_frozen_part() -> None:
+    """An average of the weights keeps no gradient; the model that is trained goes on with all of its own."""
+    kept = "import copy\n    shadow = copy.deepcopy(model).requires_grad_(False)"
+    frozen = "model.requires_grad_(False)"
+
+    states = [readings(fill(FUNCTIONS, FREEZE=t))["script-freezes-parameters"].state for t in (kept, frozen)]
+    assert states == [State.ABSENT, State.PRESENT]
+
+
+SUMMED = """\
+import torch
+from torch import nn
+from transformers import Trainer
+class Weighted(Trainer):
+    def compute_loss(self, model, inputs, return_outputs=False):
+        labels = inputs.pop("labels")
+        outputs = model(**inputs)
+        criterion = nn.CrossEntropyLoss(reduction="sum")
+        loss = criterion(outputs.logits, labels)
+        {DIVIDED}
+        return (loss, outputs) if return_outputs else loss
+Weighted(model, args).train()
+"""
+
+
+@pytest.mark.parametrize(("line", "state"), [("loss = loss / labels.numel()", "absent"), ("pass", "present")])
+def test_a_sum_that_a_trainer_is_handed_divided_is_a_mean(line: str, state: str) -> None:
+    assert readings(SUMMED.replace("{DIVIDED}", line))["script-loss-summed"].state.value == state
