@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 
 from .code import at, first, imports_locals, is_constant, is_evaluation, ok
 from .flow import flow, losses, objectives, returns, signs
@@ -423,9 +424,15 @@ def _own_spread(node: ast.expr) -> bool:
     """`x.std((1, 2, 3))`: taken over some axes of the data, so it is zero for a constant sample."""
     if not (isinstance(node, ast.Call) and last_name(node.func) in ("std", "norm", "var")):
         return False
-    return bool(node.args or keyword(node, "dim") or keyword(node, "axis")) and isinstance(
-        node.func, ast.Attribute
-    )
+    if not isinstance(node.func, ast.Attribute):
+        return False
+    of = node.func.value if last_name(node.func.value) not in ("linalg", "np", "torch") else node.args[:1]
+    if last_name(node.func) == "norm" and not (isinstance(of, ast.Name) and _INPUT.search(of.id)):
+        return False  # features of a model, put onto the unit sphere, are not zero
+    return bool(node.args or keyword(node, "dim") or keyword(node, "axis"))
+
+
+_INPUT = re.compile(r"(?i)^x$|^x_|_x$|image|img|input|sample|batch|signal|wave|audio|data|frame|row")
 
 
 def _argument(source: Script, call: ast.Call) -> ast.expr | None:

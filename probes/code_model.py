@@ -298,9 +298,15 @@ def _deep(source: Script, layers: int, kinds: tuple[str, ...]) -> Finding | None
     skips = any(
         isinstance(n, ast.BinOp) and isinstance(n.op, ast.Add) and _adds_input(n) for n in source.nodes
     )
-    counted = sum(_repeats(source, c) for c in calls)
+    together: dict[ast.AST | None, list[ast.Call]] = {}  # what one class or function holds
+    for call in calls:
+        classes = (p for p in source.above(call) if isinstance(p, ast.ClassDef))
+        together.setdefault(next(classes, source.function_around(call)), []).append(call)
+    counts = {holder: sum(_repeats(source, c) for c in found) for holder, found in together.items()}
+    counted = max(counts.values(), default=0)
     if counted >= layers and not eased and not skips:
-        many = max(calls, key=lambda c: _repeats(source, c))
+        most = max(together, key=lambda holder: counts[holder])
+        many = max(together[most], key=lambda c: _repeats(source, c))
         return at(source, many, f"{counted} of these follow one another without normalisation or skips")
     first_layer = source.named("Linear", "Conv1d", "Conv2d", "Conv3d", "Dense")[0]
     return ok(source, first_layer, f"{counted} such layers, with normalisation or skips or few enough")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Sequence
 
 from .code import at, first, imports_locals, is_false_node, ok
 from .readers.script import keyword, last_name
@@ -22,9 +23,22 @@ def _clip_before(source: Script) -> Finding | None:
     if not clips or not scaled:
         return None
     unscales = source.named("unscale_")
-    if not unscales or min(c.lineno for c in unscales) > min(c.lineno for c in clips):
-        return at(source, clips[0], "gradients are clipped while they are still multiplied by the loss scale")
+    early = [c for c in clips if _comes_first(source, c, unscales)] if unscales else list(clips)
+    if not unscales and imports_locals(source):
+        return None
+    if early:
+        return at(source, early[0], "gradients are clipped while they are still multiplied by the loss scale")
     return ok(source, clips[0], "gradients are unscaled before they are clipped")
+
+
+def _comes_first(source: Script, clip: ast.Call, unscales: Sequence[ast.Call], depth: int = 3) -> bool:
+    """The clipping stands above every unscaling that its function holds; of a helper, the call of it."""
+    around = source.function_around(clip)
+    beside = [u.lineno for u in unscales if source.function_around(u) is around]
+    if beside:
+        return clip.lineno < min(beside)
+    calls = source.named(around.name) if around is not None and depth else ()
+    return any(_comes_first(source, c, unscales, depth - 1) for c in calls)
 
 
 @probe()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import re
 
-from .code import at, first, imports_locals, ok
+from .code import at, first, imports_locals, ok, outer_loop
 from .readers.script import keyword, last_name
 from .registry import Finding, View, probe
 from .syntax import Script
@@ -19,8 +19,8 @@ def set_epoch_missing(view: View) -> Finding:
 
 def _no_set_epoch(source: Script) -> Finding | None:
     samplers = source.named("DistributedSampler")
-    if not samplers or imports_locals(source):
-        return None
+    if not samplers or imports_locals(source) or outer_loop(source) is None:
+        return None  # a trainer that runs the epochs may set them
     if source.named("set_epoch"):
         return ok(source, source.named("set_epoch")[0], "set_epoch is called")
     return at(source, samplers[0], "set_epoch is never called, so every epoch has the same order")

@@ -32,7 +32,7 @@ def _not_cleared(source: Script) -> Finding | None:
     if any(_is_engine(source, c) for c in source.backwards) or not source.named("backward"):
         return None  # DeepSpeed's engines and functional gradients clear by themselves
     if not clears and not clears_by_hand:
-        if imports_locals(source):
+        if imports_locals(source) or outer_loop(source) is None:
             return None
         return at(source, source.backwards[0], "gradients pile up: no call clears them")
     if source.train_loop is None or clears_by_hand:

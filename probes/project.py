@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from functools import lru_cache
 
+from .reached import reached
 from .readers.notebook import file_of
 from .readers.script import IMPLIED, Extractor, frameworks, parse, parsed
 from .run import Setting
@@ -47,7 +48,8 @@ def _programs(files: tuple[tuple[str, str], ...]) -> tuple[Script, ...]:
         for group in [parts] if size <= MAX_PROGRAM and total <= MAX_TOTAL else [[p] for p in parts]:
             program = _joined(group, texts, trees)
             if frameworks(program.tree):
-                found.append(replace(program, loose=any(linked[p][1] for p in group)))
+                loose = program.loose or any(linked[p][1] for p in group)
+                found.append(replace(program, loose=loose))
     return tuple(found)
 
 
@@ -135,8 +137,11 @@ def _files_of(module: str, path: str, level: int, known: Mapping[str, object]) -
 
 
 def _joined(parts: list[str], texts: Mapping[str, str], trees: Mapping[str, ast.Module]) -> Script:
-    """One script out of several files. A tree whose lines have to be moved is parsed anew."""
-    body: list[ast.stmt] = []
+    """One script out of several files, of the imported ones what the last can come to use.
+
+    A tree whose lines have to be moved is parsed anew.
+    """
+    moved: list[ast.Module] = []
     lines: list[str] = []
     pieces = []
     for path in parts:
@@ -144,7 +149,10 @@ def _joined(parts: list[str], texts: Mapping[str, str], trees: Mapping[str, ast.
         if lines:
             tree = parse(texts[path])
             ast.increment_lineno(tree, len(lines))
-        body += tree.body
+        moved.append(tree)
         pieces.append((len(lines), path))
         lines += lines_of(texts[path])
-    return Script(parts[-1], "\n".join(lines), ast.Module(body, []), tuple(pieces))
+    *modules, entry = moved
+    bodies, more = reached(entry, modules)
+    body = [statement for statements in (*bodies, entry.body) for statement in statements]
+    return Script(parts[-1], "\n".join(lines), ast.Module(body, []), tuple(pieces), loose=more)

@@ -129,3 +129,61 @@ def test_a_loop_over_a_reference_model_handed_out_with_others() -> None:
 
     assert state("script-freezes-parameters", text.replace("{}", "value")) is State.PRESENT
     assert state("script-freezes-parameters", text.replace("{}", "ref_policy")) is not State.PRESENT
+
+
+def test_features_on_the_unit_sphere_are_no_inputs() -> None:
+    text = (
+        STEP.format(before="pass", inside="pass")
+        + "\ndef unit({0}):\n    return {0} / {0}.norm(dim=1, keepdim=True)\n"
+    )
+
+    assert state("script-unsafe-division", text.replace("{0}", "images")) is State.PRESENT
+    assert state("script-unsafe-division", text.replace("{0}", "embeddings")) is not State.PRESENT
+
+
+def test_sigmoids_of_many_functions_do_not_follow_one_another() -> None:
+    apart = "".join(f"\ndef gate_{n}(x):\n    return torch.sigmoid(x)\n" for n in range(8))
+    inside = "\ndef gates(x):\n" + "    x = torch.sigmoid(x)\n" * 8 + "    return x\n"
+    text = STEP.format(before="pass", inside="pass")
+
+    assert state("script-deep-saturating", text + inside) is State.PRESENT
+    assert state("script-deep-saturating", text + apart) is not State.PRESENT
+
+
+SCALED = """
+import torch
+scaler = torch.amp.GradScaler("cuda")
+
+def limit(parameters):
+    torch.nn.utils.clip_grad_norm_(parameters, 1.0)
+
+def step(model, loss, optimizer):
+    scaler.scale(loss).backward()
+    {}
+    scaler.step(optimizer)
+    scaler.update()
+    optimizer.zero_grad()
+
+for x, y in loader:
+    step(model, model(x).sub(y).pow(2).mean(), optimizer)
+"""
+
+
+def test_clipping_in_a_helper_that_is_called_after_unscaling() -> None:
+    symptom = "script-clip-before-unscale"
+    after = "scaler.unscale_(optimizer); limit(model.parameters())"
+    before = "limit(model.parameters()); scaler.unscale_(optimizer)"
+
+    assert state(symptom, SCALED.replace("{}", before.replace("; ", "\n    "))) is State.PRESENT
+    assert state(symptom, SCALED.replace("{}", after.replace("; ", "\n    "))) is State.ABSENT
+
+
+def test_a_step_that_another_program_repeats_may_be_cleared_there() -> None:
+    step = (
+        "import torch\n\nclass Step:\n    def __call__(self, loss, optimizer):\n"
+        "        loss.backward()\n        optimizer.step()\n"
+    )
+    loop = "\nfor x in data:\n    loss = model(x).mean()\n    loss.backward()\n    optimizer.step()\n"
+
+    assert state("script-gradients-not-cleared", step) is not State.PRESENT
+    assert state("script-gradients-not-cleared", step + loop) is State.PRESENT
