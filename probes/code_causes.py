@@ -5,8 +5,13 @@ One cause has many faces in code, and a script shows one of them: what else is a
 
 from __future__ import annotations
 
-from .code_model import deep_without_normalisation
-from .code_path import gradient_path_cut
+from . import code_step, code_trainable
+from .code_field import set_train_missing
+from .code_model import deep_without_normalisation, integer_division
+from .code_modes import batch_statistics_off, dropout_always_on, eval_in_training_step, mode_fixed_in_call
+from .code_operators import attention_unscaled, output_rectified, reshape_for_transpose, softmax_axis
+from .code_path import gradient_path_cut, output_without_gradient
+from .code_registered import layers_in_plain_list, new_head_frozen, trainable_undone
 from .code_schedule import (
     formula_wrong,
     plateau_direction,
@@ -56,5 +61,51 @@ def schedule_wrong(view: View) -> Finding:
             plateau_direction,
             rate_not_applied,
             scheduler_never_stepped,
+        )
+    )
+
+
+@probe()
+def mode_wrong(view: View) -> Finding:
+    """The model, or one of its layers, trains in evaluation mode or is evaluated in training mode."""
+    return any_of(
+        look(view)
+        for look in (
+            code_step.mode_wrong,
+            set_train_missing,
+            dropout_always_on,
+            mode_fixed_in_call,
+            eval_in_training_step,
+            batch_statistics_off,
+        )
+    )
+
+
+@probe()
+def part_not_trained(view: View) -> Finding:
+    """Parameters are frozen, not registered, left out of the optimizer, or replaced after it was built."""
+    return any_of(
+        look(view)
+        for look in (
+            layers_in_plain_list,
+            trainable_undone,
+            new_head_frozen,
+            code_trainable.part_not_trained,
+        )
+    )
+
+
+@probe()
+def operator_wrong(view: View) -> Finding:
+    """The model uses an operator that is usually meant otherwise: activation, axis, scale, or reshape."""
+    return any_of(
+        look(view)
+        for look in (
+            output_rectified,
+            softmax_axis,
+            attention_unscaled,
+            reshape_for_transpose,
+            output_without_gradient,
+            integer_division,
         )
     )

@@ -289,6 +289,8 @@ def _divided(source: Script, node: ast.AST) -> bool:
     if any(isinstance(p, ast.BinOp) and isinstance(p.op, ast.Div) for p in source.above(node)):
         return True
     names = _backward_names(source)
+    for method in source.loss_methods:
+        names |= {n.id for r in returns(method) for n in ast.walk(r) if isinstance(n, ast.Name)}
     for statement in source.nodes:
         if isinstance(statement, (ast.Assign, ast.AugAssign)):
             targets = statement.targets if isinstance(statement, ast.Assign) else [statement.target]

@@ -224,6 +224,11 @@ def _repeated(source: Script) -> Finding | None:
         again = [r for given in call.args if (r := _same_again(given)) is not None]
         if again:
             return at(source, again[0], "one layer is put into a list several times")
+    for owner in source.modules:
+        for node in ast.walk(owner):
+            if isinstance(node, ast.Assign) and isinstance(node.value, ast.BinOp) and _same_again(node.value):
+                if ast.unparse(node.targets[0]).startswith("self."):
+                    return at(source, node, "one layer is put into a list several times")
     return ok(source, lists[0], "each layer of a list is made anew") if lists else None
 
 
@@ -233,6 +238,8 @@ def _same_again(given: ast.expr) -> ast.expr | None:
     if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult):
         lists = [s for s in (node.left, node.right) if isinstance(s, ast.List) and s.elts]
         calls = [e for one in lists for e in one.elts if isinstance(e, ast.Call)]
+        made = [s.elt for s in (node.left, node.right) if isinstance(s, ast.ListComp)]
+        calls += [e for e in made if isinstance(e, ast.Call) and last_name(e.func)[:1].isupper()]
         plain = ("ReLU", "GELU", "Dropout", "Identity", "SiLU", "Tanh", "Sigmoid")
         return node if any(last_name(c.func) not in plain for c in calls) else None
     if isinstance(node, (ast.ListComp, ast.GeneratorExp)) and isinstance(node.elt, (ast.Name, ast.Attribute)):

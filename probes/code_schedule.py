@@ -328,6 +328,9 @@ def _flat(source: Script) -> Finding | None:
             value = getattr(node.body[0], "value", None)
             if (
                 "warm" not in bound.lower()
+                or isinstance(
+                    node.test.comparators[0], ast.BinOp
+                )  # steps after it, at which the rate is held
                 or not isinstance(node.body[0], (ast.Return, ast.Assign))
                 or value is None
             ):

@@ -162,7 +162,7 @@ _COPIES = ("teacher", "ema", "vgg", "ref", "target", "old", "lpips", "percept", 
 def _eval_while_training(source: Script) -> Finding | None:
     if source.trains and not source.backwards:
         return _functional_mode(source)
-    switches = [c for c in (_switch(source, call) for call in source.calls) if c is not None]
+    switches = [c for c in (switch_of(source, call) for call in source.calls) if c is not None]
     switches = [(c, on) for c, on in switches if not _is_copy(source, c)]
     evals, trains = [c for c, on in switches if not on], [c for c, on in switches if on]
     if not source.trains_by_hand or not evals:
@@ -183,7 +183,7 @@ def _eval_while_training(source: Script) -> Finding | None:
     return None
 
 
-def _switch(source: Script, call: ast.Call) -> tuple[ast.Call, bool] | None:
+def switch_of(source: Script, call: ast.Call) -> tuple[ast.Call, bool] | None:
     """A call that switches a module's mode, and to which: `.train()`, `.train(False)`, `.eval()`.
 
     A method of the same name of the script's own trainer (`self.train()`) is none.

@@ -166,7 +166,7 @@ def _optimizer_part(source: Script) -> Finding | None:
     mine = flow(source)
     built = [(c, given) for c in source.optimizer_calls if (given := _given(c)) is not None]
     taken = [(c, c.args[1]) for c in source.named("gradient") if len(c.args) > 1]  # a tape's sources
-    pairs = built or taken
+    pairs = taken if source.named("GradientTape") else built
     scopes = {source.function_around(c) for c, _ in pairs}
     if len(scopes) != len(pairs) or source.named("add_param_group"):
         return None  # several in one place: a network of its own for each
@@ -197,6 +197,7 @@ class Cover:
     chosen: bool = False  # the part is what a condition lets through
 
 
+_MOVES = ("to", "cuda", "cpu", "half", "float", "bfloat16", "requires_grad_")
 _LISTS = ("list", "tuple", "iter", "set", "sorted", "chain", "filter", "from_iterable", "ParameterTuple")
 _PARAMETERS = ("parameters", "named_parameters", "trainable_params", "get_parameters", "parameters_and_names")
 
@@ -214,7 +215,10 @@ def _cover(mine: Flow, node: ast.expr, depth: int) -> Cover:
             return Cover(part=f"the parameters for which `{tests[0][:60]}`", chosen=True)
         return replace(inner, chosen=False) if tests else inner
     if isinstance(node, (ast.List, ast.Tuple)):
-        return _together(mine, [_cover(mine, e, depth - 1) for e in node.elts if not _still(e)])
+        groups = [e for e in node.elts if not _still(e) and not _only_order(e)]
+        if (words := _no_complement(mine, groups)) is not None:
+            return Cover(part=words)
+        return _together(mine, [_cover(mine, e, depth - 1) for e in groups])
     if isinstance(node, ast.Starred):
         return _cover(mine, node.value, depth - 1)
     if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add):
@@ -349,6 +353,8 @@ def _together(mine: Flow, covers: list[Cover]) -> Cover:
     if all(c.chosen for c in covers):
         return Cover(whole=True)  # conditions that complete one another
     owners = {c.owner for c in covers if c.owner}
+    if len(owners) == 1 and all(c.owner for c in covers):
+        return covers[0]  # several groups of one part
     bases = {o.rpartition(".")[0] for o in owners}
     if len(owners) > 1 and len(bases) == 1 and len(owners) == len(covers):
         base = next(iter(bases))
@@ -378,11 +384,45 @@ def _with_weights(mine: Flow, owner: ast.ClassDef) -> set[str]:
         name.removeprefix("self.")
         for name, call in layers_of(owner).items()
         if last_name(call.func) in _PLAIN
+        or (last_name(call.func) in ("ModuleList", "CellList", "SequentialCell") and call.args)
         or (
             (held := mine.source.classes.get(last_name(call.func))) is not None
             and any(last_name(c.func) in _PLAIN for c in layers_of(held).values())
         )
     }
+
+
+def _only_order(group: ast.expr) -> bool:
+    """MindSpore's `{"order_params": ...}`: no group of its own."""
+    return isinstance(group, ast.Dict) and [k.value for k in group.keys if isinstance(k, ast.Constant)] == [
+        "order_params"
+    ]
+
+
+def _no_complement(mine: Flow, groups: list[ast.expr]) -> str | None:
+    """Two groups by tests on names that do not complete one another: what neither matches is left out."""
+    if len(groups) != 2:
+        return None
+    tests = []
+    for group in groups:
+        given = (
+            dict(zip(_keys(group), group.values, strict=True)).get("params")
+            if isinstance(group, ast.Dict)
+            else None
+        )
+        made = list(mine.values(given, 3)) if given is not None else []
+        if len(made) != 1 or not isinstance(made[0], ast.ListComp) or len(made[0].generators[0].ifs) != 1:
+            return None
+        tests.append(ast.unparse(made[0].generators[0].ifs[0]))
+    by_name = all(re.search(r" in |startswith|endswith", t) for t in tests)
+    turned = any(re.search(r"\bnot\b|!=|[<>]", t) for t in tests)
+    if by_name and not turned and tests[0] != tests[1]:
+        return f"the parameters for which `{tests[0][:40]}` or `{tests[1][:40]}`"
+    return None
+
+
+def _keys(group: ast.Dict) -> list[object]:
+    return [k.value if isinstance(k, ast.Constant) else None for k in group.keys]
 
 
 def _still(group: ast.expr) -> bool:
@@ -467,7 +507,17 @@ def _replaced_after(source: Script) -> Finding | None:
             taken = taken.rpartition(".")[0] if taken.endswith("parameters()") else ""
             inside = bool(taken) and (owner == taken or owner.startswith((f"{taken}.", f"{taken}[")))
             same = source.function_around(node) is source.function_around(call)
-            layer = isinstance(node.value, ast.Call) and last_name(node.value.func)[:1].isupper()
+            made = node.value
+            while (
+                isinstance(made, ast.Call)
+                and isinstance(made.func, ast.Attribute)
+                and made.func.attr in _MOVES
+            ):
+                made = made.func.value
+            layer = isinstance(made, ast.Call) and any(
+                isinstance(n, (ast.Name, ast.Attribute)) and last_name(n)[:1].isupper()
+                for n in ast.walk(made.func)
+            )
             if inside and same and layer and node.lineno > call.lineno and owner != "self":
                 return at(
                     source, node, f"this layer replaces one that the optimizer of line {call.lineno} holds"
