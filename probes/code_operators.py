@@ -7,7 +7,6 @@ import re
 from collections.abc import Iterator
 
 from .code import at, first, ok
-from .code_roles import base
 from .flow import Flow, flow, losses
 from .readers.script import keyword, last_name
 from .registry import Finding, View, probe
@@ -303,13 +302,35 @@ def _product_before(mine: Flow, node: ast.Call) -> ast.expr | None:
     return None
 
 
+_TURNS = ("transpose", "permute", "swapaxes", "t", "contiguous")
+
+
+def _turned_back(side: ast.expr) -> str:
+    """One side of a product as text, with its axes as they were before."""
+    while True:
+        if isinstance(side, ast.Call) and last_name(side.func) in (
+            "transpose",
+            "permute",
+            "swapaxes",
+            "t",
+            "contiguous",
+        ):
+            side = (
+                side.func.value if isinstance(side.func, ast.Attribute) and _is_method(side) else side.args[0]
+            )
+        elif isinstance(side, ast.Attribute) and side.attr in ("T", "mT"):
+            side = side.value
+        else:
+            return ast.unparse(side)
+
+
 def _is_learned_pair(product: ast.expr) -> bool:
     """One side is turned round: `q @ k.transpose(-2, -1)`, `q @ k.mT`, an einsum."""
     text = ast.unparse(product)
     sides = [product.left, product.right] if isinstance(product, ast.BinOp) else []
     if isinstance(product, ast.Call):
         sides = [a for a in product.args if not isinstance(a, ast.Constant)]
-    if len({base(s) for s in sides}) < 2:
+    if len({_turned_back(s) for s in sides}) < 2:
         return False  # the likeness of a tensor with itself: nothing is learned
     return bool(
         re.search(r"transpose|permute|swapaxes|\.mT|\.T\b|einsum|transpose_b", text)

@@ -446,6 +446,9 @@ def _rebuilt(source: Script) -> Finding | None:
     if not loops or not built:
         return None
     mine = flow(source)
+    built = tuple(c for c in built if "parameters" in ast.unparse(c)) or built[:0]
+    if not built:
+        return None
     makers = {f.name for c in built if (f := source.function_around(c)) is not None}
     calls = [*built, *(c for c in source.calls if last_name(c.func) in makers)]
     for call in calls:
