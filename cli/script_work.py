@@ -85,16 +85,49 @@ def report(
         tuple((k, s.title, r.why) for k, (s, r) in sorted(rest.items()) if k in absent),
         tuple((k, s.title, r.why) for k, (s, r) in sorted(rest.items()) if k not in absent),
         tuple(ranking[:MOST_CAUSES]),
-        tuple(_sections(mine, theirs)),
+        tuple(_sections(rules, mine, theirs)),
         mine.run.info.notes,
         mine.run.info.not_read,
     )
 
 
-def _sections(mine: Scripts, theirs: Scripts | None) -> Iterator[Section]:
-    """Further parts of the report: what a comparison of both sides adds belongs here."""
-    del mine, theirs
-    yield from ()
+def _sections(rules: RuleBase, mine: Scripts, theirs: Scripts | None) -> Iterator[Section]:
+    """Further parts of the report: every edit between the two sides, with what it can do to training."""
+    if theirs is None:
+        return
+    from ..probes.code_edits import compare, sorted_out
+    from ..reports.script_report import Section
+
+    found = compare(mine.run, theirs.run)
+    if found.why:
+        yield Section("edits", "Edits against the benchmark's script", (found.why,), [])
+        return
+    by_kind = {s.params.get("kind"): s for s in rules.symptoms.values() if s.probe == "code_edits.edited"}
+    lines, rows = [], []
+    for kind, edits in sorted_out(found).items():
+        symptom = by_kind.get(kind)
+        links = _links(rules, symptom) if symptom is not None else []
+        effect = links[0][1].because if links else "no known kind of edit: judge it yourself"
+        for edit in edits:
+            at = f"{edit.mine.file}:{edit.mine.line}" if edit.mine is not None else "-"
+            there = f"{edit.theirs.file}:{edit.theirs.line}" if edit.theirs is not None else "-"
+            lines.append(f"{at} (benchmark {there}): {edit.text} - {effect}")
+            rows.append(
+                {
+                    "kind": kind or None,
+                    "change": edit.kind,
+                    "roles": list(edit.roles),
+                    "run": at,
+                    "benchmark": there,
+                    "run_code": edit.mine_code,
+                    "benchmark_code": edit.theirs_code,
+                    "effect": effect,
+                    "causes": [c.id for c, _ in links[:MOST_POINTS]],
+                }
+            )
+    if not lines:
+        lines = ["none that could matter to training"]
+    yield Section("edits", "Edits against the benchmark's script", tuple(lines), rows)
 
 
 def _opened(path: Path, what: str) -> Scripts:

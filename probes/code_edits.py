@@ -148,9 +148,14 @@ def sorted_out(found: Comparison) -> Mapping[str, tuple[Edit, ...]]:
     What no kind matches stands under "".
     """
     kinds: dict[str, tuple[Edit, ...]] = {}
-    left = list(found.weighty)
+    left = [e for e in found.weighty if not _vague(e)]
+    written_anew = [e for e in left if _elsewhere(e, found.weighty)]
+    left = [e for e in left if e not in written_anew]
+    vague = [e for e in found.weighty if e not in left]
     for topic in topics():
         mine = [e for e in left if matching(e, topic.patterns)]
+        if topic.name in _OF_FUNCTIONS:
+            mine += [e for e in vague if "own()" in e.new and matching(e, topic.patterns)]
         if mine and topic.sides:
             one = {e.split for e in mine} - {""}
             alone = len(one) == 1 and not any(e.split == "" for e in mine)
@@ -160,8 +165,42 @@ def sorted_out(found: Comparison) -> Mapping[str, tuple[Edit, ...]]:
             lines = {(e.mine, e.theirs) for e in mine if e.kind not in _APART and e.setting == ""}
             kinds[topic.name] = tuple(mine)
             left = [e for e in left if e not in mine and (e.mine, e.theirs) not in lines]
-    kinds[""] = tuple(left)
+    told = {e for mine in kinds.values() for e in mine}
+    kinds[""] = tuple(e for e in (*left, *vague) if e not in told)
     return kinds
+
+
+# kinds that a call of the script's own function is enough for
+_OF_FUNCTIONS = ("hand-written-operator", "fused-operator", "optimizer-made-elsewhere", "statistics-fitted")
+
+
+def _vague(edit: Edit) -> bool:
+    """What cannot be told from a rewriting: a call of the script's own function, other names unpacked."""
+    if edit.kind in ("added", "removed", "replaced", "expression", "wrapped", "unwrapped"):
+        if "own()" in edit.gone | edit.new:
+            return True
+    return bool(edit.within) and edit.within[0].endswith(".target") and edit.kind in ("name", "expression")
+
+
+def _elsewhere(edit: Edit, every: Sequence[Edit]) -> bool:
+    """Whether all that is gone in one place is new in another, or the other way round: it was moved."""
+    if edit.kind not in ("added", "removed", "wrapped", "unwrapped", "expression"):
+        return False
+    gone, new = _core(edit.gone), _core(edit.new)
+    for other in every:
+        if other is not edit and other.kind != "moved":
+            if gone and not new and gone <= _core(other.new) - _core(other.gone):
+                return True
+            if new and not gone and new <= _core(other.gone) - _core(other.new):
+                return True
+    return False
+
+
+def _core(words: frozenset[str]) -> frozenset[str]:
+    """Calls and operators among words."""
+    return frozenset(
+        w for w in words if w.endswith("()") or (w and not w[0].isalnum() and w[0] not in "$'_-")
+    )
 
 
 _APART = ("constant", "argument-added", "argument-removed")  # a line may hold several that are not one edit

@@ -93,7 +93,9 @@ FUNCTIONS = word_set(
 )
 
 # methods that give back the same values
-LOOKED_THROUGH = frozenset(("cuda", "cpu", "npu", "contiguous", "numpy", "tolist", "asnumpy"))
+LOOKED_THROUGH = frozenset(
+    ("cuda", "cpu", "npu", "contiguous", "numpy", "tolist", "asnumpy", "prefetch", "with_options")
+)
 # calls that give back what they are called with
 WRAPPERS = frozenset(("tqdm", "track", "progressbar", "auto_tqdm", "iter", "list", "tuple"))
 
