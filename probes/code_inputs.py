@@ -44,6 +44,8 @@ def _target_inside(source: Script) -> Finding | None:
             if isinstance(node.value, ast.Call) and last_name(node.value.func) in _JOINS:
                 seen = seen or node
                 parts = [_word(n) for n in _parts(node.value)]
+                if all(_SEQUENCES.search(w) for w in parts):
+                    continue  # a prompt and its answer make one sequence
                 if any(_TARGETS.search(w) for w in parts) and any(_INPUTS.search(w) for w in parts):
                     if not _is_table(node.value):
                         return at(source, node, "the target is joined to the inputs")
@@ -52,6 +54,7 @@ def _target_inside(source: Script) -> Finding | None:
 
 # Where targets lie and how they are called is no target: `label_files`, `target_names`, `num_labels`.
 _PLACES = re.compile(r"files?$|paths?$|dirs?$|names?$|ids?$|^num_|^n_|columns?$|keys?$")
+_SEQUENCES = re.compile(r"_ids$|^ids$|tokens?$|frames?$|videos?$|sequences?$|seqs?$|text|prompt|mask")
 _JOINS = ("column_stack", "hstack", "concatenate", "concat", "cat", "c_")
 
 

@@ -40,7 +40,8 @@ def _integer_division(source: Script) -> Finding | None:
         if isinstance(node, ast.BinOp) and isinstance(node.op, (ast.Div, ast.FloorDiv)):
             each = _each(source, node)
             touched = {n.id.lower() for n in ast.walk(node.left) if isinstance(n, ast.Name)} - each
-            sized = any(w in ast.unparse(node.left) for w in ("shape", "size(", "len("))
+            sizes = ("shape", "size(", "len(", ".width", ".height", ".size")
+            sized = any(w in ast.unparse(node.left) for w in sizes)
             if touched & set(inputs) and not sized:
                 seen = seen or node
                 if isinstance(node.op, ast.FloorDiv):
@@ -87,6 +88,9 @@ _DRAWS = (
 )
 
 
+_LOW_RANK = re.compile(r"(?i)lora|adapter|zero_?(?:conv|module|init)|control_?net")
+
+
 def _zero_init(source: Script) -> Finding | None:
     seen: ast.AST | None = None
     for node, target in _constants_given(source):
@@ -96,8 +100,13 @@ def _zero_init(source: Script) -> Finding | None:
         if not (re.search(r"weight|kernel|(?:^|[._])[wW]\d*(?:$|\.)", text) or whole) or "grad" in text:
             continue
         around = " ".join(source.line(p) for p in source.above(node) if isinstance(p, (ast.If, ast.For)))
+        held = " ".join(p.name for p in source.above(node) if isinstance(p, (ast.ClassDef, ast.FunctionDef)))
         line = source.line(node).lower() + around.lower()
-        if any(w in line for w in _MEANT) or (_of_unknown_layer(source, target) and not whole):
+        if (
+            any(w in line for w in _MEANT)
+            or _LOW_RANK.search(held)
+            or (_of_unknown_layer(source, target) and not whole)
+        ):
             continue
         return at(source, node, "weights start at zero or one constant, so units stay alike")
     for call in source.calls:

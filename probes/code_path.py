@@ -44,7 +44,7 @@ def _path_cut(source: Script) -> Finding | None:
                 if not (_straight_through(node) or _meant(source, node) or _beside(source, node)):
                     return at(source, node, "the gradient path is cut inside the model")
             if isinstance(node, ast.With) and _without_gradient(node):
-                if not any(_on_purpose(ast.unparse(s)) for s in node.body):
+                if not any(_on_purpose(ast.unparse(s)) for s in node.body) and not _prepares(node):
                     return at(source, node, "part of the forward pass runs without gradients")
     for call, _ in source.losses:
         value = source.loss_input(call)
@@ -57,6 +57,19 @@ def _path_cut(source: Script) -> Finding | None:
                 return at(source, node, why)
     node = source.forwards[0] if source.forwards else source.losses[0][0]
     return ok(source, node, "nothing cuts the gradient path")
+
+
+# Signal processing that has nothing to train: spectra, filter banks, augmentation, scaling.
+_PREPARES = re.compile(
+    r"(?i)spec|mel|mfcc|stft|fbank|filter_?bank|augment|normali[sz]e|preprocess|resample|pad\b"
+)
+
+
+def _prepares(block: ast.With) -> bool:
+    """Everything that a block without gradients calls prepares the inputs."""
+    calls = [ast.unparse(c.func) for s in block.body for c in ast.walk(s) if isinstance(c, ast.Call)]
+    worked = [c for c in calls if not c.rsplit(".", 1)[-1].startswith(("squeeze", "unsqueeze", "size", "to"))]
+    return bool(worked) and all(_PREPARES.search(c) for c in worked)
 
 
 def _cuts(source: Script, objective: ast.expr) -> Iterator[tuple[ast.AST, str]]:

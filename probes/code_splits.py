@@ -91,7 +91,8 @@ def _changes(node: _Change, name: str, labels: bool) -> bool:
         text = isinstance(node.value, ast.JoinedStr) or (
             isinstance(node.value, ast.Constant) and isinstance(node.value.value, str)
         )
-        return not isinstance(node.target, ast.Subscript) and not text
+        mask = isinstance(node.op, (ast.BitAnd, ast.BitOr))
+        return not isinstance(node.target, ast.Subscript) and not text and not mask
     if isinstance(node.targets[0], ast.Subscript):
         return False
     old = [n for n in ast.walk(node.value) if isinstance(n, (ast.Name, ast.Attribute))]

@@ -406,12 +406,17 @@ def _not_divided(source: Script) -> Finding | None:
         ]
         if divided:
             return ok(source, divided[0], f"the loss is divided by {count}")
-        if _scales_gradients(source):
+        if _scales_gradients(source) or any(_by_engine(source, c) for c in source.backwards):
             return None  # by the number of tokens or samples, as it seems
         return at(
             source, node, f"the optimizer steps every {count} batches and the loss is not divided by {count}"
         )
     return None
+
+
+def _by_engine(source: Script, call: ast.Call) -> bool:
+    """`accelerator.backward(loss)`: engines divide by the number of batches that they were told."""
+    return any(w in source.owner(call).lower() for w in ("accelerator", "engine", "fabric"))
 
 
 def _scales_gradients(source: Script) -> bool:

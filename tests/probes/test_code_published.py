@@ -187,3 +187,51 @@ def test_a_step_that_another_program_repeats_may_be_cleared_there() -> None:
 
     assert state("script-gradients-not-cleared", step) is not State.PRESENT
     assert state("script-gradients-not-cleared", step + loop) is State.PRESENT
+
+
+def test_spectra_are_made_without_gradients() -> None:
+    text = STEP.format(before="pass", inside="pass").replace(
+        "        return self.layer(x)",
+        "        with torch.no_grad():\n            x = self.{}(x)\n        return self.layer(x)",
+    )
+
+    assert state("script-gradient-path-cut", text.replace("{}", "encoder")) is State.PRESENT
+    assert state("script-gradient-path-cut", text.replace("{}", "mel_spectrogram")) is not State.PRESENT
+
+
+def test_an_engine_divides_the_loss_by_itself() -> None:
+    text = STEP.format(before="pass", inside="pass")
+
+    assert state("script-accumulation-not-divided", text) is State.PRESENT
+    assert (
+        state(
+            "script-accumulation-not-divided", text.replace("loss.backward()", "accelerator.backward(loss)")
+        )
+        is not State.PRESENT
+    )
+
+
+def test_a_prompt_and_its_answer_make_one_sequence() -> None:
+    text = STEP.format(before="pass", inside="pass") + "\nimport numpy as np\nx = np.concatenate([{}])\n"
+
+    assert state("script-target-in-inputs", text.replace("{}", "x, labels")) is State.PRESENT
+    assert state("script-target-in-inputs", text.replace("{}", "input_ids, label_ids")) is not State.PRESENT
+
+
+def test_a_mask_of_valid_samples_is_no_validation_data() -> None:
+    text = (
+        STEP.format(before="pass", inside="pass") + "\ntrain_x = load()\nvalid_x = load()\nvalid_x {} other\n"
+    )
+
+    assert state("script-splits-processed-differently", text.replace("{}", "/=")) is State.PRESENT
+    assert state("script-splits-processed-differently", text.replace("{}", "&=")) is not State.PRESENT
+
+
+def test_low_rank_updates_start_at_zero() -> None:
+    text = STEP.format(before="pass", inside="pass") + (
+        "\nclass {}(nn.Module):\n    def __init__(self):\n        super().__init__()\n"
+        "        self.up = nn.Linear(4, 8)\n        nn.init.zeros_(self.up.weight)\n"
+    )
+
+    assert state("script-zero-init", text.replace("{}", "Widen")) is State.PRESENT
+    assert state("script-zero-init", text.replace("{}", "LoRALayer")) is not State.PRESENT
