@@ -153,10 +153,10 @@ def _fano(run: Run, accuracy: float, classes: int) -> float:
 
 
 def _starts_below(run: Run, limit: float) -> bool:
-    """Whether the training loss begins below a limit."""
+    """Whether the training loss begins below a limit and does not leave the scale itself soon after."""
     series = run.series.get("train/loss")
     values = series.values[np.isfinite(series.values)] if series is not None else np.empty(0)
-    return len(values) > 0 and float(values[0]) < limit
+    return len(values) > 0 and float(values[0]) < limit and float(np.median(values)) < limit
 
 
 def _numbers(series: Series) -> int:

@@ -178,6 +178,14 @@ def test_an_evaluation_out_of_scale_is_no_start_out_of_scale() -> None:
     assert seen(relations.beyond_accuracy, run([*curves, begun]), ratio=3.0, part=0.1) == "absent"
 
 
+def test_a_training_loss_that_leaves_the_scale_does_not_excuse_the_evaluation() -> None:
+    """A learning rate of 8 begins at ln K like any other and is far out of scale by the first evaluation."""
+    left = series("train/loss", [2.0, 20.0, 40.0, 50.0, 45.0, 60.0])
+    curves = [series("eval/loss", [46.0, 60.0, 62.0]), flat("eval/accuracy", 0.45, 3)]
+
+    assert seen(relations.beyond_accuracy, run([*curves, left]), ratio=3.0, part=0.1) == "present"
+
+
 def test_one_evaluation_out_of_scale_is_no_beginning() -> None:
     """A model whose first evaluation is in order did not begin out of scale."""
     made = run([series("eval/loss", [0.5, 1e28, 2.1, 2.1]), flat("eval/accuracy", 0.5, 4)])
