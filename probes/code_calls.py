@@ -28,7 +28,7 @@ def batch_first_missing(view: View) -> Finding:
 
 
 def _batch_first(source: Script) -> Finding | None:
-    if "torch" not in source.text:
+    if "pytorch" not in source.frameworks:
         return None
     mine, judged = flow(source), None
     for call in source.named(*_SEQUENTIAL):

@@ -27,7 +27,7 @@ def set_train_missing(view: View) -> Finding:
 
 
 def _never_trains(source: Script) -> Finding | None:
-    if "mindspore" not in source.text:
+    if "mindspore" not in source.frameworks:
         return None
     steps = source.named(
         "value_and_grad", "GradOperation", "TrainOneStepCell", "TrainOneStepWithLossScaleCell"

@@ -280,7 +280,7 @@ def batch_norm_momentum(view: View) -> Finding:
 
 def _bn_momentum(source: Script) -> Finding | None:
     calls = [c for c in source.calls if last_name(c.func).startswith("BatchNorm")]
-    if not calls or "torch" not in source.text:
+    if not calls or source.frameworks != ("pytorch",):  # elsewhere it is the weight of the old average
         return None
     for call in calls:
         momentum = keyword(call, "momentum")

@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
+from ..engine.model import State
 from .code import at, first, ok
 from .flow import Flow, flow
 from .readers.script import keyword, last_name
@@ -33,8 +34,12 @@ _ASIDE = (
 
 @probe()
 def part_not_trained(view: View) -> Finding:
-    """Parameters are frozen, left out of the optimizer, or replaced after it was built."""
-    return any_of((layer_replaced_after_optimizer(view), optimizer_gets_part(view), freezes_parameters(view)))
+    """Parameters are frozen, left out of the optimizer, or replaced after it was built.
+
+    Freezing counts where no adapter or linear probe is trained in place of the rest.
+    """
+    frozen = first(view, _freezes_untrained, "the scripts show no training step")
+    return any_of((layer_replaced_after_optimizer(view), optimizer_gets_part(view), frozen))
 
 
 # ------------------------------------------------------------------------------------------------ frozen
@@ -66,6 +71,17 @@ def _freezes(source: Script) -> Finding | None:
         return at(source, seen[0], "gradients are switched off for parameters")
     first_backward = source.backwards[0] if source.backwards else None
     return ok(source, first_backward, "no parameter's gradient is switched off")
+
+
+_ADAPTS = re.compile(r"(?i)lora\b|lora_|adapter|peft|prefix_?tun|prompt_?tun|linear_?(?:prob|eval)")
+
+
+def _freezes_untrained(source: Script) -> Finding | None:
+    """Something is frozen, and no adapters or probes stand beside it that are trained in its place."""
+    found = _freezes(source)
+    if found is not None and found.state is State.PRESENT and _ADAPTS.search(source.code):
+        return None
+    return found
 
 
 def _switches(source: Script) -> Iterator[tuple[ast.AST, ast.expr, ast.expr]]:

@@ -15,7 +15,7 @@ from functools import cached_property
 
 from ..engine.model import Place
 from .readers import notebook
-from .readers.script import OPTIMIZERS, last_name
+from .readers.script import OPTIMIZERS, frameworks, last_name
 
 Loop = ast.For | ast.While
 Function = ast.FunctionDef | ast.AsyncFunctionDef
@@ -70,6 +70,11 @@ class Script:
     def lines(self) -> tuple[str, ...]:
         """The lines of the source."""
         return tuple(lines_of(self.text))
+
+    @cached_property
+    def frameworks(self) -> tuple[str, ...]:
+        """The training frameworks that it imports, in order."""
+        return tuple(frameworks(self.tree))
 
     @cached_property
     def parents(self) -> dict[ast.AST, ast.AST]:

@@ -248,3 +248,28 @@ Weighted(model, args).train()
 @pytest.mark.parametrize(("line", "state"), [("loss = loss / labels.numel()", "absent"), ("pass", "present")])
 def test_a_sum_that_a_trainer_is_handed_divided_is_a_mean(line: str, state: str) -> None:
     assert readings(SUMMED.replace("{DIVIDED}", line))["script-loss-summed"].state.value == state
+
+
+def test_a_model_that_is_frozen_under_its_adapters_is_meant_so() -> None:
+    """Low-rank adapters and linear probes train little on purpose."""
+    plain = "model[0].requires_grad_(False)"
+    adapted = plain + "\n    add_lora(model, rank=4)"
+
+    states = [readings(fill(FUNCTIONS, FREEZE=t))["script-part-not-trained"].state for t in (plain, adapted)]
+    assert states[0] is State.PRESENT
+    assert states[1] is not State.PRESENT
+
+
+NORM = """\
+import {FRAMEWORK}
+net = nn.SequentialCell(nn.Conv2d(3, 8, 3), nn.BatchNorm2d(8, momentum=0.9))  # torch has 0.1 for this
+loss.backward()
+optimizer.step()
+"""
+
+
+@pytest.mark.parametrize(
+    ("framework", "state"), [("mindspore", "unknown"), ("torch", "present"), ("torch, mindspore", "unknown")]
+)
+def test_batch_norm_momentum_is_a_new_batchs_share_in_pytorch_alone(framework: str, state: str) -> None:
+    assert readings(NORM.replace("{FRAMEWORK}", framework))["script-batch-norm-momentum"].state.value == state
