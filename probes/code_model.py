@@ -40,7 +40,7 @@ def _integer_division(source: Script) -> Finding | None:
         if isinstance(node, ast.BinOp) and isinstance(node.op, (ast.Div, ast.FloorDiv)):
             each = _each(source, node)
             touched = {n.id.lower() for n in ast.walk(node.left) if isinstance(n, ast.Name)} - each
-            sizes = ("shape", "size(", "len(", ".width", ".height", ".size")
+            sizes = ("shape", "size(", "len(", ".width", ".height", ".size", "numel(", "bit_length(")
             sized = any(w in ast.unparse(node.left) for w in sizes)
             if touched & set(inputs) and not sized:
                 seen = seen or node

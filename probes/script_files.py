@@ -131,9 +131,11 @@ def _file(path: Path) -> _Found:
     waiting = [name]
     while waiting:
         file = waiting.pop(0)
+        if file in contents:
+            continue
         found = disk.file(file)
         content = _content(found, refused) if found is not None else None
-        if content is None or not content.script or file in contents:
+        if content is None or not content.script:
             continue
         left -= len(content.script)
         if contents and (left < 0 or len(contents) > MAX_MODULES):
@@ -193,9 +195,15 @@ class _OnDisk(Mapping[str, object]):
 
     def __init__(self, root: Path) -> None:
         self.root = Path(os.path.realpath(root))
+        self.seen: dict[str, RunFile | None] = {}
 
     def file(self, path: str) -> RunFile | None:
         """The regular file at a path below the root."""
+        if path not in self.seen:
+            self.seen[path] = self._file(path)
+        return self.seen[path]
+
+    def _file(self, path: str) -> RunFile | None:
         real = os.path.realpath(self.root / path)
         if not real.startswith(str(self.root).rstrip(os.sep) + os.sep) or not Path(real).is_file():
             return None

@@ -314,9 +314,11 @@ class Extractor:
     parameters: dict[str, ast.expr] = field(default_factory=dict)  # of constructors, where one value is known
 
     nodes: tuple[ast.AST, ...] = field(init=False)
+    classes: dict[str, ast.ClassDef] = field(init=False)
 
     def __post_init__(self) -> None:
         self.nodes = tuple(ast.walk(self.tree))
+        self.classes = {n.name: n for n in reversed(self.nodes) if isinstance(n, ast.ClassDef)}
         self.parameters = _constructed(self.nodes)
         for node in self.nodes:
             if isinstance(node, ast.Assign) and len(node.targets) == 1:
@@ -394,7 +396,7 @@ class Extractor:
             return keyword(call, "default") or (_first(call) if name == "Field" else None)
         if name in _KERAS_SCHEDULES:
             return keyword(call, "initial_learning_rate") or _first(call)
-        owner = next((n for n in self.nodes if isinstance(n, ast.ClassDef) and n.name == name), None)
+        owner = self.classes.get(name)
         if owner is None or not any(last_name(b) == "LearningRateSchedule" for b in owner.bases):
             return None
         made = next((f for f in owner.body if isinstance(f, ast.FunctionDef) and f.name == "__init__"), None)
