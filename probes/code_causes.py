@@ -6,6 +6,7 @@ One cause has many faces in code, and a script shows one of them: what else is a
 from __future__ import annotations
 
 from . import code_step, code_trainable
+from .code_accumulation import accumulation_without_effect, cleared_between, divided_twice, mean_of_parts
 from .code_field import set_train_missing
 from .code_model import deep_without_normalisation, integer_division
 from .code_modes import batch_statistics_off, dropout_always_on, eval_in_training_step, mode_fixed_in_call
@@ -107,5 +108,20 @@ def operator_wrong(view: View) -> Finding:
             reshape_for_transpose,
             output_without_gradient,
             integer_division,
+        )
+    )
+
+
+@probe()
+def accumulation_wrong(view: View) -> Finding:
+    """Gradients of several batches, replicas or devices are put together wrongly."""
+    return any_of(
+        look(view)
+        for look in (
+            divided_twice,
+            accumulation_without_effect,
+            cleared_between,
+            mean_of_parts,
+            code_step.accumulation_not_divided,
         )
     )

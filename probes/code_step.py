@@ -403,6 +403,7 @@ def _not_divided(source: Script) -> Finding | None:
             if isinstance(n, (ast.BinOp, ast.AugAssign))
             and isinstance(n.op, ast.Div)
             and ast.unparse(n.right if isinstance(n, ast.BinOp) else n.value) == count
+            and ".item()" not in ast.unparse(n)  # a figure for the log
         ]
         if divided:
             return ok(source, divided[0], f"the loss is divided by {count}")

@@ -17,6 +17,7 @@ def modules() -> tuple[ModuleType, ...]:
         benchmark,
         benchmark_curves,
         benchmark_end,
+        code_accumulation,
         code_averages,
         code_best,
         code_calls,
@@ -43,6 +44,7 @@ def modules() -> tuple[ModuleType, ...]:
         code_precision,
         code_ranks,
         code_registered,
+        code_resume,
         code_schedule,
         code_sequence,
         code_splits,
@@ -84,6 +86,7 @@ def modules() -> tuple[ModuleType, ...]:
     )
 
     scripts = (
+        code_accumulation,
         code_averages,
         code_calls,
         code_causes,
@@ -105,6 +108,7 @@ def modules() -> tuple[ModuleType, ...]:
         code_precision,
         code_ranks,
         code_registered,
+        code_resume,
         code_schedule,
         code_splits,
         code_step,

@@ -1,0 +1,127 @@
+"""Resuming in scripts: what a checkpoint holds and is not given back."""
+
+from __future__ import annotations
+
+import ast
+import re
+
+from .code import at, first, ok
+from .flow import flow
+from .readers.script import keyword, last_name
+from .registry import Finding, View, probe
+from .syntax import Script
+
+_KINDS = (
+    ("scaler", re.compile(r"scaler")),
+    ("scheduler", re.compile(r"sched|lr_decay|warmup")),
+    ("optimizer", re.compile(r"(?:^|_)(?:opt|optim\w*|optimi[sz]er\w*)(?:$|_)")),
+)
+_RESUMES = re.compile(r"resum|restart|continue_from|ckpt_path|last_ckpt|latest")
+
+
+@probe()
+def resume_incomplete(view: View) -> Finding:
+    """Resuming gives the model back and leaves out what the script saves beside it: optimizer, schedule, scaler.
+
+    Counted by the owners of `state_dict()` and `load_state_dict()`; frameworks by their own call for it.
+    """
+    return first(view, _incomplete, "the scripts resume nothing")
+
+
+def _incomplete(source: Script) -> Finding | None:
+    for look in (_accelerate, _lightning, _hugging_face, _tensorflow, _torch):
+        if (found := look(source)) is not None:
+            return found
+    return None
+
+
+def _kind(source: Script, call: ast.Call) -> str:
+    name = source.owner(call).split(".")[-1].lower()
+    return next((k for k, word in _KINDS if word.search(name)), "model")
+
+
+def _torch(source: Script) -> Finding | None:
+    loads = [c for c in source.named("load_state_dict") if _under_resume(source, c)]
+    models = [c for c in loads if _kind(source, c) == "model"]
+    if not models or not source.optimizer_calls:
+        return None
+    saved = {_kind(source, c) for c in source.named("state_dict")} - {"model"}
+    given = {_kind(source, c) for c in source.named("load_state_dict")} - {"model"}
+    missing = sorted(saved - given)
+    if missing:
+        return at(source, models[0], f"resuming leaves the {missing[0]} out, whose state is saved")
+    if "optimizer" not in given and not saved and _takes_up_count(source, models[0]):
+        return at(source, models[0], "training is resumed without the state of the optimizer")
+    return ok(source, models[0], "what is saved is given back")
+
+
+def _under_resume(source: Script, call: ast.Call) -> bool:
+    """Under `if args.resume:`, or in a function that is named so."""
+    tests = [ast.unparse(p.test).lower() for p in source.above(call) if isinstance(p, ast.If)]
+    name = source.function_name(call).lower()
+    return any(_RESUMES.search(t) for t in tests) or bool(_RESUMES.search(name))
+
+
+def _takes_up_count(source: Script, call: ast.Call) -> bool:
+    """The epoch or step goes on where it was."""
+    block = next((p for p in source.above(call) if isinstance(p, (ast.If, ast.FunctionDef))), source.tree)
+    return any(
+        isinstance(n, ast.Assign) and re.search(r"epoch|step|\bit", ast.unparse(n.targets[0]).lower())
+        for n in ast.walk(block)
+    )
+
+
+def _accelerate(source: Script) -> Finding | None:
+    saves = source.named("save_state")
+    if not saves or not source.named("Accelerator"):
+        return None
+    if source.named("load_state"):
+        return ok(source, source.named("load_state")[0], "the whole state is given back")
+    for call in source.named("load_state_dict", "load"):
+        if _under_resume(source, call):
+            return at(source, call, "save_state keeps optimizer, schedule and scaler, and nothing loads them")
+    return None
+
+
+def _lightning(source: Script) -> Finding | None:
+    for call in source.named("load_from_checkpoint"):
+        fits = [c for c in source.named("fit") if c.lineno > call.lineno]
+        if _under_resume(source, call) and fits and keyword(fits[0], "ckpt_path") is None:
+            return at(source, call, "only the weights are taken up: fit is not given the checkpoint")
+    fits = [c for c in source.named("fit") if keyword(c, "ckpt_path") is not None]
+    return ok(source, fits[0], "fit is given the checkpoint") if fits else None
+
+
+def _hugging_face(source: Script) -> Finding | None:
+    if not source.named("get_last_checkpoint"):
+        return None
+    whole = [c for c in source.named("train") if keyword(c, "resume_from_checkpoint") is not None or c.args]
+    if whole:
+        return ok(source, whole[0], "the trainer is given the checkpoint")
+    mine = flow(source)
+    for call in source.named("from_pretrained"):
+        ends = [v for a in call.args[:1] for v in mine.values(a, 4)]
+        if any(
+            isinstance(v, ast.Call) and last_name(v.func) == "get_last_checkpoint"
+            for e in ends
+            for v in ast.walk(e)
+        ):
+            return at(
+                source, call, "only the weights of the last checkpoint are taken up, and training starts anew"
+            )
+    return None
+
+
+def _tensorflow(source: Script) -> Finding | None:
+    made = [c for c in source.named("Checkpoint") if c.keywords and "train" in ast.unparse(c.func)]
+    if not made or not source.named("restore") or not source.optimizer_calls:
+        return None
+    names = [str(k.arg) + ast.unparse(k.value) for k in made[0].keywords]
+    if any("opt" in n.lower() for n in names):
+        return ok(source, made[0], "the checkpoint holds the optimizer")
+    counts = any(re.search(r"step|epoch", n.lower()) for n in names)
+    return (
+        at(source, made[0], "the checkpoint holds no optimizer, and training is resumed from it")
+        if counts
+        else None
+    )
