@@ -1,4 +1,4 @@
-"""Gradient accumulation and reduction in scripts: what is divided twice, not at all, or cleared in between."""
+"""Gradient accumulation and reduction in scripts: divided twice, not at all, or cleared in between."""
 
 from __future__ import annotations
 
@@ -114,9 +114,9 @@ def _cleared_between(source: Script) -> Finding | None:
 def mean_of_parts(view: View) -> Finding:
     """The mean is taken over a part (a micro batch, a replica) where a framework sums the parts.
 
-    `compute_loss` of a Hugging Face trainer that gets the number of items of all micro batches and does not divide by
-    it; a loss under a TensorFlow strategy that is a mean of one replica; MindSpore's data parallel mode without
-    `gradients_mean`.
+    `compute_loss` of a Hugging Face trainer that gets the number of items of all micro batches and does not
+    divide by it; a loss under a TensorFlow strategy that is a mean of one replica; MindSpore's data parallel
+    mode without `gradients_mean`.
     """
     return first(view, _mean_of_parts, "no framework of the scripts sums parts of a batch")
 

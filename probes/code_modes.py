@@ -81,8 +81,14 @@ def _in_module(source: Script, node: ast.AST) -> bool:
 
 
 def _guarded(source: Script, node: ast.AST) -> bool:
-    return any(
-        isinstance(p, (ast.If, ast.IfExp)) and "train" in ast.unparse(p.test) for p in source.above(node)
+    """Under a condition on the mode, or after `if not training: return x`."""
+    above = [p for p in source.above(node) if isinstance(p, (ast.If, ast.IfExp))]
+    if any("train" in ast.unparse(p.test) for p in above):
+        return True
+    function = source.function_around(node)
+    return function is not None and any(
+        isinstance(s, ast.If) and "train" in ast.unparse(s.test) and isinstance(s.body[-1], ast.Return)
+        for s in function.body
     )
 
 

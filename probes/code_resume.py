@@ -21,7 +21,7 @@ _RESUMES = re.compile(r"resum|restart|continue_from|ckpt_path|last_ckpt|latest")
 
 @probe()
 def resume_incomplete(view: View) -> Finding:
-    """Resuming gives the model back and leaves out what the script saves beside it: optimizer, schedule, scaler.
+    """Resuming gives the model back, and not what the script saves beside it: optimizer, schedule, scaler.
 
     Counted by the owners of `state_dict()` and `load_state_dict()`; frameworks by their own call for it.
     """
@@ -66,7 +66,7 @@ def _takes_up_count(source: Script, call: ast.Call) -> bool:
     """The epoch or step goes on where it was."""
     block = next((p for p in source.above(call) if isinstance(p, (ast.If, ast.FunctionDef))), source.tree)
     return any(
-        isinstance(n, ast.Assign) and re.search(r"epoch|step|\bit", ast.unparse(n.targets[0]).lower())
+        isinstance(n, ast.Assign) and re.search(r"epoch|step|\bit", ast.unparse(n).lower())
         for n in ast.walk(block)
     )
 

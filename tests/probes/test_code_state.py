@@ -60,6 +60,7 @@ ckpt = tf.train.Checkpoint(model=model, step=step{MORE})
 ckpt.restore(manager.latest_checkpoint)
 """
 ACCELERATE = """
+import torch
 from accelerate import Accelerator
 acc = Accelerator({STEPS})
 if args.resume_from:
