@@ -8,8 +8,15 @@ from __future__ import annotations
 from . import code_step, code_trainable
 from .code_accumulation import accumulation_without_effect, cleared_between, divided_twice, mean_of_parts
 from .code_field import set_train_missing
+from .code_loss import loss_wrong as standard_loss_wrong
 from .code_model import deep_without_normalisation, integer_division
 from .code_modes import batch_statistics_off, dropout_always_on, eval_in_training_step, mode_fixed_in_call
+from .code_objective import (
+    class_weights_upside_down,
+    keras_output_activated,
+    loss_arguments_swapped,
+    overlap_loss_wrong,
+)
 from .code_operators import attention_unscaled, output_rectified, reshape_for_transpose, softmax_axis
 from .code_path import gradient_path_cut, output_without_gradient
 from .code_registered import layers_in_plain_list, new_head_frozen, trainable_undone
@@ -123,5 +130,20 @@ def accumulation_wrong(view: View) -> Finding:
             cleared_between,
             mean_of_parts,
             code_step.accumulation_not_divided,
+        )
+    )
+
+
+@probe()
+def loss_wrong(view: View) -> Finding:
+    """The loss is computed in a way that is usually wrong: standard losses, overlaps, weights, arguments."""
+    return any_of(
+        look(view)
+        for look in (
+            standard_loss_wrong,
+            keras_output_activated,
+            overlap_loss_wrong,
+            class_weights_upside_down,
+            loss_arguments_swapped,
         )
     )

@@ -32,7 +32,7 @@ def output_rectified(view: View) -> Finding:
 
 def _rectified(source: Script) -> Finding | None:
     judged = None
-    for ends, node in _outputs(source):
+    for ends, node in outputs_of(source):
         judged = judged or node
         if ends in _HARD and _needs_sign(source):
             return at(
@@ -54,7 +54,7 @@ def _needs_sign(source: Script) -> bool:
     return False
 
 
-def _outputs(source: Script) -> Iterator[tuple[str, ast.expr]]:
+def outputs_of(source: Script) -> Iterator[tuple[str, ast.expr]]:
     """What the models of the script end in: the name of the last operation, and where it stands."""
     mine = flow(source)
     for model in source.models:
@@ -174,7 +174,6 @@ def _axis(source: Script) -> Finding | None:
     for function in source.forwards:
         if source.parents.get(function) not in source.modules:
             continue
-        around = ast.unparse(source.parents[function]).lower()
         for node in ast.walk(function):
             if not (isinstance(node, ast.Call) and last_name(node.func) in ("softmax", "log_softmax")):
                 continue
@@ -184,14 +183,20 @@ def _axis(source: Script) -> Finding | None:
             seen = seen or node
             if axis == 0 and _takes_batches(source):
                 return at(source, node, "this softmax runs over the batch: samples compete with one another")
-            scores = _weighs_values(function, node)
-            if axis == -2 and scores and not re.search(r"slot|rout|linear_?att|cluster|efficient", around):
+            scores = axis == -2 and _weighs_values(function, node)
+            if axis == -2 and scores and not _competes(source, function):
                 return at(
                     source, node, "the attention weights sum to one over the queries, not over the keys"
                 )
             if axis in (1, 2) and isinstance(source.parents.get(node), ast.BinOp) and _gates(source, node):
                 return at(source, node, "a gate competes over another axis than its own unit")
     return ok(source, seen, "softmax runs over the usual axis") if seen is not None else None
+
+
+def _competes(source: Script, function: Function) -> bool:
+    """Designs in which the queries compete for the inputs."""
+    around = ast.unparse(source.parents[function]).lower()
+    return re.search(r"slot|rout|linear_?att|cluster|efficient", around) is not None
 
 
 def _axis_of(call: ast.Call) -> int | None:
@@ -256,7 +261,6 @@ _SCALES = re.compile(r"sqrt|\*\* ?-?0\.5|scale|temper|\btau\b|norm|(?<!/)/ |rsqr
 def _unscaled(source: Script) -> Finding | None:
     seen = None
     for function in source.forwards:
-        text = ast.unparse(function)
         for node in ast.walk(function):
             if not (isinstance(node, ast.Call) and last_name(node.func) == "softmax"):
                 continue
@@ -265,7 +269,7 @@ def _unscaled(source: Script) -> Finding | None:
                 continue
             seen = seen or node
             owner = source.parents.get(function)
-            whole = text + (_init_of(owner) if isinstance(owner, ast.ClassDef) else "")
+            whole = ast.unparse(function) + (_init_of(owner) if isinstance(owner, ast.ClassDef) else "")
             if not _SCALES.search(whole) and _is_learned_pair(product):
                 return at(
                     source,

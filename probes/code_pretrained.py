@@ -1,0 +1,177 @@
+"""Pretrained weights in scripts: read and not used, overwritten, or never asked for."""
+
+from __future__ import annotations
+
+import ast
+import re
+
+from .code import at, first, ok
+from .flow import flow
+from .readers.script import keyword, last_name
+from .registry import Finding, View, probe
+from .syntax import Script
+
+_READS = ("load_checkpoint", "load_file", "load_state_dict_from_url")
+_FINE_TUNED = re.compile(
+    r"AutoModelFor(?:Sequence|Token|Image|Audio)\w*Classification|AutoModelForQuestionAnswering"
+)
+
+
+@probe()
+def pretrained_lost(view: View) -> Finding:
+    """Weights are read and reach no model, or a copy, or a model that is then made anew.
+
+    Also: a classifier built `from_config` beside a pretrained tokenizer, a backbone frozen at random.
+    """
+    return first(view, _lost, "the scripts load no weights")
+
+
+def _lost(source: Script) -> Finding | None:
+    seen: ast.AST | None = None
+    for look in (_never_put, _made_anew, _into_copy, _from_config, _frozen_at_random):
+        found = look(source)
+        if isinstance(found, Finding):
+            return found
+        seen = seen or found
+    return ok(source, seen, "the weights that are read reach the model") if seen is not None else None
+
+
+def _never_put(source: Script) -> Finding | ast.AST | None:
+    """What a checkpoint holds is only counted, printed or cut down."""
+    seen = None
+    for node in source.nodes:
+        if not (isinstance(node, ast.Assign) and isinstance(node.value, ast.Call)):
+            continue
+        call = node.value
+        if last_name(call.func) not in _READS or not isinstance(node.targets[0], ast.Name):
+            continue
+        if last_name(call.func) == "load_checkpoint" and (
+            len(call.args) > 1 or keyword(call, "net") is not None
+        ):
+            continue
+        seen = seen or call
+        name = node.targets[0].id
+        scope = source.function_around(node) or source.tree
+        uses = [
+            n
+            for n in ast.walk(scope)
+            if isinstance(n, ast.Name) and n.id == name and isinstance(n.ctx, ast.Load)
+        ]
+        if not any(_hands_on(source, use) for use in uses):
+            return at(source, node, "the weights are read and never put into the model")
+    return seen
+
+
+def _hands_on(source: Script, use: ast.Name) -> bool:
+    """Anything but its size, its keys, an entry taken out, or a test."""
+    for parent in source.above(use):
+        if isinstance(parent, ast.Call):
+            name = last_name(parent.func)
+            return name not in ("len", "print", "info", "keys", "pop", "debug", "list", "sorted")
+        if isinstance(parent, (ast.Delete, ast.comprehension)):
+            return False
+        if isinstance(parent, (ast.For,)):
+            return False
+        if isinstance(parent, (ast.Return, ast.Assign, ast.Yield)):
+            inner = ast.unparse(parent.value) if parent.value is not None else ""
+            return not inner.startswith("len(")
+        if isinstance(parent, ast.stmt):
+            return False
+    return False
+
+
+def _made_anew(source: Script) -> Finding | ast.AST | None:
+    """`net.load_state_dict(...)`, and then `net = resnet18(...)` in the same function."""
+    seen = None
+    for call in source.named("load_state_dict", "load_weights", "load_param_into_net"):
+        owner = call.func.value if isinstance(call.func, ast.Attribute) else None
+        if last_name(call.func) == "load_param_into_net" and call.args:
+            owner = call.args[0]
+        if not isinstance(owner, ast.Name):
+            continue
+        seen = seen or call
+        scope = source.function_around(call) or source.tree
+        block = [source.parents.get(p) for p in source.above(call) if isinstance(p, ast.stmt)]
+        for node in ast.walk(scope):
+            later = isinstance(node, ast.Assign) and node.lineno > call.lineno
+            if not later or not isinstance(node, ast.Assign) or source.parents.get(node) not in block:
+                continue
+            same = any(isinstance(t, ast.Name) and t.id == owner.id for t in node.targets)
+            used = any(isinstance(n, ast.Name) and n.id == owner.id for n in ast.walk(node.value))
+            between = any(
+                isinstance(n, ast.Name) and n.id == owner.id and isinstance(n.ctx, ast.Load)
+                and call.lineno < n.lineno < node.lineno
+                for n in ast.walk(scope)
+            )  # fmt: skip
+            built = isinstance(node.value, ast.Call) and source.loops_around(node) == source.loops_around(
+                call
+            )
+            if same and built and not used and not between:
+                return at(
+                    source,
+                    node,
+                    f"the model is made anew after the weights of line {call.lineno} were loaded",
+                )
+    return seen
+
+
+def _into_copy(source: Script) -> Finding | ast.AST | None:
+    """Weights are written into `model.emb.weight.clone()`, which nobody keeps."""
+    mine = flow(source)
+    for call in source.calls:
+        for place, given in enumerate(call.args):
+            if not (
+                isinstance(given, ast.Call) and last_name(given.func) in ("clone", "copy", "numpy", "tolist")
+            ):
+                continue
+            if ".weight" not in ast.unparse(given):
+                continue
+            for function in mine.called(call):
+                names = [a.arg for a in function.args.args]
+                if (
+                    place < len(names)
+                    and _writes(function, names[place])
+                    and not _gives_back(function, names[place])
+                ):
+                    return at(source, call, "the weights are written into a copy, which nobody keeps")
+    return None
+
+
+def _writes(function: ast.AST, name: str) -> bool:
+    return any(
+        isinstance(n, ast.Subscript) and isinstance(n.ctx, ast.Store) and ast.unparse(n.value) == name
+        for n in ast.walk(function)
+    )
+
+
+def _gives_back(function: ast.AST, name: str) -> bool:
+    given = [n.value for n in ast.walk(function) if isinstance(n, ast.Return) and n.value is not None]
+    return any(isinstance(n, ast.Name) and n.id == name for value in given for n in ast.walk(value))
+
+
+def _from_config(source: Script) -> Finding | ast.AST | None:
+    if not _FINE_TUNED.search(source.text) or not re.search(r"Tokenizer\w*\.from_pretrained", source.code):
+        return None
+    for call in source.named("from_config"):
+        if _FINE_TUNED.search(source.owner(call)) and not source.named("load_state_dict", "load_model"):
+            return at(source, call, "the model is built from its configuration alone: its weights are random")
+    return next((c for c in source.named("from_pretrained") if _FINE_TUNED.search(source.owner(c))), None)
+
+
+def _frozen_at_random(source: Script) -> Finding | ast.AST | None:
+    """`weights=None` on a backbone that is then frozen: it hands on noise."""
+    for node in source.nodes:
+        if not (isinstance(node, ast.Assign) and isinstance(node.value, ast.Call)):
+            continue
+        given = keyword(node.value, "weights")
+        if given is None or not isinstance(node.targets[0], ast.Name):
+            continue
+        if not (isinstance(given, ast.Constant) and given.value is None):
+            continue
+        name = node.targets[0].id
+        loaded = re.search(rf"\b{re.escape(name)}\.(?:load_weights|load_state_dict)\(", source.code)
+        if f"{name}.trainable = False" in source.code and not loaded:
+            return at(
+                source, node, "this backbone is frozen and no weights are loaded into it: it stays random"
+            )
+    return None
