@@ -6,7 +6,7 @@ import ast
 import re
 
 from .code import at, first, imports_locals, is_constant, is_evaluation, ok
-from .flow import flow, losses, objectives, returns, signs
+from .flow import Flow, flow, losses, objectives, returns, signs
 from .readers.script import keyword, last_name
 from .registry import Finding, View, any_of, probe
 from .syntax import Script, outermost_call
@@ -32,7 +32,7 @@ def _double_softmax(source: Script) -> Finding | None:
     if not calls:
         return _keras_double(source)
     for call, kind in calls:
-        for value in mine.values(call.args[0]) if call.args else ():
+        for value in _given(mine, call):
             if outermost_call(value) in _SOFT and not _guarded(source, value):
                 return at(
                     source, value, f"{kind} applies its own softmax or sigmoid, and its input has one already"
@@ -44,9 +44,11 @@ def _double_softmax(source: Script) -> Finding | None:
                         return at(
                             source, found, f"the model ends in softmax or sigmoid and {kind} applies its own"
                         )
-    for model in source.models:
+    of_loss = {p for call, _ in calls for p in source.above(call) if isinstance(p, ast.ClassDef)}
+    models = [m for m in source.models if m not in of_loss] or list(source.models)
+    for model in models:
         found = _model_ends_soft(source, model)
-        if found is not None and len(source.models) == 1:
+        if found is not None and len(models) == 1:
             return at(
                 source, found, f"the model ends in softmax or sigmoid and {calls[0][1]} applies its own"
             )
@@ -57,6 +59,24 @@ def _double_softmax(source: Script) -> Finding | None:
                 source, found, f"the model ends in softmax or sigmoid and {calls[0][1]} applies its own"
             )
     return ok(source, calls[0][0], f"what reaches {calls[0][1]} is not a softmax output")
+
+
+def _given(mine: Flow, call: ast.Call) -> list[ast.expr]:
+    """What a loss gets as its prediction, views looked through: `criterion(logits.view(-1, n), y)`."""
+    given = call.args[0] if call.args else None
+    while isinstance(given, ast.Call) and isinstance(given.func, ast.Attribute):
+        if given.func.attr not in (
+            "view",
+            "reshape",
+            "flatten",
+            "contiguous",
+            "transpose",
+            "permute",
+            "float",
+        ):
+            break
+        given = given.func.value
+    return mine.values(given) if given is not None else []
 
 
 def _guarded(source: Script, value: ast.expr) -> bool:

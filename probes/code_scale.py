@@ -17,7 +17,7 @@ from .syntax import Script
 def scaler_without_effect(view: View) -> Finding:
     """fp16 training whose scaler exists and never multiplies the loss, or is on for every format but fp16.
 
-    PyTorch's GradScaler without `scale`, Keras' LossScaleOptimizer without `scale_loss` under a tape, the policy
+    PyTorch's GradScaler without `scale`, Keras' LossScaleOptimizer without `scale_loss` under a tape, policy
     "float16" (the weights themselves), `.half()` on a model that a Hugging Face trainer gets, level
     O3 of MindSpore without a loss scale manager.
     """

@@ -437,13 +437,22 @@ def _scales_gradients(source: Script) -> bool:
 _SCALES = re.compile(r"(?i)(?:scale|multiply|divide|normali[sz]e|average)_?grad")
 
 
+def _reports(count: ast.expr) -> bool:
+    """How often something is logged or saved, which is no number of accumulated batches."""
+    return any(w in ast.unparse(count).lower() for w in ("log", "print", "eval", "save", "report", "display"))
+
+
 def _accumulates(source: Script) -> Iterator[tuple[ast.AST, str]]:
     """Where the optimizer steps once for several backward calls, and for how many, as written."""
     for step in source.steps:
         for parent in source.above(step):
             if isinstance(parent, ast.If):
                 for gate in ast.walk(parent.test):
-                    if isinstance(gate, ast.BinOp) and isinstance(gate.op, ast.Mod):
+                    if (
+                        isinstance(gate, ast.BinOp)
+                        and isinstance(gate.op, ast.Mod)
+                        and not _reports(gate.right)
+                    ):
                         yield step, ast.unparse(gate.right)
     for backward in source.backwards:
         loops = source.loops_around(backward)

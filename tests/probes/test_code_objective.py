@@ -162,3 +162,34 @@ CASES = [
 @pytest.mark.parametrize(("symptom", "wanted", "text"), CASES)
 def test_objectives_scales_and_weights(symptom: str, wanted: str, text: str) -> None:
     assert state(symptom, text) == wanted
+
+
+def test_a_view_of_the_prediction_is_looked_through() -> None:
+    text = "import torch\nfrom torch import nn\ncriterion = nn.CrossEntropyLoss()\nlogits = model(x).logits{SOFT}\nloss = criterion(logits.view(-1, 9), y.view(-1))\n"
+    assert state("script-double-softmax", text.replace("{SOFT}", ".sigmoid()")) == P
+    assert state("script-double-softmax", text.replace("{SOFT}", "")) == A
+
+
+def test_a_model_beside_a_loss_of_its_own_class() -> None:
+    text = """
+import mindspore.nn as nn
+import mindspore.ops as ops
+class Net(nn.Cell):
+    def construct(self, x):
+        return {OUT}
+class Loss(nn.Cell):
+    def __init__(self):
+        super().__init__()
+        self.ce = nn.SoftmaxCrossEntropyWithLogits(sparse=True)
+    def construct(self, logit, label):
+        return self.ce(logit, label)
+net, loss = Net(), Loss()
+"""
+    assert state("script-double-softmax", text.replace("{OUT}", "ops.softmax(self.fc(x))")) == P
+    assert state("script-double-softmax", text.replace("{OUT}", "self.fc(x)")) == A
+
+
+def test_a_step_every_few_reports_is_no_accumulation() -> None:
+    text = "import torch\nopt = torch.optim.SGD(net.parameters(), lr=0.1)\nfor i, x in enumerate(loader):\n    net(x).sum().backward()\n    if i % {N} == 0:\n        opt.step()\n        opt.zero_grad()\n"
+    assert state("script-accumulation-not-divided", text.replace("{N}", "accumulate")) == P
+    assert state("script-accumulation-not-divided", text.replace("{N}", "log_every")) == U
