@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+from collections.abc import Iterator
 
 from .code import at, first, imports_locals, ok, outer_loop
 from .readers.script import keyword, last_name
@@ -49,7 +50,7 @@ def _no_sync(source: Script) -> Finding | None:
     joined = [c for c in source.named(*names) if not _is_metric_reduce(source, c)]
     if joined:
         return ok(source, joined[0], "gradients are synchronised")
-    if imports_locals(source) or _JOINS.search(source.code):
+    if imports_locals(source) or any(_JOINS.search(word) for word in _words(source)):
         return None
     return at(source, groups[0], "processes are started and nothing synchronises their gradients")
 
@@ -59,6 +60,18 @@ _JOINS = re.compile(
     r"(?i)data_?parallel|\bddp|fsdp|shard(?:ed)?_model|parallelize|replicate\(|horovod|deepspeed|\bzero[_-]?[123]\b"
     r"|(?:reduce|sync|average)\w*_grad|grad\w*_(?:reduce|sync|average)"
 )
+
+
+def _words(source: Script) -> Iterator[str]:
+    """Names that the script uses and texts that it hands to calls; what is only imported is not used."""
+    for node in source.nodes:
+        if isinstance(node, ast.Name):
+            yield node.id
+        elif isinstance(node, ast.Attribute):
+            yield node.attr
+        elif isinstance(node, ast.Call):
+            given = [*node.args, *(k.value for k in node.keywords)]
+            yield from (a.value for a in given if isinstance(a, ast.Constant) and isinstance(a.value, str))
 
 
 def _is_metric_reduce(source: Script, call: ast.Call) -> bool:

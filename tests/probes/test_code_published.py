@@ -235,3 +235,25 @@ def test_low_rank_updates_start_at_zero() -> None:
 
     assert state("script-zero-init", text.replace("{}", "Widen")) is State.PRESENT
     assert state("script-zero-init", text.replace("{}", "LoRALayer")) is not State.PRESENT
+
+
+def test_a_wrapper_that_is_only_imported_joins_nothing() -> None:
+    """`from torch.nn.parallel import DistributedDataParallel` without a call leaves every rank alone."""
+    text = '''"""Data-parallel training."""
+import torch
+import torch.distributed as dist
+from torch.nn.parallel import DistributedDataParallel
+dist.init_process_group("gloo")
+model = {}
+opt = torch.optim.SGD(model.parameters(), lr=0.1)
+for x, y in loader:
+    opt.zero_grad()
+    loss = criterion(model(x), y)
+    loss.backward()
+    opt.step()
+'''
+    alone = state("script-no-gradient-synchronisation", text.replace("{}", "build()"))
+    wrapped = state(
+        "script-no-gradient-synchronisation", text.replace("{}", "DistributedDataParallel(build())")
+    )
+    assert (alone, wrapped) == (State.PRESENT, State.ABSENT)
