@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import ast
+import re
 
 from .code import at, first, imports_locals, ok
+from .readers.script import last_name
 from .registry import Finding, View, probe
 from .syntax import Script
 
@@ -84,6 +86,37 @@ def _reads_unguarded(source: Script) -> Finding | None:
     if imports_locals(source):
         return None
     return at(source, reads[0], "nothing deals with empty fields of this table")
+
+
+@probe()
+def fill_values_unused(view: View) -> Finding:
+    """Values to fill gaps with are computed (`self.fill = table.median()`), and nobody reads them."""
+    return first(view, _fill_unused, "the scripts compute no fill values")
+
+
+def _fill_unused(source: Script) -> Finding | None:
+    seen: ast.AST | None = None
+    for node in source.nodes:
+        if not isinstance(node, ast.Assign) or not isinstance(node.targets[0], (ast.Name, ast.Attribute)):
+            continue
+        target = node.targets[0]
+        name = target.attr if isinstance(target, ast.Attribute) else target.id
+        computed = any(
+            isinstance(c, ast.Call) and last_name(c.func) in ("median", "mean", "mode", "nanmedian")
+            for c in ast.walk(node.value)
+        )
+        if not computed or not re.search(r"(?i)fill|imput|median", name):
+            continue
+        read = any(
+            (n.attr if isinstance(n, ast.Attribute) else n.id) == name
+            for n in source.nodes
+            if isinstance(n, (ast.Name, ast.Attribute)) and isinstance(n.ctx, ast.Load)
+            if not (isinstance(source.parents.get(n), ast.Call) and source.parents[n].func is n)  # type: ignore[attr-defined]
+        )
+        seen = seen or node
+        if not read:
+            return at(source, node, "these fill values are computed, and no gap is filled with them")
+    return ok(source, seen, "gaps are filled with what was computed for it") if seen is not None else None
 
 
 def _deals(source: Script) -> bool:

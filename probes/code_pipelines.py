@@ -6,6 +6,7 @@ import ast
 
 from .code import MISSING, at, ok, scripts
 from .code_roles import split_of, trains
+from .code_sides import side
 from .readers.script import last_name, parse
 from .registry import Finding, View, probe, unknown
 from .syntax import Script
@@ -140,7 +141,7 @@ def _side(source: Script, node: ast.AST) -> bool | None:
             names = [k.value for k in keys if isinstance(k, ast.Constant) and isinstance(k.value, str)]
         elif isinstance(parent, (ast.FunctionDef, ast.AsyncFunctionDef)):
             names = [parent.name]
-        sides = {trains(split_of(n)) for n in names} - {None}
+        sides = {trains(split_of(n)) for n in names} - {None} or {side(n) for n in names} - {None}
         if sides:
             return sides.pop() if len(sides) == 1 else None
         child = parent

@@ -257,6 +257,13 @@ def literal(source: Script, node: ast.expr | None, depth: int = 6) -> object:
     return None
 
 
+def setting(source: Script, node: ast.Attribute) -> object:
+    """A setting by its name, also where a configuration object is built with it: `Config(buffer=8)`."""
+    given_ = [k.value for c in source.calls for k in c.keywords if k.arg == node.attr]
+    values = {literal(source, v) for v in given_}
+    return next(iter(values)) if len(values) == 1 else literal(source, node)
+
+
 def default(source: Script, node: ast.expr) -> object:
     """The default of a setting by its name: `args.limit` of argparse, `cfg.limit` of a dataclass."""
     if not isinstance(node, ast.Attribute):

@@ -18,6 +18,7 @@ def modules() -> tuple[ModuleType, ...]:
         benchmark_curves,
         benchmark_end,
         code_accumulation,
+        code_augment,
         code_averages,
         code_best,
         code_calls,
@@ -26,10 +27,12 @@ def modules() -> tuple[ModuleType, ...]:
         code_diff,
         code_edits,
         code_evaluation,
+        code_feeding,
         code_field,
         code_inputs,
         code_labels,
         code_leaks,
+        code_limits,
         code_loss,
         code_masking,
         code_metrics,
@@ -48,6 +51,7 @@ def modules() -> tuple[ModuleType, ...]:
         code_registered,
         code_resume,
         code_scale,
+        code_scaling,
         code_schedule,
         code_sequence,
         code_splits,
@@ -122,6 +126,7 @@ def modules() -> tuple[ModuleType, ...]:
         code_wiring,
     )
     held_out = (code_best, code_leaks, code_masking, code_metrics, code_numbering, code_sequence)
+    samples = (code_augment, code_feeding, code_limits, code_scaling)
     shapes = (curves, epochs, eval_relations, floors, gaps, levels, metrics, objective, pace, relations)
     numbers = (gradients, numerics, rounding, scaler)
     beside = (
@@ -138,7 +143,7 @@ def modules() -> tuple[ModuleType, ...]:
     saved = (weights, weights_held, weights_shared)
     data = (data_compare, data_files, data_lists, split_settings)
     read = (config, events, in_force, learning_rate, recipes)
-    return (*compared, *saved, *data, *read, *shapes, *numbers, *scripts, *held_out)
+    return (*compared, *saved, *data, *read, *shapes, *numbers, *scripts, *held_out, *samples)
 
 
 def all_probes() -> dict[str, ProbeFunction]:

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from ..engine.model import Place
 from .code_pipelines import normalises_one_split
 from .code_roles import split_of, trains
+from .code_scaling import scaled_apart
 from .code_splits import splits_processed_differently
 from .registry import Finding, View, absent, any_of, present, probe, unknown
 from .run import Setting
@@ -30,6 +31,7 @@ def splits_differ(view: View) -> Finding:
             splits_processed_differently(view, labels=False),
             normalises_one_split(view),
             splits_normalised_differently(view),
+            scaled_apart(view),
         )
     )
 

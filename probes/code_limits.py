@@ -1,0 +1,78 @@
+"""How many samples training reads, in scripts."""
+
+from __future__ import annotations
+
+import ast
+import re
+
+from .code import at, first, ok
+from .code_sides import given, literal, setting, side
+from .readers.script import keyword, last_name
+from .registry import Finding, View, probe
+from .syntax import Script
+
+
+@probe()
+def training_data_cut(view: View, *, few: int) -> Finding:
+    """Training reads a fixed, small number of samples, at most `few`, as one does to try a script out."""
+    return first(view, lambda s: _cut(s, few), "the scripts do not limit the training data")
+
+
+_TRYING = re.compile(r"(?i)debug|smoke|quick|dry|overfit|sanity|fast_dev|toy|demo|tiny|test")
+
+
+def _cut(source: Script, few: int) -> Finding | None:
+    seen: ast.AST | None = None
+    for call in source.calls:
+        name = last_name(call.func)
+        if name in ("read_csv", "read_table", "read_json", "read_parquet", "read_excel"):
+            rows = keyword(call, "nrows")
+            if rows is None:
+                continue
+            seen = seen or call
+            if _small(literal(source, rows), few) and not _meant(source, call) and not _eval(source, call):
+                return at(source, call, f"only {literal(source, rows)} rows are read")
+        elif name in ("select", "take", "head", "Subset") and isinstance(
+            call.func, (ast.Attribute, ast.Name)
+        ):
+            args = call.args
+            count = args[1] if name == "Subset" and len(args) > 1 else args[0] if args else keyword(call, "n")
+            if isinstance(count, ast.Call) and last_name(count.func) == "range" and len(count.args) == 1:
+                count = count.args[0]
+            elif name in ("select", "Subset"):
+                continue
+            statement = next((p for p in source.above(call) if isinstance(p, ast.Assign)), None)
+            target = ast.unparse(statement.targets[0]) if statement is not None else ""
+            if side(target) is not True or count is None:
+                continue
+            seen = seen or call
+            number = literal(source, count)
+            if isinstance(count, ast.Attribute) and number is None:
+                number = setting(source, count)
+            if _small(number, few) and not _meant(source, call):
+                return at(source, call, f"training keeps only {number} samples")
+    for one in given(source):
+        value = one.value
+        if one.learns and isinstance(value, ast.Subscript) and isinstance(value.slice, ast.Slice):
+            upper = value.slice.upper
+            if value.slice.lower is None and upper is not None and value.slice.step is None:
+                seen = seen or value
+                same = ast.unparse(value.value).split(".")[-1] == one.name
+                if same and _small(literal(source, upper), few) and not _meant(source, value):
+                    return at(source, value, f"training keeps only {literal(source, upper)} samples")
+    return ok(source, seen, "training keeps what it reads") if seen is not None else None
+
+
+def _small(number: object, few: int) -> bool:
+    return isinstance(number, int) and not isinstance(number, bool) and 0 < number <= few
+
+
+def _meant(source: Script, node: ast.AST) -> bool:
+    """Under a switch for trying out."""
+    tests = [ast.unparse(p.test) for p in source.above(node) if isinstance(p, (ast.If, ast.IfExp))]
+    return any(_TRYING.search(t) for t in tests)
+
+
+def _eval(source: Script, node: ast.AST) -> bool:
+    statement = next((p for p in source.above(node) if isinstance(p, ast.Assign)), None)
+    return statement is not None and side(ast.unparse(statement.targets[0])) is False
