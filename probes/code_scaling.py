@@ -277,7 +277,8 @@ def _in_one_branch(source: Script) -> Finding | None:
         mine, other = _scalings(source, node.body), _scalings(source, node.orelse)
         rest = [s for s in function.body if node not in ast.walk(s)]
         also = _scalings(source, rest)
-        seen = seen or node
+        if mine or other or also:
+            seen = seen or node
         if bool(mine) != bool(other) and not (also and _same_kind((mine or other)[0], also)):
             who = "training" if mine else "held-out data"
             return at(source, (mine or other)[0], f"this scaling is done for {who} alone")
