@@ -48,7 +48,9 @@ def _always_on(source: Script) -> Finding | None:
                 or (call.args[2] if len(call.args) > 2 else None)
             )
             on = told is None or (isinstance(told, ast.Constant) and told.value is True)
-            rate = keyword(call, "p") or (call.args[1] if len(call.args) > 1 else None)
+            rate = (
+                keyword(call, "p") or keyword(call, "rate") or (call.args[1] if len(call.args) > 1 else None)
+            )
         elif name == "scaled_dot_product_attention":
             rate = told = keyword(call, "dropout_p") or (call.args[4] if len(call.args) > 4 else None)
             if rate is None:
@@ -58,6 +60,8 @@ def _always_on(source: Script) -> Finding | None:
             continue
         if isinstance(rate, ast.Constant) and not rate.value:
             continue
+        if source.owner(call) == "tf.nn" and not isinstance(rate, ast.Constant):
+            continue  # a rate that may be chosen by the mode
         seen = seen or call
         if on and not _guarded(source, call):
             return at(

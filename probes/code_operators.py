@@ -57,7 +57,9 @@ def _needs_sign(source: Script) -> bool:
 def outputs_of(source: Script) -> Iterator[tuple[str, ast.expr]]:
     """What the models of the script end in: the name of the last operation, and where it stands."""
     mine = flow(source)
-    for model in source.models:
+    of_loss = {p for call, _ in losses(source) for p in source.above(call)}
+    models = [m for m in source.models if m not in of_loss]
+    for model in models if len(models) == 1 else ():  # of several it is not known which one the loss gets
         for function in (f for f in source.forwards if f in model.body):
             for output in source.output_of(function):
                 if _is_guarded(source, output) or not _ends_in_layer(mine, output):

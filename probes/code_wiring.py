@@ -149,7 +149,7 @@ def _unused(source: Script, norms: bool) -> Finding | None:
         for name, made in _held(owner):
             norm = bool(_NORM.search(last_name(made.func)))
             weighty = last_name(made.func) in _WEIGHTS or _class_with_weights(source, made)
-            if norm is not norms or not (norm or weighty):
+            if norm is not norms or not (norm or weighty) or _chosen(source, made):
                 continue
             seen = seen or made
             if not _is_read(source, owner, name):

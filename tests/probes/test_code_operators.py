@@ -248,3 +248,24 @@ for x, y in data:
 """
     assert state("script-optimizer-gets-part", text.replace("WHAT", "model.head.trainable_variables")) == P
     assert state("script-optimizer-gets-part", text.replace("WHAT", "model.trainable_variables")) == A
+
+
+def test_of_several_models_none_is_taken_for_the_one_that_the_loss_gets() -> None:
+    embed = "class Embed(nn.Module):\n    def __init__(self):\n        super().__init__()\n        self.net = nn.Sequential(nn.Linear(4, 4), nn.ReLU())\n    def forward(self, x):\n        return self.net(x)\nembed = Embed()\n"
+    assert state("script-output-rectified", _net() + embed) == U
+
+
+def test_a_layer_that_is_made_on_a_condition_may_stay_unused() -> None:
+    assert (
+        state(
+            "script-layer-unused",
+            _net(init="self.fc = nn.Linear(dim, classes); if solo: self.extra = nn.Linear(dim, dim)"),
+        )
+        == A
+    )
+
+
+def test_a_rate_of_tensorflow_that_is_a_name_may_follow_the_mode() -> None:
+    text = "import tensorflow as tf\nclass Net(tf.keras.Model):\n    def call(self, x):\n        return tf.nn.dropout(x, rate={RATE})\n"
+    assert state("script-dropout-always-on", text.replace("{RATE}", "0.3")) == P
+    assert state("script-dropout-always-on", text.replace("{RATE}", "drop")) == U
