@@ -60,15 +60,28 @@ def _path_cut(source: Script) -> Finding | None:
 
 
 # Signal processing that has nothing to train: spectra, filter banks, augmentation, scaling.
-_PREPARES = re.compile(
-    r"(?i)spec|mel|mfcc|stft|fbank|filter_?bank|augment|normali[sz]e|preprocess|resample|pad\b"
+_PREPARES = re.compile(r"(?i)spec|mel|mfcc|stft|fbank|filter_?bank|augment|norm|preprocess|resample|pad\b")
+
+
+# What may stand beside it: other shapes and formats of the same numbers.
+_SHAPES = (
+    "squeeze",
+    "unsqueeze",
+    "size",
+    "to",
+    "transpose",
+    "permute",
+    "view",
+    "reshape",
+    "float",
+    "autocast",
 )
 
 
 def _prepares(block: ast.With) -> bool:
     """Everything that a block without gradients calls prepares the inputs."""
     calls = [ast.unparse(c.func) for s in block.body for c in ast.walk(s) if isinstance(c, ast.Call)]
-    worked = [c for c in calls if not c.rsplit(".", 1)[-1].startswith(("squeeze", "unsqueeze", "size", "to"))]
+    worked = [c for c in calls if not c.rsplit(".", 1)[-1].startswith(_SHAPES)]
     return bool(worked) and all(_PREPARES.search(c) for c in worked)
 
 
