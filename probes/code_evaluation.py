@@ -27,9 +27,16 @@ def _over_batch(source: Script) -> Finding | None:
         if not any(w in owner for w in ("out", "logit", "pred", "score", "model(")):
             continue
         seen = seen or call
-        if isinstance(axis, ast.Constant) and axis.value == 0 and "[" not in owner:
+        single = re.search(r"segment|mask", " ".join(ast.unparse(p) for p in _statement(source, call)))
+        if isinstance(axis, ast.Constant) and axis.value == 0 and "[" not in owner and not single:
             return at(source, call, "the class is looked for along the batch, not along the classes")
     return ok(source, seen, "the class is looked for along the classes") if seen is not None else None
+
+
+def _statement(source: Script, node: ast.AST) -> list[ast.expr]:
+    """What the value of a statement is assigned to."""
+    around = next((p for p in source.above(node) if isinstance(p, ast.Assign)), None)
+    return around.targets if around is not None else []
 
 
 @probe()
@@ -48,7 +55,7 @@ def _least_likely(source: Script) -> Finding | None:
         seen = seen or call
         largest = keyword(call, "largest")
         least = last_name(call.func) == "argmin" or (largest is not None and is_false_node(largest))
-        if least and not re.search(r"dist|cost|energ|loss|err|diff|abs|norm|-|neg", scores):
+        if least and not re.search(r"dist|cost|energ|loss|err|diff|abs|norm|-|neg|desc|sort|rank", scores):
             return at(source, call, "the class with the smallest score is taken for the prediction")
     return (
         ok(source, seen, "the class with the largest score is the prediction") if seen is not None else None

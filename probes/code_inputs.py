@@ -38,7 +38,13 @@ def _target_inside(source: Script) -> Finding | None:
             seen = seen or node
             used = {_word(n) for n in _values(node.value)}
             told = [w for w in used if _TARGETS.search(w) and not _PLACES.search(w)]
-            if told and not _own_label(target):
+            table = isinstance(node.value, ast.Call) and last_name(node.value.func) in (
+                "dict",
+                "set",
+                "sorted",
+            )
+            whole = isinstance(node.value, ast.Name) and _is(_INPUTS, target.slice)  # the input is the target
+            if told and not _own_label(target) and not table and not whole:
                 return at(source, node, "a column of the inputs is computed from the target")
         elif isinstance(target, ast.Name) and _INPUTS.search(target.id.lower()):
             if isinstance(node.value, ast.Call) and last_name(node.value.func) in _JOINS:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 
 from .code import at, first, ok
 from .code_roles import TARGET_WORDS, base, is_random, targets
@@ -22,7 +23,8 @@ def _labels_alone(source: Script) -> Finding | None:
     for node in source.nodes:
         if isinstance(node, ast.Assign) and isinstance(node.value, ast.Subscript):
             target, taken = ast.unparse(node.targets[0]), ast.unparse(node.value.value)
-            if target == taken and isinstance(node.targets[0], (ast.Name, ast.Attribute)):
+            order = re.search(r"(?i)perm|order|index|indices|idx", target) is not None
+            if target == taken and isinstance(node.targets[0], (ast.Name, ast.Attribute)) and not order:
                 alone.append((node, ast.unparse(node.value.slice)))
     for node, index in alone:
         fresh = "randperm" in index or "permutation" in index

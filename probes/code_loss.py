@@ -162,9 +162,18 @@ def _activation_missing(source: Script) -> Finding | None:
                 and "activation=" not in source.text
                 and not imports_locals(source)
             ):
+                if not (source.modules or _built_here(source)):
+                    return None
                 return at(source, call, f"{kind} expects {wanted[kind][0]} outputs, and nothing applies it")
             return ok(source, call, f"{kind} receives {wanted[kind][0]} outputs")
     return _keras_missing(source)
+
+
+def _built_here(source: Script) -> bool:
+    """The script makes the model, a stack of layers or one by a function, and is not handed it."""
+    made = source.named("Sequential", "Linear", "LazyLinear", "SequentialCell", "Dense", "Conv2d")
+    known = ("resnet", "create_model", "vgg")
+    return bool(made) or any(last_name(c.func).startswith(known) for c in source.calls)
 
 
 def _keras_missing(source: Script) -> Finding | None:
@@ -257,11 +266,19 @@ def regression_loss_on_classes(view: View) -> Finding:
     return first(view, _regression_on_classes, "no loss in the scripts")
 
 
+# What is a number by its name: values, returns and differences of reinforcement learning, boxes, images.
+_CONTINUOUS = re.compile(
+    r"value|return|reward|q_|td_|advantage|bbox|boxes|recon|noise|depth|image|mask_weight"
+)
+
+
 def _regression_on_classes(source: Script) -> Finding | None:
     if not source.losses:
         return None
     kinds = ("mseloss", "mse_loss", "l1loss", "l1_loss", "smoothl1loss", "huberloss", "smooth_l1_loss")
-    found = [c for c, k in source.losses if k in kinds]
+    found = [c for c, k in source.losses if k in kinds and not _CONTINUOUS.search(ast.unparse(c).lower())]
+    if not found and any(k in kinds for _, k in source.losses):
+        return None
     if not found:
         return ok(source, source.losses[0][0], "the loss is made for classes")
     classes = bool(source.named("one_hot", "argmax", "to_categorical")) and "acc" in source.text.lower()

@@ -68,7 +68,9 @@ def _skips(source: Script) -> Finding | None:
 def _is_metric(call: ast.Call) -> bool:
     """`np.nanmean(losses)` sums up what was measured; it does not scale the inputs."""
     text = ast.unparse(call).lower()
-    return any(w in text for w in ("loss", "acc", "score", "metric", "iou", "norm", "time"))
+    return any(
+        w in text for w in ("loss", "acc", "score", "metric", "iou", "norm", "time", "dice", "per_class")
+    )
 
 
 @probe()

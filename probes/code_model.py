@@ -44,7 +44,9 @@ def _integer_division(source: Script) -> Finding | None:
             sized = any(w in ast.unparse(node.left) for w in sizes)
             if touched & set(inputs) and not sized:
                 seen = seen or node
-                if isinstance(node.op, ast.FloorDiv):
+                by = ast.unparse(node.right)
+                scales = re.search(r"^\d|255|scale|std|max|deviation|range", by)
+                if isinstance(node.op, ast.FloorDiv) and scales:
                     return at(source, node, "integer division where inputs should keep their fractions")
     return ok(source, seen, "inputs are divided as real numbers") if seen is not None else None
 
@@ -75,6 +77,7 @@ _MEANT = (
     "gamma",
     "scale",
     "gate",
+    "noise",
 )
 _DRAWS = (
     "normal_",
@@ -88,7 +91,7 @@ _DRAWS = (
 )
 
 
-_LOW_RANK = re.compile(r"(?i)lora|adapter|zero_?(?:conv|module|init)|control_?net")
+_LOW_RANK = re.compile(r"(?i:lora|adapter|zero_?(?:conv|module|init)|control_?net)|Norm\b")
 
 
 def _zero_init(source: Script) -> Finding | None:
@@ -231,7 +234,7 @@ def _repeated(source: Script) -> Finding | None:
     lists = source.named("ModuleList", "Sequential", "CellList", "SequentialCell")
     for call in lists:
         again = [r for given in call.args if (r := _same_again(given)) is not None]
-        if again:
+        if again and not _shares_on_purpose(source, call):
             return at(source, again[0], "one layer is put into a list several times")
     for owner in source.modules:
         for node in ast.walk(owner):
@@ -239,6 +242,12 @@ def _repeated(source: Script) -> Finding | None:
                 if ast.unparse(node.targets[0]).startswith("self."):
                     return at(source, node, "one layer is put into a list several times")
     return ok(source, lists[0], "each layer of a list is made anew") if lists else None
+
+
+def _shares_on_purpose(source: Script, node: ast.AST) -> bool:
+    """An option asks for it: `if args.share_layers:`."""
+    tests = (ast.unparse(p.test) for p in source.above(node) if isinstance(p, ast.If))
+    return any(re.search(r"(?i)share|tie", test) for test in tests)
 
 
 def _same_again(given: ast.expr) -> ast.expr | None:
@@ -317,7 +326,9 @@ def _deep(source: Script, layers: int, kinds: tuple[str, ...]) -> Finding | None
     together: dict[ast.AST | None, list[ast.Call]] = {}  # what one class or function holds
     for call in calls:
         classes = (p for p in source.above(call) if isinstance(p, ast.ClassDef))
-        together.setdefault(next(classes, source.function_around(call)), []).append(call)
+        holder = next(classes, source.function_around(call))
+        if not re.search(r"(?i)lstm|gru|rnn|cell|gate", getattr(holder, "name", "")):
+            together.setdefault(holder, []).append(call)  # gates stand side by side
     counts = {holder: sum(_repeats(source, c) for c in found) for holder, found in together.items()}
     counted = max(counts.values(), default=0)
     if counted >= layers and not eased and not skips:

@@ -15,7 +15,7 @@ from .syntax import Function, Script, outermost_call
 # what is meant to be a constant: targets, other networks, masks, states carried on, advantages
 _CONSTANTS = re.compile(
     r"target|teacher|ema|mask|weight|state|hidden|memory|momentum|key|queue|advant|\badv|return|reward|baseline|"
-    r"old|ref|anchor|codebook|quant|log|metric|acc|fake|prior|scale"
+    r"old|ref|anchor|codebook|quant|log|metric|acc|fake|prior|scale|_max\b|\bmax_|amax|detach\b(?!\()"
 )
 MAX_VISITED = 4000  # expressions that are looked at for one question
 _CUTS = ("detach", "stop_gradient", "numpy", "item", "detach_", "stop_grad")

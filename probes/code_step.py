@@ -446,7 +446,7 @@ def _accumulates(source: Script) -> Iterator[tuple[ast.AST, str]]:
     """Where the optimizer steps once for several backward calls, and for how many, as written."""
     for step in source.steps:
         for parent in source.above(step):
-            if isinstance(parent, ast.If):
+            if isinstance(parent, ast.If) and not any(parent in source.above(b) for b in source.backwards):
                 for gate in ast.walk(parent.test):
                     if (
                         isinstance(gate, ast.BinOp)

@@ -63,7 +63,7 @@ def _freezes(source: Script) -> Finding | None:
         ways = mine.values(value, 4) if isinstance(value, ast.Name) else [value]
         off = [v for v in ways if _switches_off(v)]
         reopened = reopened or any(isinstance(v, ast.Constant) and v.value is True for v in ways)
-        if off and not _aside(mine, owner):
+        if off and not _aside(mine, owner) and not _optional(source, node):
             seen.append(node)
     if seen and reopened:
         return None  # what is frozen at first may train later
@@ -101,6 +101,17 @@ def _switches(source: Script) -> Iterator[tuple[ast.AST, ast.expr, ast.expr]]:
 
 
 _COPIES = ("deepcopy", "clone", "copy")
+
+
+def _optional(source: Script, node: ast.AST) -> bool:
+    """An option, a pattern or a list from elsewhere decides what is frozen: `if args.freeze_encoder:`."""
+    tests = [ast.unparse(p.test) for p in source.above(node) if isinstance(p, ast.If)]
+    return any(_OPTION.search(test) for test in tests)
+
+
+_OPTION = re.compile(
+    r"(?i)\b(?:args?|opts?|cfg|config|conf|hparams|params)\.|freez|frozen|fine_?tun|re\.(?:search|match)"
+)
 
 
 def _judges(owner: ast.expr) -> bool:

@@ -142,8 +142,8 @@ def test_features_on_the_unit_sphere_are_no_inputs() -> None:
 
 
 def test_sigmoids_of_many_functions_do_not_follow_one_another() -> None:
-    apart = "".join(f"\ndef gate_{n}(x):\n    return torch.sigmoid(x)\n" for n in range(8))
-    inside = "\ndef gates(x):\n" + "    x = torch.sigmoid(x)\n" * 8 + "    return x\n"
+    apart = "".join(f"\ndef squash_{n}(x):\n    return torch.sigmoid(x)\n" for n in range(8))
+    inside = "\ndef squashed(x):\n" + "    x = torch.sigmoid(x)\n" * 8 + "    return x\n"
     text = STEP.format(before="pass", inside="pass")
 
     assert state("script-deep-saturating", text + inside) is State.PRESENT
@@ -257,3 +257,64 @@ for x, y in loader:
         "script-no-gradient-synchronisation", text.replace("{}", "DistributedDataParallel(build())")
     )
     assert (alone, wrapped) == (State.PRESENT, State.ABSENT)
+
+
+def test_a_step_that_is_taken_with_its_backward_every_few_batches() -> None:
+    text = STEP.format(before="pass", inside="loss.backward()").replace(
+        "        loss.backward()\n        pass\n", "", 1
+    )
+
+    assert state("script-accumulation-not-divided", text) is not State.PRESENT
+
+
+def test_an_option_decides_what_is_frozen() -> None:
+    text = STEP.format(before="pass", inside="pass") + (
+        "\nmodel = Net()\nif {}:\n    for p in model.layer.parameters():\n        p.requires_grad = False\n"
+    )
+
+    assert state("script-freezes-parameters", text.replace("{}", "True")) is State.PRESENT
+    assert state("script-freezes-parameters", text.replace("{}", "args.keep_encoder")) is not State.PRESENT
+
+
+def test_layers_that_an_option_shares() -> None:
+    text = STEP.format(before="pass", inside="pass") + (
+        "\nif {}:\n    blocks = nn.ModuleList([Net()] * 4)\n"
+        "else:\n    blocks = nn.ModuleList([Net() for _ in range(4)])\n"
+    )
+
+    assert state("script-layer-repeated", text.replace("{}", "deep")) is State.PRESENT
+    assert state("script-layer-repeated", text.replace("{}", "share_blocks")) is not State.PRESENT
+
+
+def test_values_and_returns_are_numbers_though_actions_are_classes() -> None:
+    text = (
+        "import torch\nimport torch.nn.functional as F\nfrom torch import nn\n"
+        "def learn(batch, net, opt):\n    {0} = net(batch)\n    loss = F.mse_loss({0}, batch.{1})\n"
+        "    accuracy = (net(batch).argmax(1) == batch.action).float().mean()\n"
+        "    opt.zero_grad()\n    loss.backward()\n    opt.step()\n"
+    )
+
+    assert state("script-regression-loss-on-classes", text.format("scores", "kinds")) is State.PRESENT
+    assert state("script-regression-loss-on-classes", text.format("values", "returns")) is not State.PRESENT
+
+
+def test_probabilities_of_a_model_that_is_handed_over_are_unknown() -> None:
+    given = (
+        "import torch\nfrom torch import nn\nclass Fit:\n    def __init__(self, model):\n"
+        "        self.model = model\n"
+        "        self.criterion = nn.BCELoss()\n        self.opt = torch.optim.Adam(model.parameters())\n"
+        "    def run(self, loader):\n        for x, y in loader:\n            self.opt.zero_grad()\n"
+        "            loss = self.criterion(self.model(x), y)\n            loss.backward()\n"
+        "            self.opt.step()\n"
+    )
+    made = given + "Fit(nn.Sequential(nn.Linear(4, 1))).run(loader)\n"
+
+    assert state("script-activation-missing-before-loss", given) is State.UNKNOWN
+    assert state("script-activation-missing-before-loss", made) is State.PRESENT
+
+
+def test_a_rounded_up_quotient_of_sizes_divides_no_inputs() -> None:
+    text = STEP.format(before="pass", inside="pass") + "\ndef parts(x, y):\n    return {}\n"
+
+    assert state("script-integer-division", text.replace("{}", "(x + y - 1) // y")) is not State.PRESENT
+    assert state("script-integer-division", text.replace("{}", "x // 255")) is State.PRESENT
