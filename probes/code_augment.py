@@ -27,6 +27,7 @@ def sample_torn_apart(view: View) -> Finding:
             _paired_by_listing,
             _channels_turned,
             tags_by_position,
+            _spectrum_mirrored,
         ),
         "the scripts change no samples that have several parts",
     )
@@ -307,6 +308,24 @@ def _channels_turned(source: Script) -> Finding | None:
             )
         return ok(source, reads[0], "channels are turned to red first")
     return ok(source, seen, "channels are red first") if seen is not None else None
+
+
+_TIME_BY_FREQUENCY = re.compile(
+    r"(?i)(?:^|_)(?:log_?)?(?:mel|mels|spec|spectrogram|spectrum|stft|mfcc|melspec)(?:_|$)"
+)
+
+
+def _spectrum_mirrored(source: Script) -> Finding | None:
+    """A spectrum that is mirrored along its frequencies, or played backwards, is another sound."""
+    for call in source.named(
+        "random_flip_left_right", "random_flip_up_down", "hflip", "vflip", "fliplr", "flipud"
+    ):
+        value = call.args[0] if call.args else None
+        while isinstance(value, ast.Subscript):
+            value = value.value
+        if isinstance(value, ast.Name) and _TIME_BY_FREQUENCY.search(value.id):
+            return at(source, call, "a mirrored spectrum is another sound, and keeps its label")
+    return None
 
 
 def _back(text: str) -> bool:

@@ -54,6 +54,11 @@ def _extreme(source: Script) -> Finding | None:
         ):
             if isinstance(scale.elts[0].value, float) and scale.elts[0].value < 0.05:
                 return at(source, call, "crops this small leave little of the image")
+    for call in source.named("random_brightness", "adjust_brightness", "RandomBrightness"):
+        delta = call.args[1] if len(call.args) > 1 else keyword(call, "max_delta")
+        seen = seen or call
+        if isinstance(delta, ast.Constant) and isinstance(delta.value, (int, float)) and delta.value >= 128:
+            return at(source, call, "a shift this large leaves many images all black or all white")
     for node in source.nodes:
         if (
             isinstance(node, ast.Compare)

@@ -279,7 +279,7 @@ def _blended(source: Script) -> Finding | None:
             re.search(r"(?i)bilinear|bicubic|linear|lanczos|cubic|area", ast.unparse(m)) for m in modes
         )
         by_default = not _NEAREST.search(text) and owner == "cv2" and last_name(call.func) == "resize"
-        after = rf"{re.escape(target)}[^\n]*(?:>|\bgt_?\(|round|astype\(bool|\.bool)"
+        after = rf"\b{re.escape(target)}(?:\.\w+\([^)]*\))*(?:\s*>=?\s|\.gt_?\(|\.ge_?\(|\.round|\.bool)"
         cuts = re.search(after, source.code) is not None
         if (smooth or by_default) and not cuts and not re.search(r"(?i)pred|logit|prob|soft|out", name):
             return at(source, call, "class numbers are blended where this mask is resized")

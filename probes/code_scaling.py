@@ -70,7 +70,16 @@ def _figures_unused(source: Script) -> Finding | None:
         if isinstance(n, (ast.Name, ast.Attribute)) and isinstance(n.ctx, ast.Load)
         if not _is_called(source, n)
     }
-    read |= {n.value for n in source.nodes if isinstance(n, ast.Constant) and isinstance(n.value, str)}
+    read |= {
+        n.slice.value
+        for n in source.nodes
+        if isinstance(n, ast.Subscript)
+        and isinstance(n.slice, ast.Constant)
+        and isinstance(n.slice.value, str)
+        and isinstance(n.ctx, ast.Load)
+    }
+    looked_up = [a for c in source.named("get", "getattr", "pop") for a in c.args]
+    read |= {a.value for a in looked_up if isinstance(a, ast.Constant) and isinstance(a.value, str)}
     used = [n for n in (*spreads, *centres) if n in read]
     if used:
         return ok(source, made[used[0]], "mean and deviation are used")

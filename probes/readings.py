@@ -54,6 +54,7 @@ def modules() -> tuple[ModuleType, ...]:
         code_scaling,
         code_schedule,
         code_sequence,
+        code_sorted,
         code_splits,
         code_step,
         code_trainable,
@@ -126,7 +127,7 @@ def modules() -> tuple[ModuleType, ...]:
         code_wiring,
     )
     held_out = (code_best, code_leaks, code_masking, code_metrics, code_numbering, code_sequence)
-    samples = (code_augment, code_feeding, code_limits, code_scaling)
+    samples = (code_augment, code_feeding, code_limits, code_scaling, code_sorted)
     shapes = (curves, epochs, eval_relations, floors, gaps, levels, metrics, objective, pace, relations)
     numbers = (gradients, numerics, rounding, scaler)
     beside = (

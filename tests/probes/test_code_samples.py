@@ -17,6 +17,7 @@ from traindoctor.probes.code_scaling import (
     scaled_apart,
     scaling_unused,
 )
+from traindoctor.probes.code_sorted import split_by_order
 from traindoctor.probes.registry import Finding
 
 from ._script import finding
@@ -65,6 +66,7 @@ APART = [
     (ABSENT, PAIRED.format("sorted(root.glob('*.tif'))")),
     (PRESENT, COLOURS.format("[:, :, ::-1]")),
     (UNKNOWN, COLOURS.format("")),
+    (PRESENT, "log_mel = tf.image.random_flip_up_down(log_mel)"),
 ]
 ORDER = [
     (PRESENT, "d = tf.data.Dataset.from_tensor_slices(x).batch(32).shuffle(1000)"),
@@ -152,6 +154,12 @@ LIMITS = [
     (PRESENT, "train_rows = train_rows[:300]"),
     (UNKNOWN, "val_ds = val_ds.select(range(64))"),
 ]
+SORTED = [
+    (PRESENT, "t = t.sort_values('city')\ntrain, val = t.iloc[9:], t.iloc[:9]"),
+    (ABSENT, "t = t.sort_values('sold_date')\ntrain, val = t.iloc[9:], t.iloc[:9]"),
+    (ABSENT, "t = t.sort_values('city').sample(frac=1.0)\ntrain, val = t.iloc[9:], t.iloc[:9]"),
+    (UNKNOWN, "t = t.sort_values('city')"),
+]
 FILLS = [
     (PRESENT, "class P:\n    def fit(self, t):\n        self.fills = t.median()"),
     (
@@ -169,6 +177,7 @@ CASES = [
     *((scaled_apart, {}, *c) for c in SCALED),
     *((evaluation_is_augmented, {}, *c) for c in AUGMENTED),
     *((training_data_cut, {"few": 1000}, *c) for c in LIMITS),
+    *((split_by_order, {}, *c) for c in SORTED),
     *((fill_values_unused, {}, *c) for c in FILLS),
 ]
 
