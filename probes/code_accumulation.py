@@ -90,6 +90,8 @@ def _cleared_between(source: Script) -> Finding | None:
             if source.function_around(backward) is not source.function_around(step):
                 continue
             micro = source.loops_around(backward)
+            if not micro:
+                continue
             inner = bool(micro) and micro[0] not in loops and loops == micro[1 : 1 + len(loops)]
             gated = bool(gates) and micro[:1] == loops[:1] and gates[0] not in source.above(backward)
             if not (inner or gated):
@@ -101,13 +103,20 @@ def _cleared_between(source: Script) -> Finding | None:
                 free = not any(
                     isinstance(p, ast.If) for p in source.above(clear) if micro[0] in source.above(p)
                 )
-                if same and free:
+                if same and free and _of_step(source, clear, step):
                     return at(
                         source,
                         clear,
                         "gradients are cleared with every micro batch: only the last one counts",
                     )
     return ok(source, judged, "gradients are cleared after the step") if judged is not None else None
+
+
+def _of_step(source: Script, clear: ast.Call, step: ast.Call) -> bool:
+    """What is cleared is what the step is of: the same optimizer, or a model."""
+    owner = source.owner(clear)
+    mine = {source.owner(step), *(ast.unparse(a) for a in step.args)}
+    return owner in mine or not re.search(r"opt", owner.lower())
 
 
 @probe()

@@ -11,6 +11,7 @@ from .readers.script import keyword, last_name
 from .registry import Finding, View, probe
 from .syntax import Script
 
+_MODEL = re.compile(r"(?:^|_)(?:model|net|network|module|backbone|encoder|resnet|bert|unet)\d*$")
 _READS = ("load_checkpoint", "load_file", "load_state_dict_from_url")
 _FINE_TUNED = re.compile(
     r"AutoModelFor(?:Sequence|Token|Image|Audio)\w*Classification|AutoModelForQuestionAnswering"
@@ -87,7 +88,7 @@ def _made_anew(source: Script) -> Finding | ast.AST | None:
         owner = call.func.value if isinstance(call.func, ast.Attribute) else None
         if last_name(call.func) == "load_param_into_net" and call.args:
             owner = call.args[0]
-        if not isinstance(owner, ast.Name):
+        if not isinstance(owner, ast.Name) or not _MODEL.search(owner.id.lower()):
             continue
         seen = seen or call
         scope = source.function_around(call) or source.tree

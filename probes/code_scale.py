@@ -70,6 +70,11 @@ def _keras(source: Script) -> Finding | ast.AST | None:
         return made[0] if made else None
     if source.named("scale_loss", "get_scaled_loss"):
         return made[0]
+    applied = [
+        c for c in source.named("apply_gradients") if source.place(c).file == source.place(made[0]).file
+    ]
+    if not applied:
+        return None  # another file scales the loss, or fit does
     return at(source, made[0], "this optimizer divides by a scale that the loss was never multiplied with")
 
 

@@ -56,6 +56,7 @@ with tf.GradientTape() as tape:
     loss = loss_of(model(x), y)
     scaled = {SCALED}
 grads = tape.gradient(scaled, model.trainable_variables)
+opt.apply_gradients(zip(grads, model.trainable_variables))
 """
 HALF = """
 import torch

@@ -162,3 +162,9 @@ MODE = "import mindspore as ms\nms.set_auto_parallel_context(parallel_mode=ms.Pa
 )
 def test_parts_of_a_batch(symptom: str, wanted: str, text: str) -> None:
     assert state(symptom, text) == wanted
+
+
+def test_what_is_cleared_is_what_steps() -> None:
+    text = "import torch\nfor i, x in enumerate(loader):\n    d_opt.zero_grad()\n    net(x).sum().backward()\n    if (i + 1) % accumulate == 0:\n        {OPT}.step()\n"
+    assert state("script-cleared-between-micro-batches", text.replace("{OPT}", "d_opt")) == P
+    assert state("script-cleared-between-micro-batches", text.replace("{OPT}", "g_opt")) == A
