@@ -33,6 +33,9 @@ def _double_softmax(source: Script) -> Finding | None:
         return _keras_double(source)
     for call, kind in calls:
         for value in _given(mine, call):
+            owner = mine.class_around(value)
+            if owner is not None and _is_log(source, owner, value):
+                continue
             if outermost_call(value) in _SOFT and not _guarded(source, value):
                 return at(
                     source, value, f"{kind} applies its own softmax or sigmoid, and its input has one already"
@@ -90,7 +93,8 @@ def _model_ends_soft(source: Script, model: ast.ClassDef) -> ast.expr | None:
     for function in [f for f in source.forwards if f in model.body]:
         for output in source.output_of(function):
             if outermost_call(output) in _SOFT and not _guarded(source, output):
-                return output
+                if not _is_log(source, model, output):
+                    return output
             if isinstance(output, ast.Call) and ast.unparse(output.func).startswith("self."):
                 built = (
                     source.attribute(model, output.func.attr)
@@ -101,6 +105,16 @@ def _model_ends_soft(source: Script, model: ast.ClassDef) -> ast.expr | None:
                 if found is not None:
                     return found
     return None
+
+
+def _is_log(source: Script, model: ast.ClassDef, output: ast.expr) -> bool:
+    """`self.softmax(x)` of an attribute that holds a LogSoftmax, which a second one does not change."""
+    if not (isinstance(output, ast.Call) and isinstance(output.func, ast.Attribute)):
+        return False
+    if ast.unparse(output.func.value) != "self":
+        return False
+    made = source.attribute(model, output.func.attr)
+    return isinstance(made, ast.Call) and last_name(made.func) == "LogSoftmax"
 
 
 def _ends_soft(built: ast.expr | None) -> ast.expr | None:

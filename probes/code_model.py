@@ -91,7 +91,7 @@ _DRAWS = (
 )
 
 
-_LOW_RANK = re.compile(r"(?i:lora|adapter|zero_?(?:conv|module|init)|control_?net)|Norm\b")
+_LOW_RANK = re.compile(r"(?i:lora|adapter|modulat|adaln|zero_?(?:conv|module|init)|control_?net)|Norm\b")
 
 
 def _zero_init(source: Script) -> Finding | None:

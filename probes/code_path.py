@@ -41,7 +41,12 @@ def _path_cut(source: Script) -> Finding | None:
             continue
         for node in _run(function):
             if isinstance(node, ast.Call) and last_name(node.func) in ("detach", "stop_gradient"):
-                if not (_straight_through(node) or _meant(source, node) or _beside(source, node)):
+                if not (
+                    _straight_through(node)
+                    or _meant(source, node)
+                    or _beside(source, node)
+                    or _copied_input(source, node)
+                ):
                     return at(source, node, "the gradient path is cut inside the model")
             if isinstance(node, ast.With) and _without_gradient(node):
                 if not any(_on_purpose(ast.unparse(s)) for s in node.body) and not _prepares(node):
@@ -241,6 +246,17 @@ def _meant(source: Script, node: ast.expr) -> bool:
         return True
     parent = source.parents.get(node)
     return isinstance(parent, ast.Assign) and any(_on_purpose(ast.unparse(t)) for t in parent.targets)
+
+
+def _copied_input(source: Script, node: ast.expr) -> bool:
+    """`x.clone().detach()` of what the function is given: a copy of the data."""
+    inner = node.func.value if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) else None
+    if not (isinstance(inner, ast.Call) and last_name(inner.func) == "clone"):
+        return False
+    of = inner.func.value if isinstance(inner.func, ast.Attribute) else None
+    function = source.function_around(node)
+    given = {a.arg for a in function.args.args} if function is not None else set()
+    return isinstance(of, ast.Name) and of.id in given
 
 
 def _on_purpose(line: str) -> bool:

@@ -156,7 +156,19 @@ def eval_mode_while_training(view: View) -> Finding:
     return first(view, _eval_while_training, "the scripts never switch the model's mode")
 
 
-_COPIES = ("teacher", "ema", "vgg", "ref", "target", "old", "lpips", "percept", "reward")
+_COPIES = (
+    "teacher",
+    "dist_model",
+    "distil",
+    "ema",
+    "vgg",
+    "ref",
+    "target",
+    "old",
+    "lpips",
+    "percept",
+    "reward",
+)
 
 
 def _eval_while_training(source: Script) -> Finding | None:

@@ -318,3 +318,14 @@ def test_a_rounded_up_quotient_of_sizes_divides_no_inputs() -> None:
 
     assert state("script-integer-division", text.replace("{}", "(x + y - 1) // y")) is not State.PRESENT
     assert state("script-integer-division", text.replace("{}", "x // 255")) is State.PRESENT
+
+
+def test_a_layer_called_softmax_that_is_a_log_softmax() -> None:
+    text = STEP.format(before="pass", inside="pass").replace(
+        "        self.layer = nn.Linear(8, 3)",
+        "        self.layer = nn.Linear(8, 3)\n        self.softmax = nn.{}(1)",
+    )
+    text = text.replace("return self.layer(x)", "return self.softmax(self.layer(x))")
+
+    assert state("script-double-softmax", text.replace("{}", "Softmax")) is State.PRESENT
+    assert state("script-double-softmax", text.replace("{}", "LogSoftmax")) is not State.PRESENT
