@@ -109,6 +109,13 @@ def _mode_reversed(source: Script) -> Finding | None:
         if greater is not None:
             value = literal(source, greater)
             said = value if isinstance(value, bool) else None
+        if (
+            said is None
+            and keyword(call, "mode") is None
+            and greater is None
+            and _defaults_to_min(source, call)
+        ):
+            said = False
         if higher is None or said is None:
             continue
         seen = seen or call
@@ -121,6 +128,13 @@ def _mode_reversed(source: Script) -> Finding | None:
     return (
         ok(source, seen, "the monitored metric is compared the right way round") if seen is not None else None
     )
+
+
+def _defaults_to_min(source: Script, call: ast.Call) -> bool:
+    """Lightning's ModelCheckpoint and EarlyStopping take `mode="min"` where nothing is said."""
+    spread = any(k.arg is None for k in call.keywords)
+    known = last_name(call.func) in ("ModelCheckpoint", "EarlyStopping") and len(call.args) < 3 and not spread
+    return known and "lightning" in source.code and "keras" not in source.code
 
 
 _MONITORS = ("monitor", "metric_for_best_model", "monitor_metric", "early_stopping_metric")

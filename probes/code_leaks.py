@@ -37,7 +37,9 @@ def held_out_in_training(view: View) -> Finding:
     The evaluation set is a part of what is trained on as a whole (`val = x[:n]`, `train = x`); both are read
     from the training source; the training data are joined with the held-out data that are evaluated.
     """
-    return first(view, either(_overlap, _same_source, _joined), "the scripts show no two sets of data")
+    return first(
+        view, either(_overlap, _same_source, _same_data, _joined), "the scripts show no two sets of data"
+    )
 
 
 def _overlap(source: Script) -> Finding | None:
@@ -204,6 +206,30 @@ def _cut_later(source: Script, held: Given) -> bool:
 
 
 _CUTS = ("Subset", "random_split", "train_test_split", "select", "skip", "take", "filter")
+_EVALUATES = ("validation_data", "eval_dataset", "val_dataloaders", "valid_data", "eval_data", "val_loader")
+
+
+def _same_data(source: Script) -> Finding | None:
+    """`fit(x_train, y_train, validation_data=(x_train, y_train))`, a val_dataloader of the training set."""
+    seen: ast.AST | None = None
+    for held in given(source):
+        method = isinstance(held.node, ast.Return)
+        if held.learns or not (method or held.name in _EVALUATES):
+            continue
+        value = held.value
+        if isinstance(value, ast.Call) and last_name(value.func) == "DataLoader" and value.args:
+            value = value.args[0]
+        items = value.elts if isinstance(value, ast.Tuple) else [value]
+        plain = [i for i in items if isinstance(i, (ast.Name, ast.Attribute, ast.Subscript))]
+        if not plain or len(plain) < len(items):
+            continue
+        seen = seen or held.node
+        cut = any(isinstance(i, ast.Subscript) and not isinstance(i.slice, ast.Constant) for i in plain)
+        if not cut and all(side(ast.unparse(i)) is True for i in plain):
+            return at(source, value, "the training data are evaluated as held-out data")
+    return ok(source, seen, "other data are evaluated than trained on") if seen is not None else None
+
+
 _JOINS = (
     *("concatenate_datasets", "ConcatDataset", "concat", "concatenate", "vstack", "chain", "cat"),
     *("ChainDataset", "append", "interleave_datasets"),

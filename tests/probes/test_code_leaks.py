@@ -43,6 +43,11 @@ SOURCES = [
     (UNKNOWN, 'train = load_dataset("x", split="train[:90%]")\ndev = load_dataset("x", split="train[90%:]")'),
 ]
 JOINS = [
+    (PRESENT, "model.fit(x_train, y_train, validation_data=(x_train, y_train))"),
+    (ABSENT, "model.fit(x_train, y_train, validation_data=(x_val, y_val))"),
+    (PRESENT, "t = Trainer(train_dataset=d['train'], eval_dataset=d['train'])"),
+    (PRESENT, "class M:\n    def val_dataloader(self):\n        return DataLoader(self.train_set, 8)"),
+    (ABSENT, "class M:\n    def val_dataloader(self):\n        return DataLoader(self.val_set, 8)"),
     (PRESENT, "fit(train_dataset=ConcatDataset([train_set, val_set]), eval_dataset=val_set)"),
     (ABSENT, "fit(train_dataset=ConcatDataset([train_set, extra_set]), eval_dataset=val_set)"),
     (
