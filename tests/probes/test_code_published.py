@@ -326,6 +326,7 @@ def test_a_layer_called_softmax_that_is_a_log_softmax() -> None:
         "        self.layer = nn.Linear(8, 3)\n        self.softmax = nn.{}(1)",
     )
     text = text.replace("return self.layer(x)", "return self.softmax(self.layer(x))")
+    text += "\nnet = Net()\ntrain(loader, net, torch.optim.SGD(net.parameters(), 0.1), 2)\n"
 
     assert state("script-double-softmax", text.replace("{}", "Softmax")) is State.PRESENT
     assert state("script-double-softmax", text.replace("{}", "LogSoftmax")) is not State.PRESENT
