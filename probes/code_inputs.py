@@ -34,6 +34,7 @@ def _target_inside(source: Script) -> Finding | None:
             isinstance(target, ast.Subscript)
             and _is(_INPUTS, target.value)
             and not _is(_TARGETS, target.slice)
+            and not (isinstance(target.slice, ast.JoinedStr) and _TARGETS.search(ast.unparse(target.slice)))
         ):
             seen = seen or node
             used = {_word(n) for n in _values(node.value)}

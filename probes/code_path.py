@@ -37,12 +37,17 @@ def _path_cut(source: Script) -> Finding | None:
     if not source.forwards and not source.losses:
         return None
     for function in source.forwards:
-        if _owner(source, function) not in source.modules and function.name == "__call__":
+        owner = _owner(source, function)
+        if owner not in source.modules and (function.name == "__call__" or _is_trainer(owner)):
             continue
         for node in _run(function):
             if isinstance(node, ast.Call) and last_name(node.func) in ("detach", "stop_gradient"):
+                asked = any(
+                    "detach" in ast.unparse(p.test) for p in source.above(node) if isinstance(p, ast.If)
+                )
                 if not (
-                    _straight_through(node)
+                    asked
+                    or _straight_through(node)
                     or _meant(source, node)
                     or _beside(source, node)
                     or _copied_input(source, node)
@@ -246,6 +251,12 @@ def _meant(source: Script, node: ast.expr) -> bool:
         return True
     parent = source.parents.get(node)
     return isinstance(parent, ast.Assign) and any(_on_purpose(ast.unparse(t)) for t in parent.targets)
+
+
+def _is_trainer(owner: ast.ClassDef | None) -> bool:
+    """A class that trains a model, whose `forward` is a step of it."""
+    names = [owner.name, *map(ast.unparse, owner.bases)] if owner is not None else []
+    return any(n.endswith(("Trainer", "Learner", "Engine")) for n in names)
 
 
 def _copied_input(source: Script, node: ast.expr) -> bool:

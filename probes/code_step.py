@@ -302,7 +302,9 @@ def _train_while_evaluating(source: Script) -> Finding | None:
     evaluates = list(source.named("no_grad", "inference_mode"))
     if not source.trains_by_hand or not modal or not evaluates:
         return None
-    if source.named("eval") or "train(False)" in source.text:
+    if source.named("eval") or re.search(
+        r"train(?:ing|_mode)?\([^()]*\bFalse\)|eval(?:uation)?_mode", source.text
+    ):
         return ok(
             source,
             source.named("eval")[0] if source.named("eval") else None,

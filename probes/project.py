@@ -63,12 +63,23 @@ def settings(texts: Mapping[str, str], found: Iterable[Setting]) -> tuple[Settin
         if len(program.pieces) > 1:
             mine = {path for _, path in program.pieces}
             kept = [s for s in kept if file_of(s.file) not in mine or s.trust != IMPLIED]
+            kept = [s for s in kept if file_of(s.file) not in mine or _belongs(s, program)]
             entry = program.pieces[-1][0]
             body = sorted(program.tree.body, key=lambda n: (n.lineno <= entry, n.lineno))
             for setting in Extractor(ast.Module(body, []), program.path).settings():
                 place = program.place(setting.line)
                 kept.append(replace(setting, file=place.file, line=place.line))
     return tuple(dict.fromkeys(kept))
+
+
+def _belongs(setting: Setting, program: Script) -> bool:
+    """Whether a setting stands in what the entry can come to use; that of the entry itself always does."""
+    file, line = setting.file, setting.line
+    start = next((before for before, path in program.pieces if path == file), None)
+    if line is None or start is None or file == program.path:
+        return True
+    at = start + line
+    return any(n.lineno <= at <= (n.end_lineno or n.lineno) for n in program.tree.body)
 
 
 def needed(path: str, tree: ast.Module, known: Mapping[str, object]) -> tuple[str, ...]:

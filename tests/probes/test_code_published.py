@@ -330,3 +330,23 @@ def test_a_layer_called_softmax_that_is_a_log_softmax() -> None:
 
     assert state("script-double-softmax", text.replace("{}", "Softmax")) is State.PRESENT
     assert state("script-double-softmax", text.replace("{}", "LogSoftmax")) is not State.PRESENT
+
+
+def test_forward_of_a_trainer_is_a_step_of_it_and_no_model() -> None:
+    text = STEP.format(before="pass", inside="pass") + (
+        "\nclass {}:\n    def forward(self, model, batch):\n        with torch.no_grad():\n"
+        "            other = model(batch)\n        return model(batch) - other\n"
+    )
+
+    assert state("script-gradient-path-cut", text.replace("{}", "Pair")) is State.PRESENT
+    assert state("script-gradient-path-cut", text.replace("{}", "PairTrainer")) is not State.PRESENT
+
+
+def test_a_caller_asks_for_the_cut() -> None:
+    text = STEP.format(before="pass", inside="pass").replace(
+        "    def forward(self, x):\n",
+        "    def forward(self, x, {}=False):\n        if {}:\n            x = x.detach()\n",
+    )
+
+    assert state("script-gradient-path-cut", text.replace("{}", "flag")) is State.PRESENT
+    assert state("script-gradient-path-cut", text.replace("{}", "detach")) is not State.PRESENT

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import ast
 
-from traindoctor.probes.project import programs
+from traindoctor.probes.project import programs, settings
 from traindoctor.probes.reached import reached
+from traindoctor.probes.readers.script import Extractor
 
 LIBRARY = """
 import torch
@@ -66,3 +67,14 @@ def test_the_program_keeps_its_lines_and_its_own_main_block() -> None:
     assert [f.name for f in functions] == ["used", "helper"]
     assert (program.place(functions[0]).file, program.place(functions[0]).line) == ("lib.py", 5)
     assert (program.place(call).file, program.place(call).line) == ("train.py", 4)
+
+
+def test_settings_of_what_is_not_used_are_none_of_the_program() -> None:
+    make = "def {}(p):\n    return torch.optim.SGD(p, lr={})\n\n"
+    library = "import torch\n" + make.format("used", 0.1) + make.format("unused", 7.0)
+    entry = "import torch\nfrom lib import used\nused([]).step()\n"
+    found = [s for path, text in (("lib.py", library),) for s in Extractor(ast.parse(text), path).settings()]
+    kept = settings({"train.py": entry, "lib.py": library}, found)
+
+    assert {s.value for s in found if s.key == "learning_rate"} == {0.1, 7.0}
+    assert {s.value for s in kept if s.key == "learning_rate"} == {0.1}
