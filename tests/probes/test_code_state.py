@@ -168,3 +168,8 @@ def test_what_is_cleared_is_what_steps() -> None:
     text = "import torch\nfor i, x in enumerate(loader):\n    d_opt.zero_grad()\n    net(x).sum().backward()\n    if (i + 1) % accumulate == 0:\n        {OPT}.step()\n"
     assert state("script-cleared-between-micro-batches", text.replace("{OPT}", "d_opt")) == P
     assert state("script-cleared-between-micro-batches", text.replace("{OPT}", "g_opt")) == A
+
+
+def test_a_trainer_that_is_told_to_divide_by_itself() -> None:
+    told = "class Base:\n    model_accepts_loss_kwargs = False\n"
+    assert state("script-mean-of-parts", OWN.replace("{MORE}", "") + told) == U
