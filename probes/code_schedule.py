@@ -45,10 +45,11 @@ def unit_wrong(view: View) -> Finding:
 
 
 def _unit_wrong(source: Script) -> Finding | None:
-    judged = None
+    judged, fit = None, set()
     for node, counts, moves in _schedules(source):
         if counts is None or moves is None:
             continue
+        fit |= {node} if counts == moves else set()
         judged = judged or node
         if counts != moves:
             words = {EPOCH: "epochs", STEP: "steps"}
@@ -56,7 +57,8 @@ def _unit_wrong(source: Script) -> Finding | None:
                 source, node, f"this schedule's length is in {words[counts]} and it moves with every {moves}"
             )
     for node in _misnamed(source):
-        return at(source, node, "a number of steps is given a number of epochs")
+        if node not in fit:  # `total_steps` of a scheduler that moves once an epoch counts epochs
+            return at(source, node, "a number of steps is given a number of epochs")
     return ok(source, judged, "the schedule moves in the unit of its length") if judged is not None else None
 
 

@@ -67,6 +67,7 @@ UNITS = [
     (A, {"BEFORE": "n = len(loader) * args.epochs; s = LambdaLR(optimizer, lambda i: 1 - i / n)", "STEP": "s.step()"}),
     (P, {"BEFORE": "n = args.epochs; def lr_at(i): return 0.1 * (1 - i / n)", "RATE": "optimizer.param_groups[0]['lr'] = lr_at(it)"}),
     (A, {"BEFORE": "n = args.epochs; def lr_at(i): return 0.1 * (1 - i / n)", "FIRST": "optimizer.param_groups[0]['lr'] = lr_at(epoch)"}),
+    (A, {"BEFORE": "sched = OneCycleLR(optimizer, max_lr=0.1, total_steps=args.epochs)", "EPOCH": "sched.step()"}),
     (P, {"BEFORE": "total_steps = args.epochs"}),
     (U, {"BEFORE": "s = CosineAnnealingLR(optimizer, T_max=args.horizon)", "STEP": "s.step()"}),
     (U, {}),
