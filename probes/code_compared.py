@@ -84,7 +84,7 @@ def ignored_counts(source: Script) -> Finding | None:
 
 
 _CONVERTS = re.compile(
-    r"(?i)^(?:inverse|expm1$|exp$|denorm|unnorm|de_norm|un_norm|unscale|rescale|to_|inv_|back)"
+    r"(?i)^(?:inverse|expm1$|exp$|denorm|unnorm|de_norm|un_norm|unscale|rescale|inv_|back|to_(?:raw|orig|unit|real))"
 )
 _PLAIN = ("to_numpy", "to_list", "to_device", "to_tensor", "to_dense", "to_local")
 
