@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from .output import Target, colored, columns
-from .present import deliver
+from .output import Target
+from .present import show_answer
 from .stop import usage
 from .work import open_quietly
 
@@ -32,21 +31,5 @@ def show(
 ) -> None:
     """Write the comparison in every format that was asked for."""
     from ..reports import settings_report
-    from ..reports.model import Document
 
-    done = []
-    for target in wanted:
-        if target.format == "json":
-            text = settings_report.render_json(found)
-        elif target.format == "markdown":
-            text = settings_report.render_markdown(found, verbose=verbose)
-        else:
-            screen = target.path is None
-            text = settings_report.render_text(
-                found,
-                width=columns(sys.stdout) if screen else 80,
-                color=screen and colored(sys.stdout, no_color),
-                verbose=verbose,
-            )
-        done.append((target, Document(text)))
-    deliver(done, quiet)
+    show_answer(settings_report, found, wanted, quiet=quiet, no_color=no_color, verbose=verbose)

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from .output import Target, colored, columns
-from .present import deliver
+from .output import Target
+from .present import show_answer
 from .progress import progressing
 from .stop import UNREADABLE, Stop, usage
 from .work import load, readable
@@ -228,21 +227,5 @@ def show(
 ) -> None:
     """Write the report in every format that was asked for."""
     from ..reports import data_report
-    from ..reports.model import Document
 
-    done = []
-    for target in wanted:
-        if target.format == "json":
-            text = data_report.render_json(report)
-        elif target.format == "markdown":
-            text = data_report.render_markdown(report, everything=everything)
-        else:
-            screen = target.path is None
-            text = data_report.render_text(
-                report,
-                width=columns(sys.stdout) if screen else 80,
-                color=screen and colored(sys.stdout, no_color),
-                everything=everything,
-            )
-        done.append((target, Document(text)))
-    deliver(done, quiet)
+    show_answer(data_report, report, wanted, quiet=quiet, no_color=no_color, everything=everything)

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from .output import Target, colored, columns
-from .present import deliver
+from .output import Target
+from .present import deliver, screen
 from .progress import watched
 from .stop import UNREADABLE, Stop, usage
 
@@ -99,14 +99,8 @@ def show(
             stem = target.path.stem if target.path else None
             document = dump_report.render_markdown(found, stem=stem, top=top, everything=everything)
         else:
-            screen = target.path is None
-            text = dump_report.render_text(
-                found,
-                width=columns(sys.stdout) if screen else 80,
-                color=screen and colored(sys.stdout, no_color),
-                top=top,
-                everything=everything,
-            )
+            color, width = screen(target, no_color)
+            text = dump_report.render_text(found, width=width, color=color, top=top, everything=everything)
             document = Document(text)
         done.append((target, document))
     deliver(done, quiet)

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import json
-import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..engine.model import FusionReport
-from .output import Target, colored, columns, say, write_file
-from .present import deliver
+from .output import Target, say, write_file
+from .present import show_answer
 from .stop import Stop, usage
 from .work import load, open_quietly
 
@@ -317,19 +316,5 @@ def _said(search: Search, where: Progress, question: Question, config: Path) -> 
 def show(found: FusionReport, wanted: Sequence[Target], *, quiet: bool, no_color: bool) -> None:
     """Write the answer in every format that was asked for."""
     from ..reports import fusion_report
-    from ..reports.model import Document
 
-    done = []
-    for target in wanted:
-        if target.format == "json":
-            text = fusion_report.render_json(found)
-        elif target.format == "markdown":
-            text = fusion_report.render_markdown(found)
-        else:
-            screen = target.path is None
-            width = columns(sys.stdout) if screen else 80
-            text = fusion_report.render_text(
-                found, width=width, color=screen and colored(sys.stdout, no_color)
-            )
-        done.append((target, Document(text)))
-    deliver(done, quiet)
+    show_answer(fusion_report, found, wanted, quiet=quiet, no_color=no_color)

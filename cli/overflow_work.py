@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from .output import Target, colored, columns
-from .present import deliver
+from .output import Target
+from .present import show_answer
 from .stop import UNREADABLE, Stop, usage
 from .work import open_quietly
 
@@ -44,23 +43,5 @@ def show(
 ) -> None:
     """Write the answer in every format that was asked for."""
     from ..reports import overflow_report
-    from ..reports.model import Document
 
-    done = []
-    for target in wanted:
-        if target.format == "json":
-            document = Document(overflow_report.render_json(found))
-        elif target.format == "markdown":
-            document = Document(overflow_report.render_markdown(found, everything=everything))
-        else:
-            screen = target.path is None
-            document = Document(
-                overflow_report.render_text(
-                    found,
-                    width=columns(sys.stdout) if screen else 80,
-                    color=screen and colored(sys.stdout, no_color),
-                    everything=everything,
-                )
-            )
-        done.append((target, document))
-    deliver(done, quiet)
+    show_answer(overflow_report, found, wanted, quiet=quiet, no_color=no_color, everything=everything)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from types import ModuleType
 from typing import TYPE_CHECKING
 
 from .output import Target, colored, columns, say, to_stdout, write_beside, write_file
@@ -40,7 +41,7 @@ def _rendered(work: Work, target: Target, extras: Extras, verbose: bool, no_colo
         return markdown.render(work.diagnosis, extras, stem=target.path.stem if target.path else None)
     from ..reports import terminal
 
-    color, width = _screen(target, no_color)
+    color, width = screen(target, no_color)
     return Document(terminal.render(work.diagnosis, extras, width=width, color=color, verbose=verbose))
 
 
@@ -63,7 +64,7 @@ def _part(work: Work, render: str, targets: Sequence[Target], quiet: bool, no_co
         if target.format == "terminal":
             from ..reports import terminal
 
-            color, width = _screen(target, no_color)
+            color, width = screen(target, no_color)
             text = getattr(terminal, render)(work.diagnosis, width=width, color=color)
         else:
             from ..reports import json_report, markdown
@@ -74,11 +75,40 @@ def _part(work: Work, render: str, targets: Sequence[Target], quiet: bool, no_co
     deliver(done, quiet)
 
 
-def _screen(target: Target, no_color: bool) -> tuple[bool, int]:
+def screen(target: Target, no_color: bool) -> tuple[bool, int]:
     """Return whether to colour and how wide to write: a file gets plain 80 columns."""
     if target.path is not None:
         return False, 80
     return colored(sys.stdout, no_color), columns(sys.stdout)
+
+
+def show_answer(
+    report: ModuleType,
+    found: object,
+    wanted: Sequence[Target],
+    *,
+    quiet: bool,
+    no_color: bool,
+    **options: bool,
+) -> None:
+    """Write an answer in every format that was asked for.
+
+    `report` is the module of its kind: render_json(found), render_markdown(found, **options) and
+    render_text(found, width=, color=, **options).
+    """
+    from ..reports.model import Document
+
+    done = []
+    for target in wanted:
+        if target.format == "json":
+            text = report.render_json(found)
+        elif target.format == "markdown":
+            text = report.render_markdown(found, **options)
+        else:
+            color, width = screen(target, no_color)
+            text = report.render_text(found, width=width, color=color, **options)
+        done.append((target, Document(text)))
+    deliver(done, quiet)
 
 
 def deliver(done: Sequence[tuple[Target, Document]], quiet: bool) -> None:

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import math
-import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from .output import Target, colored, columns
-from .present import deliver
+from .output import Target
+from .present import show_answer
 from .stop import UNREADABLE, Stop
 from .work import load, readable
 
@@ -249,21 +248,5 @@ def show(
 ) -> None:
     """Write the report in every format that was asked for."""
     from ..reports import script_report
-    from ..reports.model import Document
 
-    done = []
-    for target in wanted:
-        if target.format == "json":
-            text = script_report.render_json(found)
-        elif target.format == "markdown":
-            text = script_report.render_markdown(found, everything=everything)
-        else:
-            screen = target.path is None
-            text = script_report.render_text(
-                found,
-                width=columns(sys.stdout) if screen else 80,
-                color=screen and colored(sys.stdout, no_color),
-                everything=everything,
-            )
-        done.append((target, Document(text)))
-    deliver(done, quiet)
+    show_answer(script_report, found, wanted, quiet=quiet, no_color=no_color, everything=everything)
