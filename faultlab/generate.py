@@ -14,7 +14,10 @@ from conventions import CONFIGS, LOGS, Config, Fields, Log, yaml_value
 
 REFERENCE = "reference"  # the "cause" of a run that is only part of a benchmark and is not scored itself
 SCRIPTS = Path(__file__).resolve().parent / "scripts"
-Edit = tuple[str, str]  # the text to replace (exactly once) -> its replacement
+PROGRAMS = Path(__file__).resolve().parent / "code"  # each with its text in src/
+Edit = tuple[
+    str, ...
+]  # the text to replace (exactly once) -> its replacement; before them a file, if not the only one
 
 
 @dataclass(frozen=True)
@@ -71,6 +74,8 @@ class Case:
     repeats: tuple[str, ...] = ()  # further runs of the benchmark
     preload: str = ""  # a module of preload/ that acts on the training from outside of its script
     packages: tuple[str, ...] = ()  # installed for this run in place of the environment's
+    requires: tuple[str, ...] = ()  # installed for this run with all that they need
+    stdout: str = ""  # the file that the output is sent to, where the convention of the log names none
     freeze: bool = False  # with the versions of the installed packages beside the logs
 
     @property
@@ -84,8 +89,8 @@ class Case:
 
 def render(case: Case, archetype: Archetype) -> dict[str, str]:
     """Return file name -> text: the script and its configuration files."""
-    if (SCRIPTS / archetype.name).is_dir():
-        return _project(case, archetype)
+    if (folder := _folder(archetype.name)).is_dir():
+        return _project(case, archetype, folder)
     log_name, config_name = archetype.styles[case.style]
     log, config = LOGS[log_name], CONFIGS[config_name]
     settings = {**archetype.settings, **case.set}
@@ -101,23 +106,30 @@ def render(case: Case, archetype: Archetype) -> dict[str, str]:
     return {"train.py": text, **files}
 
 
-def _project(case: Case, archetype: Archetype) -> dict[str, str]:
+def _folder(name: str) -> Path:
+    """Where the files of a project stand."""
+    program = PROGRAMS / name / "src"
+    return program if program.is_dir() else SCRIPTS / name
+
+
+def _project(case: Case, archetype: Archetype, folder: Path) -> dict[str, str]:
     """A project of several files: its own text in full, with the settings' values in it."""
     settings = {**archetype.settings, **case.set}
-    folder = SCRIPTS / archetype.name
     files = {
         path.relative_to(folder).as_posix(): path.read_text(encoding="utf-8")
         for path in sorted(folder.rglob("*"))
         if path.is_file() and "__pycache__" not in path.parts
     }
-    for old, new in case.edits:
-        places = [name for name, text in files.items() for _ in range(text.count(old))]
+    for *where, old, new in case.edits:
+        texts = {name: text for name, text in files.items() if where in ([], [name])}
+        places = [name for name, text in texts.items() for _ in range(text.count(old))]
         if len(places) != 1:
             raise ValueError(f"{archetype.name}: {len(places)} places instead of one: {old!r}")
         files[places[0]] = files[places[0]].replace(old, new)
     for name, text in files.items():
         shown = yaml_value if name.endswith(".yaml") else str
-        files[name] = re.sub(r"{{(\w+)}}", lambda m, shown=shown: shown(settings[m.group(1)]), text)
+        if settings:
+            files[name] = re.sub(r"{{(\w+)}}", lambda m, shown=shown: shown(settings[m.group(1)]), text)
     return files
 
 

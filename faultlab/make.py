@@ -17,6 +17,7 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict
 from pathlib import Path
+from threading import Lock
 from typing import Any
 
 import yaml
@@ -33,6 +34,7 @@ RUNS = HERE / "runs"
 LABELS = HERE / "cases.yaml"
 BY_NAME = {case.name: case for case in CASES}
 LIMIT = 240.0  # seconds for one training
+INSTALLING = Lock()
 PATHS = {sys.prefix: "/opt/venv", sys.base_prefix: "/usr"}
 
 
@@ -61,8 +63,8 @@ def train(case: Case, folder: Path) -> float:
             )
             printed += done.stdout + done.stderr
         took = time.monotonic() - start
-        if log.stdout:
-            (work / log.stdout).write_text(printed, encoding="utf-8")
+        if output := log.stdout or case.stdout:
+            (work / output).write_text(printed, encoding="utf-8")
         elif done.returncode:
             (work / "error.txt").write_text(done.stderr, encoding="utf-8")
         if case.commands != ("",):
@@ -85,12 +87,9 @@ def _environment(case: Case, scratch: Path) -> dict[str, str]:
         (scratch / "site").mkdir()
         shutil.copy(HERE / "preload" / f"{case.preload}.py", scratch / "site" / "sitecustomize.py")
         path.append(str(scratch / "site"))
-    if case.packages:
-        folder = Path(tempfile.gettempdir()) / "faultlab-packages" / "-".join(case.packages)
-        if not folder.is_dir():
-            install = [sys.executable, "-m", "pip", "install", "-q", "--no-deps", "--target"]
-            subprocess.run([*install, str(folder), *case.packages], check=True)
-        path.append(str(folder))
+    for packages, options in ((case.packages, ("--no-deps",)), (case.requires, ())):
+        if packages:
+            path.append(str(_installed(packages, options)))
     return {
         **os.environ,
         "CUDA_VISIBLE_DEVICES": "",
@@ -98,6 +97,16 @@ def _environment(case: Case, scratch: Path) -> dict[str, str]:
         "MASTER_PORT": str(29600 + int(hashlib.sha256(case.name.encode()).hexdigest(), 16) % 300),
         "PYTHONPATH": os.pathsep.join([*path, *filter(None, [os.environ.get("PYTHONPATH")])]),
     }
+
+
+def _installed(packages: tuple[str, ...], options: tuple[str, ...]) -> Path:
+    """The folder that holds the packages, made by the first case that asks for it."""
+    folder = Path(tempfile.gettempdir()) / "faultlab-packages" / "-".join(packages)
+    with INSTALLING:
+        if not folder.is_dir():
+            install = [sys.executable, "-m", "pip", "install", "-q", *options, "--target"]
+            subprocess.run([*install, str(folder), *packages], check=True)
+    return folder
 
 
 def _versions(environment: dict[str, str]) -> str:

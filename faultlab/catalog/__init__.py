@@ -5,7 +5,8 @@ fitting.
 
 One module per family of faults. A new archetype is an entry in `archetypes.py`; a new family is a module with
 a function that yields its cases, named in FAMILIES. A new project is a folder in `scripts/` and a module here
-with `PROJECT` and `cases`, named in PROJECTS.
+with `PROJECT` and `cases`, named in PROJECTS. A program of `code/` is trained where its project.yaml says how
+(`written.py`).
 """
 
 from __future__ import annotations
@@ -39,6 +40,7 @@ from . import (
     speech,
     surroundings,
     training_step,
+    written,
 )
 from .archetypes import ARCHETYPES as SCRIPTED
 from .unshown import NOT_SHOWN
@@ -69,5 +71,10 @@ FAMILIES: tuple[Callable[[], Iterator[Case]], ...] = (
 )
 
 PROJECTS = (gpt, shapes, boxes, energy, ctr, speech, shards)
-ARCHETYPES = SCRIPTED | {module.PROJECT.archetype.name: module.PROJECT.archetype for module in PROJECTS}
-CASES = [case for family in (*FAMILIES, *(module.cases for module in PROJECTS)) for case in family()]
+ARCHETYPES = (
+    SCRIPTED
+    | {module.PROJECT.archetype.name: module.PROJECT.archetype for module in PROJECTS}
+    | written.ARCHETYPES
+)
+FOUND = (*FAMILIES, *(module.cases for module in PROJECTS), written.cases)
+CASES = [case for family in FOUND for case in family()]
