@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from .compare import FLOOR, axes_of, cleaned
+from .compare import FLOOR, sides
 from .config import number_of
 from .epochs import steps_per_epoch
 from .registry import Finding, View, absent, place, present, probe, unknown
@@ -32,15 +32,10 @@ def stops_before(view: View, ratio: float, gain: float, points: int = 6) -> Find
 
 
 def _judge(view: View, name: str, ratio: float, gain: float, points: int) -> Finding | str:
-    if view.benchmark is None:
-        return "needs a benchmark run (--benchmark)"
-    mine, theirs = view.run.series.get(name), view.benchmark.series.get(name)
-    if mine is None or theirs is None:
-        return f"{'the run' if mine is None else 'the benchmark'} has no {name}"
-    axes = axes_of(mine, theirs)
-    if axes is None:
-        return f"{name} is logged over {mine.unit} in the run and over {theirs.unit} in the benchmark"
-    (x, _), (u, v) = (cleaned(axis, s.values) for axis, s in zip(axes, (mine, theirs), strict=True))
+    both = sides(view, name)
+    if isinstance(both, str) or view.benchmark is None:
+        return str(both)
+    (mine, x, _), (_, u, v) = both
     if not len(x) or len(u) < points:
         return f"the benchmark has fewer than {points} points of {name}"
     if not np.isfinite(mine.values[-1]):

@@ -237,8 +237,7 @@ def _returns_negated(source: Script) -> Finding:
     """A method that hands its loss to a trainer returns it with its sign turned."""
     for method in source.loss_methods:
         for value in returns(method):
-            handed = value.elts[0] if isinstance(value, ast.Tuple) and value.elts else value
-            found = [s for v in _handed(handed) for s in signs(source, v)]
+            found = [s for v in _handed(value) for s in signs(source, v)]
             if found and all(s.turned % 2 for s in found):
                 where = found[0].where or method
                 return at(source, where, "the loss is handed over with its sign turned: it is maximised")
@@ -246,7 +245,9 @@ def _returns_negated(source: Script) -> Finding:
 
 
 def _handed(value: ast.expr) -> list[ast.expr]:
-    """The loss itself, or the "loss" of the dict that a method gives back."""
+    """The loss of what a method gives back: itself, the first of a tuple, "loss" of a dict, on each way."""
+    if isinstance(value, ast.Tuple) and value.elts:
+        return _handed(value.elts[0])
     if isinstance(value, ast.Dict):
         return [
             v
@@ -263,15 +264,8 @@ def _backward_names(source: Script) -> set[str]:
 
     A method that hands its loss to a trainer has them in what it returns.
     """
-    handed = [v for f in source.loss_methods for r in returns(f) for v in _handed(_first_of(r))]
+    handed = [v for f in source.loss_methods for r in returns(f) for v in _handed(r)]
     return {n.id for b in (*source.backwards, *handed) for n in ast.walk(b) if isinstance(n, ast.Name)}
-
-
-def _first_of(value: ast.expr) -> ast.expr:
-    """The loss of what is given back together: the first of a tuple, on each way."""
-    if isinstance(value, ast.IfExp):
-        return ast.IfExp(value.test, _first_of(value.body), _first_of(value.orelse))
-    return value.elts[0] if isinstance(value, ast.Tuple) and value.elts else value
 
 
 @probe()

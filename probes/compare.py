@@ -8,6 +8,7 @@ of 0.052 and one of 0.058 are the same when both came from 2.3). So two seeds of
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -69,8 +70,16 @@ class Blocks:
         return np.asarray((gap > sigmas * self.error) & (gap > self.high - self.low))
 
 
-def pair(view: View, name: str, points: int = 3) -> Pair | str:
-    """Bring a quantity of run and benchmark to one grid; a string says why that is not possible."""
+class Side(NamedTuple):
+    """A quantity of one of the two: its series, and its finite points in order of x."""
+
+    series: Series
+    x: Floats
+    y: Floats
+
+
+def sides(view: View, name: str) -> tuple[Side, Side] | str:
+    """The run's and the benchmark's points of a quantity on one axis; a string says why there is none."""
     if view.benchmark is None:
         return "needs a benchmark run (--benchmark)"
     mine, theirs = view.run.series.get(name), view.benchmark.series.get(name)
@@ -79,7 +88,15 @@ def pair(view: View, name: str, points: int = 3) -> Pair | str:
     axes = axes_of(mine, theirs)
     if axes is None:
         return f"{name} is logged over {mine.unit} in the run and over {theirs.unit} in the benchmark"
-    (x, y), (u, v) = (cleaned(axis, s.values) for axis, s in zip(axes, (mine, theirs), strict=True))
+    return Side(mine, *cleaned(axes[0], mine.values)), Side(theirs, *cleaned(axes[1], theirs.values))
+
+
+def pair(view: View, name: str, points: int = 3) -> Pair | str:
+    """Bring a quantity of run and benchmark to one grid; a string says why that is not possible."""
+    both = sides(view, name)
+    if isinstance(both, str):
+        return both
+    (mine, x, y), (theirs, u, v) = both
     if _count_from_zero_and_one(mine, theirs, x, u):
         u = u + (x[0] - u[0])
     grid, left, right = _common(x, y, u, v)
