@@ -30,7 +30,7 @@ def _rendered(work: Work, target: Target, extras: Extras, verbose: bool, no_colo
     if target.format == "json":
         from ..reports import json_report
 
-        return Document(json_report.render(work.diagnosis))
+        return Document(json_report.render(work.diagnosis, extras))
     if target.format == "html":
         from ..reports import html
 

@@ -11,14 +11,16 @@ import math
 from collections.abc import Mapping
 from dataclasses import asdict
 from importlib.resources import files
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..engine.model import (
     CheckedItem,
+    ComparedOperator,
     Diagnosis,
     FlowStanding,
     Hypothesis,
     NextCheck,
+    OverflowedOperator,
     Place,
     Reading,
     Reason,
@@ -28,16 +30,23 @@ from ..engine.model import (
     StepStanding,
 )
 from . import story
+from .heat_strip import MARKS
+from .model import Extras
+from .text import plain
+
+if TYPE_CHECKING:
+    from .sections import Section
 
 SCHEMA_VERSION = "1"
 DIGITS = 4
+MOST_MARKED = 200  # operators or weights of a section that are listed; all are counted
 
 Json = dict[str, Any]
 
 
-def render(diagnosis: Diagnosis) -> str:
+def render(diagnosis: Diagnosis, extras: Extras | None = None) -> str:
     """Return the diagnosis as JSON text with sorted keys."""
-    return _dump(as_dict(diagnosis))
+    return _dump(as_dict(diagnosis, extras))
 
 
 def render_checklist(diagnosis: Diagnosis) -> str:
@@ -58,8 +67,8 @@ def schema_text() -> str:
     return files(__package__).joinpath("diagnosis.schema.json").read_text(encoding="utf-8")
 
 
-def as_dict(diagnosis: Diagnosis) -> Json:
-    """Return the diagnosis as plain JSON values."""
+def as_dict(diagnosis: Diagnosis, extras: Extras | None = None) -> Json:
+    """Return the diagnosis as plain JSON values; of `extras` it holds the sections."""
     said = story.verdict(diagnosis)
     return {
         "schema_version": SCHEMA_VERSION,
@@ -78,6 +87,7 @@ def as_dict(diagnosis: Diagnosis) -> Json:
         "converged": diagnosis.converged,
         "rules_version": diagnosis.rules_version,
         "not_evaluated": [{"what": what, "why": why} for what, why in diagnosis.not_evaluated],
+        "sections": [_section(s) for s in extras.sections] if extras is not None else [],
     }
 
 
@@ -213,6 +223,39 @@ def _step(diagnosis: Diagnosis, standing: StepStanding) -> Json:
         "causes": list(step.causes),
         "looks": [{**asdict(look), "decided_by": list(look.decided_by)} for look in standing.looks],
     }
+
+
+def _section(section: Section) -> Json:
+    """What dumps and checkpoints say; the strip as counts, and what in it is not sound, in order."""
+    words = [section.words.get(MARKS[one.state], one.state) for one in section.strip]
+    sound = section.words.get(MARKS["same"])
+    marked = [(n, o, w) for n, (o, w) in enumerate(zip(section.strip, words, strict=True)) if w != sound]
+    return {
+        "question": section.question,
+        "title": section.title,
+        "kind": section.kind,
+        "verdict": plain(section.verdict),
+        "telling": section.telling,
+        "command": plain(section.command),
+        "facts": [plain(f) for f in section.facts],
+        "first": None if section.first is None else _operator(section.first),
+        "strip": {
+            "unit": section.unit,
+            "length": len(words),
+            "counts": {w: words.count(w) for w in dict.fromkeys(words)},
+            "marked": [
+                {"position": n, "name": plain(o.name), "state": w, "rank": o.rank, "step": o.step}
+                for n, o, w in marked[:MOST_MARKED]
+            ],
+        },
+    }
+
+
+def _operator(one: OverflowedOperator | ComparedOperator) -> Json:
+    told = {
+        name: plain(getattr(one, name)) for name in ("name", "kind", "direction", "why", "source", "scope")
+    }
+    return {**told, "rank": one.rank, "step": one.step}
 
 
 def _scalars(values: Mapping[str, Scalar]) -> Json:

@@ -10,6 +10,7 @@ from ..engine.model import (
     ComparedOperator,
     DumpComparison,
     FusionReport,
+    OverflowedOperator,
     OverflowReport,
     State,
     WeightsReport,
@@ -28,9 +29,12 @@ ROW = 72  # characters of a strip in a block of text
 class Section:
     """One look: its answer, a strip, what stands under it, and the command that tells more.
 
-    `telling`: there is something that somebody has to look at. `words` says what the marks of the strip mean.
+    `question` is the command that asks it ("overflow", "compare", ...), `kind` its answer in one word and
+    `first` the operator that it begins at. `telling`: there is something that somebody has to look at.
+    `words` says what the marks of the strip mean.
     """
 
+    question: str
     title: str
     verdict: str
     telling: bool
@@ -39,6 +43,8 @@ class Section:
     words: Mapping[str, str] = field(default_factory=lambda: heat_strip.WORDS)
     facts: tuple[str, ...] = ()
     unit: str = "operator"  # what a place of the strip is
+    kind: str = ""
+    first: OverflowedOperator | ComparedOperator | None = None
 
     @property
     def drawn(self) -> bool:
@@ -52,6 +58,7 @@ def of_overflow(found: OverflowReport, command: str) -> Section:
     facts = [*(overflow_report.facts(found.first) if found.first else ()), *found.settings]
     facts += found.loss_scale if telling else ()
     return Section(
+        "overflow",
         "Overflow",
         found.verdict,
         telling,
@@ -59,6 +66,8 @@ def of_overflow(found: OverflowReport, command: str) -> Section:
         found.strip,
         overflow_report.WORDS,
         tuple(facts[:MOST_FACTS]),
+        kind=found.kind,
+        first=found.first,
     )
 
 
@@ -67,12 +76,15 @@ def of_comparison(found: DumpComparison, command: str) -> Section:
     title = "Operator comparison" if found.question == "compare" else "Random errors"
     first = dump_report.facts(found.first) if found.first else []
     return Section(
+        found.question,
         title,
         found.verdict,
         found.kind not in dump_report.CLEAN,
         command,
         found.operators,
         facts=tuple([*first, *found.settings][:MOST_FACTS]),
+        kind=found.kind,
+        first=found.first,
     )
 
 
@@ -80,6 +92,7 @@ def of_weights(found: WeightsReport, command: str) -> Section:
     """What checkpoints say."""
     seen = [f for f in found.findings if f.reading.state is State.PRESENT]
     return Section(
+        "weights",
         "Weights",
         found.verdict,
         bool(seen),
@@ -88,6 +101,7 @@ def of_weights(found: WeightsReport, command: str) -> Section:
         weights_report.WORDS,
         tuple(f.reading.why for f in seen[:MOST_FACTS]),
         "weight",
+        kind="faults" if seen else "none seen",
     )
 
 
@@ -97,11 +111,13 @@ def of_fusion(found: FusionReport, command: str) -> Section:
     more = f" and {len(found.rules) - MOST_FACTS} more" if len(found.rules) > MOST_FACTS else ""
     facts = [f"rules that took effect: {rules}{more}"] if rules else []
     return Section(
+        "fusion",
         "Operator fusion",
         found.verdict,
         found.state not in ("no effect", "worse without", "cannot tell"),
         command,
         facts=(*facts, *found.next_steps[:2]),
+        kind=found.state,
     )
 
 

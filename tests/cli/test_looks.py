@@ -10,11 +10,13 @@ from typing import Any
 
 import numpy as np
 import pytest
+from jsonschema import Draft202012Validator
 
 from tests.probes.tensors._dumps import SHARED, Call, msprobe
 from tests.probes.tensors._saved import HERE
 from traindoctor.cli.app import run_command_line as run
 from traindoctor.probes.fusion import Measure, Search, Trial, to_json
+from traindoctor.reports import json_report
 
 X = np.linspace(-2, 2, 32, dtype=np.float32).reshape(4, 8)
 REAL = pytest.mark.skipif(not SHARED.is_dir(), reason="../shared is not here")
@@ -47,12 +49,24 @@ def states(capsys: pytest.CaptureFixture[str], *arguments: object) -> dict[str, 
     return {f["symptom"]: f["state"] for f in found["findings"]}
 
 
+def sections(capsys: pytest.CaptureFixture[str], *arguments: object) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(told(capsys, *arguments, "-f", "json"))
+    Draft202012Validator(json.loads(json_report.schema_text())).validate(found)
+    return {s["question"]: s for s in found["sections"]}
+
+
 def test_an_overflow_has_a_section_with_a_strip(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     folder = log(tmp_path / "run")
     msprobe(folder / "dump" / "step3" / "rank0", chain(np.inf))
     out = told(capsys, folder)
 
     assert "\nOverflow\n" in out and ".#x" in out and "diagnose overflow" in out
+    found = sections(capsys, folder)["overflow"]
+    assert found["telling"] and found["first"]["name"] == "Torch.div.0.forward"
+    assert [(m["position"], m["state"]) for m in found["strip"]["marked"]] == [
+        (1, "begins here"),
+        (2, "passed on"),
+    ]
     told(capsys, folder, "-o", tmp_path / "r.md")
     report = (tmp_path / "r.md").read_text()
     assert "## Overflow" in report and "```text\n.#x\n" in report
@@ -68,6 +82,7 @@ def test_a_sound_dump_is_told_in_full_reports_alone(
     msprobe(folder / "dump" / "step3" / "rank0", chain())
 
     assert "\nOverflow\n" not in told(capsys, folder)
+    assert sections(capsys, folder)["overflow"]["kind"] == "clean"
     assert "No operator of 3 makes a value that is not finite" in told(capsys, folder, "-f", "markdown")
 
 
@@ -123,6 +138,9 @@ def test_one_tree_of_precision_tool_holds_all_of_it(capsys: pytest.CaptureFixtur
     assert "fp32_vars_conv2d_1_Conv2D is the first to make saturated values" in report
     assert "fc_MatMul is the first whose output differs" in report  # against its own TensorFlow dump
     assert "AddNFusionPass" in report
+    found = sections(capsys, SHARED / "precision_tool_synthetic")
+    assert {"overflow", "fusion", "compare"} <= found.keys()
+    assert found["compare"]["first"]["name"] == "fc_MatMul"
 
 
 @REAL

@@ -100,7 +100,9 @@ def test_sections_stand_in_it_with_their_strips() -> None:
     strip = tuple(
         ComparedOperator(f"op<{n}>", "relu", "forward", n, "first" if n == 3 else "same") for n in range(6)
     )
-    section = Section("Overflow", "op<3> begins it", True, "diagnose overflow x", strip, facts=("a `b` <c>",))
+    section = Section(
+        "overflow", "Overflow", "op<3> begins it", True, "diagnose overflow x", strip, facts=("a `b` <c>",)
+    )
     source = html.render(sick(), replace(extras(), sections=(section,)))
     found = Page(source)
 

@@ -14,8 +14,10 @@ import numpy as np
 import pytest
 from jsonschema import Draft202012Validator
 
-from traindoctor.engine.model import Diagnosis, Place
+from traindoctor.engine.model import ComparedOperator, Diagnosis, Place
 from traindoctor.reports import json_report
+from traindoctor.reports.model import Extras
+from traindoctor.reports.sections import Section
 
 from ._fixture import HOSTILE, healthy, hostile, reading, sick
 
@@ -138,3 +140,28 @@ def test_the_checklist_alone() -> None:
 
     assert [i["id"] for i in found["checklist"]] == ["1", "4", "10"]
     assert found["run"]["path"] == "runs/exp7"
+
+
+def test_what_dumps_and_checkpoints_say_is_there() -> None:
+    """A section each: the answer, where it begins, and what is not sound in order."""
+    strip = tuple(
+        ComparedOperator(f"op{n}{HOSTILE[0]}", "Mul", "forward", n, "same" if n < 3 else "inherited", rank=1)
+        for n in range(500)
+    )
+    first = replace(strip[2], state="first", source="train.py(3)")
+    section = Section(
+        "compare", "Operator comparison", "op2 is the first", True, "diagnose compare a --benchmark b", strip,
+        kind="operator", first=first,
+    )  # fmt: skip
+    found = json.loads(json_report.render(sick(), Extras(sections=(section,))))
+
+    Draft202012Validator(SCHEMA).validate(found)
+    (one,) = found["sections"]
+    assert (one["question"], one["kind"], one["telling"]) == ("compare", "operator", True)
+    assert one["first"]["name"] == "op2red" and one["first"]["source"] == "train.py(3)"
+    assert one["strip"]["counts"] == {"agrees": 3, "inherited": 497}
+    assert len(one["strip"]["marked"]) == 200
+    assert one["strip"]["marked"][0] == {
+        "position": 3, "name": "op3red", "state": "inherited", "rank": 1, "step": None
+    }  # fmt: skip
+    assert parsed(sick())["sections"] == []
