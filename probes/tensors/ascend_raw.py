@@ -4,8 +4,8 @@
 
 DumpData{1 version, 2 time, 3* output, 4* input, 5* buffer, 6 name}; an input {1 type, 2 format, 3 shape,
 5 size, 6 original shape}, an output {1, 2, 3, 6 size, 7 original shape}. Types and formats by number; private
-formats (NC1HWC0, FRACTAL_NZ) are put back in order where no padding stands between. Layout: FORMATS-ASCEND
-B1, the definition in MindSpore's source (debugger/dump_data.proto), and msaccucmp 26.2.
+formats (NC1HWC0, FRACTAL_NZ) are put back in order, their padding left out. Layout: FORMATS-ASCEND B1, the
+definition in MindSpore's source (debugger/dump_data.proto), and msaccucmp 26.2.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from ..files import RunFile
 from .npy import Unreadable
 from .numbers import ElementType, type_of
-from .stored import Stored, checked
+from .stored import Axes, Stored, checked
 
 MAX_HEADER = 16 * 1024**2
 MAX_TENSORS = 10_000
@@ -210,42 +210,35 @@ def _tensor(file: RunFile, told: _Told, slot: int, at: int) -> RawTensor:
 
 
 def _in_order(told: _Told, at: int, file: RunFile, element: ElementType) -> Stored | None:
-    """The elements in the order of the original shape, by strides; None where padding stands between."""
+    """The elements in the order of the original shape; None where the blocks do not hold that shape."""
     strides = _strides(told.shape)
-    axes: list[list[tuple[int, int]]] | None = None
+    axes: tuple[Axes, ...] | None = None
+    original = told.original
     if told.form == _NC1HWC0 and len(told.shape) == 5 and len(told.original) == 4:
         n, c1, h, w, c0 = zip(told.shape, strides, strict=True)
+        groups: list[Axes] = [(n,), (c1, c0), (h,), (w,)]
         for order in ((0, 1, 2, 3), (0, 2, 3, 1)):  # NCHW, NHWC
-            groups = [[n], [c1, c0], [h], [w]]
             axes = _fitted([groups[i] for i in order], told.original)
             if axes is not None:
                 break
     elif told.form == _NZ and len(told.shape) >= 4:
         *batch, columns, rows, row, column = zip(told.shape, strides, strict=True)
-        original = told.original if len(told.original) >= 2 else (1, *told.original)
-        groups = [*([b] for b in batch), [rows, row], [columns, column]]
+        original = original if len(original) >= 2 else (1, *original)
+        groups = [*((b,) for b in batch), (rows, row), (columns, column)]
         axes = _fitted(groups, original) if len(groups) == len(original) else None
     if axes is None:
         return None
-    flat = [pair for group in axes for pair in group]
-    stored = Stored(file, at, element, tuple(s for s, _ in flat), tuple(s for _, s in flat))
+    stored = Stored(file, at, element, original, blocked=axes)
     return None if checked(stored, at + told.size) else stored
 
 
-def _fitted(
-    groups: Sequence[list[tuple[int, int]]], shape: Sequence[int]
-) -> list[list[tuple[int, int]]] | None:
-    """Axes (size, stride) of each dimension; one that was padded is cut where it is a single axis."""
-    found = []
-    for group, size in zip(groups, shape, strict=True):
-        held = math.prod(n for n, _ in group)
-        if held == size:
-            found.append(group)
-        elif held > size and all(n == 1 for n, _ in group[:-1]):
-            found.append([(size, group[-1][1])])
-        else:
+def _fitted(groups: Sequence[Axes], shape: Sequence[int]) -> tuple[Axes, ...] | None:
+    """The axes of each dimension; None where a dimension is another, or padded by a whole block or more."""
+    for axes, size in zip(groups, shape, strict=True):
+        block = axes[-1][0] if len(axes) > 1 else 1
+        if not 0 <= math.prod(n for n, _ in axes) - size < block:
             return None
-    return found
+    return tuple(groups)
 
 
 def _strides(shape: tuple[int, ...]) -> tuple[int, ...]:

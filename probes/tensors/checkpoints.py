@@ -111,7 +111,7 @@ class Weight:
     def windows(self, most: int | None = None) -> list[tuple[int, int]]:
         """(start, length) of what to look at: everything, or about `most` elements spread evenly."""
         total = self.count
-        if any(p.strides is not None or p.member for p in self.parts):
+        if any(not p.in_order or p.member for p in self.parts):
             return [(0, total)] if total <= WHOLE else []
         if most is None or total <= most:
             return [(at, min(WINDOW, total - at)) for at in range(0, total, WINDOW)]
@@ -127,7 +127,7 @@ class Weight:
             begin, end = max(start, first), min(start + length, first + piece.count)
             if begin < end:
                 part = piece.located()
-                if part.strides is not None or part.member:
+                if not part.in_order or part.member:
                     whole = np.concatenate([b.copy() for b in part.blocks()])
                     found.append(whole[begin - first : end - first])
                 else:

@@ -307,7 +307,7 @@ def compare_pairs(
 
 def _parts(pairs: list[tuple[Stored, Stored]]) -> Iterator[_Part]:
     for index, (a, b) in enumerate(pairs):
-        whole = a.strides is not None or b.strides is not None or bool(a.member or b.member)
+        whole = not (a.in_order and b.in_order) or bool(a.member or b.member)
         if whole or a.count <= PART:
             yield _Part(index, 0, a.count)
             continue

@@ -1,8 +1,9 @@
 """What Ascend hardware flags: decoded Opdebug files of overflow detection, in both dialects, bits in words.
 
 Old: {"AI Core": {model_id, stream_id, task_id, status, ...}, "DHA Atomic Add": {...}, "L2 Atomic Add": {}};
-new: {"magic", "acc_list": {"acc_type", "data": {..., status}}}. Layout: FORMATS-ASCEND B1; bits: CANN
-overflow documentation, as in precision_tool 0.1.11.
+new: {"magic", "version", "acc_list": {"acc_type", "data": {..., status}}}; its second version has four status
+words. Layout: FORMATS-ASCEND B1, for blocks that were never decoded msaccucmp 26.2; bits: CANN overflow
+documentation, as in precision_tool 0.1.11.
 """
 
 from __future__ import annotations
@@ -23,6 +24,12 @@ _NAME = re.compile(r"^Opdebug\..+\.(?P<task>\d+)\.(?P<stream>\d+)\.(?P<time>\d{1
 _RAW = re.compile(r"^Opdebug\..+\.\d+\.\d+\.(?P<time>\d{10,20})$")
 _INFO = {"DHA Atomic Add": (0, 512), "L2 Atomic Add": (128, 768), "AI Core": (256, 1040)}  # info, status
 _BLOCK = 1048
+_MAGIC = 0x5A5A5A5A
+_HEAD = struct.Struct("<6I")  # magic, version, valid, unit, reserved, length of what follows in bytes
+_UNITS = {0: "AIC", 1: "AIV", 2: "AICPU", 3: "SDMA"}
+_STATUS = {"AIC": 10, "AIV": 10, "AICPU": 7, "SDMA": 9}  # which u64 of the data it is
+_THREAD = {"AICPU": 6}  # else the sixth, behind the context
+_WORDS = 4  # of a core's status in version 1
 AI_CORE = {
     0x8: "a negative number overflows when its sign is changed",
     0x10: "integer add, subtract, multiply or multiply-add overflows",
@@ -45,7 +52,7 @@ class Flag:
     unit: str
     task: int
     stream: int
-    status: int
+    status: tuple[int, ...]  # one word, or four
     words: tuple[str, ...]
     context: int | None = None
     thread: int | None = None
@@ -53,7 +60,9 @@ class Flag:
     @property
     def said(self) -> str:
         """E.g. "AI Core, status 0x20: floating-point arithmetic overflows"."""
-        return f"{self.unit}, status {self.status:#x}: {'; '.join(self.words) or 'no known bit'}"
+        status = ", ".join(f"{word:#x}" for word in self.status)
+        unknown = "no known bit" if len(self.status) == 1 else "bits that are not documented"
+        return f"{self.unit}, status {status}: {'; '.join(self.words) or unknown}"
 
 
 def flags(files: Iterable[RunFile]) -> tuple[list[Flag], list[str]]:
@@ -88,23 +97,46 @@ def flags(files: Iterable[RunFile]) -> tuple[list[Flag], list[str]]:
     return sorted(set(found), key=lambda f: (f.time, f.unit)), notes
 
 
-def _undecoded(file: RunFile) -> dict[str, dict[str, int]] | None:
-    """The block of 2,048 bytes as it was written, in the old dialect; None where it is anything else.
-
-    Six u64 per unit (model, stream, task, ...), then per unit its status; that of the AI core comes third,
-    behind kernel and block.
-    """
+def _undecoded(file: RunFile) -> dict[str, Any] | None:
+    """The block as it was written, as its decoded form has it; None where it is anything else."""
     try:
         outputs = [t for t in read_raw(file) if t.side == "output"]
-        if not outputs or outputs[0].size < _BLOCK:
+        if not outputs:
             return None
         with file.open() as handle:
             handle.seek(outputs[0].start)
-            block = handle.read(_BLOCK)
+            block = handle.read(min(outputs[0].size, _BLOCK))
     except (Unreadable, OSError):
         return None
-    if len(block) < _BLOCK or block[:4] == b"\x5a" * 4:  # the new dialect, whose bytes are not documented
+    if block[:4] == struct.pack("<I", _MAGIC):
+        return _new_block(block)
+    return _old_block(block) if len(block) == _BLOCK else None
+
+
+def _new_block(block: bytes) -> dict[str, Any] | None:
+    """A head of six u32, then u64: model, stream, task, type of task, context, ..., status last."""
+    if len(block) < _HEAD.size:
         return None
+    _, version, valid, kind, _, length = _HEAD.unpack_from(block)
+    unit = _UNITS.get(kind)
+    if unit is None or valid != 1 or version > 1:
+        return None
+    words = _WORDS if version and unit in ("AIC", "AIV") else 1
+    at = _STATUS[unit]
+    if length < 8 * (at + words) or len(block) < _HEAD.size + 8 * (at + words):
+        return None
+    told = struct.unpack_from(f"<{at + words}Q", block, _HEAD.size)
+    data = dict(zip(("model_id", "stream_id", "task_id", "task_type", "context_id"), told, strict=False))
+    data["thread_id"] = told[_THREAD.get(unit, 5)]
+    status = list(told[at:]) if words > 1 else told[at]
+    return {"acc_list": {"acc_type": unit, "data": {**data, "status": status}}}
+
+
+def _old_block(block: bytes) -> dict[str, Any]:
+    """Six u64 per unit (model, stream, task, ...), then per unit its status.
+
+    That of the AI core comes third, behind kernel and block.
+    """
     found = {}
     for unit, (info, status) in _INFO.items():
         model, stream, task = struct.unpack_from("<3Q", block, info)
@@ -129,8 +161,9 @@ def _of(content: Any, path: str, time: int) -> Iterable[Flag]:
 
 
 def _flag(unit: str, data: Mapping[str, Any], path: str, time: int) -> Iterable[Flag]:
-    status = _number(data.get("status"))
-    if not status:
+    told = data.get("status")
+    status = tuple(_number(word) or 0 for word in (told[:16] if isinstance(told, list) else [told]))
+    if not any(status):
         return
     context, thread = _number(data.get("context_id")), _number(data.get("thread_id"))
     yield Flag(
@@ -140,7 +173,7 @@ def _flag(unit: str, data: Mapping[str, Any], path: str, time: int) -> Iterable[
         _number(data.get("task_id")) or 0,
         _number(data.get("stream_id")) or 0,
         status,
-        decode(unit, status),
+        decode(unit, status[0]) if len(status) == 1 else (),
         None if context in (None, NO_CONTEXT) else context,
         None if thread in (None, NO_CONTEXT) else thread,
     )

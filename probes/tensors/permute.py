@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import replace
 
 from .model import Tensor
@@ -29,11 +28,10 @@ def reordered(stored: Stored, order: Order) -> Stored | None:
     """The elements with their axes in that order; None where they are too many to be read as a whole."""
     if stored.count * stored.storage.itemsize > GATHERED or len(order) != len(stored.shape):
         return None
-    strides = stored.strides
-    if strides is None:
-        strides = tuple(math.prod(stored.shape[i + 1 :]) for i in range(len(stored.shape)))
+    axes = stored.axes
     return replace(
         stored,
         shape=tuple(stored.shape[i] for i in order),
-        strides=tuple(strides[i] for i in order),
+        strides=None,
+        blocked=tuple(axes[i] for i in order),
     )

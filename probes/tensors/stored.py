@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import BinaryIO
 
@@ -12,6 +12,8 @@ import numpy as np
 
 from ..files import RunFile
 from .numbers import Array, ElementType
+
+Axes = tuple[tuple[int, int], ...]  # (size, stride in elements) each, the slowest first
 
 BLOCK = 1 << 17  # elements of one block: half a MiB of float32, so that both sides stay in a core's cache
 GATHERED = 64 * 1024**2  # bytes of a tensor whose elements do not stand in order: it is read as a whole
@@ -22,8 +24,9 @@ class Stored:
     """The values of one tensor: where they start in `file`, of which type, in which order.
 
     `offset` counts bytes from the start of the file or, with `member`, of that (compressed) zip member.
-    `strides` count elements, and are None where the elements stand in C order. Bounds were checked by the
-    reader that made it: see `checked`.
+    `strides` count elements, and are None where the elements stand in C order. `blocked` tells, for each
+    dimension of a tensor that lies in blocks, the axes that it is spread over; where they hold more than the
+    dimension, the rest is padding. Bounds were checked by the reader that made it: see `checked`.
     """
 
     file: RunFile
@@ -33,11 +36,27 @@ class Stored:
     strides: tuple[int, ...] | None = None
     member: str = ""
     big_endian: bool = False
+    blocked: tuple[Axes, ...] | None = None
 
     @property
     def count(self) -> int:
         """Number of elements (1 for a scalar)."""
         return math.prod(self.shape)
+
+    @property
+    def in_order(self) -> bool:
+        """Whether the elements stand in C order; if not, the tensor is read as a whole."""
+        return self.strides is None and self.blocked is None
+
+    @property
+    def axes(self) -> tuple[Axes, ...]:
+        """For each dimension the axes that it is spread over: one, unless it lies in blocks."""
+        if self.blocked is not None:
+            return self.blocked
+        strides = self.strides
+        if strides is None:
+            strides = tuple(math.prod(self.shape[i + 1 :]) for i in range(len(self.shape)))
+        return tuple(((n, s),) for n, s in zip(self.shape, strides, strict=True))
 
     @property
     def storage(self) -> np.dtype[np.generic]:
@@ -54,8 +73,8 @@ class Stored:
         A block may share its memory with the next one: use it before asking for more. Raises OSError or
         ValueError when the file has become shorter or is damaged.
         """
-        if self.strides is not None:
-            whole = self._gathered(self.strides)
+        if not self.in_order:
+            whole = self._gathered()
             for at in range(start, whole.size if stop is None else stop, size):
                 yield whole[at : min(at + size, whole.size if stop is None else stop)]
             return
@@ -91,15 +110,18 @@ class Stored:
             left -= got
         return stream  # type: ignore[return-value]
 
-    def _gathered(self, strides: tuple[int, ...]) -> Array:
-        reach = 1 + sum((n - 1) * s for n, s in zip(self.shape, strides, strict=True)) if self.count else 0
+    def _gathered(self) -> Array:
+        axes = [axis for dimension in self.axes for axis in dimension]
+        reach = _reach(axes) if self.count else 0
         with self.file.open() as handle:
             data = self._stream(handle).read(reach * self.storage.itemsize)
         flat = np.frombuffer(data, self.storage)
         if flat.size < reach:
             raise ValueError("ends before its last element")
-        steps = tuple(s * self.storage.itemsize for s in strides)
-        return np.lib.stride_tricks.as_strided(flat, self.shape, steps, writeable=False).ravel()
+        sizes, strides = tuple(n for n, _ in axes), tuple(s * self.storage.itemsize for _, s in axes)
+        spread = np.lib.stride_tricks.as_strided(flat, sizes, strides, writeable=False)
+        held = spread.reshape([math.prod(n for n, _ in dimension) for dimension in self.axes])
+        return held[tuple(slice(n) for n in self.shape)].ravel()
 
 
 def checked(stored: Stored, room: int) -> str:
@@ -107,19 +129,29 @@ def checked(stored: Stored, room: int) -> str:
     width = stored.storage.itemsize
     if any(n < 0 for n in stored.shape) or stored.offset < 0 or len(stored.shape) > 64:
         return "a shape or an offset makes no sense"
-    if stored.strides is None:
+    if stored.in_order:
         short = stored.offset + stored.count * width > room
         return "shorter than its header says" if short else ""
-    if len(stored.strides) != len(stored.shape) or any(s < 0 for s in stored.strides):
+    if len(stored.strides if stored.blocked is None else stored.blocked) != len(stored.shape):  # type: ignore[arg-type]
         return "strides make no sense"
-    if stored.count * width > GATHERED:
+    axes = [axis for dimension in stored.axes for axis in dimension]
+    if len(axes) > 64 or any(n < 0 or s < 0 for n, s in axes):
+        return "strides make no sense"
+    if any(math.prod(n for n, _ in d) < n for d, n in zip(stored.axes, stored.shape, strict=True)):
+        return "blocks hold less than the shape says"
+    if math.prod(n for n, _ in axes) * width > GATHERED:
         return f"not in C order and larger than {GATHERED >> 20} MiB"
-    reach = 1 + sum((n - 1) * s for n, s in zip(stored.shape, stored.strides, strict=True))
+    reach = _reach(axes)
     if stored.count and stored.offset + reach * width > room:
         return "shorter than its header says"
     return (
         f"not in C order and spread over more than {GATHERED >> 20} MiB" if reach * width > GATHERED else ""
     )
+
+
+def _reach(axes: Sequence[tuple[int, int]]) -> int:
+    """How far the last element stands from the first, itself included."""
+    return 1 + sum((n - 1) * s for n, s in axes)
 
 
 def in_order(shape: tuple[int, ...], strides: tuple[int, ...]) -> bool:

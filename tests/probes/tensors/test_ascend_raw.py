@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import struct
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,7 @@ from traindoctor.probes.tensors.find import detect
 from traindoctor.probes.tensors.npy import Unreadable
 from traindoctor.probes.tensors.opdebug import flags
 from traindoctor.probes.tensors.overflow import examine
+from traindoctor.probes.tensors.permute import reordered
 
 from ._saved import part, varint
 
@@ -107,7 +109,7 @@ def blocks(array: np.ndarray[Any, Any], size: int = 4) -> np.ndarray[Any, Any]:
     return padded.reshape(rows, size, columns, size).transpose(2, 0, 1, 3)
 
 
-@pytest.mark.parametrize("channels", [3, 4, 8])
+@pytest.mark.parametrize("channels", [1, 3, 4, 6, 8, 9])
 def test_channels_in_blocks_are_put_back_in_order(tmp_path: Path, channels: int) -> None:
     image = np.arange(2 * channels * 5 * 3, dtype=np.float32).reshape(2, channels, 5, 3)
     last = image.transpose(0, 2, 3, 1)
@@ -119,7 +121,7 @@ def test_channels_in_blocks_are_put_back_in_order(tmp_path: Path, channels: int)
     assert (second.shape, values(second)) == (last.shape, last.ravel().tolist())
 
 
-@pytest.mark.parametrize("form", [(8, 12), (3, 4), (4, 2), (8, 3)])
+@pytest.mark.parametrize("form", [(8, 12), (3, 4), (4, 2), (8, 3), (5, 7), (9, 1)])
 def test_matrices_in_blocks_are_put_back_in_order(tmp_path: Path, form: tuple[int, int]) -> None:
     matrix = np.arange(form[0] * form[1], dtype=np.float16).reshape(form)
     (one,) = read(raw(tmp_path / "a", [], [(blocks(matrix), NZ, matrix.shape)]))
@@ -127,12 +129,39 @@ def test_matrices_in_blocks_are_put_back_in_order(tmp_path: Path, form: tuple[in
     assert (one.shape, values(one)) == (matrix.shape, matrix.ravel().tolist())
 
 
-def test_padding_between_blocks_is_said_and_nothing_is_guessed(tmp_path: Path) -> None:
+def test_blocks_that_do_not_hold_the_shape_are_said_and_nothing_is_guessed(tmp_path: Path) -> None:
     image = np.ones((2, 6, 5, 3), np.float32)
-    (one,) = read(raw(tmp_path / "a", [], [(five(image), NC1HWC0, image.shape)]))
+    (more, other) = read(
+        raw(tmp_path / "a", [], [(five(image), NC1HWC0, (2, 3, 5, 3)), (five(image), NC1HWC0, (2, 6, 4, 3))])
+    )
 
-    assert one.shape == (2, 2, 5, 3, 4)
-    assert "device's own format" in one.note
+    for one in (more, other):
+        assert one.shape == (2, 2, 5, 3, 4)
+        assert "device's own format" in one.note
+
+
+def test_axes_in_another_order_are_taken_through_blocks(tmp_path: Path) -> None:
+    image = np.arange(2 * 6 * 5 * 3, dtype=np.float32).reshape(2, 6, 5, 3)
+    (one,) = read(raw(tmp_path / "a", [], [(five(image), NC1HWC0, image.shape)]))
+    assert one.stored is not None
+    turned = reordered(one.stored, (0, 2, 3, 1))
+
+    assert turned is not None
+    assert np.concatenate(list(turned.blocks())).tolist() == image.transpose(0, 2, 3, 1).ravel().tolist()
+
+
+def test_numbers_in_the_padding_do_not_count(tmp_path: Path) -> None:
+    """A device leaves in its padding what was there before: a NaN there is no NaN of the tensor."""
+    image = np.linspace(-2, 2, 2 * 6 * 5 * 3, dtype=np.float32).reshape(2, 6, 5, 3)
+    lying = five(image).copy()
+    lying[:, 1, :, :, 2:] = np.nan
+    raw(
+        tmp_path / "run/dump/Conv2D.net_conv.30.5.1620612694000001",
+        [plain(X)],
+        [(lying, NC1HWC0, image.shape)],
+    )
+
+    assert examine(tmp_path / "run").kind == "clean"
 
 
 def test_a_raw_tree_is_compared_with_tensorflow(tmp_path: Path) -> None:
@@ -170,11 +199,51 @@ def test_a_raw_overflow_is_found_with_its_flag(tmp_path: Path) -> None:
     assert found.first.flags == ("AI Core, status 0x20: floating-point arithmetic overflows",)
 
 
-def test_a_block_of_the_new_dialect_is_counted_and_the_decoder_named(tmp_path: Path) -> None:
-    flag = raw(
-        tmp_path / "Opdebug.Node_OpDebug.32.7.1619347786532995", [], [plain(np.zeros(512, np.float32))]
+def new_block(folder: Path, *, version: int, unit: int, data: list[int], valid: int = 1) -> Path:
+    """Write an overflow block of the new dialect that nobody decoded."""
+    flag = raw(folder / "Opdebug.Node_OpDebug.32.7.1619347786532995", [], [plain(np.zeros(512, np.float32))])
+    head = struct.pack("<6I", 0x5A5A5A5A, version, valid, unit, 0, 8 * len(data))
+    block = head + struct.pack(f"<{len(data)}Q", *data)
+    flag.write_bytes(flag.read_bytes()[:-2048] + block + bytes(2048 - len(block)))
+    return flag
+
+
+@pytest.mark.parametrize(
+    ("version", "unit", "data", "said", "thread"),
+    [
+        (0, 0, [1, 5, 327, 0, 65535, 2, 9, 9, 3, 0, 0x20], "AIC, status 0x20: floating-point arithm", 2),
+        (0, 1, [1, 5, 327, 0, 65535, 65535, 9, 9, 3, 0, 0x100], "AIV, status 0x100: fp32 to fp16", None),
+        (0, 2, [1, 5, 327, 0, 65535, 8, 4, 0x8], "AICPU, status 0x8: a negative number overflows", 4),
+        (0, 3, [1, 5, 327, 0, 65535, 65535, 9, 9, 1, 0x40], "SDMA, status 0x40: no known bit", None),
+        (1, 0, [1, 5, 327, 0, 65535, 65535, 9, 9, 3, 0, 0, 0x20, 0, 0], "status 0x0, 0x20, 0x0, 0x0:", None),
+    ],
+)  # fmt: skip
+def test_a_block_of_the_new_dialect_is_read(
+    tmp_path: Path, version: int, unit: int, data: list[int], said: str, thread: int | None
+) -> None:
+    new_block(tmp_path, version=version, unit=unit, data=data)
+    (found,), notes = flags(walk(tmp_path)[0])
+
+    assert said in found.said and notes == []
+    assert (found.task, found.stream, found.context, found.thread) == (327, 5, None, thread)
+
+
+def test_a_status_of_four_words_counts_in_decoded_files_too(tmp_path: Path) -> None:
+    data = {"task_id": 3, "stream_id": 1, "status": [0, 32, 0, 0]}
+    (tmp_path / "Opdebug.Node_OpDebug.32.7.1619347786532995.output.0.json").write_text(
+        json.dumps({"magic": "0x5a5a5a5a", "version": 1, "acc_list": {"acc_type": "AIV", "data": data}})
     )
-    flag.write_bytes(flag.read_bytes()[:-2048] + b"\x5a" * 4 + bytes(2044))
+    (found,), _ = flags(walk(tmp_path)[0])
+
+    assert (found.task, found.status) == (3, (0, 32, 0, 0))
+
+
+@pytest.mark.parametrize("wrong", [{"version": 2}, {"unit": 7}, {"valid": 0}, {"data": [1, 5, 327]}])
+def test_a_block_in_another_layout_is_counted_and_the_decoder_named(
+    tmp_path: Path, wrong: dict[str, Any]
+) -> None:
+    whole = {"version": 0, "unit": 0, "data": [1, 5, 327, 0, 1, 1, 9, 9, 3, 0, 0x20]}
+    new_block(tmp_path, **{**whole, **wrong})
     found, notes = flags(walk(tmp_path)[0])
 
     assert found == []
