@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from jinja2 import Environment
 
 MOST_TOLD = 5
+MOST_CHECKS = 6
 MOST_LISTED = 200
 _TICKS = re.compile(r"`([^`]{1,400})`")
 
@@ -77,6 +78,8 @@ def _environment(diagnosis: Diagnosis, extras: Extras) -> Environment:
         lower=story.lower_first,
         reasons=story.notable,
         weight=lambda r: story.strength(r.weight),
+        remedies=lambda h: story.remedies(h, extras.settings),
+        next_checks=story.next_checks(diagnosis, MOST_CHECKS),
         changes=lambda r: [str(c) for c in story.changes(r.patch, extras.settings)],
         chains=lambda h: story.chains(diagnosis, h),
         answer=lambda symptom: story.answer_command(diagnosis, symptom),

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from jinja2 import Environment
 
 MOST_TOLD = 5
+MOST_CHECKS = 6
 MOST_NODES = 40
 MOST_LISTED = 200
 
@@ -106,6 +107,8 @@ def _environment(diagnosis: Diagnosis, extras: Extras) -> Environment:
         lower=story.lower_first,
         reasons=_reasons,
         weight=lambda r: Safe(story.strength(r.weight)),
+        remedies=lambda h: story.remedies(h, extras.settings),
+        next_checks=story.next_checks(diagnosis, MOST_CHECKS),
         changes=lambda r: story.changes(r.patch, extras.settings),
         chains=lambda h: story.chains(diagnosis, h),
         because=lambda r: because(diagnosis, r),

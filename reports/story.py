@@ -13,9 +13,11 @@ from ..engine.model import (
     Diagnosis,
     FlowStanding,
     Hypothesis,
+    NextCheck,
     Place,
     Reading,
     Reason,
+    Remedy,
     Result,
     Scalar,
     State,
@@ -29,6 +31,7 @@ Kind = Literal["cause", "unclear", "healthy", "insufficient"]
 
 LEADS = 0.5  # from here on a cause is named as what is wrong
 SURE = 0.9  # from here on a single reading that does not fit is no reason to doubt the whole
+SETTLED = 0.95  # from here on a cause that stands alone needs hardly another look
 LIKELY = 0.3  # from here on a cause is told in full
 POSSIBLE = 0.1  # from here on a cause is worth naming
 LIFT = 0.35  # summed rise of all causes over their priors from which a run is not called healthy
@@ -262,6 +265,36 @@ def not_explained(diagnosis: Diagnosis, usual: Set[str] = frozenset()) -> list[t
 # -------------------------------------------------------------------------------------------- remedies
 
 
+def remedies(hypothesis: Hypothesis, settings: Mapping[str, Current]) -> list[Remedy]:
+    """Return the remedies without those whose every setting stands already where they would put it.
+
+    Where that leaves none, the rule fits the run badly and all are kept.
+    """
+    left = [r for r in hypothesis.remedies if not r.patch or not _as_it_is(r.patch, settings)]
+    return left or list(hypothesis.remedies)
+
+
+def _as_it_is(patch: Mapping[str, Scalar], settings: Mapping[str, Current]) -> bool:
+    return all(key in settings and _keeps(patch[key], settings[key].value) for key in patch)
+
+
+def _keeps(patch: Scalar, value: Scalar | tuple[Scalar, ...]) -> bool:
+    then, now = _applied(patch, value), scalar(value)
+    if then is None or then.lower() == now.lower():
+        return then is not None
+    try:
+        return float(then) == float(now)
+    except ValueError:
+        return False
+
+
+def next_checks(diagnosis: Diagnosis, most: int) -> tuple[NextCheck, ...]:
+    """Return the checks worth showing: where the answer is as good as sure, the most telling one alone."""
+    likely = [h for h in diagnosis.hypotheses if h.probability >= LEADS]
+    settled = len(likely) == 1 and likely[0].probability >= SETTLED
+    return diagnosis.next_checks[: 1 if settled else most]
+
+
 def changes(patch: Mapping[str, Scalar], settings: Mapping[str, Current]) -> list[Change]:
     """Return the settings that a remedy changes: from what, to what, and where they stand."""
     return [_change(key, patch[key], settings.get(key)) for key in patch]
@@ -276,7 +309,7 @@ def _change(key: str, patch: Scalar, current: Current | None) -> Change:
         return Change(
             plain(current.raw or key, 80), "", f"{_instruction(patch)} (now {now})", _written(current)
         )
-    if then == now:
+    if _keeps(patch, current.value):
         then = f"{then} (as it is already)"
     return Change(plain(current.raw or key, 80), now, then, _written(current))
 

@@ -14,7 +14,6 @@ from ..engine.model import (
     CheckedItem,
     Diagnosis,
     Hypothesis,
-    NextCheck,
     Reading,
     Reason,
     Remedy,
@@ -75,8 +74,8 @@ def render(
             from .sections import put
 
             put(page, section)
-    wanted = told or story.kind_of(diagnosis) == "unclear"
-    _next_checks(page, diagnosis, diagnosis.next_checks if wanted else ())
+    if told or story.kind_of(diagnosis) == "unclear":
+        _next_checks(page, diagnosis, verbose)
     if verbose or diagnosis.benchmark is not None:
         _checklist(page, diagnosis.checklist, verbose)
     if verbose:
@@ -258,7 +257,7 @@ def _hypothesis(
         page.line((f"a special case of: {about} ({share})", "dim"), indent=3)
     _why(page, diagnosis, hypothesis, verbose)
     _chain(page, diagnosis, hypothesis, verbose)
-    _remedies(page, hypothesis.remedies, extras, verbose)
+    _remedies(page, story.remedies(hypothesis, extras.settings), extras, verbose)
 
 
 def _why(page: Page, diagnosis: Diagnosis, hypothesis: Hypothesis, verbose: bool) -> None:
@@ -346,11 +345,12 @@ def _unexplained(page: Page, diagnosis: Diagnosis, extras: Extras, told: Sequenc
         page.line((f"and {len(left) - 4} more", "dim"), indent=4)
 
 
-def _next_checks(page: Page, diagnosis: Diagnosis, checks: Sequence[NextCheck]) -> None:
+def _next_checks(page: Page, diagnosis: Diagnosis, verbose: bool) -> None:
+    checks = diagnosis.next_checks[:MOST_CHECKS] if verbose else story.next_checks(diagnosis, MOST_CHECKS)
     if not checks:
         return
-    page.head("Next checks, most telling first")
-    for number, check in enumerate(checks[:MOST_CHECKS], 1):
+    page.head("Next check" if len(checks) == 1 else "Next checks, most telling first")
+    for number, check in enumerate(checks, 1):
         page.line(plain(check.title).rstrip("."), "?", mark=f"  {number}. ")
         page.line(sentence(check.do), indent=5)
         if check.step:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from traindoctor.engine.model import Reason, RunInfo, Scalar
+from traindoctor.engine.model import Hypothesis, Reason, Remedy, RunInfo, Scalar
 from traindoctor.reports import story
 from traindoctor.reports.model import Current
 
@@ -94,6 +94,39 @@ def test_a_remedy_without_a_recorded_setting() -> None:
     found = story.changes({"learning_rate": "/10", "precision": "=bf16"}, {})
 
     assert [str(c) for c in found] == ["learning_rate: divide by 10", "precision: bf16"]
+
+
+def _with_remedies(*patches: dict[str, Scalar]) -> Hypothesis:
+    made = tuple(Remedy(f"way {i}", 5.0, 0.5, p) for i, p in enumerate(patches))
+    return replace(sick().hypotheses[0], remedies=made)
+
+
+def test_a_remedy_that_changes_nothing_is_not_offered() -> None:
+    """Switching off what is off is no advice; what touches one setting more still is."""
+    now = {"label_smoothing": Current("label_smoothing", 0, "ls", "c.yaml", 3)}
+    one = _with_remedies(
+        {"label_smoothing": 0.0}, {"label_smoothing": "/10"}, {"label_smoothing": 0.0, "lr": "/2"}
+    )
+
+    assert [r.do for r in story.remedies(one, now)] == ["way 2"]
+    assert [r.do for r in story.remedies(one, {})] == ["way 0", "way 1", "way 2"]
+
+
+def test_all_remedies_stay_where_none_would_be_left() -> None:
+    """An answer without any advice helps nobody."""
+    now = {"label_smoothing": Current("label_smoothing", 0, "ls", "c.yaml", 3)}
+
+    assert [r.do for r in story.remedies(_with_remedies({"label_smoothing": 0.0}), now)] == ["way 0"]
+
+
+@pytest.mark.parametrize(("first", "second", "shown"), [(0.99, 0.1, 1), (0.99, 0.6, 3), (0.9, 0.1, 3)])
+def test_a_settled_answer_asks_for_one_look_at_most(first: float, second: float, shown: int) -> None:
+    """Further checks are for those whose answer is still open."""
+    one = sick()
+    leading = (replace(one.hypotheses[0], probability=first), replace(one.hypotheses[1], probability=second))
+    open_checks = tuple(replace(one.next_checks[0], symptom=f"s{i}") for i in range(5))
+
+    assert len(story.next_checks(replace(one, hypotheses=leading, next_checks=open_checks), 3)) == shown
 
 
 def test_the_mark_is_where_the_leading_cause_shows() -> None:
