@@ -16,8 +16,9 @@ from ..layout import natural
 from .layout import by_folder, numbered
 from .model import Dump, Operator, Role, Tensor
 from .npy import Unreadable, read_npy, read_npz
+from .pickle_walk import Opaque
 from .stored import Stored
-from .torch_file import Opaque, read_torch
+from .torch_file import read_torch
 
 FORMAT = "arrays"
 MAX_ARRAYS = 200_000

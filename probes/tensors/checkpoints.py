@@ -21,10 +21,11 @@ from .dcp import METADATA, read_folder
 from .mindspore_ckpt import is_mindspore_ckpt, read_ckpt, whole_shape
 from .npy import Unreadable, read_npz
 from .numbers import Array, ElementType
+from .pickle_walk import Opaque
 from .safetensors import is_safetensors, read_safetensors
 from .shards import FLAT, SHARD, Part, described, folder_of, indexed, part_of
 from .stored import Stored
-from .torch_file import Opaque, is_torch_zip, read_torch
+from .torch_file import is_torch, is_torch_zip, read_torch
 
 WINDOW = 1 << 18  # elements that are looked at together: a MiB of float32
 WHOLE = 1 << 24  # a weight whose elements do not stand in order is loaded as a whole up to this size
@@ -194,7 +195,7 @@ def is_checkpoint(file: RunFile) -> bool:
     head = file.read_bytes(256)
     if file.name == METADATA:
         return b"torch.distributed.checkpoint" in head
-    return is_torch_zip(head) or is_safetensors(head) or is_mindspore_ckpt(head)
+    return is_torch(head) or is_safetensors(head) or is_mindspore_ckpt(head)
 
 
 def find(files: Iterable[RunFile]) -> Found:
@@ -325,9 +326,9 @@ def _position(path: str) -> tuple[float | None, Unit]:
 
 def _read_file(file: RunFile) -> Checkpoint | None:
     head = file.read_bytes(256)
-    if is_torch_zip(head):
-        if file.suffix == ".npz":
-            return _of_npz(file)
+    if is_torch_zip(head) and file.suffix == ".npz":
+        return _of_npz(file)
+    if is_torch(head):
         return _of_torch(file)
     if is_safetensors(head):
         stored, refused = read_safetensors(file)
@@ -337,7 +338,7 @@ def _read_file(file: RunFile) -> Checkpoint | None:
     if file.suffix in (".bin", ".tar"):
         return None
     if head[:1] == b"\x80":
-        raise Unreadable("the old form of torch.save (before 1.6), a bare pickle that is never opened")
+        raise Unreadable("a bare pickle, which is never opened")
     raise Unreadable("no checkpoint of a known format")
 
 

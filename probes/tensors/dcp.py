@@ -16,8 +16,9 @@ from typing import Any
 from ..files import RunFile
 from .npy import Unreadable
 from .numbers import ElementType, type_of
+from .pickle_walk import Opaque, Record
 from .stored import Stored
-from .torch_file import Opaque, Record, read_pickle, read_torch
+from .torch_file import read_pickle, read_torch
 
 METADATA = ".metadata"
 SUFFIX = ".distcp"

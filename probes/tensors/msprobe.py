@@ -20,8 +20,9 @@ from .layout import numbered
 from .model import Direction, Dump, Operator, Role, Statistics, Tensor
 from .npy import Unreadable, read_npy
 from .numbers import type_of
+from .pickle_walk import Opaque
 from .stored import Stored
-from .torch_file import Opaque, read_torch
+from .torch_file import read_torch
 
 FORMAT = "msprobe"
 MAX_JSON = 512 * 1024**2

@@ -1,53 +1,33 @@
 """Files of `torch.save`: where the elements of their tensors stand. Nothing is unpickled.
 
-Format: a zip (torch >= 1.6) of `data.pkl` and one member per storage, uncompressed. The pickle is walked
-opcode by opcode; a tensor's rebuild call becomes a `Stored`, containers become containers, and any other
-class or function stays a name (`Opaque`): it is never imported and never called.
+Formats: a zip (torch >= 1.6) of `data.pkl` and one member per storage, uncompressed; before that five pickles
+one after the other (magic number, protocol, system, the object, keys of the storages), then for each key the
+number of elements as i64 and the elements. Pickles are walked: see pickle_walk.
 """
 
 from __future__ import annotations
 
 import io
-import pickletools
 import struct
 import zipfile
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Mapping
 from typing import Any, BinaryIO
 
 from ..files import RunFile
 from .npy import Unreadable
-from .numbers import ElementType, type_of
+from .numbers import ElementType
+from .pickle_walk import MAX_PICKLE, Opaque, Rebuild, Storage, walk_pickle
 from .stored import Stored, checked, in_order
 
-MAX_PICKLE = 64 * 1024**2
-MAX_OPCODES = 5_000_000
 MAX_MEMBERS = 200_000
+LEGACY = b"\x80\x02\x8a\x0al\xfc\x9cF\xf9 j\xa8P\x19."  # the magic number, pickled
+_PROTOCOL = 1001
+_OUTSIDE = "a tensor whose storage is not in the file"
 
 
-@dataclass(frozen=True, slots=True)
-class Opaque:
-    """Something that a file names and that is not looked into: a class, a function, a call of it."""
-
-    name: str
-
-
-@dataclass(slots=True, eq=False)
-class Record:
-    """An object of a class that only holds data: its class by name, and its fields as the file has them."""
-
-    name: str
-    state: Any = None
-
-    def field(self, name: str) -> Any:
-        """A field, or None."""
-        return self.state.get(name) if isinstance(self.state, dict) else None
-
-
-@dataclass(frozen=True, slots=True)
-class _Storage:
-    type: ElementType | None  # None: untyped, the tensor says
-    key: str
+def is_torch(head: bytes) -> bool:
+    """Whether a file may be one of `torch.save`, in either form."""
+    return is_torch_zip(head) or head.startswith(LEGACY)
 
 
 def is_torch_zip(head: bytes) -> bool:
@@ -93,8 +73,11 @@ def read_torch(file: RunFile, offset: int = 0, length: int | None = None) -> Any
     """
     with file.open() as whole:
         handle: Any = whole if length is None else _Window(whole, offset, length)
-        if not is_torch_zip(handle.read(4)):
-            raise Unreadable("not the zip form of torch.save (torch >= 1.6), which alone can be read safely")
+        head = handle.read(len(LEGACY))
+        if head == LEGACY and length is None:
+            return _read_legacy(file)
+        if not is_torch_zip(head):
+            raise Unreadable("neither form of torch.save, which alone can be read safely")
         try:
             archive = zipfile.ZipFile(handle)
             members = {m.filename: m for m in archive.infolist()[:MAX_MEMBERS]}
@@ -114,9 +97,15 @@ def read_torch(file: RunFile, offset: int = 0, length: int | None = None) -> Any
             if name.startswith(prefix + "data/") and m.compress_type == zipfile.ZIP_STORED
         }
 
+    return walk_pickle(program, rebuilt(file, places, big_endian=order.strip() == b"big"))
+
+
+def rebuilt(file: RunFile, places: Mapping[str, tuple[int, int]], *, big_endian: bool) -> Rebuild:
+    """Make tensors of a pickle `Stored`; `places`: key of a storage -> where it starts, its size in bytes."""
+
     def tensor(storage: Any, offset: Any, shape: Any, strides: Any, kind: ElementType | None) -> Any:
-        if not isinstance(storage, _Storage) or storage.key not in places:
-            return Opaque("a tensor whose storage is not in the file")
+        if not isinstance(storage, Storage) or storage.key not in places:
+            return Opaque(_OUTSIDE)
         element = kind or storage.type
         sizes = (shape, strides)
         if element is None or not isinstance(offset, int) or not all(_integers(s) for s in sizes):
@@ -129,19 +118,63 @@ def read_torch(file: RunFile, offset: int = 0, length: int | None = None) -> Any
             tuple(shape),
             None if len(shape) == len(strides) and in_order(shape, strides) else tuple(strides),
             "",
-            order.strip() == b"big",
+            big_endian,
         )
         wrong = checked(stored, start + size) if offset >= 0 else "an offset makes no sense"
         return Opaque(f"a tensor {wrong}") if wrong else stored
 
-    return _walk(program, tensor)
+    return tensor
+
+
+def _read_legacy(file: RunFile) -> Any:
+    """The form before the zip: the keys and types of storages must be known before their places are."""
+    program = io.BytesIO(file.read_bytes(min(file.size, MAX_PICKLE)))
+    types: dict[str, ElementType | None] = {}
+
+    def noted(storage: Any, *_: Any) -> Any:
+        if isinstance(storage, Storage):
+            types[storage.key] = storage.type
+        return None
+
+    _, protocol, system = (walk_pickle(program, noted) for _ in range(3))
+    big = isinstance(system, dict) and system.get("little_endian") is False
+    if protocol != _PROTOCOL:
+        raise Unreadable("a version of torch.save that is not known")
+    begin = program.tell()
+    walk_pickle(program, noted)
+    keys = walk_pickle(program, noted)
+    if not isinstance(keys, list):
+        raise Unreadable("its storages are not told")
+    places = _one_by_one(file, program.tell(), [str(k) for k in keys[:MAX_MEMBERS]], types, big)
+    program.seek(begin)
+    return walk_pickle(program, rebuilt(file, places, big_endian=big))
+
+
+def _one_by_one(
+    file: RunFile, at: int, keys: list[str], types: Mapping[str, ElementType | None], big: bool
+) -> dict[str, tuple[int, int]]:
+    """Where storages lie that stand one behind the other; those behind one of unknown type are not found."""
+    places = {}
+    with file.open() as handle:
+        for key in keys:
+            element = types.get(key)
+            handle.seek(at)
+            told = handle.read(8)
+            if element is None or len(told) < 8:
+                break
+            size = struct.unpack(">q" if big else "<q", told)[0] * element.width
+            if not 0 <= size <= file.size - at - 8:
+                break
+            places[key] = (at + 8, size)
+            at += 8 + size
+    return places
 
 
 def read_pickle(file: RunFile) -> Any:
     """Return what a bare pickle of plain data holds, as `read_torch` does. Raises Unreadable, OSError."""
     if file.size > MAX_PICKLE:
         raise Unreadable(f"larger than {MAX_PICKLE >> 20} MiB")
-    return _walk(file.read_bytes(), lambda *_: Opaque("a tensor whose storage is not in the file"))
+    return walk_pickle(file.read_bytes(), lambda *_: Opaque(_OUTSIDE))
 
 
 def _integers(value: Any) -> bool:
@@ -156,174 +189,3 @@ def _start(handle: Any, member: zipfile.ZipInfo) -> int:
         raise Unreadable("damaged: a member has no header")
     name, extra = struct.unpack("<HH", header[26:30])
     return int(member.header_offset) + 30 + int(name) + int(extra)
-
-
-Rebuild = Callable[..., Any]  # (storage, offset, shape, strides, type or None) -> a tensor
-_MARK = object()
-
-
-def _walk(program: bytes, tensor: Rebuild) -> Any:
-    """Run the data part of a pickle: literals and containers are made, calls are not."""
-    try:
-        return _Walk(tensor).run(program)
-    except Unreadable:
-        raise
-    except (ValueError, IndexError, KeyError, TypeError, struct.error, RecursionError, MemoryError) as error:
-        raise Unreadable("its pickle cannot be understood") from error
-
-
-class _Walk:
-    """The stack and memo of one pickle."""
-
-    def __init__(self, tensor: Rebuild) -> None:
-        self.tensor = tensor
-        self.stack: list[Any] = []
-        self.memo: dict[int, Any] = {}
-
-    def run(self, program: bytes) -> Any:
-        for count, (code, argument, _) in enumerate(pickletools.genops(io.BytesIO(program))):
-            if count > MAX_OPCODES:
-                raise Unreadable("its pickle is implausibly long")
-            if code.name == "STOP":
-                return self.stack.pop()
-            self._step(code.name, argument)
-        raise Unreadable("its pickle does not end")
-
-    def _step(self, name: str, argument: Any) -> None:
-        stack = self.stack
-        if name in _LITERALS:
-            stack.append(argument)
-        elif name in _CONSTANTS:
-            stack.append(_CONSTANTS[name]())
-        elif name in ("BINPUT", "LONG_BINPUT", "PUT"):
-            self.memo[int(argument)] = stack[-1]
-        elif name == "MEMOIZE":
-            self.memo[len(self.memo)] = stack[-1]
-        elif name in ("BINGET", "LONG_BINGET", "GET"):
-            stack.append(self.memo[int(argument)])
-        elif name == "GLOBAL":
-            stack.append(Opaque(argument.replace(" ", ".", 1)))
-        elif name == "STACK_GLOBAL":
-            attribute, module = stack.pop(), stack.pop()
-            stack.append(Opaque(f"{module}.{attribute}"))
-        elif name == "BINPERSID":
-            stack.append(_persistent(stack.pop()))
-        elif name == "NEWOBJ" and _is_record(stack[-2]):
-            stack.pop()
-            stack.append(Record(stack.pop().name))
-        elif name in ("REDUCE", "NEWOBJ"):
-            arguments, function = stack.pop(), stack.pop()
-            stack.append(self._called(function, arguments))
-        elif name == "BUILD":
-            state = stack.pop()
-            if isinstance(stack[-1], Record):  # the state of any other object is not looked into
-                stack[-1].state = state
-        elif name not in ("PROTO", "FRAME"):
-            self._contain(name)
-
-    def _contain(self, name: str) -> None:
-        stack = self.stack
-        if name.startswith("TUPLE") and name != "TUPLE":
-            size = int(name[5:])
-            items = stack[len(stack) - size :]
-            del stack[len(stack) - size :]
-            stack.append(tuple(items))
-        elif name == "TUPLE":
-            stack.append(tuple(self._to_mark()))
-        elif name == "LIST":
-            stack.append(self._to_mark())
-        elif name == "DICT":
-            items = self._to_mark()
-            stack.append(_pairs(items))
-        elif name == "APPEND":
-            item = stack.pop()
-            _extend(stack[-1], [item])
-        elif name == "APPENDS":
-            items = self._to_mark()
-            _extend(stack[-1], items)
-        elif name == "SETITEM":
-            value, key = stack.pop(), stack.pop()
-            _update(stack[-1], {_key(key): value})
-        elif name == "SETITEMS":
-            items = self._to_mark()
-            _update(stack[-1], _pairs(items))
-        elif name == "POP":
-            stack.pop()
-        else:
-            raise Unreadable(f"its pickle uses {name}, which is not read")
-
-    def _to_mark(self) -> list[Any]:
-        at = max(i for i, item in enumerate(self.stack) if item is _MARK)
-        items = self.stack[at + 1 :]
-        del self.stack[at:]
-        return items
-
-    def _called(self, function: Any, arguments: Any) -> Any:
-        name = function.name if isinstance(function, Opaque) else ""
-        if name == "torch._utils._rebuild_tensor_v2" and len(arguments) >= 4:
-            return self.tensor(*arguments[:4], None)
-        if name == "torch._utils._rebuild_tensor_v3" and len(arguments) >= 7:
-            kind = arguments[6]
-            return self.tensor(*arguments[:4], type_of(kind.name) if isinstance(kind, Opaque) else None)
-        if name.startswith("torch._utils._rebuild_parameter") and arguments:
-            return arguments[0]
-        if name == "collections.OrderedDict":
-            return _pairs([x for pair in arguments[0] for x in pair]) if arguments else {}
-        if name == "torch.Size" and arguments:
-            return tuple(arguments[0])
-        return Opaque(f"a call of {name or 'something unnamed'}")
-
-
-_LITERALS = frozenset(
-    prefix + rest
-    for prefix, endings in {
-        "BININT": ("", "1", "2"),
-        "LONG": ("", "1", "4"),
-        "BINUNICODE": ("", "8"),
-        "BINBYTES": ("", "8"),
-        "SHORT_": ("BINSTRING", "BINUNICODE", "BINBYTES"),
-    }.items()
-    for rest in endings
-) | {"INT", "FLOAT", "BINFLOAT", "STRING", "BINSTRING", "UNICODE"}
-_CONSTANTS: dict[str, Callable[[], Any]] = {
-    "NONE": lambda: None,
-    "NEWTRUE": lambda: True,
-    "NEWFALSE": lambda: False,
-    "EMPTY_TUPLE": tuple,
-    "EMPTY_LIST": list,
-    "EMPTY_DICT": dict,
-    "EMPTY_SET": list,
-    "MARK": lambda: _MARK,
-}
-
-
-def _persistent(told: Any) -> Any:
-    """A storage: ("storage", class, key, device, number of elements)."""
-    if not (isinstance(told, tuple) and len(told) >= 3 and told[0] == "storage"):
-        return Opaque("a reference out of the file")
-    kind, key = told[1], told[2]
-    name = kind.name if isinstance(kind, Opaque) else ""
-    return _Storage(type_of(name), str(key))  # an UntypedStorage has no type: the tensor tells it
-
-
-def _pairs(items: list[Any]) -> dict[Any, Any]:
-    return {_key(k): v for k, v in zip(items[::2], items[1::2], strict=True)}
-
-
-def _is_record(kind: Any) -> bool:
-    """Whether a class only describes where a distributed checkpoint's tensors stand."""
-    return isinstance(kind, Opaque) and kind.name.startswith("torch.distributed.checkpoint.")
-
-
-def _key(key: Any) -> Any:
-    return key if isinstance(key, (str, int, float, bool, type(None), Record)) else str(key)[:200]
-
-
-def _extend(target: Any, items: list[Any]) -> None:
-    if isinstance(target, list):
-        target.extend(items)
-
-
-def _update(target: Any, items: dict[Any, Any]) -> None:
-    if isinstance(target, dict):
-        target.update(items)

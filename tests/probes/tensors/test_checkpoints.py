@@ -125,7 +125,9 @@ def test_a_rank_in_the_path_is_told_and_a_model_shard_is_none(tmp_path: Path) ->
     }
 
 
-@pytest.mark.parametrize("name", ["healthy/step_60.pt", "saved/checkpoint-60/model.safetensors"])
+@pytest.mark.parametrize(
+    "name", ["healthy/step_60.pt", "legacy/step_60.pt", "saved/checkpoint-60/model.safetensors"]
+)
 def test_a_file_cut_anywhere_costs_itself(tmp_path: Path, name: str) -> None:
     data = (HERE / name).read_bytes()
     target = tmp_path / Path(name).name
@@ -153,6 +155,36 @@ def test_a_mindspore_file_cut_anywhere_costs_its_tail(tmp_path: Path) -> None:
 
 def layers_without_counter() -> dict[str, np.ndarray[tuple[int, ...], np.dtype[np.float32]]]:
     return {n: a for n, a in layers().items() if a.dtype == np.float32}
+
+
+def test_the_form_before_the_zip_holds_the_same(tmp_path: Path) -> None:
+    new, old = (found(HERE / name).checkpoints for name in ("healthy", "legacy"))
+    for one, other in zip(new, old, strict=False):
+        assert (one.at, one.optimizer, list(one.weights)) == (other.at, other.optimizer, list(other.weights))
+        for name, weight in one.weights.items():
+            assert np.array_equal(weight.values(0, weight.count), other.weights[name].values(0, weight.count))
+
+
+def test_nothing_in_the_old_form_is_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    data = (HERE / "legacy/init.pt").read_bytes()
+    call = b"\x80\x02cos\nsystem\n(S'touch pwned'\ntR."
+    head = data.index(b"ccollections") - 2
+    (tmp_path / "evil.pt").write_bytes(data[:head] + call + data[head:])
+    got = found(tmp_path)
+
+    assert got.checkpoints == () and not (tmp_path / "pwned").exists()
+
+
+def test_bytes_flipped_in_the_old_form_cost_no_more_than_the_file(tmp_path: Path) -> None:
+    data = bytearray((HERE / "legacy/step_60.pt").read_bytes())
+    for at in range(0, len(data), 41):
+        changed = data.copy()
+        changed[at] ^= 0xFF
+        (tmp_path / "a.pt").write_bytes(bytes(changed))
+        for one in found(tmp_path).checkpoints:
+            for weight in one.weights.values():
+                weight.values(0, weight.count)
 
 
 def test_what_is_no_checkpoint_is_refused_or_passed_over(tmp_path: Path) -> None:

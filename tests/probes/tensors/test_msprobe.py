@@ -14,8 +14,9 @@ import pytest
 from traindoctor.probes.files import RunFile
 from traindoctor.probes.tensors.find import detect
 from traindoctor.probes.tensors.npy import Unreadable, read_npy
+from traindoctor.probes.tensors.pickle_walk import Opaque
 from traindoctor.probes.tensors.stored import Stored
-from traindoctor.probes.tensors.torch_file import Opaque, read_torch
+from traindoctor.probes.tensors.torch_file import read_torch
 
 from ._dumps import SHARED, msprobe, pt
 

@@ -5,6 +5,7 @@
 healthy: AdamW, saved before the first step, after 60 and after 120; log.jsonl beside it.
 frozen: the same, with the first block left out of the optimizer by mistake.
 bf16: parameters themselves in bfloat16, lr 1e-4: scales of the norms round back to 1.0.
+legacy: the healthy run's first two once more, in the form of torch before 1.6.
 saved: weights alone in safetensors, in the folders that the Hugging Face Trainer makes, optimizer.pt in one.
 """
 
@@ -71,3 +72,7 @@ if __name__ == "__main__":
     train("frozen", frozen=True)
     train("bf16", half=True, lr=1e-4)
     train("saved", hf=True)
+    for name in ("init.pt", "step_60.pt"):
+        content = torch.load(HERE / "healthy" / name)
+        (HERE / "legacy").mkdir(exist_ok=True)
+        torch.save(content, HERE / "legacy" / name, _use_new_zipfile_serialization=False)
