@@ -14,7 +14,7 @@ from .scaler import scale
 from .tensors import anomalies, overflow
 from .tensors.compare import NotADump, Options, compare_dumps
 from .tensors.find import dumps_of
-from .tensors.model import Dump
+from .tensors.model import BENCHMARKS, Dump
 from .tensors.names import is_comparison
 from .tensors.opdebug import flags
 from .tensors.results import judge_files
@@ -43,7 +43,7 @@ def compared(run: Run, benchmark: Run | None) -> DumpComparison | None:
     if benchmark is not None and mine and (theirs := dumps(benchmark)):
         return compare_dumps(mine, theirs, run.info.path, benchmark.info.path)
     labels = {d.label for d in mine}
-    if "tf" in labels and labels - {"tf", "overflow_decode"}:
+    if labels & BENCHMARKS and labels - {*BENCHMARKS, "overflow_decode"}:
         return compare_dumps(mine, mine, run.info.path, run.info.path)
     tables = [f for f in run.dump_files if _is_comparison(f)]
     return judge_files(tables, run.info.path) if tables else None

@@ -21,7 +21,7 @@ from .judge import Pair, judged, paired
 from .knowledge import Tolerances, knowledge
 from .locate import Place, Start, arguments, explained, locate
 from .match import Match, foreigners, match
-from .model import Dump, Tensor
+from .model import BENCHMARKS, Dump, Tensor
 from .permute import Order, orders, reordered
 from .say import Told, said
 from .settings import differences
@@ -164,7 +164,7 @@ def _labelled(
     if len(labels) < 2:
         return dumps
     usable = [x for x in labels if x != "overflow_decode"] or labels
-    wanted = [x for x in usable if (x == "tf") == (benchmark and same_tree)] or usable
+    wanted = [x for x in usable if (x in BENCHMARKS) == (benchmark and same_tree)] or usable
     chosen = wanted[0]
     left_out = ", ".join(x or "(unnamed)" for x in labels if x != chosen)
     notes.append(f"{side}: {chosen or '(unnamed)'} is compared; {left_out} is not")

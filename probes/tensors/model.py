@@ -20,6 +20,9 @@ Role = Literal["input", "output", "parameter", "gradient"]
 # "state": entries that are no operator: parameters and buffers dumped at the end of a step.
 Direction = Literal["forward", "backward", "optimizer", "state"]
 
+# Labels of dumps that lie in a run's own tree and are what it is compared with.
+BENCHMARKS = frozenset({"tf", "gpu"})
+
 
 @dataclass(frozen=True, slots=True)
 class Statistics:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from ..files import RunFile
+from .torch_h5 import is_torch_h5
 
 # Names that no other tool writes; without one of them nothing is taken for part of a dump.
 _MINDSPORE = r"[^.]+\..+\.\d+\.\d+\.\d+\.(?:input|output)\.\d+\.[^.\d][^.]*(?:\.[^.]+)?\.npy"
@@ -36,6 +37,8 @@ def is_anchor(file: RunFile) -> bool:
         return True
     if file.suffix == ".npy":
         return _ANCHORS.match(file.name) is not None
+    if is_torch_h5(file):
+        return True
     try:
         return _by_content(file)
     except OSError:
