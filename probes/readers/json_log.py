@@ -117,10 +117,12 @@ def _load(file: RunFile) -> tuple[Any, int | None]:
         return json.loads(text), None
     except RecursionError:
         return None, None
+    except json.JSONDecodeError as error:
+        whole = text[: error.pos]  # a text log that begins with a bracket ends here at once
     except ValueError:
-        pass
+        return None, None
     try:
-        return load_cut(text)
+        return load_cut(whole)
     except (ValueError, RecursionError):
         return None, None
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import repeat
 from typing import Literal
@@ -78,25 +77,33 @@ class Columns:
         self, step: float, total: float, epoch: float, line: int, wall: float, own: bool, kind: str
     ) -> int:
         """Add a row; return its index."""
-        return self.several([step], [total], [epoch], [line], [wall], own, kind)
+        rows = self.rows
+        rows.step.append(step)
+        rows.total.append(total)
+        rows.epoch.append(epoch)
+        rows.line.append(line)
+        rows.wall.append(wall)
+        rows.own.append(own)
+        rows.kind.append(kind)
+        return len(rows) - 1
 
     def several(
         self,
-        steps: Sequence[float],
-        totals: Sequence[float],
-        epochs: Sequence[float],
-        lines: Iterable[int],
-        walls: Sequence[float],
+        steps: Floats,
+        totals: Floats,
+        epochs: Floats,
+        lines: NDArray[np.int64],
+        walls: Floats,
         own: bool,
         kind: str,
     ) -> int:
         """Add rows of the same kind; return the index of the first."""
         rows = self.rows
-        rows.step.extend(steps)
-        rows.total.extend(totals)
-        rows.epoch.extend(epochs)
-        rows.line.extend(lines)
-        rows.wall.extend(walls)
+        rows.step.frombytes(steps.tobytes())
+        rows.total.frombytes(totals.tobytes())
+        rows.epoch.frombytes(epochs.tobytes())
+        rows.line.frombytes(lines.astype(np.int64).tobytes())
+        rows.wall.frombytes(walls.tobytes())
         rows.own.extend(repeat(own, len(steps)))
         rows.kind.extend(repeat(kind, len(steps)))
         return len(rows) - len(steps)
@@ -113,6 +120,12 @@ class Columns:
         column = self.column(key)
         column.rows.append(row)
         column.values.append(value)
+
+    def put_many(self, key: Key, rows: NDArray[np.int64], values: Floats) -> None:
+        """Add a point for each of the rows."""
+        column = self.column(key)
+        column.rows.frombytes(rows.astype(np.int64).tobytes())
+        column.values.frombytes(values.tobytes())
 
     def lack(self, key: Key, row: int) -> None:
         """Record that a row was written without this quantity."""

@@ -82,15 +82,12 @@ class Lines:
             return False
         return max(map(len, io.BytesIO(self.data)), default=0) <= LONG
 
-    def chunks(self) -> Iterator[tuple[int, list[bytes]]]:
-        """Yield (number of the first line, lines) of successive parts of simple lines."""
-        start, number = 0, 1
+    def chunks(self) -> Iterator[bytes]:
+        """Yield successive parts of simple lines: whole lines, the last without its end."""
+        start = 0
         while start < len(self.data):
             end = self.data.find(b"\n", start + CHUNK)
-            part = self.data[start:] if end < 0 else self.data[start:end]
-            lines = part.split(b"\n")
-            yield number, lines
-            number += len(lines)
+            yield self.data[start:] if end < 0 else self.data[start:end]
             start = len(self.data) if end < 0 else end + 1
 
     def untag(self, raw: bytes) -> tuple[bytes, int | None]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
-from itertools import groupby
+from itertools import groupby, islice
 
 import numpy as np
 
@@ -14,6 +14,7 @@ from ...run import Event, FileContent, Series, Setting, Window
 from ...settings import canonical_key
 from .._rows import masked
 from . import arguments, blocks, counts, environment, events, phrases
+from .alike import LAYOUT, Stretch, lines_in
 from .analysis import analyse
 from .columns import NAN
 from .lines import CHUNK, Lines
@@ -93,6 +94,9 @@ class Entry:
         return any(s.metrics for s in self.shapes)
 
 
+_UNKNOWN = Entry()
+
+
 class Log:
     """Reads one log: `feed` the lines, then `content` gives the result."""
 
@@ -114,12 +118,12 @@ class Log:
     def feed(self, lines: Lines, watch: Callable[[float], None] | None = None) -> None:
         """Read all lines; `watch` is told the share that is done."""
         if lines.simple:
-            size, done = max(1, len(lines.data)), 0
-            for first, raws in lines.chunks():
+            size, done, number = max(1, len(lines.data)), 0, 1
+            for part in lines.chunks():
                 if watch:
                     watch(done / size)
                     done += CHUNK
-                self._feed_simple(first, raws)
+                number = self._feed_simple(number, part)
         else:
             self._feed_each(lines)
         self._end_block()
@@ -128,26 +132,56 @@ class Log:
         if len(lines.workers) > 1:
             self.notes["worker processes are numbered in the order in which they appear"] = None
 
-    def _feed_simple(self, first: int, raws: list[bytes]) -> None:
-        """Read lines that stand for themselves: those of one shape in a row together."""
-        keys = b"\n".join(raws).translate(None, DELETE).split(b"\n")
-        at = 0
-        for key, alike in groupby(keys):
-            end = at + sum(1 for _ in alike)
-            one_by_one = end if end - at < MANY else at + FEW
-            self._feed_each((first + i, raws[i], None, False) for i in range(at, one_by_one))
-            if one_by_one < end and not self._together(key, raws[one_by_one:end], first + one_by_one):
-                self._feed_each((first + i, raws[i], None, False) for i in range(one_by_one, end))
-            at = end
+    def _feed_simple(self, number: int, part: bytes) -> int:
+        """Read lines that stand for themselves, those of one shape together; return the next number.
 
-    def _together(self, key: bytes, raws: list[bytes], number: int) -> bool:
+        Lines that are known to say nothing are passed over, also between lines of one shape.
+        """
+        start, key = 0, b""
+        alike: list[Stretch] = []
+        data = part + b"\n"
+        for layout, same in groupby(part.translate(LAYOUT).split(b"\n")):
+            count = len(list(same))
+            stretch = Stretch(layout, count, start, number)
+            start, number = start + count * (len(layout) + 1), number + count
+            own = layout.translate(None, DELETE)
+            if alike and own == key:
+                alike.append(stretch)
+                continue
+            if self._says_nothing(own) and (not alike or key in self._entries):
+                continue
+            self._feed_alike(key, data, alike)
+            alike, key = [stretch], own
+        self._feed_alike(key, data, alike)
+        return number
+
+    def _says_nothing(self, key: bytes) -> bool:
+        return not self._inside and self._entries.get(key, _UNKNOWN) is None
+
+    def _feed_alike(self, key: bytes, data: bytes, alike: list[Stretch]) -> None:
+        """Read lines of one shape: column by column if they are many, else one by one."""
+        if not alike:
+            return
+        many = sum(s.lines for s in alike) >= MANY
+        if many and self._together(key, data, alike):
+            return
+        numbers = (n for s in alike for n in range(s.number, s.number + s.lines))
+        lines = zip(numbers, lines_in(data, alike), strict=True)
+        if many:
+            self._feed_each((n, raw, None, False) for n, raw in islice(lines, FEW))
+            alike = _without(alike, FEW)
+            if not alike or self._together(key, data, alike):
+                return
+        self._feed_each((n, raw, None, False) for n, raw in lines)
+
+    def _together(self, key: bytes, data: bytes, alike: list[Stretch]) -> bool:
         """Read lines of one shape column by column; False where they need a look at each."""
         entry = self._entries.get(key)
         if entry is None:
-            return key in self._entries and not self._inside
+            return self._says_nothing(key)
         if entry.rule is not None or len(entry.shapes) != 1 or self._inside:
             return False
-        return self.rows.take_many(entry.shapes[0], raws, number)
+        return self.rows.take_many(entry.shapes[0], data, alike)
 
     @property
     def _inside(self) -> bool:
@@ -471,6 +505,17 @@ def _rule(raw: bytes, text: str, shape: Shape | None) -> phrases.Rule | None:
     if found is None or (shape is not None and shape.metrics and found[0].kind not in phrases.ON_ROWS):
         return None
     return found[0]
+
+
+def _without(alike: list[Stretch], few: int) -> list[Stretch]:
+    """The same lines but for the first few."""
+    left = []
+    for layout, count, start, number in alike:
+        gone = min(count, few)
+        few -= gone
+        if gone < count:
+            left.append(Stretch(layout, count - gone, start + gone * (len(layout) + 1), number + gone))
+    return left
 
 
 def _text(raw: bytes) -> str:

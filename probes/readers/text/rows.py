@@ -8,13 +8,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
+import numpy as np
+
 from ... import names
-from ...run import Event
+from ...run import Event, Floats
 from . import events
+from .alike import Stretch, numbers_of, spread
 from .columns import NAN, Column, Columns, Key, Split
 from .numbers import to_float
 from .shape import Metric, Shape
-from .stamps import wall_of, walls_of
+from .stamps import wall_of
 from .trainer_bars import TrainerBars
 
 MAX_POINTS = 6_000_000
@@ -84,39 +87,71 @@ class Rows:
         elif not (shape.bar and self._hold(shape, tokens, line, where)):
             self._row(shape, tokens, line, where)
 
-    def take_many(self, shape: Shape, raws: list[bytes], first: int) -> bool:
-        """Take lines of one shape that each name their step, from line `first` on, column by column.
+    def take_many(self, shape: Shape, data: bytes, stretches: list[Stretch]) -> bool:
+        """Take lines of one shape that each name their place, column by column; `data` holds them.
 
         False, and nothing taken, where one of them needs a closer look.
         """
-        if shape.step is None or not shape.plain or "overflow-false" in shape.flags:
+        count, where = sum(s.lines for s in stretches), self.where(None)
+        if not self._alike(shape) or self.points + count * len(shape.metrics) > MAX_POINTS:
             return False
-        if shape.bar and (shape.step_kind in ("bare", "batch") or shape.epoch is not None):
+        found = numbers_of(shape, _slots(shape), data, stretches)
+        if found is None or self._unusual(shape, found.of):
             return False
-        tokens = shape.columns(raws)
-        count, where = len(raws), self.where(None)
-        if tokens is None or self.points + count * len(shape.metrics) > MAX_POINTS:
+        epochs = np.full(count, where.epoch) if shape.epoch is None else found.of[shape.epoch]
+        if shape.epoch is not None and np.isnan(epochs).any():
             return False
-        try:
-            numbers = {at: list(map(float, tokens[at])) for at in _slots(shape)}
-        except ValueError:
-            return False
-        steps = numbers[shape.step]
-        epochs = [where.epoch] * count if shape.epoch is None else numbers[shape.epoch]
-        totals = [NAN] * count if shape.total is None else numbers[shape.total]
-        if any(map(math.isnan, steps)) or (shape.epoch is not None and any(map(math.isnan, epochs))):
-            return False
-        walls = walls_of(raws) if shape.stamped else [NAN] * count
-        self._move(shape, steps[-1], totals[-1], epochs[-1], where)
-        lines = range(first, first + count)
-        start = self.columns.several(steps, totals, epochs, lines, walls, True, shape.step_kind)
+        if shape.step is not None:
+            steps = found.of[shape.step]
+            totals = np.full(count, NAN) if shape.total is None else found.of[shape.total]
+            if np.isnan(steps).any():
+                return False
+            own, group, kind = True, "step", str(shape.step_kind)
+            self._move(shape, float(steps[-1]), float(totals[-1]), float(epochs[-1]), where)
+        else:
+            here = epochs == where.step_epoch
+            steps, totals = np.where(here, where.step, NAN), np.where(here, where.total, NAN)
+            own, group, kind = False, "epoch", where.kind
+            whole = epochs[epochs == np.floor(epochs)]
+            where.epoch, where.split = float(whole[-1]) if len(whole) else where.epoch, ""
+        lines = spread([s.number for s in stretches], [s.lines for s in stretches])
+        start = self.columns.several(steps, totals, epochs, lines, found.walls, own, kind)
+        rows = np.arange(start, start + count)
         for metric in shape.metrics:
-            column = self.columns.column((metric.raw, metric.split, "step", None))
-            column.rows.extend(range(start, start + count))
-            column.values.extend(numbers[metric.slot])
+            values = found.of[metric.slot]
+            if metric.percent:
+                values = values / 100.0
+            elif metric.whole is not None:
+                values = _part(values, found.of[metric.whole])
+            self.columns.put_many((metric.raw, metric.split, group, None), rows, values)
         self.points += count * len(shape.metrics)
-        self._count(shape, first, count)
+        self._count(shape, int(lines[0]), count)
         return True
+
+    def _alike(self, shape: Shape) -> bool:
+        """Whether lines of this shape say all that there is to say by themselves, as they stand."""
+        counting = shape.step_kind in ("bare", "batch")
+        if not shape.metrics or not shape.placed or {"overflow-true", "overflow-false"} & shape.flags:
+            return False
+        if shape.bar and (shape.step is None or counting or shape.epoch is not None):
+            return False
+        if shape.step is None and self._bar is not None and "hf" in shape.flags:
+            return False
+        if "printed-dict" in shape.flags and self.families["mindspore"]:
+            return False
+        return not (shape.evaluating and counting)
+
+    @staticmethod
+    def _unusual(shape: Shape, numbers: dict[int, Floats]) -> bool:
+        """Skipped steps, and what Megatron prints where it knows no loss scale: to look at one by one."""
+        megatron = "megatron" in shape.flags
+        for metric in shape.metrics:
+            if metric.canonical == "skipped" and not (megatron and bool((numbers[metric.slot] <= 0).all())):
+                return True
+            if metric.canonical == "loss_scale" and megatron and bool((numbers[metric.slot] == -1.0).any()):
+                return True
+        named = {m.canonical for m in shape.metrics}
+        return megatron and "train/loss" not in named
 
     def finish(self) -> None:
         """All lines were read."""
@@ -418,7 +453,14 @@ def place(shape: Shape, tokens: Tokens) -> tuple[float, float, float]:
 def _slots(shape: Shape) -> set[int]:
     """The captured tokens that a line's place and metrics are read from."""
     places = (shape.step, shape.total, shape.epoch)
-    return {m.slot for m in shape.metrics} | {at for at in places if at is not None}
+    wholes = (m.whole for m in shape.metrics)
+    return {m.slot for m in shape.metrics} | {at for at in (*places, *wholes) if at is not None}
+
+
+def _part(values: Floats, wholes: Floats) -> Floats:
+    """The share that "9912/10000" says, where the second number is the larger one."""
+    share = (wholes != 0) & (values <= wholes)
+    return np.divide(values, wholes, out=values.copy(), where=share)
 
 
 def _number(token: bytes) -> float:

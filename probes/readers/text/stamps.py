@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import operator
 import re
 from functools import lru_cache
 
@@ -46,21 +45,7 @@ def wall_of(line: bytes) -> float:
         return float("nan")
     hour, minute, second = int(match.group(4)), int(match.group(5)), int(match.group(6))
     fraction = float(b"0." + match.group(7)) if match.group(7) else 0.0
-    return _day(b"-".join(match.group(1, 2, 3))) + 3600.0 * hour + 60.0 * minute + second + fraction
-
-
-def walls_of(lines: list[bytes]) -> list[float]:
-    """Return `wall_of` of lines that are alike: their stamps stand at the same place."""
-    first = lines[0]
-    at = 1 if first[:1] in (b"[", b"(") else 0
-    if _minute(first[at : at + 17]) is not None and first[at + 19 : at + 20] not in _POINTS:
-        minutes = [_minute(line[at : at + 17]) for line in lines]
-        seconds = [line[at + 17 : at + 19] for line in lines]
-        try:
-            return list(map(operator.add, minutes, map(float, seconds)))
-        except (ValueError, TypeError):  # one of them differs after all
-            pass
-    return list(map(wall_of, lines))
+    return day_of(b"-".join(match.group(1, 2, 3))) + 3600.0 * hour + 60.0 * minute + second + fraction
 
 
 def _at_start(line: bytes, at: int) -> float | None:
@@ -83,13 +68,14 @@ def _minute(stamp: bytes) -> float | None:
     if stamp[13:14] != b":" or stamp[16:17] != b":":
         return None
     try:
-        return _day(stamp[:10]) + 60 * (60 * int(stamp[11:13]) + int(stamp[14:16]))
+        return day_of(stamp[:10]) + 60 * (60 * int(stamp[11:13]) + int(stamp[14:16]))
     except ValueError:
         return None
 
 
 @lru_cache(maxsize=512)
-def _day(date: bytes) -> float:
+def day_of(date: bytes) -> float:
+    """The seconds since the epoch at the beginning of "2024-05-01"; NaN for no day."""
     from datetime import datetime, timezone
 
     try:
