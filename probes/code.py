@@ -8,10 +8,13 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable
+from functools import lru_cache
 
 from ..engine.model import State
 from .project import programs
 from .readers._secrets import redact
+from .readers._tree import unparse, walk
+from .readers.script import Extractor
 from .registry import Finding, View, absent, present, unknown
 from .run import Run
 from .syntax import Script
@@ -24,6 +27,12 @@ Check = Callable[[Script], Finding | None]
 def scripts(run: Run) -> tuple[Script, ...]:
     """The parsed scripts of a run, each with the modules of its project that it imports."""
     return programs(run.scripts)
+
+
+@lru_cache(maxsize=16)
+def extractor(source: Script) -> Extractor:
+    """What names of a script stand for, made once."""
+    return Extractor(source.tree, source.path)
 
 
 def first(view: View, check: Check, nothing: str) -> Finding:
@@ -76,10 +85,10 @@ def is_false_node(node: ast.expr) -> bool:
 
 def is_constant(node: ast.expr) -> bool:
     """Say whether an expression holds no variable (or only a size)."""
-    text = ast.unparse(node)
+    text = unparse(node)
     return (
         isinstance(node, ast.Constant)
-        or not any(isinstance(n, ast.Name) for n in ast.walk(node))
+        or not any(isinstance(n, ast.Name) for n in walk(node))
         or "size" in text
     )
 

@@ -7,6 +7,7 @@ import re
 
 from .code import at, first, is_false_node, ok
 from .flow import flow, returns
+from .readers._tree import unparse, walk
 from .readers.script import keyword, last_name
 from .registry import Finding, View, probe
 from .syntax import Script
@@ -52,7 +53,7 @@ def _by_count(value: ast.expr) -> bool:
     return (
         isinstance(value, ast.BinOp)
         and isinstance(value.op, ast.Div)
-        and bool(_COUNT.search(ast.unparse(value.right)))
+        and bool(_COUNT.search(unparse(value.right)))
     )
 
 
@@ -84,7 +85,7 @@ def cleared_between(view: View) -> Finding:
 def _cleared_between(source: Script) -> Finding | None:
     judged = None
     for step in source.steps:
-        gates = [p for p in source.above(step) if isinstance(p, ast.If) and " % " in ast.unparse(p.test)]
+        gates = [p for p in source.above(step) if isinstance(p, ast.If) and " % " in unparse(p.test)]
         loops = source.loops_around(step)
         for backward in source.backwards:
             if source.function_around(backward) is not source.function_around(step):
@@ -94,7 +95,7 @@ def _cleared_between(source: Script) -> Finding | None:
                 continue
             inner = bool(micro) and micro[0] not in loops and loops == micro[1 : 1 + len(loops)]
             gated = bool(gates) and micro[:1] == loops[:1] and gates[0] not in source.above(backward)
-            if not (inner or gated):
+            if not (inner or gated) or (inner and _steps_within(source, micro[0])):
                 continue
             judged = judged or step
             for clear in source.named(*_CLEARS):
@@ -112,10 +113,21 @@ def _cleared_between(source: Script) -> Finding | None:
     return ok(source, judged, "gradients are cleared after the step") if judged is not None else None
 
 
+def _steps_within(source: Script, micro: ast.AST) -> bool:
+    """An optimizer steps in every round of the loop: each batch is a step of its own."""
+    for step in source.steps:
+        above = list(source.above(step))
+        if micro in above and not any(
+            isinstance(p, ast.If) and " % " in unparse(p.test) for p in above[: above.index(micro)]
+        ):
+            return True
+    return False
+
+
 def _of_step(source: Script, clear: ast.Call, step: ast.Call) -> bool:
     """What is cleared is what the step is of: the same optimizer, or a model."""
     owner = source.owner(clear)
-    mine = {source.owner(step), *(ast.unparse(a) for a in step.args)}
+    mine = {source.owner(step), *(unparse(a) for a in step.args)}
     return owner in mine or not re.search(r"opt", owner.lower())
 
 
@@ -145,7 +157,7 @@ def _items_unused(source: Script) -> Finding | None:
         names = [a.arg for a in (*method.args.args, *method.args.kwonlyargs)]
         if method.name != "compute_loss" or "num_items_in_batch" not in names:
             continue
-        used = [n for n in ast.walk(method) if isinstance(n, ast.Name) and n.id == "num_items_in_batch"]
+        used = [n for n in walk(method) if isinstance(n, ast.Name) and n.id == "num_items_in_batch"]
         if used:
             return ok(source, method, "the loss is divided by the number of items of all micro batches")
         if accumulates:
@@ -167,7 +179,7 @@ def _mean_per_replica(source: Script) -> Finding | None:
     mine = flow(source)
     for call in source.named("gradient"):
         for value in mine.values(call.args[0], 3) if call.args else ():
-            for node in ast.walk(value):
+            for node in walk(value):
                 if isinstance(node, ast.Call) and last_name(node.func) == "reduce_mean":
                     return at(
                         source, node, "this is the mean of one replica, and gradients of replicas are summed"
@@ -177,16 +189,14 @@ def _mean_per_replica(source: Script) -> Finding | None:
 
 def _in_tapes(source: Script) -> list[str]:
     return [
-        ast.unparse(n)
-        for n in source.nodes
-        if isinstance(n, ast.With) and "GradientTape" in ast.unparse(n.items[0])
+        unparse(n) for n in source.nodes if isinstance(n, ast.With) and "GradientTape" in unparse(n.items[0])
     ]
 
 
 def _summed_gradients(source: Script) -> Finding | None:
     for call in source.named("set_auto_parallel_context"):
         mode = keyword(call, "parallel_mode")
-        if mode is None or not re.search(r"(?:^|[._'\"])data_parallel", ast.unparse(mode).lower()):
+        if mode is None or not re.search(r"(?:^|[._'\"])data_parallel", unparse(mode).lower()):
             continue
         mean = keyword(call, "gradients_mean")
         if mean is None or is_false_node(mean):

@@ -10,6 +10,7 @@ from .code_masking import tags_by_position
 from .code_roles import is_random
 from .code_sides import either
 from .flow import flow
+from .readers._tree import unparse, walk
 from .readers.script import keyword, last_name
 from .registry import Finding, View, probe
 from .syntax import Function, Script
@@ -66,10 +67,10 @@ def _moved(node: ast.Assign) -> dict[str, bool]:
 
 
 def _moves(node: ast.expr) -> bool:
-    for part in ast.walk(node):
+    for part in walk(node):
         if isinstance(part, ast.Call) and last_name(part.func) in _MOVES:
-            return not (last_name(part.func) == "transpose" and not _FLIPS.search(ast.unparse(part)))
-        if isinstance(part, ast.Slice) and part.step is not None and ast.unparse(part.step) == "-1":
+            return not (last_name(part.func) == "transpose" and not _FLIPS.search(unparse(part)))
+        if isinstance(part, ast.Slice) and part.step is not None and unparse(part.step) == "-1":
             return True
     return False
 
@@ -80,20 +81,20 @@ _FLIPS = re.compile(r"FLIP|ROTATE|Transpose\.")
 def _image_alone(source: Script) -> Finding | None:
     seen: ast.AST | None = None
     for function in [n for n in source.nodes if isinstance(n, ast.FunctionDef)]:
-        names = {n.id for n in ast.walk(function) if isinstance(n, ast.Name)} | {
+        names = {n.id for n in walk(function) if isinstance(n, ast.Name)} | {
             a.arg for a in function.args.args
         }
         beside = {n for n in names if _BESIDE.match(n)}
         if not beside or not any(_IMAGE.match(n) for n in names):
             continue
-        for block in ast.walk(function):
+        for block in walk(function):
             if not isinstance(block, ast.If) or not _at_random(source, block.test):
                 continue
-            assigned = [a for s in block.body for a in ast.walk(s) if isinstance(a, ast.Assign)]
+            assigned = [a for s in block.body for a in walk(s) if isinstance(a, ast.Assign)]
             moved = {n for a in assigned for n, m in _moved(a).items() if m and _IMAGE.match(n)}
             if not moved:
                 continue
-            text = " ".join(ast.unparse(s) for s in block.body)
+            text = " ".join(unparse(s) for s in block.body)
             seen = seen or block
             along = any(re.search(rf"\b{n}\b", text) for n in beside)
             if along or not _same_function(function, beside):
@@ -109,9 +110,9 @@ def _same_function(function: Function, beside: set[str]) -> bool:
     given = {a.arg for a in function.args.args}
     out = {
         n.id
-        for r in ast.walk(function)
+        for r in walk(function)
         if isinstance(r, ast.Return) and r.value
-        for n in ast.walk(r.value)
+        for n in walk(r.value)
         if isinstance(n, ast.Name)
     }
     spatial = {n for n in beside if not n.startswith("target") and n != "points"}
@@ -121,13 +122,13 @@ def _same_function(function: Function, beside: set[str]) -> bool:
 def _at_random(source: Script, test: ast.expr) -> bool:
     if is_random(test):
         return True
-    names = [n for n in ast.walk(test) if isinstance(n, ast.Name)]
+    names = [n for n in walk(test) if isinstance(n, ast.Name)]
     return any(is_random(v) for n in names for v in flow(source).values(n, 2))
 
 
 def _one_axis_of_colours(node: ast.Assign) -> bool:
     """`img[..., ::-1]` turns channels, not pixels."""
-    text = ast.unparse(node.value)
+    text = unparse(node.value)
     return "..., ::-1" in text or ":, :, ::-1" in text
 
 
@@ -148,28 +149,26 @@ def _mixed_apart(source: Script) -> Finding | None:
         x, y = parameters[:2]
         partners: dict[str, set[str]] = {x: set(), y: set()}
         fresh: dict[str, int] = {x: 0, y: 0}
-        for node in ast.walk(function):
+        for node in walk(function):
             held = node.value if isinstance(node, ast.Subscript) else None
             if isinstance(held, ast.Name) and held.id in partners and isinstance(node, ast.Subscript):
                 if isinstance(node.slice, (ast.Slice, ast.Tuple, ast.Constant)):
                     continue
-                partners[held.id].add(ast.unparse(node.slice))
+                partners[held.id].add(unparse(node.slice))
                 fresh[held.id] += any(
-                    isinstance(c, ast.Call) and last_name(c.func) in _DRAWS for c in ast.walk(node.slice)
+                    isinstance(c, ast.Call) and last_name(c.func) in _DRAWS for c in walk(node.slice)
                 )
             elif isinstance(node, ast.Call) and last_name(node.func) in ("flip", "roll"):
                 name = source.owner(node) if source.owner(node) in partners else ""
                 if name:
-                    partners[name].add(f"{last_name(node.func)}({', '.join(map(ast.unparse, node.args))})")
+                    partners[name].add(f"{last_name(node.func)}({', '.join(map(unparse, node.args))})")
         if not partners[x]:
             continue
         seen = seen or function
         if partners[y] and (partners[x].isdisjoint(partners[y]) or (fresh[x] and fresh[y])):
             return at(source, function, "inputs are mixed with other samples than their targets")
-        if not partners[y] and not re.search(
-            rf"\b{y}\b.*(?:flip|roll|index_select|\[)", ast.unparse(function)
-        ):
-            if not re.search(r"return .*(?:perm|index|idx|indices)", ast.unparse(function)):
+        if not partners[y] and not re.search(rf"\b{y}\b.*(?:flip|roll|index_select|\[)", unparse(function)):
+            if not re.search(r"return .*(?:perm|index|idx|indices)", unparse(function)):
                 return at(source, function, "inputs are mixed and their targets are not")
     return (
         ok(source, seen, "inputs and targets are mixed with the same samples") if seen is not None else None
@@ -226,7 +225,7 @@ def _draws(source: Script, node: ast.expr) -> bool:
     return any(
         isinstance(n, ast.Call) and re.match(r"random_|stateless_random|uniform$", last_name(n.func))
         for b in body
-        for n in ast.walk(b)
+        for n in walk(b)
     )
 
 
@@ -236,7 +235,7 @@ def _paired_by_listing(source: Script) -> Finding | None:
     for node in source.nodes:
         if not isinstance(node, ast.Assign) or not isinstance(node.targets[0], ast.Attribute):
             continue
-        calls = [c for c in ast.walk(node.value) if isinstance(c, ast.Call)]
+        calls = [c for c in walk(node.value) if isinstance(c, ast.Call)]
         names = {last_name(c.func) for c in calls}
         if not names & {"glob", "listdir", "iterdir", "rglob", "scandir"}:
             continue
@@ -249,7 +248,7 @@ def _paired_by_listing(source: Script) -> Finding | None:
             isinstance(n, ast.Subscript)
             and isinstance(n.value, ast.Attribute)
             and n.value.attr != attr
-            and ast.unparse(n.slice) in by_index
+            and unparse(n.slice) in by_index
             and source.function_name(n) == "__getitem__"
             for n in source.nodes
         )
@@ -262,7 +261,7 @@ def _paired_by_listing(source: Script) -> Finding | None:
 
 def _indexed_by(source: Script, attr: str) -> set[str]:
     return {
-        ast.unparse(n.slice)
+        unparse(n.slice)
         for n in source.nodes
         if isinstance(n, ast.Subscript)
         and isinstance(n.value, ast.Attribute)
@@ -282,13 +281,13 @@ def _channels_turned(source: Script) -> Finding | None:
         if not isinstance(node, ast.Subscript) or not isinstance(node.slice, ast.Tuple):
             continue
         *_, last = node.slice.elts
-        turned = isinstance(last, ast.Slice) and last.step is not None and ast.unparse(last.step) == "-1"
+        turned = isinstance(last, ast.Slice) and last.step is not None and unparse(last.step) == "-1"
         if not turned or len(node.slice.elts) not in (2, 3):
             continue
         if len(node.slice.elts) == 2 and not (isinstance(node.slice.elts[0], ast.Constant)):
             continue
         function = source.function_around(node)
-        text = ast.unparse(function) if function is not None else source.code
+        text = unparse(function) if function is not None else source.code
         seen = seen or node
         if (
             re.search(r"Image\.open|read_image|imageio|skimage", text)

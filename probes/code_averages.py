@@ -7,6 +7,7 @@ import ast
 from .code import at, first, ok
 from .code_evaluation import predicts_least_likely, predicts_over_batch
 from .code_roles import split_of, trains
+from .readers._tree import unparse, walk
 from .readers.script import keyword, last_name
 from .registry import Finding, View, any_of, probe
 from .syntax import Function, Script
@@ -36,11 +37,11 @@ def _wrong_count(source: Script) -> Finding | None:
     for function in source.nodes:
         if not isinstance(function, (ast.FunctionDef, ast.AsyncFunctionDef)):
             continue
-        if any(b in ast.walk(function) for b in source.backwards):
+        if any(b in walk(function) for b in source.backwards):
             continue
-        loops = [n for n in ast.walk(function) if isinstance(n, ast.For)]
+        loops = [n for n in walk(function) if isinstance(n, ast.For)]
         sums = _sums(source, function, loops)
-        for node in ast.walk(function):
+        for node in walk(function):
             if not (isinstance(node, (ast.BinOp, ast.AugAssign)) and isinstance(node.op, ast.Div)):
                 continue
             above, below = (
@@ -62,12 +63,12 @@ def _wrong_count(source: Script) -> Finding | None:
 
 def _sums(source: Script, function: Function, loops: list[ast.For]) -> dict[str, str]:
     """Names that a loop adds to -> what one addend stands for."""
-    inside = [n for loop in loops for n in ast.walk(loop)]
+    inside = [n for loop in loops for n in walk(loop)]
     found: dict[str, str] = {}
     for node in inside:
         if isinstance(node, ast.AugAssign) and isinstance(node.op, ast.Add):
             unit = _addend(source, function, node.value)
-            name = ast.unparse(node.target)
+            name = unparse(node.target)
             if unit is None or found.get(name, unit) != unit:
                 found[name] = ""
             else:
@@ -99,7 +100,7 @@ def _addend(source: Script, function: Function, value: ast.expr, depth: int = 3)
         return _addend(source, function, inner, depth) if inner is not None else None
     if name in ("sum", "count_nonzero"):
         whole = [*value.args, *([owner] if owner is not None else [])]
-        return _SAMPLES if any(isinstance(n, ast.Compare) for w in whole for n in ast.walk(w)) else None
+        return _SAMPLES if any(isinstance(n, ast.Compare) for w in whole for n in walk(w)) else None
     if name == "mean":
         return _BATCHES
     if any(call is value for call, _ in source.losses):
@@ -109,9 +110,9 @@ def _addend(source: Script, function: Function, value: ast.expr, depth: int = 3)
 
 def _reduction(source: Script, call: ast.Call) -> str | None:
     """What a loss call gives: a mean over the batch, or a sum with `reduction="sum"`."""
-    text = ast.unparse(call)
-    made = source.assigned(ast.unparse(call.func), source.tree)
-    text += ast.unparse(made) if made is not None else ""
+    text = unparse(call)
+    made = source.assigned(unparse(call.func), source.tree)
+    text += unparse(made) if made is not None else ""
     given = keyword(call, "reduction")
     if "none" in text or "size_average" in text or "reduce=" in text:
         return None
@@ -127,9 +128,9 @@ def _is_size(value: ast.expr) -> bool:
     if isinstance(value, ast.Call):
         name = last_name(value.func)
         if name == "len" and value.args:
-            return not any(w in ast.unparse(value.args[0]).lower() for w in ("load", "set", "iter"))
+            return not any(w in unparse(value.args[0]).lower() for w in ("load", "set", "iter"))
         return name in ("size", "numel") and isinstance(value.func, ast.Attribute)
-    return isinstance(value, ast.Subscript) and ast.unparse(value.value).endswith(".shape")
+    return isinstance(value, ast.Subscript) and unparse(value.value).endswith(".shape")
 
 
 def _sized(source: Script, function: Function, value: ast.expr) -> bool:
@@ -157,7 +158,7 @@ def _unit_of(value: ast.expr, sums: dict[str, str]) -> str | None:
             else None
         )
         return _unit_of(inner, sums) if inner is not None else None
-    return sums.get(ast.unparse(value))
+    return sums.get(unparse(value))
 
 
 def _count(
@@ -166,13 +167,13 @@ def _count(
     """What a divisor counts."""
     if isinstance(value, ast.Call) and last_name(value.func) in ("max", "float") and value.args:
         return _count(source, function, value.args[-1], loops, sums)
-    if ast.unparse(value) in sums:
-        return sums[ast.unparse(value)]
+    if unparse(value) in sums:
+        return sums[unparse(value)]
     value = _resolved(source, function, value)
     if not (isinstance(value, ast.Call) and last_name(value.func) == "len" and value.args):
         return None
-    counted = ast.unparse(value.args[0])
-    walked = [ast.unparse(_unwrapped(loop.iter)) for loop in loops]
+    counted = unparse(value.args[0])
+    walked = [unparse(_unwrapped(loop.iter)) for loop in loops]
     if counted in walked:
         batches = any(w in counted.lower() for w in ("load", "batch", "dl")) or counted.endswith("_iter")
         return _BATCHES if batches or _builds_loader(source, counted) else None
@@ -206,10 +207,8 @@ def _trained_on(source: Script, function: Function, divisor: ast.expr, loops: li
     value = _resolved(source, function, divisor)
     if not (isinstance(value, ast.Call) and last_name(value.func) == "len" and value.args):
         return False
-    counted = ast.unparse(value.args[0])
-    sides = {
-        trains(split_of(part)) for loop in loops for part in (ast.unparse(loop.iter), *_texts(loop.body))
-    }
+    counted = unparse(value.args[0])
+    sides = {trains(split_of(part)) for loop in loops for part in (unparse(loop.iter), *_texts(loop.body))}
     evaluates = False in sides or trains(split_of(function.name)) is False
     return trains(split_of(counted)) is True and evaluates and True not in sides
 
@@ -217,8 +216,5 @@ def _trained_on(source: Script, function: Function, divisor: ast.expr, loops: li
 def _texts(body: list[ast.stmt]) -> list[str]:
     """The names in a loop that hold data: `self.val_set[i]`."""
     return [
-        ast.unparse(n)
-        for statement in body
-        for n in ast.walk(statement)
-        if isinstance(n, (ast.Name, ast.Attribute))
+        unparse(n) for statement in body for n in walk(statement) if isinstance(n, (ast.Name, ast.Attribute))
     ]

@@ -6,6 +6,7 @@ import ast
 
 from .code import at, ok
 from .code_roles import is_random, model_calls
+from .readers._tree import unparse, walk
 from .readers.script import last_name
 from .registry import Finding
 from .syntax import Script
@@ -30,10 +31,8 @@ def batches_differ(source: Script, _labels: bool) -> Finding | None:
     other: dict[tuple[str, ...], ast.Call] = {}
     for call in model_calls(source):
         function = source.function_around(call)
-        learns = function is not None and any(b in ast.walk(function) for b in source.backwards)
-        learns = learns or any(
-            b in ast.walk(p) for p in source.loops_around(call)[:1] for b in source.backwards
-        )
+        learns = function is not None and any(b in walk(function) for b in source.backwards)
+        learns = learns or any(b in walk(p) for p in source.loops_around(call)[:1] for b in source.backwards)
         evaluates = any(w in source.function_name(call).lower() for w in ("eval", "val", "test", "predict"))
         if learns == evaluates:
             continue
@@ -95,7 +94,7 @@ def _arithmetic(source: Script, call: ast.Call) -> tuple[str, ...] | None:
                 return tuple(sorted(steps))
             line = change.lineno
             if isinstance(change, ast.AugAssign):
-                steps.append(f"`{symbol(change.op)} {ast.unparse(change.value)}`")
+                steps.append(f"`{symbol(change.op)} {unparse(change.value)}`")
                 continue
             if isinstance(change.targets[0], ast.Tuple):
                 pairs = _pairs(change)
@@ -110,14 +109,12 @@ def _arithmetic(source: Script, call: ast.Call) -> tuple[str, ...] | None:
                 continue
             value = change.value
         elif isinstance(value, ast.BinOp):
-            left, right = (
-                any(isinstance(n, ast.Name) for n in ast.walk(s)) for s in (value.left, value.right)
-            )
+            left, right = (any(isinstance(n, ast.Name) for n in walk(s)) for s in (value.left, value.right))
             if isinstance(value.op, (ast.Div, ast.Sub)) or left:
-                steps.append(f"`{symbol(value.op)} {ast.unparse(value.right)}`")
+                steps.append(f"`{symbol(value.op)} {unparse(value.right)}`")
                 value = value.left
             elif right:
-                steps.append(f"`{symbol(value.op)} {ast.unparse(value.left)}`")
+                steps.append(f"`{symbol(value.op)} {unparse(value.left)}`")
                 value = value.right
             else:
                 return None
@@ -138,15 +135,15 @@ def _arithmetic(source: Script, call: ast.Call) -> tuple[str, ...] | None:
                 "normalize",
                 "standardize",
             ):
-                on_method = owner is not None and ast.unparse(owner).split(".")[-1] not in _MODULES
+                on_method = owner is not None and unparse(owner).split(".")[-1] not in _MODULES
                 rest = value.args if on_method else value.args[1:]
-                steps.append(f"`{name}({', '.join(map(ast.unparse, rest))})`")
+                steps.append(f"`{name}({', '.join(map(unparse, rest))})`")
                 inner = owner if on_method else value.args[0] if value.args else None
                 if inner is None:
                     return None
                 value = inner
             elif name in _HARMLESS:
-                library = owner is None or ast.unparse(owner) in _MODULES
+                library = owner is None or unparse(owner) in _MODULES
                 inner = (value.args[0] if value.args else None) if library else owner
                 if inner is None:
                     return None
@@ -176,13 +173,13 @@ def _pairs(change: ast.Assign) -> dict[str, ast.expr]:
     """`x, y = a[i], b[i]`: each name with its value."""
     names, values = change.targets[0], change.value
     if isinstance(names, ast.Tuple) and isinstance(values, ast.Tuple) and len(names.elts) == len(values.elts):
-        return {ast.unparse(n): v for n, v in zip(names.elts, values.elts, strict=True)}
+        return {unparse(n): v for n, v in zip(names.elts, values.elts, strict=True)}
     return {}
 
 
 def _last_change(scope: ast.AST, name: str, before: int) -> _Change | None:
     found: _Change | None = None
-    for node in ast.walk(scope):
+    for node in walk(scope):
         if isinstance(node, (ast.Assign, ast.AugAssign)) and node.lineno < before:
             target = node.targets[0] if isinstance(node, ast.Assign) else node.target
             places = target.elts if isinstance(target, ast.Tuple) else [target]

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from .code import at, first, ok
 from .code_sides import either, literal, words
 from .flow import flow
+from .readers._tree import unparse, walk
 from .readers.script import keyword, last_name
 from .registry import Finding, View, probe
 from .syntax import Script
@@ -170,7 +171,7 @@ def _tests(source: Script, node: ast.If) -> list[ast.Compare]:
 
 
 def _is_best(node: ast.expr) -> bool:
-    text = ast.unparse(node)
+    text = unparse(node)
     return (
         re.search(r"(?i)best|(?:^|_)(?:min|max|lowest|highest|top)_", text) is not None
         and "epoch" not in text
@@ -179,8 +180,8 @@ def _is_best(node: ast.expr) -> bool:
 
 def _keeps(body: list[ast.stmt], best: str) -> bool:
     """The branch stores the new best value, or the weights."""
-    for node in (n for s in body for n in ast.walk(s)):
-        if isinstance(node, ast.Assign) and any(ast.unparse(t) == best for t in node.targets):
+    for node in (n for s in body for n in walk(s)):
+        if isinstance(node, ast.Assign) and any(unparse(t) == best for t in node.targets):
             return True
         if isinstance(node, ast.Call) and _saves(node):
             return True
@@ -195,31 +196,31 @@ def _saves(call: ast.Call) -> bool:
 def _comparison_reversed(source: Script) -> Finding | None:
     seen: ast.AST | None = None
     for node, test, new, best, up in _comparisons(source):
-        if not _keeps(node.body, ast.unparse(best)):
+        if not _keeps(node.body, unparse(best)):
             continue
-        higher = better_when_higher(ast.unparse(new))
+        higher = better_when_higher(unparse(new))
         if higher is None:
-            higher = better_when_higher(ast.unparse(best))
+            higher = better_when_higher(unparse(best))
         if higher is None or _negated(source, new):
             continue
         seen = seen or test
         if higher != up:
             way = "higher" if higher else "lower"
-            return at(source, node, f"`{ast.unparse(new)}` is better when {way}; this keeps the worst model")
+            return at(source, node, f"`{unparse(new)}` is better when {way}; this keeps the worst model")
     return ok(source, seen, "the best value is compared the right way round") if seen is not None else None
 
 
 def _negated(source: Script, node: ast.expr) -> bool:
     """`score = -loss`, `best = 1 - acc`."""
     ends = flow(source).values(node, 3)
-    return any(isinstance(v, ast.UnaryOp) or "-" in ast.unparse(v).replace("[-1]", "") for v in ends)
+    return any(isinstance(v, ast.UnaryOp) or "-" in unparse(v).replace("[-1]", "") for v in ends)
 
 
 def _never_raised(source: Script) -> Finding | None:
     """The best value that is compared with stays at its first value."""
     for node, _, new, best, _ in _comparisons(source):
-        name = ast.unparse(best)
-        saves = any(isinstance(n, ast.Call) and _saves(n) for s in node.body for n in ast.walk(s))
+        name = unparse(best)
+        saves = any(isinstance(n, ast.Call) and _saves(n) for s in node.body for n in walk(s))
         if not saves or not isinstance(best, (ast.Name, ast.Attribute)) or isinstance(new, ast.Constant):
             continue
         loops = source.loops_around(node)
@@ -229,7 +230,7 @@ def _never_raised(source: Script) -> Finding | None:
         if not inits or any(isinstance(p, ast.arg) and p.arg == name for p in source.nodes):
             continue
         later = [a for a in inits if not _is_start(a)]
-        if not later and not any(isinstance(n, (ast.Global, ast.Nonlocal)) for n in ast.walk(node)):
+        if not later and not any(isinstance(n, (ast.Global, ast.Nonlocal)) for n in walk(node)):
             return at(source, node, f"`{name}` is never set to the new value: what is kept is not the best")
     return None
 
@@ -248,13 +249,13 @@ def _assignments(source: Script, name: str) -> list[ast.expr]:
                     pairs.append((target, node.value))
         elif isinstance(node, (ast.AnnAssign, ast.AugAssign, ast.NamedExpr)) and node.value is not None:
             pairs.append((node.target, node.value))
-        found += [v for t, v in pairs if ast.unparse(t) == name]
+        found += [v for t, v in pairs if unparse(t) == name]
     return found
 
 
 def _is_start(value: ast.expr) -> bool:
     """`best = 0.0`, `float("inf")`, `-np.inf`, or what a checkpoint holds."""
-    text = ast.unparse(value)
+    text = unparse(value)
     inf = re.fullmatch(
         r"-?(?:float\(['\"]-?inf(?:inity)?['\"]\)|(?:np|math|torch)\.inf|-?[\d.e]+|None)", text
     )
@@ -270,11 +271,9 @@ def _kept(source: Script) -> Iterator[tuple[ast.Assign, ast.expr, ast.expr]]:
         if not isinstance(node, ast.Assign) or len(node.targets) != 1:
             continue
         target = node.targets[0]
-        if not isinstance(target, (ast.Name, ast.Attribute)) or not re.search(
-            r"(?i)best", ast.unparse(target)
-        ):
+        if not isinstance(target, (ast.Name, ast.Attribute)) or not re.search(r"(?i)best", unparse(target)):
             continue
-        if "state_dict" in ast.unparse(node.value) and (
+        if "state_dict" in unparse(node.value) and (
             source.loops_around(node) or source.function_around(node)
         ):
             yield node, target, node.value
@@ -295,27 +294,27 @@ def _kept_by_reference(source: Script) -> Finding | None:
             inner = given_ or inner
         seen = seen or node
         plain_state = isinstance(inner, ast.Call) and last_name(inner.func) == "state_dict" and not inner.args
-        if plain_state and _loaded(source, ast.unparse(target)):
+        if plain_state and _loaded(source, unparse(target)):
             return at(source, node, "state_dict() holds the weights themselves, which go on training")
     return ok(source, seen, "the best weights are kept as a copy") if seen is not None else None
 
 
 def _loaded(source: Script, name: str) -> bool:
-    return any(ast.unparse(a) == name for c in source.named("load_state_dict") for a in c.args)
+    return any(unparse(a) == name for c in source.named("load_state_dict") for a in c.args)
 
 
 def _never_restored(source: Script) -> Finding | None:
     """The best weights are put aside and nobody reads them again."""
     seen: ast.AST | None = None
     for node, target, _ in _kept(source):
-        name = ast.unparse(target)
+        name = unparse(target)
         attr = target.attr if isinstance(target, ast.Attribute) else ""
         reads = [
             n
             for n in source.nodes
             if isinstance(n, (ast.Name, ast.Attribute))
             and isinstance(n.ctx, ast.Load)
-            and (ast.unparse(n) == name or (attr and isinstance(n, ast.Attribute) and n.attr == attr))
+            and (unparse(n) == name or (attr and isinstance(n, ast.Attribute) and n.attr == attr))
         ]
         seen = seen or node
         if not reads:
@@ -364,8 +363,8 @@ def _saved_each_epoch(source: Script) -> Finding | None:
         if path is None or keyword(call, "save_top_k") is not None or keyword(call, "dirpath") is not None:
             continue
         loads = [c for c in source.named("load_weights", "load_model") if c.lineno > call.lineno]
-        same = [c for c in loads if c.args and ast.unparse(c.args[0]) == ast.unparse(path)]
-        if not same or "{epoch" in ast.unparse(path).replace("{{", "{") or "{val" in ast.unparse(path):
+        same = [c for c in loads if c.args and unparse(c.args[0]) == unparse(path)]
+        if not same or "{epoch" in unparse(path).replace("{{", "{") or "{val" in unparse(path):
             continue
         seen = seen or call
         only = literal(source, keyword(call, "save_best_only"))

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from .code import at, first, is_false_node, ok
 from .flow import Flow, flow
+from .readers._tree import unparse, walk
 from .readers.script import keyword, last_name
 from .registry import Finding, View, probe
 from .syntax import Script
@@ -43,7 +44,7 @@ def _batch_first(source: Script) -> Finding | None:
             continue
         for name in _held(source, call):
             for node, base in _per_sample(source):
-                if any(f"{name}(" in ast.unparse(v) for v in (base, *mine.values(base, 4))):
+                if any(f"{name}(" in unparse(v) for v in (base, *mine.values(base, 4))):
                     why = (
                         "the layer takes the first axis for time, and its output is used with the batch there"
                     )
@@ -57,23 +58,23 @@ def _held(source: Script, call: ast.Call) -> list[str]:
     for parent in source.above(call):
         if isinstance(parent, ast.Assign):
             target = parent.targets[0]
-            names.append(ast.unparse(target))
+            names.append(unparse(target))
             if isinstance(target, ast.Name):
                 around = source.function_around(call)
-                for other in ast.walk(around or source.tree):
+                for other in walk(around or source.tree):
                     if (
                         isinstance(other, ast.Assign)
                         and other is not parent
                         and target.id in _names(other.value)
                     ):
-                        names.append(ast.unparse(other.targets[0]))
+                        names.append(unparse(other.targets[0]))
         if isinstance(parent, ast.stmt):
             break
     return [n for n in names if n.startswith("self.")] or names
 
 
 def _names(node: ast.AST) -> set[str]:
-    return {n.id for n in ast.walk(node) if isinstance(n, ast.Name)}
+    return {n.id for n in walk(node) if isinstance(n, ast.Name)}
 
 
 def _per_sample(source: Script) -> Iterator[tuple[ast.expr, ast.expr]]:
@@ -86,11 +87,11 @@ def _per_sample(source: Script) -> Iterator[tuple[ast.expr, ast.expr]]:
         ):
             before, at_ = node.slice.elts[:2]
             whole = isinstance(before, ast.Slice) and before.lower is None and before.upper is None
-            if whole and ast.unparse(at_) in ("-1", "0"):
+            if whole and unparse(at_) in ("-1", "0"):
                 yield node, node.value
         elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
             axis = node.args[0] if node.args else keyword(node, "dim")
-            if last_name(node.func) in ("mean", "amax") and axis is not None and ast.unparse(axis) == "1":
+            if last_name(node.func) in ("mean", "amax") and axis is not None and unparse(axis) == "1":
                 yield node, node.func.value
 
 
@@ -107,7 +108,7 @@ def _softmax_bare(source: Script) -> Finding | None:
             continue
         total = node.right
         summed = isinstance(total, ast.Call) and last_name(total.func) in ("sum", "reduce_sum")
-        if not (summed and isinstance(total, ast.Call)) or _summed(total) != ast.unparse(node.left):
+        if not (summed and isinstance(total, ast.Call)) or _summed(total) != unparse(node.left):
             continue
         for value in mine.values(node.left, 3):
             if isinstance(value, ast.Call) and last_name(value.func) == "exp":
@@ -124,8 +125,8 @@ def _summed(call: ast.Call) -> str:
     owner = call.func.value if isinstance(call.func, ast.Attribute) else None
     library = isinstance(owner, ast.Name) and owner.id in ("torch", "np", "tf", "ops", "jnp", "mnp")
     if owner is not None and not library:
-        return ast.unparse(owner)
-    return ast.unparse(call.args[0]) if call.args else ""
+        return unparse(owner)
+    return unparse(call.args[0]) if call.args else ""
 
 
 def _kept_small(mine: Flow, call: ast.Call) -> bool:
@@ -136,16 +137,13 @@ def _kept_small(mine: Flow, call: ast.Call) -> bool:
     if argument is None:
         return True
     for value in mine.values(argument, 4):
-        if any(isinstance(n, ast.BinOp) and isinstance(n.op, ast.Sub) for n in ast.walk(value)):
+        if any(isinstance(n, ast.BinOp) and isinstance(n.op, ast.Sub) for n in walk(value)):
             return True
         if any(
-            isinstance(n, ast.UnaryOp) and isinstance(n.operand, ast.BinOp | ast.Name)
-            for n in ast.walk(value)
+            isinstance(n, ast.UnaryOp) and isinstance(n.operand, ast.BinOp | ast.Name) for n in walk(value)
         ):
             return True
-        if any(
-            w in ast.unparse(value) for w in ("clamp", "clip", "minimum", "log_softmax", "tanh", "sigmoid")
-        ):
+        if any(w in unparse(value) for w in ("clamp", "clip", "minimum", "log_softmax", "tanh", "sigmoid")):
             return True
     return False
 
@@ -233,7 +231,7 @@ def _twice(source: Script) -> Finding | None:
     if not wraps or source.named("no_sync"):
         return None
     for call in source.named("all_reduce", "allreduce", "all_reduce_coalesced"):
-        if call.args and ".grad" in ast.unparse(call.args[0]) and "norm" not in ast.unparse(call):
+        if call.args and ".grad" in unparse(call.args[0]) and "norm" not in unparse(call):
             return at(
                 source, call, "the wrapper has averaged these gradients already, and they are reduced again"
             )

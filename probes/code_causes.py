@@ -51,7 +51,7 @@ def norm_missing(view: View, *, layers: int) -> Finding:
         (
             norm_unused(view),
             norm_is_identity(view),
-            blocks_without_norm(view),
+            blocks_without_norm(view, surely=True),
             deep_without_normalisation(view, layers=layers),
         )
     )

@@ -9,6 +9,7 @@ from .code import at, ok
 from .code_roles import model_calls
 from .code_sides import literal
 from .flow import flow
+from .readers._tree import unparse, walk
 from .readers.script import keyword, last_name
 from .registry import Finding
 from .syntax import Function, Script
@@ -56,7 +57,7 @@ def threshold_on_scores(source: Script) -> Finding | None:
                 value = found.value
             else:
                 break
-        made = ast.unparse(value).lower()
+        made = unparse(value).lower()
         if "sigmoid" in made or "softmax" in made:
             seen = seen or node
         if value in calls and not _ends_in_sigmoid(source):
@@ -65,7 +66,7 @@ def threshold_on_scores(source: Script) -> Finding | None:
 
 
 def _ends_in_sigmoid(source: Script) -> bool:
-    return any(re.search(r"(?i)sigmoid|softmax", ast.unparse(f)) for f in source.forwards)
+    return any(re.search(r"(?i)sigmoid|softmax", unparse(f)) for f in source.forwards)
 
 
 def ignored_counts(source: Script) -> Finding | None:
@@ -75,9 +76,9 @@ def ignored_counts(source: Script) -> Finding | None:
     if not tokens or not functions:
         return None
     for function in functions:
-        text = ast.unparse(function)
-        helpers = [f for c in ast.walk(function) if isinstance(c, ast.Call) for f in flow(source).called(c)]
-        text += " ".join(map(ast.unparse, helpers))
+        text = unparse(function)
+        helpers = [f for c in walk(function) if isinstance(c, ast.Call) for f in flow(source).called(c)]
+        text += " ".join(map(unparse, helpers))
         if not re.search(r"-100|ignore|mask|pad|>= 0|!= -|special", text):
             return at(source, function, "positions without a label (-100) count in this metric")
     return ok(source, functions[0], "positions without a label are left out of the metric")
@@ -93,14 +94,14 @@ def one_side_converted(source: Script) -> Finding | None:
     """`back(pred) - true`, where the loss compares `pred` and `true` as they are."""
     seen: ast.AST | None = None
     for function in [n for n in source.nodes if isinstance(n, ast.FunctionDef)]:
-        if any(b in ast.walk(function) for b in source.backwards):
+        if any(b in walk(function) for b in source.backwards):
             continue
         raw = {
-            tuple(map(ast.unparse, c.args[:2]))
-            for c in ast.walk(function)
+            tuple(map(unparse, c.args[:2]))
+            for c in walk(function)
             if isinstance(c, ast.Call) and len(c.args) >= 2 and re.search(r"(?i)crit|loss", last_name(c.func))
         }
-        for node in ast.walk(function):
+        for node in walk(function):
             if not (isinstance(node, ast.BinOp) and isinstance(node.op, ast.Sub)):
                 continue
             ends = [_converted(source, s) for s in (node.left, node.right)]
@@ -128,10 +129,10 @@ def _converted(source: Script, node: ast.expr) -> tuple[str, str]:
             name = last_name(node.func)
             if name in _PLAIN:
                 break
-            return name, ast.unparse(node.args[0])
+            return name, unparse(node.args[0])
         else:
             break
-    return "", ast.unparse(node)
+    return "", unparse(node)
 
 
 def other_order(source: Script) -> Finding | None:
@@ -152,8 +153,8 @@ def other_order(source: Script) -> Finding | None:
 
 def _gives_predictions_alone(function: Function) -> bool:
     """The loop over the loader throws the labels away."""
-    loops = [n for n in ast.walk(function) if isinstance(n, ast.For) and isinstance(n.target, ast.Tuple)]
-    text = ast.unparse(function)
+    loops = [n for n in walk(function) if isinstance(n, ast.For) and isinstance(n.target, ast.Tuple)]
+    text = unparse(function)
     return any(
         isinstance(e, ast.Name) and (e.id.startswith("_") or len(re.findall(rf"\b{e.id}\b", text)) == 1)
         for x in loops
@@ -169,14 +170,12 @@ def _shuffled(source: Script, node: ast.expr) -> bool:
             return True
         for function in flow(source).called(value):
             flags = _true_flags(source, function, value)
-            for test in (n for n in ast.walk(function) if isinstance(n, ast.If)):
+            for test in (n for n in walk(function) if isinstance(n, ast.If)):
                 if isinstance(test.test, ast.Name) and test.test.id in flags:
-                    if any(
-                        isinstance(c, ast.Call) and last_name(c.func) == "shuffle" for c in ast.walk(test)
-                    ):
+                    if any(isinstance(c, ast.Call) and last_name(c.func) == "shuffle" for c in walk(test)):
                         return True
     return isinstance(node, ast.Call) and any(
-        isinstance(c, ast.Call) and last_name(c.func) == "shuffle" for c in ast.walk(node)
+        isinstance(c, ast.Call) and last_name(c.func) == "shuffle" for c in walk(node)
     )
 
 
@@ -201,7 +200,7 @@ def _compared(source: Script, call: ast.Call) -> bool:
             and isinstance(node.targets[0], ast.Name)
             and node.lineno > call.lineno
         ):
-            if any(isinstance(n, ast.Name) and n.id in names for n in ast.walk(node.value)):
+            if any(isinstance(n, ast.Name) and n.id in names for n in walk(node.value)):
                 names.add(node.targets[0].id)
     scores = [c for c in source.calls if c.lineno > call.lineno and len(c.args) > 1]
     return any(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 
 from .code import at, first, imports_locals, ok
+from .readers._tree import unparse, walk
 from .readers.script import keyword, last_name
 from .registry import Finding, View, probe
 from .syntax import Script
@@ -18,10 +19,10 @@ def drops_training_samples(view: View) -> Finding:
 
 def _drops(source: Script) -> Finding | None:
     for node in source.nodes:
-        if isinstance(node, ast.Assign) and "train" in ast.unparse(node.targets[0]).lower():
-            for part in ast.walk(node.value):
+        if isinstance(node, ast.Assign) and "train" in unparse(node.targets[0]).lower():
+            for part in walk(node.value):
                 if isinstance(part, ast.Subscript) and isinstance(part.slice, ast.Compare):
-                    if "train" in ast.unparse(part.value).lower():
+                    if "train" in unparse(part.value).lower():
                         return at(source, node, "training samples are left out by a condition")
     return None
 
@@ -39,9 +40,7 @@ def _extreme(source: Script) -> Finding | None:
     ):
         seen = seen or call
         numbers = [
-            n.value
-            for n in ast.walk(call)
-            if isinstance(n, ast.Constant) and isinstance(n.value, (int, float))
+            n.value for n in walk(call) if isinstance(n, ast.Constant) and isinstance(n.value, (int, float))
         ]
         name = last_name(call.func)
         if name == "RandomRotation" and numbers and max(abs(n) for n in numbers) >= 90:
@@ -131,16 +130,14 @@ def _unused_spread(source: Script) -> ast.Assign | None:
                 pairs = list(zip(node.targets[0].elts, node.value.elts, strict=False))
             for target, value in pairs:
                 if isinstance(value, ast.Call) and last_name(value.func) in ("std", "nanstd"):
-                    found.append((node, ast.unparse(target)))
-    every = [c for c in source.named("std", "nanstd") if not any(c in ast.walk(n) for n, _ in found)]
+                    found.append((node, unparse(target)))
+    every = [c for c in source.named("std", "nanstd") if not any(c in walk(n) for n, _ in found)]
     if not found or every:
         return None
     names = {name for _, name in found}
     read = [
         n
         for n in source.nodes
-        if isinstance(n, (ast.Name, ast.Attribute))
-        and isinstance(n.ctx, ast.Load)
-        and ast.unparse(n) in names
+        if isinstance(n, (ast.Name, ast.Attribute)) and isinstance(n.ctx, ast.Load) and unparse(n) in names
     ]
     return None if read else found[0][0]

@@ -8,6 +8,7 @@ from functools import lru_cache
 
 from ..engine.model import Place
 from .code import MISSING, scripts
+from .readers._tree import unparse
 from .registry import Finding, View, absent, present, probe, unknown
 from .syntax import Script
 
@@ -76,7 +77,7 @@ def _statements(source: Script) -> dict[str, int]:
     found: dict[str, int] = {}
     for node in source.nodes:
         if isinstance(node, ast.stmt) and not isinstance(node, _COMPOUND):
-            text = ast.unparse(node).split("\n", 1)[0]
+            text = unparse(node).split("\n", 1)[0]
             if not (isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)):
                 found.setdefault(text, node.lineno)
     return found

@@ -7,6 +7,7 @@ import re
 
 from .code import at, first, is_false_node, ok, outer_loop
 from .code_roles import split_of, trains
+from .readers._tree import unparse, walk
 from .readers.script import keyword, last_name
 from .registry import Finding, View, probe
 from .syntax import Script
@@ -27,7 +28,7 @@ def _over_batch(source: Script) -> Finding | None:
         if not any(w in owner for w in ("out", "logit", "pred", "score", "model(")):
             continue
         seen = seen or call
-        single = re.search(r"segment|mask", " ".join(ast.unparse(p) for p in _statement(source, call)))
+        single = re.search(r"segment|mask", " ".join(unparse(p) for p in _statement(source, call)))
         if isinstance(axis, ast.Constant) and axis.value == 0 and "[" not in owner and not single:
             return at(source, call, "the class is looked for along the batch, not along the classes")
     return ok(source, seen, "the class is looked for along the classes") if seen is not None else None
@@ -49,7 +50,7 @@ def _least_likely(source: Script) -> Finding | None:
     seen = None
     for call in source.named("argmax", "argmin", "topk"):
         inner = call.args[0] if call.args and source.owner(call) in ("torch", "np", "jnp", "ops") else None
-        scores = ast.unparse(inner).lower() if inner is not None else source.owner(call).lower()
+        scores = unparse(inner).lower() if inner is not None else source.owner(call).lower()
         if not re.search(r"out|logit|pred|score|prob|model\(", scores):
             continue
         seen = seen or call
@@ -82,7 +83,7 @@ def _stale_copy(source: Script) -> Finding | None:
             continue
         if node.lineno >= loop.lineno or not _copies(source, node.value):
             continue
-        name = ast.unparse(node.targets[0])
+        name = unparse(node.targets[0])
         again: list[ast.AST] = [a for a in _assignments(source, name) if loop in source.above(a)]
         again += [c for c in source.named(*_REFRESHES) if _same(name, source.owner(c))]
         used = [c for c in source.calls if _evaluates(c, name)]
@@ -95,13 +96,13 @@ def _stale_copy(source: Script) -> Finding | None:
 
 def _copies(source: Script, value: ast.Call) -> bool:
     """`deepcopy(model)`, `AveragedModel(model)`, or a class of the script that holds such a copy."""
-    if "model" not in ast.unparse(value).lower() and "net" not in ast.unparse(value).lower():
+    if "model" not in unparse(value).lower() and "net" not in unparse(value).lower():
         return False
     name = last_name(value.func)
     if name == "deepcopy" or (name[:1].isupper() and bool(_AVERAGE.search(name)) and bool(value.args)):
         return True
     own = source.classes.get(name)
-    return own is not None and any(c in ast.walk(own) for c in source.named("deepcopy"))
+    return own is not None and any(c in walk(own) for c in source.named("deepcopy"))
 
 
 def _same(name: str, owner: str) -> bool:
@@ -110,12 +111,12 @@ def _same(name: str, owner: str) -> bool:
 
 
 def _gets(call: ast.Call, name: str) -> bool:
-    return any(_same(name, ast.unparse(a)) for a in [*call.args, *(k.value for k in call.keywords)])
+    return any(_same(name, unparse(a)) for a in [*call.args, *(k.value for k in call.keywords)])
 
 
 def _evaluates(call: ast.Call, name: str) -> bool:
     """The copy is called on data, or handed to a function that evaluates by its name."""
-    if _same(name, ast.unparse(call.func)) and bool(call.args):
+    if _same(name, unparse(call.func)) and bool(call.args):
         return last_name(call.func) in (name.rsplit(".", 1)[-1], "ema", "module", "model", "shadow")
     return _gets(call, name) and any(
         w in last_name(call.func).lower() for w in ("eval", "val", "test", "predict")
@@ -124,7 +125,7 @@ def _evaluates(call: ast.Call, name: str) -> bool:
 
 def _assignments(source: Script, name: str) -> list[ast.Assign]:
     found = [n for n in source.nodes if isinstance(n, ast.Assign)]
-    return [n for n in found if any(ast.unparse(t) == name for t in n.targets)]
+    return [n for n in found if any(unparse(t) == name for t in n.targets)]
 
 
 @probe()
@@ -143,7 +144,7 @@ def _evaluates_training(source: Script) -> Finding | None:
         scores = re.search(r"eval|valid|score|test|^val", name.lower()) is not None
         if name != "DataLoader" and not scores:
             continue
-        if not all(trains(split_of(ast.unparse(t))) is False for t in targets):
+        if not all(trains(split_of(unparse(t))) is False for t in targets):
             continue
         given = node.value.args[:1] if name == "DataLoader" else node.value.args
         sides = {trains(split_of(n)) for a in given for n in _names(a)}
@@ -155,4 +156,4 @@ def _evaluates_training(source: Script) -> Finding | None:
 
 
 def _names(node: ast.expr) -> list[str]:
-    return [ast.unparse(n) for n in ast.walk(node) if isinstance(n, (ast.Name, ast.Attribute))]
+    return [unparse(n) for n in walk(node) if isinstance(n, (ast.Name, ast.Attribute))]

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from .code import at, first, ok
 from .code_sides import either, given, literal, setting, side
 from .flow import flow
+from .readers._tree import unparse, walk
 from .readers.script import keyword, last_name
 from .registry import Finding, View, probe
 from .syntax import Function, Script
@@ -51,8 +52,8 @@ def _loaders(source: Script) -> Iterator[tuple[ast.Call, str]]:
     evaluated = {c for c in source.named("DataLoader") if side(source.function_name(c)) is False}
     for call in source.named("DataLoader"):
         statement = source.parents.get(call)
-        target = ast.unparse(statement.targets[0]) if isinstance(statement, ast.Assign) else ""
-        if call.args and side(ast.unparse(call.args[0])) is True and target and side(target) is None:
+        target = unparse(statement.targets[0]) if isinstance(statement, ast.Assign) else ""
+        if call.args and side(unparse(call.args[0])) is True and target and side(target) is None:
             yield call, target
     for one in given(source):
         if not one.learns or re.search(r"eval|metric|stat|proto|memory|bank|gallery", one.name.lower()):
@@ -65,7 +66,7 @@ def _loaders(source: Script) -> Iterator[tuple[ast.Call, str]]:
             continue
         for function in flow(source).called(value):
             inner = [
-                c for c in ast.walk(function) if isinstance(c, ast.Call) and last_name(c.func) == "DataLoader"
+                c for c in walk(function) if isinstance(c, ast.Call) and last_name(c.func) == "DataLoader"
             ]
             if len(inner) != 1 or keyword(inner[0], "sampler") is not None:
                 continue
@@ -114,8 +115,8 @@ def _no_order(source: Script, call: ast.Call) -> bool:
     made = flow(source).made(data)
     if made is None:
         return False
-    draws = re.search(r"random\.|randint|rand\(|choice", ast.unparse(made))
-    infinite = not re.search(r"self\.\w+\[", ast.unparse(made))
+    draws = re.search(r"random\.|randint|rand\(|choice", unparse(made))
+    infinite = not re.search(r"self\.\w+\[", unparse(made))
     return bool(draws) and infinite
 
 
@@ -201,7 +202,7 @@ def _of_files(source: Script, call: ast.Call) -> bool:
         for c in source.named("interleave", "TFRecordDataset", "flat_map")
         if source.function_around(c) is scope and c.lineno > call.lineno
     ]
-    size = ast.unparse(call.args[0]) if call.args else ""
+    size = unparse(call.args[0]) if call.args else ""
     return bool(reads) or "file" in size or "shard" in size
 
 
@@ -209,10 +210,10 @@ def _branch(source: Script, node: ast.AST) -> bool | None:
     """Whether a node runs for training: by the name it is given to, or by `if do_train:`."""
     child: ast.AST = node
     for parent in source.above(node):
-        if isinstance(parent, ast.Assign) and side(ast.unparse(parent.targets[0])) is not None:
-            return side(ast.unparse(parent.targets[0]))
+        if isinstance(parent, ast.Assign) and side(unparse(parent.targets[0])) is not None:
+            return side(unparse(parent.targets[0]))
         if isinstance(parent, ast.If):
-            learns = side(ast.unparse(parent.test))
+            learns = side(unparse(parent.test))
             if learns is not None:
                 negated = isinstance(parent.test, ast.UnaryOp)
                 return (child in parent.body) == (learns and not negated)
@@ -228,14 +229,12 @@ def _branch(source: Script, node: ast.AST) -> bool | None:
 def _own_loader(source: Script) -> Finding | None:
     """Hugging Face: an overridden `get_train_dataloader` without a sampler."""
     for function in flow(source).functions.get("get_train_dataloader", []):
-        calls = [
-            c for c in ast.walk(function) if isinstance(c, ast.Call) and last_name(c.func) == "DataLoader"
-        ]
+        calls = [c for c in walk(function) if isinstance(c, ast.Call) and last_name(c.func) == "DataLoader"]
         for call in calls:
             words = {k.arg for k in call.keywords}
             if None in words:
                 continue
-            if not words & {"shuffle", "sampler", "batch_sampler"} and "ampler" not in ast.unparse(function):
+            if not words & {"shuffle", "sampler", "batch_sampler"} and "ampler" not in unparse(function):
                 return at(
                     source, call, "this loader takes the place of one that shuffles, and keeps the order"
                 )
@@ -248,19 +247,19 @@ def _first_windows(source: Script) -> Finding | None:
     for function in [n for n in source.nodes if isinstance(n, ast.FunctionDef)]:
         if not re.search(r"batch", function.name):
             continue
-        text = ast.unparse(function)
+        text = unparse(function)
         starts = [
             n
-            for n in ast.walk(function)
+            for n in walk(function)
             if isinstance(n, ast.Assign)
             and isinstance(n.targets[0], ast.Name)
-            and "arange" in ast.unparse(n.value)
+            and "arange" in unparse(n.value)
         ]
         advancing = {a.arg for a in function.args.args} - {"split", "self", "data", "mode", "name"}
         for node in starts:
-            name = ast.unparse(node.targets[0])
+            name = unparse(node.targets[0])
             used = re.search(rf"for \w+ in {name}\b|\[{name}", text)
-            moves = any(isinstance(n, ast.Name) and n.id in advancing for n in ast.walk(node.value))
+            moves = any(isinstance(n, ast.Name) and n.id in advancing for n in walk(node.value))
             drawn = re.search(r"rand|perm|shuffle|step|offset|pos|nonlocal|global|self\.", text)
             if used and not moves and not drawn:
                 return at(source, node, "the same windows are taken in each step")

@@ -6,6 +6,7 @@ import ast
 import re
 
 from .code import at, first, imports_locals, is_false_node, ok
+from .readers._tree import unparse, walk
 from .readers.script import last_name
 from .registry import Finding, View, probe
 from .syntax import Script
@@ -87,7 +88,7 @@ def _half_positions(source: Script) -> Finding | None:
         dtype = _keyword(call, "dtype")
         parent = source.parents.get(call)
         after = isinstance(parent, ast.Attribute) and parent.attr in ("half", "bfloat16")
-        if after or (dtype is not None and _HALF.search(ast.unparse(dtype))):
+        if after or (dtype is not None and _HALF.search(unparse(dtype))):
             return at(
                 source, call, "positions in half precision are not exact beyond 256 (bf16) or 2048 (fp16)"
             )
@@ -115,7 +116,7 @@ def _same_seed(source: Script) -> Finding | None:
             )
         if body is None:
             continue
-        for seeding in (n for n in ast.walk(body) if isinstance(n, ast.Call) and last_name(n.func) == "seed"):
+        for seeding in (n for n in walk(body) if isinstance(n, ast.Call) and last_name(n.func) == "seed"):
             if seeding.args and isinstance(seeding.args[0], ast.Constant):
                 return at(source, seeding, "all workers draw the same random numbers")
     return ok(source, seen, "workers are seeded by their number") if seen is not None else None

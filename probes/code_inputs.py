@@ -6,6 +6,7 @@ import ast
 import re
 
 from .code import at, first, imports_locals, ok
+from .readers._tree import unparse
 from .readers.script import keyword, last_name
 from .registry import Finding, View, probe
 from .syntax import Script
@@ -34,7 +35,7 @@ def _target_inside(source: Script) -> Finding | None:
             isinstance(target, ast.Subscript)
             and _is(_INPUTS, target.value)
             and not _is(_TARGETS, target.slice)
-            and not (isinstance(target.slice, ast.JoinedStr) and _TARGETS.search(ast.unparse(target.slice)))
+            and not (isinstance(target.slice, ast.JoinedStr) and _TARGETS.search(unparse(target.slice)))
         ):
             seen = seen or node
             used = {_word(n) for n in _values(node.value)}
@@ -71,7 +72,7 @@ def _parts(call: ast.Call) -> list[ast.expr]:
 
 def _is_table(call: ast.Call) -> bool:
     """`pd.concat([x, y])` builds a table that is taken apart again."""
-    return isinstance(call.func, ast.Attribute) and ast.unparse(call.func.value) in ("pd", "pandas", "pl")
+    return isinstance(call.func, ast.Attribute) and unparse(call.func.value) in ("pd", "pandas", "pl")
 
 
 def _values(node: ast.expr) -> list[ast.expr]:
@@ -129,8 +130,8 @@ def _fits_early(source: Script) -> Finding | None:
         owner = source.owner(call).lower()
         if not any(w in owner for w in ("scal", "encod", "imput", "pca", "select", "normaliz", "vectoriz")):
             continue
-        given = ast.unparse(call.args[0]) if call.args else ""
-        same = [s for s in splits if given and any(given == ast.unparse(a) for a in s.args)]
+        given = unparse(call.args[0]) if call.args else ""
+        same = [s for s in splits if given and any(given == unparse(a) for a in s.args)]
         later = [s for s in splits if s.lineno > call.lineno and "train" not in given.lower()]
         if later and (same or isinstance(source.parents.get(call), ast.Assign)):
             return at(source, call, "this is fitted on all samples before they are split")
@@ -148,9 +149,9 @@ def _uneven(source: Script, ratio: float) -> Finding | None:
     for call in source.named("choice", "choices", "multinomial", "make_classification"):
         shares = keyword(call, "p") or keyword(call, "weights")
         statement = next((p for p in source.above(call) if isinstance(p, ast.stmt)), None)
-        about = ast.unparse(statement.targets[0]).lower() if isinstance(statement, ast.Assign) else ""
+        about = unparse(statement.targets[0]).lower() if isinstance(statement, ast.Assign) else ""
         if shares is None or not (
-            _TARGETS.search(about) or "class" in ast.unparse(call.func).lower() or "class" in about
+            _TARGETS.search(about) or "class" in unparse(call.func).lower() or "class" in about
         ):
             continue
         numbers = _numbers(source, shares)
@@ -219,7 +220,7 @@ def _averages(source: Script, call: ast.Call) -> bool:
     held = " ".join(
         n.name.lower() for n in source.above(call) if isinstance(n, (ast.FunctionDef, ast.ClassDef))
     )
-    words = f"{held} {ast.unparse(call).lower()}"
+    words = f"{held} {unparse(call).lower()}"
     return re.search(r"ema|averag|shadow|target|polyak|momentum|decay|update|swa", words) is not None
 
 

@@ -7,6 +7,7 @@ import re
 
 from .code import at, first, ok
 from .code_roles import TARGET_WORDS, base, is_random, targets
+from .readers._tree import unparse, walk
 from .readers.script import last_name
 from .registry import Finding, View, probe
 from .syntax import Script
@@ -22,10 +23,10 @@ def _labels_alone(source: Script) -> Finding | None:
     alone = []
     for node in source.nodes:
         if isinstance(node, ast.Assign) and isinstance(node.value, ast.Subscript):
-            target, taken = ast.unparse(node.targets[0]), ast.unparse(node.value.value)
+            target, taken = unparse(node.targets[0]), unparse(node.value.value)
             order = re.search(r"(?i)perm|order|index|indices|idx", target) is not None
             if target == taken and isinstance(node.targets[0], (ast.Name, ast.Attribute)) and not order:
-                alone.append((node, ast.unparse(node.value.slice)))
+                alone.append((node, unparse(node.value.slice)))
     for node, index in alone:
         fresh = "randperm" in index or "permutation" in index
         if fresh or (
@@ -37,7 +38,7 @@ def _labels_alone(source: Script) -> Finding | None:
 
 def _used_once(source: Script, index: str) -> bool:
     """The permutation indexes one array only."""
-    uses = [n for n in source.nodes if isinstance(n, ast.Subscript) and ast.unparse(n.slice) == index]
+    uses = [n for n in source.nodes if isinstance(n, ast.Subscript) and unparse(n.slice) == index]
     return len(uses) == 1
 
 
@@ -78,17 +79,17 @@ _DRAWS = ("randint", "random_integers", "integers", "randrange", "choice", "choi
 
 
 def _draws(value: ast.AST) -> bool:
-    return any(isinstance(n, ast.Call) and last_name(n.func) in _DRAWS for n in ast.walk(value))
+    return any(isinstance(n, ast.Call) and last_name(n.func) in _DRAWS for n in walk(value))
 
 
 def _fills_all(source: Script, target: ast.Subscript) -> bool:
     """`labels[i] = rng.integers(n)` in a loop over i, `labels[:, :8] = ...`: data are made, not replaced."""
-    if not any(isinstance(n, (ast.Name, ast.Call)) or _strides(n) for n in ast.walk(target.slice)):
+    if not any(isinstance(n, (ast.Name, ast.Call)) or _strides(n) for n in walk(target.slice)):
         return True
-    index = ast.unparse(target.slice)
+    index = unparse(target.slice)
     loops = [p for p in source.above(target) if isinstance(p, ast.For)]
     return any(
-        index == ast.unparse(t)
+        index == unparse(t)
         for p in loops
         if isinstance(p.iter, ast.Call) and last_name(p.iter.func) in ("range", "enumerate")
         for t in (p.target.elts if isinstance(p.target, ast.Tuple) else [p.target])
@@ -104,30 +105,30 @@ def _random_index(source: Script, node: ast.expr) -> bool:
     if is_random(node):
         return True
     scope = source.function_around(node) or source.tree
-    names = [n for n in ast.walk(node) if isinstance(n, ast.Name)]
+    names = [n for n in walk(node) if isinstance(n, ast.Name)]
     values = [source.assigned(n.id, scope, node.lineno) for n in names]
     return any(v is not None and is_random(v) for v in values)
 
 
 def _made_of_itself(value: ast.expr, target: ast.Subscript) -> bool:
     """`1 - y[i]`, `(y[i] + 1) % n`: another label computed from the old one."""
-    old = ast.unparse(target)
+    old = unparse(target)
     computed = isinstance(value, (ast.BinOp, ast.UnaryOp))
-    return computed and any(ast.unparse(n) == old for n in ast.walk(value) if isinstance(n, ast.Subscript))
+    return computed and any(unparse(n) == old for n in walk(value) if isinstance(n, ast.Subscript))
 
 
 def _moved_together(source: Script, node: ast.AST, index: ast.expr, names: frozenset[str]) -> bool:
     """Something else changes under the same index: augmentation that moves its labels along."""
     scope = source.function_around(node) or source.tree
     used = _words(index)
-    for other in ast.walk(scope):
+    for other in walk(scope):
         if isinstance(other, (ast.Assign, ast.AugAssign)) and other is not node:
             place = other.targets[0] if isinstance(other, ast.Assign) else other.target
             if base(place) in names:
                 continue
             if isinstance(place, ast.Subscript) and used & _words(place.slice):
                 return True
-            for call in ast.walk(other.value):
+            for call in walk(other.value):
                 if isinstance(call, ast.Call) and last_name(call.func) == "where" and call.args:
                     if used & _words(call.args[0]):
                         return True
@@ -135,13 +136,13 @@ def _moved_together(source: Script, node: ast.AST, index: ast.expr, names: froze
 
 
 def _words(node: ast.AST) -> set[str]:
-    return {n.id for n in ast.walk(node) if isinstance(n, ast.Name)}
+    return {n.id for n in walk(node) if isinstance(n, ast.Name)}
 
 
 def _chosen_at_random(source: Script, node: ast.Assign | ast.AugAssign, names: frozenset[str]) -> bool:
     """`where(rand(n) < p, other, y)`: some of the labels are replaced."""
     name = base(node.targets[0] if isinstance(node, ast.Assign) else node.target)
-    for part in ast.walk(node.value):
+    for part in walk(node.value):
         if isinstance(part, ast.Call) and last_name(part.func) == "where" and len(part.args) == 3:
             mask, *sides = part.args
         elif isinstance(part, ast.IfExp):
@@ -164,7 +165,7 @@ def _few(source: Script, mask: ast.expr) -> bool:
     """`rand(n) < 0.06`, here or where the mask is assigned: only a few labels."""
     scope = source.function_around(mask) or source.tree
     made = source.assigned(mask.id, scope, mask.lineno) if isinstance(mask, ast.Name) else mask
-    tests = [n for n in ast.walk(made or mask) if isinstance(n, ast.Compare) and len(n.ops) == 1]
+    tests = [n for n in walk(made or mask) if isinstance(n, ast.Compare) and len(n.ops) == 1]
     return any(
         isinstance(t.ops[0], (ast.Lt, ast.LtE))
         and isinstance(t.comparators[0], ast.Constant)

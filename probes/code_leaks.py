@@ -10,6 +10,7 @@ from .code import at, first, ok
 from .code_sequence import target_is_input
 from .code_sides import Given, either, given, literal, part, side, words
 from .flow import flow
+from .readers._tree import unparse, walk
 from .readers.script import keyword, last_name
 from .registry import Finding, View, any_of, probe
 from .syntax import Script
@@ -97,9 +98,9 @@ def _thinned(source: Script, one: Given, whole: str = "") -> bool:
                 return True
         elif isinstance(node, (ast.Assign, ast.AugAssign)) and node is not one.node:
             target = node.targets[0] if isinstance(node, ast.Assign) else node.target
-            if ast.unparse(target).split(".")[-1] in names and node.lineno > getattr(one.node, "lineno", 0):
+            if unparse(target).split(".")[-1] in names and node.lineno > getattr(one.node, "lineno", 0):
                 return True
-        elif isinstance(node, ast.Delete) and any(n in ast.unparse(node) for n in names):
+        elif isinstance(node, ast.Delete) and any(n in unparse(node) for n in names):
             return True
     return False
 
@@ -185,7 +186,7 @@ def _sources(source: Script, call: ast.Call) -> Iterator[str]:
 
 
 def _strings(node: ast.expr) -> list[str]:
-    return [n.value for n in ast.walk(node) if isinstance(n, ast.Constant) and isinstance(n.value, str)]
+    return [n.value for n in walk(node) if isinstance(n, ast.Constant) and isinstance(n.value, str)]
 
 
 def _cut_later(source: Script, held: Given) -> bool:
@@ -193,15 +194,15 @@ def _cut_later(source: Script, held: Given) -> bool:
     for call in source.calls:
         name = last_name(call.func)
         uses = [*call.args, *([call.func.value] if isinstance(call.func, ast.Attribute) else [])]
-        mine = any(ast.unparse(u).split(".")[-1] == held.name for u in uses)
+        mine = any(unparse(u).split(".")[-1] == held.name for u in uses)
         if mine and name in _CUTS:
             return True
         sampler = keyword(call, "sampler")
         if mine and sampler is not None:
-            made = " ".join(map(ast.unparse, flow(source).values(sampler, 3)))
+            made = " ".join(map(unparse, flow(source).values(sampler, 3)))
             if re.search(r"Subset|idx|indices", made):
                 return True
-    taken = [ast.unparse(n.value) for n in source.nodes if isinstance(n, ast.Subscript)]
+    taken = [unparse(n.value) for n in source.nodes if isinstance(n, ast.Subscript)]
     return any(t.split(".")[-1] == held.name for t in taken)
 
 
@@ -225,7 +226,7 @@ def _same_data(source: Script) -> Finding | None:
             continue
         seen = seen or held.node
         cut = any(isinstance(i, ast.Subscript) and not isinstance(i.slice, ast.Constant) for i in plain)
-        if not cut and all(side(ast.unparse(i)) is True for i in plain):
+        if not cut and all(side(unparse(i)) is True for i in plain):
             return at(source, value, "the training data are evaluated as held-out data")
     return ok(source, seen, "other data are evaluated than trained on") if seen is not None else None
 
@@ -238,7 +239,7 @@ _JOINS = (
 
 def _joined(source: Script) -> Finding | None:
     """The training data are joined with held-out data that evaluation uses under the same name."""
-    held = {ast.unparse(g.value) for g in given(source) if not g.learns}
+    held = {unparse(g.value) for g in given(source) if not g.learns}
     held |= {g.name for g in given(source) if not g.learns}
     seen: ast.AST | None = None
     for mine in given(source):
@@ -253,7 +254,7 @@ def _joined(source: Script) -> Finding | None:
             items = [value.left, value.right]
         else:
             continue
-        texts = [ast.unparse(i) for i in items]
+        texts = [unparse(i) for i in items]
         if not any(side(t) is True for t in texts):
             continue
         seen = seen or mine.node
@@ -267,10 +268,10 @@ def _evaluated(source: Script, text: str) -> bool:
     """The data are handed to something that evaluates."""
     for call in source.calls:
         for word in call.keywords:
-            if word.arg and side(word.arg) is False and ast.unparse(word.value) == text:
+            if word.arg and side(word.arg) is False and unparse(word.value) == text:
                 return True
         evaluates = re.search(r"eval|valid|test|DataLoader|predict|score", last_name(call.func)) is not None
-        if evaluates and any(ast.unparse(a) == text for a in call.args):
+        if evaluates and any(unparse(a) == text for a in call.args):
             return True
     return False
 
@@ -298,7 +299,7 @@ def _fitted_on_all(source: Script) -> Finding | None:
             continue
         seen = seen or call
         if part(source, call.args[0]).whole in wholes and not part(source, call.args[0]).picked:
-            if side(ast.unparse(call.args[0])) is None:
+            if side(unparse(call.args[0])) is None:
                 return at(source, call, "this is learned from all samples, those held out among them")
     return ok(source, seen, "transforms are fitted on one split") if seen is not None else None
 
@@ -306,7 +307,7 @@ def _fitted_on_all(source: Script) -> Finding | None:
 def _made_by(source: Script, owner: ast.expr) -> str:
     """The names that tell what an object is: its own and its class's."""
     found = flow(source).values(owner, 3)
-    return " ".join([ast.unparse(owner), *(last_name(v.func) for v in found if isinstance(v, ast.Call))])
+    return " ".join([unparse(owner), *(last_name(v.func) for v in found if isinstance(v, ast.Call))])
 
 
 def _split_up(source: Script) -> set[str]:
@@ -314,10 +315,10 @@ def _split_up(source: Script) -> set[str]:
     found: set[str] = set()
     for node in source.nodes:
         if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Tuple):
-            sides = {side(ast.unparse(t)) for t in node.targets[0].elts}
+            sides = {side(unparse(t)) for t in node.targets[0].elts}
             value = node.value
             if isinstance(value, ast.Call) and {True, False} <= sides and "fit" not in last_name(value.func):
-                found |= {ast.unparse(a) for a in value.args if isinstance(a, (ast.Name, ast.Attribute))}
+                found |= {unparse(a) for a in value.args if isinstance(a, (ast.Name, ast.Attribute))}
     picked: dict[bool, set[str]] = {True: set(), False: set()}
     for one in given(source):
         of = part(source, one.value)
@@ -347,11 +348,11 @@ def _on_test(source: Script) -> Finding | None:
         value = keyword(call, "eval_dataset") or keyword(call, "validation_data")
         if value is None:
             continue
-        text = ast.unparse(value)
+        text = unparse(value)
         final = [
             c
             for c in source.named("evaluate", "predict", "score")
-            if c.lineno > call.lineno and any(ast.unparse(a) in text for a in c.args)
+            if c.lineno > call.lineno and any(unparse(a) in text for a in c.args)
         ]
         if "test" in words(text) and final and _has_another(source):
             return at(source, call, f"`{text}` chooses the model and gives the final score")
@@ -378,13 +379,13 @@ def _all_columns(source: Script) -> Finding | None:
     for call in calls:
         statement = next((p for p in source.above(call) if isinstance(p, ast.stmt)), call)
         seen = seen or call
-        text = ast.unparse(statement)
+        text = unparse(statement)
         target = _target_column(source)
         takes_out = re.search(r"drop|difference|remove|pop|if |!=|- ?\{|exclude", text) is not None
         later = [
             c
             for c in source.named("drop", "remove", "pop", "difference", "discard")
-            if target and any(target in ast.unparse(a) for a in [*c.args, *(k.value for k in c.keywords)])
+            if target and any(target in unparse(a) for a in [*c.args, *(k.value for k in c.keywords)])
         ]
         if target and not takes_out and not later:
             return at(source, statement, f"all numeric columns are inputs, the target `{target}` among them")
@@ -395,13 +396,13 @@ def _target_column(source: Script) -> str | None:
     """How a script names its target column: `df[cfg.target]`, `table["price"]` assigned to y."""
     for node in source.nodes:
         if isinstance(node, ast.Subscript) and isinstance(node.slice, (ast.Name, ast.Attribute)):
-            name = ast.unparse(node.slice)
+            name = unparse(node.slice)
             if re.search(r"(?i)(?:^|[._])(?:target|label|y)(?:_col|_column|_name)?$", name):
                 return name
     for node in source.nodes:
         if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
             if re.search(r"^(?:y|target|targets|labels?)(?:_|$)", node.targets[0].id.lower()):
-                for part_ in ast.walk(node.value):
+                for part_ in walk(node.value):
                     if isinstance(part_, ast.Subscript) and isinstance(literal(source, part_.slice), str):
-                        return ast.unparse(part_.slice)
+                        return unparse(part_.slice)
     return None

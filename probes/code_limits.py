@@ -7,6 +7,7 @@ import re
 
 from .code import at, first, ok
 from .code_sides import given, literal, setting, side
+from .readers._tree import unparse
 from .readers.script import keyword, last_name
 from .registry import Finding, View, probe
 from .syntax import Script
@@ -42,7 +43,7 @@ def _cut(source: Script, few: int) -> Finding | None:
             elif name in ("select", "Subset"):
                 continue
             statement = next((p for p in source.above(call) if isinstance(p, ast.Assign)), None)
-            target = ast.unparse(statement.targets[0]) if statement is not None else ""
+            target = unparse(statement.targets[0]) if statement is not None else ""
             if side(target) is not True or count is None:
                 continue
             seen = seen or call
@@ -57,7 +58,7 @@ def _cut(source: Script, few: int) -> Finding | None:
             upper = value.slice.upper
             if value.slice.lower is None and upper is not None and value.slice.step is None:
                 seen = seen or value
-                same = ast.unparse(value.value).split(".")[-1] == one.name
+                same = unparse(value.value).split(".")[-1] == one.name
                 if same and _small(literal(source, upper), few) and not _meant(source, value):
                     return at(source, value, f"training keeps only {literal(source, upper)} samples")
     return ok(source, seen, "training keeps what it reads") if seen is not None else None
@@ -69,10 +70,10 @@ def _small(number: object, few: int) -> bool:
 
 def _meant(source: Script, node: ast.AST) -> bool:
     """Under a switch for trying out."""
-    tests = [ast.unparse(p.test) for p in source.above(node) if isinstance(p, (ast.If, ast.IfExp))]
+    tests = [unparse(p.test) for p in source.above(node) if isinstance(p, (ast.If, ast.IfExp))]
     return any(_TRYING.search(t) for t in tests)
 
 
 def _eval(source: Script, node: ast.AST) -> bool:
     statement = next((p for p in source.above(node) if isinstance(p, ast.Assign)), None)
-    return statement is not None and side(ast.unparse(statement.targets[0])) is False
+    return statement is not None and side(unparse(statement.targets[0])) is False

@@ -7,6 +7,7 @@ import re
 
 from .code import at, first, imports_locals, is_constant, is_evaluation, ok
 from .flow import Flow, flow, losses, objectives, returns, signs
+from .readers._tree import unparse, walk
 from .readers.script import keyword, last_name
 from .registry import Finding, View, any_of, probe
 from .syntax import Script, outermost_call
@@ -85,7 +86,7 @@ def _given(mine: Flow, call: ast.Call) -> list[ast.expr]:
 def _guarded(source: Script, value: ast.expr) -> bool:
     """`if not self.training: return x.softmax(-1)`: only where it does not train."""
     return any(
-        isinstance(p, (ast.If, ast.IfExp)) and "training" in ast.unparse(p.test) for p in source.above(value)
+        isinstance(p, (ast.If, ast.IfExp)) and "training" in unparse(p.test) for p in source.above(value)
     )
 
 
@@ -95,7 +96,7 @@ def _model_ends_soft(source: Script, model: ast.ClassDef) -> ast.expr | None:
             if outermost_call(output) in _SOFT and not _guarded(source, output):
                 if not _is_log(source, model, output):
                     return output
-            if isinstance(output, ast.Call) and ast.unparse(output.func).startswith("self."):
+            if isinstance(output, ast.Call) and unparse(output.func).startswith("self."):
                 built = (
                     source.attribute(model, output.func.attr)
                     if isinstance(output.func, ast.Attribute)
@@ -111,7 +112,7 @@ def _is_log(source: Script, model: ast.ClassDef, output: ast.expr) -> bool:
     """`self.softmax(x)` of an attribute that holds a LogSoftmax, which a second one does not change."""
     if not (isinstance(output, ast.Call) and isinstance(output.func, ast.Attribute)):
         return False
-    if ast.unparse(output.func.value) != "self":
+    if unparse(output.func.value) != "self":
         return False
     made = source.attribute(model, output.func.attr)
     return isinstance(made, ast.Call) and last_name(made.func) == "LogSoftmax"
@@ -230,7 +231,7 @@ def _loss_negated(source: Script) -> Finding | None:
 
 def _is_minus(node: ast.expr) -> bool:
     """A negative number, or a tensor made of one."""
-    return any(isinstance(n, ast.UnaryOp) and isinstance(n.op, ast.USub) for n in ast.walk(node))
+    return any(isinstance(n, ast.UnaryOp) and isinstance(n.op, ast.USub) for n in walk(node))
 
 
 def _returns_negated(source: Script) -> Finding:
@@ -265,7 +266,7 @@ def _backward_names(source: Script) -> set[str]:
     A method that hands its loss to a trainer has them in what it returns.
     """
     handed = [v for f in source.loss_methods for r in returns(f) for v in _handed(r)]
-    return {n.id for b in (*source.backwards, *handed) for n in ast.walk(b) if isinstance(n, ast.Name)}
+    return {n.id for b in (*source.backwards, *handed) for n in walk(b) if isinstance(n, ast.Name)}
 
 
 @probe()
@@ -284,15 +285,29 @@ def _regression_on_classes(source: Script) -> Finding | None:
     if not source.losses:
         return None
     kinds = ("mseloss", "mse_loss", "l1loss", "l1_loss", "smoothl1loss", "huberloss", "smooth_l1_loss")
-    found = [c for c, k in source.losses if k in kinds and not _CONTINUOUS.search(ast.unparse(c).lower())]
+    found = [c for c, k in source.losses if k in kinds and not _CONTINUOUS.search(unparse(c).lower())]
     if not found and any(k in kinds for _, k in source.losses):
         return None
     if not found:
         return ok(source, source.losses[0][0], "the loss is made for classes")
+    if _names_class_loss(source):
+        return None  # which one is in force is told at run time
     classes = bool(source.named("one_hot", "argmax", "to_categorical")) and "acc" in source.text.lower()
     if classes and len(found) == len(source.losses):
         return at(source, found[0], "a regression loss is used although accuracy over classes is computed")
     return None
+
+
+_CLASS_LOSS = re.compile(r"(?i)cross_?entropy|nll_?loss|^bce")
+
+
+def _names_class_loss(source: Script) -> bool:
+    """A loss for classes is used somewhere under its own name, be it as a value: `loss_fn = F.nll_loss`."""
+    return any(
+        _CLASS_LOSS.search(n.id if isinstance(n, ast.Name) else n.attr)
+        for n in source.nodes
+        if isinstance(n, (ast.Name, ast.Attribute))
+    )
 
 
 @probe()
@@ -323,7 +338,7 @@ def _loss_summed(source: Script) -> Finding | None:
 def _is_trained_on(source: Script, call: ast.Call) -> bool:
     """The loss is not one that is only measured, without gradients or turned into a number at once."""
     blocks = [p for p in source.above(call) if isinstance(p, ast.With)]
-    if any("no_grad" in ast.unparse(i.context_expr) for b in blocks for i in b.items):
+    if any("no_grad" in unparse(i.context_expr) for b in blocks for i in b.items):
         return False
     outer = source.parents.get(call)
     return not (isinstance(outer, ast.Attribute) and outer.attr == "item")
@@ -334,24 +349,26 @@ def _divided(source: Script, node: ast.AST) -> bool:
     if any(isinstance(p, ast.BinOp) and isinstance(p.op, ast.Div) for p in source.above(node)):
         return True
     names = _backward_names(source)
+    handed = [a for c in source.named("add_loss", "gradient") for a in c.args[:1]]
+    names |= {n.id for a in handed for n in walk(a) if isinstance(n, ast.Name)}
     for method in source.loss_methods:
-        names |= {n.id for r in returns(method) for n in ast.walk(r) if isinstance(n, ast.Name)}
+        names |= {n.id for r in returns(method) for n in walk(r) if isinstance(n, ast.Name)}
     for statement in source.nodes:
         if isinstance(statement, (ast.Assign, ast.AugAssign)):
             targets = statement.targets if isinstance(statement, ast.Assign) else [statement.target]
             over = statement.value.right if isinstance(statement.value, ast.BinOp) else statement.value
             if _is_accumulation(over):
                 continue
-            if any(ast.unparse(t) in names for t in targets) and "/" in ast.unparse(statement.value):
+            if any(unparse(t) in names for t in targets) and "/" in unparse(statement.value):
                 return True
             if isinstance(statement, ast.AugAssign) and isinstance(statement.op, ast.Div):
-                return any(ast.unparse(t) in names for t in targets)
+                return any(unparse(t) in names for t in targets)
     return any("/" in source.owner(b) for b in source.backwards)
 
 
 def _is_accumulation(node: ast.expr) -> bool:
     """A division by the number of accumulated batches does not make a mean of a batch's sum."""
-    return any(w in ast.unparse(node).lower() for w in ("accum", "micro"))
+    return any(w in unparse(node).lower() for w in ("accum", "micro"))
 
 
 @probe()
@@ -366,7 +383,7 @@ def _unsafe_math(source: Script) -> Finding | None:
     scopes += [n for n in source.nodes if isinstance(n, ast.Lambda) and _is_criterion(source, n)]
     seen = None
     for scope in scopes:
-        for node in ast.walk(scope):
+        for node in walk(scope):
             if isinstance(node, ast.Call) and last_name(node.func) in ("log", "sqrt", "rsqrt"):
                 argument = _argument(source, node)
                 if argument is None or is_constant(argument):
@@ -433,7 +450,7 @@ def _division_bare(source: Script) -> Finding | None:
     seen = None
     for node in source.nodes:
         if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Div):
-            text = ast.unparse(node.right)
+            text = unparse(node.right)
             if _own_spread(node.right) or text in spreads:
                 return at(source, node, "nothing keeps this spread from being zero")
             if any(w in text for w in (".std(", ".norm(", *spreads)):
@@ -464,7 +481,7 @@ def _assigned(node: ast.Assign) -> list[tuple[ast.expr, ast.expr]]:
 
 
 def _root(target: ast.expr) -> str:
-    return ast.unparse(target.value if isinstance(target, ast.Subscript) else target)
+    return unparse(target.value if isinstance(target, ast.Subscript) else target)
 
 
 def _own_spread(node: ast.expr) -> bool:
@@ -494,14 +511,14 @@ def _argument(source: Script, call: ast.Call) -> ast.expr | None:
 
 def _is_criterion(source: Script, node: ast.Lambda) -> bool:
     parent = source.parents.get(node)
-    names = [ast.unparse(t).lower() for t in parent.targets] if isinstance(parent, ast.Assign) else []
+    names = [unparse(t).lower() for t in parent.targets] if isinstance(parent, ast.Assign) else []
     return any(w in n for n in names for w in ("loss", "crit"))
 
 
 def _floored(node: ast.expr) -> bool:
     if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add):
         return True
-    text = ast.unparse(node)
+    text = unparse(node)
     safe = (
         "clamp",
         "clip",

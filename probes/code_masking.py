@@ -10,6 +10,7 @@ from .code import at, first, ok
 from .code_roles import TARGET_WORDS
 from .code_sides import either, literal
 from .flow import losses
+from .readers._tree import unparse, walk
 from .readers.script import keyword, last_name
 from .registry import Finding, View, probe
 from .syntax import Script
@@ -85,14 +86,14 @@ def _pads(source: Script) -> Iterator[tuple[ast.Call, ast.expr | None]]:
         if not call.args or name not in ("pad", "pad_sequence", "copyMakeBorder"):
             continue
         statement = next((p for p in source.above(call) if isinstance(p, ast.stmt)), None)
-        target = ast.unparse(statement.targets[0]) if isinstance(statement, ast.Assign) else ""
-        what = ast.unparse(call.args[0])
+        target = unparse(statement.targets[0]) if isinstance(statement, ast.Assign) else ""
+        what = unparse(call.args[0])
         plain = isinstance(
             call.args[0], (ast.Name, ast.Attribute, ast.ListComp, ast.GeneratorExp, ast.Subscript)
         )
         if not plain or not (_is_label(what) or (_is_label(target) and "," not in target)):
             continue
-        if any(k.arg == "mode" and ast.unparse(k.value) not in ("'constant'",) for k in call.keywords):
+        if any(k.arg == "mode" and unparse(k.value) not in ("'constant'",) for k in call.keywords):
             continue
         values = [keyword(call, k) for k in ("constant_values", "value", "padding_value", "fill", "pad_val")]
         value = next((v for v in values if v is not None), None)
@@ -137,7 +138,7 @@ def _void_becomes_class(source: Script) -> Finding | None:
         test: ast.expr | None = None
         if isinstance(target, ast.Subscript) and isinstance(target.slice, ast.Compare):
             test = target.slice
-            if ast.unparse(test.left) != ast.unparse(target.value):
+            if unparse(test.left) != unparse(target.value):
                 continue
         elif isinstance(value, ast.Call) and last_name(value.func) in ("where", "masked_fill") and value.args:
             test = value.args[0]
@@ -147,7 +148,7 @@ def _void_becomes_class(source: Script) -> Finding | None:
         if (
             not isinstance(test, ast.Compare)
             or not isinstance(test.ops[0], ast.Eq)
-            or not _is_label(ast.unparse(test.left))
+            or not _is_label(unparse(test.left))
         ):
             continue
         void, other = literal(source, test.comparators[0]), literal(source, value)
@@ -177,10 +178,10 @@ def _special_tokens(source: Script) -> Finding | None:
         word = _word(source, loop)
         if word is None:
             continue
-        for node in ast.walk(loop):
+        for node in walk(loop):
             if not isinstance(node, ast.If) or not _tests_none(node.test, word):
                 continue
-            for call in (c for s in node.body for c in ast.walk(s)):
+            for call in (c for s in node.body for c in walk(s)):
                 if isinstance(call, ast.Call) and last_name(call.func) == "append" and call.args:
                     seen = seen or call
                     value = literal(source, call.args[0])
@@ -209,9 +210,9 @@ def _tests_none(test: ast.expr, name: str) -> bool:
     return any(
         isinstance(n, ast.Compare)
         and isinstance(n.ops[0], ast.Is)
-        and ast.unparse(n.left) == name
-        and ast.unparse(n.comparators[0]) == "None"
-        for n in ast.walk(test)
+        and unparse(n.left) == name
+        and unparse(n.comparators[0]) == "None"
+        for n in walk(test)
     )
 
 
@@ -223,10 +224,10 @@ def tags_by_position(source: Script) -> Finding | None:
             continue
         if isinstance(loop.iter, ast.Call) and last_name(loop.iter.func) == "enumerate":
             place = loop.target.elts[0] if isinstance(loop.target, ast.Tuple) else None
-            for node in ast.walk(loop):
+            for node in walk(loop):
                 if not isinstance(node, ast.Subscript) or place is None or not isinstance(node.ctx, ast.Load):
                     continue
-                if ast.unparse(node.slice) == ast.unparse(place) and _is_label(ast.unparse(node.value)):
+                if unparse(node.slice) == unparse(place) and _is_label(unparse(node.value)):
                     return at(source, node, "labels are taken by the position of the piece, not of its word")
         return ok(source, loop, "labels are taken by the word of each piece")
     return None
@@ -262,8 +263,8 @@ def _blended(source: Script) -> Finding | None:
     seen: ast.AST | None = None
     for call in source.named(*_RESIZES):
         statement = next((p for p in source.above(call) if isinstance(p, ast.stmt)), None)
-        target = ast.unparse(statement.targets[0]) if isinstance(statement, ast.Assign) else ""
-        what = ast.unparse(call.args[0]) if call.args else ""
+        target = unparse(statement.targets[0]) if isinstance(statement, ast.Assign) else ""
+        what = unparse(call.args[0]) if call.args else ""
         owner = source.owner(call)
         name = (
             what if owner in ("cv2", "F", "TF", "torch.nn.functional", "ndimage", "tf.image", "") else owner
@@ -272,15 +273,46 @@ def _blended(source: Script) -> Finding | None:
             r"(?i)(?:^|[^a-z])(?:seg_?)?(?:mask|label|lbl|seg|annot|gt)s?(?:_|\W|$)", name
         ) or not _is_label(target):
             continue
-        text = ast.unparse(call)
+        if not _makes_samples(source, call) or _is_drawn(source, call, name):
+            continue
+        text = unparse(call)
         seen = seen or call
         modes = [*call.args[1:], *(k.value for k in call.keywords)]
-        smooth = any(
-            re.search(r"(?i)bilinear|bicubic|linear|lanczos|cubic|area", ast.unparse(m)) for m in modes
-        )
+        smooth = any(re.search(r"(?i)bilinear|bicubic|linear|lanczos|cubic|area", unparse(m)) for m in modes)
         by_default = not _NEAREST.search(text) and owner == "cv2" and last_name(call.func) == "resize"
         after = rf"\b{re.escape(target)}(?:\.\w+\([^)]*\))*(?:\s*>=?\s|\.gt_?\(|\.ge_?\(|\.round|\.bool)"
         cuts = re.search(after, source.code) is not None
         if (smooth or by_default) and not cuts and not re.search(r"(?i)pred|logit|prob|soft|out", name):
             return at(source, call, "class numbers are blended where this mask is resized")
     return ok(source, seen, "masks are resized without blending") if seen is not None else None
+
+
+def _makes_samples(source: Script, call: ast.Call) -> bool:
+    """Where masks are read or go with an image, and not where what a model gave is shown or drawn."""
+    function = source.function_around(call)
+    if function is None:
+        return True
+    around = [function.name, *(p.name for p in source.above(call) if isinstance(p, ast.ClassDef))]
+    if any(
+        re.search(r"(?i)set$|^__(?:getitem|call)__$|load|read|transform|prep|augm|item", n) for n in around
+    ):
+        return True
+    beside = [unparse(c).lower() for c in walk(function) if isinstance(c, ast.Call) and c is not call]
+    return any(
+        re.search(r"open\(|imread|decode_|np\.load|resize\(\w*(?:im|x|photo|pic|frame)", b) for b in beside
+    )
+
+
+def _is_drawn(source: Script, call: ast.Call, name: str) -> bool:
+    """The mask is made in this very function: of ones, of zeros, of an outline that is filled."""
+    function = source.function_around(call)
+    if function is None:
+        return False
+    for node in walk(function):
+        if isinstance(node, ast.Assign) and unparse(node.targets[0]) == name:
+            if isinstance(node.value, ast.Call) and last_name(node.value.func) in _BLANK:
+                return True
+    return False
+
+
+_BLANK = ("zeros", "ones", "zeros_like", "ones_like", "full", "empty")

@@ -10,6 +10,7 @@ from .code import at, first, ok, outer_loop, runs_in
 from .code_compared import ignored_counts, one_side_converted, other_order, threshold_on_scores
 from .code_sides import either, literal, side
 from .flow import flow
+from .readers._tree import unparse, walk
 from .readers.script import keyword, last_name
 from .registry import Finding, View, probe
 from .syntax import Script
@@ -37,7 +38,7 @@ def metric_miscounts(view: View) -> Finding:
 
 
 def _learns(source: Script, node: ast.AST) -> bool:
-    return any(b in ast.walk(node) for b in source.backwards)
+    return any(b in walk(node) for b in source.backwards)
 
 
 def _own(body: list[ast.stmt]) -> Iterator[ast.stmt]:
@@ -59,19 +60,19 @@ def _zeroed(statement: ast.stmt) -> Iterator[str]:
         if isinstance(target, ast.Tuple) and isinstance(statement.value, ast.Tuple):
             pairs = list(zip(target.elts, statement.value.elts, strict=False))
         for one, value in pairs:
-            empty = isinstance(value, (ast.List, ast.Dict)) and not ast.unparse(value).strip("[]{}")
+            empty = isinstance(value, (ast.List, ast.Dict)) and not unparse(value).strip("[]{}")
             if empty or (
                 isinstance(value, ast.Constant) and value.value in (0, 0.0) and value.value is not False
             ):
-                yield ast.unparse(one)
+                yield unparse(one)
 
 
 def _added(statement: ast.stmt) -> str:
     if isinstance(statement, ast.AugAssign) and isinstance(statement.op, ast.Add):
-        return ast.unparse(statement.target)
+        return unparse(statement.target)
     call = statement.value if isinstance(statement, ast.Expr) else None
     if isinstance(call, ast.Call) and last_name(call.func) in ("append", "extend"):
-        return ast.unparse(call.func.value) if isinstance(call.func, ast.Attribute) else ""
+        return unparse(call.func.value) if isinstance(call.func, ast.Attribute) else ""
     return ""
 
 
@@ -81,13 +82,13 @@ def _starts_anew(source: Script) -> Finding | None:
         scope = source.function_around(loop)
         if scope is None or _learns(source, loop):
             continue
-        inner = [n for n in ast.walk(loop) if isinstance(n, Loops) and n is not loop]
-        nested = {_added(s) for i in inner for s in ast.walk(i) if isinstance(s, ast.stmt)}
+        inner = [n for n in walk(loop) if isinstance(n, Loops) and n is not loop]
+        nested = {_added(s) for i in inner for s in walk(i) if isinstance(s, ast.stmt)}
         added = {_added(s) for s in _own(loop.body)} - nested - {""}
         if not added:
             continue
         end = loop.end_lineno or loop.lineno
-        later = {ast.unparse(n) for n in ast.walk(scope) if isinstance(n, ast.Name) and n.lineno > end}
+        later = {unparse(n) for n in walk(scope) if isinstance(n, ast.Name) and n.lineno > end}
         if added & later:
             seen = seen or loop
         for statement in loop.body:
@@ -108,9 +109,7 @@ _COUNTERS = re.compile(
 
 def _never_reset(source: Script) -> Finding | None:
     loop = outer_loop(source) or _main_loop(source)
-    if loop is None or any(
-        "LightningModule" in ast.unparse(b) for c in source.classes.values() for b in c.bases
-    ):
+    if loop is None or any("LightningModule" in unparse(b) for c in source.classes.values() for b in c.bases):
         return None
     seen: ast.AST | None = None
     for node in source.nodes:
@@ -122,7 +121,7 @@ def _never_reset(source: Script) -> Finding | None:
         resets = own is not None and any(
             isinstance(f, ast.FunctionDef) and f.name.startswith("reset") for f in own.body
         )
-        library = own is None and _COUNTERS.match(name) and "metric" in ast.unparse(made.func).lower()
+        library = own is None and _COUNTERS.match(name) and "metric" in unparse(made.func).lower()
         if (
             not (resets or library)
             or runs_in(source, node, loop)
@@ -197,14 +196,14 @@ def _may_reset(source: Script, call: ast.Call, names: set[str]) -> bool:
     if name in ("zero_", "fill_", "clear", "fill") and owner.rpartition(".")[0] in names:
         return True
     loops = [x for x in source.above(call) if isinstance(x, ast.For)]
-    over = {n.id for x in loops for n in ast.walk(x.target) if isinstance(n, ast.Name)}
+    over = {n.id for x in loops for n in walk(x.target) if isinstance(n, ast.Name)}
     return name.startswith("reset") and (owner in names or owner in over)
 
 
 def _set_back(source: Script, names: set[str]) -> bool:
     """`meter.total = 0`."""
     return any(
-        isinstance(t, ast.Attribute) and ast.unparse(t.value) in names
+        isinstance(t, ast.Attribute) and unparse(t.value) in names
         for n in source.nodes
         if isinstance(n, ast.Assign)
         for t in n.targets
@@ -227,12 +226,12 @@ def _union_without_overlap(source: Script) -> Finding | None:
         smooth = plain and isinstance(literal(source, node.value.right), (int, float))  # type: ignore[attr-defined]
         scope = source.function_around(node) or source.tree
         less = any(
-            isinstance(n, ast.AugAssign) and isinstance(n.op, ast.Sub) and ast.unparse(n.target) == name
-            for n in ast.walk(scope)
-        ) or re.search(rf"\b{name} - |- inter", ast.unparse(scope))
-        doubled = re.search(r"\b2(?:\.0?)? \*|\* 2\b|dice", ast.unparse(scope).lower())
+            isinstance(n, ast.AugAssign) and isinstance(n.op, ast.Sub) and unparse(n.target) == name
+            for n in walk(scope)
+        ) or re.search(rf"\b{name} - |- inter", unparse(scope))
+        doubled = re.search(r"\b2(?:\.0?)? \*|\* 2\b|dice", unparse(scope).lower())
         if plain and not smooth and not less and not doubled:
-            sums = [n for n in ast.walk(node.value) if isinstance(n, ast.Sub | ast.BitOr)]
+            sums = [n for n in walk(node.value) if isinstance(n, ast.Sub | ast.BitOr)]
             if not sums:
                 return at(source, node, "the overlap is counted twice in this union")
     return ok(source, seen, "the overlap is taken off the union") if seen is not None else None
@@ -248,9 +247,9 @@ def _counted_twice(source: Script) -> Finding | None:
         adds = [s for s in _own(loop.body) if isinstance(s, ast.AugAssign) and isinstance(s.op, ast.Add)]
         divides = {
             n.id
-            for d in ast.walk(scope)
+            for d in walk(scope)
             if isinstance(d, ast.BinOp) and isinstance(d.op, ast.Div)
-            for n in ast.walk(d.right)
+            for n in walk(d.right)
             if isinstance(n, ast.Name)
         }
         counts = [a for a in adds if isinstance(a.target, ast.Name) and a.target.id in divides]
@@ -259,8 +258,8 @@ def _counted_twice(source: Script) -> Finding | None:
         seen = seen or counts[0]
         for i, one in enumerate(counts):
             for other in counts[i + 1 :]:
-                same = ast.unparse(one.value) == ast.unparse(other.value)
-                if same and ast.unparse(one.target) != ast.unparse(other.target):
+                same = unparse(one.value) == unparse(other.value)
+                if same and unparse(one.target) != unparse(other.target):
                     if not isinstance(one.value, ast.Constant) and isinstance(one.value, ast.Call):
                         if source.parents.get(one) is source.parents.get(other):
                             return at(source, other, "two denominators count the same")
@@ -285,7 +284,7 @@ _PUT_TOGETHER = re.compile(
 def _share(source: Script) -> Finding | None:
     shared: list[ast.AST] = []
     for call in source.named("DistributedSampler"):
-        if call.args and side(ast.unparse(call.args[0])) is False:
+        if call.args and side(unparse(call.args[0])) is False:
             shared.append(call)
     for call in source.named("prepare"):
         shared += [call for a in call.args if isinstance(a, ast.Name) and side(a.id) is False][:1]
@@ -293,7 +292,7 @@ def _share(source: Script) -> Finding | None:
         return None
     learning = {source.function_around(b) for b in source.backwards}
     text = [
-        ast.unparse(n)
+        unparse(n)
         for n in source.nodes
         if isinstance(n, ast.Call)
         and not (source.function_around(n) in learning and source.loops_around(n) and not _held(source, n))
@@ -307,8 +306,7 @@ def _share(source: Script) -> Finding | None:
 
 def _held(source: Script, node: ast.AST) -> bool:
     return any(
-        isinstance(x, ast.For)
-        and any(isinstance(n, ast.Name) and side(n.id) is False for n in ast.walk(x.iter))
+        isinstance(x, ast.For) and any(isinstance(n, ast.Name) and side(n.id) is False for n in walk(x.iter))
         for x in source.loops_around(node)
     )
 
@@ -326,11 +324,11 @@ def _drops(source: Script) -> Finding | None:
         if value is None:
             continue
         statement = next((p for p in source.above(call) if isinstance(p, ast.stmt)), call)
-        target = ast.unparse(statement.targets[0]) if isinstance(statement, ast.Assign) else ""
+        target = unparse(statement.targets[0]) if isinstance(statement, ast.Assign) else ""
         learns = side(target) if side(target) is not None else side(source.function_name(call))
         function = source.function_around(call)
         flags = [a.arg for a in function.args.args if _FLAG.match(a.arg)] if function is not None else []
-        both = bool(flags) and not any(_FLAG.search(ast.unparse(t)) for t in _conditions(source, call))
+        both = bool(flags) and not any(_FLAG.search(unparse(t)) for t in _conditions(source, call))
         seen = seen or call
         if literal(source, value) is True and (learns is False or (learns is None and both)):
             return at(source, call, "the samples of the last, smaller batch are never scored")

@@ -6,6 +6,7 @@ import ast
 import re
 
 from .code import at, first, imports_locals, ok
+from .readers._tree import unparse, walk
 from .readers.script import last_name
 from .registry import Finding, View, probe
 from .syntax import Script
@@ -67,7 +68,7 @@ def _skips(source: Script) -> Finding | None:
 
 def _is_metric(call: ast.Call) -> bool:
     """`np.nanmean(losses)` sums up what was measured; it does not scale the inputs."""
-    text = ast.unparse(call).lower()
+    text = unparse(call).lower()
     return any(
         w in text for w in ("loss", "acc", "score", "metric", "iou", "norm", "time", "dice", "per_class")
     )
@@ -80,7 +81,7 @@ def table_read_unguarded(view: View) -> Finding:
 
 
 def _reads_unguarded(source: Script) -> Finding | None:
-    reads = [c for c in source.named(*_TABLES) if "log" not in ast.unparse(c).lower()]
+    reads = [c for c in source.named(*_TABLES) if "log" not in unparse(c).lower()]
     if not reads:
         return None
     if _deals(source):
@@ -105,7 +106,7 @@ def _fill_unused(source: Script) -> Finding | None:
         name = target.attr if isinstance(target, ast.Attribute) else target.id
         computed = any(
             isinstance(c, ast.Call) and last_name(c.func) in ("median", "mean", "mode", "nanmedian")
-            for c in ast.walk(node.value)
+            for c in walk(node.value)
         )
         if not computed or not re.search(r"(?i)fill|imput|median", name):
             continue

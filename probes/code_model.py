@@ -6,8 +6,9 @@ import ast
 import re
 from collections.abc import Iterator
 
-from .code import at, first, ok
-from .readers.script import Extractor, keyword, last_name
+from .code import at, extractor, first, ok
+from .readers._tree import unparse, walk
+from .readers.script import keyword, last_name
 from .registry import Finding, View, probe
 from .syntax import Script
 
@@ -39,12 +40,12 @@ def _integer_division(source: Script) -> Finding | None:
     for node in source.nodes:
         if isinstance(node, ast.BinOp) and isinstance(node.op, (ast.Div, ast.FloorDiv)):
             each = _each(source, node)
-            touched = {n.id.lower() for n in ast.walk(node.left) if isinstance(n, ast.Name)} - each
+            touched = {n.id.lower() for n in walk(node.left) if isinstance(n, ast.Name)} - each
             sizes = ("shape", "size(", "len(", ".width", ".height", ".size", "numel(", "bit_length(")
-            sized = any(w in ast.unparse(node.left) for w in sizes)
+            sized = any(w in unparse(node.left) for w in sizes)
             if touched & set(inputs) and not sized:
                 seen = seen or node
-                by = ast.unparse(node.right)
+                by = unparse(node.right)
                 scales = re.search(r"^\d|255|scale|std|max|deviation|range", by)
                 if isinstance(node.op, ast.FloorDiv) and scales:
                     return at(source, node, "integer division where inputs should keep their fractions")
@@ -55,7 +56,7 @@ def _each(source: Script, node: ast.AST) -> set[str]:
     """The names that comprehensions around a node bind: `[x // 2 for x in sizes]` divides no inputs."""
     around = (p for p in source.above(node) if isinstance(p, (ast.ListComp, ast.GeneratorExp, ast.SetComp)))
     targets = (g.target for p in around for g in p.generators)
-    return {n.id.lower() for t in targets for n in ast.walk(t) if isinstance(n, ast.Name)}
+    return {n.id.lower() for t in targets for n in walk(t) if isinstance(n, ast.Name)}
 
 
 @probe()
@@ -99,7 +100,7 @@ def _zero_init(source: Script) -> Finding | None:
     for node, target in _constants_given(source):
         seen = seen or node
         whole = _is_parameter(source, target)
-        text = ast.unparse(target)
+        text = unparse(target)
         if not (re.search(r"weight|kernel|(?:^|[._])[wW]\d*(?:$|\.)", text) or whole) or "grad" in text:
             continue
         around = " ".join(source.line(p) for p in source.above(node) if isinstance(p, (ast.If, ast.For)))
@@ -117,7 +118,7 @@ def _zero_init(source: Script) -> Finding | None:
         if given is None or last_name(call.func).lower().startswith(("batchnorm", "layernorm")):
             continue
         seen = seen or call
-        text = ast.unparse(given).lower()
+        text = unparse(given).lower()
         if re.fullmatch(
             r"'(?:zeros?|ones?)'|.*\b(?:zeros?|ones|zeros_initializer|ones_initializer)\(.*\)", text
         ):
@@ -140,7 +141,7 @@ def _constants_given(source: Script) -> Iterator[tuple[ast.AST, ast.expr]]:
                     owner is not None
                     and name == "mul_"
                     and node.args
-                    and ast.unparse(node.args[0]) in ("0", "0.0")
+                    and unparse(node.args[0]) in ("0", "0.0")
                 )
                 or (owner is not None and name == "copy_" and node.args and _is_constant_tensor(node.args[0]))
             ):
@@ -184,21 +185,19 @@ def _is_parameter(source: Script, target: ast.expr) -> bool:
         return True
     loops = [p for p in source.above(target) if isinstance(p, ast.For)]
     return any(
-        "parameters()" in ast.unparse(loop.iter)
-        and any(isinstance(n, ast.Name) and n.id == target.id for n in ast.walk(loop.target))
+        "parameters()" in unparse(loop.iter)
+        and any(isinstance(n, ast.Name) and n.id == target.id for n in walk(loop.target))
         for loop in loops
     )
 
 
 def _of_unknown_layer(source: Script, target: ast.expr) -> bool:
     """`block[1].weight` of a loop over blocks: an item by its number may be a norm, which starts constant."""
-    items = [
-        n for n in ast.walk(target) if isinstance(n, ast.Subscript) and isinstance(n.slice, ast.Constant)
-    ]
+    items = [n for n in walk(target) if isinstance(n, ast.Subscript) and isinstance(n.slice, ast.Constant)]
     if not items or not isinstance(items[0].slice, ast.Constant) or items[0].slice.value == 0:
         return False
     loops = [p for p in source.above(target) if isinstance(p, ast.For)]
-    names = {n.id for loop in loops for n in ast.walk(loop.target) if isinstance(n, ast.Name)}
+    names = {n.id for loop in loops for n in walk(loop.target) if isinstance(n, ast.Name)}
     return isinstance(items[0].value, ast.Name) and items[0].value.id in names
 
 
@@ -217,9 +216,7 @@ def _shared(source: Script) -> Finding | None:
             if target.attr == "weight" and isinstance(value, ast.Attribute) and value.attr == "weight":
                 return at(source, node, "two layers share one weight")
         if isinstance(node, ast.Assign) and _is_layer(source, node.value):
-            if ast.unparse(node.targets[0]).startswith("self.") and isinstance(
-                node.targets[0], ast.Subscript
-            ):
+            if unparse(node.targets[0]).startswith("self.") and isinstance(node.targets[0], ast.Subscript):
                 return at(source, node, "one layer stands in two places")
     return ok(source, source.forwards[0], "no weight is shared by assignment")
 
@@ -237,16 +234,16 @@ def _repeated(source: Script) -> Finding | None:
         if again and not _shares_on_purpose(source, call):
             return at(source, again[0], "one layer is put into a list several times")
     for owner in source.modules:
-        for node in ast.walk(owner):
+        for node in walk(owner):
             if isinstance(node, ast.Assign) and isinstance(node.value, ast.BinOp) and _same_again(node.value):
-                if ast.unparse(node.targets[0]).startswith("self."):
+                if unparse(node.targets[0]).startswith("self."):
                     return at(source, node, "one layer is put into a list several times")
     return ok(source, lists[0], "each layer of a list is made anew") if lists else None
 
 
 def _shares_on_purpose(source: Script, node: ast.AST) -> bool:
     """An option asks for it: `if args.share_layers:`."""
-    tests = (ast.unparse(p.test) for p in source.above(node) if isinstance(p, ast.If))
+    tests = (unparse(p.test) for p in source.above(node) if isinstance(p, ast.If))
     return any(re.search(r"(?i)share|tie", test) for test in tests)
 
 
@@ -261,12 +258,12 @@ def _same_again(given: ast.expr) -> ast.expr | None:
         plain = ("ReLU", "GELU", "Dropout", "Identity", "SiLU", "Tanh", "Sigmoid")
         return node if any(last_name(c.func) not in plain for c in calls) else None
     if isinstance(node, (ast.ListComp, ast.GeneratorExp)) and isinstance(node.elt, (ast.Name, ast.Attribute)):
-        bound = {n.id for g in node.generators for n in ast.walk(g.target) if isinstance(n, ast.Name)}
+        bound = {n.id for g in node.generators for n in walk(g.target) if isinstance(n, ast.Name)}
         over = node.generators[0].iter
         counted = isinstance(over, ast.Call) and last_name(over.func) == "range"
         return (
             node
-            if counted and not bound & {n.id for n in ast.walk(node.elt) if isinstance(n, ast.Name)}
+            if counted and not bound & {n.id for n in walk(node.elt) if isinstance(n, ast.Name)}
             else None
         )
     return None
@@ -277,7 +274,7 @@ def _is_layer(source: Script, value: ast.expr) -> bool:
     if not isinstance(value, ast.Subscript) or not isinstance(value.slice, ast.Constant):
         return False
     around = next((p for p in source.above(value) if isinstance(p, ast.ClassDef)), None)
-    made = source.attribute(around, ast.unparse(value.value).removeprefix("self.")) if around else None
+    made = source.attribute(around, unparse(value.value).removeprefix("self.")) if around else None
     return isinstance(made, ast.Call) and last_name(made.func) in ("ModuleList", "Sequential", "CellList")
 
 
@@ -329,11 +326,11 @@ def _deep(source: Script, layers: int, kinds: tuple[str, ...]) -> Finding | None
         holder = next(classes, source.function_around(call))
         if not re.search(r"(?i)lstm|gru|rnn|cell|gate", getattr(holder, "name", "")):
             together.setdefault(holder, []).append(call)  # gates stand side by side
-    counts = {holder: sum(_repeats(source, c) for c in found) for holder, found in together.items()}
+    counts = {holder: sum(repeats(source, c) for c in found) for holder, found in together.items()}
     counted = max(counts.values(), default=0)
     if counted >= layers and not eased and not skips:
         most = max(together, key=lambda holder: counts[holder])
-        many = max(together[most], key=lambda c: _repeats(source, c))
+        many = max(together[most], key=lambda c: repeats(source, c))
         return at(source, many, f"{counted} of these follow one another without normalisation or skips")
     first_layer = source.named("Linear", "Conv1d", "Conv2d", "Conv3d", "Dense")[0]
     return ok(source, first_layer, f"{counted} such layers, with normalisation or skips or few enough")
@@ -344,17 +341,17 @@ def _adds_input(node: ast.BinOp) -> bool:
     sides = (node.left, node.right)
     names = [s.id for s in sides if isinstance(s, ast.Name)]
     calls = [s for s in sides if isinstance(s, ast.Call)]
-    return any(n in {m.id for m in ast.walk(c) if isinstance(m, ast.Name)} for n in names for c in calls)
+    return any(n in {m.id for m in walk(c) if isinstance(m, ast.Name)} for n in names for c in calls)
 
 
-def _repeats(source: Script, call: ast.Call) -> int:
+def repeats(source: Script, call: ast.Call) -> int:
     """How often a layer is made: once, or as often as the loop or comprehension around it runs."""
     for parent in source.above(call):
         generators = getattr(parent, "generators", None) or ([parent] if isinstance(parent, ast.For) else [])
         for generator in generators:
             over = generator.iter
             if isinstance(over, ast.Call) and last_name(over.func) == "range" and len(over.args) == 1:
-                known, count, _ = Extractor(source.tree, source.path).value(over.args[0])
+                known, count, _ = extractor(source).value(over.args[0])
                 return int(count) if known and isinstance(count, (int, float)) else 1
         if isinstance(parent, (ast.FunctionDef, ast.ClassDef)):
             break
@@ -368,13 +365,11 @@ def bias_extreme(view: View, *, size: float) -> Finding:
 
 
 def _bias_extreme(source: Script, size: float) -> Finding | None:
-    values = Extractor(source.tree, source.path)
+    values = extractor(source)
     seen = None
     for call in source.named("constant_", "fill_"):
         target = (
-            ast.unparse(call.args[0])
-            if last_name(call.func) == "constant_" and call.args
-            else source.owner(call)
+            unparse(call.args[0]) if last_name(call.func) == "constant_" and call.args else source.owner(call)
         )
         given = call.args[-1] if call.args else None
         known, value, _ = values.value(given)

@@ -7,6 +7,7 @@ import ast
 from .code import at, first, is_evaluation, is_false_node, ok
 from .code_step import switch_of
 from .flow import flow
+from .readers._tree import unparse, walk
 from .readers.script import keyword, last_name
 from .registry import Finding, View, probe
 from .syntax import Script
@@ -74,7 +75,7 @@ def _always_on(source: Script) -> Finding | None:
 
 def _knows_mode(source: Script, rate: ast.expr) -> bool:
     values = [rate, *flow(source).values(rate, 4)]
-    return any("train" in ast.unparse(v) or isinstance(v, ast.Constant) for v in values) or not isinstance(
+    return any("train" in unparse(v) or isinstance(v, ast.Constant) for v in values) or not isinstance(
         rate, (ast.Attribute, ast.Constant)
     )
 
@@ -87,11 +88,11 @@ def _in_module(source: Script, node: ast.AST) -> bool:
 def _guarded(source: Script, node: ast.AST) -> bool:
     """Under a condition on the mode, or after `if not training: return x`."""
     above = [p for p in source.above(node) if isinstance(p, (ast.If, ast.IfExp))]
-    if any("train" in ast.unparse(p.test) for p in above):
+    if any("train" in unparse(p.test) for p in above):
         return True
     function = source.function_around(node)
     return function is not None and any(
-        isinstance(s, ast.If) and "train" in ast.unparse(s.test) and isinstance(s.body[-1], ast.Return)
+        isinstance(s, ast.If) and "train" in unparse(s.test) and isinstance(s.body[-1], ast.Return)
         for s in function.body
     )
 
@@ -141,9 +142,7 @@ def _in_graph(source: Script, call: ast.Call) -> bool:
 
 def _evaluates(source: Script, call: ast.Call) -> bool:
     function = source.function_around(call)
-    tape = any(
-        isinstance(p, ast.With) and "GradientTape" in ast.unparse(p.items[0]) for p in source.above(call)
-    )
+    tape = any(isinstance(p, ast.With) and "GradientTape" in unparse(p.items[0]) for p in source.above(call))
     return function is not None and not tape and is_evaluation(source, call) and "train" not in function.name
 
 
@@ -165,7 +164,7 @@ def _eval_in_step(source: Script) -> Finding | None:
         return None
     frozen = "requires_grad" in source.text or "freeze" in source.text.lower()
     for method in methods:
-        calls = [n for n in ast.walk(method) if isinstance(n, ast.Call)]
+        calls = [n for n in walk(method) if isinstance(n, ast.Call)]
         found = [s for c in calls if (s := switch_of(source, c)) is not None]
         if found and not found[-1][1] and not frozen:
             return at(

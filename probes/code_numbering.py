@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from .code import at, first, ok
 from .code_sides import either, given, literal, side
 from .flow import flow
+from .readers._tree import unparse, walk
 from .readers.script import keyword, last_name
 from .registry import Finding, View, probe
 from .syntax import Function, Script
@@ -43,7 +44,7 @@ def _is_set(source: Script, node: ast.expr, depth: int = 4) -> bool:
         return _is_set(source, node.left, depth - 1) or _is_set(source, node.right, depth - 1)
     if isinstance(node, (ast.Name, ast.Attribute)):
         found = flow(source).all_given(node)
-        texts = ast.unparse(node)
+        texts = unparse(node)
         sorts = [c for c in source.named("sort") if source.owner(c) == texts]
         return (
             len(found) == 1
@@ -70,7 +71,7 @@ def _by_set(source: Script) -> Finding | None:
             continue
         seen = seen or call
         statement = next((p for p in source.above(call) if isinstance(p, ast.stmt)), call)
-        looked_up = _LOOKED_UP.search(ast.unparse(getattr(statement, "targets", [call])[0]).lower())
+        looked_up = _LOOKED_UP.search(unparse(getattr(statement, "targets", [call])[0]).lower())
         if _is_set(source, call.args[0]) and not looked_up:
             return at(
                 source, call, "numbers follow the order of a set, which changes from process to process"
@@ -78,10 +79,10 @@ def _by_set(source: Script) -> Finding | None:
     for node in source.nodes:
         if not isinstance(node, ast.Assign) or not isinstance(node.targets[0], (ast.Name, ast.Attribute)):
             continue
-        if any(source.owner(c) == ast.unparse(node.targets[0]) for c in source.named("sort")):
+        if any(source.owner(c) == unparse(node.targets[0]) for c in source.named("sort")):
             continue
         listed = isinstance(node.value, ast.Call) and last_name(node.value.func) in ("list", "tuple")
-        name = ast.unparse(node.targets[0])
+        name = unparse(node.targets[0])
         if listed and _is_set(source, node.value) and _indexed(source, name):
             return at(
                 source, node, "positions follow the order of a set, which changes from process to process"
@@ -104,7 +105,7 @@ def _numbers(source: Script, call: ast.Call) -> bool:
             and isinstance(n.targets[0], ast.Subscript)
             and isinstance(n.value, ast.Name)
             and n.value.id == first_.id
-            for n in ast.walk(parent)
+            for n in walk(parent)
         )
     return False
 
@@ -116,11 +117,10 @@ def _indexed(source: Script, name: str) -> bool:
         return True
     told = re.search(r"(?i)class|label|tag|categor|vocab|word|char|token|species|name", short)
     columns = any(
-        isinstance(n, ast.Subscript) and ast.unparse(n.slice).rsplit(".", 1)[-1] == short
-        for n in source.nodes
+        isinstance(n, ast.Subscript) and unparse(n.slice).rsplit(".", 1)[-1] == short for n in source.nodes
     )
     numbered = any(
-        c.args and ast.unparse(c.args[0]).rsplit(".", 1)[-1] == short for c in source.named("enumerate")
+        c.args and unparse(c.args[0]).rsplit(".", 1)[-1] == short for c in source.named("enumerate")
     )
     return told is not None and (columns or numbered)
 
@@ -130,8 +130,11 @@ def _by_hash(source: Script) -> Finding | None:
         if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mod) and isinstance(node.left, ast.Call):
             called = node.left
             if last_name(called.func) == "hash" and called.args and "PYTHONHASHSEED" not in source.text:
-                text = ast.unparse(called.args[0]).lower()
-                if not re.search(r"seed|path|file|url|key|id\b", text):
+                text = unparse(called.args[0]).lower()
+                statement = next((p for p in source.above(node) if isinstance(p, ast.stmt)), node)
+                kept = " ".join(map(unparse, getattr(statement, "targets", []))).lower()
+                found_again = re.search(r"cache|slot|location|worker|lock", kept)  # within one process
+                if not re.search(r"seed|path|file|url|key|id\b", text) and not found_again:
                     return at(source, node, "hash() of a text gives another number in every process")
     return None
 
@@ -143,7 +146,7 @@ _NUMBERS = ("factorize", "LabelEncoder", "fit_transform", "unique", "value_count
 
 def _dedupes(node: ast.AST, keep_sorted: bool) -> bool:
     """Distinct values in an order of their own: `dict.fromkeys(rows)`, `x.unique()`, factorize."""
-    for part in ast.walk(node):
+    for part in walk(node):
         if (
             isinstance(part, ast.Call)
             and last_name(part.func) in ("sorted", "unique_sorted")
@@ -164,7 +167,7 @@ def _dedupes(node: ast.AST, keep_sorted: bool) -> bool:
 
 def _numberings(source: Script, scope: ast.AST, keep_sorted: bool) -> Iterator[ast.expr]:
     """Expressions that give out numbers to distinct values."""
-    for node in ast.walk(scope):
+    for node in walk(scope):
         if not isinstance(node, ast.Call):
             continue
         if last_name(node.func) == "factorize":
@@ -175,8 +178,8 @@ def _numberings(source: Script, scope: ast.AST, keep_sorted: bool) -> Iterator[a
         elif isinstance(node.func, ast.Attribute) and isinstance(node.func.value, ast.Call):
             if last_name(node.func) == "fit_transform" and last_name(node.func.value.func) == "LabelEncoder":
                 yield node
-    for node in ast.walk(scope):
-        if isinstance(node, ast.Attribute) and node.attr == "codes" and "cat" in ast.unparse(node.value)[-4:]:
+    for node in walk(scope):
+        if isinstance(node, ast.Attribute) and node.attr == "codes" and "cat" in unparse(node.value)[-4:]:
             yield node
 
 
@@ -193,7 +196,7 @@ def _of_held_out(source: Script) -> Finding | None:
 def _data_of(node: ast.expr) -> str:
     return " ".join(
         n.id if isinstance(n, ast.Name) else n.attr
-        for n in ast.walk(node)
+        for n in walk(node)
         if isinstance(n, (ast.Name, ast.Attribute))
     )
 
@@ -203,7 +206,7 @@ def _in_shared_function(source: Script) -> Finding | None:
     for function in _shared(source):
         parameters = {a.arg for a in function.args.args} - {"self", "cls"}
         for node in _numberings(source, function, False):
-            used = {n.id for n in ast.walk(node) if isinstance(n, ast.Name)}
+            used = {n.id for n in walk(node) if isinstance(n, ast.Name)}
             if used & parameters:
                 return at(
                     source, node, "each split is numbered by itself, so that a number means different classes"
@@ -215,7 +218,7 @@ def _shared(source: Script) -> Iterator[Function]:
     """Functions and classes that make data of both splits."""
     sides: dict[str, set[bool]] = {}
     for one in given(source):
-        for call in ast.walk(one.value):
+        for call in walk(one.value):
             if isinstance(call, ast.Call):
                 sides.setdefault(last_name(call.func), set()).add(one.learns)
     both = {n for n, s in sides.items() if len(s) == 2}
@@ -272,15 +275,15 @@ def _unlike_maps(source: Script) -> Finding | None:
         if not isinstance(node, ast.Assign) or not isinstance(node.targets[0], ast.Subscript):
             continue
         target, value = node.targets[0], node.value
-        learns = side(ast.unparse(target.value))
+        learns = side(unparse(target.value))
         if (
             learns is None
             or not isinstance(value, ast.Call)
             or last_name(value.func) not in ("map", "replace")
         ):
             continue
-        how = ast.unparse(value.args[0]) if value.args else ""
-        made.setdefault(ast.unparse(target.slice), {})[learns] = (node, how)
+        how = unparse(value.args[0]) if value.args else ""
+        made.setdefault(unparse(target.slice), {})[learns] = (node, how)
     for sides in made.values():
         if len(sides) == 2:
             (_, ours), (place, theirs) = sides[True], sides[False]
@@ -311,8 +314,8 @@ def _vocabulary_of_held_out(source: Script) -> Finding | None:
         for c in source.calls
         if c.args and re.search(r"(?i)vocab|fit_on_texts|build_dict|word2i", _called(c))
     ]
-    mine = [c for c in calls if side(ast.unparse(c.args[0])) is True]
-    held = [c for c in calls if side(ast.unparse(c.args[0])) is False]
+    mine = [c for c in calls if side(unparse(c.args[0])) is True]
+    held = [c for c in calls if side(unparse(c.args[0])) is False]
     built = [c for c in held if not re.search(r"(?i)encode|lookup|numerical|to_ids|len", _called(c))]
     data = [c for c in built if not _passes_vocabulary(c)]
     if mine and data and any(_called(m) == _called(d) for m in mine for d in data):
@@ -326,7 +329,7 @@ def _called(call: ast.Call) -> str:
 
 def _passes_vocabulary(call: ast.Call) -> bool:
     rest = [*call.args[1:], *(k.value for k in call.keywords)]
-    return any(re.search(r"(?i)vocab", ast.unparse(a)) for a in rest)
+    return any(re.search(r"(?i)vocab", unparse(a)) for a in rest)
 
 
 _FAMILY = re.compile(

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from .code import at, first, ok
 from .code_operators import outputs_of
 from .flow import flow, losses, returns
+from .readers._tree import unparse, walk
 from .readers.script import keyword, last_name
 from .registry import Finding, View, probe
 from .syntax import Function, Script
@@ -37,7 +38,7 @@ def _overlap(source: Script) -> Finding | None:
             if _is_ratio(source, value):
                 return at(source, value, "the overlap itself is minimised: nothing turns it into 1 - x")
         names = [a.arg for a in function.args.args if "logit" in a.arg.lower()]
-        used = {last_name(n.func) for n in ast.walk(function) if isinstance(n, ast.Call)}
+        used = {last_name(n.func) for n in walk(function) if isinstance(n, ast.Call)}
         if names and not used & set(_SQUASHES):
             return at(
                 source,
@@ -65,18 +66,18 @@ def _is_minimised(node: ast.AST) -> bool:
     if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
         return bool(re.search(r"loss|criterion|objective|training_step", node.name.lower()))
     if isinstance(node, ast.Assign):
-        return any("loss" in ast.unparse(t).lower() for t in node.targets)
-    return isinstance(node, ast.AugAssign) and "loss" in ast.unparse(node.target).lower()
+        return any("loss" in unparse(t).lower() for t in node.targets)
+    return isinstance(node, ast.AugAssign) and "loss" in unparse(node.target).lower()
 
 
 def _falls(source: Script, function: Function, value: ast.expr) -> bool:
     """`1 - x`, `-x`, `-log(x)`: somewhere in what is given back."""
     for end in (value, *flow(source).values(value, 4)):
-        for node in ast.walk(end):
+        for node in walk(end):
             if (
                 isinstance(node, ast.BinOp)
                 and isinstance(node.op, ast.Sub)
-                and ast.unparse(node.left) in ("1", "1.0")
+                and unparse(node.left) in ("1", "1.0")
             ):
                 return True
             if (
@@ -86,8 +87,8 @@ def _falls(source: Script, function: Function, value: ast.expr) -> bool:
             ):
                 return True
     return any(
-        isinstance(n, ast.BinOp) and isinstance(n.op, ast.Sub) and ast.unparse(n.left) in ("1", "1.0")
-        for n in ast.walk(function)
+        isinstance(n, ast.BinOp) and isinstance(n.op, ast.Sub) and unparse(n.left) in ("1", "1.0")
+        for n in walk(function)
     )
 
 
@@ -127,9 +128,7 @@ _COUNTS = re.compile(
 def _upside_down(source: Script) -> Finding | None:
     seen = None
     for node, value in _weights_made(source):
-        for quotient in (
-            n for n in ast.walk(value) if isinstance(n, ast.BinOp) and isinstance(n.op, ast.Div)
-        ):
+        for quotient in (n for n in walk(value) if isinstance(n, ast.BinOp) and isinstance(n.op, ast.Div)):
             above, below = _names_in(quotient.left), _names_in(quotient.right)
             seen = seen or node
             if _side(above) == "pos" and _side(below) == "neg" and "pos" in _label_of(node):
@@ -160,7 +159,7 @@ def _label_of(node: ast.AST) -> str:
 
 
 def _names_in(node: ast.AST) -> list[str]:
-    return [last_name(n).lower() for n in ast.walk(node) if isinstance(n, (ast.Name, ast.Attribute))]
+    return [last_name(n).lower() for n in walk(node) if isinstance(n, (ast.Name, ast.Attribute))]
 
 
 def _side(names: list[str]) -> str:
@@ -171,10 +170,10 @@ def _side(names: list[str]) -> str:
 
 def _bare(source: Script, node: ast.expr) -> bool:
     """Counts of classes take part one by one, not by their sum or their number."""
-    for one in ast.walk(node):
+    for one in walk(node):
         if isinstance(one, (ast.Name, ast.Attribute)) and _COUNTS.search(last_name(one)):
             around = [p for p in source.above(one) if isinstance(p, ast.Call)]
-            inner = [c for c in around if any(n is c for n in ast.walk(node))]
+            inner = [c for c in around if any(n is c for n in walk(node))]
             if not any(last_name(c.func) in ("sum", "len", "max", "min", "mean") for c in inner):
                 return True
     return False
@@ -182,7 +181,7 @@ def _bare(source: Script, node: ast.expr) -> bool:
 
 def _inverted(value: ast.expr) -> bool:
     """`1 / w`, `1 - w`, or a power below zero on the way."""
-    text = ast.unparse(value)
+    text = unparse(value)
     return bool(re.search(r"1(?:\.0)? ?[/-]|\*\* ?-|reciprocal|power\(.*-", text))
 
 

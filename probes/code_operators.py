@@ -8,6 +8,7 @@ from collections.abc import Iterator
 
 from .code import at, first, ok
 from .flow import Flow, flow, losses
+from .readers._tree import unparse, walk
 from .readers.script import keyword, last_name
 from .registry import Finding, View, probe
 from .syntax import Function, Script, outermost_call
@@ -48,7 +49,7 @@ def _needs_sign(source: Script) -> bool:
         return True
     for node in source.nodes:
         if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Sub):
-            right = ast.unparse(node.right).lower()
+            right = unparse(node.right).lower()
             if re.search(r"(?:^|[._])(?:y|target|label)s?_?mean", right):
                 return True
     return False
@@ -74,7 +75,7 @@ def outputs_of(source: Script) -> Iterator[tuple[str, ast.expr]]:
 
 def _is_guarded(source: Script, node: ast.AST) -> bool:
     return any(
-        isinstance(p, (ast.If, ast.IfExp)) and "training" in ast.unparse(p.test) for p in source.above(node)
+        isinstance(p, (ast.If, ast.IfExp)) and "training" in unparse(p.test) for p in source.above(node)
     )
 
 
@@ -93,11 +94,11 @@ def _made_by(mine: Flow, node: ast.expr, depth: int = 6) -> Iterator[ast.Call]:
         return
     if isinstance(node.func, ast.Call):  # layers.Dense(...)(x)
         yield node.func
-    elif isinstance(node.func, ast.Attribute) and ast.unparse(node.func.value) == "self":
+    elif isinstance(node.func, ast.Attribute) and unparse(node.func.value) == "self":
         made = mine.given(node.func)
         if made is not None and isinstance(made.value, ast.Call):
             if last_name(made.value.func) in ("Sequential", "SequentialCell"):
-                yield from (c for c in ast.walk(made.value) if isinstance(c, ast.Call))
+                yield from (c for c in walk(made.value) if isinstance(c, ast.Call))
             yield made.value
     inner = node.args[0] if node.args else getattr(node.func, "value", None)
     if (
@@ -138,7 +139,7 @@ def _last_operation(mine: Flow, output: ast.expr) -> tuple[str, ast.expr]:
     if (
         isinstance(call, ast.Call)
         and isinstance(call.func, ast.Attribute)
-        and ast.unparse(call.func.value) == "self"
+        and unparse(call.func.value) == "self"
     ):
         made = mine.given(call.func)
         if made is not None and isinstance(made.value, ast.Call):
@@ -176,7 +177,7 @@ def _axis(source: Script) -> Finding | None:
     for function in source.forwards:
         if source.parents.get(function) not in source.modules:
             continue
-        for node in ast.walk(function):
+        for node in walk(function):
             if not (isinstance(node, ast.Call) and last_name(node.func) in ("softmax", "log_softmax")):
                 continue
             axis = _axis_of(node)
@@ -197,7 +198,7 @@ def _axis(source: Script) -> Finding | None:
 
 def _competes(source: Script, function: Function) -> bool:
     """Designs in which the queries compete for the inputs."""
-    around = ast.unparse(source.parents[function]).lower()
+    around = unparse(source.parents[function]).lower()
     return re.search(r"slot|rout|linear_?att|cluster|efficient", around) is not None
 
 
@@ -219,16 +220,16 @@ def _takes_batches(source: Script) -> bool:
 
 def _weighs_values(function: Function, node: ast.Call) -> bool:
     """The weights are multiplied with values: `a @ v`, `matmul(a, v)`, and scores come from a product."""
-    names = {ast.unparse(node)}
-    for other in ast.walk(function):
-        if isinstance(other, ast.Assign) and any(n is node for n in ast.walk(other.value)):
-            names |= {ast.unparse(t) for t in other.targets}
-    for other in ast.walk(function):
+    names = {unparse(node)}
+    for other in walk(function):
+        if isinstance(other, ast.Assign) and any(n is node for n in walk(other.value)):
+            names |= {unparse(t) for t in other.targets}
+    for other in walk(function):
         if isinstance(other, ast.BinOp) and isinstance(other.op, ast.MatMult):
-            if ast.unparse(other.left) in names or any(n is node for n in ast.walk(other.left)):
+            if unparse(other.left) in names or any(n is node for n in walk(other.left)):
                 return True
         if isinstance(other, ast.Call) and last_name(other.func) in ("matmul", "bmm", "einsum"):
-            if any(ast.unparse(a) in names for a in other.args):
+            if any(unparse(a) in names for a in other.args):
                 return True
     return False
 
@@ -239,7 +240,7 @@ def _gates(source: Script, node: ast.Call) -> bool:
     if not (isinstance(parent, ast.BinOp) and isinstance(parent.op, ast.Mult)):
         return False
     other = parent.left if parent.right is node else parent.right
-    mine = [n for n in ast.walk(node) if isinstance(n, ast.Attribute) and "gate" in n.attr.lower()]
+    mine = [n for n in walk(node) if isinstance(n, ast.Attribute) and "gate" in n.attr.lower()]
     return (
         bool(mine)
         and isinstance(other, ast.Call)
@@ -263,7 +264,7 @@ _SCALES = re.compile(r"sqrt|\*\* ?-?0\.5|scale|temper|\btau\b|norm|(?<!/)/ |rsqr
 def _unscaled(source: Script) -> Finding | None:
     seen = None
     for function in source.forwards:
-        for node in ast.walk(function):
+        for node in walk(function):
             if not (isinstance(node, ast.Call) and last_name(node.func) == "softmax"):
                 continue
             product = _product_before(flow(source), node)
@@ -271,7 +272,7 @@ def _unscaled(source: Script) -> Finding | None:
                 continue
             seen = seen or node
             owner = source.parents.get(function)
-            whole = ast.unparse(function) + (_init_of(owner) if isinstance(owner, ast.ClassDef) else "")
+            whole = unparse(function) + (_init_of(owner) if isinstance(owner, ast.ClassDef) else "")
             if not _SCALES.search(whole) and _is_learned_pair(product):
                 return at(
                     source,
@@ -283,7 +284,7 @@ def _unscaled(source: Script) -> Finding | None:
 
 def _init_of(owner: ast.ClassDef) -> str:
     made = [f for f in owner.body if isinstance(f, ast.FunctionDef) and f.name == "__init__"]
-    return "".join(re.sub(r"\w*norm\w*", "", ast.unparse(f), flags=re.IGNORECASE) for f in made)
+    return "".join(re.sub(r"\w*norm\w*", "", unparse(f), flags=re.IGNORECASE) for f in made)
 
 
 def _product_before(mine: Flow, node: ast.Call) -> ast.expr | None:
@@ -327,12 +328,12 @@ def _turned_back(side: ast.expr) -> str:
         elif isinstance(side, ast.Attribute) and side.attr in ("T", "mT"):
             side = side.value
         else:
-            return ast.unparse(side)
+            return unparse(side)
 
 
 def _is_learned_pair(product: ast.expr) -> bool:
     """One side is turned round: `q @ k.transpose(-2, -1)`, `q @ k.mT`, an einsum."""
-    text = ast.unparse(product)
+    text = unparse(product)
     sides = [product.left, product.right] if isinstance(product, ast.BinOp) else []
     if isinstance(product, ast.Call):
         sides = [a for a in product.args if not isinstance(a, ast.Constant)]
@@ -363,16 +364,16 @@ def _reshaped(source: Script) -> Finding | None:
         if not sizes:
             continue
         order = max(sizes, key=len)
-        for node in ast.walk(function):
+        for node in walk(function):
             if not (isinstance(node, ast.Call) and last_name(node.func) in ("view", "reshape") and node.args):
                 continue
             first_arg = node.args[0]
             given = list(first_arg.elts) if isinstance(first_arg, (ast.Tuple, ast.List)) else node.args
-            texts = [ast.unparse(g) for g in given]
+            texts = [unparse(g) for g in given]
             if len(order) != 3 or len(texts) != 4 or texts[0] != order[0] or order[1] not in texts:
                 continue
             owner = node.func.value if isinstance(node.func, ast.Attribute) else None
-            if not isinstance(owner, ast.Call) or not ast.unparse(owner.func).startswith("self."):
+            if not isinstance(owner, ast.Call) or not unparse(owner.func).startswith("self."):
                 continue
             seen = seen or node
             if texts[2] == order[1] and order[2] in texts[3]:
@@ -383,9 +384,9 @@ def _reshaped(source: Script) -> Finding | None:
 def _unpacked_sizes(function: Function) -> list[list[str]]:
     """`b, t, c = x.shape` -> ["b", "t", "c"]."""
     found = []
-    for node in ast.walk(function):
+    for node in walk(function):
         if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Tuple):
-            text = ast.unparse(node.value)
+            text = unparse(node.value)
             if text.endswith((".shape", ".size()")) and not isinstance(node.value, ast.Subscript):
-                found.append([ast.unparse(t) for t in node.targets[0].elts])
+                found.append([unparse(t) for t in node.targets[0].elts])
     return found

@@ -6,6 +6,7 @@ import ast
 
 from .code import at, first, imports_locals, is_false_node, ok, outer_loop, runs_in
 from .code_roles import base, targets
+from .readers._tree import unparse, walk
 from .readers.script import keyword, last_name
 from .registry import Finding, View, probe
 from .syntax import Script
@@ -36,12 +37,12 @@ def _no_shuffling(source: Script) -> Finding | None:
         return None
     scopes = _where_batches_are_made(source)
     shuffled = [*source.named(*_SHUFFLES), *(c for c in source.calls if _is_true(keyword(c, "shuffle")))]
-    drawn = [c for c in source.named(*_DRAWS) if any(c in ast.walk(s) for s in scopes)]
+    drawn = [c for c in source.named(*_DRAWS) if any(c in walk(s) for s in scopes)]
     if shuffled or drawn:
         return ok(source, (shuffled or drawn)[0], "the script draws batches at random")
     if not scopes or imports_locals(source) or "sampler" in source.text.lower():
         return None
-    loops = [n for s in scopes for n in ast.walk(s) if isinstance(n, ast.For) and _strides(n.iter)]
+    loops = [n for s in scopes for n in walk(s) if isinstance(n, ast.For) and _strides(n.iter)]
     return (
         at(source, loops[0], "batches are taken in file order and nothing shuffles them") if loops else None
     )
@@ -57,11 +58,11 @@ def _where_batches_are_made(source: Script) -> list[ast.AST]:
         n
         for n in source.nodes
         if isinstance(n, ast.For)
-        and any(isinstance(c, ast.Call) and last_name(c.func) in steps for c in ast.walk(n))
+        and any(isinstance(c, ast.Call) and last_name(c.func) in steps for c in walk(n))
     ]
     found += loops
-    for loop in [n for s in found for n in ast.walk(s) if isinstance(n, ast.For)]:
-        for call in ast.walk(loop.iter):
+    for loop in [n for s in found for n in walk(s) if isinstance(n, ast.For)]:
+        for call in walk(loop.iter):
             if isinstance(call, ast.Call) and last_name(call.func) in functions:
                 found.append(functions[last_name(call.func)])
     return found
@@ -85,7 +86,7 @@ def sorts_training_data(view: View) -> Finding:
 def _sorts(source: Script) -> Finding | None:
     names = targets(source)
     for call in source.named("argsort", "sort", "sorted", "sort_values", "sort_"):
-        text = ast.unparse(call).lower()
+        text = unparse(call).lower()
         parent = source.parents.get(call)
         kept = (
             isinstance(parent, ast.Assign)

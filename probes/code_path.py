@@ -7,7 +7,8 @@ import re
 from collections.abc import Iterator
 
 from .code import at, first, is_evaluation, ok
-from .flow import Flow, Places, flow, losses, objectives
+from .flow import MAX_VISITED, Flow, Places, flow, losses, objectives
+from .readers._tree import unparse, walk
 from .readers.script import last_name
 from .registry import Finding, View, probe
 from .syntax import Function, Script, outermost_call
@@ -17,7 +18,7 @@ _CONSTANTS = re.compile(
     r"target|teacher|ema|mask|weight|state|hidden|memory|momentum|key|queue|advant|\badv|return|reward|baseline|"
     r"old|ref|anchor|codebook|quant|log|metric|acc|fake|prior|scale|_max\b|\bmax_|amax|detach\b(?!\()"
 )
-MAX_VISITED = 4000  # expressions that are looked at for one question
+
 _CUTS = ("detach", "stop_gradient", "numpy", "item", "detach_", "stop_grad")
 _MADE_ANEW = ("tensor", "from_numpy", "as_tensor", "Tensor", "array", "asarray")
 
@@ -42,11 +43,10 @@ def _path_cut(source: Script) -> Finding | None:
             continue
         for node in _run(function):
             if isinstance(node, ast.Call) and last_name(node.func) in ("detach", "stop_gradient"):
-                asked = any(
-                    "detach" in ast.unparse(p.test) for p in source.above(node) if isinstance(p, ast.If)
-                )
+                asked = any("detach" in unparse(p.test) for p in source.above(node) if isinstance(p, ast.If))
                 if not (
                     asked
+                    or isinstance(source.parents.get(node), ast.Expr)  # what it gives back is not used
                     or _straight_through(node)
                     or _meant(source, node)
                     or _beside(source, node)
@@ -54,7 +54,7 @@ def _path_cut(source: Script) -> Finding | None:
                 ):
                     return at(source, node, "the gradient path is cut inside the model")
             if isinstance(node, ast.With) and _without_gradient(node):
-                if not any(_on_purpose(ast.unparse(s)) for s in node.body) and not _prepares(node):
+                if not any(_on_purpose(unparse(s)) for s in node.body) and not _prepares(node):
                     return at(source, node, "part of the forward pass runs without gradients")
     for call, _ in source.losses:
         value = source.loss_input(call)
@@ -90,7 +90,7 @@ _SHAPES = (
 
 def _prepares(block: ast.With) -> bool:
     """Everything that a block without gradients calls prepares the inputs."""
-    calls = [ast.unparse(c.func) for s in block.body for c in ast.walk(s) if isinstance(c, ast.Call)]
+    calls = [unparse(c.func) for s in block.body for c in walk(s) if isinstance(c, ast.Call)]
     worked = [c for c in calls if not c.rsplit(".", 1)[-1].startswith(_SHAPES)]
     return bool(worked) and all(_PREPARES.search(c) for c in worked)
 
@@ -118,7 +118,7 @@ def _cuts(source: Script, objective: ast.expr) -> Iterator[tuple[ast.AST, str]]:
         )
         if is_evaluation(source, call):
             continue  # the same loss, called by an evaluation too
-        if block is not None and _runs_model(mine, call) and not _on_purpose(ast.unparse(block)):
+        if block is not None and _runs_model(mine, call) and not _on_purpose(unparse(block)):
             yield block, "part of the forward pass runs without gradients"
 
 
@@ -176,7 +176,7 @@ def _cut_by(node: ast.expr) -> ast.expr | None:
 def _origin(mine: Flow, node: ast.Name | ast.Attribute) -> tuple[str, ast.AST | None]:
     """A name with the assignment that it has its value from."""
     found = mine.given(node)
-    return ast.unparse(node), found.statement if found is not None else mine.source.function_around(node)
+    return unparse(node), found.statement if found is not None else mine.source.function_around(node)
 
 
 def _of_model(mine: Flow, node: ast.expr) -> bool:
@@ -194,7 +194,7 @@ def _runs_model(mine: Flow, call: ast.Call) -> bool:
     around = mine.class_around(call)
     if around not in mine.source.modules or not isinstance(call.func, (ast.Attribute, ast.Subscript)):
         return False
-    return ast.unparse(call.func).startswith("self.") and mine.given(_base(call.func)) is not None
+    return unparse(call.func).startswith("self.") and mine.given(_base(call.func)) is not None
 
 
 def _base(node: ast.expr) -> ast.expr:
@@ -207,7 +207,7 @@ def _owner(source: Script, function: ast.AST) -> ast.ClassDef | None:
 
 
 def _run(function: Function) -> Iterator[ast.AST]:
-    yield from ast.walk(function)
+    yield from walk(function)
 
 
 def _without_gradient(block: ast.With) -> bool:
@@ -247,15 +247,15 @@ def _meant(source: Script, node: ast.expr) -> bool:
     inside: ast.expr | None = node
     while inside is not None and (deeper := _cut_by(inside)) is not None:
         inside = deeper
-    if inside is not None and _on_purpose(ast.unparse(inside)):
+    if inside is not None and _on_purpose(unparse(inside)):
         return True
     parent = source.parents.get(node)
-    return isinstance(parent, ast.Assign) and any(_on_purpose(ast.unparse(t)) for t in parent.targets)
+    return isinstance(parent, ast.Assign) and any(_on_purpose(unparse(t)) for t in parent.targets)
 
 
 def _is_trainer(owner: ast.ClassDef | None) -> bool:
     """A class that trains a model, whose `forward` is a step of it."""
-    names = [owner.name, *map(ast.unparse, owner.bases)] if owner is not None else []
+    names = [owner.name, *map(unparse, owner.bases)] if owner is not None else []
     return any(n.endswith(("Trainer", "Learner", "Engine")) for n in names)
 
 

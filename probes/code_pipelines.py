@@ -7,6 +7,7 @@ import ast
 from .code import MISSING, at, ok, scripts
 from .code_roles import split_of, trains
 from .code_sides import side
+from .readers._tree import unparse
 from .readers.script import last_name, parse
 from .registry import Finding, View, probe, unknown
 from .syntax import Script
@@ -104,7 +105,7 @@ def _figures(source: Script, step: ast.expr) -> str:
     if isinstance(step, ast.Call):
         for keyword in step.keywords:
             if keyword.arg is None:  # **img_norm_cfg
-                made = source.assigned(ast.unparse(keyword.value), source.tree)
+                made = source.assigned(unparse(keyword.value), source.tree)
                 if made is None:
                     return ""
                 given = given | _arguments(made)
@@ -115,7 +116,7 @@ def _figures(source: Script, step: ast.expr) -> str:
 
 def _literal(source: Script, node: ast.expr) -> str:
     if isinstance(node, (ast.Name, ast.Attribute)):
-        made = source.assigned(ast.unparse(node), source.tree)
+        made = source.assigned(unparse(node), source.tree)
         node = made if made is not None else node
     try:
         value = ast.literal_eval(node)
@@ -133,7 +134,7 @@ def _side(source: Script, node: ast.AST) -> bool | None:
     for parent in source.above(node):
         names: list[str] = []
         if isinstance(parent, ast.Assign):
-            names = [ast.unparse(t) for t in parent.targets]
+            names = [unparse(t) for t in parent.targets]
         elif isinstance(parent, ast.keyword) and parent.arg:
             names = [parent.arg]
         elif isinstance(parent, ast.Dict):

@@ -6,6 +6,7 @@ import ast
 from collections.abc import Sequence
 
 from .code import at, first, imports_locals, is_false_node, ok
+from .readers._tree import unparse
 from .readers.script import keyword, last_name
 from .registry import Finding, View, probe
 from .syntax import Script
@@ -77,12 +78,10 @@ def _half_unscaled(source: Script, fp16: bool) -> Finding | None:
     half += [
         c
         for c in source.named("autocast")
-        if ("float16" in ast.unparse(c) and "bfloat16" not in ast.unparse(c)) or (fp16 and _open(c))
+        if ("float16" in unparse(c) and "bfloat16" not in unparse(c)) or (fp16 and _open(c))
     ]
     half += [
-        c
-        for c in source.named("to")
-        if "torch.float16" in ast.unparse(c) and "model" in source.owner(c).lower()
+        c for c in source.named("to") if "torch.float16" in unparse(c) and "model" in source.owner(c).lower()
     ]
     if not half or not source.backwards:
         return None
@@ -100,7 +99,7 @@ def _half_unscaled(source: Script, fp16: bool) -> Finding | None:
 def _open(call: ast.Call) -> bool:
     """The format of an autocast is not written out: a variable says it."""
     given = keyword(call, "dtype")
-    return given is not None and "float16" not in ast.unparse(given) and "float32" not in ast.unparse(given)
+    return given is not None and "float16" not in unparse(given) and "float32" not in unparse(given)
 
 
 @probe()
@@ -114,7 +113,7 @@ def _pure_bf16(source: Script) -> Finding | None:
         return None
     for call in source.named("to", "bfloat16", "set_default_dtype"):
         owner = source.owner(call).lower()
-        text = ast.unparse(call)
+        text = unparse(call)
         made = isinstance(call.func, ast.Attribute) and isinstance(call.func.value, ast.Call)
         made = made and owner.split("(")[0] in {n.lower() for n in source.classes}
         whole = (

@@ -7,6 +7,7 @@ import re
 
 from .code import at, first, ok
 from .flow import flow
+from .readers._tree import unparse, walk
 from .readers.script import keyword, last_name
 from .registry import Finding, View, probe
 from .syntax import Script
@@ -54,9 +55,7 @@ def _never_put(source: Script) -> Finding | ast.AST | None:
         name = node.targets[0].id
         scope = source.function_around(node) or source.tree
         uses = [
-            n
-            for n in ast.walk(scope)
-            if isinstance(n, ast.Name) and n.id == name and isinstance(n.ctx, ast.Load)
+            n for n in walk(scope) if isinstance(n, ast.Name) and n.id == name and isinstance(n.ctx, ast.Load)
         ]
         if not any(_hands_on(source, use) for use in uses):
             return at(source, node, "the weights are read and never put into the model")
@@ -74,7 +73,7 @@ def _hands_on(source: Script, use: ast.Name) -> bool:
         if isinstance(parent, (ast.For,)):
             return False
         if isinstance(parent, (ast.Return, ast.Assign, ast.Yield)):
-            inner = ast.unparse(parent.value) if parent.value is not None else ""
+            inner = unparse(parent.value) if parent.value is not None else ""
             return not inner.startswith("len(")
         if isinstance(parent, ast.stmt):
             return False
@@ -93,16 +92,16 @@ def _made_anew(source: Script) -> Finding | ast.AST | None:
         seen = seen or call
         scope = source.function_around(call) or source.tree
         block = [source.parents.get(p) for p in source.above(call) if isinstance(p, ast.stmt)]
-        for node in ast.walk(scope):
+        for node in walk(scope):
             later = isinstance(node, ast.Assign) and node.lineno > call.lineno
             if not later or not isinstance(node, ast.Assign) or source.parents.get(node) not in block:
                 continue
             same = any(isinstance(t, ast.Name) and t.id == owner.id for t in node.targets)
-            used = any(isinstance(n, ast.Name) and n.id == owner.id for n in ast.walk(node.value))
+            used = any(isinstance(n, ast.Name) and n.id == owner.id for n in walk(node.value))
             between = any(
                 isinstance(n, ast.Name) and n.id == owner.id and isinstance(n.ctx, ast.Load)
                 and call.lineno < n.lineno < node.lineno
-                for n in ast.walk(scope)
+                for n in walk(scope)
             )  # fmt: skip
             built = isinstance(node.value, ast.Call) and source.loops_around(node) == source.loops_around(
                 call
@@ -125,7 +124,7 @@ def _into_copy(source: Script) -> Finding | ast.AST | None:
                 isinstance(given, ast.Call) and last_name(given.func) in ("clone", "copy", "numpy", "tolist")
             ):
                 continue
-            if ".weight" not in ast.unparse(given):
+            if ".weight" not in unparse(given):
                 continue
             for function in mine.called(call):
                 names = [a.arg for a in function.args.args]
@@ -140,14 +139,14 @@ def _into_copy(source: Script) -> Finding | ast.AST | None:
 
 def _writes(function: ast.AST, name: str) -> bool:
     return any(
-        isinstance(n, ast.Subscript) and isinstance(n.ctx, ast.Store) and ast.unparse(n.value) == name
-        for n in ast.walk(function)
+        isinstance(n, ast.Subscript) and isinstance(n.ctx, ast.Store) and unparse(n.value) == name
+        for n in walk(function)
     )
 
 
 def _gives_back(function: ast.AST, name: str) -> bool:
-    given = [n.value for n in ast.walk(function) if isinstance(n, ast.Return) and n.value is not None]
-    return any(isinstance(n, ast.Name) and n.id == name for value in given for n in ast.walk(value))
+    given = [n.value for n in walk(function) if isinstance(n, ast.Return) and n.value is not None]
+    return any(isinstance(n, ast.Name) and n.id == name for value in given for n in walk(value))
 
 
 def _from_config(source: Script) -> Finding | ast.AST | None:

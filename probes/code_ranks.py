@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator
 
 from .code import at, first, imports_locals, ok, outer_loop
+from .readers._tree import unparse
 from .readers.script import keyword, last_name
 from .registry import Finding, View, probe
 from .syntax import Script
@@ -78,9 +79,9 @@ def _is_metric_reduce(source: Script, call: ast.Call) -> bool:
     if last_name(call.func) != "all_reduce" or not call.args:
         return False
     name = source.function_name(call)
-    if ".grad" in ast.unparse(call.args[0]) or "grad" in name.lower():
+    if ".grad" in unparse(call.args[0]) or "grad" in name.lower():
         return False
-    given = (ast.unparse(a) for c in source.named(name) for a in c.args) if name else ()
+    given = (unparse(a) for c in source.named(name) for a in c.args) if name else ()
     return not any(".grad" in argument for argument in given)
 
 
@@ -135,7 +136,7 @@ def _seed_by_rank(source: Script) -> Finding | None:
     joined = source.named(
         "DistributedDataParallel", "DDP", "broadcast", "FSDP", "FullyShardedDataParallel", "prepare"
     )
-    ranked = [c for c in seeds if "rank" in ast.unparse(c.args[0]).lower()]
+    ranked = [c for c in seeds if "rank" in unparse(c.args[0]).lower()]
     if ranked and not joined:
         return at(
             source, ranked[0], "each process starts from weights of its own, and nothing makes them equal"

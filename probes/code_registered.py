@@ -8,6 +8,7 @@ from collections.abc import Iterator
 
 from .code import at, first, is_false_node, ok
 from .flow import Flow, flow, returns
+from .readers._tree import unparse, walk
 from .readers.script import last_name
 from .registry import Finding, View, probe
 from .syntax import Script
@@ -40,14 +41,14 @@ def layers_in_plain_list(view: View) -> Finding:
 def _in_list(source: Script) -> Finding | None:
     mine, seen = flow(source), None
     for owner in source.modules:
-        bases = " ".join(ast.unparse(b) for b in owner.bases)
+        bases = " ".join(unparse(b) for b in owner.bases)
         if not re.search(r"Module\b|Cell\b", bases) or not re.search(r"\b(?:torch|mindspore)\b", source.text):
             continue
         seen = seen or owner
-        for node in ast.walk(owner):
+        for node in walk(owner):
             if not (isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Attribute)):
                 continue
-            target = ast.unparse(node.targets[0])
+            target = unparse(node.targets[0])
             if not target.startswith("self.") or not any(_is_layer(mine, c) for c in _items(node.value)):
                 continue
             if not _handed_on(owner, target):
@@ -91,11 +92,11 @@ def _is_layer(mine: Flow, item: ast.expr, depth: int = 3) -> bool:
         return False
     name = last_name(item.func)
     if _WEIGHTS.match(name):
-        return ast.unparse(item.func).split(".")[0] in ("nn", "torch", "mindspore", name)
+        return unparse(item.func).split(".")[0] in ("nn", "torch", "mindspore", name)
     owner = mine.source.classes.get(name)
     if owner is not None:
         return owner in mine.source.modules and any(
-            isinstance(c, ast.Call) and _WEIGHTS.match(last_name(c.func)) for c in ast.walk(owner)
+            isinstance(c, ast.Call) and _WEIGHTS.match(last_name(c.func)) for c in walk(owner)
         )
     if name in ("Sequential", "SequentialCell"):
         return any(_is_layer(mine, a, depth - 1) for a in item.args)
@@ -103,17 +104,15 @@ def _is_layer(mine: Flow, item: ast.expr, depth: int = 3) -> bool:
 
 
 def _handed_on(owner: ast.ClassDef, target: str) -> bool:
-    for node in ast.walk(owner):
+    for node in walk(owner):
         if isinstance(node, ast.Call):
             name = last_name(node.func)
             if name in _ANY_REGISTERS and (
-                target in ast.unparse(node) or name in ("add_module", "setattr", "register_module")
+                target in unparse(node) or name in ("add_module", "setattr", "register_module")
             ):
                 return True
-        if isinstance(node, ast.For) and target in ast.unparse(node.iter):
-            if any(
-                w in ast.unparse(node) for w in ("add_module", "setattr", "register_module", "requires_grad")
-            ):
+        if isinstance(node, ast.For) and target in unparse(node.iter):
+            if any(w in unparse(node) for w in ("add_module", "setattr", "register_module", "requires_grad")):
                 return True
     return False
 
@@ -139,14 +138,14 @@ def _undone(source: Script) -> Finding | None:
         if isinstance(t, ast.Attribute) and t.attr == "trainable"
     ]
     sets.sort(key=lambda s: s[0].lineno)
-    opened = {ast.unparse(o): n for n, o, v in sets if isinstance(v, ast.Constant) and v.value is True}
+    opened = {unparse(o): n for n, o, v in sets if isinstance(v, ast.Constant) and v.value is True}
     if not sets or not source.named("compile"):
         return None
     for node, _, value in sets:
         loop = next((p for p in source.above(node) if isinstance(p, ast.For)), None)
         if loop is None or not is_false_node(value) or any(isinstance(p, ast.If) for p in source.above(node)):
             continue
-        over = ast.unparse(loop.iter)
+        over = unparse(loop.iter)
         before = opened.get(over.removesuffix(".layers"))
         if over.endswith(".layers") and before is not None and _later(source, before, loop):
             return at(
@@ -203,10 +202,10 @@ def _head_frozen(source: Script) -> Finding | None:
             continue
         seen = seen or node
         words = [
-            n.value for n in ast.walk(node.value) if isinstance(n, ast.Constant) and isinstance(n.value, str)
+            n.value for n in walk(node.value) if isinstance(n, ast.Constant) and isinstance(n.value, str)
         ]
         lets_in = any(
-            isinstance(op, ast.In) for n in ast.walk(node.value) if isinstance(n, ast.Compare) for op in n.ops
+            isinstance(op, ast.In) for n in walk(node.value) if isinstance(n, ast.Compare) for op in n.ops
         )
         starts = isinstance(node.value, ast.Call) and last_name(node.value.func) == "startswith"
         if words and (lets_in or starts) and not any(_HEAD_WORDS.search(w) for w in words):

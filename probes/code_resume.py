@@ -7,6 +7,7 @@ import re
 
 from .code import at, first, ok
 from .flow import flow
+from .readers._tree import unparse, walk
 from .readers.script import keyword, last_name
 from .registry import Finding, View, probe
 from .syntax import Script
@@ -57,7 +58,7 @@ def _torch(source: Script) -> Finding | None:
 
 def _under_resume(source: Script, call: ast.Call) -> bool:
     """Under `if args.resume:`, or in a function that is named so."""
-    tests = [ast.unparse(p.test).lower() for p in source.above(call) if isinstance(p, ast.If)]
+    tests = [unparse(p.test).lower() for p in source.above(call) if isinstance(p, ast.If)]
     name = source.function_name(call).lower()
     return any(_RESUMES.search(t) for t in tests) or bool(_RESUMES.search(name))
 
@@ -66,8 +67,7 @@ def _takes_up_count(source: Script, call: ast.Call) -> bool:
     """The epoch or step goes on where it was."""
     block = next((p for p in source.above(call) if isinstance(p, (ast.If, ast.FunctionDef))), source.tree)
     return any(
-        isinstance(n, ast.Assign) and re.search(r"epoch|step|\bit", ast.unparse(n).lower())
-        for n in ast.walk(block)
+        isinstance(n, ast.Assign) and re.search(r"epoch|step|\bit", unparse(n).lower()) for n in walk(block)
     )
 
 
@@ -104,7 +104,7 @@ def _hugging_face(source: Script) -> Finding | None:
         if any(
             isinstance(v, ast.Call) and last_name(v.func) == "get_last_checkpoint"
             for e in ends
-            for v in ast.walk(e)
+            for v in walk(e)
         ):
             return at(
                 source, call, "only the weights of the last checkpoint are taken up, and training starts anew"
@@ -113,10 +113,10 @@ def _hugging_face(source: Script) -> Finding | None:
 
 
 def _tensorflow(source: Script) -> Finding | None:
-    made = [c for c in source.named("Checkpoint") if c.keywords and "train" in ast.unparse(c.func)]
+    made = [c for c in source.named("Checkpoint") if c.keywords and "train" in unparse(c.func)]
     if not made or not source.named("restore") or not source.optimizer_calls:
         return None
-    names = [str(k.arg) + ast.unparse(k.value) for k in made[0].keywords]
+    names = [str(k.arg) + unparse(k.value) for k in made[0].keywords]
     if any("opt" in n.lower() for n in names):
         return ok(source, made[0], "the checkpoint holds the optimizer")
     counts = any(re.search(r"step|epoch", n.lower()) for n in names)

@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator
 from functools import lru_cache
 
+from .readers._tree import unparse, walk
 from .readers.script import last_name
 from .syntax import Script
 
@@ -65,19 +66,19 @@ _LIBRARIES = (
 
 def _library(node: ast.expr) -> bool:
     """`torch.tensor(labels)`: the function of a library, not a method."""
-    return ast.unparse(node).split(".")[0] in _LIBRARIES
+    return unparse(node).split(".")[0] in _LIBRARIES
 
 
 def is_random(node: ast.AST) -> bool:
     """Say whether an expression draws random numbers."""
-    return any(isinstance(n, ast.Call) and RANDOM.search(last_name(n.func)) for n in ast.walk(node))
+    return any(isinstance(n, ast.Call) and RANDOM.search(last_name(n.func)) for n in walk(node))
 
 
 def model_calls(source: Script) -> Iterator[ast.Call]:
     """Calls of the model on a batch, outside of the forward methods of modules."""
-    built = {c.name for c in source.models if any(_MODULE.search(ast.unparse(b)) for b in c.bases)}
+    built = {c.name for c in source.models if any(_MODULE.search(unparse(b)) for b in c.bases)}
     names = {
-        ast.unparse(t)
+        unparse(t)
         for n in source.nodes
         if isinstance(n, ast.Assign) and isinstance(n.value, ast.Call) and last_name(n.value.func) in built
         for t in n.targets
@@ -85,7 +86,7 @@ def model_calls(source: Script) -> Iterator[ast.Call]:
     for call in source.calls:
         if not call.args or isinstance(call.func, ast.Call):
             continue
-        name = ast.unparse(call.func)
+        name = unparse(call.func)
         if name in names or (_MODEL.search(name.lower()) and name not in source.classes):
             if source.function_around(call) not in source.forwards:
                 yield call
@@ -130,12 +131,12 @@ def _what_is_minimised(source: Script) -> Iterator[ast.Call]:
         given = backward.args[0] if backward.args else getattr(backward.func, "value", None)
         if isinstance(given, ast.Call) and last_name(given.func) == "scale" and given.args:
             given = given.args[0]  # scaler.scale(loss).backward()
-        name = ast.unparse(given) if given is not None else ""
-        for node in ast.walk(scope):
+        name = unparse(given) if given is not None else ""
+        for node in walk(scope):
             if isinstance(node, ast.Assign) and isinstance(node.value, ast.Call) and len(node.value.args) > 1:
                 target = node.targets[0]
                 places = target.elts if isinstance(target, ast.Tuple) else [target]
-                if name in map(ast.unparse, places):
+                if name in map(unparse, places):
                     yield node.value
 
 
@@ -143,7 +144,7 @@ def _samples(source: Script) -> Iterator[list[ast.expr]]:
     """(inputs ..., target) of a data set: what `__getitem__` returns, what a TensorDataset is made of."""
     for node in source.nodes:
         if isinstance(node, ast.FunctionDef) and node.name == "__getitem__":
-            for out in ast.walk(node):
+            for out in walk(node):
                 if (
                     isinstance(out, ast.Return)
                     and isinstance(out.value, ast.Tuple)
@@ -194,7 +195,7 @@ def split_flags(source: Script) -> dict[ast.AST, frozenset[str]]:
     made: dict[str, dict[bool, list[ast.Call]]] = {}
     for node in source.nodes:
         if isinstance(node, ast.Assign) and isinstance(node.value, ast.Call):
-            side = trains(split_of(ast.unparse(node.targets[0])))
+            side = trains(split_of(unparse(node.targets[0])))
             name = last_name(node.value.func)
             if side is not None and (name in functions or name in source.classes):
                 made.setdefault(name, {}).setdefault(side, []).append(node.value)
@@ -211,7 +212,7 @@ def split_flags(source: Script) -> dict[ast.AST, frozenset[str]]:
         if owner in found or not flags:
             continue
         found[owner] = flags
-        for call in ast.walk(owner):
+        for call in walk(owner):
             if isinstance(call, ast.Call) and last_name(call.func) in functions:
                 inner = functions[last_name(call.func)]
                 passed = {p for p, v in _given(inner, call).items() if base_name(v) in flags}
@@ -236,7 +237,7 @@ def _given(owner: ast.AST, call: ast.Call) -> dict[str, str]:
     names = [a.arg for a in function.args.args]
     if names[:1] in (["self"], ["cls"]):
         names = names[1:]
-    defaults = dict(zip(reversed(names), map(ast.unparse, reversed(function.args.defaults)), strict=False))
-    given = dict(zip(names, map(ast.unparse, call.args), strict=False))
-    given |= {k.arg: ast.unparse(k.value) for k in call.keywords if k.arg}
+    defaults = dict(zip(reversed(names), map(unparse, reversed(function.args.defaults)), strict=False))
+    given = dict(zip(names, map(unparse, call.args), strict=False))
+    given |= {k.arg: unparse(k.value) for k in call.keywords if k.arg}
     return defaults | given

@@ -8,6 +8,7 @@ import re
 from .code import at, first, ok
 from .code_precision import half_without_scaler
 from .flow import flow
+from .readers._tree import unparse
 from .readers.script import keyword, last_name
 from .registry import Finding, View, any_of, probe
 from .syntax import Script
@@ -40,7 +41,7 @@ def _grad_scaler(source: Script) -> Finding | ast.AST | None:
         given = keyword(call, "enabled")
         if given is not None and _turned_round(given):
             return at(source, call, "the scaler is on for every format but fp16, the only one that needs it")
-    fp16 = [c for c in source.named("autocast") if re.search(r"torch\.(?:float16|half)\b", ast.unparse(c))]
+    fp16 = [c for c in source.named("autocast") if re.search(r"torch\.(?:float16|half)\b", unparse(c))]
     if not made or not fp16 or not source.backwards or source.loose:
         return made[0] if made else None
     scaled = [c for c in source.named("scale") if c.args]
@@ -53,7 +54,7 @@ def _turned_round(given: ast.expr) -> bool:
     """`enabled=(dtype != "float16")`, `enabled=dtype == torch.bfloat16`."""
     if not isinstance(given, ast.Compare) or len(given.ops) != 1:
         return False
-    over = ast.unparse(given.comparators[0])
+    over = unparse(given.comparators[0])
     fp16 = re.search(r"(?<!b)float16|\bfp16|\bhalf", over) is not None
     bf16 = "bfloat16" in over or "bf16" in over
     return (fp16 and isinstance(given.ops[0], ast.NotEq)) or (bf16 and isinstance(given.ops[0], ast.Eq))

@@ -10,6 +10,7 @@ from .code import at, first, ok
 from .code_roles import is_random
 from .code_sides import either, given, literal, side
 from .flow import flow
+from .readers._tree import unparse, walk
 from .readers.script import keyword, last_name
 from .registry import Finding, View, probe
 from .syntax import Function, Script
@@ -31,7 +32,7 @@ def _figures_unused(source: Script) -> Finding | None:
     made: dict[str, ast.AST] = {}
     for node in source.nodes:
         targets: list[ast.expr] = []
-        if isinstance(node, ast.Assign) and not _FIGURES_OF.search(ast.unparse(node.value)):
+        if isinstance(node, ast.Assign) and not _FIGURES_OF.search(unparse(node.value)):
             for target in node.targets:
                 targets += target.elts if isinstance(target, ast.Tuple) else [target]
         for target in targets:
@@ -98,7 +99,7 @@ def _function_unused(source: Script) -> Finding | None:
     """`def scale(img): return preprocess_input(img)` that nobody calls."""
     seen: ast.AST | None = None
     for function in [n for n in source.nodes if isinstance(n, ast.FunctionDef)]:
-        text = ast.unparse(function)
+        text = unparse(function)
         scales = re.search(r"preprocess_input|per_image_standardization|/ 255|/ 127\.5", text)
         if (
             not scales
@@ -280,11 +281,11 @@ def _in_one_branch(source: Script) -> Finding | None:
         if (
             function is None
             or function in source.forwards
-            or (source.backwards and any(b in ast.walk(function) for b in source.backwards))
+            or (source.backwards and any(b in walk(function) for b in source.backwards))
         ):
             continue
         mine, other = _scalings(source, node.body), _scalings(source, node.orelse)
-        rest = [s for s in function.body if node not in ast.walk(s)]
+        rest = [s for s in function.body if node not in walk(s)]
         also = _scalings(source, rest)
         if mine or other or also:
             seen = seen or node
@@ -310,7 +311,7 @@ def _text_in_one_branch(source: Script) -> ast.AST | None:
             "strip",
         ):
             continue
-        if source.owner(changed) != ast.unparse(plain):
+        if source.owner(changed) != unparse(plain):
             continue
         handed = [k.value for c in source.calls for k in c.keywords if k.arg == node.test.id]
         if any(_is_flag(v) for v in handed):
@@ -320,14 +321,14 @@ def _text_in_one_branch(source: Script) -> ast.AST | None:
 
 def _is_flag(test: ast.expr) -> bool:
     if isinstance(test, ast.Compare):
-        text = ast.unparse(test)
+        text = unparse(test)
         return re.search(r"(?:split|mode|phase|stage|subset) == '(?:train|training)'", text) is not None
-    return isinstance(test, (ast.Name, ast.Attribute)) and _FLAG.match(ast.unparse(test)) is not None
+    return isinstance(test, (ast.Name, ast.Attribute)) and _FLAG.match(unparse(test)) is not None
 
 
 def _same_kind(one: ast.AST, others: list[ast.AST]) -> bool:
     """The same scaling stands outside of the branch, too."""
-    return any(ast.unparse(one) == ast.unparse(o) for o in others)
+    return any(unparse(one) == unparse(o) for o in others)
 
 
 _FIXED = re.compile(r"(?i)^(?:self\.|cfg\.|config\.)?(?:\w*_)?(?:means?|stds?|mu|sigma)(?:_\w*)?$")
@@ -340,9 +341,9 @@ def _scalings(source: Script, body: list[ast.stmt], depth: int = 2) -> list[ast.
     """Divisions and subtractions by fixed figures, and calls that scale, in statements and what they call."""
     found: list[ast.AST] = []
     for statement in body:
-        for node in ast.walk(statement):
+        for node in walk(statement):
             if isinstance(node, ast.BinOp) and isinstance(node.op, (ast.Div, ast.Sub)):
-                if (_FIXED.match(ast.unparse(node.right)) and not is_random(node)) or (
+                if (_FIXED.match(unparse(node.right)) and not is_random(node)) or (
                     isinstance(node.op, ast.Div) and (_number(node.right) or 0.0) in (255.0, 127.5)
                 ):
                     found.append(node)
@@ -353,9 +354,7 @@ def _scalings(source: Script, body: list[ast.stmt], depth: int = 2) -> list[ast.
                     handed = [a for a in node.args if isinstance(a, (ast.Name, ast.Attribute))]
                     names = [last_name(node.func)] if last_name(node.func) != "map" else []
                     names += (
-                        [ast.unparse(h).split(".")[-1] for h in handed]
-                        if last_name(node.func) == "map"
-                        else []
+                        [unparse(h).split(".")[-1] for h in handed] if last_name(node.func) == "map" else []
                     )
                     for name in names:
                         for function in flow(source).functions.get(name, []):
@@ -371,12 +370,12 @@ def _refitted(source: Script) -> Finding | None:
         owner = call.func.value if isinstance(call.func, ast.Attribute) else None
         if owner is None or not call.args:
             continue
-        names = " ".join([ast.unparse(owner), *(ast.unparse(v) for v in flow(source).values(owner, 3))])
+        names = " ".join([unparse(owner), *(unparse(v) for v in flow(source).values(owner, 3))])
         if not re.search(
             r"(?i)scal|normaliz|standard|pipeline|preproc|feature|imput|pca|transformer\(", names
         ):
             continue
-        learns = side(ast.unparse(call.args[0]))
+        learns = side(unparse(call.args[0]))
         seen = seen or call
         if learns is False:
             return at(source, call, "held-out data are scaled by what is learned from themselves")
@@ -392,17 +391,13 @@ def _own_statistics(source: Script) -> ast.AST | None:
         methods = {f.name: f for f in owner.body if isinstance(f, ast.FunctionDef)}
         if "fit" not in methods or "transform" not in methods:
             continue
-        stored = (
-            re.search(r"self\.\w*(?:mean|std|scale|mu|sigma)\w* =", ast.unparse(methods["fit"])) is not None
-        )
+        stored = re.search(r"self\.\w*(?:mean|std|scale|mu|sigma)\w* =", unparse(methods["fit"])) is not None
         if not stored:
             continue
-        for node in ast.walk(methods["transform"]):
+        for node in walk(methods["transform"]):
             if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Div):
-                text = ast.unparse(node)
-                if re.search(r"(\w+) - \1\.mean\(", text) and re.search(
-                    r"\w+\.std\(", ast.unparse(node.right)
-                ):
+                text = unparse(node)
+                if re.search(r"(\w+) - \1\.mean\(", text) and re.search(r"\w+\.std\(", unparse(node.right)):
                     return node
     return None
 
@@ -429,7 +424,7 @@ def _augmented(source: Script) -> Finding | None:
         for function in makers:
             flag = next((a.arg for a in function.args.args if _FLAG.match(a.arg)), None)
             body = owner if owner is not None else function
-            if flag is None or (not is_random(body) and "random" not in ast.unparse(body).lower()):
+            if flag is None or (not is_random(body) and "random" not in unparse(body).lower()):
                 continue
             seen = seen or value
             if _is_true(source, function, value, flag):

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from .code import at, first, ok
 from .code_units import EPOCH, STEP, loops_of_step, runs_per, unit
 from .flow import flow
+from .readers._tree import unparse, walk
 from .readers.script import SCHEDULERS, keyword, last_name
 from .registry import Finding, View, probe
 from .syntax import Function, Script
@@ -74,7 +75,7 @@ def _schedules(source: Script) -> Iterator[tuple[ast.AST, str | None, str | None
         elif name.lower() in SCHEDULERS or name.lower() in _LENGTHS:
             yield call, _length(source, call), _moves(source, call)
     for function, call in _by_hand(source):
-        asked = " ".join(ast.unparse(a) for a in call.args)
+        asked = " ".join(unparse(a) for a in call.args)
         moves = runs_per(source, call)
         if "epoch" not in asked.lower() or moves == EPOCH:  # `lr_at(epoch + i / n)` moves with every step
             yield call, _closure(source, function), moves
@@ -110,14 +111,14 @@ def _closure(source: Script, function: ast.Lambda | Function) -> str | None:
     mine = flow(source)
     own = {a.arg for a in function.args.args}
     found: set[str | None] = set()
-    for node in ast.walk(function):
+    for node in walk(function):
         asked: list[ast.expr] = []
         if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Div):
             asked = [node.right]
         elif isinstance(node, ast.Compare):
             asked = list(node.comparators)
         for one in asked:
-            for part in ast.walk(one):
+            for part in walk(one):
                 if isinstance(part, (ast.Name, ast.Attribute)) and not (
                     isinstance(part, ast.Name) and part.id in own
                 ):
@@ -136,7 +137,7 @@ def _mixed(source: Script, function: ast.Lambda | Function) -> bool:
         and isinstance(n.op, ast.Sub)
         and unit(mine, n.left) == EPOCH
         and unit(mine, n.right) == STEP
-        for n in ast.walk(function)
+        for n in walk(function)
     )
 
 
@@ -146,7 +147,7 @@ def _moves(source: Script, call: ast.Call) -> str | None:
     if around is not None and around.name == "configure_optimizers":
         if "automatic_optimization" in source.text or "lr_scheduler_step" in source.text:
             return None
-        text = ast.unparse(around)
+        text = unparse(around)
         return STEP if re.search(r"'interval': 'step'|interval='step'", text) else EPOCH
     names = _names_of(source, call)
     steps = [c for c in source.named("step") if last_name(_owner(c)) in names]
@@ -189,13 +190,13 @@ def _applied(source: Script, call: ast.Call) -> bool:
         return False
     if _sets_rate(statement):
         return True
-    names = {ast.unparse(t) for t in statement.targets}
+    names = {unparse(t) for t in statement.targets}
     scope = source.function_around(call) or source.tree
     return any(
         isinstance(n, ast.Assign)
         and _sets_rate(n)
-        and names & {ast.unparse(v) for v in ast.walk(n.value) if isinstance(v, ast.expr)}
-        for n in ast.walk(scope)
+        and names & {unparse(v) for v in walk(n.value) if isinstance(v, ast.expr)}
+        for n in walk(scope)
     )
 
 
@@ -268,16 +269,13 @@ def formula_wrong(view: View) -> Finding:
 def _formula(source: Script) -> Finding | None:
     seen = None
     for function in _rate_functions(source):
-        for node in ast.walk(function):
+        for node in walk(function):
             if (
                 isinstance(node, ast.BinOp)
                 and isinstance(node.op, ast.Div)
                 and isinstance(node.left, ast.BinOp)
             ):
-                if (
-                    not isinstance(node.left.op, ast.Sub)
-                    or "warm" not in ast.unparse(node.left.right).lower()
-                ):
+                if not isinstance(node.left.op, ast.Sub) or "warm" not in unparse(node.left.right).lower():
                     continue
                 seen = seen or node
                 floor = (
@@ -286,7 +284,7 @@ def _formula(source: Script) -> Finding | None:
                     else []
                 )
                 over = [node.right, *floor]
-                if any(ast.unparse(o) == ast.unparse(node.left.right) for o in over):
+                if any(unparse(o) == unparse(node.left.right) for o in over):
                     return at(
                         source, node, "the progress after warm-up is divided by the length of the warm-up"
                     )
@@ -303,7 +301,7 @@ def _rate_functions(source: Script) -> Iterator[ast.AST]:
         if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
             owner = source.parents.get(node)
             named = _RATE.search(node.name) or (isinstance(owner, ast.ClassDef) and _RATE.search(owner.name))
-            if named or "warmup" in ast.unparse(node).lower():
+            if named or "warmup" in unparse(node).lower():
                 yield node
 
 
@@ -321,12 +319,12 @@ _FULL = re.compile(
 def _flat(source: Script) -> Finding | None:
     seen = None
     for function in _rate_functions(source):
-        for node in ast.walk(function):
+        for node in walk(function):
             if not isinstance(node, ast.If) or not isinstance(node.test, ast.Compare):
                 continue
             if not isinstance(node.test.ops[0], (ast.Lt, ast.LtE)) or not node.body:
                 continue
-            step, bound = ast.unparse(node.test.left), ast.unparse(node.test.comparators[0])
+            step, bound = unparse(node.test.left), unparse(node.test.comparators[0])
             value = getattr(node.body[0], "value", None)
             if (
                 "warm" not in bound.lower()
@@ -338,8 +336,8 @@ def _flat(source: Script) -> Finding | None:
             ):
                 continue
             seen = seen or node
-            inside = {ast.unparse(n) for n in ast.walk(value) if isinstance(n, ast.expr)}
-            if step not in inside and _FULL.match(ast.unparse(value)):
+            inside = {unparse(n) for n in walk(value) if isinstance(n, ast.expr)}
+            if step not in inside and _FULL.match(unparse(value)):
                 return at(source, node.body[0], "during the warm-up the rate is the full one already")
     return ok(source, seen, "the rate rises during the warm-up") if seen is not None else None
 
@@ -364,6 +362,7 @@ def _not_applied(source: Script) -> Finding | None:
         and c.args
         and not re.search(r"adjust|set|update|apply|assign|sched", last_name(c.func).lower())
         and any(loop in source.above(c) for loop in loops)
+        and not _reads_rate(c, functions[last_name(c.func)])
     ]
     if not asked or not source.trains_by_hand:
         return None
@@ -377,8 +376,23 @@ def _not_applied(source: Script) -> Finding | None:
     return at(source, asked[0], "the rate of the schedule is computed and never given to the optimizer")
 
 
+_HOLDS_RATE = re.compile(r"(?i)opt(?:im\w*)?(?:_|\b)|optimi[sz]er|sched|param_groups")
+
+
+def _reads_rate(call: ast.Call, functions: list[Function]) -> bool:
+    """`get_lr(optimizer)`: the rate in force is read, for the log."""
+    given = [*call.args, *(k.value for k in call.keywords)]
+    handed = any(
+        _HOLDS_RATE.search(n.id if isinstance(n, ast.Name) else n.attr)
+        for g in given
+        for n in walk(g)
+        if isinstance(n, (ast.Name, ast.Attribute))
+    )
+    return handed or any("param_groups" in unparse(f) for f in functions)
+
+
 def _gives_number(function: Function) -> bool:
-    return any(isinstance(n, ast.Return) and n.value is not None for n in ast.walk(function))
+    return any(isinstance(n, ast.Return) and n.value is not None for n in walk(function))
 
 
 @probe()
@@ -421,7 +435,7 @@ def _watched(source: Script, call: ast.Call) -> list[str]:
         return [re.sub(r"\W", "_", said.value)]
     around = source.function_around(call)
     if around is not None and around.name == "configure_optimizers":
-        texts = re.findall(r"'monitor': '([^']+)'", ast.unparse(around))
+        texts = re.findall(r"'monitor': '([^']+)'", unparse(around))
         return [re.sub(r"\W", "_", t) for t in texts]
     names = _names_of(source, call)
     given = [c.args[0] for c in source.named("step") if c.args and last_name(_owner(c)) in names]
@@ -448,7 +462,7 @@ def _rebuilt(source: Script) -> Finding | None:
     if not loops or not built:
         return None
     mine = flow(source)
-    built = tuple(c for c in built if "parameters" in ast.unparse(c)) or built[:0]
+    built = tuple(c for c in built if "parameters" in unparse(c)) or built[:0]
     if not built:
         return None
     makers = {f.name for c in built if (f := source.function_around(c)) is not None}
@@ -459,18 +473,14 @@ def _rebuilt(source: Script) -> Finding | None:
         if not inside or any(isinstance(p, (ast.If, ast.Try)) for p in around[: around.index(inside[0])]):
             continue
         loop = inside[0]
-        over = (
-            ast.unparse(loop.target).lower() + ast.unparse(loop.iter).lower()
-            if isinstance(loop, ast.For)
-            else ""
-        )
+        over = unparse(loop.target).lower() + unparse(loop.iter).lower() if isinstance(loop, ast.For) else ""
         if not re.search(r"epoch|\bep\b|step|iter|batch|loader", over) or re.search(
             r"fold|split|seed|trial|stage|task", over
         ):
             continue
         made = any(
             mine.made(n.value) in source.modules
-            for n in ast.walk(loop)
+            for n in walk(loop)
             if isinstance(n, ast.Assign) and isinstance(n.value, ast.Call)
         )
         if not made and isinstance(source.parents.get(call), ast.Assign):

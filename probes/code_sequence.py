@@ -8,6 +8,7 @@ from collections.abc import Iterator
 
 from .code import at, first, ok
 from .code_sides import either
+from .readers._tree import unparse, walk
 from .registry import Finding, View, probe
 from .syntax import Script
 
@@ -26,12 +27,12 @@ def _windows(source: Script) -> Iterator[tuple[ast.Assign, ast.expr, ast.Assign,
     for function in [n for n in source.nodes if isinstance(n, ast.FunctionDef)]:
         made = {
             n.targets[0].id: n
-            for n in ast.walk(function)
+            for n in walk(function)
             if isinstance(n, ast.Assign) and isinstance(n.targets[0], ast.Name)
         }
-        for out in ast.walk(function):
+        for out in walk(function):
             if isinstance(out, ast.Return) and isinstance(out.value, ast.Tuple) and len(out.value.elts) == 2:
-                pair = [n.id for e in out.value.elts for n in ast.walk(e) if isinstance(n, ast.Name)]
+                pair = [n.id for e in out.value.elts for n in walk(e) if isinstance(n, ast.Name)]
                 known = [made[p] for p in pair if p in made]
                 if len(known) == 2 and known[0] is not known[1]:
                     yield known[0], known[0].value, known[1], known[1].value
@@ -45,7 +46,7 @@ def _sliced(node: ast.expr) -> bool:
     """A window that starts at a position: `d[i:i + n]`."""
     return any(
         isinstance(n, ast.Slice) and n.lower is not None and isinstance(n.upper, ast.BinOp)
-        for n in ast.walk(node)
+        for n in walk(node)
     )
 
 
@@ -57,7 +58,7 @@ def _same_window(source: Script) -> Finding | None:
         if not (_sliced(one) and _sliced(other)):
             continue
         seen = seen or there
-        if ast.unparse(one) == ast.unparse(other) and not _SHIFTED.search(source.code):
+        if unparse(one) == unparse(other) and not _SHIFTED.search(source.code):
             return at(source, there, "the targets are the inputs, not the elements that follow them")
     return ok(source, seen, "the targets are the inputs one position later") if seen is not None else None
 
@@ -68,7 +69,7 @@ _MASKS = re.compile(r"causal|tril|triu|attn_mask|masked_fill|square_subsequent|s
 def _sees_later(source: Script) -> Finding | None:
     """A decoder that predicts the next element, and no mask in any of its attention."""
     shifted = [w for w in _windows(source) if _sliced(w[1]) and _sliced(w[3])]
-    follows = any(ast.unparse(w[1]) != ast.unparse(w[3]) for w in shifted) or _shifts_by_hand(source)
+    follows = any(unparse(w[1]) != unparse(w[3]) for w in shifted) or _shifts_by_hand(source)
     if not follows or not source.named("Embedding"):
         return None
     attends = source.named("scaled_dot_product_attention", "MultiheadAttention", "TransformerEncoderLayer")

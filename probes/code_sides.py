@@ -10,6 +10,7 @@ from functools import lru_cache
 
 from ..engine.model import State
 from .flow import flow
+from .readers._tree import unparse
 from .readers.script import last_name
 from .registry import Finding
 from .syntax import Function, Script
@@ -226,7 +227,7 @@ def part(source: Script, node: ast.expr, depth: int = 8) -> Part:
             node = node.value
         else:
             break
-    return Part(ast.unparse(node), picked)
+    return Part(unparse(node), picked)
 
 
 def _follows(value: ast.expr) -> bool:

@@ -7,6 +7,7 @@ import re
 
 from .code import at, first, ok
 from .code_sides import given, part
+from .readers._tree import walk
 from .registry import Finding, View, probe
 from .syntax import Script
 
@@ -54,10 +55,8 @@ def _by_order(source: Script) -> Finding | None:
 
 
 def _keys(call: ast.Call) -> list[str]:
-    return [
-        n.value for n in ast.walk(call.args[0]) if isinstance(n, ast.Constant) and isinstance(n.value, str)
-    ]
+    return [n.value for n in walk(call.args[0]) if isinstance(n, ast.Constant) and isinstance(n.value, str)]
 
 
 def _by_position(value: ast.expr) -> bool:
-    return any(isinstance(n, ast.Subscript) and isinstance(n.slice, ast.Slice) for n in ast.walk(value))
+    return any(isinstance(n, ast.Subscript) and isinstance(n.slice, ast.Slice) for n in walk(value))

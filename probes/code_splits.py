@@ -9,6 +9,8 @@ from ..engine.model import State
 from .code import at, first, ok
 from .code_batches import batches_differ, symbol
 from .code_roles import EVALUATION, base, inputs, is_random, split_flags, split_of, targets
+from .flow import flow
+from .readers._tree import unparse, walk
 from .readers.script import last_name
 from .registry import Finding, View, probe
 from .syntax import Script
@@ -68,6 +70,8 @@ def _processing(source: Script, labels: bool) -> dict[tuple[str, str], list[_Cha
         passed = _legitimate(node.value) if isinstance(node, ast.Assign) else _is_training_only(node.value)
         if not split or not name or passed or not _changes(node, name, labels):
             continue
+        if isinstance(node, ast.AugAssign) and _grows(source, node):
+            continue
         is_label = _names_labels(name) or (base(target) in targets(source) and "." in name)
         if is_label == labels and not _is_figure(name):
             found.setdefault((split, name.lower().replace(split, "*")), []).append(node)
@@ -81,7 +85,7 @@ def _whole(target: ast.expr) -> str:
     if isinstance(target, ast.Name):
         return target.id
     if isinstance(target, ast.Attribute) and isinstance(target.value, (ast.Name, ast.Attribute)):
-        return ast.unparse(target).removeprefix("self.")
+        return unparse(target).removeprefix("self.")
     return ""
 
 
@@ -95,11 +99,25 @@ def _changes(node: _Change, name: str, labels: bool) -> bool:
         return not isinstance(node.target, ast.Subscript) and not text and not mask
     if isinstance(node.targets[0], ast.Subscript):
         return False
-    old = [n for n in ast.walk(node.value) if isinstance(n, (ast.Name, ast.Attribute))]
-    if not any(ast.unparse(n).removeprefix("self.") == name for n in old):
+    old = [n for n in walk(node.value) if isinstance(n, (ast.Name, ast.Attribute))]
+    if not any(unparse(n).removeprefix("self.") == name for n in old):
         return False
-    calls = labels and any(isinstance(n, ast.Call) for n in ast.walk(node.value)) and "." in name
-    return calls or any(isinstance(n, ast.BinOp) for n in ast.walk(node.value))
+    calls = labels and any(isinstance(n, ast.Call) for n in walk(node.value)) and "." in name
+    return calls or any(isinstance(n, ast.BinOp) for n in walk(node.value))
+
+
+def _grows(source: Script, node: ast.AugAssign) -> bool:
+    """`train_hooks += more_hooks()`: a list that gets longer, where it is told to be one."""
+    if not isinstance(node.op, ast.Add):
+        return False
+    return _is_list(node.value) or any(_is_list(given.value) for given in flow(source).all_given(node.target))
+
+
+def _is_list(value: ast.expr) -> bool:
+    if isinstance(value, ast.IfExp):
+        return _is_list(value.body) or _is_list(value.orelse)
+    made = isinstance(value, ast.Call) and last_name(value.func) in ("list", "sorted")
+    return made or isinstance(value, (ast.List, ast.ListComp))
 
 
 _FIGURES = re.compile(
@@ -118,7 +136,7 @@ def _legitimate(value: ast.expr) -> bool:
 
 
 def _is_training_only(value: ast.expr) -> bool:
-    text = ast.unparse(value).lower()
+    text = unparse(value).lower()
     return is_random(value) or any(w in text for w in _TRAINING_ONLY)
 
 
@@ -126,7 +144,7 @@ def _by_flag(source: Script, labels: bool) -> Finding | None:
     """Statements under a parameter that differs between the call for training and that for held-out data."""
     wanted = targets(source) if labels else inputs(source)
     for owner, flags in split_flags(source).items():
-        for node in ast.walk(owner):
+        for node in walk(owner):
             if isinstance(node, ast.If) and _tests(node.test, flags):
                 found = next(
                     (s for b in (node.body, node.orelse) for s in b if _scales(s, wanted, labels)), None
@@ -135,7 +153,7 @@ def _by_flag(source: Script, labels: bool) -> Finding | None:
                 both = all(any(_scales(s, wanted, labels) for s in side) for side in other)
                 if found is not None and not both:
                     return at(
-                        source, found, f"this is done where `{ast.unparse(node.test)}` says so, to one split"
+                        source, found, f"this is done where `{unparse(node.test)}` says so, to one split"
                     )
             elif isinstance(node, ast.Assign) and isinstance(node.value, ast.IfExp):
                 choice = node.value
@@ -150,7 +168,7 @@ def _by_flag(source: Script, labels: bool) -> Finding | None:
 def _tests(test: ast.expr, flags: frozenset[str]) -> bool:
     return any(
         (n.id if isinstance(n, ast.Name) else n.attr) in flags
-        for n in ast.walk(test)
+        for n in walk(test)
         if isinstance(n, (ast.Name, ast.Attribute))
     )
 
@@ -173,12 +191,12 @@ def _computes(value: ast.expr, name: str, labels: bool) -> bool:
     """Arithmetic on the old value, or for labels another numbering."""
     if _legitimate(value):
         return False
-    for node in ast.walk(value):
+    for node in walk(value):
         if isinstance(node, ast.BinOp) and isinstance(node.op, _SCALING):
-            if any(base(n) == name for n in ast.walk(node) if isinstance(n, (ast.Name, ast.Attribute))):
+            if any(base(n) == name for n in walk(node) if isinstance(n, (ast.Name, ast.Attribute))):
                 return True
     return labels and any(
-        isinstance(n, ast.Call) and last_name(n.func) in ("index", "map") for n in ast.walk(value)
+        isinstance(n, ast.Call) and last_name(n.func) in ("index", "map") for n in walk(value)
     )
 
 
@@ -231,7 +249,7 @@ def _takes_data_of(made: ast.expr, split: str) -> bool:
     """The value is made of data that are called like the split, not of their number, seed or place."""
     names = [
         n.id if isinstance(n, ast.Name) else n.attr
-        for n in ast.walk(made)
+        for n in walk(made)
         if isinstance(n, (ast.Name, ast.Attribute))
     ]
     return any(split in name.lower() and not _SIZES.search(name.lower()) for name in names)
@@ -253,4 +271,4 @@ def _is_assigned(source: Script, stem: str, split: str) -> bool:
 
 def _shape(node: _Change, split: str) -> str:
     sign = symbol(node.op) if isinstance(node, ast.AugAssign) else ""
-    return sign + ast.unparse(node.value).lower().replace(split, "*")
+    return sign + unparse(node.value).lower().replace(split, "*")

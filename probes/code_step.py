@@ -6,9 +6,10 @@ import ast
 import re
 from collections.abc import Iterator
 
-from .code import at, first, imports_locals, is_false, is_false_node, ok, outer_loop, runs_in
+from .code import at, extractor, first, imports_locals, is_false, is_false_node, ok, outer_loop, runs_in
 from .flow import flow
-from .readers.script import SCHEDULERS, Extractor, keyword, last_name
+from .readers._tree import unparse, walk
+from .readers.script import SCHEDULERS, keyword, last_name
 from .registry import Finding, View, any_of, probe
 from .syntax import Script
 
@@ -56,13 +57,13 @@ def _cleared_by_hand(source: Script) -> list[ast.stmt | ast.expr]:
             nothing = isinstance(node.value, ast.Constant) or last_name(node.value).startswith("zeros")
             if isinstance(node.value, ast.Call):
                 nothing = last_name(node.value.func) in ("zeros_like", "zeros")
-            if nothing and any(".grad" in ast.unparse(t) for t in node.targets):
+            if nothing and any(".grad" in unparse(t) for t in node.targets):
                 found.append(node)
         elif isinstance(node, ast.Call) and last_name(node.func) in ("zero_", "fill_", "mul_"):
             if source.owner(node).endswith((".grad", ".grad.data")):
                 found.append(node)
         elif isinstance(node, ast.AugAssign) and isinstance(node.op, ast.Mult):
-            if ".grad" in ast.unparse(node.target):
+            if ".grad" in unparse(node.target):
                 found.append(node)
     return found
 
@@ -91,7 +92,7 @@ def _cleared_early(source: Script) -> Finding | None:
         if len(mine) > 1 or (scope is source.tree and len(source.backwards) > 1 and not loops):
             continue  # several objectives (GAN) interleave on purpose
         judged = judged or backward
-        inside = set(ast.walk(scope))
+        inside = set(walk(scope))
         steps = [c for c in source.steps if c in inside and _position(c) > _position(backward)]
         late = [c for c in clears if c in inside and _position(c) > _position(backward)]
         same = [c for c in late if source.loops_around(c)[-len(loops) :] == loops or not loops]
@@ -111,7 +112,7 @@ def _other_branch(source: Script, node: ast.AST, backward: ast.AST) -> bool:
 
 
 def _about_grad(node: ast.AST) -> bool:
-    return isinstance(node, ast.If) and ".grad" in ast.unparse(node.test)
+    return isinstance(node, ast.If) and ".grad" in unparse(node.test)
 
 
 def _position(node: ast.expr | ast.stmt) -> tuple[int, int]:
@@ -135,7 +136,7 @@ def _step_missing(source: Script) -> Finding | None:
         return None
     if source.steps:
         return ok(source, source.steps[0], "the optimizer steps")
-    applied = [c for c in source.calls if ast.unparse(c.func).lower() in source.optimizers]
+    applied = [c for c in source.calls if unparse(c.func).lower() in source.optimizers]
     if applied or source.named("apply_gradients", "update_step"):
         return ok(
             source, (applied or source.named("apply_gradients", "update_step"))[0], "the optimizer steps"
@@ -228,11 +229,11 @@ def _is_copy(source: Script, call: ast.Call) -> bool:
     if isinstance(parent, ast.Assign):  # `teacher = deepcopy(model).eval()`
         if isinstance(owner, ast.Call) and last_name(owner.func) in ("deepcopy", "copy"):
             return True
-        if any(w in ast.unparse(t).lower() for t in parent.targets for w in _COPIES):
+        if any(w in unparse(t).lower() for t in parent.targets for w in _COPIES):
             return True
     loops = [p for p in source.above(call) if isinstance(p, ast.For)]
     return isinstance(owner, ast.Name) and any(
-        isinstance(n, ast.Name) and n.id == owner.id for loop in loops for n in ast.walk(loop.target)
+        isinstance(n, ast.Name) and n.id == owner.id for loop in loops for n in walk(loop.target)
     )
 
 
@@ -262,10 +263,8 @@ def _last_before_training(
 def _functional_mode(source: Script) -> Finding | None:
     """Mode in functional training: `model(x, training=False)` under a tape, `net.set_train(False)`."""
     for block in source.nodes:
-        if isinstance(block, ast.With) and "GradientTape" in ast.unparse(block.items[0].context_expr):
-            calls = [
-                c for c in ast.walk(block) if isinstance(c, ast.Call) and keyword(c, "training") is not None
-            ]
+        if isinstance(block, ast.With) and "GradientTape" in unparse(block.items[0].context_expr):
+            calls = [c for c in walk(block) if isinstance(c, ast.Call) and keyword(c, "training") is not None]
             off = [c for c in calls if (given := keyword(c, "training")) is not None and is_false_node(given)]
             if calls and len(off) == len(calls):
                 return at(source, off[0], "the model is run in evaluation mode where its gradient is taken")
@@ -336,7 +335,7 @@ def _wrong_loop(source: Script) -> Finding | None:
     if len(built) != 1 or len(steps) != 1 or source.train_loop is None or not steps:
         return None
     length = built[0][1]
-    words = ast.unparse(length).lower()
+    words = unparse(length).lower()
     per_batch = source.train_loop in source.loops_around(steps[0])
     nested = len(source.loops_around(source.backwards[0])) > 1
     epochs = (
@@ -349,13 +348,13 @@ def _wrong_loop(source: Script) -> Finding | None:
         return at(
             source,
             steps[0],
-            f"the scheduler's length is in epochs ({ast.unparse(length)}) and it steps per batch",
+            f"the scheduler's length is in epochs ({unparse(length)}) and it steps per batch",
         )
     if batches and not per_batch and nested:
         return at(
             source,
             steps[0],
-            f"the scheduler's length is in batches ({ast.unparse(length)}) and it steps per epoch",
+            f"the scheduler's length is in batches ({unparse(length)}) and it steps per epoch",
         )
     return (
         ok(source, steps[0], "the scheduler steps in the unit of its length") if epochs or batches else None
@@ -364,7 +363,7 @@ def _wrong_loop(source: Script) -> Finding | None:
 
 def _shorter_than_run(source: Script, length: ast.expr) -> bool:
     """A length that is a small number, not above the number of epochs, is meant in epochs."""
-    values = Extractor(source.tree, source.path)
+    values = extractor(source)
     loop = outer_loop(source)
     bounds = loop.iter.args if isinstance(loop, ast.For) and isinstance(loop.iter, ast.Call) else []
     known, count, _ = values.value(bounds[-1]) if bounds else (False, None, False)
@@ -382,7 +381,7 @@ def _epoch_count(source: Script) -> str | None:
     """The bound of the epoch loop as written: `for epoch in range(10)` -> "10"."""
     loop = outer_loop(source)
     if isinstance(loop, ast.For) and isinstance(loop.iter, ast.Call) and last_name(loop.iter.func) == "range":
-        return ast.unparse(loop.iter.args[-1]).lower() if loop.iter.args else None
+        return unparse(loop.iter.args[-1]).lower() if loop.iter.args else None
     return None
 
 
@@ -396,7 +395,7 @@ def _never_stepped(source: Script) -> Finding | None:
     for node in source.nodes:
         if isinstance(node, ast.Assign) and isinstance(node.value, ast.Call):
             if last_name(node.value.func).lower() in SCHEDULERS and source.trains_by_hand:
-                name = ast.unparse(node.targets[0])
+                name = unparse(node.targets[0])
                 if source.text.count(name) == 1:
                     return at(source, node, "this scheduler is built and never used")
                 return ok(source, node, "the scheduler is used")
@@ -416,17 +415,31 @@ def _not_divided(source: Script) -> Finding | None:
             for n in source.nodes
             if isinstance(n, (ast.BinOp, ast.AugAssign))
             and isinstance(n.op, ast.Div)
-            and ast.unparse(n.right if isinstance(n, ast.BinOp) else n.value) == count
-            and ".item()" not in ast.unparse(n)  # a figure for the log
+            and unparse(n.right if isinstance(n, ast.BinOp) else n.value) == count
+            and ".item()" not in unparse(n)  # a figure for the log
         ]
         if divided:
             return ok(source, divided[0], f"the loss is divided by {count}")
         if _scales_gradients(source) or any(_by_engine(source, c) for c in source.backwards):
             return None  # by the number of tokens or samples, as it seems
+        if any(_joins_all(loop) for b in source.backwards for loop in source.loops_around(b)[:1]):
+            return None
         return at(
             source, node, f"the optimizer steps every {count} batches and the loss is not divided by {count}"
         )
     return None
+
+
+def _joins_all(loop: ast.AST) -> bool:
+    """`cat(kept[:j] + [mine] + kept[j + 1:])`: each loss is that of all batches, and reaches one of them."""
+    return any(
+        isinstance(n, ast.Call)
+        and last_name(n.func) in ("cat", "concat", "concatenate")
+        and bool(n.args)
+        and isinstance(n.args[0], ast.BinOp)
+        and any(isinstance(part, ast.Slice) for part in walk(n.args[0]))
+        for n in walk(loop)
+    )
 
 
 def _by_engine(source: Script, call: ast.Call) -> bool:
@@ -443,7 +456,7 @@ def _scales_gradients(source: Script) -> bool:
             if ".grad" in source.owner(node):
                 return True
         if isinstance(node, ast.AugAssign) and isinstance(node.op, (ast.Mult, ast.Div)):
-            if ".grad" in ast.unparse(node.target):
+            if ".grad" in unparse(node.target):
                 return True
     return False
 
@@ -453,7 +466,7 @@ _SCALES = re.compile(r"(?i)(?:scale|multiply|divide|normali[sz]e|average)_?grad"
 
 def _reports(count: ast.expr) -> bool:
     """How often something is logged or saved, which is no number of accumulated batches."""
-    return any(w in ast.unparse(count).lower() for w in ("log", "print", "eval", "save", "report", "display"))
+    return any(w in unparse(count).lower() for w in ("log", "print", "eval", "save", "report", "display"))
 
 
 def _accumulates(source: Script) -> Iterator[tuple[ast.AST, str]]:
@@ -461,18 +474,18 @@ def _accumulates(source: Script) -> Iterator[tuple[ast.AST, str]]:
     for step in source.steps:
         for parent in source.above(step):
             if isinstance(parent, ast.If) and not any(parent in source.above(b) for b in source.backwards):
-                for gate in ast.walk(parent.test):
+                for gate in walk(parent.test):
                     if (
                         isinstance(gate, ast.BinOp)
                         and isinstance(gate.op, ast.Mod)
                         and not _reports(gate.right)
                     ):
-                        yield step, ast.unparse(gate.right)
+                        yield step, unparse(gate.right)
     for backward in source.backwards:
         loops = source.loops_around(backward)
         over = loops[0].iter if loops and isinstance(loops[0], ast.For) else None
         if isinstance(over, ast.Call) and last_name(over.func) == "range" and len(over.args) == 1:
             outside = [s for s in source.steps if loops[0] not in source.loops_around(s)]
-            count = ast.unparse(over.args[0])
+            count = unparse(over.args[0])
             if outside and any(w in count.lower() for w in ("accum", "micro")):
                 yield backward, count

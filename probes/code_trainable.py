@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from ..engine.model import State
 from .code import at, first, ok
 from .flow import Flow, flow
+from .readers._tree import unparse, walk
 from .readers.script import keyword, last_name
 from .registry import Finding, View, any_of, probe
 from .syntax import Script
@@ -105,7 +106,7 @@ _COPIES = ("deepcopy", "clone", "copy")
 
 def _optional(source: Script, node: ast.AST) -> bool:
     """An option, a pattern or a list from elsewhere decides what is frozen: `if args.freeze_encoder:`."""
-    tests = [ast.unparse(p.test) for p in source.above(node) if isinstance(p, ast.If)]
+    tests = [unparse(p.test) for p in source.above(node) if isinstance(p, ast.If)]
     return any(_OPTION.search(test) for test in tests)
 
 
@@ -116,7 +117,7 @@ _OPTION = re.compile(
 
 def _judges(owner: ast.expr) -> bool:
     """A model that another one is held against, by its name."""
-    text = ast.unparse(owner)
+    text = unparse(owner)
     return any(w in text.lower() for w in _ASIDE) or _REFERENCE.search(text) is not None
 
 
@@ -159,7 +160,7 @@ def _aside(mine: Flow, owner: ast.expr) -> bool:
 
 
 def _binds(target: ast.expr, name: str) -> bool:
-    return any(isinstance(n, ast.Name) and n.id == name for n in ast.walk(target))
+    return any(isinstance(n, ast.Name) and n.id == name for n in walk(target))
 
 
 def _switches_off(value: ast.expr) -> bool:
@@ -236,7 +237,7 @@ def _cover(mine: Flow, node: ast.expr, depth: int) -> Cover:
         return _of_call(mine, node, depth)
     if isinstance(node, (ast.ListComp, ast.GeneratorExp, ast.SetComp, ast.DictComp)):
         inner = _cover(mine, node.generators[0].iter, depth - 1)
-        tests = [ast.unparse(t) for g in node.generators for t in g.ifs]
+        tests = [unparse(t) for g in node.generators for t in g.ifs]
         tests = [t for t in tests if "requires_grad" not in t]
         if inner.whole and tests:
             return Cover(part=f"the parameters for which `{tests[0][:60]}`", chosen=True)
@@ -282,7 +283,7 @@ def _of_call(mine: Flow, node: ast.Call, depth: int) -> Cover:
         return _cover(mine, node.keywords[0].value, depth - 1)
     if name in _LISTS and node.args:
         if name == "filter":
-            test = ast.unparse(node.args[0])
+            test = unparse(node.args[0])
             inner = _cover(mine, node.args[-1], depth - 1)
             if inner.whole and "requires_grad" not in test and not isinstance(node.args[0], ast.Constant):
                 return Cover(part=f"the parameters for which `{test[:60]}`", chosen=True)
@@ -321,7 +322,7 @@ _PLAIN = (
 
 def _of_owner(mine: Flow, owner: ast.expr, node: ast.AST, depth: int = 4) -> Cover:
     """`model.parameters()` is all, `model.head.parameters()` a part; names of parts are followed."""
-    text = ast.unparse(owner)
+    text = unparse(owner)
     words = f"the parameters of {text}"
     if isinstance(owner, ast.Subscript):
         return Cover(part=words, owner=text)
@@ -345,9 +346,7 @@ def _of_owner(mine: Flow, owner: ast.expr, node: ast.AST, depth: int = 4) -> Cov
         given = mine.given(owner)
         ways = [given.value] if given is not None and not given.places else mine.arguments(owner)
         ways = [
-            w
-            for w in ways
-            if isinstance(w, (ast.Attribute, ast.Subscript, ast.Name)) and ast.unparse(w) != text
+            w for w in ways if isinstance(w, (ast.Attribute, ast.Subscript, ast.Name)) and unparse(w) != text
         ]
         covers = [_of_owner(mine, w, w, depth - 1) for w in ways]
         if covers and all(c.part for c in covers):
@@ -358,8 +357,8 @@ def _of_owner(mine: Flow, owner: ast.expr, node: ast.AST, depth: int = 4) -> Cov
 def layers_of(owner: ast.ClassDef) -> dict[str, ast.Call]:
     """What a class assigns to its attributes by calling something: `self.fc = nn.Linear(...)`."""
     return {
-        ast.unparse(node.targets[0]): node.value
-        for node in ast.walk(owner)
+        unparse(node.targets[0]): node.value
+        for node in walk(owner)
         if isinstance(node, ast.Assign)
         and isinstance(node.value, ast.Call)
         and isinstance(node.targets[0], ast.Attribute)
@@ -398,9 +397,9 @@ def _together(mine: Flow, covers: list[Cover]) -> Cover:
 
 def _class_named(mine: Flow, text: str) -> ast.ClassDef | None:
     """The class of what is written `text` somewhere in the script."""
-    for node in ast.walk(mine.source.tree):
+    for node in walk(mine.source.tree):
         if isinstance(node, (ast.Name, ast.Attribute)) and isinstance(node.ctx, ast.Load):
-            if ast.unparse(node) == text and (held := mine.made(node)) is not None:
+            if unparse(node) == text and (held := mine.made(node)) is not None:
                 return held
     return None
 
@@ -440,7 +439,7 @@ def _no_complement(mine: Flow, groups: list[ast.expr]) -> str | None:
         made = list(mine.values(given, 3)) if given is not None else []
         if len(made) != 1 or not isinstance(made[0], ast.ListComp) or len(made[0].generators[0].ifs) != 1:
             return None
-        tests.append(ast.unparse(made[0].generators[0].ifs[0]))
+        tests.append(unparse(made[0].generators[0].ifs[0]))
     by_name = all(re.search(r" in |startswith|endswith", t) for t in tests)
     turned = any(re.search(r"\bnot\b|!=|[<>]", t) for t in tests)
     if by_name and not turned and tests[0] != tests[1]:
@@ -468,7 +467,7 @@ def _is_filled(source: Script, name: str) -> bool:
     for call in source.named("append", "extend", "add", "update"):
         if source.owner(call).split("[")[0] == name:
             return True
-    return any(isinstance(n, ast.AugAssign) and ast.unparse(n.target) == name for n in source.nodes)
+    return any(isinstance(n, ast.AugAssign) and unparse(n.target) == name for n in source.nodes)
 
 
 # --------------------------------------------------------------------------------- another model, a new layer
@@ -497,13 +496,13 @@ def _other_model(source: Script) -> Finding | None:
 
 def _made_anew(source: Script, call: ast.Call, owner: ast.expr) -> ast.Assign | None:
     """`model = Net()` or `model = deepcopy(model)` in the block of the optimizer, after it."""
-    text = ast.unparse(owner)
+    text = unparse(owner)
     block = source.parents.get(_statement(source, call))
     for node in source.nodes:
         if isinstance(node, ast.Assign) and node.lineno > call.lineno and source.parents.get(node) is block:
-            if any(ast.unparse(t) == text for t in node.targets) and isinstance(node.value, ast.Call):
+            if any(unparse(t) == text for t in node.targets) and isinstance(node.value, ast.Call):
                 name = last_name(node.value.func)
-                around = any(ast.unparse(n) == text for n in ast.walk(node.value) if isinstance(n, ast.expr))
+                around = any(unparse(n) == text for n in walk(node.value) if isinstance(n, ast.expr))
                 if name == "deepcopy" or (name in source.classes and not around):
                     return node
     return None
@@ -528,9 +527,9 @@ def _replaced_after(source: Script) -> Finding | None:
     for node in source.nodes:
         if not (isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Attribute)):
             continue
-        owner = ast.unparse(node.targets[0].value)
+        owner = unparse(node.targets[0].value)
         for call, given in built:
-            taken = ast.unparse(given)
+            taken = unparse(given)
             taken = taken.rpartition(".")[0] if taken.endswith("parameters()") else ""
             inside = bool(taken) and (owner == taken or owner.startswith((f"{taken}.", f"{taken}[")))
             same = source.function_around(node) is source.function_around(call)
@@ -543,7 +542,7 @@ def _replaced_after(source: Script) -> Finding | None:
                 made = made.func.value
             layer = isinstance(made, ast.Call) and any(
                 isinstance(n, (ast.Name, ast.Attribute)) and last_name(n)[:1].isupper()
-                for n in ast.walk(made.func)
+                for n in walk(made.func)
             )
             if inside and same and layer and node.lineno > call.lineno and owner != "self":
                 return at(

@@ -7,7 +7,9 @@ import re
 from collections.abc import Iterator
 
 from .code import at, first, ok
+from .code_model import repeats
 from .code_trainable import layers_of
+from .readers._tree import unparse, walk
 from .readers.script import last_name
 from .registry import Finding, View, probe
 from .syntax import Function, Script
@@ -59,10 +61,10 @@ def _value_unused(source: Script) -> Finding | None:
         if owner not in source.modules or _raises(function):
             continue
         seen = seen or function
-        read = {n.id for n in ast.walk(function) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)}
+        read = {n.id for n in walk(function) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)}
         if read & {"locals", "vars", "eval", "exec"}:
             continue
-        for node in ast.walk(function):
+        for node in walk(function):
             if (
                 isinstance(node, ast.Assign)
                 and len(node.targets) == 1
@@ -107,16 +109,16 @@ def _is_made(function: Function, value: ast.expr) -> bool:
             "dim",
         ):
             return False
-        return ast.unparse(value.func).startswith("self.") or _about(value, given)
+        return unparse(value.func).startswith("self.") or _about(value, given)
     return _about(value, given)
 
 
 def _about(value: ast.AST, names: set[str]) -> bool:
     """The names take part as values, not by their sizes."""
-    for node in ast.walk(value):
+    for node in walk(value):
         if isinstance(node, ast.Attribute) and node.attr in ("shape", "device", "dtype", "ndim"):
             return False
-    return any(isinstance(n, ast.Name) and n.id in names for n in ast.walk(value))
+    return any(isinstance(n, ast.Name) and n.id in names for n in walk(value))
 
 
 # --------------------------------------------------------------------------------------- made and never used
@@ -159,7 +161,7 @@ def _unused(source: Script, norms: bool) -> Finding | None:
 
 def _held(owner: ast.ClassDef) -> Iterator[tuple[str, ast.Call]]:
     """Attributes of self with the call that makes each, tuples taken apart."""
-    for node in ast.walk(owner):
+    for node in walk(owner):
         if not isinstance(node, ast.Assign):
             continue
         target, value = node.targets[0], node.value
@@ -171,11 +173,7 @@ def _held(owner: ast.ClassDef) -> Iterator[tuple[str, ast.Call]]:
         ):
             pairs = list(zip(target.elts, value.elts, strict=True))
         for one, made in pairs:
-            if (
-                isinstance(one, ast.Attribute)
-                and ast.unparse(one.value) == "self"
-                and isinstance(made, ast.Call)
-            ):
+            if isinstance(one, ast.Attribute) and unparse(one.value) == "self" and isinstance(made, ast.Call):
                 yield one.attr, made
 
 
@@ -192,21 +190,21 @@ def _looks_up(owner: ast.ClassDef) -> bool:
     return any(
         (isinstance(n, ast.Name) and n.id in words) or (isinstance(n, ast.Attribute) and n.attr in words)
         for f in inside
-        for n in ast.walk(f)
+        for n in walk(f)
     )
 
 
 def _is_read(source: Script, owner: ast.ClassDef, name: str) -> bool:
     """The attribute is read anywhere but in what only prepares it (its weights set, a tie)."""
-    for node in source.nodes:
-        if isinstance(node, ast.Constant) and isinstance(node.value, str) and node.value == name:
+    for node in source.mentions.get(name, ()):
+        if isinstance(node, ast.Constant):
             return True
-        if not (isinstance(node, ast.Attribute) and node.attr == name and isinstance(node.ctx, ast.Load)):
+        if not isinstance(node.ctx, ast.Load):
             continue
         function = source.function_around(node)
         parent = source.parents.get(node)
         around = next((p for p in source.above(node) if isinstance(p, ast.ClassDef)), None)
-        if around is not None and around is not owner and ast.unparse(node.value) == "self":
+        if around is not None and around is not owner and unparse(node.value) == "self":
             continue  # the attribute of another class
         prepares = function is not None and function.name.lower().startswith(
             ("__init__", "_init", "init", "reset")
@@ -256,7 +254,7 @@ def _replaced(source: Script) -> Finding | None:
 def _added(function: Function) -> list[str]:
     """Names that a branch of themselves is added to: `x = x + f(x)`, `x += f(x)`."""
     found = []
-    for node in ast.walk(function):
+    for node in walk(function):
         if (
             isinstance(node, ast.AugAssign)
             and isinstance(node.op, ast.Add)
@@ -275,8 +273,8 @@ def _added(function: Function) -> list[str]:
 
 
 def _runs_self(call: ast.Call, name: str) -> bool:
-    of_self = any(isinstance(n, ast.Call) and ast.unparse(n.func).startswith("self.") for n in ast.walk(call))
-    return of_self and any(isinstance(n, ast.Name) and n.id == name for n in ast.walk(call))
+    of_self = any(isinstance(n, ast.Call) and unparse(n.func).startswith("self.") for n in walk(call))
+    return of_self and any(isinstance(n, ast.Name) and n.id == name for n in walk(call))
 
 
 def _hands_on(value: ast.expr | None, stream: str) -> bool:
@@ -287,15 +285,13 @@ def _hands_on(value: ast.expr | None, stream: str) -> bool:
 
 def _replaces(node: ast.Assign, stream: str, norms: set[str]) -> bool:
     """`x = self.drop(self.mlp(self.norm(x)))`: a branch of the normalised stream that keeps none of it."""
-    if ast.unparse(node.targets[0]) != stream or not isinstance(node.value, ast.Call):
+    if unparse(node.targets[0]) != stream or not isinstance(node.value, ast.Call):
         return False
-    calls = [
-        n for n in ast.walk(node.value) if isinstance(n, ast.Call) and ast.unparse(n.func).startswith("self.")
-    ]
+    calls = [n for n in walk(node.value) if isinstance(n, ast.Call) and unparse(n.func).startswith("self.")]
     names = [last_name(c.func) for c in calls]
     normal = [c for c in calls if last_name(c.func) in norms]
     inner = [c for c in normal if c.args and isinstance(c.args[0], ast.Name) and c.args[0].id == stream]
-    kept = any(isinstance(n, ast.BinOp) and isinstance(n.op, ast.Add) for n in ast.walk(node.value))
+    kept = any(isinstance(n, ast.BinOp) and isinstance(n.op, ast.Add) for n in walk(node.value))
     ends = any(re.search(r"head|final|proj|pool|out|logit|embed|lm_", n) for n in names)
     return bool(inner) and len(calls) > 1 and not kept and not ends and len(node.value.args) == 1
 
@@ -304,18 +300,27 @@ def _replaces(node: ast.Assign, stream: str, norms: set[str]) -> bool:
 
 
 @probe()
-def blocks_without_norm(view: View) -> Finding:
-    """A block adds attention to its stream, many such blocks are stacked, and nothing in it normalises."""
-    return first(view, _without_norm, "the scripts hold no block with attention on a stream")
+def blocks_without_norm(view: View, *, surely: bool = False) -> Finding:
+    """A block adds attention to its stream, many such blocks are stacked, and nothing in it normalises.
+
+    Some designs go without on purpose. `surely`: only where the program normalises a stream elsewhere (a last
+    norm, other blocks), or makes a stack of at least 4 (practice), so that it is no such design.
+    """
+    return first(
+        view, lambda s: _without_norm(s, surely), "the scripts hold no block with attention on a stream"
+    )
 
 
-def _without_norm(source: Script) -> Finding | None:
+_DEEP = 4  # blocks from which a stack hardly trains without normalisation
+
+
+def _without_norm(source: Script, surely: bool) -> Finding | None:
     seen = None
     for function in source.forwards:
         owner = source.parents.get(function)
         if not isinstance(owner, ast.ClassDef) or not _added(function):
             continue
-        text = ast.unparse(owner)
+        text = unparse(owner)
         if not re.search(r"attn|attention|mixer", text, re.IGNORECASE) or not _stacked(source, owner):
             continue
         seen = seen or function
@@ -323,12 +328,23 @@ def _without_norm(source: Script) -> Finding | None:
             r"\brezero|layerscale|fixup|\bln_?\w*\(|skip_init|alpha|gamma", text, re.I
         ):
             continue
-        for node in ast.walk(function):
+        if surely and not (_normalises_stream(source) or _depth(source, owner) >= _DEEP):
+            return None
+        for node in walk(function):
             if isinstance(node, (ast.Assign, ast.AugAssign)):
                 return at(
                     source, node, "branches are added to the stream and nothing in the block normalises it"
                 )
     return ok(source, seen, "blocks with attention normalise their stream") if seen is not None else None
+
+
+def _normalises_stream(source: Script) -> bool:
+    """Layers are made that normalise the features of a position, as transformers do."""
+    return any(re.search(r"LayerNorm|RMSNorm|layer_norm|rms_norm", last_name(c.func)) for c in source.calls)
+
+
+def _depth(source: Script, owner: ast.ClassDef) -> int:
+    return max((repeats(source, c) for c in source.named(owner.name)), default=0)
 
 
 def _stacked(source: Script, owner: ast.ClassDef) -> bool:

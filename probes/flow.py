@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
+from .readers._tree import unparse, walk
 from .readers.script import LOSSES, last_name
 from .syntax import Function, Script
 
@@ -30,7 +31,10 @@ _WRAPS = (
 )
 
 
+MAX_VISITED = 4000  # expressions that are gone through for one question
 Places = tuple[int | str, ...]  # the items of a tuple or dict that are meant, outermost first
+_Ends = list[tuple[ast.expr, Places]]
+_Known = dict[tuple[ast.expr, Places, int], _Ends]
 
 
 @dataclass(frozen=True)
@@ -52,7 +56,7 @@ class Flow:
     def functions(self) -> dict[str, list[Function]]:
         """Functions and methods by name."""
         found: dict[str, list[Function]] = defaultdict(list)
-        for node in ast.walk(self.source.tree):
+        for node in walk(self.source.tree):
             if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
                 found[node.name].append(node)
         return dict(found)
@@ -61,7 +65,7 @@ class Flow:
     def _given(self) -> dict[tuple[ast.AST | None, str], list[Given]]:
         """Assignments by scope and target; attributes of self belong to their class."""
         found: dict[tuple[ast.AST | None, str], list[Given]] = defaultdict(list)
-        for node in ast.walk(self.source.tree):
+        for node in walk(self.source.tree):
             pairs: list[tuple[ast.expr, ast.expr]] = []
             if isinstance(node, ast.Assign):
                 pairs = [(t, node.value) for t in node.targets]
@@ -75,7 +79,7 @@ class Flow:
                 for one, places in _parts(target):
                     scope = self._scope(node, one)
                     given = _unpacked(value, places)
-                    found[scope, ast.unparse(one)].append(Given(node, *given))
+                    found[scope, unparse(one)].append(Given(node, *given))
         return dict(found)
 
     def _scope(self, node: ast.AST, target: ast.expr) -> ast.AST | None:
@@ -98,7 +102,7 @@ class Flow:
         """The assignments that may have given a name its value, the last first: one for each branch."""
         if not isinstance(node, (ast.Name, ast.Attribute)):
             return []
-        text = ast.unparse(node)
+        text = unparse(node)
         if isinstance(node, ast.Attribute):
             if _is_self(node.value):
                 return self._given.get((self.class_around(node), text), [])[-1:]
@@ -205,18 +209,32 @@ class Flow:
     # ---------------------------------------------------------------------------------- all the way back
 
     def values(self, node: ast.expr, depth: int = MAX_DEPTH) -> list[ast.expr]:
-        """What an expression stands for, names and calls of the script's own functions followed."""
-        return [v for v, _ in self._values(node, (), depth)]
+        """What an expression stands for, names and calls of the script's own functions followed.
 
-    def _values(self, node: ast.expr, places: Places, depth: int) -> list[tuple[ast.expr, Places]]:
-        """Pairs of an end and the places of it that are meant."""
-        following = self.step(node, places) if depth else []
-        if not following:
-            return [(node, places)]
-        ends = [end for value, left in following for end in self._values(value, left, depth - 1)]
-        if isinstance(node, ast.Subscript) and all(len(left) > len(places) for _, left in ends):
-            return [(node, places)]  # the item could not be found in what it is taken out of
-        return ends
+        At most MAX_VISITED expressions are gone through; where the way goes on it is left as it is.
+        """
+        key = (node, depth)
+        if key not in self._known_values:
+            self._known_values[key] = [v for v, _ in self._values(node, (), depth, {})]
+        return list(self._known_values[key])
+
+    @cached_property
+    def _known_values(self) -> dict[tuple[ast.expr, int], list[ast.expr]]:
+        return {}
+
+    def _values(self, node: ast.expr, places: Places, depth: int, known: _Known) -> _Ends:
+        """Pairs of an end and the places of it that are meant, each once."""
+        key = (node, places, depth)
+        if key in known:
+            return known[key]
+        following = self.step(node, places) if depth and len(known) < MAX_VISITED else []
+        known[key] = [(node, places)]
+        if following:
+            ends = [e for value, left in following for e in self._values(value, left, depth - 1, known)]
+            # an item that could not be found in what it is taken out of is left as it is
+            if not isinstance(node, ast.Subscript) or any(len(left) <= len(places) for _, left in ends):
+                known[key] = list(dict.fromkeys(ends))
+        return known[key]
 
     def step(self, node: ast.expr, places: Places) -> list[tuple[ast.expr, Places]]:
         """One step back: what a name, an item or a call of the script's own functions stands for."""
@@ -385,28 +403,33 @@ class Sign:
 def signs(source: Script, node: ast.expr) -> list[Sign]:
     """The standard losses that an objective is made of, each with its sign."""
     standard = {c for c, _ in losses(source)}
-    return list(_signs(flow(source), standard, node, 0, None, MAX_DEPTH))
+    return list(_signs(flow(source), standard, node))
 
 
-def _signs(
-    mine: Flow, standard: set[ast.Call], node: ast.expr, turned: int, where: ast.expr | None, depth: int
-) -> Iterator[Sign]:
-    if depth == 0:
-        return
-    if isinstance(node, ast.Call) and node in standard:
-        yield Sign(node, turned, where)
-        return
-    again: list[tuple[ast.expr, bool]] = []
-    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
-        again = [(node.operand, True)]
-    elif isinstance(node, ast.BinOp):
-        again = _of_operation(node)
-    elif isinstance(node, ast.Call) and last_name(node.func) in _KEEPS_SIGN:
-        again = [(_operand(node), _turns(node))]
-    else:
-        again = [(v, False) for v in mine.values(node) if v is not node]
-    for part, turns in again:
-        yield from _signs(mine, standard, part, turned + turns, node if turns else where, depth - 1)
+def _signs(mine: Flow, standard: set[ast.Call], start: ast.expr) -> Iterator[Sign]:
+    """Each loss once for each sign; every expression is gone through once for each sign and depth."""
+    seen: set[tuple[ast.expr, int, int]] = set()
+    waiting: list[tuple[ast.expr, int, ast.expr | None, int]] = [(start, 0, None, MAX_DEPTH)]
+    while waiting and len(seen) < MAX_VISITED:
+        node, turned, where, depth = waiting.pop()
+        if (node, turned % 2, depth) in seen or depth == 0:
+            continue
+        seen.add((node, turned % 2, depth))
+        if isinstance(node, ast.Call) and node in standard:
+            yield Sign(node, turned, where)
+            continue
+        again: list[tuple[ast.expr, bool]] = []
+        if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
+            again = [(node.operand, True)]
+        elif isinstance(node, ast.BinOp):
+            again = _of_operation(node)
+        elif isinstance(node, ast.Call) and last_name(node.func) in _KEEPS_SIGN:
+            again = [(_operand(node), _turns(node))]
+        else:
+            again = [(v, False) for v in mine.values(node) if v is not node]
+        waiting += [
+            (part, turned + turns, node if turns else where, depth - 1) for part, turns in reversed(again)
+        ]
 
 
 _KEEPS_SIGN = frozenset(

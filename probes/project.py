@@ -13,6 +13,7 @@ from dataclasses import replace
 from functools import lru_cache
 
 from .reached import reached
+from .readers._tree import walk
 from .readers.notebook import file_of
 from .readers.script import IMPLIED, Extractor, frameworks, parse, parsed
 from .run import Setting
@@ -118,7 +119,7 @@ def _needed(path: str, tree: ast.Module, known: Mapping[str, object]) -> tuple[t
     """The files of this project that a file imports, in order; and whether one of its own is not there."""
     found: list[str] = []
     loose = False
-    for node in ast.walk(tree):
+    for node in walk(tree):
         if isinstance(node, ast.Import):
             for alias in node.names:
                 found += _files_of(alias.name, path, 0, known)

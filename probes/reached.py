@@ -10,6 +10,8 @@ import ast
 import re
 from collections.abc import Iterable, Iterator, Sequence
 
+from .readers._tree import unparse, walk
+
 _CODE = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 _REGISTERED = re.compile(r"(?i)regist")
 # Calls whose absence would be a finding: where code that is left out holds one, it cannot be told.
@@ -70,7 +72,7 @@ def _names(statement: ast.stmt) -> list[str]:
 
 
 def _is_main(statement: ast.stmt) -> bool:
-    return isinstance(statement, ast.If) and "__main__" in ast.unparse(statement.test)
+    return isinstance(statement, ast.If) and "__main__" in unparse(statement.test)
 
 
 def _lists_names(statement: ast.stmt) -> bool:
@@ -81,12 +83,12 @@ def _lists_names(statement: ast.stmt) -> bool:
 def _is_registered(statement: ast.stmt) -> bool:
     """A decorator hands it to a registry, from which anybody may take it."""
     decorators: Iterable[ast.expr] = getattr(statement, "decorator_list", ())
-    return any(_REGISTERED.search(ast.unparse(d)) for d in decorators)
+    return any(_REGISTERED.search(unparse(d)) for d in decorators)
 
 
 def _words(node: ast.AST, strings: bool) -> Iterator[str]:
     """What may name something elsewhere; imports use nothing by themselves, nor do tables of names."""
-    for inner in ast.walk(node):
+    for inner in walk(node):
         if isinstance(inner, ast.Name):
             yield inner.id
         elif isinstance(inner, ast.Attribute):
@@ -100,5 +102,5 @@ def _words(node: ast.AST, strings: bool) -> Iterator[str]:
 def _matters(statement: ast.stmt) -> bool:
     return any(
         isinstance(n, ast.Call) and (getattr(n.func, "attr", "") or getattr(n.func, "id", "")) in _MISSED
-        for n in ast.walk(statement)
+        for n in walk(statement)
     )

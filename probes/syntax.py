@@ -15,6 +15,7 @@ from functools import cached_property
 
 from ..engine.model import Place
 from .readers import notebook
+from .readers._tree import unparse, walk
 from .readers.script import OPTIMIZERS, frameworks, last_name
 
 Loop = ast.For | ast.While
@@ -59,12 +60,12 @@ class Script:
     @cached_property
     def nodes(self) -> tuple[ast.AST, ...]:
         """Every node of the tree, from the top down."""
-        return tuple(ast.walk(self.tree))
+        return tuple(walk(self.tree))
 
     @cached_property
     def code(self) -> str:
         """The whole as Python writes it: without comments, in one style."""
-        return ast.unparse(self.tree)
+        return unparse(self.tree)
 
     @cached_property
     def lines(self) -> tuple[str, ...]:
@@ -100,6 +101,17 @@ class Script:
         found: dict[str, list[tuple[int, ast.Call]]] = {}
         for place, call in enumerate(self.calls):
             found.setdefault(last_name(call.func), []).append((place, call))
+        return found
+
+    @cached_property
+    def mentions(self) -> dict[str, list[ast.Attribute | ast.Constant]]:
+        """Attributes by their name, and texts that say nothing else: `x.norm`, `getattr(x, "norm")`."""
+        found: dict[str, list[ast.Attribute | ast.Constant]] = {}
+        for node in self.nodes:
+            if isinstance(node, ast.Attribute):
+                found.setdefault(node.attr, []).append(node)
+            elif isinstance(node, ast.Constant) and isinstance(node.value, str):
+                found.setdefault(node.value, []).append(node)
         return found
 
     def above(self, node: ast.AST) -> Iterator[ast.AST]:
@@ -213,7 +225,7 @@ class Script:
             return True
         if isinstance(made, ast.Call):  # getattr(torch.optim, name), table.get(name)
             if last_name(made.func) == "getattr" and made.args:
-                owner = ast.unparse(made.args[0])
+                owner = unparse(made.args[0])
                 return owner.split(".")[-1] in ("optim", "optimizers")
             if last_name(made.func) == "get" and isinstance(made.func, ast.Attribute):
                 return self._builds_optimizer(made.func.value, depth - 1)
@@ -245,7 +257,7 @@ class Script:
     def optimizers(self) -> frozenset[str]:
         """Names that an optimizer was assigned to."""
         return frozenset(
-            ast.unparse(t).lower()
+            unparse(t).lower()
             for node in self.nodes
             if isinstance(node, ast.Assign) and isinstance(node.value, ast.Call)
             if self._builds_optimizer(node.value.func)
@@ -254,7 +266,7 @@ class Script:
 
     def owner(self, call: ast.Call) -> str:
         """What a method is called on: `a.b.step()` -> "a.b"."""
-        return ast.unparse(call.func.value) if isinstance(call.func, ast.Attribute) else ""
+        return unparse(call.func.value) if isinstance(call.func, ast.Attribute) else ""
 
     def function_name(self, node: ast.AST) -> str:
         """The name of the function around a node, or ""."""
@@ -294,7 +306,7 @@ class Script:
         nested = {
             last_name(n.func)
             for c in self.classes.values()
-            for n in ast.walk(c)
+            for n in walk(c)
             if isinstance(n, ast.Call) and last_name(n.func) != c.name
         }
         holds = [c for n, c in self.classes.items() if n in built and any(f in c.body for f in self.forwards)]
@@ -305,21 +317,21 @@ class Script:
         """The last value assigned to a name in a scope (above a line, if given)."""
         found: ast.expr | None = None
         at = 0
-        for node in ast.walk(scope):
+        for node in walk(scope):
             if (
                 isinstance(node, ast.Assign)
                 and (before is None or node.lineno < before)
                 and node.lineno >= at
             ):
                 for target in node.targets:
-                    if ast.unparse(target) == name:
+                    if unparse(target) == name:
                         found, at = node.value, node.lineno
         return found
 
     def output_of(self, function: Function) -> list[ast.expr]:
         """The expressions a forward method returns, with a returned name replaced by its last value."""
         found = []
-        for node in ast.walk(function):
+        for node in walk(function):
             if isinstance(node, ast.Return) and node.value is not None:
                 value = node.value
                 if isinstance(value, ast.Name):
@@ -343,7 +355,7 @@ class Script:
             if isinstance(node, ast.Assign) and isinstance(node.value, ast.Call):
                 kind = last_name(node.value.func).lower()
                 if kind in LOSSES:
-                    found.update({ast.unparse(t): kind for t in node.targets})
+                    found.update({unparse(t): kind for t in node.targets})
         return found
 
     @cached_property
@@ -353,7 +365,7 @@ class Script:
 
         found = []
         for call in self.calls:
-            name = ast.unparse(call.func)
+            name = unparse(call.func)
             if name in self.criteria and call.args:
                 found.append((call, self.criteria[name]))
             elif last_name(call.func).lower() in LOSSES and len(call.args) >= 2:

@@ -18,6 +18,7 @@ from functools import lru_cache
 from ..files import RunFile, decode
 from ..run import FileContent, Setting
 from . import Gives, _python_config, notebook
+from ._tree import unparse, walk
 
 FORMAT = "python-script"
 GIVES = Gives(
@@ -292,7 +293,7 @@ def _deeper(tree: ast.AST, most: int) -> bool:
 def frameworks(tree: ast.Module) -> list[str]:
     """The training frameworks a script imports, in order."""
     found = []
-    for node in ast.walk(tree):
+    for node in walk(tree):
         if isinstance(node, ast.Import):
             found += [_FRAMEWORKS.get(a.name.split(".")[0], "") for a in node.names]
         elif isinstance(node, ast.ImportFrom) and not node.level:
@@ -317,7 +318,7 @@ class Extractor:
     classes: dict[str, ast.ClassDef] = field(init=False)
 
     def __post_init__(self) -> None:
-        self.nodes = tuple(ast.walk(self.tree))
+        self.nodes = tuple(walk(self.tree))
         self.classes = {n.name: n for n in reversed(self.nodes) if isinstance(n, ast.ClassDef)}
         self.parameters = _constructed(self.nodes)
         for node in self.nodes:
@@ -441,7 +442,7 @@ class Extractor:
         arguments = [c for c in calls if last_name(c.func).endswith("TrainingArguments") and c.keywords]
         half = ("fp16", "bf16", "half", "float16", "deepspeed", "accelerat", "autocast")
         if arguments and all(k.arg for c in arguments for k in c.keywords):
-            if not any(w in ast.unparse(self.tree).lower() for w in half):  # fp16 and bf16 are off by default
+            if not any(w in unparse(self.tree).lower() for w in half):  # fp16 and bf16 are off by default
                 yield Setting("precision", "fp32", self.file, arguments[0].lineno, IMPLIED)
             if not any(
                 k.arg in ("optim", "optimizers", "optim_target_modules") for c in calls for k in c.keywords
@@ -454,13 +455,13 @@ class Extractor:
             yield Setting("dropout", 0.0, self.file, None, IMPLIED)
         if not any(n.startswith(("clip_grad", "clip_by")) for n in named):
             yield Setting("max_grad_norm", 0.0, self.file, None, IMPLIED)
-        words = ast.unparse(self.tree).lower()
+        words = unparse(self.tree).lower()
         if not any(w in words for w in ("autocast", "half", "bfloat16", "float16", "fp16", "bf16", "amp")):
             yield Setting("precision", "fp32", self.file, None, IMPLIED)
         for call in (c for c in self.nodes if isinstance(c, ast.Call)):
             kind = last_name(call.func).lower()
             if kind in ("sgd", "adam", "adamw") and all(k.arg for k in call.keywords):
-                if keyword(call, "weight_decay") is None and "param_groups" not in ast.unparse(call):
+                if keyword(call, "weight_decay") is None and "param_groups" not in unparse(call):
                     value = 0.01 if kind == "adamw" else 0.0
                     yield Setting("weight_decay", value, self.file, call.lineno, IMPLIED)
                 if kind == "sgd" and keyword(call, "momentum") is None:
@@ -542,7 +543,7 @@ class Extractor:
         elif lower == "autocast":
             yield from self._autocast(call)
         elif lower in ("normal_", "trunc_normal_") and call.args:
-            target = ast.unparse(call.args[0])
+            target = unparse(call.args[0])
             if "bias" not in target:
                 yield from self._one(call, "init_std", keyword(call, "std") or _nth(call, 2))
 
@@ -553,9 +554,9 @@ class Extractor:
         for node in self.nodes:
             if isinstance(node, ast.Assign) and isinstance(node.value, ast.Call):
                 if last_name(node.value.func).lower() in OPTIMIZERS:
-                    made.setdefault(ast.unparse(node.targets[0]), []).append(node.value)
+                    made.setdefault(unparse(node.targets[0]), []).append(node.value)
             elif isinstance(node, ast.Call) and last_name(node.func).lower() in SCHEDULERS and node.args:
-                scheduled.add(ast.unparse(node.args[0]))
+                scheduled.add(unparse(node.args[0]))
         if len(made) < 2 or not scheduled.intersection(made):
             return []
         return [call for name, calls in made.items() if name not in scheduled for call in calls]
@@ -567,7 +568,7 @@ class Extractor:
     def _positional_rate(self, call: ast.Call) -> Iterator[Setting]:
         if keyword(call, "lr") is None and keyword(call, "learning_rate") is None:
             keras = any(
-                isinstance(n, ast.Name) and n.id in ("keras", "tf", "optimizers") for n in ast.walk(call.func)
+                isinstance(n, ast.Name) and n.id in ("keras", "tf", "optimizers") for n in walk(call.func)
             )
             position = 1 if call.args and _is_parameters(call.args[0]) and not keras else 0
             yield from self._one(call, "learning_rate", _nth(call, position))
@@ -647,11 +648,11 @@ def is_training_loader(call: ast.Call, tree: ast.Module) -> bool:
 
     Where neither says so, a loader in fixed order beside one of its kind that shuffles is for evaluation.
     """
-    words = ast.unparse(call.args[0]).lower() if call.args else ""
+    words = unparse(call.args[0]).lower() if call.args else ""
     others: list[ast.Call] = []
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Assign) and any(n is call for n in ast.walk(node.value)):
-            words = ast.unparse(node.targets[0]).lower() + " " + words
+    for node in walk(tree):
+        if isinstance(node, ast.Assign) and any(n is call for n in walk(node.value)):
+            words = unparse(node.targets[0]).lower() + " " + words
         elif isinstance(node, ast.Call) and last_name(node.func) == last_name(call.func):
             others.append(node)
     if _FOR_EVALUATION.search(words):
@@ -701,7 +702,7 @@ def _constructed(nodes: Iterable[ast.AST]) -> dict[str, ast.expr]:
     found = {}
     for name, values in defaults.items():
         values = passed.get(name, values)
-        if all(isinstance(v, ast.Constant) for v in values) and len({ast.unparse(v) for v in values}) == 1:
+        if all(isinstance(v, ast.Constant) for v in values) and len({unparse(v) for v in values}) == 1:
             found[name] = values[0]
     return found
 
@@ -748,7 +749,7 @@ def _arithmetic(op: ast.operator, left: float, right: float) -> float | None:
 
 def _imports_own_files(tree: ast.Module) -> bool:
     """Another file of the same project may hold what this one does not say."""
-    return any(isinstance(n, ast.ImportFrom) and n.level > 0 for n in ast.walk(tree))
+    return any(isinstance(n, ast.ImportFrom) and n.level > 0 for n in walk(tree))
 
 
 def _first(call: ast.Call) -> ast.expr | None:
