@@ -118,6 +118,35 @@ def workers(folder: Path) -> list[Row]:
     return rows
 
 
+def hydra_csv(folder: Path) -> list[Row]:
+    """metrics.csv of the CSVLogger in the run folders of a Hydra template: sparse cells."""
+    rows: list[Row] = []
+    for path in sorted(folder.glob("logs/*/runs/*/csv/version_*/metrics.csv")):
+        with path.open(encoding="utf-8", newline="") as f:
+            kept = [{k: float(v) for k, v in row.items() if v not in ("", None)} for row in csv.DictReader(f)]
+        names = {"train/loss": "loss", "val/loss": "val_loss", "val/acc": "val_acc", "lr-AdamW": "lr"}
+        rows += [{names.get(k, k): v for k, v in row.items()} for row in kept]
+    return rows
+
+
+def fairseq(folder: Path) -> list[Row]:
+    """Lines of fairseq: key=value for training, key and value between bars for validation."""
+    rows: list[Row] = []
+    for line in _lines(folder, "train.log"):
+        inner = re.search(r"\| train_inner \| epoch (\d+):.*num_updates=(\d+)", line)
+        valid = re.search(r"\| valid on '\w+' subset \|.*\| num_updates (\d+)", line)
+        if inner:
+            names = {"loss": "loss", "lr": "lr", "gnorm": "grad_norm"}
+            cells = _pairs(line.replace(" ", ";"), names, "=")
+            rows.append({"step": float(inner[2]), "epoch": float(inner[1]), **cells})
+        elif valid:
+            cells = _pairs(line.replace(" | ", ";"), {"loss": "val_loss", "uer": "uer"}, " ")
+            if "uer" in cells:
+                cells["val_acc"] = 1 - cells.pop("uer") / 100
+            rows.append({"step": float(valid[1]), **cells})
+    return rows
+
+
 # name of the log -> its reader, and the file that the output goes to
 PROJECT_LOGS: dict[str, tuple[Reader, str | None]] = {
     "megatron": (megatron, "pretrain.log"),
@@ -127,4 +156,6 @@ PROJECT_LOGS: dict[str, tuple[Reader, str | None]] = {
     "loss-monitor": (loss_monitor, "train.log"),
     "scalars": (scalars, None),
     "workers": (workers, "train.out"),
+    "hydra-csv": (hydra_csv, None),
+    "fairseq": (fairseq, "train.log"),
 }
