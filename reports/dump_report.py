@@ -148,7 +148,7 @@ def _about(found: DumpComparison) -> str:
             listed = ", ".join(map(str, values[:6])) + (", ..." if len(values) > 6 else "")
             parts.append(f"{name}{'s' if len(values) > 1 else ''} {listed}")
     if found.from_statistics:
-        parts.append("judged by min, max, mean and norm: the dumps hold no values")
+        parts.append("judged by min, max, mean and norm: not both dumps hold values")
     return plain("; ".join(parts), 2000) + "."
 
 
@@ -189,6 +189,8 @@ def figures(tensor: ComparedTensor) -> str:
     if found is None or tensor.state == "identical":
         return tensor.why or tensor.state
     parts = [tensor.why] if tensor.why else []
+    if found.misplaced and not found.from_statistics and found.cosine is not None:
+        parts.append("where both are finite:")
     if found.cosine is not None:
         parts.append(f"cosine {found.cosine:.4f}")
     if found.relative is not None:
@@ -201,7 +203,7 @@ def figures(tensor: ComparedTensor) -> str:
             parts.append(f"{found.within_1:.1%} within 1 ‰, {found.within_5 or 0:.1%} within 5 ‰")
         if found.max_ulp is not None:
             parts.append(f"up to {found.max_ulp} ULP")
-    return "; ".join(parts)
+    return "; ".join(parts).replace("finite:;", "finite:")
 
 
 def _table(tensors: Sequence[ComparedTensor]) -> list[str]:

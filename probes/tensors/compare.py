@@ -21,6 +21,7 @@ from .judge import Pair, judged, paired
 from .knowledge import Tolerances, knowledge
 from .locate import Place, Start, arguments, explained, locate
 from .match import Match, foreigners, match
+from .measured import with_figures
 from .model import BENCHMARKS, Dump, Tensor
 from .permute import Order, orders, reordered
 from .say import Told, said
@@ -73,6 +74,7 @@ def compare_dumps(
 ) -> DumpComparison:
     """Compare dumps that were found already. Raises NotADump when the rank or step asked for is not there."""
     pairs, notes = _chosen(mine, theirs, run == benchmark, options)
+    absent = _absent_ranks(mine, theirs, pairs) if options.rank is None else ()
     limits = knowledge().tolerances
     if options.cosine is not None:
         limits = replace(limits, cosine=options.cosine)
@@ -85,11 +87,16 @@ def compare_dumps(
         walk.start = locate(walk.places, limits)
     for walk in walks:
         notes.extend(n for d in (walk.run, walk.benchmark) for n in d.notes)
-    return conclude(walks, judge, run, benchmark, notes)
+    return conclude(walks, judge, run, benchmark, notes, absent)
 
 
 def conclude(
-    walks: Sequence[Walk], judge: Judge, run: str, benchmark: str, notes: Sequence[str]
+    walks: Sequence[Walk],
+    judge: Judge,
+    run: str,
+    benchmark: str,
+    notes: Sequence[str],
+    absent: tuple[int, ...] = (),
 ) -> DumpComparison:
     """Say what judged and located walks come to."""
     _collectives(walks)
@@ -105,8 +112,12 @@ def conclude(
         bad_ranks=tuple(sorted(_ranks_alike(walks, first))),
         from_statistics=judge.compared > 0 and not judge.with_values,
         digests_only=judge.compared == 0,
+        absent_ranks=absent,
     )
     kind, verdict, steps = said(told)
+    if absent:
+        listed = ", ".join(map(str, absent[:8])) + (", ..." if len(absent) > 8 else "")
+        notes = [*notes, f"in one of the dumps alone, and not compared: rank {listed}"]
     return DumpComparison(
         question="determinism" if judge.exact else "compare",
         run=_side(run, [w.run for w in walks]),
@@ -171,6 +182,15 @@ def _labelled(
     return [d for d in dumps if d.label == chosen]
 
 
+def _absent_ranks(
+    mine: Sequence[Dump], theirs: Sequence[Dump], pairs: Sequence[tuple[Dump, Dump]]
+) -> tuple[int, ...]:
+    """Ranks that one side alone has, where both have some in common."""
+    left, right = ({d.rank for d in side if d.rank is not None and d.operators} for side in (mine, theirs))
+    done = {d.rank for pair in pairs for d in pair}
+    return tuple(sorted((left | right) - done)) if left & right else ()
+
+
 def _paired(left: list[Dump], right: list[Dump], notes: list[str]) -> list[tuple[Dump, Dump]]:
     if len(left) == 1 and len(right) == 1:
         a, b = left[0], right[0]
@@ -230,7 +250,7 @@ class Judge:
             others = foreigners(walk.run, walk.benchmark)
             for one in walk.matches:
                 if one.run is not None and one.benchmark is not None:
-                    self.pairs[id(one)] = paired(one.run, one.benchmark, others)
+                    self.pairs[id(one)] = [_measured(p) for p in paired(one.run, one.benchmark, others)]
                     mine = [p for p in self.pairs[id(one)] if p.comparable and not p.same_digest]
                     wanted += mine
                     foreign |= {id(p) for p in mine if others}
@@ -327,6 +347,14 @@ class Judge:
             self.compared += 1
             self.with_values += not one.figures.from_statistics
         return _exactly(pair, one, late) if self.exact else one
+
+
+def _measured(pair: Pair) -> Pair:
+    """Where one dump holds values and the other figures alone: the pair with figures on both sides."""
+    a, b = pair.run, pair.benchmark
+    if a is None or b is None or (a.stored is None) == (b.stored is None):
+        return pair
+    return Pair(with_figures(a, b), with_figures(b, a))
 
 
 def _alone(tensor: Tensor, side: str) -> ComparedTensor:

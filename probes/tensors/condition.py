@@ -14,6 +14,8 @@ LARGEST = {
     "bfloat16": 3.3895313892515355e38,
     "float8_e4m3fn": 448.0,
     "float8_e5m2": 57344.0,
+    "float8_e4m3fnuz": 240.0,
+    "float8_e5m2fnuz": 57344.0,
 }
 
 
@@ -52,7 +54,7 @@ def condition(tensor: Tensor) -> Condition:
     if not told.known:
         return Condition(False)
     values = [v for v in (told.min, told.max) if v is not None]
-    nan = bool(told.nan) or any(math.isnan(v) for v in values)
+    nan = bool(told.nan) or any(math.isnan(v) for v in values) or _norm_is_nan(tensor)
     if not values and told.norm is not None and not math.isfinite(told.norm):
         return Condition(True, nan=math.isnan(told.norm), up=math.isinf(told.norm))
     up, down = told.max == math.inf or told.min == math.inf, told.min == -math.inf or told.max == -math.inf
@@ -75,9 +77,14 @@ def needs_values(tensor: Tensor) -> bool:
 def _told_sound(tensor: Tensor) -> bool:
     """Finite extremes rule out NaN and infinity: both would show in them."""
     told = tensor.statistics
-    if told.nan or told.inf or told.min is None or told.max is None:
+    if told.nan or told.inf or _norm_is_nan(tensor) or told.min is None or told.max is None:
         return False
     return math.isfinite(told.min) and math.isfinite(told.max)
+
+
+def _norm_is_nan(tensor: Tensor) -> bool:
+    """Some tools leave NaN out of the extremes, but a sum of squares is NaN only if an element is."""
+    return tensor.statistics.norm is not None and math.isnan(tensor.statistics.norm)
 
 
 def _by_values(tensor: Tensor) -> Condition:

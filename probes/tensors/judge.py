@@ -170,7 +170,7 @@ def _non_finite(figures: TensorFigures) -> str:
             else "run otherwise than the benchmark"
         )
         return f"not finite in the {side}"
-    return f"{mine} elements not finite, {theirs} in the benchmark"
+    return f"{mine} element{'' if mine == 1 else 's'} not finite, {theirs} in the benchmark"
 
 
 def by_statistics(a: Tensor, b: Tensor) -> TensorFigures | None:
@@ -184,7 +184,7 @@ def by_statistics(a: Tensor, b: Tensor) -> TensorFigures | None:
         return None
     mine, theirs = _broken(left), _broken(right)
     if any(mine) or any(theirs):
-        alike = _words(left) == _words(right)
+        alike = bool(mine[0] and theirs[0]) or _words(left, right) == _words(right, left)
         return TensorFigures(
             count=a.count,
             relative=0.0 if alike else None,
@@ -221,8 +221,12 @@ def by_statistics(a: Tensor, b: Tensor) -> TensorFigures | None:
     )
 
 
-def _words(statistics: Statistics) -> tuple[str, ...]:
-    return tuple("" if v is None or math.isfinite(v) else str(v) for v in statistics.figures)
+def _words(statistics: Statistics, other: Statistics) -> tuple[str, ...]:
+    """What is not finite among the figures that both recorded."""
+    return tuple(
+        "" if v is None or w is None or math.isfinite(v) else str(v)
+        for v, w in zip(statistics.figures, other.figures, strict=True)
+    )
 
 
 def _broken(statistics: Statistics) -> tuple[int, int]:
@@ -230,6 +234,8 @@ def _broken(statistics: Statistics) -> tuple[int, int]:
     nan = statistics.nan or 0
     inf = statistics.inf or 0
     extremes = [v for v in (statistics.min, statistics.max) if v is not None]
+    if statistics.norm is not None:
+        extremes += [statistics.norm] if math.isnan(statistics.norm) else []
     if not nan and any(math.isnan(v) for v in extremes):
         nan = 1
     if not inf and any(math.isinf(v) for v in extremes):

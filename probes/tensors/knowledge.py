@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 from importlib.resources import files
 
+from .numbers import type_of
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Tolerances:
@@ -37,6 +39,7 @@ class Knowledge:
     masks: frozenset[str]
     named_inputs: Mapping[str, Mapping[str, str]]
     setting_names: Mapping[str, str]
+    weights: Mapping[str, frozenset[str]]
     step_argument: Mapping[str, str]
     absurd: Mapping[str, float]
     tolerances: Tolerances
@@ -58,6 +61,15 @@ class Knowledge:
         """Whether its values come from other ranks."""
         family = name.partition(".")[0].lower()
         return family in self.collective_families or plain(kind) in self.collective
+
+    def is_weight(self, kind: str, tensor: str, dtype: str) -> bool:
+        """Whether a tensor ("input.1", "parameter.weight") of a forward call is one of its weights."""
+        role, _, index = tensor.partition(".")
+        element = type_of(dtype)
+        real = element is None or element.kind == "float"
+        return role == "parameter" or (
+            role == "input" and real and index in self.weights.get(self.kind(kind), ())
+        )
 
     def is_uninitialised(self, name: str) -> bool:
         """Whether its result is memory that nobody has written yet."""
@@ -90,6 +102,7 @@ def knowledge() -> Knowledge:
         frozenset(table["masks"]),
         {op: {str(i): n for i, n in names.items()} for op, names in table["named_inputs"].items()},
         table["setting_names"],
+        {kind: frozenset(map(str, slots)) for kind, slots in table["weights"].items()},
         table["step_argument"],
         {name: float(limit["above"]) for name, limit in table["absurd"].items()},
         Tolerances(limits["relative"], limits["cosine"], limits["rounding"], limits["growth"]),

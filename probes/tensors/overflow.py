@@ -18,6 +18,7 @@ from .find import MAX_FILES, dumps_of
 from .knowledge import knowledge, plain
 from .model import Dump, Operator, Tensor
 from .opdebug import Flag, flags
+from .overflow_words import UNDUMPED
 from .settings import absurd
 
 EXTREME = 1e4  # a given argument beyond this is meant to hide something: a mask's -1e9, finfo.min
@@ -144,6 +145,7 @@ class _Walk:
         self.states: dict[int, str] = {}
         self.begun = False  # a source was met
         self.entered = False  # unsound values came in from outside
+        self.collective: set[str] = set()  # calls that bring what no recorded rank puts in
         self.masks = False
         self.buffers = False
         self.makers: list[tuple[Operator, Dump]] = []  # of what is no number, from sound inputs
@@ -293,9 +295,16 @@ class _Walk:
         )
         if early:
             return tell("harmless", "a gradient overflows while the loss scale is still being found")
+        if self.begun and operator.name in self.collective:
+            return tell("passed on", "what the collective gives to every rank")
         if self.begun:
             return tell("also", "its inputs are sound, its outputs are not")
         self.begun = True
+        if known.is_collective(operator.name, operator.kind):
+            self.collective.add(operator.name)
+            half = any(t.dtype == "float16" for t, _ in made)
+            sum_ = ", or their sum leaves the range of float16" if half else ""
+            return tell("first", f"{UNDUMPED}{sum_}")
         why = "every entry of a row is masked" if only_hidden else "its inputs are sound, its outputs are not"
         return tell("first", why)
 
@@ -311,7 +320,10 @@ class _Walk:
             self.begun = True
             return tell("first", "it writes in place, and what is recorded as its input may be its result")
         self.entered = True
-        if any(t.role == "parameter" for t, _ in bad_in) or operator.direction == "state":
+        weights = operator.direction == "forward" and all(
+            knowledge().is_weight(operator.kind, t.name, t.dtype) for t, _ in bad_in
+        )
+        if weights or any(t.role == "parameter" for t, _ in bad_in) or operator.direction == "state":
             return tell("brought", "weights")
         if operator.order == 0 or not self.looked - 1:
             return tell("brought", "input")

@@ -18,6 +18,9 @@ _DIVIDES = re.compile(r"^(?:divide|div|realdiv|truediv|reciprocal|rsqrt|sqrt|log
 _EXPONENTIAL = re.compile(r"^(?:exp|expm1|softplus|logsumexp|softmax|logsoftmax|cosh|sinh|square|pow)$")
 
 
+UNDUMPED = "every recorded rank puts sound values in: a rank that was not dumped brings them"
+
+
 def described(tensor: Tensor, found: Condition) -> str:
     """One tensor: "input.0 float16 [4, 8]: -255.2 to 227"."""
     shape = "x".join(map(str, tensor.shape)) or "scalar"
@@ -77,17 +80,20 @@ def _verdict(
 ) -> tuple[str, str]:
     if first is None:
         if any(o.state in ("harmless", "absorbed") for o in found):
-            count = sum(o.state == "harmless" for o in found)
-            return "harmless", f"Nothing overflows: {count} operators hold infinite values by design."
+            harmless = sum(o.state == "harmless" for o in found)
+            hold = "operator holds" if harmless == 1 else "operators hold"
+            return "harmless", f"Nothing overflows: {harmless} {hold} values by design that are not finite."
         if looked and unknown < looked:
             return "clean", f"No operator of {looked} makes a value that is not finite or is saturated."
         return "cannot tell", "The dump holds no values or statistics to tell by."
     where = f"{first.name}{_place(first)}"
     after = sum(o.state == "passed on" for o in found)
-    rest = f" {after} operators after it only pass them on." if after else ""
+    rest = f" {after} operators after it only pass them on." if after > 1 else ""
+    rest = " One operator after it only passes them on." if after == 1 else rest
     if first.state == "first":
         what = _what(first)
-        return "operator", f"{where} is the first to make {what}; {first.why}.{rest}"
+        verb = "bring" if first.why.startswith(UNDUMPED) else "make"
+        return "operator", f"{where} is the first to {verb} {what}; {first.why}.{rest}"
     if first.state == "flagged":
         return "flagged", (
             f"The hardware flags {where} first ({first.flags[0] if first.flags else 'no detail'}); "
@@ -144,13 +150,18 @@ def _next(kind: str, first: OverflowedOperator, settings: tuple[str, ...]) -> tu
         todo.append("Else decode its tensors, and look at them again")
     else:
         todo += _repairs(first)
-    if kind in ("operator", "flagged"):
+    if kind in ("operator", "flagged") and not first.why.startswith(UNDUMPED):
         todo.append("Rerun the step: it worked if this operator no longer stands in the dump")
     return tuple(todo)
 
 
 def _repairs(first: OverflowedOperator) -> list[str]:
     todo = []
+    if first.why.startswith(UNDUMPED):
+        todo.append("Dump every rank of its group at this step: the operator to look for is on another rank")
+        if "float16" in first.why:
+            todo.append("If all of them are sound: reduce in fp32, or divide before the sum")
+        return todo
     word = knowledge().kind(first.kind)
     half = any(" float16 " in t for t in (*first.inputs, *first.outputs))
     eight = any(" float8" in t for t in (*first.inputs, *first.outputs))

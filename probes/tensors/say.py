@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ...engine.model import ComparedOperator, VerdictKind
+from ...engine.model import ComparedOperator, ComparedTensor, VerdictKind
+from .knowledge import knowledge
 from .locate import Start, setting_of_name
 
 
@@ -20,6 +21,7 @@ class Told:
     bad_ranks: tuple[int, ...] = ()
     from_statistics: bool = False
     digests_only: bool = False
+    absent_ranks: tuple[int, ...] = ()  # in one of the dumps alone
 
 
 Said = tuple[VerdictKind, str, tuple[str, ...]]
@@ -38,8 +40,35 @@ def said(told: Told) -> Said:
     name = _named(operator)
     where = _ranks(told)
     tensor = f"{start.tensor.name}" if start.tensor else "its output"
+    if kind in ("input", "unseen") and start.tensor is not None and operator.direction == "forward":
+        if knowledge().is_weight(operator.kind, start.tensor.name, start.tensor.dtype):
+            return _weight(kind, name, where, start.tensor, told.exact)
     words = _exact(kind, name, where, tensor, told) if told.exact else None
     return words or _compared(kind, name, where, tensor, start, operator)
+
+
+def _weight(kind: VerdictKind, name: str, where: str, tensor: ComparedTensor, exact: bool) -> Said:
+    """The first difference is a weight: no operator of this step made it."""
+    other = "the other run's" if exact else "the benchmark's"
+    differs = f"weight of {name} ({tensor.name}) is not {other}{where}{_no_number(tensor)}"
+    return (
+        kind,
+        f"The dumps differ before any operator ran: a {differs}."
+        if kind == "input"
+        else f"A {differs}; all before it agrees.",
+        (
+            "Start both sides from one checkpoint (without one, with one seed on one kind of device).",
+            "If they did: dump an earlier step with its backward pass and optimizer; what changed the weight "
+            "is there.",
+        ),
+    )
+
+
+def _no_number(tensor: ComparedTensor | None) -> str:
+    found = tensor.figures if tensor is not None else None
+    if found is None or not found.nan + found.inf or found.benchmark_nan + found.benchmark_inf:
+        return ""
+    return " and holds values that are not finite"
 
 
 def _named(operator: ComparedOperator) -> str:
@@ -52,6 +81,14 @@ def _ranks(told: Told) -> str:
     if set(told.bad_ranks) == set(told.ranks):
         return ", on all ranks alike"
     return f", on rank{'s' if len(told.bad_ranks) > 1 else ''} {', '.join(map(str, told.bad_ranks))} alone"
+
+
+def _absent(told: Told) -> str:
+    if not told.absent_ranks:
+        return ""
+    listed = ", ".join(map(str, told.absent_ranks[:8])) + (", ..." if len(told.absent_ranks) > 8 else "")
+    ranks, them = ("Ranks", "them") if len(told.absent_ranks) > 1 else ("Rank", "it")
+    return f" {ranks} {listed} could not be compared: one of the dumps does not have {them}."
 
 
 def _nothing(matched: list[ComparedOperator]) -> Said:
@@ -71,12 +108,15 @@ def _nothing(matched: list[ComparedOperator]) -> Said:
 def _clean(told: Told) -> Said:
     states = {o.state for o in told.operators}
     lone = [o for o in told.operators if o.only]
-    extra = f" {len(lone)} operators are on one side alone, without an effect that shows." if lone else ""
+    are = "operator is" if len(lone) == 1 else "operators are"
+    extra = f" {len(lone)} {are} on one side alone, without an effect that shows." if lone else ""
+    extra += _absent(told)
     if told.exact:
         if states <= {"same"}:
             return (
                 "identical",
-                "Every recorded tensor is bit-identical in both runs: no random error shows up to here.",
+                "Every recorded tensor is bit-identical in both runs: no random error shows up to here."
+                + _absent(told),
                 ("Dump later steps, or more operators, if the losses still differ.",),
             )
         unknown = sum(t.state == "unknown" for o in told.operators for t in o.tensors)
@@ -94,7 +134,7 @@ def _clean(told: Told) -> Said:
             else (),
         )
     if states <= {"same"}:
-        return "identical", "Every tensor is bit-identical on both sides.", ()
+        return "identical", f"Every tensor is bit-identical on both sides.{_absent(told)}", ()
     basis = (
         " Judged by statistics alone: a difference that leaves them equal is not seen."
         if told.from_statistics
@@ -150,7 +190,8 @@ def _compared(
     if kind == "input":
         return (
             kind,
-            f"The dumps differ before any operator ran{where}: {tensor} of {name} is not the benchmark's.",
+            f"The dumps differ before any operator ran{where}: {tensor} of {name} is not the benchmark's"
+            f"{_no_number(start.tensor)}.",
             (
                 "Give both sides one saved batch and one checkpoint, seeds fixed, shuffling and dropout off; "
                 "then dump again.",

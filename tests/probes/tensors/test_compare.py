@@ -132,7 +132,7 @@ def test_data_and_weights_that_differ_from_the_start(tmp_path: Path) -> None:
     found = held(tmp_path, network(x=X + 1), network())
     assert found.kind == "input" and "before any operator" in found.verdict
     found = held(tmp_path / "2", network(w1=W1 * 1.5), network())
-    assert found.kind == "unseen" and "input.1 of Functional.linear.0.forward" in found.verdict
+    assert found.kind == "unseen" and "weight of Functional.linear.0.forward (input.1)" in found.verdict
 
 
 def test_a_call_more_shifts_no_names(tmp_path: Path) -> None:
@@ -297,3 +297,41 @@ def test_other_real_pairs() -> None:
     tree = SHARED / "precision_tool_synthetic"
     found = compare(tree, tree)
     assert found.first is not None and found.first.name == "fc_MatMul"
+
+
+def test_a_weight_that_differs_is_called_so(tmp_path: Path) -> None:
+    """What is wrong began before this step: with the checkpoint, or with an earlier update."""
+    other = W2 * np.float32(1.1)
+    changed = [
+        (n, [other if i is W2 else i for i in given], [o * np.float32(1.1) for o in made])
+        if n == "Functional.linear.1.forward"
+        else (n, given, made)
+        for n, given, made in network()
+    ]
+    found = held(tmp_path, changed, network(), tensors="npy")
+
+    assert found.kind == "unseen"
+    assert found.verdict.startswith(
+        "A weight of Functional.linear.1.forward (input.1) is not the benchmark's"
+    )
+    assert "one checkpoint" in found.next_steps[0]
+
+
+def test_an_input_that_is_no_number_is_called_so(tmp_path: Path) -> None:
+    x = X.copy()
+    x[0, 0] = np.nan
+    found = held(tmp_path, network(x=x), network(), tensors="npy")
+
+    assert found.kind == "input" and "holds values that are not finite" in found.verdict
+
+
+@pytest.mark.parametrize("missing", ["run", "benchmark"])
+def test_a_rank_that_one_side_does_not_have_is_told(tmp_path: Path, missing: str) -> None:
+    for side in ("run", "benchmark"):
+        for rank in range(3):
+            if (side, rank) != (missing, 1):
+                msprobe(tmp_path / side / "step0" / f"rank{rank}", network(), tensors="npy")
+    found = compare(tmp_path / "run", tmp_path / "benchmark")
+
+    assert "Rank 1 could not be compared" in found.verdict
+    assert any("rank 1" in n for n in found.notes)

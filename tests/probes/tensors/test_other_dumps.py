@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from traindoctor.probes.tensors.compare import compare
 from traindoctor.probes.tensors.find import detect
 from traindoctor.probes.tensors.model import Dump, Tensor
 from traindoctor.probes.tensors.overflow import examine
@@ -204,3 +205,68 @@ def test_real_trees() -> None:
             assert np.isfinite(values(tensor)).all()
     labels = [d.label for d in detect(SHARED / "precision_tool_synthetic")]
     assert labels == ["debug_0", "overflow_decode", "tf"]
+
+
+def statistics(folder: Path, tensors: dict[str, np.ndarray[Any, Any]]) -> Path:
+    """Write what an accelerator records: NaN is left out of the extremes, not out of the norm."""
+    place = folder / "rank_0" / "Net" / "0" / "0"
+    place.mkdir(parents=True)
+    rows = []
+    for n, (name, array) in enumerate(tensors.items()):
+        kind, op, side = name.split(":")
+        with np.errstate(all="ignore"):
+            told = (np.nanmax(array), np.nanmin(array), np.sqrt((array.astype(np.float64) ** 2).sum()))
+        shape = ",".join(map(str, array.shape))
+        rows.append(
+            f'{kind},{op},0,0,{1700000000000000 + n // 2},{side},0,{array.nbytes},float32,"({shape})",'
+            + ",".join(map(str, told))
+        )
+    head = "Op Type,Op Name,Task ID,Stream ID,Timestamp,IO,Slot,Data Size,Data Type,Shape"
+    (place / "statistic.csv").write_text(
+        "\n".join([f"{head},Max Value,Min Value,L2Norm Value", *rows]) + "\n"
+    )
+    return folder
+
+
+def in_tensors(folder: Path, tensors: dict[str, np.ndarray[Any, Any]]) -> Path:
+    place = folder / "rank_0" / "Net" / "0" / "0"
+    place.mkdir(parents=True)
+    for n, (name, array) in enumerate(tensors.items()):
+        kind, op, side = name.split(":")
+        np.save(
+            place / f"{kind}.{op}.0.0.{1700000000000000 + n // 2}.{side}.0.DefaultFormat.float32.npy", array
+        )
+    return folder
+
+
+@pytest.mark.parametrize("bad", [None, "scale", "nan"])
+def test_values_of_one_side_are_held_against_statistics_of_the_other(tmp_path: Path, bad: str | None) -> None:
+    """A CPU dumps values alone, an accelerator often statistics alone."""
+    x = np.random.default_rng(0).standard_normal((4, 8)).astype(np.float32)
+    y = np.maximum(x, 0)
+    made = y * np.float32(1.03) if bad == "scale" else y.copy()
+    made[0, 0] = np.nan if bad == "nan" else made[0, 0]
+    mine = {"Add:a-op0:input": x, "Add:a-op0:output": x, "ReLU:r-op1:input": x, "ReLU:r-op1:output": made}
+    sound = {**mine, "ReLU:r-op1:output": y}
+    for way, (run, benchmark) in enumerate(((statistics, in_tensors), (in_tensors, statistics))):
+        found = compare(run(tmp_path / f"{way}/run", mine), benchmark(tmp_path / f"{way}/benchmark", sound))
+        assert found.kind == {None: "agrees", "scale": "operator", "nan": "non-finite"}[bad]
+        assert found.first is None or found.first.name == "r-op1"
+
+
+def test_nan_in_both_agrees_whatever_the_extremes_say(tmp_path: Path) -> None:
+    x = np.arange(1, 9, dtype=np.float32)
+    x[3] = np.nan
+    both = {"Add:a-op0:input": np.ones(8, np.float32), "Add:a-op0:output": x}
+    found = compare(in_tensors(tmp_path / "run", both), statistics(tmp_path / "benchmark", both))
+
+    assert found.kind == "agrees"
+
+
+def test_a_norm_that_is_no_number_tells_what_extremes_leave_out(tmp_path: Path) -> None:
+    x = np.arange(1, 9, dtype=np.float32)
+    bad = x.copy()
+    bad[3] = np.nan
+    found = examine(statistics(tmp_path, {"Add:a-op0:input": x, "Add:a-op0:output": bad}))
+
+    assert found.first is not None and "NaN" in found.first.outputs[0]

@@ -279,3 +279,40 @@ def test_an_absurd_learning_rate_in_the_dump_comes_first() -> None:
 
     assert "learning_rate is 1e+20" in found.settings[0]
     assert "setting" in found.next_steps[0]
+
+
+def ranks(tmp_path: Path, held: dict[int, list[Any]]) -> OverflowReport:
+    for rank, calls in held.items():
+        msprobe(tmp_path / "step0" / f"rank{rank}", calls)
+    return examine(tmp_path)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float16])
+def test_what_a_collective_brings_from_a_rank_without_a_dump_is_said_so(tmp_path: Path, dtype: Any) -> None:
+    x, up = X.astype(dtype), UP.astype(dtype)
+    calls = [("Distributed.all_reduce.0.forward", [x], [up]), ("Functional.relu.0.forward", [up], [up])]
+    found = ranks(tmp_path, {0: calls, 1: calls})
+
+    assert "first to bring infinite" in found.verdict and "a rank that was not dumped" in found.verdict
+    assert ("range of float16" in found.verdict) == (dtype is np.float16)
+    assert "every rank of its group" in found.next_steps[0]
+    assert states(found)[1:] == [("all_reduce", "passed on"), ("relu", "passed on"), ("relu", "passed on")]
+
+
+def test_weights_that_are_no_numbers_are_told_from_inputs(tmp_path: Path) -> None:
+    """In a dump of functions a weight is an input like any other: its place in the call tells."""
+    weights = of(tmp_path / "w", ("Functional.linear.0.forward", [X, BAD], [BAD]))
+    inputs = of(tmp_path / "i", ("Functional.linear.0.forward", [BAD, X], [BAD]))
+    later = of(
+        tmp_path / "l",
+        ("Functional.relu.0.forward", [X], [X]),
+        ("Functional.layer_norm.0.forward", [X, 3, BAD], [BAD]),
+    )
+
+    assert (weights.kind, inputs.kind, later.kind) == ("weights", "input", "weights")
+    assert "step before" in weights.next_steps[0] and "batch" in inputs.next_steps[0]
+
+
+def test_one_is_counted_as_one(tmp_path: Path) -> None:
+    found = of(tmp_path, ("Torch.exp.0.forward", [X], [UP]), ("Functional.relu.0.forward", [UP], [UP]))
+    assert "One operator after it only passes them on." in found.verdict
