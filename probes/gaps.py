@@ -67,11 +67,13 @@ def generalisation_gap(view: View, ratio: float = 0.3, gap: float = 0.15) -> Fin
     )
     curves = ("train/loss", "eval/loss")
     far = held.end.value > 2 * train.end.value if train.end.value > 0 else True
-    if excess > ratio * scale and far and excess > 4 * error and train.progress > 0.5:
-        return present(words, step=held.step(0), where=last_place(held.series), series=curves, **seen)
-    if train.progress < 0.3 and excess > ratio * scale:
+    if excess <= ratio * scale or not far:
+        return absent(words, series=curves, **seen)
+    if train.progress <= 0.5:
         return unknown(f"{words}: training itself is not good")
-    return absent(words, series=curves, **seen)
+    if excess <= 4 * error:
+        return unknown(f"{words}, but they scatter too much to be sure")
+    return present(words, step=held.step(0), where=last_place(held.series), series=curves, **seen)
 
 
 def _metric_gap(pair: tuple[Series, Series], gap: float) -> Finding:
@@ -90,6 +92,8 @@ def _metric_gap(pair: tuple[Series, Series], gap: float) -> Finding:
         )
     if high < 0.7 and high - low >= gap:
         return unknown(f"{words}: training itself is not good")
+    if high - low >= gap:
+        return unknown(f"{words}, but {held.name} scatters too much to be sure")
     return absent(words, **seen)
 
 
@@ -116,9 +120,11 @@ def eval_turns_up(view: View, rise: float = 0.1, after: float = 0.15) -> Finding
     words = f"eval/loss is best at step {held.step(point):g} ({low:.4g}) and ends at {last.value:.4g}"
     late = 1 - held.part(point)
     drop = held.start.value - low
-    up = gained >= rise and last.value - low > 3 * noise and late >= after and held.count - point >= 3
+    up = gained >= rise and late >= after and held.count - point >= 3
     if not up or last.value - low < 0.1 * drop:
         return absent(words, series=("eval/loss",), **seen)
+    if last.value - low <= 3 * noise:
+        return unknown(f"{words}, but it scatters too much to be sure")
     if train is None:
         return unknown(f"{words}, but there is no training loss to see whether that falls")
     if _without_floor(train):
@@ -178,9 +184,11 @@ def eval_metric_turns_down(view: View, drop: float = 0.03, after: float = 0.15) 
         "series": (series.name,),
     }
     words = f"{series.name} is best at step {curve.step(point):g} ({high:.4g}) and ends at {end:.4g}"
-    if high - end >= need and high - end > 3 * noise and 1 - curve.part(point) >= after:
-        return present(words, step=curve.step(point), where=(place(series, int(curve.index[point])),), **seen)
-    return absent(words, **seen)
+    if high - end < need or 1 - curve.part(point) < after:
+        return absent(words, **seen)
+    if high - end <= 3 * noise:
+        return unknown(f"{words}, but it scatters too much to be sure")
+    return present(words, step=curve.step(point), where=(place(series, int(curve.index[point])),), **seen)
 
 
 @probe("train/loss", "eval/loss")

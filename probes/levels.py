@@ -141,7 +141,7 @@ def at_chance_level(run: Run, curve: Shape, tolerance: float = 0.02) -> Finding:
     if situation.regression(run):
         return absent("the loss is that of a regression, which knows no guess among classes")
     known = situation.classes(run)
-    if known is None and situation.number(run, "label_smoothing") is None and len(situation.terms(run)) > 1:
+    if known is None and situation.number(run, "label_smoothing") is None and situation.is_sum(run):
         return unknown(f"{curve.name} is a sum of terms and the number of classes is not known")
     level = situation.chance_loss(run, known.count) if known else None
     words = f"{curve.name} ends at {curve.end.value:.4g}"
@@ -192,7 +192,7 @@ def _first_loss(curve: Shape) -> tuple[float, str | None]:
 def initial_above_chance(run: Run, curve: Shape, ratio: float = 1.5) -> Finding:
     """The first loss exceeds that of a uniform guess by `ratio`."""
     known = situation.classes(run)
-    if known is None or len(situation.terms(run)) > 1:
+    if known is None or situation.is_sum(run):
         return unknown(
             "the number of classes is not known" if known is None else "the loss is a sum of terms"
         )
@@ -213,7 +213,7 @@ def initial_above_chance(run: Run, curve: Shape, ratio: float = 1.5) -> Finding:
 def initial_below_chance(run: Run, curve: Shape, ratio: float = 0.6) -> Finding:
     """The first loss of a run from scratch is below `ratio` of that of a uniform guess."""
     known = situation.classes(run)
-    if known is None or len(situation.terms(run)) > 1:
+    if known is None or situation.is_sum(run):
         return unknown(
             "the number of classes is not known" if known is None else "the loss is a sum of terms"
         )

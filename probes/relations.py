@@ -136,7 +136,7 @@ def _loss_and_accuracy(run: Run) -> list[tuple[str, Series, Floats, Floats]] | s
     found = []
     for split in ("train", "eval"):
         loss, accuracy = run.series.get(f"{split}/loss"), run.series.get(f"{split}/accuracy")
-        if loss is None or accuracy is None or len(situation.terms(run, split)) > 1:
+        if loss is None or accuracy is None or situation.is_sum(run, split):
             continue
         values, right = loss.values[np.isfinite(loss.values)], accuracy.values[np.isfinite(accuracy.values)]
         if min(len(values), len(right)) >= 3:

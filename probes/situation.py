@@ -64,6 +64,14 @@ def terms(run: Run, split: str = "train") -> dict[str, Series]:
     return {n: s for n, s in sorted(run.series.items()) if n.startswith(f"{split}/loss/")}
 
 
+def is_sum(run: Run, split: str = "train") -> bool:
+    """Whether the loss is a sum: several of its terms were logged, or one that is another number."""
+    total, parts = run.series.get(f"{split}/loss"), list(terms(run, split).values())
+    if total is None or len(parts) != 1:
+        return len(parts) > 1
+    return not np.array_equal(total.values, parts[0].values, equal_nan=True)
+
+
 def number(run: Run, key: str) -> float | None:
     """A numeric setting, or None."""
     value = run.settings[key].value if key in run.settings else None

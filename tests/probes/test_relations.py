@@ -127,6 +127,17 @@ def test_evaluation_below_chance(
     assert seen(relations.eval_below_chance, made, share=0.5, progress=0.3) == state
 
 
+@pytest.mark.parametrize(("part", "state"), [([20.0, 15, 12, 9, 7, 6], "unknown"), (None, "present")])
+def test_a_sum_is_held_against_no_accuracy(part: list[float] | None, state: str) -> None:
+    """Beside another term (weight decay, a margin) the loss is a sum; one that repeats it changes nothing."""
+    total = [300.0, 200, 150, 120, 100, 90]
+    curves = [series("train/loss", total), series("train/accuracy", [0.1, 0.3, 0.4, 0.5, 0.5, 0.5])]
+
+    made = run([*curves, series("train/loss/cls", part or total)])
+
+    assert seen(relations.beyond_accuracy, made, ratio=3.0, part=0.1) == state
+
+
 @pytest.mark.parametrize(
     ("losses", "accuracies", "settings", "state"),
     [
