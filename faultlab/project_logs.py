@@ -147,6 +147,28 @@ def fairseq(folder: Path) -> list[Row]:
     return rows
 
 
+def cells(folder: Path) -> list[Row]:
+    """TensorBoard's scalars of the segmentation project; the score is the Dice coefficient."""
+    from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+
+    names = {"train/loss": "loss", "train/lr": "lr", "val/loss": "val_loss", "val/dice": "val_acc"}
+    rows = []
+    for path in sorted(folder.glob("runs/*")):
+        events = EventAccumulator(str(path), size_guidance={"scalars": 0})
+        events.Reload()
+        kept = [t for t in events.Tags()["scalars"] if t in names]
+        rows += [{"step": float(e.step), names[t]: e.value} for t in kept for e in events.Scalars(t)]
+    return sorted(rows, key=lambda r: r["step"])
+
+
+def quotes(folder: Path) -> list[Row]:
+    """JSON lines of the language model: pretraining and fine-tuning one after the other."""
+    names = {"step": "step", "loss": "loss", "val_loss": "val_loss", "val_acc": "val_acc", "lr": "lr"}
+    names |= {"gn": "grad_norm"}
+    rows = [json.loads(line) for line in _lines(folder, "log.jsonl")]
+    return [{names[k]: float(v) for k, v in row.items() if k in names} for row in rows]
+
+
 # name of the log -> its reader, and the file that the output goes to
 PROJECT_LOGS: dict[str, tuple[Reader, str | None]] = {
     "megatron": (megatron, "pretrain.log"),
@@ -158,4 +180,6 @@ PROJECT_LOGS: dict[str, tuple[Reader, str | None]] = {
     "workers": (workers, "train.out"),
     "hydra-csv": (hydra_csv, None),
     "fairseq": (fairseq, "train.log"),
+    "cells": (cells, "train.log"),
+    "quotes": (quotes, None),
 }
