@@ -169,6 +169,13 @@ def quotes(folder: Path) -> list[Row]:
     return [{names[k]: float(v) for k, v in row.items() if k in names} for row in rows]
 
 
+def pumps(folder: Path) -> list[Row]:
+    """The table that the trainer of the pumps appends to, one row an epoch."""
+    with (folder / "outputs" / "metrics.csv").open(encoding="utf-8", newline="") as f:
+        rows = [{k: float(v) for k, v in row.items()} for row in csv.DictReader(f)]
+    return [{"step": r["epoch"], "loss": r.pop("train_loss"), **r} for r in rows]
+
+
 # name of the log -> its reader, and the file that the output goes to
 PROJECT_LOGS: dict[str, tuple[Reader, str | None]] = {
     "megatron": (megatron, "pretrain.log"),
@@ -182,4 +189,5 @@ PROJECT_LOGS: dict[str, tuple[Reader, str | None]] = {
     "fairseq": (fairseq, "train.log"),
     "cells": (cells, "train.log"),
     "quotes": (quotes, None),
+    "pumps": (pumps, None),
 }
