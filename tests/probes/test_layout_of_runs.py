@@ -80,6 +80,7 @@ def test_natural_order() -> None:
     ("units", "expected"),
     [
         (["", "lightning_logs/version_0"], {"": "", "lightning_logs/version_0": ""}),
+        (["", "csv/version_0"], {"": "", "csv/version_0": ""}),
         (["", "wandb/run-20240101_000000-abc"], {"": "", "wandb/run-20240101_000000-abc": ""}),
         (
             ["", "lightning_logs/version_0", "lightning_logs/version_1"],
