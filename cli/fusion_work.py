@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -45,6 +46,7 @@ def answer(question: Question) -> FusionReport:
     on = open_quietly(question.on, "fusion on: ", question.quiet)
     if question.state is not None and question.state.exists():
         search = _read(question.state)
+        _same_runs(search, question, on)
         notes: list[str] = []
     else:
         if question.result is not None:
@@ -208,6 +210,21 @@ def _read(path: Path) -> Search:
         raise usage(f"{path}: {error}") from error
     except (ValueError, RecursionError) as error:
         raise usage(f"{path}: it is damaged (no JSON)") from error
+
+
+def _same_runs(search: Search, question: Question, on: Run) -> None:
+    """Refuse the state of a search that was begun with other runs: results would be held against theirs."""
+    from ..probes.fusion import end_of
+
+    off = end_of(on, open_quietly(question.off, "fusion off: ", question.quiet), search.measure.quantity)
+    mine = end_of(on, on, search.measure.quantity)
+    began = search.measure
+    for word, now, before in (("on", mine, began.on), ("off", off, began.off)):
+        if isinstance(now, float) and not math.isclose(now, before, rel_tol=1e-6, abs_tol=1e-12):
+            raise usage(
+                f"{question.state}: this search was begun with other runs: {began.quantity} ended at "
+                f"{before:.4g} with fusion {word}, here it ends at {now:.4g}"
+            )
 
 
 def _take(search: Search, question: Question, on: Run) -> None:

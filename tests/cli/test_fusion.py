@@ -191,3 +191,22 @@ def test_exit_codes_with_one_sentence(
     assert said.out == ""
     assert len(said.err.strip().splitlines()) == 1
     assert not (tmp_path / "on/s.json").exists()
+
+
+def test_a_search_that_other_runs_began_is_refused(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A state file left over from another model: its results would be held against these runs."""
+    on, off = trained(tmp_path / "on", 0.6, fused=True), trained(tmp_path / "off", 0.8)
+    other = trained(tmp_path / "other", 0.7)
+    benchmark = trained(tmp_path / "benchmark", 0.82)
+    state = tmp_path / "search.json"
+    asked(capsys, on, off, "--state", state, "--benchmark", benchmark)
+    before = state.read_bytes()
+
+    assert run(["fusion", str(other), str(off), "--state", str(state)]) == 2
+    assert "begun with other runs" in capsys.readouterr().err
+    assert run(["fusion", str(on), str(other), "--state", str(state)]) == 2
+    assert "fusion off, here it ends at" in capsys.readouterr().err
+    assert state.read_bytes() == before
+    assert asked(capsys, on, off, "--state", state)["state"] == "ask"  # the benchmark need not be given again
