@@ -21,6 +21,7 @@ from .files import RunFile, RunUnreadable, address, walk
 from .readers import Reader
 from .readers.config_file import clean
 from .run import Configured, Event, FileContent, Run, Series, Setting
+from .twins import twins
 
 # In the order in which they are asked; the first that recognises the content reads the file.
 READERS = (
@@ -293,7 +294,9 @@ class _Assembly:
                 units[layout.home(read.path)].append(read)
         if not units:
             return {"": list(self.contents)}
-        self.unit_of = layout.merged(list(units))
+        same = twins({home: [r.content for r in reads] for home, reads in units.items()})
+        kept = layout.merged(sorted({same[home] for home in units}))
+        self.unit_of = {home: kept[same[home]] for home in units}
         joined: dict[str, list[_Read]] = defaultdict(list)
         for home, reads in units.items():
             joined[self.unit_of[home]].extend(reads)

@@ -99,6 +99,21 @@ def _peak(run: Run) -> tuple[float, str, dict[str, Any]] | None:
     return value, f"the learning rate is configured as {value:g}", {"where": _where(setting)}
 
 
+def _peak_until_broken(run: Run) -> tuple[float, str, dict[str, Any]] | None:
+    """The largest rate that is logged up to where the loss stays no number; None where it does not."""
+    lr, bad = curve(run), broken(run)
+    if lr is None or bad is None or not bad.lasting or bad.step is None:
+        return None
+    before = int(np.count_nonzero(lr.steps <= bad.step))
+    if not before or before == len(lr.steps) or float(np.max(lr.values[:before])) <= 0:
+        return None
+    at = int(np.argmax(lr.values[:before]))
+    text = (
+        f"the learning rate reaches {lr.values[at]:g} at step {lr.steps[at]:g} and the loss breaks after it"
+    )
+    return float(lr.values[at]), text, _at(lr, at)
+
+
 def logged_peak(run: Run) -> Configured | None:
     """The peak of the logged learning rate, as a setting; None where the log does not show it."""
     lr = curve(run)
@@ -151,8 +166,8 @@ def _limits(run: Run, adam: float, sgd: float, upper: bool) -> dict[str, float]:
     return {"adam": adam * scale * larger**0.5, "sgd": sgd * scale * larger}
 
 
-def _above(view: View, adam: float, sgd: float, what: str) -> Finding:
-    peak = _peak(view.run)
+def _above(view: View, adam: float, sgd: float, what: str, until_broken: bool = False) -> Finding:
+    peak = (_peak_until_broken(view.run) if until_broken else None) or _peak(view.run)
     if peak is None:
         return unknown("the learning rate is neither logged nor configured")
     value, text, rest = peak
@@ -177,8 +192,11 @@ def lr_very_large(view: View, adam: float, sgd: float) -> Finding:
 
 @probe()
 def lr_large(view: View, adam: float, sgd: float) -> Finding:
-    """The largest learning rate is at or above the upper end of what the optimizer is used with."""
-    return _above(view, adam, sgd, "at or above the upper end")
+    """The largest learning rate is at or above the upper end of what the optimizer is used with.
+
+    Once the loss stays no number, rates that are logged after that say nothing of how it came about.
+    """
+    return _above(view, adam, sgd, "at or above the upper end", until_broken=True)
 
 
 @probe()

@@ -208,8 +208,8 @@ def _lines(file: RunFile, notes: list[str]) -> Iterator[tuple[int, dict[str, Any
         for row in rows:
             yield at, row
     if bad:
-        tail = "the last line is incomplete" if bad == [total] else f"{len(bad)} lines are no JSON objects"
-        notes.append(f"{tail}, first line {bad[0]}" if bad != [total] else tail)
+        last = f"the last line ({total}) is incomplete"
+        notes.append(last if bad == [total] else f"{len(bad)} lines are no JSON objects, first line {bad[0]}")
 
 
 def _all_at_once(lines: list[str]) -> list[dict[str, Any]] | None:

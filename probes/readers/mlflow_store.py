@@ -56,7 +56,7 @@ _LINE = re.compile(r"^(\d{9,16}) (\S{1,40})(?: (-?\d{1,19})(?: .*)?)?\s*$")
 _HARDWARE = "system/"
 _MANY = 2000  # nobody trains for more epochs than this
 _STATUS = {"1": "RUNNING", "2": "SCHEDULED", "3": "FINISHED", "4": "FAILED", "5": "KILLED"}
-_FRAMEWORKS = {"pytorch": "pytorch", "tensorflow": "tensorflow", "keras": "tensorflow"}
+_FRAMEWORKS = {"pytorch": "pytorch", "tensorflow": "tensorflow", "keras": "keras"}
 
 
 def sniff(file: RunFile) -> bool:

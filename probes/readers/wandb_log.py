@@ -61,7 +61,7 @@ _HISTORY, _SUMMARY, _CONFIG, _RUN, _EXIT = 2, 3, 5, 17, 18
 _KEY, _NESTED, _JSON = 1, 2, 16
 _SEEDS = {kind: zlib.crc32(bytes([kind])) for kind in (1, 2, 3, 4)}
 _FRAMEWORKS = {"torch": "pytorch", "huggingface": "pytorch", "lightning": "pytorch"} | {
-    "keras": "tensorflow",
+    "keras": "keras",
     "tensorflow": "tensorflow",
     "jax": "jax",
 }

@@ -85,6 +85,9 @@ CASES: list[tuple[str, str, Run]] = [
     ("lr-very-large", "unknown", run(settings={"learning_rate": 0.02, "optimizer": "muon"})),
     ("lr-large", "present", run(settings={"learning_rate": 5e-3, "optimizer": "adam"})),
     ("lr-large", "absent", run(settings={"learning_rate": 1e-3, "optimizer": "adam"})),
+    # rates after the loss is no number are no reason for it
+    ("lr-large", "absent", broken_at(8, {"learning_rate": 0.5, "optimizer": "adam"}, LATE)),
+    ("lr-large", "present", broken_at(20, {"learning_rate": 0.5, "optimizer": "adam"}, LATE)),
     ("lr-large", "unknown", run(settings={"learning_rate": 0.02})),
     ("lr-small", "present", run(settings={"learning_rate": 1e-5, "optimizer": "adam"})),
     ("lr-small", "present", run(settings={"learning_rate": 1e-4, "optimizer": "sgd"})),

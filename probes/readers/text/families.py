@@ -59,6 +59,8 @@ def marks(body: str, prefix: str) -> frozenset[str]:
         found.add("nanogpt")
     if _KERAS_BAR.search(body):
         found.add("keras")
+    if "keras" in found and ("[=" in body or "[>" in body or "s/epoch" in body):
+        found.add("keras-2")  # its later versions draw other bars, with TensorFlow, JAX or PyTorch below
     if "max_mem:" in body and "eta:" in body:
         found.add("detectron2")
     return frozenset(found)

@@ -82,6 +82,15 @@ class Lines:
             return False
         return max(map(len, io.BytesIO(self.data)), default=0) <= LONG
 
+    def take_tail(self) -> bytes:
+        """Take off and return a last line that has no end; empty where there is none, or a bar."""
+        at = self.data.rfind(b"\n") + 1
+        tail = self.data[at:]
+        if not at or not tail or len(tail) > LONG or b"\r" in tail:
+            return b""
+        self.data = self.data[: at - 1]
+        return tail
+
     def chunks(self) -> Iterator[bytes]:
         """Yield successive parts of simple lines: whole lines, the last without its end."""
         start = 0

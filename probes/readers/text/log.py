@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
@@ -28,6 +29,8 @@ MAX_ALIKE = 12
 LONG_TEXT = 8192
 MANY = 16  # lines of one shape in a row from which they are read together,
 FEW = 4  # after a look at so many of them
+RECENT = 64 * 1024  # bytes before a line in which lines like it are looked for
+_END = re.compile(rb"\d*([.eE+-]\d*|)$")  # the last number of a line: what comes after its point
 _WINDOWS: dict[str, Window] = {
     "megatron": "mean-since-last",
     "hf": "mean-since-last",
@@ -54,7 +57,7 @@ _FRAMEWORKS = {
     "nanogpt": "pytorch",
     "modded-nanogpt": "pytorch",
     "olmo": "pytorch",
-    "keras": "tensorflow",
+    "keras": "keras",
     "tensorflow": "tensorflow",
     "tf-slim": "tensorflow",
     "paddle": "paddle",
@@ -62,7 +65,9 @@ _FRAMEWORKS = {
     "caffe": "caffe",
 }
 _NAMED = {"mindspore": "mindspore-lossmonitor", "tensorflow": "tf-estimator", "": "key-value"}
-_NO_FAMILY = frozenset({"overflow-true", "overflow-false", "keras-like", "detection", "printed-dict"})
+_NO_FAMILY = frozenset(
+    {"overflow-true", "overflow-false", "keras-like", "detection", "printed-dict", "keras-2"}
+)
 # More telling than what else their lines hold.
 _SPECIAL = (
     "mindformers",
@@ -117,6 +122,7 @@ class Log:
 
     def feed(self, lines: Lines, watch: Callable[[float], None] | None = None) -> None:
         """Read all lines; `watch` is told the share that is done."""
+        tail = lines.take_tail()
         if lines.simple:
             size, done, number = max(1, len(lines.data)), 0, 1
             for part in lines.chunks():
@@ -126,11 +132,35 @@ class Log:
                 number = self._feed_simple(number, part)
         else:
             self._feed_each(lines)
+        self._last(lines, tail)
         self._end_block()
         self.rows.finish()
         self.notes.update(dict.fromkeys(lines.notes))
         if len(lines.workers) > 1:
             self.notes["worker processes are numbered in the order in which they appear"] = None
+
+    def _last(self, lines: Lines, tail: bytes) -> None:
+        """Read the last line, which has no end; where others show that it is cut off, leave it out."""
+        if not tail:
+            return
+        number = lines.data.count(b"\n") + 2
+        text, rank = lines.untag(tail)
+        before = (lines.untag(raw)[0] for raw in lines.data[-RECENT:].split(b"\n"))
+        if not self._inside and self._is_cut(text, list(before)):
+            self.notes[f"the last line ({number}) is incomplete and left out"] = None
+        else:
+            self._feed_each([(number, text, rank, False)])
+
+    def _is_cut(self, text: bytes, before: list[bytes]) -> bool:
+        """Whether a line is the beginning of another kind of row, or ends in fewer digits than all like it."""
+        key = text.translate(None, DELETE)
+        if not text.strip():
+            return False
+        if key not in self._entries:
+            rows = (k for k, e in self._entries.items() if e is not None and e.metrics)
+            return any(k.startswith(key) for k in rows)
+        digits = [_decimals(line) for line in before if line.translate(None, DELETE) == key]
+        return len(digits) >= 3 and len(set(digits)) == 1 and _decimals(text) < digits[0]
 
     def _feed_simple(self, number: int, part: bytes) -> int:
         """Read lines that stand for themselves, those of one shape together; return the next number.
@@ -450,6 +480,8 @@ class Log:
             self.facts["loss_base"] = 2
         if family == "hf":
             self.facts.setdefault("trainer", "transformers")
+        if family == "keras" and self.rows.families["keras-2"]:
+            self.facts.setdefault("framework", "tensorflow")
         if family in _FRAMEWORKS:
             self.facts.setdefault("framework", _FRAMEWORKS[family])
         self.notes.update(self.rows.columns.notes)
@@ -516,6 +548,12 @@ def _without(alike: list[Stretch], few: int) -> list[Stretch]:
         if gone < count:
             left.append(Stretch(layout, count - gone, start + gone * (len(layout) + 1), number + gone))
     return left
+
+
+def _decimals(line: bytes) -> int:
+    """How many characters the last number of a line has from its point or exponent on."""
+    end = _END.search(line[-60:].rstrip())
+    return len(end.group(1)) if end else 0
 
 
 def _text(raw: bytes) -> str:

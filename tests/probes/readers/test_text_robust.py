@@ -80,6 +80,47 @@ def test_a_gigantic_line_is_passed_over(tmp_path: Path) -> None:
     assert any("longer than" in note for note in content.notes)
 
 
+ROW = "2024-05-01 10:00:0{i} INFO step {i}00/900 | loss {i}.25{i}0 | lr 3.00{i}e-04"
+
+
+@pytest.mark.parametrize(
+    ("end", "whole"),
+    [
+        ("", True),
+        ("\n", True),
+        (" | lr 3.005e-04", True),
+        (" | lr 3.005e-0", False),
+        (" | lr 3.005e", False),
+        (" | lr 3", False),
+        (" |", False),
+        ("7", False),
+    ],
+)
+def test_a_last_line_that_is_cut_off_is_left_out(tmp_path: Path, end: str, whole: bool) -> None:
+    """Told by the rows before it; a last line that lacks nothing but its end is whole."""
+    before = "".join(ROW.format(i=i) + "\n" for i in range(1, 7))
+    last = ROW.format(i=7) + "\n"
+    if end not in ("", "\n"):
+        last = last[: last.index(" | lr")] + end if end != "7" else last[:60]
+    content = read(tmp_path, before + (last.rstrip("\n") if end != "\n" else last))
+
+    assert curve(content, "train/loss").steps.tolist() == [100.0 * i for i in range(1, 7 + whole)]
+    assert content.notes == (() if whole else ("the last line (7) is incomplete and left out",))
+
+
+def test_a_last_line_of_another_kind_is_no_cut(tmp_path: Path) -> None:
+    """A shorter row that was seen before, numbers of any length, and words after the rows."""
+    rows = "step 1 loss 2.5 lr 0.1\nstep 1 loss 2.25\nstep 2 loss 1.75 lr 0.1\nstep 2 loss 1.5"
+    content = read(tmp_path, rows)
+    assert len(curve(content, "train/loss")) == 4 and not content.notes
+
+    content = read(tmp_path, "".join(f"step {i} loss {i / 8}\n" for i in range(5)) + "step 5 loss 6")
+    assert len(curve(content, "train/loss")) == 6 and not content.notes
+
+    content = read(tmp_path, "".join(f"step {i} loss {i / 8:.3f}\n" for i in range(5)) + "done")
+    assert not content.notes
+
+
 def test_truncation_anywhere() -> None:
     """A log that ends in the middle of a line gives the rows before it."""
     for cut in range(0, len(LOG), 37):
