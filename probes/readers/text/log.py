@@ -152,7 +152,7 @@ class Log:
             self._feed_each([(number, text, rank, False)])
 
     def _is_cut(self, text: bytes, before: list[bytes]) -> bool:
-        """Whether a line is the beginning of another kind of row, or ends in fewer digits than all like it."""
+        """Whether a line is the beginning of a kind of row, or ends in fewer digits than all like it."""
         key = text.translate(None, DELETE)
         if not text.strip():
             return False
