@@ -110,6 +110,7 @@ def _zero_init(source: Script) -> Finding | None:
             any(w in line for w in _MEANT)
             or _LOW_RANK.search(held)
             or (_of_unknown_layer(source, target) and not whole)
+            or _rest_of_weights(source, node)
         ):
             continue
         return at(source, node, "weights start at zero or one constant, so units stay alike")
@@ -125,6 +126,17 @@ def _zero_init(source: Script) -> Finding | None:
             return at(source, call, "weights start at zero or one constant, so units stay alike")
     seen = seen or next(iter(source.named(*_DRAWS)), None)
     return ok(source, seen, "weights are initialised at random") if seen is not None else None
+
+
+def _rest_of_weights(source: Script, node: ast.AST) -> bool:
+    """What is left over where the weights were dealt with by name or by shape: biases."""
+    inner = node
+    for outer in source.above(node):
+        if isinstance(outer, ast.If) and any(inner is part for part in outer.orelse):
+            if re.search(r"weight|kernel|dim\(\)\s*>|ndim\s*>|shape\)\s*>", unparse(outer.test)):
+                return True
+        inner = outer
+    return False
 
 
 def _constants_given(source: Script) -> Iterator[tuple[ast.AST, ast.expr]]:

@@ -313,6 +313,7 @@ class Extractor:
     )  # class attributes, dict keys, argparse
 
     parameters: dict[str, ast.expr] = field(default_factory=dict)  # of constructors, where one value is known
+    open: set[str] = field(default_factory=set)  # members that a command line or a configuration file may set
 
     nodes: tuple[ast.AST, ...] = field(init=False)
     classes: dict[str, ast.ClassDef] = field(init=False)
@@ -321,6 +322,7 @@ class Extractor:
         self.nodes = tuple(walk(self.tree))
         self.classes = {n.name: n for n in reversed(self.nodes) if isinstance(n, ast.ClassDef)}
         self.parameters = _constructed(self.nodes)
+        self.open = {name for name, _ in _declared(self.classes.values())}
         for node in self.nodes:
             if isinstance(node, ast.Assign) and len(node.targets) == 1:
                 self._remember(node.targets[0], node.value)
@@ -332,6 +334,22 @@ class Extractor:
                 flag = node.args[0]
                 if isinstance(flag, ast.Constant) and isinstance(flag.value, str):
                     self.members[flag.value] = (node.args[1], node.lineno)
+                    self.open.add(flag.value)
+        self._filled_in()
+
+    def _filled_in(self) -> None:
+        """Fields that the program itself gives one constant, as in `Config(lr=0.1)`: no longer a default."""
+        given: dict[str, list[ast.expr]] = {}
+        for node in self.nodes:
+            owner = self.classes.get(last_name(node.func)) if isinstance(node, ast.Call) else None
+            if isinstance(node, ast.Call) and owner is not None and _holds_settings(owner):
+                for word in node.keywords:
+                    if word.arg:
+                        given.setdefault(word.arg, []).append(word.value)
+        for name, values in given.items():
+            if name in self.open and len(values) == 1 and isinstance(values[0], ast.Constant):
+                self.members[name] = (values[0], values[0].lineno)
+                self.open.discard(name)
 
     def _remember(self, target: ast.expr, value: ast.expr) -> None:
         if isinstance(target, ast.Name):
@@ -355,11 +373,12 @@ class Extractor:
         if flags and default is not None:
             name = max(flags, key=len).lstrip("-").replace("-", "_")
             self.members[name] = (default, call.lineno)
+            self.open.add(name)
 
     # -------------------------------------------------------------------------------------- values
 
     def value(self, node: ast.expr | None, depth: int = 0) -> tuple[bool, Value, bool]:
-        """Return (known, value, is a command-line default)."""
+        """Return (known, value, is a default that the command line or a configuration file may replace)."""
         if node is None or depth > 8:
             return False, None, False
         if isinstance(node, ast.Constant):
@@ -368,10 +387,7 @@ class Extractor:
             return self.value(self.names[node.id][0], depth + 1)
         if isinstance(node, ast.Attribute) and node.attr in self.members:
             known, value, _ = self.value(self.members[node.attr][0], depth + 1)
-            overridable = isinstance(node.value, ast.Name) and any(
-                w in node.value.id.lower() for w in ("arg", "flags")
-            )
-            return known, value, overridable
+            return known, value, node.attr in self.open and last_name(node.value) not in self.classes
         if isinstance(node, (ast.Name, ast.Attribute)) and last_name(node) in self.parameters:
             known, value, _ = self.value(self.parameters[last_name(node)], depth + 1)
             return known, value, True
@@ -473,19 +489,10 @@ class Extractor:
 
     def _fields(self) -> Iterator[Setting]:
         """The defaults of a class that holds settings: a dataclass, or one that is called so."""
-        for node in self.nodes:
-            if not isinstance(node, ast.ClassDef) or not _holds_settings(node):
-                continue
-            for one in node.body:
-                if isinstance(one, ast.AnnAssign) and isinstance(one.target, ast.Name):
-                    name = one.target.id
-                elif isinstance(one, ast.Assign) and isinstance(one.targets[0], ast.Name):
-                    name = one.targets[0].id
-                else:
-                    continue
-                known, value, _ = self.value(one.value)
-                if known:
-                    yield Setting(name, value, self.file, one.lineno, DEFAULT)
+        for name, one in _declared(n for n in self.nodes if isinstance(n, ast.ClassDef)):
+            known, value, _ = self.value(one.value)
+            if known:
+                yield Setting(name, value, self.file, one.lineno, DEFAULT)
 
     def _constants(self) -> Iterator[Setting]:
         for statement in self.tree.body:
@@ -720,6 +727,17 @@ def _holds_settings(node: ast.ClassDef) -> bool:
     return node.name.lower().endswith(
         ("config", "cfg", "args", "arguments", "hparams", "options", "settings")
     )
+
+
+def _declared(classes: Iterable[ast.ClassDef]) -> Iterator[tuple[str, ast.Assign | ast.AnnAssign]]:
+    """The fields of the classes that hold settings: name, and where it gets its default."""
+    for node in classes:
+        for one in node.body if _holds_settings(node) else ():
+            if not isinstance(one, (ast.Assign, ast.AnnAssign)):
+                continue
+            target = one.targets[0] if isinstance(one, ast.Assign) else one.target
+            if isinstance(target, ast.Name):
+                yield target.id, one
 
 
 def _plain(value: object) -> tuple[bool, Value, bool]:

@@ -289,6 +289,16 @@ r(
     zero_init=P,
 )
 r(
+    "zero-init-rest",
+    INITB="\n        for n, w in self.named_parameters():\n            if 'weight' in n:\n                nn.init.xavier_normal_(w)\n            else:\n                nn.init.zeros_(w)",
+    zero_init="not-present",
+)
+r(
+    "zero-init-other-way-round",
+    INITB="\n        for n, w in self.named_parameters():\n            if 'weight' in n:\n                nn.init.zeros_(w)\n            else:\n                nn.init.normal_(w)",
+    zero_init=P,
+)
+r(
     "zero-init-nograd",
     INITB="\n        with torch.no_grad():\n            for w in self.parameters():\n                w.copy_(torch.zeros_like(w))",
     zero_init=P,

@@ -188,3 +188,37 @@ def test_only_the_order_of_training_data_counts(tmp_path: Path, line: str, order
     found = [s.value for s in script.read(file).settings if s.key == "shuffle"]
 
     assert found == ([True] if order else [True, False])
+
+
+DECLARED = """\
+import torch
+from dataclasses import dataclass
+@dataclass
+class Rates:
+    lr: float = 1e-3
+    decay: float = 0.01
+class Fixed:
+    momentum = 0.8
+{made}
+opt = torch.optim.SGD(model.parameters(), lr=cfg.train.lr, weight_decay=cfg.train.decay, momentum=Fixed.momentum)
+"""
+
+
+@pytest.mark.parametrize(
+    ("made", "rate"),
+    [
+        ("cfg = load('config.yaml')", (1e-3, script.DEFAULT)),
+        ("cfg = Rates(**read())", (1e-3, script.DEFAULT)),
+        ("cfg = Rates(lr=0.5)", (0.5, script.LITERAL)),
+        ("cfg = Rates(lr=0.5) if quick else Rates(lr=0.1)", (1e-3, script.DEFAULT)),
+    ],
+)
+def test_the_default_of_a_field_may_be_replaced(tmp_path: Path, made: str, rate: tuple[float, int]) -> None:
+    """What a configuration file may fill in counts less than that file; what the program fills in does not."""
+    (tmp_path / "train.py").write_text(DECLARED.format(made=made))
+    (file,) = walk(tmp_path)[0]
+    best = {s.key: s for s in sorted(script.read(file).settings, key=lambda s: s.trust)}
+
+    assert (best["learning_rate"].value, best["learning_rate"].trust) == rate
+    assert best["weight_decay"].trust == script.DEFAULT
+    assert best["momentum"].trust == script.LITERAL
