@@ -200,7 +200,7 @@ class Rates:
 class Fixed:
     momentum = 0.8
 {made}
-opt = torch.optim.SGD(model.parameters(), lr=cfg.train.lr, weight_decay=cfg.train.decay, momentum=Fixed.momentum)
+opt = torch.optim.SGD(params(), lr=cfg.train.lr, weight_decay=cfg.train.decay, momentum=Fixed.momentum)
 """
 
 
@@ -214,7 +214,7 @@ opt = torch.optim.SGD(model.parameters(), lr=cfg.train.lr, weight_decay=cfg.trai
     ],
 )
 def test_the_default_of_a_field_may_be_replaced(tmp_path: Path, made: str, rate: tuple[float, int]) -> None:
-    """What a configuration file may fill in counts less than that file; what the program fills in does not."""
+    """What a configuration file may fill in counts less than that file; what the program fills in counts."""
     (tmp_path / "train.py").write_text(DECLARED.format(made=made))
     (file,) = walk(tmp_path)[0]
     best = {s.key: s for s in sorted(script.read(file).settings, key=lambda s: s.trust)}
