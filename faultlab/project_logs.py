@@ -176,6 +176,27 @@ def pumps(folder: Path) -> list[Row]:
     return [{"step": r["epoch"], "loss": r.pop("train_loss"), **r} for r in rows]
 
 
+def reviews(folder: Path) -> list[Row]:
+    """Progress bars with their postfix and a line per epoch, all in the captured output."""
+    rows: list[Row] = []
+    for line in _lines(folder, "train.log"):
+        bar = re.match(r"Epoch (\d+)/\d+:.* (\d+)/(\d+) \[", line)
+        if bar and "loss=" in line:
+            epoch, done, every = map(float, bar.groups())
+            step = (epoch - 1) * every + done
+            rows.append(
+                {
+                    "step": step,
+                    "epoch": epoch,
+                    **_pairs(line.replace(" ", ";"), {"loss": "loss", "lr": "lr"}, "="),
+                }
+            )
+        elif line.startswith("epoch ") and rows:
+            names = {"val loss": "val_loss", "val acc": "val_acc"}
+            rows.append({"step": rows[-1]["step"], **_pairs(line.replace("| ", "|"), names, " ")})
+    return rows
+
+
 # name of the log -> its reader, and the file that the output goes to
 PROJECT_LOGS: dict[str, tuple[Reader, str | None]] = {
     "megatron": (megatron, "pretrain.log"),
@@ -190,4 +211,5 @@ PROJECT_LOGS: dict[str, tuple[Reader, str | None]] = {
     "cells": (cells, "train.log"),
     "quotes": (quotes, None),
     "pumps": (pumps, None),
+    "reviews": (reviews, "train.log"),
 }
