@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 
 from .code import at, first, is_false_node, ok
@@ -232,6 +233,11 @@ def _twice(source: Script) -> Finding | None:
         return None
     for call in source.named("all_reduce", "allreduce", "all_reduce_coalesced"):
         if call.args and ".grad" in unparse(call.args[0]) and "norm" not in unparse(call):
+            owner = next((p for p in source.above(call) if isinstance(p, ast.ClassDef)), None)
+            if owner is not None and re.search(
+                r"Opt(?:im\w*)?$", " ".join([owner.name, *map(unparse, owner.bases)])
+            ):
+                return None  # an optimizer that reduces by itself may go with models that do not
             return at(
                 source, call, "the wrapper has averaged these gradients already, and they are reduced again"
             )

@@ -35,7 +35,7 @@ def _target_inside(source: Script) -> Finding | None:
             isinstance(target, ast.Subscript)
             and _is(_INPUTS, target.value)
             and not _is(_TARGETS, target.slice)
-            and not (isinstance(target.slice, ast.JoinedStr) and _TARGETS.search(unparse(target.slice)))
+            and not (isinstance(target.slice, ast.JoinedStr) and _names_target(target.slice))
         ):
             seen = seen or node
             used = {_word(n) for n in _values(node.value)}
@@ -45,7 +45,10 @@ def _target_inside(source: Script) -> Finding | None:
                 "set",
                 "sorted",
             )
-            whole = isinstance(node.value, ast.Name) and _is(_INPUTS, target.slice)  # the input is the target
+            # the input is the target, or the target is handed on in a dict under another name
+            whole = isinstance(node.value, ast.Name) and (
+                _is(_INPUTS, target.slice) or re.search(r"dict|batch|kwargs", _word(target.value)) is not None
+            )
             if told and not _own_label(target) and not table and not whole:
                 return at(source, node, "a column of the inputs is computed from the target")
         elif isinstance(target, ast.Name) and _INPUTS.search(target.id.lower()):
@@ -54,10 +57,18 @@ def _target_inside(source: Script) -> Finding | None:
                 parts = [_word(n) for n in _parts(node.value)]
                 if all(_SEQUENCES.search(w) for w in parts):
                     continue  # a prompt and its answer make one sequence
+                if source.function_around(node) in source.forwards:
+                    continue  # a network that is made to get both: a critic, one with conditions
                 if any(_TARGETS.search(w) for w in parts) and any(_INPUTS.search(w) for w in parts):
                     if not _is_table(node.value):
                         return at(source, node, "the target is joined to the inputs")
     return ok(source, seen, "columns of the inputs come from other inputs") if seen is not None else None
+
+
+def _names_target(text: ast.JoinedStr) -> bool:
+    """`f"{column}_label"`: a new column of labels."""
+    parts = [v.value for v in text.values if isinstance(v, ast.Constant) and isinstance(v.value, str)]
+    return any(_TARGETS.search(p) for p in parts)
 
 
 # Where targets lie and how they are called is no target: `label_files`, `target_names`, `num_labels`.

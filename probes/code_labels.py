@@ -29,11 +29,24 @@ def _labels_alone(source: Script) -> Finding | None:
                 alone.append((node, unparse(node.value.slice)))
     for node, index in alone:
         fresh = "randperm" in index or "permutation" in index
+        if fresh and _has_no_partner(source, node):
+            continue  # the only array of the function that is reordered, and no labels go with it
         if fresh or (
             "perm" in index.lower() and sum(i == index for _, i in alone) == 1 and _used_once(source, index)
         ):
             return at(source, node, "inputs and labels are not reordered together")
     return ok(source, alone[0][0], "inputs and labels are reordered together") if alone else None
+
+
+def _has_no_partner(source: Script, node: ast.Assign) -> bool:
+    """What is reordered are inputs of a function in which no label is read."""
+    function = source.function_around(node)
+    name = unparse(node.targets[0]).lower()
+    if function is None or TARGET_WORDS.search(name):
+        return False
+    inside = (n for s in function.body for n in walk(s))
+    read = {n.id for n in inside if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)}
+    return not any(TARGET_WORDS.search(r.lower()) for r in read)
 
 
 def _used_once(source: Script, index: str) -> bool:

@@ -122,10 +122,28 @@ def _same_source(source: Script) -> Finding | None:
         mine = [t for t in texts if side(t) is True]
         if not mine or _cut_later(source, held) or any("[" in t for t in mine):
             continue
-        others = [c for c in source.named(last_name(call.func)) if c is not call]
+        others = [c for c in source.named(last_name(call.func)) if c is not call and not _told_apart(c, call)]
         if any(set(mine) & set(_sources(source, c)) for c in others):
             return at(source, held.node, "the held-out data are read from the training data's source")
     return ok(source, seen, "held-out data have a source of their own") if seen is not None else None
+
+
+_SPLIT_FLAG = re.compile(
+    r"(?i)^(?:is_?|for_?)?(?:train\w*|eval\w*|valid\w*|val|test\w*|dev|predict\w*|infer\w*)$"
+)
+
+
+def _told_apart(one: ast.Call, other: ast.Call) -> bool:
+    """A flag tells the two calls apart: `load(evaluate=True)` beside `load()`."""
+    flags = [
+        {k.arg: k.value.value for k in c.keywords if k.arg and isinstance(k.value, ast.Constant)}
+        for c in (one, other)
+    ]
+    return any(
+        _SPLIT_FLAG.match(name) and flags[0].get(name) != flags[1].get(name)
+        for name in {*flags[0], *flags[1]}
+        if isinstance(flags[0].get(name, flags[1].get(name)), bool)
+    )
 
 
 _CHAINED = ("batch", "map", "prefetch", "cache", "shuffle")

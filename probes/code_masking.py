@@ -120,7 +120,7 @@ def _collator(source: Script) -> Finding | None:
         number = literal(source, value)
         if value is None or not isinstance(number, int):
             continue
-        if number not in (_ignored(source) or {USUAL}):
+        if number not in {*(_ignored(source) or ()), USUAL}:  # models of the library leave out USUAL
             return at(source, value, f"labels are padded with {number}, which the loss counts as a class")
         return ok(source, value, "labels are padded with what the loss leaves out")
     return None

@@ -111,6 +111,8 @@ def _zero_init(source: Script) -> Finding | None:
             or _LOW_RANK.search(held)
             or (_of_unknown_layer(source, target) and not whole)
             or _rest_of_weights(source, node)
+            or _ends_branch(source, target)
+            or _MODULATES.search(text)
         ):
             continue
         return at(source, node, "weights start at zero or one constant, so units stay alike")
@@ -136,6 +138,28 @@ def _rest_of_weights(source: Script, node: ast.AST) -> bool:
             if re.search(r"weight|kernel|dim\(\)\s*>|ndim\s*>|shape\)\s*>", unparse(outer.test)):
                 return True
         inner = outer
+    return False
+
+
+_MODULATES = re.compile(r"(?i)modulat|adaln|gat(?:e|ing)\b|zero_?conv")
+
+
+def _ends_branch(source: Script, target: ast.expr) -> bool:
+    """`self.conv2.weight` of a layer whose output is added to a stream: the branch starts at nothing."""
+    layer = target.value if isinstance(target, ast.Attribute) else None
+    owner = next((p for p in source.above(target) if isinstance(p, ast.ClassDef)), None)
+    if owner is None or not (isinstance(layer, ast.Attribute) and unparse(layer.value) == "self"):
+        return False
+    for function in [f for f in source.forwards if f in owner.body]:
+        calls = [n for n in walk(function) if isinstance(n, ast.Call) and unparse(n.func) == unparse(layer)]
+        kept = {
+            unparse(t) for c in calls if isinstance(p := source.parents.get(c), ast.Assign) for t in p.targets
+        }
+        for node in walk(function):
+            if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add):
+                sides = (node.left, node.right)
+                if any(s in calls or unparse(s) in kept for s in sides):
+                    return True
     return False
 
 
@@ -336,6 +360,8 @@ def _deep(source: Script, layers: int, kinds: tuple[str, ...]) -> Finding | None
     for call in calls:
         classes = (p for p in source.above(call) if isinstance(p, ast.ClassDef))
         holder = next(classes, source.function_around(call))
+        if isinstance(holder, ast.ClassDef) and holder not in source.modules:
+            continue  # of a trainer or a loss, which stacks nothing
         if not re.search(r"(?i)lstm|gru|rnn|cell|gate", getattr(holder, "name", "")):
             together.setdefault(holder, []).append(call)  # gates stand side by side
     counts = {holder: sum(repeats(source, c) for c in found) for holder, found in together.items()}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 
 from .code import at, first, is_evaluation, is_false_node, ok
+from .code_sides import setting
 from .code_step import switch_of
 from .flow import flow
 from .readers._tree import unparse, walk
@@ -42,7 +43,7 @@ def _always_on(source: Script) -> Finding | None:
         if function is None or (function not in source.forwards and not _in_module(source, call)):
             continue
         name = last_name(call.func)
-        if name in _FUNCTIONAL and source.owner(call) in _LIBRARIES:
+        if name in _FUNCTIONAL and source.owner(call) in _LIBRARIES and not _knows_by_itself(source, call):
             told = (
                 keyword(call, "training")
                 or keyword(call, "train")
@@ -73,8 +74,21 @@ def _always_on(source: Script) -> Finding | None:
     )
 
 
+def _knows_by_itself(source: Script, call: ast.Call) -> bool:
+    """Functions of Chainer look up whether training goes on."""
+    path = source.place(call).file
+    return any(
+        isinstance(s, (ast.Import, ast.ImportFrom))
+        and "chainer" in unparse(s)
+        and source.place(s).file == path
+        for s in source.tree.body
+    )
+
+
 def _knows_mode(source: Script, rate: ast.expr) -> bool:
     values = [rate, *flow(source).values(rate, 4)]
+    if any(isinstance(v, ast.Attribute) and setting(source, v) in (0, 0.0) for v in values):
+        return True  # it drops nothing
     return any("train" in unparse(v) or isinstance(v, ast.Constant) for v in values) or not isinstance(
         rate, (ast.Attribute, ast.Constant)
     )

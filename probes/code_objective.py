@@ -133,7 +133,8 @@ def _upside_down(source: Script) -> Finding | None:
             seen = seen or node
             if _side(above) == "pos" and _side(below) == "neg" and "pos" in _label_of(node):
                 return at(source, node, "positives over negatives: the rare side gets the smaller weight")
-            if _bare(source, quotient.left) and not _bare(source, quotient.right) and not _inverted(value):
+            inverted = _inverted(value) or _turned_over(source, quotient)
+            if _bare(source, quotient.left) and not _bare(source, quotient.right) and not inverted:
                 return at(
                     source, node, "the weight grows with the number of samples: common classes get more"
                 )
@@ -176,6 +177,20 @@ def _bare(source: Script, node: ast.expr) -> bool:
             inner = [c for c in around if any(n is c for n in walk(node))]
             if not any(last_name(c.func) in ("sum", "len", "max", "min", "mean") for c in inner):
                 return True
+    return False
+
+
+def _turned_over(source: Script, node: ast.expr) -> bool:
+    """The quotient is divided by, or raised to a power below zero, further out."""
+    inner: ast.AST = node
+    for parent in source.above(node):
+        if isinstance(parent, ast.BinOp):
+            power = isinstance(parent.op, ast.Pow) and unparse(parent.right).lstrip("(").startswith("-")
+            if power or (isinstance(parent.op, (ast.Div, ast.Sub)) and parent.right is inner):
+                return True
+        if isinstance(parent, ast.stmt):
+            break
+        inner = parent
     return False
 
 

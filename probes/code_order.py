@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 
 from .code import at, first, imports_locals, is_false_node, ok, outer_loop, runs_in
 from .code_roles import base, targets
@@ -98,7 +99,7 @@ def _sorts(source: Script) -> Finding | None:
             continue
         if any(w in text for w in ("set(", "unique", "pred", "logit", "score", ".keys(", "dir(")):
             continue
-        if "classes" in text and not kept:
+        if re.search(r"classes|labels?_?(?:list|names|set|vocab)|class_names", text) and not kept:
             continue
         loop = outer_loop(source)
         shuffles = [*source.named(*_SHUFFLES), *(c for c in source.calls if _is_true(keyword(c, "shuffle")))]

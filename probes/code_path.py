@@ -43,7 +43,11 @@ def _path_cut(source: Script) -> Finding | None:
             continue
         for node in _run(function):
             if isinstance(node, ast.Call) and last_name(node.func) in ("detach", "stop_gradient"):
-                asked = any("detach" in unparse(p.test) for p in source.above(node) if isinstance(p, ast.If))
+                asked = any(
+                    re.search(r"(?i)detach|froz|freez|fixed|stop_grad", unparse(p.test))
+                    for p in source.above(node)
+                    if isinstance(p, ast.If)
+                )
                 if not (
                     asked
                     or isinstance(source.parents.get(node), ast.Expr)  # what it gives back is not used
@@ -51,10 +55,15 @@ def _path_cut(source: Script) -> Finding | None:
                     or _meant(source, node)
                     or _beside(source, node)
                     or _copied_input(source, node)
+                    or _fixed_table(source, node)
                 ):
                     return at(source, node, "the gradient path is cut inside the model")
             if isinstance(node, ast.With) and _without_gradient(node):
-                if not any(_on_purpose(unparse(s)) for s in node.body) and not _prepares(node):
+                if not (
+                    any(_on_purpose(unparse(s)) for s in node.body)
+                    or _prepares(node)
+                    or _runs_twin(function, node)
+                ):
                     return at(source, node, "part of the forward pass runs without gradients")
     for call, _ in source.losses:
         value = source.loss_input(call)
@@ -95,10 +104,34 @@ def _prepares(block: ast.With) -> bool:
     return bool(worked) and all(_PREPARES.search(c) for c in worked)
 
 
+def _runs_twin(function: Function, block: ast.With) -> bool:
+    """`self.encoder_k(b)` without gradients beside `self.encoder_q(a)` with them: a slow copy."""
+    inside = {n for s in block.body for n in walk(s)}
+    mine: set[str] = set()
+    others: set[str] = set()
+    for node in walk(function):
+        if isinstance(node, ast.Call) and unparse(node.func).startswith("self."):
+            (mine if node in inside else others).add(unparse(node.func))
+    return any(
+        a != b and "_" in a and "_" in b and a.rsplit("_", 1)[0] == b.rsplit("_", 1)[0]
+        for a in mine
+        for b in others
+    )
+
+
+def _fixed_table(source: Script, node: ast.expr) -> bool:
+    """The module says of its own weights that they need no gradient: what it gives has none anyway."""
+    owner = next((p for p in source.above(node) if isinstance(p, ast.ClassDef)), None)
+    return owner is not None and re.search(r"requires_grad(?:_\(|=| = )False", unparse(owner)) is not None
+
+
 def _cuts(source: Script, objective: ast.expr) -> Iterator[tuple[ast.AST, str]]:
     """Where the values that make up the objective are cut off from the model."""
     mine = flow(source)
     uncut, cut = _walk(mine, objective)
+    if "jax" in source.frameworks and "pytorch" not in source.frameworks:
+        # what is differentiated is traced: only stop_gradient cuts there, all else would raise
+        cut = [c for c in cut if isinstance(c[0], ast.Call) and last_name(c[0].func) == "stop_gradient"]
     roots = {_origin(mine, u) for u in uncut if isinstance(u, (ast.Name, ast.Attribute))}
     for node, inside in cut:
         if _straight_through(node) or _beside(source, node) or _meant(source, node):

@@ -244,6 +244,13 @@ def literal(source: Script, node: ast.expr | None, depth: int = 6) -> object:
     """The constant that an expression stands for; None where it is not known (or is None)."""
     if node is None or depth == 0:
         return None
+    known = flow(source).literals
+    if (node, depth) not in known:
+        known[node, depth] = _literal(source, node, depth)
+    return known[node, depth]
+
+
+def _literal(source: Script, node: ast.expr, depth: int) -> object:
     if isinstance(node, ast.Constant):
         return node.value
     if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):

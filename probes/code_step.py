@@ -106,7 +106,7 @@ def _other_branch(source: Script, node: ast.AST, backward: ast.AST) -> bool:
     """The node stands under a condition that backward does not stand under."""
     around = set(source.above(backward))
     return any(
-        isinstance(p, (ast.If, ast.Try)) and p not in around and not _about_grad(p)
+        isinstance(p, (ast.If, ast.Try, ast.ExceptHandler)) and p not in around and not _about_grad(p)
         for p in source.above(node)
     )
 
@@ -221,8 +221,8 @@ def switch_of(source: Script, call: ast.Call) -> tuple[ast.Call, bool] | None:
 
 
 def _is_copy(source: Script, call: ast.Call) -> bool:
-    """The mode is that of a teacher, a copy, or a part of the model that is looped over."""
-    if any(w in source.owner(call).lower() for w in _COPIES):
+    """The mode is that of a teacher, a copy, a model that only measures, or a part that is looped over."""
+    if any(w in source.owner(call).lower() for w in _COPIES) or _of_another(source, call):
         return True
     owner = call.func.value if isinstance(call.func, ast.Attribute) else call
     parent = source.parents.get(call)
@@ -235,6 +235,22 @@ def _is_copy(source: Script, call: ast.Call) -> bool:
     return isinstance(owner, ast.Name) and any(
         isinstance(n, ast.Name) and n.id == owner.id for loop in loops for n in walk(loop.target)
     )
+
+
+def _of_another(source: Script, call: ast.Call) -> bool:
+    """A part of an object that trains nothing (`self.inception.eval()` of what measures quality)."""
+    owner = call.func.value if isinstance(call.func, ast.Attribute) else None
+    around = next((p for p in source.above(call) if isinstance(p, ast.ClassDef)), None)
+    if around is None or not (isinstance(owner, ast.Attribute) and unparse(owner.value) == "self"):
+        return False
+    trains = any(around in source.above(c) for c in (*source.backwards, *source.steps))
+    name = owner.attr
+    elsewhere = [
+        n
+        for n in source.mentions.get(name, ())
+        if isinstance(n, ast.Attribute) and around not in source.above(n)
+    ]
+    return not trains and not elsewhere
 
 
 def _last_before_training(

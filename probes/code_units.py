@@ -110,6 +110,7 @@ def runs_per(source: Script, node: ast.AST) -> str | None:
     if len(loops) < 2:
         return None
     around = _chain(source, node, 4)
-    if loops[0] in around:
+    mine = source.loops_around(node)[:1]
+    if loops[0] in around or (mine and any(source.loops_around(s)[:1] == mine for s in source.steps)):
         return STEP
     return EPOCH if loops[-1] in around or loops[1] in around else None

@@ -153,10 +153,15 @@ def _unused(source: Script, norms: bool) -> Finding | None:
             weighty = last_name(made.func) in _WEIGHTS or _class_with_weights(source, made)
             if norm is not norms or not (norm or weighty) or _chosen(source, made):
                 continue
+            if _HEAD.match(name):
+                continue  # a network that gives features: its head is left from the classifier it was
             seen = seen or made
             if not _is_read(source, owner, name):
                 return at(source, made, f"the layer {name} is made and never used")
     return ok(source, seen, "every layer that is made is used") if seen is not None else None
+
+
+_HEAD = re.compile(r"^(?:fc|head|heads|classifier|last_linear)$")
 
 
 def _held(owner: ast.ClassDef) -> Iterator[tuple[str, ast.Call]]:

@@ -219,6 +219,11 @@ class Flow:
         return list(self._known_values[key])
 
     @cached_property
+    def literals(self) -> dict[tuple[ast.expr, int], object]:
+        """What was found to be the constant behind an expression, by how deep it was looked for."""
+        return {}
+
+    @cached_property
     def _known_values(self) -> dict[tuple[ast.expr, int], list[ast.expr]]:
         return {}
 

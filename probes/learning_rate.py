@@ -271,6 +271,16 @@ def _below(view: View, adam: float, sgd: float, what: str) -> Finding:
     kind = family(view.run)
     low, high = (limits[kind], limits[kind]) if kind else (min(limits.values()), max(limits.values()))
     name = kind or "any optimizer"
+    if (
+        value < low
+        and kind is None
+        and lr is None
+        and value >= 0.1 * low
+        and "pretrained" in view.run.settings
+    ):
+        return unknown(
+            f"{text}; trained models go on with so little, and the optimizer is not recorded", **rest
+        )
     if value < low:
         return present(f"{text}, {what} for {name}", value=value, threshold=low, **rest)
     if value >= high:

@@ -26,13 +26,14 @@ MAX_TOTAL = 8 * MAX_PROGRAM
 def programs(texts: Mapping[str, str]) -> tuple[Script, ...]:
     """The programs among these files (path -> source text) that use a training framework, by entry path.
 
-    Files that are no Python that this version reads are left out: their reader has said so.
+    Of files that import each other in a ring the first of `texts` is the entry, if it is one of them. Files
+    that are no Python that this version reads are left out: their reader has said so.
     """
-    return _programs(tuple(sorted(texts.items())))
+    return _programs(tuple(sorted(texts.items())), next(iter(texts), ""))
 
 
 @lru_cache(maxsize=8)
-def _programs(files: tuple[tuple[str, str], ...]) -> tuple[Script, ...]:
+def _programs(files: tuple[tuple[str, str], ...], given: str) -> tuple[Script, ...]:
     texts, trees = dict(files), {}
     for path, text in files:
         try:
@@ -42,7 +43,7 @@ def _programs(files: tuple[tuple[str, str], ...]) -> tuple[Script, ...]:
     linked = {path: _needed(path, tree, trees) for path, tree in trees.items()}
     needs = {path: found for path, (found, _) in linked.items()}
     found, total = [], 0
-    for entry in _entries(needs):
+    for entry in _entries(needs, given):
         parts = _in_order(entry, needs)
         size = sum(len(texts[p]) for p in parts)
         total += size
@@ -88,11 +89,12 @@ def needed(path: str, tree: ast.Module, known: Mapping[str, object]) -> tuple[st
     return _needed(path, tree, known)[0]
 
 
-def _entries(needs: Mapping[str, tuple[str, ...]]) -> Iterator[str]:
-    """Files that no other imports; of files that import each other in a ring, the first."""
+def _entries(needs: Mapping[str, tuple[str, ...]], given: str) -> Iterator[str]:
+    """Files that no other imports; of files that import each other in a ring, the one given, or the first."""
     imported = {m for path, found in needs.items() for m in found if m != path}
     reached: set[str] = set()
-    for path in [p for p in needs if p not in imported] + list(needs):
+    apart = [p for p in needs if p not in imported]
+    for path in [*apart, *([given] if given in needs else []), *needs]:
         if path not in reached:
             reached |= set(_in_order(path, needs))
             yield path

@@ -13,7 +13,7 @@ import tokenize
 import warnings
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
-from functools import lru_cache
+from functools import cached_property, lru_cache
 
 from ..files import RunFile, decode
 from ..run import FileContent, Setting
@@ -301,7 +301,7 @@ def frameworks(tree: ast.Module) -> list[str]:
     return [f for f in dict.fromkeys(found) if f]
 
 
-@dataclass(slots=True)
+@dataclass(eq=False)
 class Extractor:
     """Follows names to constants and collects what calls fix."""
 
@@ -510,7 +510,7 @@ class Extractor:
         name = last_name(call.func)
         lower = name.lower()
         if lower in OPTIMIZERS and (call.args or call.keywords) and name != "momentum":
-            if call in self._side_optimizers():
+            if call in self._side_optimizers or self._one_of_several(call):
                 return
             yield self._set("optimizer", lower, call)
             yield from self._keywords(call, "optimizer")
@@ -552,8 +552,11 @@ class Extractor:
         elif lower in ("normal_", "trunc_normal_") and call.args:
             target = unparse(call.args[0])
             if "bias" not in target:
-                yield from self._one(call, "init_std", keyword(call, "std") or _nth(call, 2))
+                for one in self._one(call, "init_std", keyword(call, "std") or _nth(call, 2)):
+                    if one.trust != DEFAULT:  # of a class that others are made of with values of their own
+                        yield one
 
+    @cached_property
     def _side_optimizers(self) -> list[ast.Call]:
         """Optimizers without a schedule beside one that has one: of a warm start, a probe, a critic."""
         made: dict[str, list[ast.Call]] = {}
@@ -567,6 +570,52 @@ class Extractor:
         if len(made) < 2 or not scheduled.intersection(made):
             return []
         return [call for name, calls in made.items() if name not in scheduled for call in calls]
+
+    def _one_of_several(self, call: ast.Call) -> bool:
+        """Optimizers of several kinds stand to choose from, and which is taken is told at run time.
+
+        A table of them (`{"adam": optim.Adam, "sgd": optim.SGD}[name]`), or one in each branch.
+        """
+        return call in self._choices
+
+    @cached_property
+    def _choices(self) -> frozenset[ast.Call]:
+        made = [n for n in self.nodes if isinstance(n, ast.Call) and last_name(n.func).lower() in OPTIMIZERS]
+        made = [c for c in made if c.args or c.keywords]
+        tables = [n for n in self.nodes if isinstance(n, ast.Dict)]
+        named = {
+            last_name(v).lower()
+            for table in tables
+            for v in table.values
+            if isinstance(v, (ast.Name, ast.Attribute)) and last_name(v).lower() in OPTIMIZERS
+        }
+        if len(named) > 1:
+            return frozenset(made)
+        inside = [
+            [n for s in branch for n in walk(s)]
+            for node in self.nodes
+            if isinstance(node, ast.If) and node.orelse
+            for branch in (node.body, node.orelse)
+        ]
+        held = [{c for c in made if c in set(branch)} for branch in inside]
+        pairs = zip(held[::2], held[1::2], strict=True)
+        found: set[ast.Call] = set()
+        for one, other in pairs:
+            kinds = {last_name(c.func).lower() for c in one}, {last_name(c.func).lower() for c in other}
+            if one and other and kinds[0] != kinds[1]:
+                found |= one | other
+        return frozenset(found)
+
+    @cached_property
+    def _sets_rates(self) -> bool:
+        """The script gives the optimizer its rates itself: `group["lr"] = rate`."""
+        return any(
+            isinstance(n, ast.Subscript)
+            and isinstance(n.ctx, ast.Store)
+            and isinstance(n.slice, ast.Constant)
+            and n.slice.value == "lr"
+            for n in self.nodes
+        )
 
     def _keywords(self, call: ast.Call, kind: str) -> Iterator[Setting]:
         for argument, canonical in _ARGUMENTS[kind].items():
@@ -622,6 +671,8 @@ class Extractor:
 
     def _one(self, call: ast.Call, key: str, node: ast.expr | None) -> Iterator[Setting]:
         known, value, default = self.value(node)
+        if key == "learning_rate" and value == 0 and self._sets_rates:
+            return  # a value to start from
         if known and value is not None:
             yield Setting(key, value, self.file, call.lineno, DEFAULT if default else LITERAL)
 
