@@ -1,6 +1,7 @@
 """False alarms of `diagnose script` over training scripts that others have published and that run well.
 
-Usage: python faultlab/public.py [--folder DIR] [--only TEXT] [--jobs N] [--findings] [--table FILE.md]
+Usage: python faultlab/public.py [--folder DIR] [--only TEXT] [--part packages|later] [--jobs N] [--findings]
+           [--table FILE.md]
 
 The source distributions of public_sources.yaml are downloaded once into --folder (by `unearth`, which runs
 nothing of them: pip install unearth) and unpacked, and every script in them that trains is judged. No line of
@@ -219,6 +220,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--folder", type=Path, default=HERE / "public", help="where downloads are kept")
     parser.add_argument("--only", default="", help="only scripts whose label holds this")
+    parser.add_argument("--part", choices=("packages", "later"), help="one list of public_sources.yaml alone")
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--findings", action="store_true", help="print every finding")
     parser.add_argument("--table", type=Path, help="write the table of docs/scripts.md")
@@ -227,7 +229,7 @@ def main() -> int:
     wanted = sources()
     root = given.folder / "src"
     scripts: list[Path] = []
-    for package in wanted["packages"]:
+    for package in [p for part in ("packages", "later") if given.part in (None, part) for p in wanted[part]]:
         try:
             found = list(training_scripts(fetch(package, given.folder)))
             scripts += found[:: max(1, -(-len(found) // MOST))]

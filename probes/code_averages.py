@@ -69,6 +69,8 @@ def _sums(source: Script, function: Function, loops: list[ast.For]) -> dict[str,
         if isinstance(node, ast.AugAssign) and isinstance(node.op, ast.Add):
             unit = _addend(source, function, node.value)
             name = unparse(node.target)
+            if len(source.loops_around(node)) > 1 and isinstance(node.value, ast.Constant):
+                unit = None  # counted one by one in an inner loop: neither samples nor batches
             if unit is None or found.get(name, unit) != unit:
                 found[name] = ""
             else:

@@ -141,9 +141,16 @@ def _kept_small(mine: Flow, call: ast.Call) -> bool:
         if any(isinstance(n, ast.BinOp) and isinstance(n.op, ast.Sub) for n in walk(value)):
             return True
         if any(
-            isinstance(n, ast.UnaryOp) and isinstance(n.operand, ast.BinOp | ast.Name) for n in walk(value)
+            isinstance(n, ast.UnaryOp)
+            and isinstance(n.operand, ast.BinOp | ast.Name | ast.Attribute | ast.Subscript | ast.Call)
+            for n in walk(value)
         ):
             return True
+        if any(
+            isinstance(n, ast.UnaryOp) and isinstance(n.op, ast.USub) and isinstance(n.operand, ast.Constant)
+            for n in walk(value)
+        ):
+            return True  # `exp(-0.5 * z ** 2)`
         if any(w in unparse(value) for w in ("clamp", "clip", "minimum", "log_softmax", "tanh", "sigmoid")):
             return True
     return False
@@ -232,6 +239,8 @@ def _twice(source: Script) -> Finding | None:
     if not wraps or source.named("no_sync"):
         return None
     for call in source.named("all_reduce", "allreduce", "all_reduce_coalesced"):
+        if keyword(call, "group") is not None:
+            continue  # among some of the devices
         if call.args and ".grad" in unparse(call.args[0]) and "norm" not in unparse(call):
             owner = next((p for p in source.above(call) if isinstance(p, ast.ClassDef)), None)
             if owner is not None and re.search(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 
 from .code import at, first, imports_locals, ok
 from .readers._tree import unparse, walk
@@ -35,6 +36,7 @@ def augmentation_extreme(view: View) -> Finding:
 
 def _extreme(source: Script) -> Finding | None:
     seen: ast.AST | None = None
+    classifies = re.search(r"(?i)cross_?entropy|nll_?loss|num_class|n_class", source.code) is not None
     for call in source.named(
         "RandomRotation", "RandomErasing", "RandomResizedCrop", "ColorJitter", "RandomCrop"
     ):
@@ -43,6 +45,8 @@ def _extreme(source: Script) -> Finding | None:
             n.value for n in walk(call) if isinstance(n, ast.Constant) and isinstance(n.value, (int, float))
         ]
         name = last_name(call.func)
+        if name == "RandomRotation" and not classifies:
+            continue  # what is shown may have no upper side: cells, textures, the ground from above
         if name == "RandomRotation" and numbers and max(abs(n) for n in numbers) >= 90:
             return at(source, call, "rotations this large change what the image shows")
         scale = keyword(call, "scale")

@@ -88,6 +88,10 @@ def _stale_copy(source: Script) -> Finding | None:
         again += [c for c in source.named(*_REFRESHES) if _same(name, source.owner(c))]
         used = [c for c in source.calls if _evaluates(c, name)]
         handed = [c for c in source.calls if _gets(c, name) and c not in used and c is not node.value]
+        if re.search(
+            r"(?i)(?:^|[._])(?:old|prev(?:ious)?|teacher|frozen|past)(?:_|$)|_(?:old|prev|t)$", name
+        ):
+            continue  # a state of the model that is held against what it becomes
         seen = seen or node
         if not again and not handed and used:
             return at(source, node, "evaluation uses this copy, which is never refreshed")

@@ -35,6 +35,7 @@ def _target_inside(source: Script) -> Finding | None:
             isinstance(target, ast.Subscript)
             and _is(_INPUTS, target.value)
             and not _is(_TARGETS, target.slice)
+            and not _is(_TARGETS, target.value)
             and not (isinstance(target.slice, ast.JoinedStr) and _names_target(target.slice))
         ):
             seen = seen or node
@@ -68,7 +69,7 @@ def _target_inside(source: Script) -> Finding | None:
 def _names_target(text: ast.JoinedStr) -> bool:
     """`f"{column}_label"`: a new column of labels."""
     parts = [v.value for v in text.values if isinstance(v, ast.Constant) and isinstance(v.value, str)]
-    return any(_TARGETS.search(p) for p in parts)
+    return any(_TARGETS.search(p.replace("-", "_")) for p in parts)
 
 
 # Where targets lie and how they are called is no target: `label_files`, `target_names`, `num_labels`.

@@ -25,7 +25,16 @@ def _labels_alone(source: Script) -> Finding | None:
         if isinstance(node, ast.Assign) and isinstance(node.value, ast.Subscript):
             target, taken = unparse(node.targets[0]), unparse(node.value.value)
             order = re.search(r"(?i)perm|order|index|indices|idx", target) is not None
-            if target == taken and isinstance(node.targets[0], (ast.Name, ast.Attribute)) and not order:
+            at_first = not (
+                isinstance(node.value.slice, ast.Tuple)
+                and isinstance(node.value.slice.elts[0], (ast.Slice, ast.Constant))
+            )
+            if (
+                target == taken
+                and isinstance(node.targets[0], (ast.Name, ast.Attribute))
+                and not order
+                and at_first
+            ):
                 alone.append((node, unparse(node.value.slice)))
     for node, index in alone:
         fresh = "randperm" in index or "permutation" in index

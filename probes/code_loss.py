@@ -292,12 +292,15 @@ def _regression_on_classes(source: Script) -> Finding | None:
         return ok(source, source.losses[0][0], "the loss is made for classes")
     if _names_class_loss(source):
         return None  # which one is in force is told at run time
-    classes = bool(source.named("one_hot", "argmax", "to_categorical")) and "acc" in source.text.lower()
+    if re.search(r"(?m)^ *(?:from|import) (?:spikingjelly|snntorch|norse)", source.text):
+        return None  # rates of spikes are compared with classes so
+    classes = bool(source.named("one_hot", "argmax", "to_categorical")) and _ACCURACY.search(source.code)
     if classes and len(found) == len(source.losses):
         return at(source, found[0], "a regression loss is used although accuracy over classes is computed")
     return None
 
 
+_ACCURACY = re.compile(r"(?i)(?:^|[^a-z])acc(?:urac(?:y|ies))?(?![a-z])")
 _CLASS_LOSS = re.compile(r"(?i)cross_?entropy|nll_?loss|^bce")
 
 
@@ -348,6 +351,13 @@ def _divided(source: Script, node: ast.AST) -> bool:
     """The loss is divided where it is computed, or on its way to backward."""
     if any(isinstance(p, ast.BinOp) and isinstance(p.op, ast.Div) for p in source.above(node)):
         return True
+    if any(
+        re.search(r"(?i)loss", unparse(a))
+        for c in source.calls
+        if re.fullmatch(r"_?(?:normali[sz]e|average|mean)(?:_loss)?", last_name(c.func))
+        for a in c.args[:1]
+    ):
+        return True  # `batch.normalize(loss, tokens)`
     names = _backward_names(source)
     handed = [a for c in source.named("add_loss", "gradient") for a in c.args[:1]]
     names |= {n.id for a in handed for n in walk(a) if isinstance(n, ast.Name)}

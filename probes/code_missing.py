@@ -56,7 +56,11 @@ def statistics_skip_missing(view: View) -> Finding:
 
 
 def _skips(source: Script) -> Finding | None:
-    calls = [c for c in source.named(*_SKIPPING) if not _is_metric(c)]
+    calls = [
+        c
+        for c in source.named(*_SKIPPING)
+        if not _is_metric(c) and source.owner(c) != "torch"  # of a tensor on its way through a network
+    ]
     if not calls:
         return None
     if _deals(source):

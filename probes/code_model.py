@@ -10,7 +10,7 @@ from .code import at, extractor, first, ok
 from .readers._tree import unparse, walk
 from .readers.script import keyword, last_name
 from .registry import Finding, View, probe
-from .syntax import Script
+from .syntax import Function, Script
 
 
 @probe()
@@ -111,7 +111,11 @@ def _zero_init(source: Script) -> Finding | None:
             or _LOW_RANK.search(held)
             or (_of_unknown_layer(source, target) and not whole)
             or _rest_of_weights(source, node)
+            or any(isinstance(n, ast.Call) for n in walk(target))  # `weight.new(...).zero_()`: a fresh tensor
             or _ends_branch(source, target)
+            or _filled_later(source, node, target)
+            or _no_weight(source, target)
+            or _made_for_it(source, node)
             or _MODULATES.search(text)
         ):
             continue
@@ -142,6 +146,52 @@ def _rest_of_weights(source: Script, node: ast.AST) -> bool:
 
 
 _MODULATES = re.compile(r"(?i)modulat|adaln|gat(?:e|ing)\b|zero_?conv")
+
+
+def _filled_later(source: Script, node: ast.AST, target: ast.expr) -> bool:
+    """The same weights are drawn or copied further down in the function: `w.fill_(0)`, `w[c].copy_(kept)`."""
+    function = source.function_around(node)
+    if function is None:
+        return False
+    name = unparse(target).removesuffix(".data")
+    for call in (n for n in walk(function) if isinstance(n, ast.Call)):
+        if call.lineno <= getattr(node, "lineno", 0) or _instead(source, node, call):
+            continue
+        held = [*call.args[:1], *([call.func.value] if isinstance(call.func, ast.Attribute) else [])]
+        fills = last_name(call.func) in (*_DRAWS, "copy_")
+        if fills and any(unparse(h).startswith(name) for h in held):
+            return True
+    return False
+
+
+def _instead(source: Script, one: ast.AST, other: ast.AST) -> bool:
+    """The two stand on different sides of a condition: one or the other runs."""
+    above = set(source.above(other)) | {other}
+    inner = one
+    for parent in source.above(one):
+        if isinstance(parent, ast.If) and parent in above:
+            mine, theirs = (any(n in above for n in side) for side in (parent.body, parent.orelse))
+            return theirs if inner in parent.body else mine
+        inner = parent
+    return False
+
+
+def _no_weight(source: Script, target: ast.expr) -> bool:
+    """A buffer, or what a prior is held in: nothing that is trained."""
+    base = target.value if isinstance(target, ast.Attribute) and target.attr == "data" else target
+    if not isinstance(base, ast.Attribute):
+        return False
+    if re.search(r"(?i)prior|running|mask|target", base.attr):
+        return True
+    told = (c.args[0] for c in source.named("register_buffer") if c.args)
+    return any(isinstance(a, ast.Constant) and a.value == base.attr for a in told)
+
+
+def _made_for_it(source: Script, node: ast.AST) -> bool:
+    """A kind of layer that is made for its start: a class with nothing but `reset_parameters` (and sizes)."""
+    owner = next((p for p in source.above(node) if isinstance(p, ast.ClassDef)), None)
+    methods = [s.name for s in owner.body if isinstance(s, ast.FunctionDef)] if owner is not None else []
+    return "reset_parameters" in methods and set(methods) <= {"reset_parameters", "__init__"}
 
 
 def _ends_branch(source: Script, target: ast.expr) -> bool:
@@ -355,7 +405,7 @@ def _deep(source: Script, layers: int, kinds: tuple[str, ...]) -> Finding | None
     eased = any(last_name(c.func).startswith(norms) for c in source.calls)
     skips = any(
         isinstance(n, ast.BinOp) and isinstance(n.op, ast.Add) and _adds_input(n) for n in source.nodes
-    )
+    ) or any(_adds_branches(f) for f in source.forwards)
     together: dict[ast.AST | None, list[ast.Call]] = {}  # what one class or function holds
     for call in calls:
         classes = (p for p in source.above(call) if isinstance(p, ast.ClassDef))
@@ -380,6 +430,25 @@ def _adds_input(node: ast.BinOp) -> bool:
     names = [s.id for s in sides if isinstance(s, ast.Name)]
     calls = [s for s in sides if isinstance(s, ast.Call)]
     return any(n in {m.id for m in walk(c) if isinstance(m, ast.Name)} for n in names for c in calls)
+
+
+def _adds_branches(function: Function) -> bool:
+    """`self.conv(a) + self.short(b)`, also by way of names: two ways through the network are joined."""
+    kept = {
+        t.id
+        for n in walk(function)
+        if isinstance(n, ast.Assign) and isinstance(n.value, ast.Call)
+        for t in n.targets
+        if isinstance(t, ast.Name)
+    }
+    return any(
+        isinstance(n, ast.BinOp)
+        and isinstance(n.op, ast.Add)
+        and all(
+            isinstance(s, ast.Call) or (isinstance(s, ast.Name) and s.id in kept) for s in (n.left, n.right)
+        )
+        for n in walk(function)
+    )
 
 
 def repeats(source: Script, call: ast.Call) -> int:

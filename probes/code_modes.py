@@ -62,6 +62,9 @@ def _always_on(source: Script) -> Finding | None:
             continue
         if isinstance(rate, ast.Constant) and not rate.value:
             continue
+        if call.args and isinstance(call.args[0], ast.Call):
+            if last_name(call.args[0].func) in ("ones", "ones_like"):
+                continue  # a mask is drawn, to be kept over several steps
         if source.owner(call) == "tf.nn" and not isinstance(rate, ast.Constant):
             continue  # a rate that may be chosen by the mode
         seen = seen or call

@@ -63,6 +63,16 @@ def _counts_up(node: ast.expr) -> bool:
 _LOOKED_UP = re.compile(r"quer|docs?(?:_|$)|corpus|node|user|item|path|file|passage")
 
 
+_CLASSES = re.compile(
+    r"(?i)class|label|tag|categor|vocab|word|char|token|species|name|stoi|(?:2|_to_?)(?:id|i|ix|idx|index|num)|map"
+)
+
+
+def _holds_objects(call: ast.Call) -> bool:
+    """What is numbered are data sets, layers and the like, found again within the process."""
+    return re.search(r"(?i)data_?sets?|loaders?|modules?|layers?|params", unparse(call.args[0])) is not None
+
+
 def _by_set(source: Script) -> Finding | None:
     """`{c: i for i, c in enumerate(set(labels))}`, `classes = list(set(y))` that is indexed."""
     seen: ast.AST | None = None
@@ -72,7 +82,10 @@ def _by_set(source: Script) -> Finding | None:
         seen = seen or call
         statement = next((p for p in source.above(call) if isinstance(p, ast.stmt)), call)
         looked_up = _LOOKED_UP.search(unparse(getattr(statement, "targets", [call])[0]).lower())
-        if _is_set(source, call.args[0]) and not looked_up:
+        told = _CLASSES.search(
+            unparse(getattr(statement, "targets", [call])[0]) + " " + unparse(call.args[0])
+        )
+        if _is_set(source, call.args[0]) and not looked_up and (told or not _holds_objects(call)):
             return at(
                 source, call, "numbers follow the order of a set, which changes from process to process"
             )

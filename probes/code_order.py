@@ -101,6 +101,8 @@ def _sorts(source: Script) -> Finding | None:
             continue
         if re.search(r"classes|labels?_?(?:list|names|set|vocab)|class_names", text) and not kept:
             continue
+        if _within_batch(source, call):
+            continue
         loop = outer_loop(source)
         shuffles = [*source.named(*_SHUFFLES), *(c for c in source.calls if _is_true(keyword(c, "shuffle")))]
         later = [c for c in shuffles if c.lineno > call.lineno]
@@ -108,3 +110,13 @@ def _sorts(source: Script) -> Finding | None:
             return ok(source, later[0], "samples are sorted and shuffled later")
         return at(source, call, "samples are put into the order of their labels")
     return None
+
+
+def _within_batch(source: Script, call: ast.Call) -> bool:
+    """`torch.sort(labels)` of one batch in a training step, where order means nothing."""
+    function = source.function_around(call)
+    if source.owner(call) not in ("torch", "ops", "tf", "mint") or function is None:
+        return False
+    owner = next((p for p in source.above(call) if isinstance(p, ast.ClassDef)), None)
+    steps = owner is not None and any(f in owner.body for f in source.loss_methods)
+    return steps or (source.train_loop is not None and runs_in(source, call, source.train_loop))

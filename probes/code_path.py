@@ -56,12 +56,14 @@ def _path_cut(source: Script) -> Finding | None:
                     or _beside(source, node)
                     or _copied_input(source, node)
                     or _fixed_table(source, node)
+                    or _takes_part(source, node)
                 ):
                     return at(source, node, "the gradient path is cut inside the model")
             if isinstance(node, ast.With) and _without_gradient(node):
                 if not (
                     any(_on_purpose(unparse(s)) for s in node.body)
                     or _prepares(node)
+                    or _changes_in_place(node)
                     or _runs_twin(function, node)
                 ):
                     return at(source, node, "part of the forward pass runs without gradients")
@@ -104,8 +106,19 @@ def _prepares(block: ast.With) -> bool:
     return bool(worked) and all(_PREPARES.search(c) for c in worked)
 
 
+def _changes_in_place(block: ast.With) -> bool:
+    """`torch.clamp_max_(c, 1.0)`: values are kept in range, and their gradient is left as it was."""
+    return all(
+        isinstance(s, ast.Expr) and isinstance(s.value, ast.Call) and last_name(s.value.func).endswith("_")
+        for s in block.body
+    )
+
+
 def _runs_twin(function: Function, block: ast.With) -> bool:
-    """`self.encoder_k(b)` without gradients beside `self.encoder_q(a)` with them: a slow copy."""
+    """`self.encoder_k(b)` without gradients beside `self.encoder_q(a)` with them: a slow copy.
+
+    Or the very same call with them on another way.
+    """
     inside = {n for s in block.body for n in walk(s)}
     mine: set[str] = set()
     others: set[str] = set()
@@ -113,9 +126,42 @@ def _runs_twin(function: Function, block: ast.With) -> bool:
         if isinstance(node, ast.Call) and unparse(node.func).startswith("self."):
             (mine if node in inside else others).add(unparse(node.func))
     return any(
-        a != b and "_" in a and "_" in b and a.rsplit("_", 1)[0] == b.rsplit("_", 1)[0]
+        a == b or ("_" in a and "_" in b and a.rsplit("_", 1)[0] == b.rsplit("_", 1)[0])
         for a in mine
         for b in others
+    )
+
+
+def _calls_in(node: ast.AST) -> bool:
+    return any(isinstance(n, ast.Call) for n in walk(node))
+
+
+_MADE_UP = ("arange", "zeros", "ones", "zeros_like", "ones_like", "linspace", "eye", "full", "rand", "randn")
+
+
+def _takes_part(source: Script, node: ast.Call) -> bool:
+    """What is cut has no slope anyway, is the target of a loss, or is joined to values that are not cut."""
+    inner = node.func.value if isinstance(node.func, ast.Attribute) else None
+    if isinstance(inner, ast.Compare) or (isinstance(inner, ast.Call) and last_name(inner.func) in _STEPS):
+        return True
+    if isinstance(inner, ast.Call) and last_name(inner.func) in _MADE_UP:
+        return True
+    parent = source.parents.get(node)
+    if isinstance(parent, ast.Attribute) and parent.attr in ("numpy", "item", "tolist"):
+        return True  # handed out of the graph as plain numbers
+    if isinstance(parent, ast.BinOp) and inner is not None and not _calls_in(inner):
+        other = parent.left if parent.right is node else parent.right
+        names = {unparse(n) for n in walk(inner) if isinstance(n, (ast.Name, ast.Attribute))}
+        if unparse(other) in names:
+            return True  # `v = v - (v / tau).detach()`
+    if isinstance(parent, ast.Call) and node in parent.args[1:]:
+        return last_name(parent.func).lower().endswith("loss") or "loss" in last_name(parent.func).lower()
+    joined = source.parents.get(parent) if isinstance(parent, (ast.List, ast.Tuple)) else None
+    return (
+        isinstance(joined, ast.Call)
+        and last_name(joined.func) in ("cat", "concat", "concatenate")
+        and isinstance(parent, (ast.List, ast.Tuple))
+        and any(isinstance(e, (ast.Name, ast.Attribute)) for e in parent.elts)
     )
 
 
@@ -326,6 +372,8 @@ def _no_slope(source: Script) -> Finding | None:
     known = losses(source)
     if not source.models and not known:
         return None
+    if any(last_name(b) == "Function" for c in source.classes.values() for b in c.bases):
+        return None  # a slope of its own may be given to what has none
     outputs = [o for m in source.models for f in source.forwards if f in m.body for o in source.output_of(f)]
     for value in outputs:
         if outermost_call(value) in _STEPS:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Sequence
 
 from .code import at, first, imports_locals, is_false_node, ok
@@ -19,7 +20,7 @@ def clip_before_unscale(view: View) -> Finding:
 
 
 def _clip_before(source: Script) -> Finding | None:
-    clips = source.named("clip_grad_norm_", "clip_grad_value_")
+    clips = [c for c in source.named("clip_grad_norm_", "clip_grad_value_") if not _unscaled_way(source, c)]
     scaled = [c for c in source.named("scale") if "scaler" in source.owner(c).lower()]
     if not clips or not scaled:
         return None
@@ -30,6 +31,19 @@ def _clip_before(source: Script) -> Finding | None:
     if early:
         return at(source, early[0], "gradients are clipped while they are still multiplied by the loss scale")
     return ok(source, clips[0], "gradients are unscaled before they are clipped")
+
+
+def _unscaled_way(source: Script, clip: ast.Call) -> bool:
+    """The way on which there is no scaler: `if scaler is None: ...`, or the other side of `if scaler:`."""
+    inner: ast.AST = clip
+    for parent in source.above(clip):
+        if isinstance(parent, ast.If) and "scaler" in unparse(parent.test).lower():
+            test = unparse(parent.test)
+            without = re.search(r"(?i)scaler\w*(?:\(\))? is None|not [\w.]*scaler", test) is not None
+            if without == (inner in parent.body):
+                return True
+        inner = parent
+    return False
 
 
 def _comes_first(source: Script, clip: ast.Call, unscales: Sequence[ast.Call], depth: int = 3) -> bool:

@@ -357,7 +357,8 @@ def _scalings(source: Script, body: list[ast.stmt], depth: int = 2) -> list[ast.
                         [unparse(h).split(".")[-1] for h in handed] if last_name(node.func) == "map" else []
                     )
                     for name in names:
-                        for function in flow(source).functions.get(name, []):
+                        known = flow(source).functions.get(name, [])
+                        for function in known if len(known) == 1 else ():
                             if name not in ("forward", "__init__"):
                                 found += _scalings(source, function.body, depth - 1)
     return found

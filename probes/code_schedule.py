@@ -225,6 +225,8 @@ def _misnamed(source: Script) -> Iterator[ast.AST]:
         if isinstance(node, ast.Assign) and isinstance(node.targets[0], (ast.Name, ast.Attribute)):
             pairs = [(last_name(node.targets[0]), node.value, node)]
         elif isinstance(node, ast.Call):
+            if last_name(node.func).lower() in SCHEDULERS:
+                continue  # what it counts depends on where it moves
             pairs = [(k.arg, k.value, node) for k in node.keywords if k.arg]
         for name, value, place in pairs:
             if _COUNTS_STEPS.match(name.lower()) and _bare_epochs(source, value):

@@ -121,7 +121,7 @@ def _is_list(value: ast.expr) -> bool:
 
 
 _FIGURES = re.compile(
-    r"loss|acc|metric|score|count|total|correct|time|steps?$|size|len|num|hits|error|batches"
+    r"loss|acc|metric|score|count|total|correct|time|steps?$|size|len|num|hits|error|batches|epoch|prob|idx|indices"
 )
 
 
@@ -205,6 +205,9 @@ def _selects(value: ast.expr) -> bool:
     if isinstance(value, (ast.Subscript, ast.Name)):
         return True
     return isinstance(value, ast.Call) and last_name(value.func) in (
+        "ConcatDataset",
+        "ChainDataset",
+        "concatenate_datasets",
         "filter",
         "select",
         "sample",
@@ -232,6 +235,8 @@ def _pairs(node: _Change, labels: bool, found: dict[tuple[str, str], list[_Chang
         isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple) and len(target.elts) == len(value.elts)
     ):
         return
+    if len({re.sub(r"id='\w+'", "", ast.dump(v)) for v in value.elts}) == 1:
+        return  # one thing is done to all
     for one, made in zip(target.elts, value.elts, strict=True):
         split = split_of(one.id) if isinstance(one, ast.Name) else None
         if split and isinstance(one, ast.Name) and _takes_data_of(made, split) and not _legitimate(made):

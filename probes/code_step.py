@@ -183,6 +183,8 @@ def _eval_while_training(source: Script) -> Finding | None:
     epoch_loop = outer_loop(source)
     if epoch_loop is None:
         return None
+    if trains and all(_trains_first(source, b, trains, evals) for b in source.backwards):
+        return ok(source, trains[0], "the function that trains puts the model into training mode itself")
     last = _last_before_training(source, switches)
     if last is not None and not last[1]:
         return at(source, last[0], "the model is put into evaluation mode right before it trains")
@@ -194,6 +196,21 @@ def _eval_while_training(source: Script) -> Finding | None:
             source, reached[0], "the model is put into evaluation mode and never back before training goes on"
         )
     return None
+
+
+def _trains_first(source: Script, backward: ast.Call, trains: list[ast.Call], evals: list[ast.Call]) -> bool:
+    """Training mode is set in the function of a backward call before it; nothing evaluates in between."""
+    around = source.function_around(backward)
+    loops = source.loops_around(backward)
+    for switch in trains:
+        if source.function_around(switch) is not around or switch.lineno > backward.lineno or around is None:
+            continue
+        mine = source.loops_around(switch)
+        if mine == loops:
+            return True
+        if mine == loops[1:] and not any(runs_in(source, e, loops[0], depth=1) for e in evals):
+            return True
+    return False
 
 
 def switch_of(source: Script, call: ast.Call) -> tuple[ast.Call, bool] | None:
@@ -241,7 +258,13 @@ def _of_another(source: Script, call: ast.Call) -> bool:
     """A part of an object that trains nothing (`self.inception.eval()` of what measures quality)."""
     owner = call.func.value if isinstance(call.func, ast.Attribute) else None
     around = next((p for p in source.above(call) if isinstance(p, ast.ClassDef)), None)
-    if around is None or not (isinstance(owner, ast.Attribute) and unparse(owner.value) == "self"):
+    if around is None or not isinstance(owner, ast.Attribute):
+        return False
+    function = source.function_around(call)
+    root = unparse(owner).split(".")[0]
+    if function is not None and root in {a.arg for a in function.args.args} - {"self", "cls"}:
+        return True  # `strategy.model.eval()`: who trains that one sets its mode
+    if unparse(owner.value) != "self":
         return False
     trains = any(around in source.above(c) for c in (*source.backwards, *source.steps))
     name = owner.attr
@@ -438,12 +461,24 @@ def _not_divided(source: Script) -> Finding | None:
             return ok(source, divided[0], f"the loss is divided by {count}")
         if _scales_gradients(source) or any(_by_engine(source, c) for c in source.backwards):
             return None  # by the number of tokens or samples, as it seems
+        if _handed_on(source, count):
+            return None
         if any(_joins_all(loop) for b in source.backwards for loop in source.loops_around(b)[:1]):
             return None
         return at(
             source, node, f"the optimizer steps every {count} batches and the loss is not divided by {count}"
         )
     return None
+
+
+def _handed_on(source: Script, count: str) -> bool:
+    """The number of batches is given to something that may divide by it: `normalize(loss, parts=count)`."""
+    return any(
+        unparse(given) == count
+        for call in source.calls
+        if re.search(r"(?i)normali[sz]e|average|divide|scale|reduce|distributed", last_name(call.func))
+        for given in (*call.args, *(k.value for k in call.keywords))
+    )
 
 
 def _joins_all(loop: ast.AST) -> bool:

@@ -488,9 +488,11 @@ def _other_model(source: Script) -> Finding | None:
         if isinstance(owner, ast.Call) and last_name(owner.func) in source.classes:
             return at(source, call, "the optimizer holds the parameters of another instance of the model")
         if owner is not None and (later := _made_anew(source, call, owner)) is not None:
-            return at(
-                source, later, f"the model is replaced after the optimizer of line {call.lineno} was built"
-            )
+            again = any(c.lineno > later.lineno and unparse(g) == unparse(given) for c, g in built)
+            if again:
+                continue  # each model has an optimizer of its own
+            line = source.place(call).line
+            return at(source, later, f"the model is replaced after the optimizer of line {line} was built")
     return ok(source, built[0][0], "the optimizer holds the parameters of a named model") if built else None
 
 
@@ -545,7 +547,6 @@ def _replaced_after(source: Script) -> Finding | None:
                 for n in walk(made.func)
             )
             if inside and same and layer and node.lineno > call.lineno and owner != "self":
-                return at(
-                    source, node, f"this layer replaces one that the optimizer of line {call.lineno} holds"
-                )
+                line = source.place(call).line
+                return at(source, node, f"this layer replaces one that the optimizer of line {line} holds")
     return ok(source, built[0][0], "no layer is replaced after the optimizer was built")

@@ -71,6 +71,8 @@ def _value_unused(source: Script) -> Finding | None:
                 and isinstance(node.targets[0], ast.Name)
             ):
                 name = node.targets[0].id
+                if re.search(r"(?i)quant|observ|stub", unparse(node.value)):
+                    continue  # called for what it notes
                 if name not in read and not _AXES.match(name) and _is_made(function, node.value):
                     return at(
                         source, node, f"the value {name} is computed in the forward pass and never used"
@@ -148,15 +150,16 @@ def _unused(source: Script, norms: bool) -> Finding | None:
             continue
         if any(last_name(b) in source.classes for b in owner.bases) or _looks_up(owner):
             continue
+        if all(_raises(f) for f in source.forwards if f in owner.body):
+            continue  # it only holds weights for others
         for name, made in _held(owner):
             norm = bool(_NORM.search(last_name(made.func)))
             weighty = last_name(made.func) in _WEIGHTS or _class_with_weights(source, made)
             if norm is not norms or not (norm or weighty) or _chosen(source, made):
                 continue
-            if _HEAD.match(name):
-                continue  # a network that gives features: its head is left from the classifier it was
             seen = seen or made
-            if not _is_read(source, owner, name):
+            # a network that gives features has a head that is left from the classifier it was
+            if not _HEAD.match(name) and not _is_read(source, owner, name):
                 return at(source, made, f"the layer {name} is made and never used")
     return ok(source, seen, "every layer that is made is used") if seen is not None else None
 

@@ -356,8 +356,12 @@ class Extractor:
             self.names.setdefault(target.id, (value, value.lineno))
             self.members.setdefault(target.id, (value, value.lineno))
             if isinstance(value, ast.Dict):
+                keys = {k.value for k in value.keys if isinstance(k, ast.Constant)}
+                plateau = bool(keys & {"patience", "threshold_mode"})
                 for key, item in zip(value.keys, value.values, strict=True):
                     if isinstance(key, ast.Constant) and isinstance(key.value, str):
+                        if plateau and key.value == "eps":
+                            continue  # of a scheduler, which waits for a plateau
                         self.members.setdefault(key.value, (item, item.lineno))
             elif isinstance(value, ast.Call) and last_name(value.func).lower() in _HOLDERS:
                 for word in value.keywords:
@@ -510,7 +514,11 @@ class Extractor:
         name = last_name(call.func)
         lower = name.lower()
         if lower in OPTIMIZERS and (call.args or call.keywords) and name != "momentum":
-            if call in self._side_optimizers or self._one_of_several(call):
+            if call in self._side_optimizers:
+                return
+            if self._one_of_several(call):  # its kind is not known to be in force, nor what is the kind's own
+                for word, argument in (("learning_rate", "lr"), ("weight_decay", "weight_decay")):
+                    yield from self._one(call, word, keyword(call, argument))
                 return
             yield self._set("optimizer", lower, call)
             yield from self._keywords(call, "optimizer")
@@ -604,6 +612,15 @@ class Extractor:
             kinds = {last_name(c.func).lower() for c in one}, {last_name(c.func).lower() for c in other}
             if one and other and kinds[0] != kinds[1]:
                 found |= one | other
+        homes = {id(n): f for f in self.nodes if isinstance(f, ast.FunctionDef) for n in walk(f)}
+        first: dict[str, ast.AST | None] = {}
+        for node in self.nodes:
+            if isinstance(node, ast.Assign) and isinstance(node.value, ast.Call) and node.value in made:
+                name = unparse(node.targets[0])
+                if name.startswith("self.") and first.setdefault(name, homes.get(id(node))) is not homes.get(
+                    id(node)
+                ):
+                    found.add(node.value)  # of a later phase of training
         return frozenset(found)
 
     @cached_property
