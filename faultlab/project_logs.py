@@ -197,12 +197,44 @@ def reviews(folder: Path) -> list[Row]:
     return rows
 
 
+def defects(folder: Path) -> list[Row]:
+    """Lines as MindSpore's LossMonitor prints them, and one line of the evaluation each epoch."""
+    rows: list[Row] = []
+    for line in _lines(folder, "train.log"):
+        step = re.match(rf"epoch: (\d+) step: (\d+), loss is {_NUMBER}", line)
+        held_out = re.match(rf"epoch: (\d+), val_loss: {_NUMBER}, accuracy: {_NUMBER}", line)
+        if step:
+            rows.append(
+                {
+                    "epoch": float(step[1]),
+                    "step": 1000 * float(step[1]) + float(step[2]),
+                    "loss": float(step[3]),
+                }
+            )
+        elif held_out:
+            rows.append(
+                {"epoch": float(held_out[1]), "val_loss": float(held_out[2]), "val_acc": float(held_out[3])}
+            )
+    return rows
+
+
+def bikes(folder: Path) -> list[Row]:
+    """Keras' CSVLogger: a row each epoch."""
+    names = {"loss": "loss", "val_loss": "val_loss", "val_mae": "val_mae", "learning_rate": "lr"}
+    return [
+        {"step": float(row["epoch"]), **{names[k]: float(v) for k, v in row.items() if k in names and v}}
+        for row in csv.DictReader(_lines(folder, "history.csv"))
+    ]
+
+
 # name of the log -> its reader, and the file that the output goes to
 PROJECT_LOGS: dict[str, tuple[Reader, str | None]] = {
     "megatron": (megatron, "pretrain.log"),
     "openmmlab": (openmmlab, None),
     "results-csv": (results_csv, None),
     "lightning": (lightning, None),
+    "bikes": (bikes, None),
+    "defects": (defects, "train.log"),
     "loss-monitor": (loss_monitor, "train.log"),
     "scalars": (scalars, None),
     "workers": (workers, "train.out"),
