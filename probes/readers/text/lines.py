@@ -8,6 +8,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import pairwise
 
+from . import chinese
+
 LONG = 64 * 1024
 CHUNK = 4 * 1024**2  # so much is held as lines at a time
 _ANSI = re.compile(rb"\x1b(?:\[[0-9;?]*[ -/]*[@-~]|\][^\x07\x1b\n]{0,400}(?:\x07|\x1b\\)?|[@-Z\\-_])")
@@ -132,6 +134,9 @@ def lines_of(data: bytes) -> Lines:
         data = _BACKSPACES.sub(b"\r", data)
     if b"\r" in data:
         data = _line_ends(data)
+    if chinese.speaks(data):
+        data = chinese.in_english(data)
+        notes.append("Chinese words for losses, metrics and steps are read as their English names")
     head = data[: 256 * 1024].split(b"\n")[:4000]
     tagged, numbered = any(_TAGGED.match(s) for s in head), _is_numbered(head)
     return Lines(data, notes, tagged, numbered, {}, None if tagged or numbered else _within(head))

@@ -21,6 +21,8 @@ from .stamps import wall_of
 from .trainer_bars import TrainerBars
 
 MAX_POINTS = 6_000_000
+MAX_STATES = 200_000
+MIN_STATES = 5  # of the bar of the only epoch, to be a curve
 Tokens = Sequence[bytes]
 
 
@@ -66,6 +68,8 @@ class Rows:
         self._pending: tuple[Shape, Tokens, Line, float] | None = None
         self._bars_done: set[tuple[int | None, float]] = set()
         self._epoch_bars = 0.0
+        self._states: list[tuple[Shape, Tokens, Line, float, float]] = []
+        self._first_bar = True
         self._losses: dict[int | None, Key] = {}
         self._skipped: dict[tuple[int | None, int], float] = {}
         self._engines: dict[int | None, tuple[float, int]] = {}
@@ -156,6 +160,7 @@ class Rows:
     def finish(self) -> None:
         """All lines were read."""
         self._flush_bar()
+        self._only_bar()
         for row, step in self._trainer.steps():
             self.columns.rows.step[row] = step
         placed = sum(len(c.rows) for k, c in self.columns.points.items() if k[2] != "row")
@@ -252,13 +257,34 @@ class Rows:
             if not in_epoch and "keras" not in shape.flags:
                 return False
         elif not over_epochs:
-            return line.passing and in_epoch
+            told = step == step and step != where.step and shape.step_kind in ("step", "iteration")
+            return line.passing and in_epoch and (shape.evaluating or not told)
+        if not over_epochs and "keras" not in shape.flags and line.rank is None:
+            self._drawn(shape, tokens, line, step, total)
         if over_epochs or step < total or line.passing:
             self._pending = (shape, tokens, line, where.epoch)
         else:
             self._pending = None
             self._bar_done(shape, tokens, line, where.epoch)
         return True
+
+    def _drawn(self, shape: Shape, tokens: Tokens, line: Line, step: float, total: float) -> None:
+        """Keep the states of the first bar: they are the curve of a run that has one epoch only."""
+        if self._states and (step <= self._states[-1][3] or total != self._states[-1][4]):
+            self._first_bar = self._first_bar and step == self._states[-1][3]
+        elif self._first_bar and len(self._states) < MAX_STATES:
+            self._states.append((shape, tokens, line, step, total))
+
+    def _only_bar(self) -> None:
+        """Take the states of the bar of a run's only epoch as rows."""
+        if len({epoch for _, epoch in self._bars_done}) != 1 or len(self._states) < MIN_STATES:
+            return
+        epoch = next(epoch for _, epoch in self._bars_done)
+        for shape, tokens, line, step, total in self._states:
+            row = self.columns.row(step, total, epoch, line.number, NAN, True, shape.step_kind)
+            for metric in shape.metrics:
+                self._put(metric, tokens, row, "step", line.rank)
+        self.columns.notes["values of the only epoch are those that its progress bar showed"] = None
 
     def _flush_bar(self) -> None:
         """A bar that never came to its end still says how far it came."""

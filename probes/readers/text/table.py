@@ -22,8 +22,11 @@ _PLACES = {
 _RULE = re.compile(r"^[\s|+=:_*─━┃┏┓┗┛┡┩╇╈-]*$")
 _BORDER = "|│┃*"
 MAX_COLUMNS = 64
-_HINT = re.compile(r"loss|acc|mAP", re.IGNORECASE)
+_HINT = re.compile(r"loss|acc|mAP|gpu_mem", re.IGNORECASE)
 _DETECTION = re.compile(r"^\s*Class\s+Images\s+(?:Instances|Labels|Targets)\s+(\S.*mAP\S*)")
+
+
+_YOLOV5 = ("epoch   gpu_mem       box       obj",)  # its later versions name the columns box_loss, ...
 
 
 @dataclass(slots=True)
@@ -77,6 +80,9 @@ def header(line: str) -> Table | None:
     if detection:
         return _detection(detection.group(1))
     text = line.strip(" \t*#=")
+    if text.lower().startswith(_YOLOV5):
+        text = re.sub(r"\b(box|obj|cls)\b", r"\1_loss", text)
+        return _make(_cells(text, ""), "")
     for separator in ("|", "│", "┃", ","):
         if text.count(separator) >= 2:
             return _make(_cells(line, separator), separator)

@@ -653,3 +653,75 @@ def test_the_platform_of_the_interpreter_is_no_device(tmp_path: Path) -> None:
     text += "".join(f"Epoch(train) [1][{k}/63]  lr: 2.0e-02  loss: {2 - k / 99:.4f}\n" for k in range(1, 9))
 
     assert "sys.platform" not in {s.key for s in read(tmp_path, text).settings}
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "第{i}轮 训练损失: {a} 验证损失: {b} 验证准确率: 0.{i}5",
+        "第 [{i}/9] 轮，训练集loss：{a}，验证集loss：{b}，验证集准确率：{i}5.00%",
+        "INFO:root:第{i}个epoch 训练损失={a} 验证损失={b} 验证精度=0.{i}5",
+        "Epoch [{i}/9]，训练平均损失：{a}；验证平均损失：{b}；验证集acc：0.{i}5",
+    ],
+)
+def test_chinese(tmp_path: Path, line: str) -> None:
+    """Words for losses and metrics, numbered epochs and full-width signs."""
+    content = read(tmp_path, "".join(line.format(i=i, a=2 / i, b=2.1 / i) + "\n" for i in range(1, 10)))
+
+    at = range(1, 10)
+    assert points(content, "train/loss") == [(i, 2 / i) for i in at]
+    assert points(content, "eval/loss") == [(i, 2.1 / i) for i in at]
+    assert [v for _, v in points(content, "eval/accuracy")] == pytest.approx([i / 10 + 0.05 for i in at])
+    assert curve(content, "train/loss").unit == "epoch"
+    assert any("Chinese" in note for note in content.notes)
+
+
+@pytest.mark.parametrize(
+    "prefix",
+    [
+        "INFO:root:",
+        "INFO:__main__:",
+        "DEBUG:my.module: ",
+        "2024-05-01T10:01:07.123456789Z stdout F ",
+        "trainer_1  | INFO:root:",
+        "2024-05-01 10:01:07,123 - INFO:root:",
+    ],
+)
+def test_prefixes_of_logging_and_containers(tmp_path: Path, prefix: str) -> None:
+    """What stands before a message hides neither steps nor epochs."""
+    text = "".join(f"{prefix}Epoch 0 step {i} loss {2 / i:.4f}\n" for i in range(1, 9))
+    assert [s for s, _ in points(read(tmp_path, text), "train/loss")] == list(range(1, 9))
+
+    text = "".join(f"{prefix}loss: {2 / i:.4f}\n" for i in range(1, 9))
+    assert len(points(read(tmp_path, text), "train/loss")) == 8
+
+
+def test_the_bar_of_the_only_epoch_is_a_curve(tmp_path: Path) -> None:
+    """A fine-tuning of one epoch: what its bar showed is all there is; of several, each ends in a point."""
+    states = [f"{i}%|##| {i * 10}/90 [00:01<00:02, 3.1it/s, loss={2 / i:.3f}]" for i in range(1, 10)]
+    content = read(tmp_path, "Epoch 1/1\n\r" + "\r".join(states) + "\n")
+    assert points(content, "train/loss") == [(10 * i, round(2 / i, 3)) for i in range(1, 10)]
+    assert any("progress bar" in note for note in content.notes)
+
+    several = read(tmp_path, "".join(f"Epoch {e}/3\n\r" + "\r".join(states) + "\n" for e in range(1, 4)))
+    assert points(several, "train/loss") == [(e, 0.222) for e in range(1, 4)]
+
+
+def test_a_bar_that_names_the_global_step(tmp_path: Path) -> None:
+    """NeMo redraws one line: each state is a step of its own, the same step drawn twice is one."""
+    bar = "\rEpoch 0: : {i}%|##| {i}/9 [00:01<00:09, reduced_train_loss={a:.3f}, global_step={i}.00]"
+    text = "".join(bar.format(i=i, a=9 / i) * (1 + (i < 9)) for i in range(1, 10)) + "\n"
+    content = read(tmp_path, text)
+
+    assert points(content, "train/loss") == [(i, round(9 / i, 3)) for i in range(1, 10)]
+
+
+def test_the_first_table_of_yolov5(tmp_path: Path) -> None:
+    head = "     Epoch   gpu_mem       box       obj       cls    labels  img_size\n"
+    row = (
+        "     {i}/8     1.96G   0.1{i}   0.05{i}   0.01{i}   45   640: 100%|##| 8/8 [00:05<00:00,  1.5it/s]\n"
+    )
+    content = read(tmp_path, "".join(head + row.format(i=i) for i in range(9)))
+
+    assert points(content, "train/loss/box")[:2] == [(0, 0.1), (1, 0.11)]
+    assert {"train/loss/obj", "train/loss/cls"} <= names(content)

@@ -1,0 +1,79 @@
+"""Logs of scripts that print Chinese: their words for losses, metrics and steps, as the English ones."""
+
+from __future__ import annotations
+
+import re
+
+_SETS = {"训练集": "train", "训练": "train", "验证集": "val", "验证": "val", "测试集": "test", "测试": "test"}
+_QUANTITIES = {
+    "平均损失": "loss",
+    "总损失": "loss",
+    "损失值": "loss",
+    "损失": "loss",
+    "准确率": "accuracy",
+    "准确度": "accuracy",
+    "正确率": "accuracy",
+    "精度": "accuracy",
+    "loss": "loss",
+    "acc": "accuracy",
+}
+_ALONE = {
+    "学习率": "learning_rate",
+    "梯度范数": "grad_norm",
+    "困惑度": "perplexity",
+    "轮次": "epoch",
+    "轮数": "epoch",
+    "迭代次数": "iteration",
+    "迭代": "iteration",
+    "步数": "step",
+}
+_SIGNS = {
+    "：": ": ",
+    "，": ", ",
+    "；": "; ",
+    "＝": "=",
+    "（": " (",
+    "）": ") ",
+    "％": "%",
+    "｜": " | ",
+    "。": ". ",
+}
+_TOLD = tuple(
+    word.encode() for word in ("损失", "准确率", "正确率", "精度", "学习率", "训练集loss", "困惑度")
+)
+_COUNTED = re.compile(
+    rb"(?:\xe7\xac\xac)\s*\[?\s*(\d+)\s*(?:/\s*(\d+)\s*)?\]?\s*(?:\xe4\xb8\xaa)?\s*"
+    rb"(\xe8\xbd\xae\xe6\xac\xa1|\xe8\xbd\xae|epoch|\xe6\xad\xa5|\xe6\xac\xa1\xe8\xbf\xad\xe4\xbb\xa3)"
+)  # the 3rd (of 9) epoch, step, iteration
+_STEPS = {"轮": "epoch", "轮次": "epoch", "epoch": "epoch", "步": "step", "次迭代": "iteration"}
+
+
+def _vocabulary() -> dict[bytes, bytes]:
+    found = {**_ALONE, **_SIGNS}
+    for chinese, english in _QUANTITIES.items():
+        found |= {s + chinese: f"{name}_{english}" for s, name in _SETS.items()}
+        if not chinese.isascii():
+            found[chinese] = english
+    # Words stand apart from what is before them; signs do not.
+    return {k.encode(): (v if k in _SIGNS else f" {v}").encode() for k, v in found.items()}
+
+
+_ENGLISH = _vocabulary()
+_WORD = re.compile(b"|".join(map(re.escape, sorted(_ENGLISH, key=len, reverse=True))))
+
+
+def speaks(data: bytes) -> bool:
+    """Whether a log (UTF-8) names a loss, a metric or a learning rate in Chinese."""
+    return any(word in data for word in _TOLD)
+
+
+def in_english(data: bytes) -> bytes:
+    """Return the log with these words, and full-width signs, in English; lines stay lines."""
+    data = _COUNTED.sub(_counted, data)
+    return _WORD.sub(lambda m: _ENGLISH[m.group()], data)
+
+
+def _counted(match: re.Match[bytes]) -> bytes:
+    number, total, word = match.groups()
+    name = _STEPS[word.decode()].encode()
+    return b" " + name + b" " + number + (b"/" + total if total else b"") + b" "
