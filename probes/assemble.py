@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import importlib
 import math
+import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -46,6 +47,7 @@ LIST = "data-list"
 MAX_LOG = 1024**3
 ANSWERS = "answers.yaml"  # what somebody knows of the run, read by the command line: nothing that was logged
 MIN_POINTS = 5
+_NUMBER = re.compile(r"\d+")
 USUAL = 5  # names of a loss that say the whole stand first in their list
 
 
@@ -419,10 +421,29 @@ def _merge(named: list[Series]) -> list[Series]:
         folder, _, file = series.file.rpartition("/")
         same_kind = "events" if "tfevents" in file or "events.out" in file else series.file
         groups[(folder, same_kind, series.name, series.raw, series.rank, series.group)].append(series)
-    merged = []
-    for parts in groups.values():
-        merged.append(segments.concatenate(sorted(parts, key=_start)))
-    return merged
+    merged = [segments.concatenate(sorted(parts, key=_start)) for parts in groups.values()]
+    return _resumed(merged)
+
+
+def _resumed(merged: list[Series]) -> list[Series]:
+    """Join the logs of one run's starts, where each goes on from a checkpoint: `slurm-100.out`, `-101.out`.
+
+    Their names differ in numbers only. A log that begins where the first one does is another run, or rank.
+    """
+    alike: dict[tuple[object, ...], list[Series]] = defaultdict(list)
+    for series in merged:
+        name = _NUMBER.sub("#", series.file)
+        alike[(name, series.name, series.raw, series.rank, series.group, series.unit)].append(series)
+    found = []
+    for parts in alike.values():
+        chain: list[Series] = []
+        for part in sorted(parts, key=lambda s: (_start(s)[0], layout.natural(s.file))):
+            if chain and not segments.goes_on(chain[0], chain[-1], part):
+                found.append(segments.concatenate(chain))
+                chain = []
+            chain.append(part)
+        found.append(segments.concatenate(chain))
+    return found
 
 
 def _start(series: Series) -> tuple[float, str]:

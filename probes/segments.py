@@ -108,6 +108,20 @@ def _epoch_counter(series: Series, backs: Index) -> Series | None:
     return replace(series, steps=series.steps + numbers * length, unit="step")
 
 
+def goes_on(first: Series, before: Series, after: Series) -> bool:
+    """Whether a series of a later file is the resumed part of a run that another file begins.
+
+    It begins after the run's beginning, near or before where the file before it ends, and goes further.
+    """
+    if not (len(first) and len(before) and len(after)) or first.file == after.file:
+        return False
+    gaps = np.diff(before.steps)
+    interval = float(np.median(gaps[gaps > 0])) if np.any(gaps > 0) else 1.0
+    start, end = float(after.steps[0]), float(np.max(before.steps))
+    begun = float(first.steps[0]) + 1.5 * interval
+    return begun < start <= end + 5 * interval and float(np.max(after.steps)) > end
+
+
 def concatenate(parts: list[Series]) -> Series:
     """Put the parts of one quantity from several files into one series, in the order given."""
     if len(parts) == 1:

@@ -1,11 +1,13 @@
 """Series are cut at restarts before anything is computed."""
 
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
+from traindoctor.probes.assemble import open_run
 from traindoctor.probes.run import Series
 from traindoctor.probes.segments import concatenate, split
 
@@ -64,3 +66,28 @@ def test_every_attempt_rises(steps: list[int]) -> None:
     """Whatever the order in the file, each run's steps never go back."""
     for attempt in split(series([float(s) for s in steps])):
         assert bool(np.all(np.diff(attempt.series.steps) >= 0))
+
+
+def test_logs_of_several_starts(tmp_path: Path) -> None:
+    """Each start has a file of its own, named by a number: one curve, with the rewind."""
+    first = "".join(f"step {i}0 loss {9 - i}.5\n" for i in range(1, 9))
+    second = "resuming from step 60\n" + "".join(f"step {i}0 loss {12 - i}.25\n" for i in range(7, 12))
+    (tmp_path / "slurm-99.out").write_text(first)
+    (tmp_path / "slurm-100.out").write_text(second)
+    run = open_run(tmp_path)
+
+    loss = run.series["train/loss"]
+    assert loss.steps.tolist() == [10.0 * i for i in range(1, 12)]
+    assert loss.values.tolist() == [9.5 - i for i in range(1, 7)] + [12.25 - i for i in range(7, 12)]
+    assert [(e.value, e.step) for e in run.events if e.kind == "rewind"] == [(80.0, 70.0)]
+
+
+def test_logs_of_several_runs_or_ranks_stay_apart(tmp_path: Path) -> None:
+    """They begin at the same step, or far from where the other ends."""
+    for name, start in (("again", 1), ("far", 500)):
+        folder = tmp_path / name
+        folder.mkdir()
+        (folder / "log_1.txt").write_text("".join(f"step {i} loss {9 - i}.5\n" for i in range(1, 9)))
+        (folder / "log_2.txt").write_text("".join(f"step {start + i} loss 2.{i}\n" for i in range(9)))
+        run = open_run(folder)
+        assert len(run.series["train/loss"]) == 9 and not run.events

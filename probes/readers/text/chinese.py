@@ -41,6 +41,7 @@ _SIGNS = {
 _TOLD = tuple(
     word.encode() for word in ("损失", "准确率", "正确率", "精度", "学习率", "训练集loss", "困惑度")
 )
+_TOLD_GBK = [word.decode().encode("gb18030") for word in _TOLD if not word.isascii()]
 _COUNTED = re.compile(
     rb"(?:\xe7\xac\xac)\s*\[?\s*(\d+)\s*(?:/\s*(\d+)\s*)?\]?\s*(?:\xe4\xb8\xaa)?\s*"
     rb"(\xe8\xbd\xae\xe6\xac\xa1|\xe8\xbd\xae|epoch|\xe6\xad\xa5|\xe6\xac\xa1\xe8\xbf\xad\xe4\xbb\xa3)"
@@ -65,6 +66,18 @@ _WORD = re.compile(b"|".join(map(re.escape, sorted(_ENGLISH, key=len, reverse=Tr
 def speaks(data: bytes) -> bool:
     """Whether a log (UTF-8) names a loss, a metric or a learning rate in Chinese."""
     return any(word in data for word in _TOLD)
+
+
+def from_gbk(data: bytes) -> bytes | None:
+    """The log as UTF-8 if it names a loss or a metric in GB 18030, as on Chinese Windows; else None."""
+    if not any(word in data for word in _TOLD_GBK):
+        return None
+    try:
+        data[: 1024 * 1024].decode("utf-8")
+    except UnicodeDecodeError as error:
+        if error.start < min(len(data), 1024 * 1024) - 4:  # not one that the cut went through
+            return data.decode("gb18030", errors="replace").encode("utf-8", errors="replace")
+    return None
 
 
 def in_english(data: bytes) -> bytes:

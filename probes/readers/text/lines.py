@@ -134,6 +134,7 @@ def lines_of(data: bytes) -> Lines:
         data = _BACKSPACES.sub(b"\r", data)
     if b"\r" in data:
         data = _line_ends(data)
+    data = chinese.from_gbk(data) or data
     if chinese.speaks(data):
         data = chinese.in_english(data)
         notes.append("Chinese words for losses, metrics and steps are read as their English names")

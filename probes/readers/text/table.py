@@ -86,7 +86,7 @@ def header(line: str) -> Table | None:
     for separator in ("|", "│", "┃", ","):
         if text.count(separator) >= 2:
             return _make(_cells(line, separator), separator)
-    return _make(_cells(line, ""), "")
+    return _make(_cells(text, ""), "")
 
 
 def _detection(rest: str) -> Table:

@@ -725,3 +725,17 @@ def test_the_first_table_of_yolov5(tmp_path: Path) -> None:
 
     assert points(content, "train/loss/box")[:2] == [(0, 0.1), (1, 0.11)]
     assert {"train/loss/obj", "train/loss/cls"} <= names(content)
+
+
+def test_gbk_of_chinese_windows(tmp_path: Path) -> None:
+    text = "".join(f"第{i}轮 训练损失: {2 / i} 学习率: 0.01\n" for i in range(1, 10))
+    content = read(tmp_path, text.encode("gbk"))
+
+    assert points(content, "train/loss") == [(i, 2 / i) for i in range(1, 10)]
+    assert len(curve(content, "learning_rate")) == 9
+
+
+def test_a_table_with_commented_names(tmp_path: Path) -> None:
+    content = read(tmp_path, "# step loss acc\n" + "".join(f"{i * 10} {2 / i} 0.{i}\n" for i in range(1, 9)))
+
+    assert points(content, "train/loss") == [(10 * i, 2 / i) for i in range(1, 9)]
