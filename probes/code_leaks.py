@@ -113,7 +113,7 @@ def _same_source(source: Script) -> Finding | None:
     seen: ast.AST | None = None
     for held in given(source):
         call = _maker(held.value)
-        if held.learns or call is None or _figure(held):
+        if held.learns or call is None or _figure(held) or _says_held_out(call):
             continue
         texts = list(_sources(source, call))
         if any(side(t) is False for t in texts):
@@ -131,6 +131,17 @@ def _same_source(source: Script) -> Finding | None:
 _SPLIT_FLAG = re.compile(
     r"(?i)^(?:is_?|for_?)?(?:train\w*|eval\w*|valid\w*|val|test\w*|dev|predict\w*|infer\w*)$"
 )
+
+
+def _says_held_out(call: ast.Call) -> bool:
+    """`load(path, evaluate=True)`."""
+    return any(
+        k.arg is not None
+        and re.match(r"(?i)^(?:is_?)?(?:eval|valid|test|predict|infer)", k.arg) is not None
+        and isinstance(k.value, ast.Constant)
+        and k.value.value is True
+        for k in call.keywords
+    )
 
 
 def _told_apart(one: ast.Call, other: ast.Call) -> bool:

@@ -92,7 +92,9 @@ _DRAWS = (
 )
 
 
-_LOW_RANK = re.compile(r"(?i:lora|adapter|modulat|adaln|zero_?(?:conv|module|init)|control_?net)|Norm\b")
+_LOW_RANK = re.compile(
+    r"(?i:lora|adapter|modulat|adaln|zero_?(?:conv|module|init)|control_?net)|Norm\b|(?:Last|Final)(?:Layer|Block)"
+)
 
 
 def _zero_init(source: Script) -> Finding | None:

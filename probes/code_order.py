@@ -118,5 +118,5 @@ def _within_batch(source: Script, call: ast.Call) -> bool:
     if source.owner(call) not in ("torch", "ops", "tf", "mint") or function is None:
         return False
     owner = next((p for p in source.above(call) if isinstance(p, ast.ClassDef)), None)
-    steps = owner is not None and any(f in owner.body for f in source.loss_methods)
+    steps = owner is not None and bool(source.loss_methods) and owner in source.modules
     return steps or (source.train_loop is not None and runs_in(source, call, source.train_loop))

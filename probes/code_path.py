@@ -184,6 +184,8 @@ def _cuts(source: Script, objective: ast.expr) -> Iterator[tuple[ast.AST, str]]:
             continue
         if isinstance(inside, (ast.Name, ast.Attribute)) and _origin(mine, inside) in roots:
             continue  # it takes part uncut as well
+        if any("ndarray" in unparse(p.test) for p in source.above(node) if isinstance(p, ast.If)):
+            continue  # an array comes from no model
         if _of_model(mine, inside):
             yield node, "the gradient path is cut between the model and the loss"
     for call in [u for u in uncut if isinstance(u, ast.Call)]:
@@ -197,6 +199,11 @@ def _cuts(source: Script, objective: ast.expr) -> Iterator[tuple[ast.AST, str]]:
         )
         if is_evaluation(source, call):
             continue  # the same loss, called by an evaluation too
+        frozen = block is not None and re.search(
+            r"(?i)set_training|eval|froz", " ".join(unparse(i.context_expr) for i in block.items)
+        )
+        if frozen:
+            continue  # a part that is kept as it is says so
         if block is not None and _runs_model(mine, call) and not _on_purpose(unparse(block)):
             yield block, "part of the forward pass runs without gradients"
 

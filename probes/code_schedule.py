@@ -326,6 +326,13 @@ def _flat(source: Script) -> Finding | None:
                 continue
             if not isinstance(node.test.ops[0], (ast.Lt, ast.LtE)) or not node.body:
                 continue
+            before = source.parents.get(node)
+            if (
+                isinstance(before, ast.If)
+                and node in before.orelse
+                and "warm" in unparse(before.test).lower()
+            ):
+                continue  # what follows the warm-up: the rate is held
             step, bound = unparse(node.test.left), unparse(node.test.comparators[0])
             value = getattr(node.body[0], "value", None)
             if (

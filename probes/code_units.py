@@ -7,7 +7,7 @@ import re
 from functools import lru_cache
 
 from .flow import Flow
-from .readers._tree import walk
+from .readers._tree import unparse, walk
 from .readers.script import last_name
 from .syntax import Loop, Script
 
@@ -91,8 +91,17 @@ def loops_of_step(source: Script) -> tuple[Loop, ...]:
     return best
 
 
+def _around(source: Script, node: ast.AST) -> list[Loop]:
+    """The loops around a node, but for those over several optimizers or schedulers."""
+    return [
+        loop
+        for loop in source.loops_around(node)
+        if not (isinstance(loop, ast.For) and re.search(r"(?i)opt|sched", unparse(loop.iter)))
+    ]
+
+
 def _chain(source: Script, node: ast.AST, depth: int) -> list[Loop]:
-    loops = source.loops_around(node)
+    loops = _around(source, node)
     function = source.function_around(node)
     if function is None or depth == 0:
         return loops
@@ -110,7 +119,7 @@ def runs_per(source: Script, node: ast.AST) -> str | None:
     if len(loops) < 2:
         return None
     around = _chain(source, node, 4)
-    mine = source.loops_around(node)[:1]
-    if loops[0] in around or (mine and any(source.loops_around(s)[:1] == mine for s in source.steps)):
+    mine = _around(source, node)[:1]
+    if loops[0] in around or (mine and any(_around(source, s)[:1] == mine for s in source.steps)):
         return STEP
     return EPOCH if loops[-1] in around or loops[1] in around else None

@@ -248,6 +248,11 @@ def lr_small(view: View, adam: float, sgd: float) -> Finding:
     return _below(view, adam, sgd, "below what untrained models are trained with")
 
 
+def _goes_on(run: Run) -> bool:
+    """A trained model is trained further, as settings or scripts say."""
+    return "pretrained" in run.settings or any("from_pretrained(" in text for text in run.scripts.values())
+
+
 def _below(view: View, adam: float, sgd: float, what: str) -> Finding:
     peak = _peak(view.run)
     if peak is None:
@@ -271,13 +276,7 @@ def _below(view: View, adam: float, sgd: float, what: str) -> Finding:
     kind = family(view.run)
     low, high = (limits[kind], limits[kind]) if kind else (min(limits.values()), max(limits.values()))
     name = kind or "any optimizer"
-    if (
-        value < low
-        and kind is None
-        and lr is None
-        and value >= 0.1 * low
-        and "pretrained" in view.run.settings
-    ):
+    if value < low and kind is None and lr is None and value >= 0.1 * low and _goes_on(view.run):
         return unknown(
             f"{text}; trained models go on with so little, and the optimizer is not recorded", **rest
         )

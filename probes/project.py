@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from functools import lru_cache
 
+from ..engine.model import Place
 from .reached import reached
 from .readers._tree import walk
 from .readers.notebook import file_of
@@ -68,7 +69,10 @@ def settings(texts: Mapping[str, str], found: Iterable[Setting]) -> tuple[Settin
             kept = [s for s in kept if file_of(s.file) not in mine or _belongs(s, program)]
             entry = program.pieces[-1][0]
             body = sorted(program.tree.body, key=lambda n: (n.lineno <= entry, n.lineno))
-            for setting in Extractor(ast.Module(body, []), program.path).settings():
+            whole = Extractor(ast.Module(body, []), program.path)
+            open_ = {program.place(call) for call in whole.choices}
+            kept = [s for s in kept if s.key != "optimizer" or Place(s.file, s.line) not in open_]
+            for setting in whole.settings():
                 place = program.place(setting.line)
                 kept.append(replace(setting, file=place.file, line=place.line))
     return tuple(dict.fromkeys(kept))

@@ -584,20 +584,22 @@ class Extractor:
 
         A table of them (`{"adam": optim.Adam, "sgd": optim.SGD}[name]`), or one in each branch.
         """
-        return call in self._choices
+        return call in self.choices
 
     @cached_property
-    def _choices(self) -> frozenset[ast.Call]:
+    def choices(self) -> frozenset[ast.Call]:
+        """Calls that build optimizers of which only one is in force."""
         made = [n for n in self.nodes if isinstance(n, ast.Call) and last_name(n.func).lower() in OPTIMIZERS]
         made = [c for c in made if c.args or c.keywords]
-        tables = [n for n in self.nodes if isinstance(n, ast.Dict)]
+        values = [v for n in self.nodes if isinstance(n, ast.Dict) for v in n.values]
+        values += [n.value for n in self.nodes if isinstance(n, ast.Assign)]
         named = {
             last_name(v).lower()
-            for table in tables
-            for v in table.values
+            for v in values
             if isinstance(v, (ast.Name, ast.Attribute)) and last_name(v).lower() in OPTIMIZERS
+            if last_name(v)[:1].isupper()
         }
-        if len(named) > 1:
+        if named and len(named | {last_name(c.func).lower() for c in made}) > 1:
             return frozenset(made)
         inside = [
             [n for s in branch for n in walk(s)]
