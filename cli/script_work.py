@@ -94,7 +94,7 @@ def _sections(rules: RuleBase, mine: Scripts, theirs: Scripts | None) -> Iterato
     """Further parts of the report: every edit between the two sides, with what it can do to training."""
     if theirs is None:
         return
-    from ..probes.code_edits import compare, sorted_out
+    from ..probes.code_edits import UNCLEAR, compare, sorted_out
     from ..reports.script_report import Section
 
     found = compare(mine.run, theirs.run)
@@ -107,6 +107,8 @@ def _sections(rules: RuleBase, mine: Scripts, theirs: Scripts | None) -> Iterato
         symptom = by_kind.get(kind)
         links = _links(rules, symptom) if symptom is not None else []
         effect = links[0][1].because if links else "no known kind of edit: judge it yourself"
+        if kind == UNCLEAR:
+            effect = "written another way; differs, not understood: compare what both give for the same input"
         for edit in edits:
             at = f"{edit.mine.file}:{edit.mine.line}" if edit.mine is not None else "-"
             there = f"{edit.theirs.file}:{edit.theirs.line}" if edit.theirs is not None else "-"

@@ -86,6 +86,8 @@ def light(edit: Edit) -> bool:
         return True
     if edit.kind == "added" and edit.new & _SEEDS:
         return True
+    if edit.kind == "constant" and edit.within and edit.within[0].endswith(".name"):
+        return not edit.within[0].startswith(("load", "get_", "create_", "from_"))  # what a layer is called
     if edit.roles[:1] == ("seed",) or "seed" in edit.key.lower() or edit.setting == "seed":
         return True
     return bool(edit.key) and edit.kind == "constant" and is_harmless(edit.key)
@@ -122,11 +124,13 @@ class Topic:
     """A kind of edit: its name, the patterns of which one has to match, and which data it has to deal with.
 
     `sides`: "eval" or "train": only edits of that data; "both": not of one of them alone.
+    `unless_rewritten`: not told of lines that were written anew, as equal ways to write it look so different.
     """
 
     name: str
     patterns: tuple[Pattern, ...]
     sides: str = ""
+    unless_rewritten: bool = False
 
 
 @lru_cache(maxsize=1)
@@ -137,7 +141,8 @@ def topics() -> tuple[Topic, ...]:
     text = (files("traindoctor") / "rules" / "porting" / "edits.yaml").read_text(encoding="utf-8")
     loaded = yaml.load(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
     return tuple(
-        Topic(name, tuple(row["patterns"]), row.get("sides", "")) for name, row in loaded["edits"].items()
+        Topic(name, tuple(row["patterns"]), row.get("sides", ""), bool(row.get("unless_rewritten")))
+        for name, row in loaded["edits"].items()
     )
 
 
@@ -148,12 +153,16 @@ def sorted_out(found: Comparison) -> Mapping[str, tuple[Edit, ...]]:
     What no kind matches stands under "".
     """
     kinds: dict[str, tuple[Edit, ...]] = {}
-    left = [e for e in found.weighty if not _vague(e)]
+    paired = _paired(found.weighty)
+    unclear = [e for e in found.weighty if e.rewritten] + paired
+    left = [e for e in found.weighty if not _vague(e) and e not in paired]
     written_anew = [e for e in left if _elsewhere(e, found.weighty)]
     left = [e for e in left if e not in written_anew]
     vague = [e for e in found.weighty if e not in left]
     for topic in topics():
         mine = [e for e in left if matching(e, topic.patterns)]
+        if topic.unless_rewritten:
+            mine = [e for e in mine if e not in unclear]
         if topic.name in _OF_FUNCTIONS:
             mine += [e for e in vague if "own()" in e.new and matching(e, topic.patterns)]
         if mine and topic.sides:
@@ -166,8 +175,25 @@ def sorted_out(found: Comparison) -> Mapping[str, tuple[Edit, ...]]:
             kinds[topic.name] = tuple(mine)
             left = [e for e in left if e not in mine and (e.mine, e.theirs) not in lines]
     told = {e for mine in kinds.values() for e in mine}
-    kinds[""] = tuple(e for e in (*left, *vague) if e not in told)
+    rest = [e for e in (*left, *vague) if e not in told]
+    kinds[""] = tuple(e for e in rest if e not in unclear)
+    kinds[UNCLEAR] = tuple(e for e in rest if e in unclear)
     return kinds
+
+
+UNCLEAR = "rewritten"  # edits that differ, it is not understood in what: no evidence for a cause
+
+
+def _paired(edits: Sequence[Edit]) -> list[Edit]:
+    """An activation that moved between the last layer and a loss that is told of it: `from_logits`."""
+    told = [e for e in edits if e.within and e.within[0].endswith(".from_logits")]
+    moved = [
+        e for e in edits if e.within and e.within[0].endswith(".activation") and (e.gone | e.new) & _OUTPUTS
+    ]
+    return [*told, *moved] if told and moved else []
+
+
+_OUTPUTS = {"'softmax'", "'sigmoid'"}
 
 
 # kinds that a call of the script's own function is enough for
@@ -245,7 +271,9 @@ def unsorted(view: View, *, roles: Sequence[str], few: int) -> Finding:
     found = compare(view.run, view.benchmark)
     if found.why:
         return unknown(found.why)
-    sort = found.weighty if found.count > few else sorted_out(found).get("", ())
+    kinds = sorted_out(found)
+    unclear = kinds.get(UNCLEAR, ())
+    sort = [e for e in found.weighty if e not in unclear] if found.count > few else kinds.get("", ())
     mine = [e for e in sort if any(_one_of(e.roles[:3], r) for r in roles)]
     if not mine:
         return absent(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from ...engine.model import Place
@@ -15,6 +15,8 @@ from .align import Alignment, align, their_term
 from .changes import Change, changes
 from .equal import rewritten
 from .lines import Line, Program, Unit, program
+from .meaning import Same, same_meaning
+from .rewrites import rewritten_lines
 from .roles import Roles
 from .terms import Term
 from .vocabulary import word_set
@@ -30,7 +32,7 @@ class Edit:
     `gone` and `new`: the calls, operators, arguments, attributes and constants that only one side has there;
     `within`: "call.argument" around it, innermost first; `roles`: what it belongs to or feeds, nearest first;
     `key`: the setting that a constant gives; `ratio`: mine / theirs of a number; `split`: "train", "eval"
-    or "".
+    or ""; `rewritten`: it stands among lines that were written anew, so that what differs is not understood.
     """
 
     kind: str
@@ -46,6 +48,7 @@ class Edit:
     theirs: Place | None
     mine_code: str
     theirs_code: str
+    rewritten: bool = False
 
     @property
     def text(self) -> str:
@@ -87,16 +90,26 @@ class _Finder:
         self.their_names = {aligned.attributes.get(n, n) for n in _every_name(aligned.theirs)}
 
     def found(self) -> Iterator[Edit]:
-        made: list[tuple[int, Edit]] = []
-        for line, edit in self._all():
-            if edit is not None:
-                made.append((line.node.lineno, edit))
+        every = [(line, edit) for line, edit in self._all() if edit is not None]
+        same = same_meaning(self.aligned) if every else Same()
+        left = [(line, edit) for line, edit in every if not self._same(same, line, edit)]
+        anew = rewritten_lines(self.aligned, left)
+        made = [
+            (line.node.lineno, replace(edit, rewritten=True) if line in anew else edit) for line, edit in left
+        ]
         seen: set[tuple[object, ...]] = set()
         for _, edit in sorted(made, key=lambda m: m[0])[:MAX_EDITS]:
             key = (edit.kind, edit.mine, edit.theirs, edit.gone, edit.new, edit.within)
             if key not in seen:
                 seen.add(key)
                 yield edit
+
+    def _same(self, same: Same, line: Line, edit: Edit) -> bool:
+        """Whether an edit changes nothing of what is computed."""
+        if edit.kind.endswith("removed") and line not in self.aligned.changed and edit.mine_code == "":
+            return same.holds((), (line,))
+        partner = self.aligned.partner(line)
+        return same.holds((line,), (partner,) if partner is not None else ())
 
     def _all(self) -> Iterator[tuple[Line, Edit | None]]:
         aligned = self.aligned

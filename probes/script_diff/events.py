@@ -1,0 +1,169 @@
+"""Events of a symbolic run, and the marks of all values: what is compared of two programs."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from . import values as v
+from .lines import Line, Program, Unit
+from .objects import Chain, Frame, Instance, Own, Routine, TooLong
+from .values import Tensor, Thing, mark
+from .vocabulary import DEFAULTS, word_set
+
+MAX_STEPS = 60_000  # expressions evaluated in one run; a longer one says nothing
+MAX_NESTED = 40
+_SCALARS = word_set("kl_div ctc_loss")
+
+
+class Events:
+    """One run under one guess of the tensors' shape."""
+
+    def __init__(
+        self, program: Program, shape: tuple[int, ...], seed: int, same: Mapping[str, str] | None = None
+    ) -> None:
+        """`same`: names of this program -> the other one's, where they are known to be renamed."""
+        self.program = program
+        self.shape = shape
+        self.seed = seed
+        self.same = same or {}
+        self.events: list[tuple[int, bool, str]] = []
+        self.covered: set[Line] = set()
+        self.steps = 0
+        self.depth = 0
+        self.under: tuple[int, ...] = ()
+        self.inside: list[tuple[int, bool]] | None = None  # calls of layers in a forward pass, in any order
+        self.often: Counter[int] = Counter()
+        self.instances: list[Instance] = []
+        self.looped: set[int] = set()
+        self.options: dict[str, Any] = {}
+        self.touched: set[Unit] = set()
+        self.told: dict[tuple[int, int, int], int] = {}
+        self.held: list[Routine] = []
+        self.branches: set[tuple[int, bool]] = set()
+        self.units: dict[str, Unit] = {}
+        for unit in program.units:
+            self.units[unit.name] = unit
+        self.top = Frame(program.units[0])
+        self.read_names = frozenset(
+            t.label for line in program.lines for t in line.term.walk() if t.kind in ("attribute", "call")
+        )
+        self._unread: dict[Unit, tuple[tuple[str, ...], tuple[str, ...]]] = {}
+        self._inside: dict[Unit, dict[tuple[Line | None, str], list[Line]]] = {}
+
+    @abstractmethod
+    def behaviour(self, routine: Routine) -> int:
+        """The mark of a function that is handed on."""
+
+    def name_of(self, name: str) -> str:
+        """A name, in the other program's words."""
+        return self.same.get(name, name)
+
+    def step(self) -> None:
+        """Count."""
+        self.steps += 1
+        if self.steps > MAX_STEPS:
+            raise TooLong
+
+    def note(self, label: str, made: int, shaky: bool) -> None:
+        """Write an event down."""
+        self.events.append((mark(label, made, self.under), shaky, label))
+        if len(self.events) > MAX_STEPS:
+            raise TooLong
+
+    def event(self, label: str, given: Sequence[Any], named: Mapping[str, Any], owner: Any = None) -> Thing:
+        """A call of something that is not followed; what it gives is new each time."""
+        usual = {**DEFAULTS.get("*", {}), **DEFAULTS.get(label, {})}
+        parts, shaky = self._given(given, {k: x for k, x in named.items() if usual.get(k, "") != repr(x)})
+        first = self.mark(owner) if owner is not None else 0
+        made = mark(label, first, parts)
+        self.often[made] += 1
+        shaky = shaky or self.shaky(owner)
+        if label == "call" and self.inside is not None:
+            self.inside.append((mark(made, self.under), shaky))
+        else:
+            self.note(label, made, shaky)
+        tensor = not label[:1].isupper()
+        return Thing(mark(made, self.often[made], self.under), shaky, tensor)
+
+    def pure(self, label: str, given: Sequence[Any], named: Mapping[str, Any], owner: Any = None) -> Thing:
+        """A call without effect: equal arguments, equal value."""
+        parts, shaky = self._given(given, named)
+        first = self.mark(owner) if owner is not None else 0
+        scalar = label in _SCALARS and named.get("reduction", "mean") in ("mean", "sum", "batchmean")
+        return Thing(mark(label, first, parts, self.under), shaky or self.shaky(owner), True, scalar)
+
+    def _given(self, given: Sequence[Any], named: Mapping[str, Any]) -> tuple[object, bool]:
+        marks = tuple(self.mark(x) for x in given)
+        pairs = tuple((k, self.mark(x)) for k, x in sorted(named.items()))
+        return (marks, pairs), any(self.shaky(x) for x in (*given, *named.values()))
+
+    def mark(self, value: Any, depth: int = 0) -> int:
+        """The hash of any value."""
+        if isinstance(value, (Thing, Tensor)):
+            return value.mark
+        if isinstance(value, bool) or value is None or isinstance(value, str):
+            return mark("constant", value)
+        if isinstance(value, (int, float)):
+            return Tensor(np.asarray(v.number(float(value)))).mark
+        if depth > MAX_NESTED:
+            raise TooLong
+        if isinstance(value, (list, tuple)):
+            return mark("list", tuple(self.mark(x, depth + 1) for x in value))
+        if isinstance(value, dict):
+            return mark("dict", tuple((self.mark(k), self.mark(x, depth + 1)) for k, x in value.items()))
+        if isinstance(value, slice):
+            return mark("slice", tuple(self.mark(x) for x in (value.start, value.stop, value.step)))
+        if isinstance(value, Chain):
+            return mark("chain", tuple(self.mark(x, depth + 1) for x in value.items))
+        if isinstance(value, Instance):
+            return mark("instance", value.order, self.holds(value))
+        if isinstance(value, Own):
+            return mark("class", self.name_of(value.unit.name))
+        if isinstance(value, Routine):
+            return self.behaviour(value)
+        return mark("other", repr(value))
+
+    def shaky(self, value: Any, depth: int = 0) -> bool:
+        """Whether a value depends on an operation that did not fit the assumed shapes."""
+        if isinstance(value, (Thing, Tensor)):
+            return value.shaky
+        if isinstance(value, (list, tuple)) and depth < 4:
+            return any(self.shaky(x, depth + 1) for x in value)
+        if isinstance(value, dict) and depth < 4:
+            return any(self.shaky(x, depth + 1) for x in value.values())
+        return False
+
+    def holds(self, instance: Instance, depth: int = 0) -> int:
+        """What an object holds: layers by what they are, settings that only a framework reads by name."""
+        found: list[int] = []
+        for name, value in instance.attributes.items():
+            parts = self._registered(value, depth)
+            plain = isinstance(value, (bool, str, float, int)) or value is None
+            if parts:
+                found += parts
+            elif plain and name not in self.read_names:
+                found.append(mark(name, self.mark(value)))
+            elif not plain and depth < 4 and not isinstance(value, (Instance, Routine, Chain)):
+                found.append(self.mark(value, 30))
+        return mark("holds", sorted(found))
+
+    def kept(self, instance: Instance) -> int:
+        """All that an object holds, for a look at it alone: what is done with it is not seen then."""
+        values = [x for x in instance.attributes.values() if not isinstance(x, Routine)]
+        return mark("kept", sorted(self.mark(x) for x in values))
+
+    def _registered(self, value: Any, depth: int) -> list[int]:
+        if depth > 6:
+            return []
+        if isinstance(value, Chain):
+            return [m for x in value.items for m in self._registered(x, depth + 1)]
+        if isinstance(value, Instance):
+            return [mark("part", value.order, self.holds(value, depth + 1))]
+        if isinstance(value, Thing) and not value.item and "__function__" not in value.attributes:
+            return [value.mark]
+        return []

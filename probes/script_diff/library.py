@@ -1,0 +1,300 @@
+"""Calls of what is not in the program: builtins, the frameworks' arithmetic, losses; the rest are events."""
+
+from __future__ import annotations
+
+import ast
+from abc import abstractmethod
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from . import values as v
+from .expressions import Expressions
+from .objects import CHAINS, Chain, Count, Instance, Routine, builtin_name, written
+from .terms import Term
+from .values import Tensor, Thing, mark
+from .vocabulary import FUNCTIONAL, word_set
+
+PURE = word_set(
+    "parameters named_parameters trainable_params items keys values get lower upper split strip "
+    "replace join format startswith endswith modules children isinstance getattr hasattr type "
+    "id set sorted reversed str repr bool bytes Path device dtype shape size numel dim ndim "
+    "ndimension is_available deepcopy copy zeros_like ones_like count index most_common groupby "
+    "iloc loc columns head named_modules kl_div ctc_loss cosine_similarity one_hot normalize "
+    "pad interpolate"
+)
+_STATELESS = (frozenset(FUNCTIONAL.values()) | {"silu"}) - {"flatten"}
+_LOSSES = word_set(
+    "cross_entropy nll_loss mse_loss l1_loss smooth_l1_loss binary_cross_entropy "
+    "binary_cross_entropy_with_logits"
+)
+_KERAS = word_set("Dense Conv1D Conv2D Conv3D SeparableConv2D DepthwiseConv2D Conv2DTranspose")
+# modules of keras.applications whose preprocess_input scales to -1..1 (keras-docs, imagenet_utils, mode "tf")
+_TO_ONE = (
+    "mobilenet",
+    "mobilenet_v2",
+    "xception",
+    "inception_v3",
+    "inception_resnet_v2",
+    "resnet_v2",
+    "nasnet",
+)
+_ALIAS = {
+    "reduce_sum": "sum",
+    "reduce_mean": "mean",
+    "reduce_max": "max",
+    "reduce_min": "min",
+    "ReduceSum": "sum",
+    "ReduceMean": "mean",
+    "fmod": "mod",
+}
+
+
+class Library(Expressions):
+    """What is known of functions and methods of others."""
+
+    @abstractmethod
+    def invoke(self, callee: Any, given: list[Any], named: dict[str, Any]) -> Any:
+        """Call a value."""
+
+    def outside(self, label: str, given: list[Any], named: dict[str, Any], quiet: bool, term: Term) -> Any:
+        """The value of a call of a function by its name."""
+        label = _ALIAS.get(label, label)
+        if "axis" in named:
+            named["dim"] = named.pop("axis")
+        if "keepdims" in named:
+            named["keepdim"] = named.pop("keepdims")
+        if label in _STATELESS and not given and "input" not in named:
+            parts, shaky = self._given([], named)
+            return Thing(mark("function", label, parts), shaky, attributes={"__function__": (label, named)})
+        done, value = self._builtin(label, given, named)
+        if done:
+            return value
+        if label in CHAINS:
+            items = given[0] if len(given) == 1 and isinstance(given[0], list) else given
+            if len(items) == 1 and isinstance(items[0], dict):
+                items = list(items[0].values())
+            return Chain(list(items), CHAINS[label])
+        if label in ("detach", "item", "data") and len(given) == 1 and not named:
+            return self._cut(given[0])
+        if label in ("clone", "identity") and len(given) == 1:
+            return self.pure(label, given, named)
+        if label in v.COMPUTED and label not in ("type", "to"):
+            if label in ("float", "int", "bool") and given and isinstance(given[0], (int, float, bool)):
+                return self._converted(label, given[0])
+            if (
+                label == "float"
+                and len(given) == 1
+                and isinstance(given[0], (Thing, Tensor))
+                and term.node is not None
+            ):
+                if isinstance(term.node, ast.Call) and isinstance(term.node.func, ast.Name):
+                    return self._cut(given[0])  # float(loss)
+            if (
+                label in ("sum", "max", "min", "sorted")
+                and given
+                and isinstance(given[0], list)
+                and label != "sum"
+            ):
+                return self.pure(label, given, named)
+            if label == "sum" and given and isinstance(given[0], list) and builtin_name(term):
+                total: Any = given[1] if len(given) > 1 else 0.0
+                for x in given[0]:
+                    plain = isinstance(x, (int, float)) and isinstance(total, (int, float))
+                    total = total + x if plain else self.computed("+", [total, x], {})
+                return total
+            if given and not any(
+                isinstance(x, (str, dict, Instance, Routine)) for x in given[1:] if label != "einsum"
+            ):
+                return self.computed(label, given, named)
+        if label == "size" and given:
+            return self._size(given, named)
+        if label == "compute_average_loss" and len(given) == 1 and set(named) == {"global_batch_size"}:
+            return self.computed("/", [self.computed("sum", given, {}), named["global_batch_size"]], {})
+        if label == "preprocess_input" and len(given) == 1 and written(term, _TO_ONE):
+            return self.computed("-", [self.computed("/", [given[0], 127.5], {}), 1.0], {})
+        if label in _LOSSES:
+            return self._loss(label, given, named)
+        if label in PURE or quiet:
+            return self.pure(label, given, named)
+        then = named.get("activation")
+        if label in _KERAS and isinstance(then, str):
+            made = self.event(label, given, {k: x for k, x in named.items() if k != "activation"})
+            return Thing(
+                mark("then", made.mark, then), made.shaky, attributes={"__layer__": made, "__then__": then}
+            )
+        if label == "Activation" and len(given) == 1 and isinstance(given[0], str):
+            return Thing(mark("activation", given[0]), attributes={"__then__": given[0]})
+        return self.event(label, given, named)
+
+    def _loss(self, label: str, given: list[Any], named: dict[str, Any]) -> Any:
+        """A loss by what it is made of: log-softmax and the negative log-likelihood, a mean of squares."""
+        named = {k: x for k, x in named.items() if x is not None}
+        first = named.pop("input", None) if "input" in named else given.pop(0) if given else None
+        second = named.pop("target", None) if "target" in named else given.pop(0) if given else None
+        if given or first is None or second is None:
+            return self.pure(label, [first, second, *given], named)
+        reduction = named.pop("reduction", "mean")
+        shaky = False
+        if label == "cross_entropy":
+            label = "nll_loss"
+            x = self.computed("log_softmax", [first], {"dim": 1.0})
+            first, shaky = x, not isinstance(x, Tensor) or x.array.ndim != 2
+        if label == "nll_loss":
+            first, second = self._by_sample(first, second)
+        elif label == "binary_cross_entropy_with_logits":
+            label, first = (
+                "binary_cross_entropy" if "pos_weight" not in named else label,
+                self.computed("sigmoid", [first], {}),
+            )
+        each: Any
+        if label in ("mse_loss", "l1_loss") and not named:
+            apart = self.computed("-", [first, second], {})
+            each = (
+                self.computed("**", [apart, 2.0], {})
+                if label == "mse_loss"
+                else self.computed("abs", [apart], {})
+            )
+        else:
+            each = self.pure(label, [first, second], named)
+            if label == "nll_loss" and reduction != "none":
+                each = self.pure(label + str(reduction), [first, second], named)
+                each.scalar = True
+                each.shaky = each.shaky or shaky
+                return each
+        if isinstance(each, (Thing, Tensor)):
+            each.shaky = each.shaky or shaky
+        return each if reduction == "none" else self.computed(str(reduction), [each], {})
+
+    def _by_sample(self, logs: Any, target: Any) -> tuple[Any, Any]:
+        """Log-probabilities of (samples, classes) and targets of (samples), whatever the axes before."""
+        try:
+            x, y = self.tensor(logs), self.tensor(target)
+        except v.Unfit:
+            return logs, target
+        if x.array.ndim > 2:
+            x = Tensor(np.moveaxis(x.array, 1, -1).reshape(-1, x.array.shape[1]), x.shaky, x.under, x.cut)
+        return x, Tensor(y.array.reshape(-1), y.shaky, y.under, y.cut)
+
+    def _size(self, given: list[Any], named: Mapping[str, Any]) -> Any:
+        try:
+            shape = self.tensor(given[0]).array.shape
+            dim = named.get("dim", given[1] if len(given) > 1 else None)
+            return [float(n) for n in shape] if dim is None else float(shape[int(dim)])
+        except (v.Unfit, IndexError, TypeError, ValueError):
+            made = self.pure("size", given, named)
+            made.shaky, made.scalar = True, True
+            return made
+
+    def _converted(self, label: str, value: float) -> Any:
+        """float(), int() or bool() of a number."""
+        if abs(value) > 1e15 or value != value:
+            return value if label == "float" else self.pure(label, [value], {})
+        if isinstance(value, Count) and (label == "bool" or not float(value).is_integer()):
+            return self.pure(label, [value], {})
+        if label == "float":
+            return value
+        return bool(value) if label == "bool" else type(value)(int(value))
+
+    def _cut(self, value: Any) -> Any:
+        try:
+            x = self.tensor(value)
+        except v.Unfit:
+            return self.pure("detach", [value], {})
+        return x if x.cut else Tensor(v.real(x.array) * v.CUT, x.shaky, x.under, True)
+
+    def _builtin(self, label: str, given: list[Any], named: Mapping[str, Any]) -> tuple[bool, Any]:
+        first = given[0] if given else None
+        if label == "len" and len(given) == 1:
+            if isinstance(first, (list, dict)):
+                return True, Count(len(first))
+            if isinstance(first, Chain):
+                return True, float(len(first.items))
+            if isinstance(first, Tensor) and first.array.ndim:
+                return True, Count(first.array.shape[0])
+            if isinstance(first, Thing):
+                return True, Count(self.length(first))
+            return True, self.pure("len", given, named)
+        if label == "range" and given and all(isinstance(x, (int, float)) for x in given):
+            try:
+                return True, range(*(int(x) for x in given))
+            except ValueError:
+                return False, None
+        if label == "enumerate" and first is not None:
+            start = named.get("start", 0.0)
+            counted = isinstance(first, (list, dict, Chain)) and isinstance(start, (int, float))
+            made = self.mark(first)
+            return True, [
+                [
+                    start + i
+                    if counted
+                    else Thing(
+                        mark("count", i, made) if start == 0 else mark("count", made, i, self.mark(start))
+                    ),
+                    x,
+                ]
+                for i, x in enumerate(self.each(first))
+            ]
+        if label == "zip" and given:
+            every = [list(self.each(x)) for x in given]
+            return True, [list(pair) for pair in zip(*every, strict=False)]
+        if label == "dict" and len(given) <= 1:
+            if not given:
+                return True, dict(named)
+            if isinstance(first, dict):
+                return True, {**first, **named}
+            if isinstance(first, list) and all(isinstance(x, list) and len(x) == 2 for x in first):
+                return True, {self.key(k): x for k, x in first}
+        if label == "super":
+            return True, Thing(mark("super"))
+        if label == "getattr" and len(given) >= 2 and isinstance(given[1], str):
+            return True, self.attribute(first, given[1])
+        if label in ("isinstance", "hasattr"):
+            return True, self.pure(label, given, named)
+        return False, None
+
+    def option(self, given: list[Any], named: dict[str, Any]) -> Any:
+        """An option of the command line, by its default."""
+        names = [x for x in given if isinstance(x, str)]
+        long = next((n for n in names if n.startswith("--")), names[0])
+        plain = {"default", "type", "required", "dest"} >= set(named) and not isinstance(
+            named.get("default"), bool
+        )
+        default = named.get("default")
+        if plain and "default" in named:
+            self.options[str(named.get("dest", long.lstrip("-").replace("-", "_")))] = default
+        else:
+            made = self.pure("option", [], {k: x for k, x in named.items() if k != "dest"})
+            self.options[str(named.get("dest", long.lstrip("-").replace("-", "_")))] = Thing(
+                mark(long if "default" not in named else "", made.mark)
+            )
+        return None
+
+    def collection(self, label: str, owner: Any, given: list[Any]) -> tuple[bool, Any]:
+        """(whether it is known, the value) of a method of a list or a dict."""
+        if isinstance(owner, list):
+            if label == "append" and len(given) == 1:
+                owner.append(given[0])
+                return True, None
+            if label == "extend" and len(given) == 1:
+                owner.extend(self.each(given[0]))
+                return True, None
+            if label == "pop" and not given and owner:
+                return True, owner.pop()
+        else:
+            if label == "items" and not given:
+                return True, [[self.unkeyed(k), x] for k, x in owner.items()]
+            if label == "keys" and not given:
+                return True, [self.unkeyed(k) for k in owner]
+            if label == "values" and not given:
+                return True, list(owner.values())
+            if label == "update" and len(given) == 1 and isinstance(given[0], dict):
+                owner.update(given[0])
+                return True, None
+            if label == "get" and given:
+                key = self.key(given[0])
+                return True, owner.get(key, given[1] if len(given) > 1 else None)
+            if label == "setdefault" and len(given) == 2:
+                return True, owner.setdefault(self.key(given[0]), given[1])
+        return False, None

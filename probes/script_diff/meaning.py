@@ -1,0 +1,126 @@
+"""Which lines of two programs do the same, however they are written: by symbolic runs of both.
+
+The whole programs are held against each other first, then classes and functions by themselves. Lines are said
+to do the same only where a run passed through them and no event differed under any guess of the shapes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+from .align import Alignment
+from .lines import Line, Unit
+from .machine import Machine, TooLong
+from .terms import Term
+
+# ranks of the tensors that are assumed; a guess that does not fit says nothing
+GUESSES = ((2, 3), (3, 2, 4, 5), (2, 3, 4), (3,), (3, 2), (3, 4), (2, 5), (2, 4, 3, 3), (3, 3))
+MAX_UNITS = 60  # units that are held against each other one by one
+
+
+class Same:
+    """Lines of either program that do what the other program does."""
+
+    def __init__(self, mine: frozenset[Line] = frozenset(), theirs: frozenset[Line] = frozenset()) -> None:
+        self.pairs = [(mine, theirs)] if mine or theirs else []
+
+    def add(self, mine: frozenset[Line], theirs: frozenset[Line]) -> None:
+        """Note that these lines together do the same."""
+        self.pairs.append((mine, theirs))
+
+    def holds(self, mine: Iterable[Line], theirs: Iterable[Line]) -> bool:
+        """Whether all these lines were run through in one comparison that found no difference."""
+        mine, theirs = frozenset(mine), frozenset(theirs)
+        return any(mine <= here and theirs <= there for here, there in self.pairs)
+
+
+def same_meaning(aligned: Alignment) -> Same:
+    """Compare what two programs do."""
+    found = Same()
+    back = dict(aligned.attributes)
+    for unit, other in aligned.units.items():
+        if unit.last != other.last:
+            back.setdefault(other.last, unit.last)
+            back.setdefault(other.name, unit.name)
+    if (whole := _compared(aligned, back, lambda m: m.run())) is not None:
+        found.add(*whole)
+        return found
+    edited = {x.unit for x in (*aligned.changed, *aligned.added)}
+    theirs = {x.unit for x in (*aligned.changed.values(), *aligned.removed)}
+    moved = {x.unit for x in aligned.moved} | {x.unit for x in aligned.moved.values()}
+    count = 0
+    for unit, other in aligned.units.items():
+        if not unit.name or not other.name or count >= MAX_UNITS:
+            continue
+        parts = {u for u in (edited | moved) if u is unit or u.name.startswith(unit.name + ".")}
+        others = {u for u in (theirs | moved) if u is other or u.name.startswith(other.name + ".")}
+        if not parts and not others:
+            continue
+        count += 1
+        made = _compared(aligned, back, _alone(unit), _alone(other))
+        if made is not None:
+            found.add(*made)
+    return found
+
+
+def _alone(unit: Unit) -> Callable[[Machine], None]:
+    return lambda machine: machine.alone(unit)
+
+
+def _compared(
+    aligned: Alignment,
+    names: dict[str, str],
+    here: Callable[[Machine], None],
+    there: Callable[[Machine], None] | None = None,
+) -> tuple[frozenset[Line], frozenset[Line]] | None:
+    """The lines that were run through, or None where the two differ or nothing can be said."""
+    covered: tuple[set[Line], set[Line]] = (set(), set())
+    branches: set[tuple[int, bool]] = set()
+    agreed = False
+    for seed, shape in enumerate(GUESSES):
+        first = Machine(aligned.mine, shape, seed)
+        second = Machine(aligned.theirs, shape, seed, names)
+        try:
+            here(first)
+            (there or here)(second)
+        except (TooLong, RecursionError):
+            return None
+        verdict = _verdict(first, second)
+        if verdict is False:
+            return None
+        if verdict:
+            agreed = True
+            covered[0].update(first.covered)
+            covered[1].update(second.covered)
+            branches |= first.branches | second.branches
+    if not agreed:
+        return None
+    unchanged = frozenset({*aligned.same, *aligned.same.values()})
+    return _seen_whole(covered[0], branches, unchanged), _seen_whole(covered[1], branches, unchanged)
+
+
+def _verdict(a: Machine, b: Machine) -> bool | None:
+    """Whether two runs agree; None where they part at something whose shape was guessed wrongly."""
+    for x, y in zip(a.events, b.events, strict=False):
+        if x[0] != y[0]:
+            return None if (x[1] or y[1]) and x[2] == y[2] else False
+    return len(a.events) == len(b.events)
+
+
+def _seen_whole(
+    lines: set[Line], branches: set[tuple[int, bool]], unchanged: frozenset[Line]
+) -> frozenset[Line]:
+    """The lines of which both sides of every condition that is new there were taken in runs that agreed."""
+
+    def both(term: Term) -> bool:
+        return {(id(term), True), (id(term), False)} <= branches
+
+    return frozenset(
+        line
+        for line in lines
+        if all(both(t) for t in line.term.walk() if t.kind == "choice")
+        and all(both(h.term) for h in (line, *line.around) if h.term.kind == "if" and h not in unchanged)
+    )
+
+
+__all__ = ["Same", "same_meaning"]
