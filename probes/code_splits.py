@@ -103,7 +103,18 @@ def _changes(node: _Change, name: str, labels: bool) -> bool:
     if not any(unparse(n).removeprefix("self.") == name for n in old):
         return False
     calls = labels and any(isinstance(n, ast.Call) for n in walk(node.value)) and "." in name
-    return calls or any(isinstance(n, ast.BinOp) for n in walk(node.value))
+    return calls or _calculates(node.value)
+
+
+def _calculates(node: ast.AST) -> bool:
+    """There is arithmetic on values in it: not that of indices and counts, as in `data[i:i + n]`."""
+    if isinstance(node, ast.BinOp):
+        return True
+    if isinstance(node, ast.Subscript):
+        return _calculates(node.value)
+    if isinstance(node, ast.Call) and last_name(node.func) in ("range", "arange", "len"):
+        return False
+    return any(_calculates(child) for child in ast.iter_child_nodes(node))
 
 
 def _grows(source: Script, node: ast.AugAssign) -> bool:

@@ -46,6 +46,14 @@ for images, y in train_loader:
 INPUTS = [
     (PRESENT, "train_x = train_x / 255\nval_x = val_x.float()"),
     (PRESENT, "valid_set.spectra += 3.0\ntrain_set.masking = 8"),
+    (
+        PRESENT,
+        "val_x = [torch.cat([a / 255 for a in val_x[i : i + 8]]) for i in range(0, 64, 8)]\ntrain_x = 1",
+    ),
+    (
+        UNKNOWN,
+        "val_x = [torch.cat(val_x[i : i + 8]) for i in range(0, 8 * 8, 8)]\ntrain_x = torch.stack(train_x)",
+    ),
     (ABSENT, "train_x = train_x / 255\nval_x = val_x / 255"),
     (ABSENT, "train_set.x -= mean\nval_set.x -= mean"),
     (PRESENT, FLAG.format(body="if train:\n        x = (x - x.mean()) / x.std()")),
