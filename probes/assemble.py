@@ -48,6 +48,7 @@ MAX_LOG = 1024**3
 ANSWERS = "answers.yaml"  # what somebody knows of the run, read by the command line: nothing that was logged
 MIN_POINTS = 5
 _NUMBER = re.compile(r"\d+")
+_ROTATED = re.compile(r"\.\d{1,3}$")  # train.log.1 holds what was written before train.log
 USUAL = 5  # names of a loss that say the whole stand first in their list
 
 
@@ -432,18 +433,23 @@ def _resumed(merged: list[Series]) -> list[Series]:
     """
     alike: dict[tuple[object, ...], list[Series]] = defaultdict(list)
     for series in merged:
-        name = _NUMBER.sub("#", series.file)
+        name = _NUMBER.sub("#", _ROTATED.sub("", series.file))
         alike[(name, series.name, series.raw, series.rank, series.group, series.unit)].append(series)
     found = []
     for parts in alike.values():
         chain: list[Series] = []
-        for part in sorted(parts, key=lambda s: (_start(s)[0], layout.natural(s.file))):
+        for part in sorted(parts, key=_begin):
             if chain and not segments.goes_on(chain[0], chain[-1], part):
                 found.append(segments.concatenate(chain))
                 chain = []
             chain.append(part)
         found.append(segments.concatenate(chain))
     return found
+
+
+def _begin(series: Series) -> tuple[float, float, list[tuple[int, int | str]]]:
+    first = float(series.steps[0]) if len(series) else 0.0
+    return _start(series)[0], first, layout.natural(series.file)
 
 
 def _start(series: Series) -> tuple[float, str]:

@@ -228,13 +228,9 @@ def leaps(view: View, *, ratio: float, calm: float, points: int) -> Finding:
         if series is None or len(series) <= points:
             continue
         values = np.abs(series.values)
-        for i in range(points, len(values)):
-            before = values[i - points : i]
-            if not np.all(np.isfinite(before)) or not math.isfinite(values[i]):
-                break
-            high, low = float(np.max(before)), float(np.min(before))
-            if low <= 0 or high > calm * low or values[i] < ratio * high:
-                continue
+        found = _leap(values, ratio, calm, points)
+        if found is not None:
+            i, high = found
             words = f"{name} leaps to {values[i]:.4g} at step {series.steps[i]:g}, out of {high:.4g} at most"
             rest: dict[str, Any] = {"value": float(values[i] / high), "threshold": ratio, "series": (name,)}
             if length is None or series.steps[i] <= length[0]:
@@ -242,6 +238,20 @@ def leaps(view: View, *, ratio: float, calm: float, points: int) -> Finding:
             return present(words, step=float(series.steps[i]), where=(place(series, i),), **rest)
         seen = seen or f"no point of {name} is {ratio:.0e} times those before it"
     return absent(seen, threshold=ratio) if seen else unknown(f"fewer than {points + 1} points were logged")
+
+
+def _leap(values: Floats, ratio: float, calm: float, points: int) -> tuple[int, float] | None:
+    """The first point that leaps out of calm ones, and the largest of these; up to where all are numbers."""
+    bad = np.flatnonzero(~np.isfinite(values))
+    end = int(bad[0]) if len(bad) else len(values)
+    if end <= points:
+        return None
+    before = np.lib.stride_tricks.sliding_window_view(values[: end - 1], points)
+    high, low = before.max(axis=1), before.min(axis=1)
+    with np.errstate(over="ignore"):
+        leaps = (low > 0) & (high <= calm * low) & (values[points:end] >= ratio * high)
+    at = np.flatnonzero(leaps)
+    return (int(at[0]) + points, float(high[at[0]])) if len(at) else None
 
 
 @probe("train/accuracy")

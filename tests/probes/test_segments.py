@@ -82,6 +82,16 @@ def test_logs_of_several_starts(tmp_path: Path) -> None:
     assert [(e.value, e.step) for e in run.events if e.kind == "rewind"] == [(80.0, 70.0)]
 
 
+def test_a_log_that_was_rotated(tmp_path: Path) -> None:
+    """`train.log.2` is the oldest part."""
+    lines = [f"step {i} loss {10 / i:.4f}\n" for i in range(1, 31)]
+    for name, part in (("train.log.2", lines[:10]), ("train.log.1", lines[10:20]), ("train.log", lines[20:])):
+        (tmp_path / name).write_text("".join(part))
+    run = open_run(tmp_path)
+
+    assert run.series["train/loss"].steps.tolist() == list(range(1, 31)) and not run.events
+
+
 def test_logs_of_several_runs_or_ranks_stay_apart(tmp_path: Path) -> None:
     """They begin at the same step, or far from where the other ends."""
     for name, start in (("again", 1), ("far", 500)):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+FAR = 1024 * 1024  # how far to look for its words
 _SETS = {"训练集": "train", "训练": "train", "验证集": "val", "验证": "val", "测试集": "test", "测试": "test"}
 _QUANTITIES = {
     "平均损失": "loss",
@@ -65,17 +66,19 @@ _WORD = re.compile(b"|".join(map(re.escape, sorted(_ENGLISH, key=len, reverse=Tr
 
 def speaks(data: bytes) -> bool:
     """Whether a log (UTF-8) names a loss, a metric or a learning rate in Chinese."""
-    return any(word in data for word in _TOLD)
+    start = data[:FAR]
+    return any(word in start for word in _TOLD)
 
 
 def from_gbk(data: bytes) -> bytes | None:
     """The log as UTF-8 if it names a loss or a metric in GB 18030, as on Chinese Windows; else None."""
-    if not any(word in data for word in _TOLD_GBK):
+    start = data[:FAR]
+    if not any(word in start for word in _TOLD_GBK):
         return None
     try:
-        data[: 1024 * 1024].decode("utf-8")
+        start.decode("utf-8")
     except UnicodeDecodeError as error:
-        if error.start < min(len(data), 1024 * 1024) - 4:  # not one that the cut went through
+        if error.start < len(start) - 4:  # not one that the cut went through
             return data.decode("gb18030", errors="replace").encode("utf-8", errors="replace")
     return None
 

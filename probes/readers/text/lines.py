@@ -134,8 +134,10 @@ def lines_of(data: bytes) -> Lines:
         data = _BACKSPACES.sub(b"\r", data)
     if b"\r" in data:
         data = _line_ends(data)
-    data = chinese.from_gbk(data) or data
-    if chinese.speaks(data):
+    start = data[:CHUNK]
+    if not start.isascii():
+        data = chinese.from_gbk(data) or data
+    if not start.isascii() and chinese.speaks(data):
         data = chinese.in_english(data)
         notes.append("Chinese words for losses, metrics and steps are read as their English names")
     head = data[: 256 * 1024].split(b"\n")[:4000]
