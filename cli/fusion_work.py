@@ -313,6 +313,15 @@ def _said(search: Search, where: Progress, question: Question, config: Path) -> 
         return "Repeats of one configuration lie too far apart to go on: no rule is named.", (
             "Fix seed, data order and determinism (diagnose determinism), and begin a new --state",
         )
+    if where.state == "contradiction" and not where.left:
+        return (
+            "All listed rules off together do not restore accuracy: what does the harm is not among them. "
+            "No rule is named.",
+            (
+                "Give the run with fusion on its whole fusion_result.json (every graph of every device), and "
+                "look at what else differs from the run without fusion; then begin a new --state",
+            ),
+        )
     if where.state == "contradiction":
         return (
             "Results contradict each other: rules that restore accuracy when off do no harm when alone on. "

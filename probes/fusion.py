@@ -102,8 +102,8 @@ class Search:
 class Progress:
     """Where a search stands: what to run next, or what it found.
 
-    "ask": run with the rules of `off` switched off; "found"; "contradiction": results do not fit together;
-    "noise": repeats of one configuration lie too far apart.
+    "ask": run with the rules of `off` switched off; "found"; "contradiction": results do not fit together
+    (nothing `left`: no listed rule does the harm); "noise": repeats of one configuration lie too far apart.
     """
 
     state: Literal["ask", "found", "contradiction", "noise"]
@@ -139,7 +139,7 @@ def progress(search: Search) -> Progress:
         except StopIteration as done:
             result: Progress = done.value
             return result
-    return Progress("contradiction")
+    return Progress("contradiction", left=tuple(search.rules))
 
 
 def _answers(trials: Sequence[Trial]) -> Mapping[frozenset[Rule], list[float]]:
@@ -186,6 +186,10 @@ def _search(rules: Sequence[Rule]) -> Generator[_Question, Outcome, Progress]:
             if (yield _Question(tuple(piece), tuple(suspects))) == "good":
                 smaller, parts = piece, 2
                 break
+        if smaller is None and len(suspects) == len(rules) and parts == 2 and len(rules) > 2:
+            # Neither half alone: several rules, or one that no list tells; all of them off tells which.
+            if (yield _Question(tuple(rules), tuple(suspects))) == "bad":
+                return Progress("contradiction")
         if smaller is None and parts > 2:
             for piece in pieces:
                 rest = [r for r in suspects if r not in piece]

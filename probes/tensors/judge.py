@@ -133,9 +133,20 @@ def judged(
         )
     eps = max((TYPES[t].eps for t in (a.dtype, b.dtype) if t in TYPES), default=0.0)
     apart = figures.relative > bound or (figures.cosine is not None and figures.cosine < limits.cosine)
-    if apart and figures.max_abs is not None and figures.max_abs <= limits.rounding * eps * size:
+    if apart and _distance(figures) <= min(limits.rounding * eps, limits.most) * size:
         return _made(told, "agrees", figures, "no more than rounding at the size of the operator's inputs")
     return _made(told, "differs" if apart else "agrees", figures, why)
+
+
+def _distance(figures: TensorFigures) -> float:
+    """The L2 norm of the difference; of statistics the largest gap, that of the norms among them."""
+    if figures.max_abs is None:
+        return math.inf
+    if figures.from_statistics:
+        return figures.max_abs
+    if figures.relative is not None and math.isfinite(figures.relative) and figures.benchmark_norm:
+        return figures.relative * figures.benchmark_norm
+    return figures.max_abs * math.sqrt(max(figures.count, 1))
 
 
 _Told = tuple[str, str, str, tuple[int, ...], tuple[int, ...]]

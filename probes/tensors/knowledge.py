@@ -18,6 +18,7 @@ class Tolerances:
     relative: Mapping[str, float]
     cosine: float
     rounding: float
+    most: float
     growth: float
 
     def bound(self, *types: str) -> float:
@@ -105,5 +106,7 @@ def knowledge() -> Knowledge:
         {kind: frozenset(map(str, slots)) for kind, slots in table["weights"].items()},
         table["step_argument"],
         {name: float(limit["above"]) for name, limit in table["absurd"].items()},
-        Tolerances(limits["relative"], limits["cosine"], limits["rounding"], limits["growth"]),
+        Tolerances(
+            limits["relative"], limits["cosine"], limits["rounding"], limits["most"], limits["growth"]
+        ),
     )

@@ -172,7 +172,8 @@ class _Walk:
                 if made is not None:
                     self.found.append(made)
                     self.states[id(operator)] = made.state
-                    if made.state in ("first", "also") and any(map(non_finite, operator.outputs)):
+                    own = made.state in ("first", "also") and not made.why.startswith(UNDUMPED)
+                    if own and any(map(non_finite, operator.outputs)):
                         self.makers.append((operator, dump))
         for key, some in self.flags.items():
             if key not in self.used:
@@ -190,6 +191,8 @@ class _Walk:
                 o.direction,
                 o.order,
                 words.get(self.states.get(id(o), ""), "same"),  # type: ignore[arg-type]
+                rank=o.rank,
+                step=o.step,
             )
             for o in (chosen[0].operators if chosen else ())
         )

@@ -124,7 +124,8 @@ def _clean(told: Told) -> Said:
         reason = (
             "statistics are all that was recorded, and a difference smaller than they show would not be seen"
             if by_statistics
-            else f"{unknown} checksums of inputs that are changed in place cannot be relied on"
+            else f"{unknown} checksum{'' if unknown == 1 else 's'} of inputs that are changed in place "
+            "cannot be relied on"
         )
         return (
             "agrees",

@@ -193,6 +193,21 @@ def test_exit_codes_with_one_sentence(
     assert not (tmp_path / "on/s.json").exists()
 
 
+def test_a_rule_that_is_not_listed_is_not_searched_for_long(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    on, off = trained(tmp_path / "on", 0.6, fused=True), trained(tmp_path / "off", 0.8)
+    state = tmp_path / "search.json"
+    found = asked(capsys, on, off, "--state", state)
+    for n in range(3):
+        assert found["state"] == "ask"
+        result = trained(tmp_path / f"try{n}", 0.6)
+        found = asked(capsys, on, off, "--state", state, "--result", result)
+
+    assert (found["state"], found["found"]) == ("contradiction", [])
+    assert "not among them" in found["verdict"]
+
+
 def test_a_search_that_other_runs_began_is_refused(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -75,6 +75,22 @@ def test_an_overflow_has_a_section_with_a_strip(tmp_path: Path, capsys: pytest.C
     ElementTree.parse(drawn)  # noqa: S314 - our own
 
 
+def test_what_comes_from_a_rank_without_a_dump_blames_no_operator(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder, bad = log(tmp_path / "run"), np.full_like(X, np.inf)
+    for rank in range(2):
+        calls: list[Call] = [
+            ("Functional.linear.0.forward", [X], [X]),
+            ("Distributed.all_reduce.0.forward", [X], [bad]),
+            ("Functional.relu.0.forward", [bad], [bad]),
+        ]
+        msprobe(folder / "dump" / "step3" / f"rank{rank}", calls)
+
+    assert states(capsys, folder)["dump-first-bad-operator"] == "unknown"
+    assert "a rank that was not dumped" in sections(capsys, folder)["overflow"]["verdict"]
+
+
 def test_a_sound_dump_is_told_in_full_reports_alone(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -335,3 +335,39 @@ def test_a_rank_that_one_side_does_not_have_is_told(tmp_path: Path, missing: str
 
     assert "Rank 1 could not be compared" in found.verdict
     assert any("rank 1" in n for n in found.notes)
+
+
+def bf16(values: Any) -> Any:
+    return (np.asarray(values, np.float32).view(np.uint32) >> 16).astype(np.uint16)
+
+
+@pytest.mark.parametrize("factor", [1.5, 1.05])
+def test_a_large_tensor_in_bf16_is_held_to_its_type(tmp_path: Path, factor: float) -> None:
+    """The norm of many elements is far above each of them: it is no measure of rounding for one element."""
+    x = random.standard_normal((256, 256)).astype(np.float32)
+
+    def calls(scale: float) -> list[Call]:
+        made = bf16(x * np.float32(scale))
+        return [
+            ("Functional.linear.0.forward", [bf16(x)], [bf16(x)]),
+            ("Functional.relu.0.forward", [bf16(x)], [made]),
+            ("Functional.dropout.0.forward", [made], [made]),
+        ]
+
+    for side, scale in (("run", factor), ("benchmark", 1.0)):
+        folder = msprobe(tmp_path / side / "step0" / "rank0", calls(scale), tensors="pt")
+        head = folder / "dump.json"
+        head.write_text(head.read_text().replace("torch.uint16", "torch.bfloat16"))
+    found = compare(tmp_path / "run", tmp_path / "benchmark")
+
+    assert found.first is not None and found.first.name == "Functional.relu.0.forward"
+
+
+def test_a_sum_that_cancels_to_nothing_is_rounding(tmp_path: Path) -> None:
+    x = random.standard_normal((512, 64)).astype(np.float32)
+    x -= x.mean(0)
+    calls = [("Functional.linear.0.forward", [x], [x])]
+    run = [*calls, ("Torch.sum.0.forward", [x], [x.sum(0)])]
+    benchmark = [*calls, ("Torch.sum.0.forward", [x], [x[::-1].sum(0)])]
+
+    assert held(tmp_path, run, benchmark, tensors="npy").kind == "agrees"
