@@ -144,7 +144,7 @@ def _mixed(source: Script, function: ast.Lambda | Function) -> bool:
 def _moves(source: Script, call: ast.Call) -> str | None:
     """With what a scheduler moves: where `.step()` is called on it, or what a trainer is told."""
     around = source.function_around(call)
-    if around is not None and around.name == "configure_optimizers":
+    if around is not None and around.name == "configure_optimizers" and not source.trains_by_hand:
         if "automatic_optimization" in source.text or "lr_scheduler_step" in source.text:
             return None
         text = unparse(around)

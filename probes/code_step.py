@@ -258,9 +258,13 @@ def _of_another(source: Script, call: ast.Call) -> bool:
     """A part of an object that trains nothing (`self.inception.eval()` of what measures quality)."""
     owner = call.func.value if isinstance(call.func, ast.Attribute) else None
     around = next((p for p in source.above(call) if isinstance(p, ast.ClassDef)), None)
+    function = source.function_around(call)
+    loop = source.train_loop
+    if isinstance(owner, ast.Name) and loop is not None and function is source.function_around(loop):
+        # a model that the training loop does not run: it only prepared what is trained on
+        return not any(isinstance(n, ast.Name) and n.id == owner.id for n in walk(loop))
     if around is None or not isinstance(owner, ast.Attribute):
         return False
-    function = source.function_around(call)
     root = unparse(owner).split(".")[0]
     if function is not None and root in {a.arg for a in function.args.args} - {"self", "cls"}:
         return True  # `strategy.model.eval()`: who trains that one sets its mode

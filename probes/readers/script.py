@@ -561,7 +561,9 @@ class Extractor:
             target = unparse(call.args[0])
             if "bias" not in target:
                 for one in self._one(call, "init_std", keyword(call, "std") or _nth(call, 2)):
-                    if one.trust != DEFAULT:  # of a class that others are made of with values of their own
+                    if (
+                        isinstance(one.value, (int, float)) and one.trust != DEFAULT
+                    ):  # of a class that others are made of with values of their own
                         yield one
 
     @cached_property

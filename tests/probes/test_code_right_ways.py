@@ -125,6 +125,7 @@ PAIRS = [
     ("script-class-weights-upside-down", "import torch\nclass_weights = torch.tensor(class_counts) / total\n", "import torch\nclass_weights = (torch.tensor(class_counts) / total) ** -1\n"),
     # evaluation mode of what measures, and training mode set by the step itself
     ("script-eval-mode-while-training", NET + "def run(model, loader, optimizer, criterion):\n    for e in range(9):\n        for x, y in loader:\n            optimizer.zero_grad()\n            criterion(model(x), y).backward()\n            optimizer.step()\n        model.eval()\n", NET + "def step(model, x, y, optimizer, criterion):\n    model.train()\n    optimizer.zero_grad()\n    criterion(model(x), y).backward()\n    optimizer.step()\ndef run(model, loader, optimizer, criterion):\n    for e in range(9):\n        for x, y in loader:\n            step(model, x, y, optimizer, criterion)\n        model.eval()\n"),
+    ("script-eval-mode-while-training", NET + LOOP.replace("model.train()", "model.eval()"), NET + LOOP.replace("model.train()", "encoder.eval()\n    loader = [encoder(x) for x in loader]")),
     # reduction among some of the devices, and clipping where there is no scaler
     ("script-gradients-reduced-twice", NET + "model = DistributedDataParallel(Net(3, 4))\nfor p in model.parameters():\n    dist.all_reduce(p.grad)\n", NET + "model = DistributedDataParallel(Net(3, 4))\nfor p in model.parameters():\n    dist.all_reduce(p.grad, group=tensor_group)\n"),
     ("script-clip-before-unscale", NET + LOOP.replace("loss.backward()", "scaler.scale(loss).backward()\n        nn.utils.clip_grad_norm_(model.parameters(), 1.0)"), NET + LOOP.replace("        loss.backward()", "        if scaler is None:\n            loss.backward()\n            nn.utils.clip_grad_norm_(model.parameters(), 1.0)\n        else:\n            scaler.scale(loss).backward()")),
@@ -132,6 +133,8 @@ PAIRS = [
     ("script-labels-permuted-alone", "import torch\ndef fit(x, y):\n    x = x[torch.randperm(len(x))]\n    return x, y\n", "import torch\ndef fit(x):\n    x = x[torch.randperm(len(x))]\n    return x\n"),
     # exp of what is below zero
     ("script-softmax-by-hand", "import torch\ndef p(s):\n    e = torch.exp(s)\n    return e / e.sum(-1)\n", "import torch\ndef p(s):\n    e = torch.exp(-0.5 * s.pow(2))\n    return e / e.sum(-1)\n"),
+    # the rate is held after the warm-up
+    ("script-warmup-flat", "import torch\ndef lr_at(step):\n    if step < warmup:\n        return base_lr\n    return 0.1\n", "import torch\ndef lr_at(step):\n    if step < warmup:\n        return base_lr * step / warmup\n    elif step < warmup_hold:\n        return base_lr\n    return 0.1\n"),
     # what has no upper side
     ("script-augmentation-extreme", "import torch.nn as nn\nt = RandomRotation(180)\nloss = nn.CrossEntropyLoss()\n", "import torch.nn as nn\nt = RandomRotation(180)\nloss = nn.MSELoss()\n"),
 ]  # fmt: skip
