@@ -91,7 +91,7 @@ def belongs(path: str, unit: str, units: list[str]) -> bool:
 
 _VERSION = re.compile(r"^version_\d+$")  # of a Lightning logger, below whatever name it was given
 _STAMPED = re.compile(r"^\d{8}_\d{6}$")
-_TRACKERS = frozenset(
+TRACKERS = frozenset(
     {"wandb", "mlruns", "lightning_logs", "runs", "tb_logs", "csv_logs", "tensorboard", "logs"}
 )
 
@@ -113,7 +113,7 @@ def merged(units: list[str]) -> dict[str, str]:
 
 def _by_tracker(parts: list[str]) -> bool:
     """`lightning_logs/version_0`, `wandb/run-x`, mmengine's `20240501_100000`: not made by a person."""
-    below = len(parts) >= 2 and any(p in _TRACKERS for p in parts[:-1])
+    below = len(parts) >= 2 and any(p in TRACKERS for p in parts[:-1])
     return below or bool(_STAMPED.match(parts[0]) or _VERSION.match(parts[-1]))
 
 

@@ -6,28 +6,36 @@ TensorBoard, or `csv_logs/` and `tb_logs/`), so that one training looks like two
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from itertools import combinations
 
 import numpy as np
 
-from .layout import natural
+from .layout import TRACKERS, natural
 from .run import FileContent, Series
 
 MOST = 24  # homes among which twins are looked for
 POINTS = 5  # common points from which equal values are no accident
+_VERSION = re.compile(r"version_\d+$")
 FLOAT32 = 2e-6  # relative: one logger keeps float32, another prints float64
 
 
 def twins(homes: Mapping[str, Sequence[FileContent]]) -> dict[str, str]:
     """Return each home under the first home that holds the same curves in other formats, or itself."""
     same = {home: home for home in homes}
-    if len(homes) > MOST:
+    made = [home for home in homes if _by_logger(home)]
+    if len(made) > MOST:
         return same
-    for one, other in combinations(sorted(homes, key=natural), 2):
+    for one, other in combinations(sorted(made, key=natural), 2):
         if same[other] == other and same[one] == one and _twins(homes[one], homes[other]):
             same[other] = one
     return same
+
+
+def _by_logger(home: str) -> bool:
+    """Whether a logger made the folder: people's own copies of a curve are theirs to keep apart."""
+    return any(_VERSION.match(part) or part in TRACKERS for part in home.split("/"))
 
 
 def _twins(one: Sequence[FileContent], other: Sequence[FileContent]) -> bool:
