@@ -97,6 +97,10 @@ def _sections(rules: RuleBase, mine: Scripts, theirs: Scripts | None) -> Iterato
     from ..probes.code_edits import UNCLEAR, compare, sorted_out
     from ..reports.script_report import Section
 
+    ported = _ported(mine, theirs)
+    if ported is not None:
+        yield ported
+        return
     found = compare(mine.run, theirs.run)
     if found.why:
         yield Section("edits", "Edits against the benchmark's script", (found.why,), [])
@@ -129,6 +133,26 @@ def _sections(rules: RuleBase, mine: Scripts, theirs: Scripts | None) -> Iterato
     if not lines:
         lines = ["none that could matter to training"]
     yield Section("edits", "Edits against the benchmark's script", tuple(lines), rows)
+
+
+def _ported(mine: Scripts, theirs: Scripts) -> Section | None:
+    """What a port to another framework does otherwise, by role; None where it is no such port."""
+    from ..probes.code import scripts
+    from ..probes.script_diff.ports import differences, is_port
+    from ..reports.script_report import Section
+
+    pair = next(((a, b) for a in scripts(mine.run) for b in scripts(theirs.run) if is_port(a, b)), None)
+    if pair is None:
+        return None
+    found = differences(*pair)
+    lines, rows = [], []
+    for one in found:
+        at = f"{one.mine.file}:{one.mine.line}" if one.mine is not None else "-"
+        there = f"{one.theirs.file}:{one.theirs.line}" if one.theirs is not None else "-"
+        lines.append(f"{one.role}: {one.text} ({at}, benchmark {there})")
+        rows.append({"role": one.role, "text": one.text, "run": at, "benchmark": there})
+    title = "The port against its benchmark in another framework, defaults included"
+    return Section("port", title, tuple(lines or ["no difference in what is known of both frameworks"]), rows)
 
 
 def _opened(path: Path, what: str) -> Scripts:

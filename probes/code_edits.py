@@ -17,6 +17,7 @@ from .code import MISSING, scripts
 from .registry import Finding, View, absent, present, probe, unknown
 from .run import Run
 from .script_diff.edits import Edit, edits, likeness_of
+from .script_diff.ports import is_port
 from .settings import is_harmless
 from .syntax import Script
 
@@ -65,6 +66,10 @@ def _compared(mine: tuple[Script, ...], theirs: tuple[Script, ...]) -> Compariso
     found: dict[Edit, None] = {}
     best = (-1.0, "", "")
     cut = len(mine) > MAX_PROGRAMS
+    if any(is_port(a, b) for a in mine[:MAX_PROGRAMS] for b in theirs[:MAX_PROGRAMS]):
+        return Comparison(
+            why="the scripts are written for two frameworks: their lines are no versions of each other"
+        )
     for source in mine[:MAX_PROGRAMS]:
         other = max(theirs[:MAX_PROGRAMS], key=lambda t: (likeness_of(source, t), t.path == source.path))
         alike = likeness_of(source, other)
