@@ -14,7 +14,7 @@ from ..engine.model import State
 from .project import programs
 from .readers._secrets import redact
 from .readers._tree import unparse, walk
-from .readers.script import Extractor
+from .readers.script import DEFAULT, Extractor, last_name
 from .registry import Finding, View, absent, present, unknown
 from .run import Run
 from .syntax import Script
@@ -33,6 +33,24 @@ def scripts(run: Run) -> tuple[Script, ...]:
 def extractor(source: Script) -> Extractor:
     """What names of a script stand for, made once."""
     return Extractor(source.tree, source.path)
+
+
+def number(view: View, source: Script, node: ast.expr) -> float | None:
+    """What number an expression stands for: a constant of the script, or what a configuration file says.
+
+    `config["noise"]` and `args.noise` are looked up as `noise`; None where neither tells.
+    """
+    known, value, replaceable = extractor(source).value(node)
+    if not known or replaceable:
+        key = node.slice if isinstance(node, ast.Subscript) else node
+        name = key.value if isinstance(key, ast.Constant) else last_name(key)
+        said = [
+            s
+            for s in view.run.raw_settings
+            if s.trust > DEFAULT and s.key.rpartition(".")[2] == name and not s.file.endswith(".py")
+        ]
+        value = max(said, key=lambda s: s.trust).value if said and name else value if known else None
+    return float(value) if isinstance(value, (int, float)) and not isinstance(value, bool) else None
 
 
 def first(view: View, check: Check, nothing: str) -> Finding:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import re
 
-from .code import at, first, ok
+from .code import at, first, number, ok
 from .code_roles import TARGET_WORDS, base, is_random, targets
 from .readers._tree import unparse, walk
 from .readers.script import last_name
@@ -72,10 +72,10 @@ def labels_overwritten(view: View) -> Finding:
     `y[noisy] = 1 - y[noisy]` where no input changes with them. What a label is, is told by its name, by what
     the loss compares with, and by what a data set returns last. False positive: negative sampling.
     """
-    return first(view, _overwritten, "the scripts do not touch labels")
+    return first(view, lambda s: _overwritten(view, s), "the scripts do not touch labels")
 
 
-def _overwritten(source: Script) -> Finding | None:
+def _overwritten(view: View, source: Script) -> Finding | None:
     seen = None
     names = targets(source)
     for node in source.nodes:
@@ -92,7 +92,7 @@ def _overwritten(source: Script) -> Finding | None:
             if _random_index(source, target.slice) and _made_of_itself(node.value, target):
                 if not _moved_together(source, node, target.slice, names):
                     return at(source, node, "labels of a random share of the samples are changed")
-        if _chosen_at_random(source, node, names) or _guarded(source, node):
+        if _chosen_at_random(view, source, node, names) or _guarded(view, source, node):
             return at(source, node, "labels are replaced by random ones")
     return ok(source, seen, "labels are not overwritten") if seen is not None else None
 
@@ -161,7 +161,9 @@ def _words(node: ast.AST) -> set[str]:
     return {n.id for n in walk(node) if isinstance(n, ast.Name)}
 
 
-def _chosen_at_random(source: Script, node: ast.Assign | ast.AugAssign, names: frozenset[str]) -> bool:
+def _chosen_at_random(
+    view: View, source: Script, node: ast.Assign | ast.AugAssign, names: frozenset[str]
+) -> bool:
     """`where(rand(n) < p, other, y)`: some of the labels are replaced."""
     name = base(node.targets[0] if isinstance(node, ast.Assign) else node.target)
     for part in walk(node.value):
@@ -172,7 +174,7 @@ def _chosen_at_random(source: Script, node: ast.Assign | ast.AugAssign, names: f
         else:
             continue
         kept = [isinstance(a, (ast.Name, ast.Attribute, ast.Subscript)) and base(a) == name for a in sides]
-        if sum(kept) == 1 and _random_index(source, mask) and not _few(source, mask):
+        if sum(kept) == 1 and _random_index(source, mask) and not _few(view, source, mask):
             other = sides[kept.index(False)]
             changed = _draws(other) or isinstance(other, ast.BinOp)
             if changed and not _moved_together(source, node, mask, names):
@@ -183,27 +185,25 @@ def _chosen_at_random(source: Script, node: ast.Assign | ast.AugAssign, names: f
 FEW = 0.08  # share of random labels up to which they are noise that somebody adds to made-up data
 
 
-def _few(source: Script, mask: ast.expr) -> bool:
-    """`rand(n) < 0.06`, here or where the mask is assigned: only a few labels."""
+def _few(view: View, source: Script, mask: ast.expr) -> bool:
+    """`rand(n) < 0.06`, here or where the mask is assigned: few labels, or a share that is not known."""
     scope = source.function_around(mask) or source.tree
     made = source.assigned(mask.id, scope, mask.lineno) if isinstance(mask, ast.Name) else mask
     tests = [n for n in walk(made or mask) if isinstance(n, ast.Compare) and len(n.ops) == 1]
-    return any(
-        isinstance(t.ops[0], (ast.Lt, ast.LtE))
-        and isinstance(t.comparators[0], ast.Constant)
-        and isinstance(t.comparators[0].value, float)
-        and t.comparators[0].value <= FEW
-        for t in tests
-    )
+    shares = [
+        number(view, source, t.comparators[0]) for t in tests if isinstance(t.ops[0], (ast.Lt, ast.LtE))
+    ]
+    return any(share is None or share <= FEW for share in shares)
 
 
-def _guarded(source: Script, node: ast.Assign | ast.AugAssign) -> bool:
+def _guarded(view: View, source: Script, node: ast.Assign | ast.AugAssign) -> bool:
     """`if random() < p: label = randrange(n)`, `for row in sample(rows, k): row["label"] = randrange(n)`."""
     if not (isinstance(node.value, ast.Call) and _draws(node.value)):
         return False
     above = source.parents.get(node)
     if isinstance(above, ast.If):
-        return isinstance(above.test, ast.Compare) and is_random(above.test)
+        drawn = isinstance(above.test, ast.Compare) and is_random(above.test)
+        return drawn and not _few(view, source, above.test)
     target = node.targets[0] if isinstance(node, ast.Assign) else node.target
     field = isinstance(target, ast.Subscript) and isinstance(target.slice, ast.Constant)
     if not isinstance(above, ast.For) or not field:
