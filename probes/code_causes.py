@@ -7,7 +7,10 @@ from __future__ import annotations
 
 from . import code_step, code_trainable
 from .code_accumulation import accumulation_without_effect, cleared_between, divided_twice, mean_of_parts
+from .code_activations import softmax_misplaced
+from .code_ctc import ctc_input_wrong
 from .code_field import set_train_missing
+from .code_joins import joined_with_itself
 from .code_loss import loss_wrong as standard_loss_wrong
 from .code_model import deep_without_normalisation, integer_division
 from .code_modes import batch_statistics_off, dropout_always_on, eval_in_training_step, mode_fixed_in_call
@@ -27,6 +30,7 @@ from .code_schedule import (
     unit_wrong,
 )
 from .code_step import scheduler_never_stepped, scheduler_wrong_loop
+from .code_switches import switched_astray
 from .code_wiring import (
     blocks_without_norm,
     layer_unused,
@@ -41,7 +45,10 @@ from .registry import Finding, View, any_of, probe
 @probe()
 def wiring_wrong(view: View) -> Finding:
     """The model is wired otherwise than designed: a branch left out, a stream replaced, the way back cut."""
-    return any_of(look(view) for look in (stream_replaced, value_unused, layer_unused, gradient_path_cut))
+    return any_of(
+        look(view)
+        for look in (stream_replaced, value_unused, layer_unused, gradient_path_cut, joined_with_itself)
+    )
 
 
 @probe()
@@ -85,6 +92,7 @@ def mode_wrong(view: View) -> Finding:
             mode_fixed_in_call,
             eval_in_training_step,
             batch_statistics_off,
+            switched_astray,
         )
     )
 
@@ -115,6 +123,7 @@ def operator_wrong(view: View) -> Finding:
             reshape_for_transpose,
             output_without_gradient,
             integer_division,
+            softmax_misplaced,
         )
     )
 
@@ -145,5 +154,6 @@ def loss_wrong(view: View) -> Finding:
             overlap_loss_wrong,
             class_weights_upside_down,
             loss_arguments_swapped,
+            ctc_input_wrong,
         )
     )

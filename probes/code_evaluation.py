@@ -77,6 +77,8 @@ def _stale_copy(source: Script) -> Finding | None:
     loop = outer_loop(source)
     if loop is None:
         return None
+    if (found := _average_left_alone(source)) is not None:
+        return found
     seen = None
     for node in source.nodes:
         if not (isinstance(node, ast.Assign) and isinstance(node.value, ast.Call)):
@@ -96,6 +98,63 @@ def _stale_copy(source: Script) -> Finding | None:
         if not again and not handed and used:
             return at(source, node, "evaluation uses this copy, which is never refreshed")
     return ok(source, seen, "the copy of the model is refreshed") if seen is not None else None
+
+
+_AVERAGES = re.compile(
+    r"(?i)(?:^|_)(?:ema|averag\w*|shadow|swa|polyak)(?:_|$)|EMA|MovingAverage|AveragedModel"
+)
+
+
+def _average_left_alone(source: Script) -> Finding | None:
+    """An average of weights is made by a class of the script, and nobody moves it on."""
+    for name, owner in source.classes.items():
+        if not _AVERAGES.search(name) or not source.named(name):
+            continue
+        if not any(c in walk(owner) for c in source.named("deepcopy", "clone", "state_dict")):
+            continue
+        moving = [f for f in owner.body if isinstance(f, ast.FunctionDef) and _moves_on(f)]
+        if not moving or source.loose:
+            continue
+        names = {f.name for f in moving}
+        held = {unparse(t) for c in source.named(name) for t in _targets(source, c)}
+        calls = [
+            c
+            for c in source.named(*names)
+            if owner not in source.above(c) and _about_average(source.owner(c), held)
+        ]
+        handed = [
+            n
+            for n in source.nodes
+            if isinstance(n, ast.Attribute) and n.attr in names and _about_average(unparse(n.value), held)
+        ]
+        passed = [c for c in source.calls if owner not in source.above(c) and any(_gets(c, h) for h in held)]
+        if held and not calls and not handed and not passed:
+            return at(source, source.named(name)[0], "the average of the weights is made and never moved on")
+        if calls:
+            return ok(source, calls[0], "the average of the weights is moved on")
+    return None
+
+
+def _moves_on(function: ast.FunctionDef) -> bool:
+    """A method that mixes the model's weights into the average."""
+    if function.name.startswith("__") and function.name != "__call__":
+        return False
+    calls = {last_name(n.func) for n in walk(function) if isinstance(n, ast.Call)}
+    mixed = bool(calls & {"mul_", "lerp_", "lerp", "add_", "copy_"})
+    return mixed and any(
+        w in unparse(function).lower() for w in ("decay", "1 -", "1.0 -", "lerp", "momentum")
+    )
+
+
+def _targets(source: Script, call: ast.Call) -> list[ast.expr]:
+    parent = source.parents.get(call)
+    return parent.targets if isinstance(parent, ast.Assign) else []
+
+
+def _about_average(owner: str, held: set[str]) -> bool:
+    """The call is on what holds the average, under its own or another name: `self.ema`, `trainer.ema`."""
+    last = {h.split(".")[-1] for h in held}
+    return owner.split(".")[-1] in last
 
 
 def _copies(source: Script, value: ast.Call) -> bool:

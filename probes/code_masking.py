@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator
 
 from .code import at, first, ok
+from .code_ctc import ctc_lengths_padded
 from .code_roles import TARGET_WORDS
 from .code_sides import either, literal
 from .flow import losses
@@ -44,9 +45,8 @@ def _ignored(source: Script) -> set[int] | None:
 @probe()
 def label_padding_counts(view: View) -> Finding:
     """Positions that have no label count in the loss, as some class."""
-    return first(
-        view, either(_special_tokens, _collator, _padding, _void_becomes_class), "no labels are padded"
-    )
+    checks = (_special_tokens, _collator, _padding, _void_becomes_class, ctc_lengths_padded)
+    return first(view, either(*checks), "no labels are padded")
 
 
 def _padding(source: Script) -> Finding | None:

@@ -7,7 +7,10 @@ import re
 from collections.abc import Iterator
 
 from .code import at, first, ok, outer_loop, runs_in
+from .code_activations import activated_twice
 from .code_compared import ignored_counts, one_side_converted, other_order, threshold_on_scores
+from .code_counts import logged_without_reset, normalised_over_batch, other_batch_size
+from .code_ctc import ctc_blank_kept
 from .code_sides import either, literal, side
 from .flow import flow
 from .readers._tree import unparse, walk
@@ -32,6 +35,11 @@ def metric_miscounts(view: View) -> Finding:
             ignored_counts,
             one_side_converted,
             other_order,
+            activated_twice,
+            ctc_blank_kept,
+            other_batch_size,
+            logged_without_reset,
+            normalised_over_batch,
         ),
         "the scripts count no metric by hand",
     )

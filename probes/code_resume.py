@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+from collections.abc import Iterable
 
 from .code import at, first, ok
 from .flow import flow
@@ -30,7 +31,7 @@ def resume_incomplete(view: View) -> Finding:
 
 
 def _incomplete(source: Script) -> Finding | None:
-    for look in (_accelerate, _lightning, _hugging_face, _tensorflow, _torch):
+    for look in (_accelerate, _lightning, _hugging_face, _tensorflow, _by_keys, _torch):
         if (found := look(source)) is not None:
             return found
     return None
@@ -54,6 +55,87 @@ def _torch(source: Script) -> Finding | None:
     if "optimizer" not in given and not saved and _takes_up_count(source, models[0]):
         return at(source, models[0], "training is resumed without the state of the optimizer")
     return ok(source, models[0], "what is saved is given back")
+
+
+def _by_keys(source: Script) -> Finding | None:
+    """`{"model": ..., "scheduler": scheduler.state_dict()}` is saved, and one of its states is never read.
+
+    Counts where the function that reads the model's weights also goes on counting (epoch, step) or gives the
+    optimizer its state: it takes training up again. What evaluates or starts anew reads the weights alone.
+    """
+    saved = _saved_states(source)
+    if not saved:
+        return None
+    for function in [n for n in source.nodes if isinstance(n, ast.FunctionDef)]:
+        read = _read_keys(function)
+        resumes = read & {k for k, kind in saved.items() if kind == "optimizer"} or any(
+            re.search(r"epoch|step|update|iter", k) for k in read - saved.keys()
+        )
+        if "model" not in {saved.get(k) for k in read} or not resumes:
+            continue
+        if not any(source.named(function.name)) or _goes_over(function):
+            continue
+        lost = [k for k, kind in saved.items() if k not in read and kind != "model"]
+        if lost and not any(k in _strings_read(source) for k in lost):
+            return at(source, function, f"resuming leaves out {sorted(lost)[0]!r}, which is saved")
+        if not lost:
+            return ok(source, function, "what is saved is given back")
+    return None
+
+
+_STATES = (*_KINDS, ("average", re.compile(r"(?:^|_)(?:ema|swa|averag\w*|shadow)(?:$|_)")))
+
+
+def _saved_states(source: Script) -> dict[str, str]:
+    """Keys of what is saved with `state_dict()` of the model and of others -> what it is of."""
+    for node in source.nodes:
+        if not isinstance(node, ast.Dict):
+            continue
+        found = {}
+        for key, value in zip(node.keys, node.values, strict=True):
+            if isinstance(key, ast.Constant) and isinstance(key.value, str) and isinstance(value, ast.Call):
+                if last_name(value.func) == "state_dict":
+                    owner = source.owner(value).lower()
+                    parts = owner.split(".")
+                    kind = next((k for k, w in _STATES if any(w.search(p) for p in parts)), "model")
+                    found[key.value] = kind
+        if "model" in found.values() and len(found) > 1:
+            return found
+    return {}
+
+
+def _read_keys(function: ast.FunctionDef) -> set[str]:
+    """Keys that a function reads of what it loads: `state["model"]`, `ckpt.get("epoch")`."""
+    if not any(
+        isinstance(n, ast.Call) and last_name(n.func) in ("load", "load_checkpoint") for n in walk(function)
+    ):
+        return set()
+    return _strings(walk(function))
+
+
+def _strings(nodes: Iterable[ast.AST]) -> set[str]:
+    found = set()
+    for n in nodes:
+        if (
+            isinstance(n, ast.Subscript)
+            and isinstance(n.slice, ast.Constant)
+            and isinstance(n.slice.value, str)
+        ):
+            if isinstance(n.ctx, ast.Load):
+                found.add(n.slice.value)
+        elif isinstance(n, ast.Call) and last_name(n.func) in ("get", "pop") and n.args:
+            if isinstance(n.args[0], ast.Constant) and isinstance(n.args[0].value, str):
+                found.add(n.args[0].value)
+    return found
+
+
+def _strings_read(source: Script) -> set[str]:
+    return _strings(source.nodes)
+
+
+def _goes_over(function: ast.FunctionDef) -> bool:
+    """Whatever the checkpoint holds is given back in a loop."""
+    return any(isinstance(n, ast.For) and "load_state_dict" in unparse(n) for n in walk(function))
 
 
 def _under_resume(source: Script, call: ast.Call) -> bool:

@@ -73,7 +73,8 @@ def _value_unused(source: Script) -> Finding | None:
                 name = node.targets[0].id
                 if re.search(r"(?i)quant|observ|stub", unparse(node.value)):
                     continue  # called for what it notes
-                if name not in read and not _AXES.match(name) and _is_made(function, node.value):
+                axis = _AXES.match(name) and not unparse(node.value).startswith("self.")
+                if name not in read and not axis and _is_made(function, node.value):
                     return at(
                         source, node, f"the value {name} is computed in the forward pass and never used"
                     )

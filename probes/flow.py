@@ -175,6 +175,9 @@ class Flow:
         name = last_name(call.func)
         if isinstance(call.func, ast.Name) and name in self.source.classes:
             return []
+        if _is_self(call.func):  # `self(x)` of a module runs its own forward
+            around = self.class_around(call)
+            return [f for f in self.source.forwards if around is not None and f in around.body]
         if isinstance(call.func, ast.Attribute) and _is_self(call.func.value):
             owner = self.class_around(call)
             mine = [f for f in self.functions.get(name, []) if self.class_around(f) is owner]

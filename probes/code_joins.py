@@ -1,0 +1,92 @@
+"""Joins of a model, in scripts: what is put beside itself, where another branch was meant."""
+
+from __future__ import annotations
+
+import ast
+
+from .code import at, first, ok
+from .flow import flow
+from .readers._tree import unparse, walk
+from .readers.script import last_name
+from .registry import Finding, View
+from .syntax import Function, Script
+
+_JOINS = ("cat", "concat", "concatenate", "hstack", "Concatenate")
+
+
+def joined_with_itself(view: View) -> Finding:
+    """A forward pass joins a value with itself, or with a part of itself, and leaves another one out.
+
+    Counts only where a value of the same name is handed in or looped over and only its size is read: the skip
+    that was meant. A value that is doubled on purpose (a ring, both halves of a window) has no such partner.
+    """
+    return first(view, _with_itself, "the scripts join no branches")
+
+
+def _with_itself(source: Script) -> Finding | None:
+    seen = None
+    for function in source.forwards:
+        if source.parents.get(function) not in source.modules:
+            continue
+        for call in walk(function):
+            if not (isinstance(call, ast.Call) and last_name(call.func) in _JOINS and call.args):
+                continue
+            parts = call.args[0].elts if isinstance(call.args[0], (ast.List, ast.Tuple)) else []
+            if len(parts) < 2 or any(isinstance(p, ast.Starred) for p in parts):
+                continue
+            seen = seen or call
+            roots = {_root(source, p) for p in parts}
+            if len(roots) == 1 and "" not in roots and (left := _left_out(function, call)):
+                return at(
+                    source, call, f"a value is joined with itself, and nothing but the size of {left} is used"
+                )
+    return ok(source, seen, "what is joined differs") if seen is not None else None
+
+
+def _root(source: Script, node: ast.expr) -> str:
+    """The name that a part is or is cut out of."""
+    while isinstance(node, ast.Subscript):
+        node = node.value
+    if isinstance(node, ast.Name):
+        given = flow(source).given(node)
+        if given is not None and isinstance(given.value, ast.Subscript) and not given.places:
+            return _root(source, given.value)
+        return node.id
+    return unparse(node) if isinstance(node, ast.Call) else ""
+
+
+def _left_out(function: Function, call: ast.Call) -> str:
+    """A value of the forward pass of which only the size is read, from the loop or the arguments."""
+    names = {a.arg for a in function.args.args[1:]}
+    for node in walk(function):
+        if isinstance(node, ast.For):
+            names |= {n.id for n in walk(node.target) if isinstance(n, ast.Name)}
+        elif isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
+            if isinstance(node.value, ast.Call) and last_name(node.value.func) == "pop":
+                names.add(node.targets[0].id)
+    for name in sorted(names):
+        reads = [
+            n
+            for n in walk(function)
+            if isinstance(n, ast.Name) and n.id == name and isinstance(n.ctx, ast.Load)
+        ]
+        sized = [
+            n
+            for n in walk(function)
+            if isinstance(n, ast.Attribute)
+            and n.attr in ("shape", "size")
+            and isinstance(n.value, ast.Name)
+            and n.value.id == name
+        ]
+        inside = [n for n in walk(call) if isinstance(n, ast.Name) and n.id == name]
+        if sized and len(sized) == len(reads) and inside:
+            return name
+        if not reads and any(isinstance(f, ast.For) and name in unparse(f.target) for f in walk(function)):
+            if name not in ("_", "i", "j", "k", "idx") and any(
+                isinstance(f, ast.For)
+                and call in walk(f)
+                and name in {n.id for n in walk(f.target) if isinstance(n, ast.Name)}
+                for f in walk(function)
+            ):
+                return name
+    return ""
