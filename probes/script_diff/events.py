@@ -11,7 +11,7 @@ import numpy as np
 
 from . import values as v
 from .lines import Line, Program, Unit
-from .objects import Chain, Frame, Instance, Own, Routine, TooLong
+from .objects import Chain, Frame, Instance, Key, Own, Routine, TooLong
 from .values import Tensor, Thing, mark
 from .vocabulary import DEFAULTS, word_set
 
@@ -104,7 +104,7 @@ class Events:
 
     def mark(self, value: Any, depth: int = 0) -> int:
         """The hash of any value."""
-        if isinstance(value, (Thing, Tensor)):
+        if isinstance(value, (Thing, Tensor, Key)):
             return value.mark
         if isinstance(value, bool) or value is None or isinstance(value, str):
             return mark("constant", value)
@@ -112,6 +112,7 @@ class Events:
             return Tensor(np.asarray(v.number(float(value)))).mark
         if depth > MAX_NESTED:
             raise TooLong
+        self.step()
         if isinstance(value, (list, tuple)):
             return mark("list", tuple(self.mark(x, depth + 1) for x in value))
         if isinstance(value, dict):
@@ -132,6 +133,7 @@ class Events:
         """Whether a value depends on an operation that did not fit the assumed shapes."""
         if isinstance(value, (Thing, Tensor)):
             return value.shaky
+        self.step()
         if isinstance(value, (list, tuple)) and depth < 4:
             return any(self.shaky(x, depth + 1) for x in value)
         if isinstance(value, dict) and depth < 4:

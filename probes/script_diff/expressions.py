@@ -13,7 +13,7 @@ import numpy as np
 from . import values as v
 from .events import Events
 from .lines import Unit
-from .objects import NONE, Chain, Count, Frame, Instance, Own, Routine, inside, whole_slice
+from .objects import NONE, Chain, Count, Frame, Instance, Key, Own, Routine, inside, whole_slice
 from .terms import Term
 from .values import Tensor, Thing, mark
 
@@ -189,12 +189,12 @@ class Expressions(Events):
         return (
             index
             if isinstance(index, (str, float, int, bool)) or index is None
-            else ("mark", self.mark(index), index)
+            else Key(self.mark(index), index)
         )
 
     def unkeyed(self, key: Any) -> Any:
         """The value that a key was made of."""
-        return key[2] if isinstance(key, tuple) and len(key) == 3 and key[0] == "mark" else key
+        return key.value if isinstance(key, Key) else key
 
     def item(self, of: Any, index: Any) -> Any:
         """`of[index]`."""
@@ -202,11 +202,8 @@ class Expressions(Events):
             of = of.items
         if isinstance(of, dict):
             wanted = self.key(index)
-            for key, value in of.items():
-                if key == wanted or (
-                    isinstance(key, tuple) and isinstance(wanted, tuple) and key[:2] == wanted[:2]
-                ):
-                    return value
+            if wanted in of:
+                return of[wanted]
             return self.pure("item", [index], {}, of)
         if isinstance(of, (list, tuple)):
             try:
@@ -253,7 +250,7 @@ class Expressions(Events):
             if edge in keys:
                 found[self.key(self.value(keys[edge], frame))] = value
             elif edge.startswith("#"):
-                found.update(value if isinstance(value, dict) else {("mark", self.mark(value), value): value})
+                found.update(value if isinstance(value, dict) else {Key(self.mark(value), value): value})
             else:
                 found[edge] = value
         return found
@@ -397,12 +394,13 @@ class Expressions(Events):
         if len(given) != 2:
             return self.pure(label, given, {})
         a, b = given
-        plain = (bool, int, float, str, type(None))
         if label in ("==", "!=", "<", ">", "<=", ">=", "in", "not in"):
             return self._compared(label, a, b)
-        if isinstance(a, plain) and isinstance(b, plain) and not isinstance(a, (str, type(None))):
+        if isinstance(a, (int, float)) and isinstance(b, (int, float)):
             return self._plain(label, a, b)
         if isinstance(a, (list, tuple)) and isinstance(b, (list, tuple)) and label == "+":
+            if len(a) + len(b) > v.MAX_ELEMENTS:
+                return self.pure(label, [len(a), len(b)], {})
             return [*a, *b]
         if isinstance(a, str) or isinstance(b, str):
             return self.pure(label, given, {})
@@ -449,11 +447,7 @@ class Expressions(Events):
         if label in ("in", "not in"):
             if isinstance(b, dict):
                 wanted = self.key(a)
-                held = any(
-                    k == wanted
-                    or (isinstance(k, tuple) and isinstance(wanted, tuple) and k[:2] == wanted[:2])
-                    for k in b
-                )
+                held = wanted in b
                 if held or isinstance(a, plain):
                     return held == (label == "in")
             if isinstance(b, list) and isinstance(a, plain) and all(isinstance(x, plain) for x in b):

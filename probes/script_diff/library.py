@@ -278,7 +278,8 @@ class Library(Expressions):
                 owner.append(given[0])
                 return True, None
             if label == "extend" and len(given) == 1:
-                owner.extend(self.each(given[0]))
+                more = list(self.each(given[0]))
+                owner.extend(more if len(owner) + len(more) <= v.MAX_ELEMENTS else ())
                 return True, None
             if label == "pop" and not given and owner:
                 return True, owner.pop()

@@ -15,6 +15,8 @@ from .terms import Term
 
 # ranks of the tensors that are assumed; a guess that does not fit says nothing
 GUESSES = ((2, 3), (3, 2, 4, 5), (2, 3, 4), (3,), (3, 2), (3, 4), (2, 5), (2, 4, 3, 3), (3, 3))
+# what a program that does odd things to its values may raise: then nothing is said of it
+_ODD = (RecursionError, ArithmeticError, AttributeError, LookupError, TypeError, ValueError, MemoryError)
 MAX_UNITS = 60  # units that are held against each other one by one
 
 
@@ -83,7 +85,7 @@ def _compared(
         try:
             here(first)
             (there or here)(second)
-        except (TooLong, RecursionError):
+        except (TooLong, *_ODD):
             return None
         verdict = _verdict(first, second)
         if verdict is False:

@@ -28,6 +28,14 @@ class Count(float):
     """How many items something has: true for sums and shares only, as at most three are run over."""
 
 
+@dataclass(frozen=True)
+class Key:
+    """A value as the key of a dict: equal where the marks are."""
+
+    mark: int
+    value: Any = field(compare=False)
+
+
 @dataclass(eq=False)
 class Frame:
     """Names of a function that runs."""

@@ -272,7 +272,12 @@ def joined(label: str, arrays: Sequence[Array], dim: object) -> Array:
 
 
 def einsum(rule: str, arrays: Sequence[Array]) -> Array:
-    """numpy's einsum, of small arrays."""
+    """numpy's einsum, of small arrays.
+
+    Raises Unfit where it would take long.
+    """
+    if np.prod([float(a.size) for a in arrays]) > 1e6 or len(arrays) > 4:
+        raise Unfit
     return np.asarray(np.einsum(rule, *arrays))
 
 

@@ -2,6 +2,7 @@
 
 import ast
 import textwrap
+import time
 
 import pytest
 
@@ -848,3 +849,26 @@ def test_an_equal_rewrite_is_no_edit_of_a_kind(text: str, pairs: list[Edit]) -> 
 @pytest.mark.parametrize(("text", "pairs"), FAULTS.values(), ids=FAULTS)
 def test_a_small_fault_is_an_edit_of_a_kind(text: str, pairs: list[Edit]) -> None:
     assert kinds(changed(text, pairs), text) != set()
+
+
+ODD = {
+    "a list that doubles": (
+        "x = [1]\nfor a in range(8):\n    for b in range(8):\n        x = x + x\nprint(len(x))\n"
+    ),
+    "a list in itself": "x = []\nx.append(x)\nsave(x)\n",
+    "lists in lists": "x = [1]\n" + "x = [x, x]\n" * 60 + "save(x)\n",
+    "a function that calls itself": "def f(n):\n    return f(f(n))\n\n\nf(3)\n",
+    "a large product": "import torch\ny = torch.einsum('a,b,c,d,e->abcde', a, b, c, d, e)\n",
+    "numbers that overflow": "x = 10.0\nfor i in range(8):\n    x = x ** 60\nsave(int(x), 1 % 0, x // 0)\n",
+    "lists as keys": "x = {(a, b): 1, (c, [d]): 2}\nx[(a, b)] += 1\nsave(x[(a, b)], 3 * None, 2 * 'a')\n",
+    "no end": "while True:\n    x = step(x)\n    for y in x:\n        use(y)\n",
+}
+
+
+@pytest.mark.parametrize("text", ODD.values(), ids=ODD)
+def test_odd_programs_are_compared_in_bounded_time(text: str) -> None:
+    start = time.process_time()
+    found = compare(run(text + TORCH), run(TORCH))
+
+    assert found.alike > 0.9
+    assert time.process_time() - start < 30
