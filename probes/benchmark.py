@@ -20,6 +20,7 @@ from .effective import defaults_of, framework_of, in_one_convention
 from .learning_rate import logged_peak, logged_warmup
 from .registry import Finding, View, absent, any_of, place_of, present, probe, unknown
 from .run import Configured, Run
+from .setting_roles import amount, far_apart, is_word, role_of
 
 HALF = ("fp16", "bf16", "fp8")
 DEFAULT = 10  # trust of what a framework does by itself
@@ -268,30 +269,21 @@ def _say_differences(differ: list[Both]) -> Finding:
     return present(text, value=_scalar(differ[0][0]), threshold=_scalar(differ[0][1]), where=where)
 
 
-_PIPELINE = re.compile(
-    r"pipeline|transform|augment|preprocess|(?:^|[._])aug(?:[._]|$)"
-    r"|(?:^|\.)(?:mosaic|translate|degrees|shear|perspective|hsv_\w|erasing|cutout|jitter|rotation|rotate|time_mask"
-    r"|freq_mask|random_erasing|color_jitter|padding_mode)$"
-)
-
-
 @probe("benchmark")
 def settings_differ(view: View, settings: list[str], pipelines: bool = False, least: int = 1) -> Finding:
     """At least one of these settings is recorded on both sides with two values.
 
     Absent needs `least` of them on both sides: of many settings one equal one says little of the others.
-    `pipelines`: settings without a canonical name count, too, where they stand in a pipeline of transforms
-    (`data.train_pipeline.1.padding`) or are named as a distortion of inputs (`translate`, `time_mask`).
+    `pipelines`: settings without a canonical name count, too, where their names say that they make inputs
+    (`data.train_pipeline.1.padding`, `time_mask`).
     """
     differ, compared = _differences(view, settings)
     if differ:
         return _say_differences(differ)
     if pipelines:
-        others = [d for d in _other_differences(view)[0] if _PIPELINE.search(d[0])]
+        others = [d for d in other_settings(view)[0] if _role(d) == "processing"]
         if others:
-            text = "; ".join(f"{k} = {a}, in the benchmark {b}" for k, a, b, _ in others[:4])
-            where = tuple(p for *_, p in others[:4])
-            return present(text, value=str(others[0][1]), threshold=str(others[0][2]), where=where)
+            return say_others(others)
     if compared >= least:
         named = [s.replace("_", " ") for s in settings if both(view, s) is not None]
         more = f" and {len(named) - 4} more" if len(named) > 4 else ""
@@ -516,7 +508,7 @@ def _plain(run: Run) -> dict[str, tuple[Any, Place]]:
             value is None
             or "/" in text
             or "\\" in text
-            or text in ("***", "auto")
+            or text == "***"
             or re.search(r"\d{4}-?\d{2}-?\d{2}", text)
         ):
             continue
@@ -525,29 +517,100 @@ def _plain(run: Run) -> dict[str, tuple[Any, Place]]:
     return found
 
 
-def _other_differences(view: View) -> tuple[list[tuple[str, Any, Any, Place]], int]:
+Other = tuple[str, Any, Any, Place]  # raw key, the run's value, the benchmark's, where the run has it
+
+
+def other_settings(view: View) -> tuple[list[Other], list[Other]]:
+    """Settings without a canonical name that both sides record: those that differ, and those that are equal."""
     if view.benchmark is None:
-        return [], 0
+        return [], []
     mine, theirs = _plain(view.run), _plain(view.benchmark)
-    common = sorted(mine.keys() & theirs.keys())
-    differ = [
-        (k, mine[k][0], theirs[k][0], mine[k][1]) for k in common if not names.same(mine[k][0], theirs[k][0])
-    ]
-    return differ, len(common)
+    differ: list[Other] = []
+    equals: list[Other] = []
+    for key in sorted(mine.keys() & theirs.keys()):
+        (a, at), b = mine[key], theirs[key][0]
+        if "auto" in (a, b) and not (is_word(a) and is_word(b)):
+            continue  # what the library then took may be the other's value
+        (equals if names.same(a, b) else differ).append((key, a, b, at))
+    return differ, equals
+
+
+def _role(found: Other) -> str | None:
+    return role_of(*found[:3])
+
+
+def say_others(differ: list[Other]) -> Finding:
+    """Present: the first four of these differences with their values."""
+    text = "; ".join(f"{k} = {a}, in the benchmark {b}" for k, a, b, _ in differ[:4])
+    more = f"; and {len(differ) - 4} more" if len(differ) > 4 else ""
+    where = tuple(p for *_, p in differ[:4])
+    return present(text + more, value=str(differ[0][1]), threshold=str(differ[0][2]), where=where)
 
 
 @probe("benchmark")
 def other_setting_differs(view: View, minimum: int = 3) -> Finding:
-    """A setting without a canonical name has two values."""
-    differ, compared = _other_differences(view)
+    """A setting without a canonical name, and without a name that says what it is about, has two values."""
+    differ, equals = ([d for d in found if _role(d) is None] for found in other_settings(view))
     if differ:
-        text = "; ".join(f"{k} = {a}, in the benchmark {b}" for k, a, b, _ in differ[:4])
-        more = f"; and {len(differ) - 4} more" if len(differ) > 4 else ""
-        where = tuple(p for *_, p in differ[:4])
-        return present(text + more, value=str(differ[0][1]), threshold=str(differ[0][2]), where=where)
-    if compared < minimum:
+        return say_others(differ)
+    if len(equals) < minimum:
         return unknown("both sides record fewer than three further settings")
-    return absent(f"{compared} further settings are equal", value=0)
+    return absent(f"{len(equals)} further settings are equal", value=0)
+
+
+@probe("benchmark")
+def role_differs(view: View, role: str) -> Finding:
+    """A setting without a canonical name differs whose name says that it is about `role` (setting_roles)."""
+    differ, equals = ([d for d in found if _role(d) == role] for found in other_settings(view))
+    if differ:
+        return say_others(differ)
+    if equals:
+        return absent(f"recorded on both sides, and equal: {', '.join(k for k, *_ in equals[:4])}", value=0)
+    return unknown(f"no setting of the {role} is recorded on both sides")
+
+
+@probe("benchmark")
+def processing_far(view: View, ratio: float) -> Finding:
+    """A number of the processing of inputs is at least `ratio` times, or at most 1/`ratio` of, the benchmark's."""
+    differ, equals = ([d for d in found if _role(d) == "processing"] for found in other_settings(view))
+    far = [d for d in differ if far_apart(d[1], d[2], ratio) is not None]
+    if far:
+        return say_others(far)
+    numbers = [d for d in differ + equals if names.number(d[1]) is not None]
+    if numbers:
+        return absent(f"near the benchmark's: {', '.join(k for k, *_ in numbers[:4])}", value=0)
+    return unknown("no number of the processing is recorded on both sides")
+
+
+@probe("benchmark")
+def fewer_samples(view: View, ratio: float) -> Finding:
+    """The benchmark trains on more than `ratio` times the run's samples, by the count or what it is made from."""
+    counted = _ratio(view, "train_samples", ratio, up=False)
+    if counted.state is not State.UNKNOWN:
+        return counted
+    differ, equals = ([d for d in found if _role(d) == "samples"] for found in other_settings(view))
+    fewer = [d for d in differ if (a := amount(d[1])) and (b := amount(d[2])) and a * ratio < b]
+    if fewer:
+        return say_others(fewer)
+    if equals or differ:
+        shown = ", ".join(k for k, *_ in (differ + equals)[:4])
+        return absent(f"no fewer than in the benchmark: {shown}", value=0)
+    return counted
+
+
+@probe("benchmark")
+def columns_differ(view: View, more: bool) -> Finding:
+    """The run reads columns that the benchmark does not (`more`), or lacks some of the benchmark's."""
+    differ, equals = ([d for d in found if _role(d) == "columns"] for found in other_settings(view))
+    for key, mine, theirs, at in differ:
+        extra = [c for c in (mine if more else theirs) if c not in (theirs if more else mine)]
+        if extra:
+            side = "the run alone" if more else "the benchmark alone"
+            text = f"{key}: {side} has {', '.join(extra[:4])}"
+            return present(text, value=len(mine), threshold=len(theirs), where=(at,))
+    if differ or equals:
+        return absent(f"{(differ + equals)[0][0]} names {'no more' if more else 'no fewer'} columns", value=0)
+    return unknown("columns are not recorded on both sides")
 
 
 @probe("benchmark")
