@@ -521,7 +521,7 @@ Other = tuple[str, Any, Any, Place]  # raw key, the run's value, the benchmark's
 
 
 def other_settings(view: View) -> tuple[list[Other], list[Other]]:
-    """Settings without a canonical name that both sides record: those that differ, and those that are equal."""
+    """Settings without a canonical name that both sides record: those that differ, and the equal ones."""
     if view.benchmark is None:
         return [], []
     mine, theirs = _plain(view.run), _plain(view.benchmark)
@@ -571,7 +571,7 @@ def role_differs(view: View, role: str) -> Finding:
 
 @probe("benchmark")
 def processing_far(view: View, ratio: float) -> Finding:
-    """A number of the processing of inputs is at least `ratio` times, or at most 1/`ratio` of, the benchmark's."""
+    """A number of the processing of inputs differs from the benchmark's by a factor of at least `ratio`."""
     differ, equals = ([d for d in found if _role(d) == "processing"] for found in other_settings(view))
     far = [d for d in differ if far_apart(d[1], d[2], ratio) is not None]
     if far:
@@ -584,7 +584,7 @@ def processing_far(view: View, ratio: float) -> Finding:
 
 @probe("benchmark")
 def fewer_samples(view: View, ratio: float) -> Finding:
-    """The benchmark trains on more than `ratio` times the run's samples, by the count or what it is made from."""
+    """The benchmark trains on more than `ratio` times the run's samples, by their count or its parts."""
     counted = _ratio(view, "train_samples", ratio, up=False)
     if counted.state is not State.UNKNOWN:
         return counted

@@ -786,17 +786,25 @@ def setting_conflict(view: View) -> Finding:
             for c in every.get(key, ())
             if c.trust > 40 and not c.file.endswith(("trainer_state.json", ".py"))
         ]
+        taken = {c.file for c in rows if names.same(c.value, rows[0].value)}
         for other in rows[1:]:
-            if not _rivals(rows[0], other):
+            equal = names.same(rows[0].value, other.value)
+            if not _rivals(rows[0], other) or (not equal and _other_launch(rows[0], other, taken)):
                 continue
             compared += 1
-            if not names.same(rows[0].value, other.value):
+            if not equal:
                 text = f"{says(rows[0])} ({rows[0].file}) and {says(other)} ({other.file})"
                 where = (place_of(rows[0]), place_of(other))
                 return present(text, value=_scalar(rows[0]), threshold=_scalar(other), where=where)
     if compared:
         return absent(f"{compared} settings stand in more than one place, with the same values")
     return unknown("no hyperparameter stands in two places")
+
+
+def _other_launch(first: Configured, other: Configured, taken: set[str]) -> bool:
+    """Another command of a launch script that has the value in force, too: an earlier or later stage."""
+    one_line = first.file == other.file and first.line == other.line
+    return other.file.endswith((".sh", ".bash")) and other.file in taken and not one_line
 
 
 def _rivals(first: Configured, other: Configured) -> bool:

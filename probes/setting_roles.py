@@ -1,7 +1,7 @@
 """What a setting without a canonical name is about, as its name says: labels, split, columns, samples, ...
 
-Every project names its own settings of the data (`data.label_source`, `valid_noise`, `clip_quantile`). None of
-them can be in a table, but the words of their names can: rules/porting/setting_roles.yaml.
+Every project names its own settings of the data (`data.label_source`, `valid_noise`, `clip_quantile`). They
+cannot stand in a table, but the words of their names can: rules/porting/setting_roles.yaml.
 """
 
 from __future__ import annotations
@@ -14,7 +14,8 @@ from typing import Any, Literal
 
 from .settings import number, parts_of
 
-# "evaluation": what is evaluated on; "evaluation-processing": how its inputs are made; "processing": how inputs are made, in training at least.
+# "evaluation": what is evaluated on; "evaluation-processing": how the inputs of that are made; "processing":
+# how inputs are made, in training at least.
 Role = Literal[
     "evaluation", "evaluation-processing", "labels", "label-map", "split", "columns", "samples", "processing"
 ]
@@ -30,7 +31,7 @@ def _words() -> Mapping[str, frozenset[str]]:
 
 
 def role_of(key: str, *values: object) -> Role | None:
-    """Return the role of a dotted raw key with the values that it has; None where its name does not say it."""
+    """Return the role of a dotted raw key with its values; None where its name does not say it."""
     parts = parts_of(key)
     if not parts:
         return None

@@ -365,6 +365,20 @@ def test_a_setting_in_two_places() -> None:
     assert conflict(("lr", 0.1, "config.yaml", 50)) == "unknown"
 
 
+def test_two_commands_of_a_launch_script_are_two_stages() -> None:
+    """A second command with another length is no conflict; one command with two values is one."""
+
+    def state(*rows: tuple[Any, str, int, int]) -> str:
+        raw = tuple(Setting("max_epochs", v, f, line, t) for v, f, line, t in rows)
+        return str(reading("settings", "setting-overridden", run(raw_settings=raw)).state)
+
+    first, second = (5, "run.sh", 1, 60), (12, "run.sh", 2, 60)
+    assert state(first, second, (12, "train.log", 9, 80)) == "absent"
+    assert state(first, second) == "unknown"
+    assert state(first, (12, "run.sh", 1, 60)) == "present"
+    assert state(first, second, (7, "train.log", 9, 80)) == "present"
+
+
 def test_an_empty_run_has_no_finding() -> None:
     """Without any record every symptom of settings is unknown."""
     found = evidence("settings", run())
