@@ -228,6 +228,7 @@ def bikes(folder: Path) -> list[Row]:
 
 
 # name of the log -> its reader, and the file that the output goes to
+EVENT_FILES = frozenset({"scalars", "cells"})  # logs that take TensorBoard to read
 PROJECT_LOGS: dict[str, tuple[Reader, str | None]] = {
     "megatron": (megatron, "pretrain.log"),
     "openmmlab": (openmmlab, None),

@@ -81,10 +81,10 @@ def test_logs_of_projects_are_read_back() -> None:
     """Each recorded run of a project yields rows of training and of validation to the lab's own reader."""
     sys.path.insert(0, str(LAB))
     try:
-        from project_logs import PROJECT_LOGS
+        from project_logs import EVENT_FILES, PROJECT_LOGS
     finally:
         sys.path.remove(str(LAB))
-    files = {k: v for k, v in PROJECT_LOGS.items() if k != "scalars"}  # event files take TensorBoard to read
+    files = {k: v for k, v in PROJECT_LOGS.items() if k not in EVENT_FILES}
     for name, label in LABELS.items():
         if label["log"] in files:
             rows = files[label["log"]][0](LAB / "runs" / name)
@@ -101,7 +101,7 @@ def test_lab_is_large_and_small_enough() -> None:
 
     assert len(healthy) >= 40
     assert min(halves.count("dev"), halves.count("holdout")) >= 30
-    assert size < 12e6
+    assert size < 18e6
 
 
 def test_swings_count_falls_between_extremes() -> None:
