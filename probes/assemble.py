@@ -16,7 +16,7 @@ from typing import cast
 import numpy as np
 
 from ..engine.model import RunInfo, Scalar
-from . import kinds, layout, names, project, segments
+from . import kinds, layout, names, project, segments, sides
 from .dataset.own import holds_samples
 from .files import RunFile, RunUnreadable, address, walk
 from .readers import Reader
@@ -259,7 +259,8 @@ class _Assembly:
         named = self._name(mine)
         curves, ranks, rewinds, all_series = self._curves(named)
         scripts = {r.path: r.content.script for r in mine if r.content.script}
-        found = project.settings(scripts, (s for read in mine for s in read.content.settings))
+        told = [s for read in mine for s in read.content.settings]
+        found = project.settings(scripts, (*told, *_optimizer_of(named)))
         settings = tuple(replace(s, value=clean(s.key, s.value)) for s in found)
         events = tuple(e for read in mine for e in _events(read)) + rewinds
         facts, fact_files = _facts(mine)
@@ -327,7 +328,7 @@ class _Assembly:
                     continue
                 known = series.rank if series.rank is not None else rank
                 named.append(replace(series, name=name, rank=known))
-        return named
+        return sides.settled(named)
 
     def _curves(
         self, named: list[Series]
@@ -608,6 +609,19 @@ def _task(curves: Mapping[str, Series], settings: Mapping[str, Configured]) -> s
     if logged("mse", "rmse", "mae", "mape", "r2"):
         return "regression"
     return "reinforcement" if logged("reward") else None
+
+
+_MONITORED = re.compile(r"lr-([A-Za-z]{2,20})(?:[-/]\w{1,20})?")  # Lightning's LearningRateMonitor
+
+
+def _optimizer_of(named: Iterable[Series]) -> Iterator[Setting]:
+    """The optimizer that a learning rate is called after: "lr-AdamW"."""
+    for series in named:
+        match = _MONITORED.fullmatch(series.raw)
+        if series.name == "learning_rate" and match is not None:
+            line = int(series.lines[0]) if series.lines is not None and len(series.lines) else None
+            yield Setting("optimizer", match.group(1), series.file, line, 90)
+            return
 
 
 def _predicts_tokens(curves: Mapping[str, Series]) -> bool:

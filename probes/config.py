@@ -566,6 +566,8 @@ def num_classes_mismatch(view: View) -> Finding:
     model, data = number_of(run, "num_classes"), number_of(run, "data_num_classes")
     if model is None or data is None:
         return _not_recorded("num_classes")
+    if run.settings["num_classes"].raw == run.settings["data_num_classes"].raw:
+        return unknown("the number of classes is known from the data only")
     text = f"the data have {data:g} classes, the model {model:g}"
     rest = _found(run.settings["num_classes"], threshold=data)
     # one more is a background class; one output is enough for two classes

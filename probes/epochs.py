@@ -109,7 +109,9 @@ def updates_few(run: Run, curve: Shape, limit: float = 100.0) -> Finding:
         return unknown(f"{words}, which may be an epoch ({epochs:g} are configured)", **seen)
     if share is not None and share < 0.9:
         return unknown(f"{words}, {share:.0%} of the planned run", **seen)
-    if any(situation.switched_on(run, key) for key in ("pretrained", "resume_from", "adapter", "lora_rank")):
+    own = situation.resumed_itself(run)
+    tuned = ("pretrained", "adapter", "lora_rank", *(() if own else ("resume_from",)))
+    if any(situation.switched_on(run, key) for key in tuned):
         return unknown(f"{words}, and it fine-tunes: that can be enough", **seen)
     where = see(curve, curve.count - 1)["where"]
     return present(f"{words}: fewer than {limit:g} updates", where=where, step=last, **seen)

@@ -107,6 +107,12 @@ def canonical(raw: str, split: str = "") -> str | None:
 
 
 @lru_cache(maxsize=8192)
+def tells_split(raw: str) -> bool:
+    """Whether a name itself says which data the quantity is of: "val_acc" does, "accuracy" does not."""
+    return any(w.strip(".:") in _split_words() for w in re.split(r"[\s/_\-.|]+", _camel(raw.strip())))
+
+
+@lru_cache(maxsize=8192)
 def order(raw: str) -> int:
     """How far down a quantity's list of names this one stands: "loss" stands before "bce"."""
     words = [w.strip(".:") for w in re.split(r"[\s/_\-.|]+", _camel(raw.strip()))]

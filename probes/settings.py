@@ -453,13 +453,21 @@ def candidates(settings: Iterable[Setting]) -> dict[str, list[Configured]]:
             key = "global_batch_size"  # DeepSpeed means the product of micro batch, accumulation and ranks
         key = _size_of_what(key, setting)
         try:
-            value = _normal(table().specs[key], setting.key, setting.value, negated)
+            value = _normal(table().specs[key], setting.key, _summed(key, setting.value), negated)
         except (_Unusable, OverflowError, ValueError):
             continue
         rank = (-setting.trust, setting.file.count("/"), len(parts_of(setting.key)), at, -order)
         configured = Configured(key, value, setting.key, setting.file, setting.line, setting.trust)
         found[key].append((rank, configured))
     return {key: [c for _, c in sorted(rows, key=lambda r: r[0])] for key, rows in found.items()}
+
+
+def _summed(key: str, value: Value) -> Value:
+    """Of a list of sample counts (`num_train: [1500, 710]`, one per class, site or file) the sum."""
+    if key not in ("train_samples", "eval_samples") or not isinstance(value, tuple):
+        return value
+    counts = [number(v) for v in value]
+    return sum(c for c in counts if c is not None) if None not in counts and counts else value
 
 
 def _size_of_what(key: str, setting: Setting) -> str:
@@ -502,6 +510,7 @@ def resolve(
     _derive_dropout(found)
     _derive_clipping(found)
     _derive_counts(found, settings)
+    _derive_told(found, facts or {})
     _derive_precision(found)
     _derive_scale(found)
     _derive_resume(found, events)
@@ -584,6 +593,7 @@ _COUNTS = re.compile(
 
 def class_counts(settings: Iterable[Setting]) -> tuple[tuple[float, ...], Setting] | None:
     """Return the recorded number of samples per class, and the setting where it stands first."""
+    settings = tuple(settings)
     groups: dict[tuple[str, str], list[tuple[float, Setting]]] = defaultdict(list)
     for setting in settings:
         raw = setting.key.split(".")
@@ -596,6 +606,32 @@ def class_counts(settings: Iterable[Setting]) -> tuple[tuple[float, ...], Settin
     for rows in groups.values():
         if len(rows) >= 2:
             return tuple(n for n, _ in rows), rows[0][1]
+    return _counts_in_turn(settings)
+
+
+def _class_names(settings: Iterable[Setting]) -> Setting | None:
+    """The list of the names of the classes, where one is set."""
+    for setting in settings:
+        if setting.key.rpartition(".")[2].lower() in ("class_names", "classes", "label_names", "categories"):
+            value = setting.value
+            if isinstance(value, tuple) and len(value) >= 2 and len(set(value)) == len(value):
+                if all(isinstance(v, str) for v in value):
+                    return setting
+    return None
+
+
+def _counts_in_turn(settings: tuple[Setting, ...]) -> tuple[tuple[float, ...], Setting] | None:
+    """Counts of training samples in a list as long as that of the classes: one for each of them."""
+    named = _class_names(settings)
+    if named is None or not isinstance(named.value, tuple):
+        return None
+    for setting in settings:
+        match = canonical_key(setting.key)
+        if match is None or match[0] != "train_samples" or not isinstance(setting.value, tuple):
+            continue
+        numbers = [n for n in map(number, setting.value) if n is not None and n >= 0]
+        if len(numbers) == len(setting.value) == len(named.value):
+            return tuple(numbers), setting
     return None
 
 
@@ -607,11 +643,31 @@ def _derive_counts(found: dict[str, Configured], settings: tuple[Setting, ...]) 
         found.setdefault("data_num_classes", _as(source, "data_num_classes", len(numbers)))
         if sum(numbers) > 1.5:  # shares add up to one
             found.setdefault("train_samples", _as(source, "train_samples", _integral(sum(numbers))))
+    listed = _class_names(settings)
+    if listed is not None and isinstance(listed.value, tuple) and "num_classes" not in found:
+        count = len(listed.value)
+        found["num_classes"] = Configured(
+            "num_classes", count, listed.key, listed.file, listed.line, listed.trust
+        )
     labels = [s for s in settings if re.search(r"(?:^|\.)id2label\.[^.]+$", s.key)]
     if labels and "num_classes" not in found:
         at = labels[0]
         count = len({s.key for s in labels if s.file == at.file})
         found["num_classes"] = Configured("num_classes", count, "id2label", at.file, at.line, at.trust)
+
+
+_TOLD = {"epochs": "epochs_planned", "train_samples": "samples_train", "eval_samples": "samples_eval"}
+
+
+def _derive_told(found: dict[str, Configured], facts: Mapping[str, Scalar]) -> None:
+    """What a log says in passing stands in where no setting says it."""
+    for key, name in _TOLD.items():
+        told = number(facts.get(name))
+        if told is not None and key not in found:
+            found[key] = Configured(key, _integral(told), name, "", None, 40)
+    counted = found.get("data_num_classes")
+    if counted is not None and "num_classes" not in found and "vocab_size" not in found:
+        found["num_classes"] = _as(counted, "num_classes", counted.value)
 
 
 def _flag(found: Mapping[str, Configured], key: str) -> bool | None:

@@ -155,10 +155,12 @@ def objective(run: Run) -> str | None:
 
 def trained_start(run: Run, curve: Shape | None = None) -> str | None:
     """Why this run probably started from trained weights, or None."""
+    own = resumed_itself(run)
     for key in ("resume_from", "pretrained", "adapter", "lora_rank"):
-        if switched_on(run, key):
+        if switched_on(run, key) and not (own and key == "resume_from"):
             return f"{key} is set"
-    if any(e.kind in ("resume", "weights-newly-initialized") for e in run.events):
+    told = ("weights-newly-initialized",) if own else ("resume", "weights-newly-initialized")
+    if any(e.kind in told for e in run.events):
         return "the log says that trained weights were loaded"
     framework = str(run.facts.get("framework") or "").lower()
     if any(word in framework for word in ("transformers", "hugging", "hf", "llamafactory", "llama-factory")):
@@ -173,6 +175,18 @@ def trained_start(run: Run, curve: Shape | None = None) -> str | None:
     if curve is not None and _starts_late(curve):
         return f"the log begins at step {curve.step(0):g}"
     return None
+
+
+def resumed_itself(run: Run) -> bool:
+    """Whether what was resumed is this very run, and its log holds the beginning: it started untrained."""
+    loss = main_loss(run)
+    resumes = [e for e in run.events if e.kind in ("resume", "rewind")]
+    if loss is None or not resumes or len(loss) < 2 or loss.unit not in (*STEPS, "epoch"):
+        return False
+    gaps = np.diff(loss.steps)
+    interval = float(np.median(gaps[gaps > 0])) if np.any(gaps > 0) else 1.0
+    first = float(loss.steps[0])
+    return first <= 5 * interval + 1 and all(e.step is not None and e.step >= first for e in resumes)
 
 
 def _starts_late(curve: Shape) -> bool:

@@ -157,6 +157,22 @@ def test_a_trained_start_explains_a_flat_loss() -> None:
     assert zoo.state(run([flat, good]), "loss-flat-from-start") is State.ABSENT
 
 
+def test_a_run_that_resumed_itself_began_untrained() -> None:
+    """Where the log holds the beginning, going on from the run's own checkpoint is no trained start."""
+    rng = np.random.default_rng(0)
+    flat = zoo.noisy(rng, np.full(100, 1.7), 0.03)
+    own, foreign = Event("resume", "log.txt", step=50.0), Event("resume", "log.txt")
+    setting = {"resume_from": "checkpoints/last.pt"}
+
+    def state(first: int, event: Event) -> State:
+        made = run([series("train/loss", flat, np.arange(first, first + 100))], setting, [event])
+        return zoo.state(made, "loss-flat-from-start")
+
+    assert state(1, own) is State.PRESENT
+    assert state(1, foreign) is State.UNKNOWN
+    assert state(50, own) is State.UNKNOWN
+
+
 def test_bits_are_not_nats() -> None:
     """A loss in bits is compared with the binary logarithm."""
     rng = np.random.default_rng(0)

@@ -285,3 +285,30 @@ def test_a_table_can_be_given() -> None:
     )
 
     assert made.words == {"x": ("a", 0)}
+
+
+def test_what_a_log_says_in_passing_stands_in() -> None:
+    facts: dict[str, object] = {"epochs_planned": 20, "samples_train": 500, "samples_eval": 50}
+    found = in_force(("n_train", 800), facts=facts)
+    assert (found["epochs"], found["train_samples"], found["eval_samples"]) == (20, 800, 50)
+    assert "epochs" not in in_force(("n_train", 800))
+
+
+def test_a_list_of_sample_counts_is_summed() -> None:
+    """One count per class, site or file; the first of them is not all."""
+    assert in_force(("num_train", (1500, 710, 90)))["train_samples"] == 2300
+    assert in_force(("num_train", 1500))["train_samples"] == 1500
+
+
+def test_class_names_tell_the_number_of_classes_and_whose_counts_they_are() -> None:
+    names = setting("data.class_names", ("cat", "dog", "owl"))
+    assert in_force(("data.class_names", ("cat", "dog", "owl")))["num_classes"] == 3
+    assert in_force(("data.class_names", ("cat", "dog")), ("num_classes", 5))["num_classes"] == 5
+    assert "num_classes" not in in_force(("data.class_names", "names.txt"))
+    assert class_counts([names, setting("num_train", (500, 20, 10))]) is not None
+    assert class_counts([names, setting("num_train", (500, 20))]) is None
+
+
+def test_counted_classes_stand_in_for_those_of_the_model() -> None:
+    found = in_force(("class_counts.cat", 50), ("class_counts.dog", 5))
+    assert (found["num_classes"], found["data_num_classes"]) == (2, 2)

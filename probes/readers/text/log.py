@@ -14,7 +14,7 @@ from ....engine.model import Scalar
 from ...run import Event, FileContent, Series, Setting, Window
 from ...settings import canonical_key
 from .._rows import masked
-from . import arguments, blocks, counts, environment, events, phrases
+from . import arguments, blocks, counts, environment, events, phrases, sizes
 from .alike import LAYOUT, Stretch, lines_in
 from .analysis import analyse
 from .columns import NAN
@@ -264,6 +264,10 @@ class Log:
             entry.setting = self._read_settings(whole, number)
             environment.look(text, self.facts)
             counts.look(text, self.facts)
+            sizes.look(text, self.facts)
+            for name, samples in sizes.classes(whole):
+                self._set(f"class_counts.{name}", samples, number, arguments.BANNER)
+        sizes.epochs(text, self.facts)
         known = entry if entry.shapes or entry.rule or entry.setting else None
         self._entries[key] = known
         return known

@@ -15,14 +15,13 @@ from ...run import Event, Floats
 from . import events
 from .alike import Stretch, numbers_of, spread
 from .columns import NAN, Column, Columns, Key, Split
+from .epoch_bars import EpochBars, State
 from .numbers import to_float
 from .shape import Metric, Shape
 from .stamps import wall_of
 from .trainer_bars import TrainerBars
 
 MAX_POINTS = 6_000_000
-MAX_STATES = 200_000
-MIN_STATES = 5  # of the bar of the only epoch, to be a curve
 Tokens = Sequence[bytes]
 
 
@@ -68,8 +67,7 @@ class Rows:
         self._pending: tuple[Shape, Tokens, Line, float] | None = None
         self._bars_done: set[tuple[int | None, float]] = set()
         self._epoch_bars = 0.0
-        self._states: list[tuple[Shape, Tokens, Line, float, float]] = []
-        self._first_bar = True
+        self._bars = EpochBars()
         self._losses: dict[int | None, Key] = {}
         self._skipped: dict[tuple[int | None, int], float] = {}
         self._engines: dict[int | None, tuple[float, int]] = {}
@@ -160,7 +158,7 @@ class Rows:
     def finish(self) -> None:
         """All lines were read."""
         self._flush_bar()
-        self._only_bar()
+        self._states_of_bars()
         for row, step in self._trainer.steps():
             self.columns.rows.step[row] = step
         placed = sum(len(c.rows) for k, c in self.columns.points.items() if k[2] != "row")
@@ -260,7 +258,7 @@ class Rows:
             told = step == step and step != where.step and shape.step_kind in ("step", "iteration")
             return line.passing and in_epoch and (shape.evaluating or not told)
         if not over_epochs and "keras" not in shape.flags and line.rank is None:
-            self._drawn(shape, tokens, line, step, total)
+            self._bars.drawn(State(shape, tokens, line.number, step, total))
         if over_epochs or step < total or line.passing:
             self._pending = (shape, tokens, line, where.epoch)
         else:
@@ -268,23 +266,18 @@ class Rows:
             self._bar_done(shape, tokens, line, where.epoch)
         return True
 
-    def _drawn(self, shape: Shape, tokens: Tokens, line: Line, step: float, total: float) -> None:
-        """Keep the states of the first bar: they are the curve of a run that has one epoch only."""
-        if self._states and (step <= self._states[-1][3] or total != self._states[-1][4]):
-            self._first_bar = self._first_bar and step == self._states[-1][3]
-        elif self._first_bar and len(self._states) < MAX_STATES:
-            self._states.append((shape, tokens, line, step, total))
-
-    def _only_bar(self) -> None:
-        """Take the states of the bar of a run's only epoch as rows."""
-        if len({epoch for _, epoch in self._bars_done}) != 1 or len(self._states) < MIN_STATES:
-            return
-        epoch = next(epoch for _, epoch in self._bars_done)
-        for shape, tokens, line, step, total in self._states:
-            row = self.columns.row(step, total, epoch, line.number, NAN, True, shape.step_kind)
-            for metric in shape.metrics:
-                self._put(metric, tokens, row, "step", line.rank)
-        self.columns.notes["values of the only epoch are those that its progress bar showed"] = None
+    def _states_of_bars(self) -> None:
+        """Take the states of the bars of the training as rows, where these are points of a curve."""
+        epochs = set()
+        for epoch, state, metrics in self._bars.curve():
+            epochs.add(epoch)
+            kind = state.shape.step_kind
+            row = self.columns.row(state.step, state.total, epoch, state.number, NAN, True, kind)
+            for metric in metrics:
+                self._put(metric, state.tokens, row, "step", None)
+        if epochs:
+            which = "the only epoch" if len(epochs) == 1 else "training"
+            self.columns.notes[f"values of {which} are those that its progress bar showed"] = None
 
     def _flush_bar(self) -> None:
         """A bar that never came to its end still says how far it came."""
@@ -301,6 +294,8 @@ class Rows:
             epoch = self._epoch_bars
         again = (line.rank, epoch) in self._bars_done and not counted
         self._bars_done.add((line.rank, epoch))
+        if line.rank is None:
+            self._bars.ended(epoch, training=not again and not shape.evaluating)
         wall = wall_of(line.raw) if shape.stamped else NAN
         row = self.columns.row(NAN, NAN, epoch, line.number, wall, True, "step")
         for metric in shape.metrics:

@@ -707,6 +707,54 @@ def test_the_bar_of_the_only_epoch_is_a_curve(tmp_path: Path) -> None:
     assert points(several, "train/loss") == [(e, 0.222) for e in range(1, 4)]
 
 
+def _bars(losses: list[list[float]], end: str = "\n") -> str:
+    """A bar for each epoch, drawn anew every 10 of 80 batches."""
+    state = "Epoch {e}/{n}: {p}%|##| {i}/80 [00:01<00:02, 3.1it/s, loss={x:.4f}, lr={r:.2e}]"
+    drawn = [
+        state.format(e=e, n=len(losses), p=10 * i, i=10 * i, x=x, r=0.1 / (8 * e + i))
+        for e, epoch in enumerate(losses, 1)
+        for i, x in enumerate(epoch, 1)
+    ]
+    summary = [f"epoch {e}: train loss {sum(x) / len(x):.4f}" for e, x in enumerate(losses, 1)]
+    lines = [[*drawn[8 * e : 8 * e + 8], summary[e]] for e in range(len(losses))]
+    return "".join(end.join(rows[:-1]) + "\n" + rows[-1] + "\n" for rows in lines)
+
+
+@pytest.mark.parametrize("end", ["\n", "\r"])
+def test_bars_that_show_the_loss_of_the_batch_are_the_curve(tmp_path: Path, end: str) -> None:
+    wave = (0.3, -0.2, 0.25, -0.35, 0.1, -0.15, 0.3, -0.25)
+    losses = [[2 / (1 + e + i / 8) + wave[i] for i in range(8)] for e in range(4)]
+    content = read(tmp_path, _bars(losses, end))
+    found = points(content, "train/loss")
+
+    assert len(found) == 32
+    assert found[0] == (10, pytest.approx(losses[0][0], abs=1e-4))
+    assert found[-1] == (320, pytest.approx(losses[3][7], abs=1e-4))
+    assert len(curve(content, "learning_rate")) == 32
+    assert any("progress bar" in note for note in content.notes)
+
+
+def test_bars_that_show_the_mean_of_the_epoch_are_no_curve(tmp_path: Path) -> None:
+    """Each epoch would begin with a leap; the learning rate beside it is one of the moment all the same."""
+    wave = (0.3, -0.2, 0.25, -0.35, 0.1, -0.15, 0.3, -0.25)
+    batches = [[2 / (1 + e + i / 8) + wave[i] for i in range(8)] for e in range(4)]
+    means = [[sum(b[: i + 1]) / (i + 1) for i in range(8)] for b in batches]
+    content = read(tmp_path, _bars(means))
+
+    assert len(points(content, "train/loss")) == 4
+    assert len(curve(content, "learning_rate")) == 32
+
+
+def test_a_bar_of_an_evaluation_is_no_part_of_the_training_curve(tmp_path: Path) -> None:
+    wave = (0.3, -0.2, 0.25, -0.35, 0.1, -0.15, 0.3, -0.25)
+    epochs = _bars([[2 / (1 + e) + w for w in wave] for e in range(3)]).split("epoch 1:")
+    held = "".join(f"  {i}%|##| {i}/8 [00:01<00:02, 3.1it/s, loss=9.{i}]\n" for i in range(1, 9))
+    content = read(tmp_path, epochs[0] + held + "epoch 1:" + epochs[1])
+
+    assert len(points(content, "train/loss")) == 24
+    assert max(x for _, x in points(content, "train/loss")) < 9
+
+
 def test_a_bar_that_names_the_global_step(tmp_path: Path) -> None:
     """NeMo redraws one line: each state is a step of its own, the same step drawn twice is one."""
     bar = "\rEpoch 0: : {i}%|##| {i}/9 [00:01<00:09, reduced_train_loss={a:.3f}, global_step={i}.00]"

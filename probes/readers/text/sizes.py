@@ -1,0 +1,117 @@
+"""How much there is to train on and how long, as logs say it in passing: samples, classes, epochs.
+
+"train 5212, val 1179, test 1109 bottles"        "Train on 60000 samples, validate on 10000 samples"
+"classes: {'negative': 1150, 'positive': 1999}"   "Epoch 3/10"
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+
+from ....engine.model import Scalar
+
+_N = r"(\d{1,3}(?:,\d{3})+|\d{1,12})"
+_TRAIN = r"(?:train(?:ing)?|trn)"
+_HELD = r"(?:val(?:id(?:at(?:e|ing|ion))?)?|eval(?:uation)?|dev(?:elopment)?|test(?:ing)?|held[- ]out)"
+_SET = r"(?:[ _-]?(?:set|data(?:set)?|split|subset))?(?:[ _-]?(?:size|length|len))?"
+# What is counted and is no sample.
+_OTHER = re.compile(
+    r"\b(?:batch(?:es)?|steps?|iter(?:ation)?s?|epochs?|updates?|tokens?|words|shards?|files?|folders?|minutes?"
+    r"|seconds?|hours?|classes|class|layers?|gpus?|workers?|rows? per|bytes?|[kmgt]i?b|features?|loss"
+    r"|acc\w*|lr|rate|score|error|every|interval|tasks?|times?)\b|%",
+    re.IGNORECASE,
+)
+_NOUN = (
+    r"(?:samples|examples|images|sentences|utterances|instances|records|windows|sequences|clips|rows|items)"
+)
+_AFTER = re.compile(
+    rf"(?<![\w.,/]){_N}\s+(?:{_TRAIN}|({_HELD}))\b", re.IGNORECASE
+)  # "96 train / 36 val images"
+_BEFORE = re.compile(  # "train: 1000 | valid: 200", "Training set size = 50000"
+    rf"\b(?:{_TRAIN}|({_HELD})){_SET}(?:\s+{_NOUN})?\s*(?:[:=]|is|on|has|contains)?\s*{_N}(?![\w./]|,\d|\s*/)",
+    re.IGNORECASE,
+)
+_NAMED = re.compile(  # one count alone needs a noun: "training samples: 5000", "5000 training images"
+    rf"\b{_TRAIN}[ _-]{_NOUN}\s*(?:[:=]|is|are)?\s*{_N}(?![\w./]|,\d)"
+    rf"|(?<![\w.,/]){_N}\s+{_TRAIN}[ _-]{_NOUN}\b",
+    re.IGNORECASE,
+)
+_CLASSES = re.compile(
+    r"\b(?:class(?:es)?|labels?|categor(?:y|ies))(?:[ _-](?:counts?|distribution|balance|histogram"
+    r"|frequenc\w+|sizes?))?(?: in (?:the )?train\w*(?: set| data)?)?\s*[:=]?\s*"
+    r"(?:Counter\()?(\{[^{}]{5,2000}\})",
+    re.IGNORECASE,
+)
+_EPOCHS = re.compile(
+    r"(?<![\w-])epochs?\s*[:#]?\s*\[?\s*(\d{1,5})\s*(?:/|of)\s*(\d{1,5})(?![\d.])", re.IGNORECASE
+)
+_LONG = 2500
+LEAST = 5  # fewer are rather folds or stages than samples
+
+
+def look(text: str, facts: dict[str, Scalar]) -> None:
+    """Add what a line that holds no metrics says: `samples_train`, `samples_eval`."""
+    if len(text) > 400 or not any(c.isdigit() for c in text) or _OTHER.search(text):
+        return
+    train, held = _after(text) or _before(text)
+    if train is None and (alone := _NAMED.search(text)) is not None:
+        train = _number(alone.group(1) or alone.group(2))
+    if train is not None and train >= LEAST:
+        facts["samples_train"] = max(train, _known(facts, "samples_train"))
+        if held:
+            facts["samples_eval"] = max(held, _known(facts, "samples_eval"))
+
+
+def epochs(text: str, facts: dict[str, Scalar]) -> None:
+    """Add the number of epochs that are planned, `epochs_planned`: "Epoch 3/10"."""
+    found = _EPOCHS.search(text[:300])
+    if found is not None and int(found.group(1)) <= int(found.group(2)) and int(found.group(2)) > 0:
+        facts.setdefault("epochs_planned", int(found.group(2)))
+
+
+def classes(text: str) -> Iterator[tuple[str, int]]:
+    """Yield (class, samples) of a line that counts the samples of each class."""
+    found = _CLASSES.search(text) if len(text) < _LONG else None
+    if found is None or re.search(rf"\b{_HELD}\b", text[: found.end(1)], re.IGNORECASE):
+        return
+    try:
+        loaded = ast.literal_eval(found.group(1))
+    except (ValueError, SyntaxError, RecursionError, MemoryError):
+        return
+    if not isinstance(loaded, dict) or len(loaded) < 2:
+        return
+    values = list(loaded.values())
+    if all(isinstance(v, int) and not isinstance(v, bool) and v >= 0 for v in values):
+        if sorted(values) != list(range(min(values), min(values) + len(values))):  # else: numbers of classes
+            yield from ((str(key), value) for key, value in loaded.items())
+
+
+def _after(text: str) -> tuple[int | None, int | None] | None:
+    """Numbers that stand before what they count; both sides must be there."""
+    return _sides((m.group(1), m.group(2)) for m in _AFTER.finditer(text))
+
+
+def _before(text: str) -> tuple[int | None, int | None]:
+    """Numbers that stand behind what they count; both sides must be there."""
+    return _sides((m.group(2), m.group(1)) for m in _BEFORE.finditer(text)) or (None, None)
+
+
+def _sides(found: Iterator[tuple[str, str | None]]) -> tuple[int | None, int | None] | None:
+    train = held = None
+    for number, side in found:
+        if side is None:
+            train = _number(number) if train is None else train
+        elif held is None:
+            held = _number(number)
+    return None if train is None or held is None else (train, held)
+
+
+def _number(text: str) -> int:
+    return int(text.replace(",", ""))
+
+
+def _known(facts: dict[str, Scalar], name: str) -> int:
+    value = facts.get(name)
+    return value if isinstance(value, int) else 0

@@ -1,0 +1,45 @@
+"""Which data a metric is of whose name says nothing: that of the losses in whose rows it stands.
+
+`epoch: 3, val_loss: 0.45, accuracy: 0.88`: the accuracy is that of the validation, although a bare "accuracy"
+is one of the training wherever a bare "loss" stands beside it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+from . import names
+from .run import Series
+
+
+def settled(series: Iterable[Series]) -> list[Series]:
+    """The series (with canonical names), those moved to the evaluation that only stand in its rows."""
+    found = list(series)
+    by_file: dict[tuple[str, int | None], list[Series]] = {}
+    for one in found:
+        by_file.setdefault((one.file, one.rank), []).append(one)
+    return [_of(one, by_file[one.file, one.rank]) for one in found]
+
+
+def _of(one: Series, beside: list[Series]) -> Series:
+    """The series as it is, or as one of the evaluation."""
+    if not _untold(one) or not one.name.startswith("train/") or "/loss" in one.name:
+        return one
+    mine = _rows(one)
+    name = "eval/" + one.name[len("train/") :]
+    losses = [s for s in beside if "/loss" in s.name]
+    if not mine or any(s.name == name for s in beside):
+        return one
+    evaluated = any(s.name.startswith("eval/") and not _untold(s) and mine <= _rows(s) for s in losses)
+    trained = any(_untold(s) and s.name.startswith("train/") and mine & _rows(s) for s in losses)
+    return replace(one, name=name, split="eval") if evaluated and not trained else one
+
+
+def _untold(one: Series) -> bool:
+    """Whether neither the name nor the reader says which data a quantity is of."""
+    return not one.split and not names.tells_split(one.raw)
+
+
+def _rows(one: Series) -> frozenset[int]:
+    return frozenset(one.lines.tolist()) if one.lines is not None else frozenset()

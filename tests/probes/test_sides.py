@@ -1,0 +1,51 @@
+"""Which data a metric is of whose name says nothing, and what the rate's name says of the optimizer."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from traindoctor.probes.assemble import open_run
+
+
+def curves(folder: Path, name: str, text: str) -> set[str]:
+    (folder / name).write_text(text, encoding="utf-8")
+    return set(open_run(folder).series)
+
+
+@pytest.mark.parametrize(
+    ("row", "expected"),
+    [
+        ("epoch: {i}, val_loss: {a}, accuracy: 0.{i}", "eval/accuracy"),  # the training loss stands elsewhere
+        ("Epoch {i} | train_loss {a} | val_loss {a} | acc 0.{i}", "eval/accuracy"),
+        ("epoch {i} - loss: {a} - accuracy: 0.{i} - val_loss: {a}", "train/accuracy"),
+        ("epoch {i} - loss: {a} - accuracy: 0.{i} - val_loss: {a} - val_accuracy: 0.{i}", "train/accuracy"),
+        ("epoch {i}: train loss {a}, accuracy 0.{i}", "train/accuracy"),
+    ],
+)
+def test_the_side_of_a_bare_accuracy(tmp_path: Path, row: str, expected: str) -> None:
+    text = "".join(row.format(i=i, a=round(3 / i, 3)) + "\n" for i in range(1, 9))
+    assert {"train/accuracy", "eval/accuracy"} & curves(tmp_path, "train.log", text) >= {expected}
+    if "val_acc" not in row:
+        assert len({"train/accuracy", "eval/accuracy"} & set(open_run(tmp_path).series)) == 1
+
+
+def test_rows_of_json_lines(tmp_path: Path) -> None:
+    rows = "".join(
+        f'{{"step": {i}, "loss": {3 / i}}}\n{{"step": {i}, "val_loss": {3 / i}, "f1": 0.{i}}}\n'
+        for i in range(1, 9)
+    )
+    found = curves(tmp_path, "log.jsonl", rows)
+    assert "eval/f1" in found and "train/f1" not in found
+
+
+@pytest.mark.parametrize(("name", "optimizer"), [("lr-AdamW", "adamw"), ("lr-SGD/pg1", "sgd"), ("lr", None)])
+def test_the_optimizer_by_the_name_of_its_rate(tmp_path: Path, name: str, optimizer: str | None) -> None:
+    """Lightning's monitor calls the rate after the optimizer."""
+    rows = "".join(f"{i},{i // 4},{0.1 / i},{3 / i}\n" for i in range(1, 20))
+    (tmp_path / "metrics.csv").write_text(f"step,epoch,{name},train_loss\n" + rows, encoding="utf-8")
+    run = open_run(tmp_path)
+    assert "learning_rate" in run.series
+    found = run.settings.get("optimizer")
+    assert (found and found.value) == optimizer
