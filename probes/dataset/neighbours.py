@@ -21,7 +21,8 @@ MOST_CLASSES = 100
 class Suspects:
     """Samples whose neighbours nearly all carry one other label.
 
-    `agreement`: share of samples whose label is the most frequent one of their neighbours.
+    `agreement`: share of samples whose label is the most frequent one of their neighbours, as the mean over
+    classes: where one class is frequent, all are among its samples whatever the features tell.
     """
 
     looked: int
@@ -54,8 +55,11 @@ def suspects(part: Part, seed: int, nearly: float = 0.9) -> Suspects | None:
     own = votes[np.arange(len(rows)), codes]
     odd = np.flatnonzero((best != codes) & (votes.max(axis=1) >= nearly * k) & (own <= (1 - nearly) * k))
     places = tuple(part.target_places[int(chosen[i])] for i in odd[:10])
-    examples = tuple(f"{names[codes[i]]} among {names[best[i]]}" for i in odd[:3])
-    return Suspects(len(rows), len(odd), float(np.mean(best == codes)), places, examples)
+    examples = tuple(dict.fromkeys(f"{names[codes[i]]} among {names[best[i]]}" for i in odd))[:3]
+    met = np.bincount(codes, best == codes, len(names)) / np.maximum(
+        np.bincount(codes, minlength=len(names)), 1
+    )
+    return Suspects(len(rows), len(odd), float(np.mean(met)), places, examples)
 
 
 def _chosen(count: int, seed: int, features: Floats) -> np.ndarray[tuple[int], np.dtype[np.int64]]:

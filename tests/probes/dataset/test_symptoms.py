@@ -111,6 +111,12 @@ def overlapping(root: Path) -> None:
     csv(root / "train.csv", HEADER, [[*random.normal(size=3), random.integers(0, 2)] for _ in range(400)])
 
 
+def rare_class(root: Path) -> None:
+    """One sample of ten is of the second class, whatever the features: all stand among the first."""
+    random = np.random.default_rng(0)
+    csv(root / "train.csv", HEADER, [[*random.normal(size=3), int(i % 10 == 0)] for i in range(900)])
+
+
 def contradicting(root: Path) -> None:
     rows = table(200)
     csv(root / "train.csv", HEADER, rows + [[*r[:3], 1 - int(str(r[3]))] for r in rows[:20]])
@@ -242,6 +248,7 @@ CASES: list[tuple[str, Build, State]] = [
     ("label-noise-suspected", noisy, P),
     ("label-noise-suspected", separable, A),
     ("label-noise-suspected", overlapping, U),
+    ("label-noise-suspected", rare_class, U),
     ("data-labels-contradict", contradicting, P),
     ("data-labels-contradict", plain, A),
     ("data-labels-contradict", nothing, U),
