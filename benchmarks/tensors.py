@@ -130,9 +130,9 @@ def main() -> None:
     parser.add_argument("--ours", nargs=2, type=Path, help=argparse.SUPPRESS)
     given = parser.parse_args()
     if given.ours:
-        from traindoctor.probes.tensors import figures
+        from traindoctor.probes.tensors import pairs
 
-        figures.WORKERS = 1  # one process does the work of all, so that its peak is that of each
+        pairs.WORKERS = 1  # one process does the work of all, so that its peak is that of each
         ours(*given.ours)
         status = Path("/proc/self/status").read_text()
         print(int(status.partition("VmHWM:")[2].split()[0]) // 1024)

@@ -15,7 +15,6 @@ from ...engine.model import (
     TensorFigures,
 )
 from .compose import composed
-from .figures import compare_pairs
 from .find import detect
 from .judge import Pair, judged, paired
 from .knowledge import Tolerances, knowledge
@@ -23,6 +22,7 @@ from .locate import Place, Start, arguments, explained, locate
 from .match import Match, foreigners, match
 from .measured import with_figures
 from .model import BENCHMARKS, Dump, Tensor
+from .pairs import compare_pairs
 from .permute import Order, orders, reordered
 from .say import Told, said
 from .settings import differences

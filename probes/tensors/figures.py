@@ -1,23 +1,26 @@
 """How far two tensors lie apart: all figures of a pair in one walk over its blocks.
 
-Values are compared as float32 (float64 for 64-bit and integer types) with sums kept in float64. Blocks are
-small enough for a core's cache and buffers are used again, so that memory stays at a few blocks whatever the
-tensor's size. Definitions, for run a and benchmark b over the elements finite on both sides:
+Values are compared as float32 (float64 for 64-bit and integer types). Blocks are small enough for a core's
+cache and buffers are used again, so that memory stays at a few blocks whatever the tensor's size.
+Definitions, for run a and benchmark b over the elements finite on both sides:
 
     cosine = a.b / (|a| |b|)      relative = |a - b| / |b| (L2 norms)      element-wise error = |a - b| / |b|,
     over elements with b != 0; an element with b = 0 is within a limit only where a = 0 too
+
+Accuracy: maxima are those of the differences and quotients rounded to float32 (two roundings: a relative
+error of at most 2**-23). Sums are taken in float32 over CHUNK elements and in float64 over chunks: the
+relative error of a sum of n = CHUNK terms of one sign is at most n * 2**-24 (1.3e-4) in any order of
+addition, and far below for the interleaved partial sums of linear algebra libraries; tests hold all figures
+to 2e-5. a.b is (a.a + b.b - (a - b).(a - b)) / 2 where |a| and |b| are within a factor of 4, and a product of
+its own where not: the cosine is then as accurate as the sums, and more so near 1. Blocks whose squares leave
+float32 at either end are summed in float64. Counts, NaN, inf and ULP distances are exact.
 """
 
 from __future__ import annotations
 
 import math
-import os
-import sys
-import warnings
-import zipfile
-import zlib
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+import threading
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -26,24 +29,38 @@ from numpy.typing import NDArray
 
 from ...engine.model import TensorFigures
 from .numbers import Array, ElementType
-from .stored import Stored
 
-BLOCK = 1 << 16  # elements: two sides and three buffers of float32 are 1.25 MiB
-PART = 1 << 21  # elements that one task walks over; a larger tensor is shared between the workers
-WORKERS = 0  # processes; 0: as many as there are cores
-CHUNK = 1 << 13
-LARGE = 1 << 25  # elements from which starting processes pays
+BLOCK = 1 << 16  # elements: two sides and two buffers of float32 are 1 MiB
+CHUNK = 1 << 11  # elements that are added in the type of the values
+TINY = 2.0**-120  # a mean square below it: its terms may have lost bits to float32's least exponent
 
 
-class _Buffers:
-    """Scratch space for one block of one element type; every worker has its own."""
+class Scratch:
+    """Buffers for one block of one type of values; every thread keeps its own and uses it again."""
 
-    def __init__(self, dtype: np.dtype[Any]) -> None:
-        self.difference = np.empty(BLOCK, dtype)
-        self.size = np.empty(BLOCK, dtype)
-        self.ones = np.ones(BLOCK, dtype)
-        self.flags = np.empty(BLOCK, np.bool_)
-        self.bits = np.empty(BLOCK, np.int64 if dtype.itemsize == 8 else np.int32)
+    def __init__(self, dtype: np.dtype[Any], size: int) -> None:
+        self.dtype = dtype
+        self.size = size
+        self.sides = (np.empty(size, dtype), np.empty(size, dtype))
+        self.apart = np.empty(size, dtype)
+        self.relative = np.empty(size, dtype)
+        self.flags = np.empty(size, np.bool_)
+        self.others = np.empty(size, np.bool_)
+        self.bits = np.empty(size, np.int64 if dtype.itemsize == 8 else np.int32)
+        self.ones = np.ones(CHUNK, dtype)
+        self.limits = tuple(dtype.type(x) for x in (1e-3, 5e-3))
+
+
+_KEPT = threading.local()
+
+
+def scratch_for(dtype: np.dtype[Any], size: int) -> Scratch:
+    """Return this thread's buffers for blocks of at most `size` values."""
+    kept: dict[np.dtype[Any], Scratch] = _KEPT.__dict__.setdefault("scratch", {})
+    found = kept.get(dtype)
+    if found is None or found.size < size:
+        found = kept[dtype] = Scratch(dtype, size)
+    return found
 
 
 @dataclass(slots=True)
@@ -120,23 +137,36 @@ def compare_blocks(
 ) -> None:
     """Add up the raw blocks of a pair (equal lengths, at most BLOCK elements each)."""
     same = types[0] is types[1]
-    wide = any(t.decode(np.zeros(0, t.storage)).dtype == np.float64 for t in types)
-    dtype: np.dtype[Any] = np.dtype(np.float64 if wide else np.float32)
-    buffers = _Buffers(dtype)
-    ulp = same and types[0].kind == "float"
+    dtype = np.dtype(np.float64 if any(t.decoded == np.float64 for t in types) else np.float32)
+    mantissa = types[0].mantissa if same and types[0].kind == "float" else None
+    parts = max(t.parts for t in types)
     with np.errstate(all="ignore"):
+        scratch = scratch_for(dtype, parts * BLOCK)
         for raw_a, raw_b in pairs:
             sums.count += raw_a.size
             equal = same and raw_a.dtype == raw_b.dtype and _bits_equal(raw_a, raw_b)
-            a = np.asarray(types[0].decode(raw_a), dtype)
+            a = types[0].decode(raw_a, scratch.sides[0])
             if equal:
                 _add_equal(a, sums)
                 continue
-            b = np.asarray(types[1].decode(raw_b), dtype)
+            b = types[1].decode(raw_b, scratch.sides[1])
             if sums.identical:
                 sums.identical = types[0].kind != "float" and bool(np.array_equal(a, b)) and not same
-            bits = (raw_a, raw_b) if ulp else None
-            _add_different(a, b, bits, sums, buffers)
+            bits = None if mantissa is None else (raw_a, raw_b, mantissa)
+            _add_different(a, b, bits, sums, scratch)
+
+
+# The raw elements of both sides and the bits of their significand, where both have one floating-point type
+_Bits = tuple[Array, Array, int]
+
+
+def _row_products(a: Array, b: Array) -> Array:
+    """The inner product of each row of `a` with that of `b`, or with `b` where it is a single row."""
+    found: Array = np.matmul(a[:, None, :], b[..., :, None])[:, 0, 0]
+    return found
+
+
+_products: Callable[[Array, Array], Array] = getattr(np, "vecdot", _row_products)  # numpy < 2.0 has none
 
 
 def _dot(a: Array, b: Array) -> float:
@@ -146,11 +176,17 @@ def _dot(a: Array, b: Array) -> float:
     own for each of them: the cores are shared out by tensors.
     """
     head = a.size - a.size % CHUNK
-    total = 0.0
-    if head:
-        parts = np.matmul(a[:head].reshape(-1, 1, CHUNK), b[:head].reshape(-1, CHUNK, 1))
-        total = float(parts.sum(dtype=np.float64))
+    if not head:
+        return float(np.dot(a, b))
+    total: float = sum(_products(a[:head].reshape(-1, CHUNK), b[:head].reshape(-1, CHUNK)).tolist())
     return total + float(np.dot(a[head:], b[head:])) if head < a.size else total
+
+
+def _total(a: Array, ones: Array) -> float:
+    """The sum, by chunks that are added in float64; a product with ones is faster than numpy's sum."""
+    head = a.size - a.size % CHUNK
+    total: float = sum(_products(a[:head].reshape(-1, CHUNK), ones).tolist()) if head else 0.0
+    return total + float(np.dot(a[head:], ones[: a.size - head])) if head < a.size else total
 
 
 def _bits_equal(a: Array, b: Array) -> bool:
@@ -179,6 +215,9 @@ def _add_equal(a: Array, sums: Sums) -> None:
         sums.benchmark_inf += inf
         wide = a[good].astype(np.float64)
         square = _dot(wide, wide)
+    elif _underflows(a, square):
+        wide = a.astype(np.float64)
+        square = _dot(wide, wide)
     sums.finite += finite
     sums.nonzero += finite
     sums.within_1 += finite
@@ -188,46 +227,100 @@ def _add_equal(a: Array, sums: Sums) -> None:
     sums.ab += square
 
 
-def _add_different(
-    a: Array, b: Array, bits: tuple[Array, Array] | None, sums: Sums, buffers: _Buffers
-) -> None:
-    aa, bb, ab = _dot(a, a), _dot(b, b), _dot(a, b)
-    if not (math.isfinite(aa) and math.isfinite(bb)):
-        a, b, bits = _finite_of(a, b, bits, sums)
-        buffers = _Buffers(np.dtype(np.float64))
-        aa, bb, ab = _dot(a, a), _dot(b, b), _dot(a, b)
-    n = a.size
-    if not n:
+def _underflows(a: Array, square: float) -> bool:
+    """Whether a sum of squares is so small that terms of it may be lost."""
+    return a.dtype == np.float32 and square < a.size * TINY and bool(a.max() != 0 or a.min() != 0)
+
+
+def _add_different(a: Array, b: Array, bits: _Bits | None, sums: Sums, scratch: Scratch) -> None:
+    if not a.size:
         return
+    aa, bb = _dot(a, a), _dot(b, b)
+    apart = np.subtract(a, b, out=scratch.apart[: a.size])
+    dd = _dot(apart, apart)
+    if (
+        not (math.isfinite(aa) and math.isfinite(bb) and math.isfinite(dd))
+        or _underflows(a, aa)
+        or _underflows(b, bb)
+        or _underflows(apart, dd)
+    ):
+        a, b, bits = _finite_of(a, b, bits, sums)
+        if not a.size:
+            return
+        scratch = scratch_for(np.dtype(np.float64), max(BLOCK, a.size))
+        aa, bb = _dot(a, a), _dot(b, b)
+        apart = np.subtract(a, b, out=scratch.apart[: a.size])
+        dd = _dot(apart, apart)
+    n = a.size
     sums.finite += n
     sums.aa += aa
     sums.bb += bb
-    sums.ab += ab
-    apart = np.subtract(a, b, out=buffers.difference[:n])
-    sums.dd += _dot(apart, apart)
+    sums.dd += dd
+    alike = aa <= 16 * bb and bb <= 16 * aa and math.isfinite(dd)
+    sums.ab += (aa + bb - dd) / 2 if alike else _dot(a, b)
     np.abs(apart, out=apart)
-    sums.max_abs = max(sums.max_abs, float(apart.max()))
-    sums.sum_abs += _dot(apart, buffers.ones[:n])
-    size = np.abs(b, out=buffers.size[:n])
-    zeros = np.equal(size, 0, out=buffers.flags[:n])
-    missing = int(np.count_nonzero(zeros))
-    outside = 0
-    if missing:
-        outside = int(np.count_nonzero(apart[zeros]))
-        np.copyto(size, np.inf, where=zeros)
-    relative = np.divide(apart, size, out=size)
+    sums.max_abs = max(sums.max_abs, float(np.maximum.reduce(apart)))
+    sums.sum_abs += _total(apart, scratch.ones)
+    relative = np.divide(apart, b, out=scratch.relative[:n])
+    np.abs(relative, out=relative)
+    most = float(np.maximum.reduce(relative))
+    missing = outside = 0
+    if not math.isfinite(most):  # b = 0 there: inf, or NaN where a = 0 too
+        missing, outside = _without_zeros(b, apart, relative, scratch)
+        most = float(np.maximum.reduce(relative))
     sums.nonzero += n - missing
-    sums.max_rel = max(sums.max_rel, float(relative.max()))
-    sums.sum_rel += _dot(relative, buffers.ones[:n])
-    sums.within_1 += int(np.count_nonzero(np.less(relative, 1e-3, out=buffers.flags[:n]))) - outside
-    sums.within_5 += int(np.count_nonzero(np.less(relative, 5e-3, out=buffers.flags[:n]))) - outside
+    sums.max_rel = max(sums.max_rel, most)
+    sums.sum_rel += _total(relative, scratch.ones)
+    near, within = (
+        n if most < limit else int(np.count_nonzero(np.less(relative, limit, out=scratch.flags[:n])))
+        for limit in scratch.limits
+    )
+    sums.within_1 += near - outside
+    sums.within_5 += within - outside
     if bits is not None:
-        sums.max_ulp = max(sums.max_ulp, ulp_distance(*bits, buffers.bits))
+        _add_ulp(bits, relative, most if not outside else math.inf, missing > 0, sums, scratch)
+
+
+def _without_zeros(b: Array, apart: Array, relative: Array, scratch: Scratch) -> tuple[int, int]:
+    """Set the relative error to 0 where b = 0; return how many there are, and at how many a is not 0."""
+    n = b.size
+    zeros = np.equal(b, 0, out=scratch.flags[:n])
+    missing = int(np.count_nonzero(zeros))
+    if not missing:
+        return 0, 0
+    outside = np.not_equal(apart, 0, out=scratch.others[:n])
+    np.logical_and(outside, zeros, out=outside)
+    kept = np.subtract(zeros.view(np.int8), 1, out=scratch.bits[:n])  # all bits set where b is not 0
+    raw = relative.view(kept.dtype)
+    np.bitwise_and(raw, kept, out=raw)  # several times as fast as an assignment under a mask
+    return missing, int(np.count_nonzero(outside))
+
+
+def _add_ulp(bits: _Bits, relative: Array, most: float, zeros: bool, sums: Sums, scratch: Scratch) -> None:
+    """Bring the largest ULP distance up to date; `most`: the largest relative error, inf where unknown.
+
+    A spacing is at least 2**-(mantissa + 1) of its number, so that a relative error of r below 1 is at most
+    r / (1 - r) * 2**(mantissa + 1) spacings: only elements that may exceed what was found before are counted.
+    """
+    left, right, mantissa = bits
+    agree = most < 0.5 and not zeros  # no element has another sign than its counterpart
+    if most < 0.5:
+        if not sums.max_ulp:
+            at = int(relative.argmax())
+            sums.max_ulp = ulp_distance(left[at : at + 1], right[at : at + 1])
+        least = sums.max_ulp * (1 - most) * 2.0 ** -(mantissa + 1) * (1 - 2.0**-20)  # less the roundings of r
+        if most <= least:
+            return
+        flags = np.greater(relative, relative.dtype.type(least), out=scratch.flags[: relative.size])
+        few = flags.nonzero()[0]
+        if 16 * few.size <= flags.size:
+            left, right = left[few], right[few]
+    sums.max_ulp = max(sums.max_ulp, ulp_distance(left, right, scratch.bits, agree=agree))
 
 
 def _finite_of(
-    a: Array, b: Array, bits: tuple[Array, Array] | None, sums: Sums
-) -> tuple[NDArray[np.float64], NDArray[np.float64], tuple[Array, Array] | None]:
+    a: Array, b: Array, bits: _Bits | None, sums: Sums
+) -> tuple[NDArray[np.float64], NDArray[np.float64], _Bits | None]:
     """Count what is not finite, and return the elements that are on both sides, as float64."""
     good_a, good_b = np.isfinite(a), np.isfinite(b)
     nan_a, nan_b = np.isnan(a), np.isnan(b)
@@ -238,15 +331,15 @@ def _finite_of(
     both = good_a & good_b
     alike = both | (nan_a & nan_b) | (~good_a & ~good_b & (a == b))
     sums.misplaced += int(np.count_nonzero(~alike))
-    kept = None if bits is None else (bits[0][both], bits[1][both])
+    kept = None if bits is None else (bits[0][both], bits[1][both], bits[2])
     return a[both].astype(np.float64), b[both].astype(np.float64), kept
 
 
-def ulp_distance(a: Array, b: Array, scratch: Array | None = None) -> int:
+def ulp_distance(a: Array, b: Array, scratch: Array | None = None, *, agree: bool = False) -> int:
     """The largest number of representable values between two raw elements of one floating-point type.
 
     The bits of a float, read as sign and magnitude, count its representable values; so the distance is the
-    difference of magnitudes where signs agree, their sum where they do not.
+    difference of magnitudes where signs agree, their sum where they do not. `agree`: they do everywhere.
     """
     width = a.dtype.itemsize
     signed = np.dtype(f"i{width}")
@@ -255,11 +348,10 @@ def ulp_distance(a: Array, b: Array, scratch: Array | None = None) -> int:
         b.view(np.dtype(f"{b.dtype.byteorder}i{width}")),
     )
     n = a.size
-    if scratch is None or scratch.dtype != signed:
+    if scratch is None or scratch.dtype != signed or scratch.size < n:
         scratch = np.empty(n, signed)
     work = scratch[:n]
-    np.bitwise_xor(left, right, out=work)
-    if int(work.min(initial=0)) >= 0:
+    if agree or int(np.bitwise_xor(left, right, out=work).min(initial=0)) >= 0:
         np.subtract(left, right, out=work)
         return max(abs(int(work.min(initial=0))), abs(int(work.max(initial=0))))
     crossed = work < 0
@@ -269,106 +361,3 @@ def ulp_distance(a: Array, b: Array, scratch: Array | None = None) -> int:
     most = max(abs(int(straight.min(initial=0))), abs(int(straight.max(initial=0))))
     sizes = (left[crossed] & top).astype(np.float64) + (right[crossed] & top).astype(np.float64)
     return max(most, int(sizes.max(initial=0)))
-
-
-# ------------------------------------------------------------------------------------------ many pairs
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class _Part:
-    pair: int
-    start: int
-    stop: int
-
-
-def compare_pairs(
-    pairs: list[tuple[Stored, Stored]], progress: Callable[[int, int], None] | None = None
-) -> list[TensorFigures | str]:
-    """Compare pairs of tensors with equal numbers of elements, over all cores.
-
-    A pair whose file has become shorter or is damaged gives a phrase that says so. `progress` is told how
-    many of how many parts are done.
-    """
-    parts = list(_parts(pairs))
-    sums: list[Sums | str] = [Sums() for _ in pairs]
-    for done, (part, found) in enumerate(zip(parts, _walked(pairs, parts), strict=True), 1):
-        so_far = sums[part.pair]
-        if isinstance(found, str) or isinstance(so_far, str):
-            sums[part.pair] = so_far if isinstance(so_far, str) else found
-        else:
-            so_far.add(found)
-        if progress is not None:
-            progress(done, len(parts))
-    return [
-        s if isinstance(s, str) else s.figures(a.type is b.type and a.type.kind == "float")
-        for s, (a, b) in zip(sums, pairs, strict=True)
-    ]
-
-
-def _parts(pairs: list[tuple[Stored, Stored]]) -> Iterator[_Part]:
-    for index, (a, b) in enumerate(pairs):
-        whole = not (a.in_order and b.in_order) or bool(a.member or b.member)
-        if whole or a.count <= PART:
-            yield _Part(index, 0, a.count)
-            continue
-        for start in range(0, a.count, PART):
-            yield _Part(index, start, min(start + PART, a.count))
-
-
-def _walk(a: Stored, b: Stored, part: _Part) -> Sums | str:
-    found = Sums()
-    try:
-        left, right = (s.raw_blocks(BLOCK, part.start, part.stop) for s in (a, b))
-        compare_blocks(zip(left, right, strict=True), (a.type, b.type), found)
-    except (OSError, ValueError, EOFError, zipfile.BadZipFile, zlib.error) as error:
-        return getattr(error, "strerror", None) or str(error) or "damaged"
-    return found
-
-
-def _walked(pairs: list[tuple[Stored, Stored]], parts: list[_Part]) -> Iterator[Sums | str]:
-    """The sums of each part, in order: from processes where that pays and is safe, else from here.
-
-    Threads would not do: a pass over a block takes so little time that they would wait for each other.
-    """
-    workers = min(WORKERS or _cores(), len(parts))
-    if sum(p.stop - p.start for p in parts) < LARGE or workers < 2 or not sys.platform.startswith("linux"):
-        for part in parts:
-            yield _walk(*pairs[part.pair], part)
-        return
-    with _pool(pairs, parts, workers) as pool:
-        yield from pool.imap(
-            _numbered, range(len(parts)), chunksize=max(1, min(16, len(parts) // (8 * workers)))
-        )
-
-
-def _cores() -> int:
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-
-
-_SHARED: tuple[list[tuple[Stored, Stored]], list[_Part]] = (
-    [],
-    [],
-)  # what forked workers find in their memory
-
-
-def _numbered(index: int) -> Sums | str:
-    pairs, parts = _SHARED
-    return _walk(*pairs[parts[index].pair], parts[index])
-
-
-@contextmanager
-def _pool(pairs: list[tuple[Stored, Stored]], parts: list[_Part], workers: int) -> Iterator[Any]:
-    """Forked workers: they have the pairs in memory, and only the sums travel back."""
-    global _SHARED
-    import multiprocessing
-
-    _SHARED = (pairs, parts)
-    try:
-        with warnings.catch_warnings():
-            # Python warns of forking beside threads: the only ones here are the algebra library's, idle
-            warnings.simplefilter("ignore", DeprecationWarning)
-            pool = multiprocessing.get_context("fork").Pool(workers)
-        with pool:
-            yield pool
-    finally:
-        _SHARED = ([], [])

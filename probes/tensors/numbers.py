@@ -37,23 +37,44 @@ class ElementType:
         """Spacing of the numbers at 1.0 (0 for integers)."""
         return float(2.0**-self.mantissa) if self.kind in ("float", "complex") else 0.0
 
-    def decode(self, raw: Array) -> Array:
+    @property
+    def decoded(self) -> np.dtype[Any]:
+        """The type of the numbers that `decode` gives."""
+        wide = self.name not in _NARROW and not self.name.startswith("float8")
+        return np.dtype(np.float64 if wide else np.float32)
+
+    @property
+    def parts(self) -> int:
+        """How many numbers one element becomes: 2 for a complex one."""
+        return 2 if self.kind == "complex" else 1
+
+    def decode(self, raw: Array, out: Array | None = None) -> Array:
         """Widen raw elements to real numbers, flat: float64 for 64-bit and integer types, else float32.
 
-        A complex element becomes its two parts, one after the other.
+        A complex element becomes its two parts, one after the other. Where `out` (at least as long as the
+        result, of its type or a wider one) is given the numbers have its type, and stand in it unless they
+        can be used where they are.
         """
-        if self.name == "bfloat16":
-            return (raw.astype(np.uint32) << np.uint32(16)).view(np.float32)
-        if self.name.startswith("float8"):
-            return _fp8_table(self.name)[raw]
         if self.kind == "complex":
-            parts = np.ascontiguousarray(raw).view(np.float32 if self.width == 8 else np.float64)
-            return parts.astype(parts.dtype.newbyteorder("="), copy=False)
-        if self.name in ("float16", "bool", "int8", "uint8", "int16", "uint16"):
-            return raw.astype(np.float32)
-        if self.name == "float32":
-            return raw.astype(np.float32, copy=False)
-        return raw.astype(np.float64, copy=False)
+            real = "f4" if self.width == 8 else "f8"
+            raw = np.ascontiguousarray(raw).view(np.dtype(raw.dtype.byteorder + real))
+        wanted = self.decoded if out is None else out.dtype
+        if raw.dtype == wanted and self.storage[0] in "fc":
+            return raw
+        values = np.empty(raw.size, wanted) if out is None else out[: raw.size]
+        if self.name == "bfloat16" and wanted == np.float32:  # its bits are the upper half of a float32's
+            np.left_shift(raw, 16, out=values.view(np.uint32), dtype=np.uint32)
+        elif self.name == "bfloat16":
+            np.copyto(values, self.decode(raw))
+        elif self.name.startswith("float8"):
+            table = _fp8_table(self.name)
+            np.take(table.astype(wanted, copy=False), raw, out=values, mode="clip")
+        else:
+            np.copyto(values, raw)
+        return values
+
+
+_NARROW = ("bfloat16", "float16", "float32", "complex64", "bool", "int8", "uint8", "int16", "uint16")
 
 
 TYPES = {

@@ -14,9 +14,11 @@ from hypothesis.extra import numpy as hnp
 from traindoctor.engine.model import TensorFigures
 from traindoctor.probes.files import RunFile
 from traindoctor.probes.tensors import figures
-from traindoctor.probes.tensors.figures import Sums, compare_blocks, compare_pairs, ulp_distance
+from traindoctor.probes.tensors import pairs as sharing
+from traindoctor.probes.tensors.figures import Sums, compare_blocks, ulp_distance
 from traindoctor.probes.tensors.npy import read_npy
 from traindoctor.probes.tensors.numbers import TYPES, type_of
+from traindoctor.probes.tensors.pairs import compare_pairs
 
 
 def of(a: Any, b: Any) -> TensorFigures:
@@ -61,6 +63,119 @@ def test_figures_are_what_their_definitions_say(dtype: str, zeros: bool, size: i
     for name, value in expected(a, b).items():
         assert getattr(found, name) == pytest.approx(value, rel=2e-5, abs=2e-6), name
     assert found.count == size and not found.misplaced
+
+
+def raw(kind: str, values: Any) -> Any:
+    """Values as raw elements of a type that numpy does not have: the nearest towards zero."""
+    if kind == "bfloat16":
+        return (values.astype(np.float32).view(np.uint32) >> 16).astype(np.uint16)
+    table = TYPES[kind].decode(np.arange(128, dtype=np.uint8))
+    table = table[np.isfinite(table)]
+    near = np.searchsorted(table, np.abs(values), side="right") - 1
+    return (near + 128 * (values < 0)).astype(np.uint8)
+
+
+def in_blocks(a: Any, b: Any, kind: str, size: int) -> TensorFigures:
+    sums = Sums()
+    compare_blocks(
+        ((a[at : at + size], b[at : at + size]) for at in range(0, a.size, size)), (TYPES[kind],) * 2, sums
+    )
+    return sums.figures(TYPES[kind].kind == "float")
+
+
+@pytest.mark.parametrize(
+    "kind", ["bfloat16", "float8_e4m3fn", "float8_e5m2", "float16", "float32", "float64"]
+)
+@pytest.mark.parametrize("size", [5, 2047, 2049, 70_001])
+def test_every_float_type_over_several_blocks(kind: str, size: int) -> None:
+    random = np.random.default_rng(size)
+    values = random.standard_normal(size) + 0.2
+    values[::7] = 0
+    coarse = 0.3 if kind.startswith("float8") else 0.02
+    others = values * (1 + coarse * random.standard_normal(size))
+    if kind in ("float16", "float32", "float64"):
+        a, b = others.astype(kind), values.astype(kind)
+    else:
+        a, b = raw(kind, others), raw(kind, values)
+    found = in_blocks(a, b, kind, 4099)
+    wide = [TYPES[kind].decode(x).astype(np.float64) for x in (a, b)]
+    for name, value in expected(*wide).items():
+        assert getattr(found, name) == pytest.approx(value, rel=2e-5, abs=2e-6), name
+    assert found.max_ulp == slow_ulp(a, b) > 0
+
+
+def slow_ulp(a: Any, b: Any) -> int:
+    """One element after the other, with Python's integers."""
+    top = 1 << (8 * a.itemsize - 1)
+    places = [[-(n & ~top) if n & top else n for n in x.view(f"u{x.itemsize}").tolist()] for x in (a, b)]
+    return max(abs(m - n) for m, n in zip(*places, strict=True))
+
+
+@pytest.mark.parametrize("scale", [1e-30, 1e-21, 1e-19, 1e-17, 1e17, 1e19, 1e37])
+def test_sums_keep_their_accuracy_where_squares_leave_float32(scale: float) -> None:
+    random = np.random.default_rng(3)
+    b = (scale * random.standard_normal(5000)).astype(np.float32)
+    a = (b * (1 + 1e-3 * random.standard_normal(5000))).astype(np.float32)
+    found = of(a, b)
+    for name, value in expected(a, b).items():
+        assert getattr(found, name) == pytest.approx(value, rel=2e-5), name
+    assert found.count == 5000 and found.misplaced == found.inf == 0
+    assert of(b, b.copy()).norm == pytest.approx(expected(b, b)["norm"], rel=2e-5)
+
+
+@pytest.mark.parametrize("ratio", [1e-6, 0.1, 1, 3, 5, 1e3, 1e8])
+@pytest.mark.parametrize("sign", [1, -1])
+def test_the_cosine_holds_at_every_ratio_of_norms(ratio: float, sign: int) -> None:
+    random = np.random.default_rng(4)
+    b, other = random.standard_normal((2, 30_000)).astype(np.float32)
+    for mixed in (b, b + other, other, b + np.float32(1e-3) * other):
+        a = (sign * ratio * mixed).astype(np.float32)
+        assert of(a, b).cosine == pytest.approx(expected(a, b)["cosine"], abs=1e-5)
+
+
+def test_a_cosine_near_one_is_told_from_one() -> None:
+    random = np.random.default_rng(5)
+    b = random.standard_normal(50_000).astype(np.float32)
+    a = (b * (1 + 1e-5 * random.standard_normal(50_000))).astype(np.float32)
+    wanted = 1 - expected(a, b)["cosine"]
+    assert 1 - (of(a, b).cosine or 0) == pytest.approx(wanted, rel=0.01)
+
+
+def test_complex_tensors_over_several_blocks(tmp_path: Path) -> None:
+    random = np.random.default_rng(6)
+    b = (random.standard_normal(100_003) + 1j * random.standard_normal(100_003)).astype(np.complex64)
+    a = (b * np.complex64(1.001)).astype(np.complex64)
+    found = compare_pairs([(stored(tmp_path / "a.npy", a), stored(tmp_path / "b.npy", b))])[0]
+    assert isinstance(found, TensorFigures) and found.count == b.size
+    for name, value in expected(a.view(np.float32), b.view(np.float32)).items():
+        assert getattr(found, name) == pytest.approx(value, rel=2e-5, abs=2e-6), name
+
+
+@pytest.mark.parametrize("kind", [">f4", ">f2", ">c8", ">f8"])
+def test_the_byte_order_changes_nothing(kind: str, tmp_path: Path) -> None:
+    random = np.random.default_rng(7)
+    b = (random.standard_normal(3000) + 2).astype(kind[1:])
+    a = (b * 1.01).astype(kind[1:])
+    there = [stored(tmp_path / f"{n}.npy", x.astype(kind)) for n, x in (("a", a), ("b", b))]
+    here = [stored(tmp_path / f"{n}.npy", x) for n, x in (("c", a), ("d", b))]
+    found = compare_pairs([(there[0], there[1]), (here[0], here[1])])
+    assert found[0] == found[1]
+
+
+def test_products_of_rows_without_vecdot(monkeypatch: pytest.MonkeyPatch) -> None:
+    random = np.random.default_rng(8)
+    a, b = random.standard_normal((2, 9000)).astype(np.float32)
+    found = of(a, b)
+    monkeypatch.setattr(figures, "_products", figures._row_products)
+    other = of(a, b)
+    for name in ("norm", "benchmark_norm", "relative", "mean_abs", "mean_rel", "cosine"):
+        assert getattr(other, name) == pytest.approx(getattr(found, name), rel=1e-5), name
+
+
+def test_signed_zeros_are_one_value() -> None:
+    a, b = np.array([0.0, -0.0, 1.0], np.float32), np.array([-0.0, 0.0, 1.0], np.float32)
+    found = of(a, b)
+    assert (found.max_abs, found.max_ulp, found.within_1, found.identical) == (0, 0, 1, False)
 
 
 def test_what_is_not_finite_is_counted_and_left_out() -> None:
@@ -147,9 +262,9 @@ def test_many_pairs_over_processes_give_what_one_gives(
         for i, x in enumerate(arrays)
     ]
     alone = compare_pairs(pairs)
-    monkeypatch.setattr(figures, "LARGE", 1)
-    monkeypatch.setattr(figures, "PART", 50_000)
-    monkeypatch.setattr(figures, "WORKERS", 2)
+    monkeypatch.setattr(sharing, "LARGE", 1)
+    monkeypatch.setattr(sharing, "PART", 50_000)
+    monkeypatch.setattr(sharing, "WORKERS", 2)
     for one, other in zip(alone, compare_pairs(pairs), strict=True):
         assert isinstance(one, TensorFigures) and isinstance(other, TensorFigures)
         assert other.count == one.count and other.max_abs == one.max_abs
