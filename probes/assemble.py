@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import gc
 import importlib
 import math
@@ -19,9 +20,9 @@ from ..engine.model import RunInfo, Scalar
 from . import kinds, layout, names, project, segments, sides
 from .dataset.own import holds_samples
 from .files import RunFile, RunUnreadable, address, walk
-from .readers import Reader
+from .readers import Reader, msprobe_monitor
 from .readers.config_file import clean
-from .run import Configured, Event, FileContent, Run, Series, Setting
+from .run import RANK_PART, Configured, Event, FileContent, Run, Series, Setting
 from .twins import twins
 
 # In the order in which they are asked; the first that recognises the content reads the file.
@@ -35,6 +36,7 @@ READERS = (
     "data_list",
     "jsonl",
     "json_log",
+    "msprobe_monitor",
     "csv_log",
     "text_log",
     "shell_script",
@@ -96,6 +98,7 @@ def open_run(
                 notes.extend(f"{file.path}: {note}" for note in content.notes)
             elif reason:
                 not_read.append((file.path, reason))
+    contents += _monitored(dumped, notes, not_read)
     contents += _added(beside or {}, contents)
     saved = _checkpoint_files(files)
     alone = {c.content.format for c in contents} <= {SCRIPT, LIST}
@@ -155,6 +158,21 @@ def _apart(files: list[RunFile]) -> tuple[list[RunFile], tuple[RunFile, ...]]:
         return files, ()
     dumped = {f.path for f in files if is_dump_file(f)}
     return [f for f in files if f.path not in dumped], tuple(f for f in files if f.path in dumped)
+
+
+def _monitored(
+    dumped: Iterable[RunFile], notes: list[str], not_read: list[tuple[str, str]]
+) -> Iterator[_Read]:
+    """The curves in what msprobe's monitor wrote; its files are parts of a dump as well."""
+    for files in msprobe_monitor.folders(dumped):
+        try:
+            contents = msprobe_monitor.read_folder(files)
+        except (OSError, ValueError, csv.Error) as error:
+            not_read.append((files[0].path, f"damaged: {str(error)[:120]}"))
+            continue
+        for path, content in contents.items():
+            notes.extend(content.notes)
+            yield _Read(path, content)
 
 
 _WITH_HISTOGRAMS = frozenset({"tensorboard", "mindspore-summary"})
@@ -300,6 +318,7 @@ class _Assembly:
             return {"": list(self.contents)}
         same = twins({home: [r.content for r in reads] for home, reads in units.items()})
         kept = layout.merged(sorted({same[home] for home in units}))
+        kept |= _watched_over(units, kept)
         self.unit_of = {home: kept[same[home]] for home in units}
         joined: dict[str, list[_Read]] = defaultdict(list)
         for home, reads in units.items():
@@ -375,6 +394,18 @@ class _Assembly:
             series=tuple(sorted(curves)),
             context=_context(curves, settings, facts, ranks, events),
         )
+
+
+def _watched_over(units: Mapping[str, list[_Read]], kept: Mapping[str, str]) -> dict[str, str]:
+    """Homes of a monitor's files alone, each as part of the only run around it."""
+    alone = {h for h, reads in units.items() if {r.content.format for r in reads} == {msprobe_monitor.FORMAT}}
+    found = {}
+    for home in alone & kept.keys():
+        around = {u for u in kept if u not in alone and (not u or home.startswith(u + "/"))}
+        if around:
+            found[home] = max(around, key=len)
+    parents = list(found.values())
+    return {home: kept[p] for home, p in found.items() if parents.count(p) == 1}
 
 
 def _has_curves(read: _Read) -> bool:
@@ -498,9 +529,10 @@ def _by_rank(attempts: Iterable[Series]) -> tuple[dict[str, Series], dict[int, d
     return best, {r: {n: max(f, key=_quality) for n, f in by.items()} for r, by in sorted(ranks.items())}
 
 
-def _quality(series: Series) -> tuple[float, bool, bool, int, int, str]:
-    """More points first (2 % do not count); then a known unit, the usual name, a plain one, a low rank."""
+def _quality(series: Series) -> tuple[bool, float, bool, bool, int, int, str]:
+    """The whole model before a part; more points (2 % do not count); a known unit, usual name, low rank."""
     return (
+        series.group != RANK_PART,
         round(math.log(max(len(series.values), 1)) / 0.02),
         series.unit not in ("unknown", "row"),
         names.order(series.raw) < USUAL or not series.name.endswith("/loss"),

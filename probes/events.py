@@ -12,7 +12,7 @@ from ..engine.model import Place
 from . import settings as names
 from .config import number_of, says
 from .registry import Finding, View, absent, place, place_of, present, probe, unknown
-from .run import Event, Floats, Run, Series
+from .run import RANK_PART, Event, Floats, Run, Series
 
 # Kinds that a reader makes from a framework's or Python's own messages. A file that holds one of them holds
 # what went to the error stream too, so that a message which is missing there was not given.
@@ -287,7 +287,9 @@ def resumed(view: View) -> Finding:
 
 
 def _of_ranks(run: Run, name: str) -> dict[int, Series]:
-    return {rank: curves[name] for rank, curves in run.ranks.items() if name in curves and len(curves[name])}
+    """The curve of each rank; none of what may be about a part of the model, which need not agree."""
+    found = {rank: curves[name] for rank, curves in run.ranks.items() if name in curves}
+    return {rank: s for rank, s in found.items() if len(s) and s.group != RANK_PART}
 
 
 def _common(curves: Mapping[int, Series]) -> tuple[Floats, Floats] | None:

@@ -12,7 +12,7 @@ _NEUTRAL = re.compile(
     r"^(?:logs?|tb|tb_logs|tensorboard(?:_logs?)?|tfevents|events?|summar(?:y|ies)|summary_dir|vis_data|outputs?|"
     r"results?|metrics|plots|dvclive|train(?:ing)?(?:_logs?)?|val(?:id(?:ation)?)?|eval(?:uation)?|test|dev|csv(?:_logs?)?|"
     r"lightning_logs|\.?hydra|files|config|configs|ckpts?|checkpoints?|msrun_log|log_dir|logging|"
-    r"checkpoint-\d+|global_step\d+|\d{10}\.\d+|[a-z_]*loss_[a-z_]*(?:train|val\w*))$",
+    r"monitor(?:_outputs?)?|checkpoint-\d+|global_step\d+|\d{10}\.\d+|[a-z_]*loss_[a-z_]*(?:train|val\w*))$",
     re.IGNORECASE,
 )
 _RANK_DIR = re.compile(r"^(?:rank|worker|proc|process|device|node)[_-]?(\d+)$", re.IGNORECASE)
@@ -22,6 +22,7 @@ _RANK_FILE = re.compile(
 _WANDB_RUN = re.compile(r"^(?:offline-)?run-\d{8}_\d{6}-\w+$")
 _MLFLOW_RUN = re.compile(r"^[0-9a-f]{32}$")
 _MLFLOW_PARTS = frozenset({"metrics", "params", "tags", "artifacts"})
+_MONITOR_RUN = re.compile(r"^[A-Z][a-z]{2}\d{1,2}_\d{2}-\d{2}-\d{2}-(?:rank(\d{1,9})-)?\w+$")  # of msprobe
 _HF_RUNS = re.compile(r"^[A-Z][a-z]{2}\d{1,2}_\d{2}-\d{2}-\d{2}_.+$")
 
 
@@ -34,11 +35,15 @@ def home(path: str) -> str:
         if parts[k : k + 2] == ["plots", "metrics"]:
             parts = parts[:k]
             break
-    while parts and (_NEUTRAL.match(parts[-1]) or _RANK_DIR.match(parts[-1]) or _is_hf_runs(parts)):
+    while parts and (_is_neutral(parts[-1]) or _is_hf_runs(parts)):
         if _is_hf_runs(parts):
             parts.pop()
         parts.pop()
     return "/".join(parts)
+
+
+def _is_neutral(part: str) -> bool:
+    return any(kind.match(part) for kind in (_NEUTRAL, _RANK_DIR, _MONITOR_RUN))
 
 
 def _tracked(parts: list[str]) -> int:
@@ -65,8 +70,8 @@ def rank(path: str) -> int | None:
     """Return the rank that a path names: "log/rank_3/info.log" -> 3, "log.txt.rank1" -> 1."""
     *folders, name = path.split("/")
     for part in reversed(folders):
-        match = _RANK_DIR.match(part)
-        if match:
+        match = _RANK_DIR.match(part) or _MONITOR_RUN.match(part)
+        if match and match.group(1):
             return int(match.group(1))
     match = _RANK_FILE.search(name)
     return int(match.group(1)) if match else None

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 Floats = NDArray[np.float64]
 
+RANK_PART = "rank-part"  # group of figures about what one rank holds, which may be a part of the model
+
 # What a step counts. "epoch-step": the step number starts again in each epoch (MindSpore LossMonitor,
 # mmcv); readers turn it into a running step where they know the epoch length, and say so.
 StepUnit = Literal["step", "epoch", "epoch-step", "iteration", "sample", "call", "row", "unknown"]

@@ -1,0 +1,198 @@
+"""What msprobe's monitor keeps of gradients: CSV files per kind of tensor and range of steps, for each rank.
+
+`<time>-rank<r>-<id>/grad_reduced_<a>-<b>.csv` with a row per parameter and step: `vpp_stage,name,step` and
+any of `min,max,mean,norm,nans,zeros,shape,dtype`. Most files hold one step, so those of a folder are read
+together (`read_folder`). That `norm` is the L2 norm is held against the extremes and the shape beside it:
+it lies between the largest element and the square root of the count times that.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import math
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from .. import layout
+from ..files import RunFile
+from ..run import RANK_PART, FileContent, Series
+from . import Gives
+from ._values import number
+
+FORMAT = "msprobe-monitor"
+GIVES = Gives(
+    title="msprobe monitor",
+    files="`grad_reduced_*.csv`, `actv_*.csv`, `param_*.csv`, `exp_avg*.csv` below `<time>-rank<r>-<id>/`",
+    lacks="The loss; whether a gradient was taken before or after clipping and unscaling. Gradients become"
+    " curves; activations, weights and moments are looked at as a dump is.",
+    scalars="some",
+    steps="some",
+    environment="some",
+    ranks="some",
+)
+MAX_ROWS = 2_000_000
+MAX_CSV = 256 * 1024**2
+GRADIENTS = "grad_reduced"
+_NAME = re.compile(
+    r"^(actv|actv_grad|grad_unreduced|grad_reduced|param_origin|param_updated|exp_avg|exp_avg_sq)_\d+-\d+\.csv$"
+)
+_SLACK = 0.01  # relative, of figures rounded to some digits
+_DIGITS = 1e-5  # absolute: the least number of digits that the monitor is set to in practice is 6
+_HOLDS = 0.9  # share of the rows in which the column has to be an L2 norm
+
+
+@dataclass(slots=True)
+class _Parameter:
+    """The norms of one parameter's gradient by step, and how many elements it has."""
+
+    elements: int | None = None
+    norms: dict[float, float] = field(default_factory=dict)
+    rounded: set[float] = field(default_factory=set)  # steps where a zero is no more than a small number
+
+
+@dataclass(slots=True)
+class _Gradients:
+    """What the files of one folder say."""
+
+    parameters: dict[tuple[str, str], _Parameter] = field(default_factory=dict)
+    rows: int = 0
+    tested: int = 0
+    failed: int = 0
+    torch: bool = False
+
+    def add(self, text: str) -> None:
+        rows = csv.reader(io.StringIO(text.replace("\0", "")))
+        header = [cell.strip() for cell in next(rows, [])]
+        at = {name: i for i, name in enumerate(header)}
+        if not {"name", "step", "norm"} <= at.keys():
+            return
+        for row in rows:
+            if self.rows >= MAX_ROWS:
+                return
+            self.rows += 1
+            if len(row) == len(header):
+                self._row(row, at)
+
+    def _row(self, row: Sequence[str], at: dict[str, int]) -> None:
+        step, norm, name = number(row[at["step"]]), number(row[at["norm"]]), row[at["name"]].strip()
+        if step is None or not math.isfinite(step) or norm is None or not name:
+            return
+        shape = row[at["shape"]].strip() if "shape" in at else None
+        if shape is not None and shape[:1] not in ("[", "("):
+            return  # a placeholder: there was no tensor
+        key = (row[at["vpp_stage"]].strip() if "vpp_stage" in at else "", name[:300])
+        found = self.parameters.setdefault(key, _Parameter())
+        if found.elements is None and shape is not None:
+            found.elements = math.prod(map(int, re.findall(r"\d{1,12}", shape)))
+        found.norms[step] = norm
+        zeros = number(row[at["zeros"]]) if "zeros" in at else None
+        if norm == 0 and zeros is not None and zeros < 1:
+            found.rounded.add(step)
+        if "dtype" in at and row[at["dtype"]].startswith("torch."):
+            self.torch = True
+        if found.elements and "min" in at and "max" in at:
+            self._test(norm, number(row[at["min"]]), number(row[at["max"]]), found.elements)
+
+    def _test(self, norm: float, low: float | None, high: float | None, elements: int) -> None:
+        """Whether this can be the L2 norm of so many elements between these."""
+        if low is None or high is None or not all(map(math.isfinite, (norm, low, high))):
+            return
+        most = max(abs(low), abs(high))
+        root = math.sqrt(elements)
+        self.tested += 1
+        least = most * (1 - _SLACK) - _DIGITS
+        self.failed += not least <= norm <= root * (most * (1 + _SLACK) + _DIGITS)
+
+    @property
+    def euclidean(self) -> bool:
+        return self.failed <= (1 - _HOLDS) * self.tested
+
+
+def sniff(file: RunFile) -> bool:
+    """Say whether this is a file of the monitor."""
+    return _NAME.match(file.name) is not None and file.head_text.startswith("vpp_stage,name,step")
+
+
+def read(file: RunFile) -> FileContent:
+    """Read one file alone. Raises ValueError when it holds no row."""
+    return read_folder([file])[file.path]
+
+
+def folders(files: Iterable[RunFile]) -> list[list[RunFile]]:
+    """The monitor's files among these, folder by folder, in order of their steps. Raises OSError."""
+    found: dict[str, list[RunFile]] = {}
+    for file in files:
+        if _NAME.match(file.name) and file.size <= MAX_CSV and sniff(file):
+            found.setdefault(file.path.rpartition("/")[0], []).append(file)
+    return [sorted(found[f], key=lambda f: layout.natural(f.path)) for f in sorted(found)]
+
+
+def read_folder(files: Sequence[RunFile]) -> dict[str, FileContent]:
+    """Read one rank's files; the curves stand in the content of the first of gradients. Raises OSError."""
+    contents = {file.path: FileContent(FORMAT) for file in files}
+    told = [f for f in files if f.name.startswith(GRADIENTS)]
+    gradients = _Gradients()
+    for file in told:
+        gradients.add(file.read_text())
+    if not gradients.parameters:
+        return contents
+    first = told[0].path
+    notes: list[str] = []
+    series: tuple[Series, ...] = ()
+    if gradients.euclidean:
+        # a curve runs through all the files: it is said to stand in their folder
+        series = tuple(_series(gradients, first.rpartition("/")[0] or first, notes))
+    else:
+        notes.append(
+            f"the column norm of {GRADIENTS} is no L2 norm of its rows: no gradient norm is made of it"
+        )
+    facts = {"framework": "pytorch"} if gradients.torch else {}
+    contents[first] = FileContent(FORMAT, series, facts=facts, notes=tuple(notes))
+    return contents
+
+
+def _series(gradients: _Gradients, file: str, notes: list[str]) -> Iterable[Series]:
+    """The norm over all parameters, and that of each."""
+    of = gradients.parameters
+    staged = len({stage for stage, _ in of}) > 1
+    steps = sorted({s for p in of.values() for s in p.norms})
+    whole = [s for s in steps if all(s in p.norms for p in of.values())]
+    told = [
+        s
+        for s in whole
+        if any(p.norms[s] != 0 for p in of.values()) or not any(s in p.rounded for p in of.values())
+    ]
+    with np.errstate(all="ignore"):
+        values = [float(np.sqrt(np.sum(np.square([p.norms[s] for p in of.values()])))) for s in told]
+    notes.append(
+        f"grad_norm is the root of the summed squares of the L2 norms of the {len(of)} parameters that"
+        f" msprobe's monitor watched ({GRADIENTS}), per rank: where ranks share a model out, of the part that"
+        " a rank holds; whether before or after clipping and unscaling is not told"
+    )
+    if len(whole) < len(steps):
+        notes.append(
+            f"{len(steps) - len(whole)} of {len(steps)} steps lack some parameters: no grad_norm there"
+        )
+    yield _one("grad_norm", told, values, file)
+    for (stage, name), found in of.items():
+        there = sorted(s for s in found.norms if s not in found.rounded)
+        label = f"grad_norm/vpp{stage}.{name}" if staged else f"grad_norm/{name}"
+        yield _one(label, there, [found.norms[s] for s in there], file)
+
+
+def _one(raw: str, steps: Sequence[float], values: Sequence[float], file: str) -> Series:
+    return Series(
+        name=raw,
+        raw=raw,
+        file=file,
+        steps=np.array(steps, dtype=np.float64),
+        values=np.array(values, dtype=np.float64),
+        unit="step",
+        window="point",
+        rank=layout.rank(file),
+        group=RANK_PART,
+    )
