@@ -5,7 +5,9 @@ from __future__ import annotations
 import ast
 import re
 
+from ..engine.model import State
 from .code import at, first, is_false_node, ok
+from .code_step import once_per_epoch
 from .flow import flow, returns
 from .readers._tree import unparse, walk
 from .readers.script import keyword, last_name
@@ -84,6 +86,8 @@ def cleared_between(view: View) -> Finding:
 
 def _cleared_between(source: Script) -> Finding | None:
     judged = None
+    if (once := once_per_epoch(source)) is not None and once.state is State.PRESENT:
+        return None  # nothing is accumulated: the step slipped out of the loop over the batches
     for step in source.steps:
         gates = [p for p in source.above(step) if isinstance(p, ast.If) and " % " in unparse(p.test)]
         loops = source.loops_around(step)

@@ -11,7 +11,7 @@ from .code_sides import either, literal
 from .flow import flow
 from .readers._tree import unparse, walk
 from .readers.script import keyword, last_name
-from .registry import Finding, View
+from .registry import Finding, View, probe
 from .syntax import Script
 
 _LAYERS = re.compile(r"^(?:Lazy)?(?:Linear|Dense|Conv[123][dD]|ConvTranspose[123]d|Embedding)$")
@@ -21,6 +21,7 @@ _SOFTMAX = ("Softmax", "softmax", "Softmax2d")
 _CHOOSES = re.compile(r"(?i)att|gate|rout|mixture|expert|select|pool|weight|score|policy|mask|memory|prob")
 
 
+@probe()
 def softmax_misplaced(view: View) -> Finding:
     """A softmax stands between the layers of a stack, or over the single output of a layer.
 
@@ -95,7 +96,7 @@ def _of_one(source: Script) -> Finding | None:
         for layer, then in pairwise(parts):
             if _kind(then) in _SOFTMAX and _LAYERS.match(_kind(layer)):
                 seen = seen or then
-                if _width(source, layer) == 1 and _over_last(then):
+                if width_of(source, layer) == 1 and _over_last(then):
                     return at(source, then, "a softmax over a single output is always one")
     for function in source.forwards:
         for call in walk(function):
@@ -106,15 +107,15 @@ def _of_one(source: Script) -> Finding | None:
             )
             inner = call.func.value if method and isinstance(call.func, ast.Attribute) else None
             inner = inner if method else (call.args[0] if call.args else None)
-            made = _layer(source, inner) if isinstance(inner, ast.Call) else None
+            made = layer_of(source, inner) if isinstance(inner, ast.Call) else None
             if made is not None:
                 seen = seen or call
-                if _width(source, made) == 1 and _over_last(call):
+                if width_of(source, made) == 1 and _over_last(call):
                     return at(source, call, "a softmax over a single output is always one")
     return ok(source, seen, "softmax has several outputs to choose from") if seen is not None else None
 
 
-def _layer(source: Script, call: ast.Call) -> ast.Call | None:
+def layer_of(source: Script, call: ast.Call) -> ast.Call | None:
     """The layer that is called: `self.head(x)` -> `nn.Linear(8, 1)`, the last one of a stack."""
     if not isinstance(call.func, (ast.Name, ast.Attribute)):
         return None
@@ -126,7 +127,7 @@ def _layer(source: Script, call: ast.Call) -> ast.Call | None:
     return None
 
 
-def _width(source: Script, layer: ast.expr) -> object:
+def width_of(source: Script, layer: ast.expr) -> object:
     """How many outputs a linear layer has, where it is written out."""
     if not isinstance(layer, ast.Call) or not re.search(r"Linear|Dense", last_name(layer.func)):
         return None

@@ -102,7 +102,36 @@ def _image_alone(source: Script) -> Finding | None:
             turned = next(a for a in assigned if any(m and _IMAGE.match(n) for n, m in _moved(a).items()))
             if not _one_axis_of_colours(turned):
                 return at(source, turned, f"the image is moved and `{min(beside)}` is not")
+        if (alone := _turned_alone(source, function, beside)) is not None:
+            return alone
     return ok(source, seen, "what belongs to an image is moved along") if seen is not None else None
+
+
+def _turned_alone(source: Script, function: Function, beside: set[str]) -> Finding | None:
+    """`img = np.rot90(img, k)` with a random `k`, and the mask is not turned."""
+    if not _same_function(function, beside):
+        return None
+    moves: dict[str, list[ast.Assign]] = {}
+    for node in walk(function):
+        if isinstance(node, ast.Assign) and not any(
+            isinstance(p, (ast.If, ast.IfExp)) and p in walk(function) for p in source.above(node)
+        ):
+            for name, moved in _moved(node).items():
+                drawn = moved and _at_random(source, node.value)
+                if drawn and (_IMAGE.match(name) or name in beside):
+                    moves.setdefault(_how(node), []).append(node)
+    for how, nodes in moves.items():
+        names = {n for a in nodes for n in _moved(a)}
+        images = [a for a in nodes if any(_IMAGE.match(n) for n in _moved(a))]
+        if images and how and not names & beside and not _one_axis_of_colours(images[0]):
+            return at(source, images[0], f"the image is moved and `{min(beside)}` is not")
+    return None
+
+
+def _how(node: ast.Assign) -> str:
+    """The name of what moves: rot90, flip."""
+    names = [last_name(c.func) for c in walk(node.value) if isinstance(c, ast.Call)]
+    return next((n for n in names if n in _MOVES and n != "transpose"), "")
 
 
 def _same_function(function: Function, beside: set[str]) -> bool:

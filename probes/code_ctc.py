@@ -9,7 +9,7 @@ from .code import at, first, ok
 from .flow import flow, returns
 from .readers._tree import unparse, walk
 from .readers.script import keyword, last_name
-from .registry import Finding, View
+from .registry import Finding, View, probe
 from .syntax import Function, Script
 
 _MOVES = (
@@ -42,6 +42,7 @@ def ctc_calls(source: Script) -> list[ast.Call]:
     return [c for c in found if source.owner(c) not in ("tf.nn", "tf", "optax")]
 
 
+@probe()
 def ctc_input_wrong(view: View) -> Finding:
     """The CTC loss gets scores that are no log-probabilities, or that are normalised over the frames.
 

@@ -8,12 +8,13 @@ from .code import at, first, ok
 from .flow import flow
 from .readers._tree import unparse, walk
 from .readers.script import last_name
-from .registry import Finding, View
+from .registry import Finding, View, probe
 from .syntax import Function, Script
 
 _JOINS = ("cat", "concat", "concatenate", "hstack", "Concatenate")
 
 
+@probe()
 def joined_with_itself(view: View) -> Finding:
     """A forward pass joins a value with itself, or with a part of itself, and leaves another one out.
 

@@ -7,7 +7,7 @@ import re
 
 from .code import at, first, ok
 from .code_sides import given, literal, setting, side
-from .readers._tree import unparse
+from .readers._tree import unparse, walk
 from .readers.script import keyword, last_name
 from .registry import Finding, View, probe
 from .syntax import Script
@@ -77,3 +77,36 @@ def _meant(source: Script, node: ast.AST) -> bool:
 def _eval(source: Script, node: ast.AST) -> bool:
     statement = next((p for p in source.above(node) if isinstance(p, ast.Assign)), None)
     return statement is not None and side(unparse(statement.targets[0])) is False
+
+
+@probe()
+def epochs_capped(view: View, *, few: int) -> Finding:
+    """The loop over epochs ends after a written-out small number whatever the settings say.
+
+    `range(min(args.epochs, 2))`, `while epoch <= min(self.max_epoch, 2)`, `if epoch == 1: break` without a
+    switch for trying out.
+    """
+    return first(view, lambda s: _capped(s, few), "the scripts hold no loop over epochs")
+
+
+_EPOCHS = re.compile(r"(?i)epoch")
+
+
+def _capped(source: Script, few: int) -> Finding | None:
+    seen: ast.AST | None = None
+    for loop in source.nodes:
+        if not isinstance(loop, (ast.For, ast.While)):
+            continue
+        bound = loop.test if isinstance(loop, ast.While) else loop.iter
+        told = unparse(bound) + (unparse(loop.target) if isinstance(loop, ast.For) else "")
+        if not _EPOCHS.search(told):
+            continue
+        seen = seen or loop
+        for call in walk(bound):
+            if isinstance(call, ast.Call) and last_name(call.func) == "min" and len(call.args) == 2:
+                number = next((a.value for a in call.args if isinstance(a, ast.Constant)), None)
+                if _small(number, few) and _EPOCHS.search(unparse(call)) and not _meant(source, loop):
+                    return at(
+                        source, loop, f"training ends after {number!r} epochs whatever the settings say"
+                    )
+    return ok(source, seen, "the settings say how many epochs there are") if seen is not None else None

@@ -413,6 +413,10 @@ def unsafe_division(view: View) -> Finding:
 def _unsafe_division(source: Script) -> Finding | None:
     for node in source.nodes:
         if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Div) and _own_spread(node.right):
+            if re.search(r"axis=0\)", source.code) and re.search(
+                r"\.std\((?:axis=)?1\b", unparse(node.right)
+            ):
+                return None  # rows of a table whose columns differ: their spread is not zero
             return at(source, node, "each sample is divided by its own spread, which may be zero")
     return None
 
@@ -496,7 +500,7 @@ def _root(target: ast.expr) -> str:
 
 def _own_spread(node: ast.expr) -> bool:
     """`x.std((1, 2, 3))`: taken over some axes of the data, so it is zero for a constant sample."""
-    if not (isinstance(node, ast.Call) and last_name(node.func) in ("std", "norm", "var")):
+    if not (isinstance(node, ast.Call) and last_name(node.func) in _SPREADS):
         return False
     if not isinstance(node.func, ast.Attribute):
         return False
@@ -506,6 +510,7 @@ def _own_spread(node: ast.expr) -> bool:
     return bool(node.args or keyword(node, "dim") or keyword(node, "axis"))
 
 
+_SPREADS = ("std", "norm", "var", "nanstd", "nanvar")
 _INPUT = re.compile(r"(?i)^x$|^x_|_x$|image|img|input|sample|batch|signal|wave|audio|data|frame|row")
 
 

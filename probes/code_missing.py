@@ -55,7 +55,34 @@ def statistics_skip_missing(view: View) -> Finding:
     return first(view, _skips, "the scripts take no statistics that pass over NaN")
 
 
+def _marked(source: Script) -> Finding | None:
+    """Data code writes NaN into what it hands on (`column[bad] = np.nan`), and nothing deals with it."""
+    for node in source.nodes:
+        if not (isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Subscript)):
+            continue
+        if unparse(node.value) not in ("np.nan", "numpy.nan", "float('nan')", "math.nan", "torch.nan"):
+            continue
+        function = source.function_around(node)
+        name = unparse(node.targets[0]).lower()
+        if function is None or re.search(
+            r"loss|metric|score|acc|attn|attention", name + function.name.lower()
+        ):
+            continue
+        if not re.search(
+            r"(?:clean|prepar|preproc|load|filter|read|simul|acqui|sensor|table|row|colum|feature)",
+            name + function.name.lower(),
+        ):
+            continue
+        if _deals(source):
+            return ok(source, node, "missing values are dropped or filled")
+        if not imports_locals(source) and not source.named(*_SKIPPING):
+            return at(source, node, "values are marked as missing here, and stay in the data")
+    return None
+
+
 def _skips(source: Script) -> Finding | None:
+    if (marked := _marked(source)) is not None:
+        return marked
     calls = [
         c
         for c in source.named(*_SKIPPING)

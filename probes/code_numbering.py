@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator
 
 from .code import at, first, ok
+from .code_flags import labelled_by_switch
 from .code_sides import either, given, literal, side
 from .flow import flow
 from .readers._tree import unparse, walk
@@ -20,7 +21,16 @@ def classes_numbered_apart(view: View) -> Finding:
     """Class numbers follow the order of a set or a hash, or are given out for each split by itself."""
     return first(
         view,
-        either(_by_set, _by_hash, _of_held_out, _in_shared_function, _one_split_told, _unlike_maps),
+        either(
+            _by_set,
+            _by_hash,
+            _of_held_out,
+            _table_of_held_out,
+            _in_shared_function,
+            _one_split_told,
+            _unlike_maps,
+            labelled_by_switch,
+        ),
         "the scripts number no classes",
     )
 
@@ -204,6 +214,25 @@ def _of_held_out(source: Script) -> Finding | None:
     if held and (mine or source.named("map")):
         return at(source, held[0], "held-out classes get numbers of their own, which mean other classes")
     return ok(source, mine[0], "classes are numbered by the training data") if mine else None
+
+
+def _table_of_held_out(source: Script) -> Finding | None:
+    """`{y: i for i, y in enumerate(... val_labels ...)}` beside another such table of the same labels."""
+    tables: list[tuple[ast.DictComp, bool | None]] = []
+    for node in source.nodes:
+        if not (isinstance(node, ast.DictComp) and len(node.generators) == 1):
+            continue
+        over = node.generators[0].iter
+        counts = isinstance(over, ast.Call) and last_name(over.func) == "enumerate" and bool(over.args)
+        if counts and isinstance(over, ast.Call) and not isinstance(node.key, ast.Constant):
+            kept = source.parents.get(node)
+            name = unparse(kept.targets[0]) if isinstance(kept, ast.Assign) else ""
+            if re.search(r"(?i)label|class|target|cat|tag|2id|2idx|to_?idx|to_?id", name):
+                tables.append((node, side(_data_of(over.args[0]))))
+    held = [t for t, s in tables if s is False]
+    if held and len(tables) > len(held):
+        return at(source, held[0], "held-out classes get numbers of their own, which mean other classes")
+    return None
 
 
 def _data_of(node: ast.expr) -> str:

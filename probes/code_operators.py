@@ -81,7 +81,14 @@ def _is_guarded(source: Script, node: ast.AST) -> bool:
 
 def _ends_in_layer(mine: Flow, output: ast.expr) -> bool:
     """The output is made by a linear layer of the model, so that it holds scores."""
-    return any(last_name(c.func) in _LAYERS for c in _made_by(mine, output))
+    return any(last_name(c.func) in _LAYERS or _maps_each_place(c) for c in _made_by(mine, output))
+
+
+def _maps_each_place(made: ast.Call) -> bool:
+    """`nn.Conv2d(width, classes, 1)`: a linear layer for each pixel, as segmentation ends in."""
+    size = keyword(made, "kernel_size") or (made.args[2] if len(made.args) > 2 else None)
+    convolves = re.fullmatch(r"Conv[123][dD]", last_name(made.func)) is not None
+    return convolves and size is not None and unparse(size) in ("1", "(1, 1)", "(1,)")
 
 
 def _made_by(mine: Flow, node: ast.expr, depth: int = 6) -> Iterator[ast.Call]:

@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator
 
 from .code import at, first, ok
+from .code_flags import scaled_by_switch
 from .code_roles import is_random
 from .code_sides import either, given, literal, side
 from .flow import flow
@@ -87,6 +88,45 @@ def _figures_unused(source: Script) -> Finding | None:
     if source.loose or re.search(r"(\w+) - \1\.mean\(", source.code):
         return None
     return at(source, made[spreads[0]], "mean and deviation of the inputs are there, and nothing uses them")
+
+
+_ROWS = re.compile(
+    r"(?i)norm|instance|image|img|signal|window|spectr|utter|cmvn|audio|wave|pixel|embed|feat_vec|l2"
+)
+
+
+@probe()
+def scaled_by_row(view: View) -> Finding:
+    """A table's rows are standardised one by one, over columns that stand for different things.
+
+    `(x - x.mean(1, keepdims=True)) / x.std(1, keepdims=True)` in a program that takes statistics by column
+    of a table elsewhere. Images, signals and embeddings, whose rows are of one kind, are left aside by name.
+    """
+    return first(view, _by_row, "the scripts standardise no table")
+
+
+def _by_row(source: Script) -> Finding | None:
+    seen: ast.AST | None = None
+    for node in source.nodes:
+        if not (isinstance(node, ast.BinOp) and isinstance(node.op, ast.Div)):
+            continue
+        shape = re.fullmatch(
+            r"\((\w+) - \1\.mean\((.*?)\)\) / \(?\1\.std\((.*?)\)(?: \+ \S+\))?", unparse(node)
+        )
+        function = source.function_around(node)
+        if shape is None or function is None or function in source.forwards:
+            continue
+        axes = [re.sub(r"(?:axis|dim)=|, ?keep\w+=True", "", shape.group(i)).strip() for i in (2, 3)]
+        if axes == ["0", "0"]:
+            seen = seen or node
+        if axes not in (["1", "1"], ["-1", "-1"]) or _ROWS.search(function.name + shape.group(1)):
+            continue
+        columns = re.search(r"(?:nan)?(?:mean|std|median|quantile|percentile)\([^()]*axis=0\)", source.code)
+        if columns and source.function_name(node) != "forward":
+            return at(
+                source, node, "each row is standardised over its columns, which stand for different things"
+            )
+    return ok(source, seen, "tables are standardised by column") if seen is not None else None
 
 
 def _is_called(source: Script, node: ast.AST) -> bool:
@@ -268,7 +308,9 @@ _FLAG = re.compile(
 @probe()
 def scaled_apart(view: View) -> Finding:
     """Inputs are scaled for one split alone, or held-out data by statistics of their own."""
-    return first(view, either(_in_one_branch, _refitted), "the scripts scale no inputs by split")
+    return first(
+        view, either(_in_one_branch, _refitted, scaled_by_switch), "the scripts scale no inputs by split"
+    )
 
 
 def _in_one_branch(source: Script) -> Finding | None:

@@ -57,6 +57,8 @@ def _unit_wrong(source: Script) -> Finding | None:
             return at(
                 source, node, f"this schedule's length is in {words[counts]} and it moves with every {moves}"
             )
+    for node in _of_one_epoch(source):
+        return at(source, node, "the schedule ends with the first epoch: its length is that of one")
     for node in _misnamed(source):
         if node not in fit:  # `total_steps` of a scheduler that moves once an epoch counts epochs
             return at(source, node, "a number of steps is given a number of epochs")
@@ -168,6 +170,8 @@ def _owner(call: ast.Call) -> ast.expr:
 def _names_of(source: Script, call: ast.Call) -> set[str]:
     """The names that a scheduler is kept under: where it is made, and what a function that makes it gives."""
     parent = source.parents.get(call)
+    if isinstance(parent, ast.Return) and (made_in := source.function_around(parent)) is not None:
+        return {n for c in source.named(made_in.name) for n in _names_of(source, c)}
     if isinstance(parent, ast.Assign):
         return {last_name(t) for t in parent.targets if isinstance(t, (ast.Name, ast.Attribute))}
     return set()
@@ -231,6 +235,68 @@ def _misnamed(source: Script) -> Iterator[ast.AST]:
         for name, value, place in pairs:
             if _COUNTS_STEPS.match(name.lower()) and _bare_epochs(source, value):
                 yield place
+
+
+_WHOLE = re.compile(
+    r"^(?:n_|num_|max_)?(?:total|training|train|decay|whole|all)(?:_num)?(?:_training)?"
+    r"(?:_?(?:steps|iters?|iterations|updates|batches))?$|^max_(?:steps|iters?)$|^t_?max$"
+)
+
+
+def _of_one_epoch(source: Script) -> Iterator[ast.AST]:
+    """`total = len(loader)`: the length of a schedule that moves with every step of several epochs."""
+    trainer = any("LightningModule" in unparse(b) for c in source.classes.values() for b in c.bases)
+    if not trainer and len(loops_of_step(source)) < 2:
+        return
+    if re.search(r"(?i)\bepochs?\w* *= *1\b", source.code):
+        return  # one epoch may be all there is
+    for node in source.nodes:
+        if not (isinstance(node, ast.Assign) and isinstance(node.targets[0], (ast.Name, ast.Attribute))):
+            continue
+        name = last_name(node.targets[0])
+        if not _WHOLE.match(name.lower()) or not _batches_of_one(node.value):
+            continue
+        if len([g for g in source.nodes if _gives(g, unparse(node.targets[0]))]) == 1 and _shapes_rate(
+            source, name
+        ):
+            yield node
+
+
+def _gives(node: ast.AST, name: str) -> bool:
+    targets = node.targets if isinstance(node, ast.Assign) else []
+    targets = [node.target] if isinstance(node, ast.AugAssign) else targets
+    return any(unparse(t) == name for t in targets)
+
+
+def _batches_of_one(value: ast.expr) -> bool:
+    """`len(train_loader)`, `trainer.num_training_batches`."""
+    while isinstance(value, ast.Call) and last_name(value.func) in ("int", "float", "max") and value.args:
+        value = value.args[-1]
+    if isinstance(value, ast.Call) and last_name(value.func) == "len" and value.args:
+        return re.search(r"(?i)load|(?:^|_)dl$|batches|iterator", unparse(value.args[0])) is not None
+    return isinstance(value, ast.Attribute) and value.attr == "num_training_batches"
+
+
+def _shapes_rate(source: Script, name: str) -> bool:
+    """A scheduler that moves with every step has it for its length, or in the function of its rate."""
+    functions = flow(source).functions
+    for call in source.calls:
+        kind = last_name(call.func).lower()
+        if kind not in _LENGTHS and kind != "lambdalr":
+            continue
+        place, words = _LENGTHS.get(kind, (1, ("lr_lambda",)))
+        given = next((k for w in words if (k := keyword(call, w)) is not None), None)
+        given = given or (call.args[place] if place < len(call.args) else None)
+        if given is None or kind == "linearlr" or _moves(source, call) != STEP:
+            continue
+        inside: list[ast.AST] = [given]
+        if kind == "lambdalr" and isinstance(given, (ast.Name, ast.Attribute)):
+            inside += functions.get(last_name(given), [])
+        if any(
+            isinstance(n, (ast.Name, ast.Attribute)) and last_name(n) == name for i in inside for n in walk(i)
+        ):
+            return True
+    return False
 
 
 def _bare_epochs(source: Script, value: ast.expr) -> bool:

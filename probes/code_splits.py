@@ -67,7 +67,7 @@ def _processing(source: Script, labels: bool) -> dict[tuple[str, str], list[_Cha
             continue
         name = _whole(target)
         split = split_of(name)
-        passed = _legitimate(node.value) if isinstance(node, ast.Assign) else _is_training_only(node.value)
+        passed = _legitimate(node.value) if isinstance(node, ast.Assign) else is_training_only(node.value)
         if not split or not name or passed or not _changes(node, name, labels):
             continue
         if isinstance(node, ast.AugAssign) and _grows(source, node):
@@ -143,10 +143,11 @@ def _is_figure(name: str) -> bool:
 
 def _legitimate(value: ast.expr) -> bool:
     """What may be done to one split alone: selection, augmentation, anything random."""
-    return _selects(value) or _is_training_only(value)
+    return _selects(value) or is_training_only(value)
 
 
-def _is_training_only(value: ast.expr) -> bool:
+def is_training_only(value: ast.expr) -> bool:
+    """Random, or named after what belongs to training data alone."""
     text = unparse(value).lower()
     return is_random(value) or any(w in text for w in _TRAINING_ONLY)
 
@@ -188,7 +189,7 @@ def _scales(node: ast.stmt, wanted: frozenset[str], labels: bool) -> bool:
     """`x = (x - mean) / std`, `x *= 255`, without anything random."""
     if isinstance(node, ast.AugAssign):
         plain = not isinstance(node.target, ast.Subscript) and isinstance(node.op, _SCALING)
-        return plain and base(node.target) in wanted and not _is_training_only(node.value)
+        return plain and base(node.target) in wanted and not is_training_only(node.value)
     if not isinstance(node, ast.Assign) or isinstance(node.targets[0], (ast.Subscript, ast.Tuple)):
         return False
     name = base(node.targets[0])

@@ -120,6 +120,53 @@ def _position(node: ast.expr | ast.stmt) -> tuple[int, int]:
 
 
 @probe()
+def step_once_per_epoch(view: View) -> Finding:
+    """The loop over batches clears gradients and calls backward, and the step comes after that loop.
+
+    Only the last batch of each epoch counts. Gradients that pile up on purpose are not cleared in between.
+    """
+    return first(view, once_per_epoch, "no hand-written training step in the scripts")
+
+
+def once_per_epoch(source: Script) -> Finding | None:
+    """Whether the step of a script stands in the loop over its batches."""
+    seen = None
+    for step in source.steps:
+        loops = source.loops_around(step)
+        for backward in source.backwards:
+            if source.function_around(backward) is not source.function_around(step):
+                continue
+            inner = source.loops_around(backward)
+            if not inner or source.owner(step) not in _optimizers(source):
+                continue
+            seen = seen or step
+            outside = inner[0] not in loops and loops == inner[1:] and step.lineno > backward.lineno
+            others = [s for s in source.steps if inner[0] in source.loops_around(s)]
+            if not outside or others or not _over_batches(inner[0]):
+                continue
+            clears = [c for c in source.named(*_CLEARS) if source.loops_around(c)[:1] == inner[:1]]
+            if clears and not any(
+                isinstance(p, ast.If) and inner[0] in source.above(p) for p in source.above(clears[0])
+            ):
+                return at(
+                    source, step, "the step stands after the loop over the batches, which clears gradients"
+                )
+    return ok(source, seen, "the step stands in the loop over the batches") if seen is not None else None
+
+
+def _optimizers(source: Script) -> set[str]:
+    """Names of optimizers that the scripts build."""
+    made = [n for n in source.nodes if isinstance(n, ast.Assign) and n.value in source.optimizer_calls]
+    return {unparse(t) for n in made for t in n.targets}
+
+
+def _over_batches(loop: ast.AST) -> bool:
+    """The loop goes over a loader, under a bar or not."""
+    over = unparse(loop.iter).lower() if isinstance(loop, ast.For) else ""
+    return re.search(r"load|batches|(?:^|_)dl\b|^bar$|pbar|tqdm|train_iter|enumerate\(", over) is not None
+
+
+@probe()
 def step_missing(view: View) -> Finding:
     """Backward in a loop and no optimizer step anywhere.
 

@@ -10,7 +10,7 @@ from .code_sides import either
 from .code_step import switch_of
 from .readers._tree import unparse, walk
 from .readers.script import last_name
-from .registry import Finding, View
+from .registry import Finding, View, probe
 from .syntax import Function, Script
 
 _EVALUATING_HOOKS = re.compile(
@@ -21,6 +21,7 @@ _EVALUATES = re.compile(r"(?i)(?:^|_)(?:eval\w*|valid\w*|val|test|score|infer\w*
 _MEANT = re.compile(r"(?i)monte|(?:^|_)mc(?:_|$)|uncertain|bayes|tta|adapt|update_bn|recalib|precise|attack")
 
 
+@probe()
 def switched_astray(view: View) -> Finding:
     """The mode is switched where the other one belongs.
 

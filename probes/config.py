@@ -494,6 +494,18 @@ def momentum_extreme(view: View, high: float, beta2_low: float) -> Finding:
     return absent(", ".join(says(s) for s, _ in known), **_found(known[0][0], threshold=high))
 
 
+@probe("config:adam_beta1", "config:adam_beta2")
+def betas_swapped(view: View) -> Finding:
+    """The first beta of Adam is above the second: the mean of gradients is slower than that of squares."""
+    run = view.run
+    mean, squares = number_of(run, "adam_beta1"), number_of(run, "adam_beta2")
+    if mean is None or squares is None:
+        return _not_recorded("adam_beta1")
+    text = f"{says(run.settings['adam_beta1'])}, {says(run.settings['adam_beta2'])}"
+    rest = _found(run.settings["adam_beta1"], threshold=squares)
+    return present(text, **rest) if mean > squares else absent(text, **rest)
+
+
 # --------------------------------------------------------------------------------------- model and start
 
 
@@ -524,6 +536,11 @@ def init_extreme(view: View, large: float, small: float) -> Finding:
     value = number_of(view.run, "init_std")
     if value is None or value < 0:
         return _not_recorded("init_std")
+    for one in view.run.raw_settings:  # a script sets the weights of each kind of layer by itself
+        if one.key == "init_std" and one.file == setting.file and isinstance(one.value, (int, float)):
+            if one.value > max(value, large):
+                text = f"init_std = {one.value:g} in {one.file}, above {large:g}"
+                return present(text, value=one.value, threshold=large, where=(Place(one.file, one.line),))
     if value > large:
         return present(f"{says(setting)}, above {large:g}", **_found(setting, threshold=large))
     if value < small:

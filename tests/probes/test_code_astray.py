@@ -345,3 +345,261 @@ def test_joining_the_batches_of_one_split_is_no_processing() -> None:
     text = "import torch\ntrain = load('train')\nval = load('val')\nval = [torch.cat(val[i:i + 32]) for i in range(0, 64, 32)]\n"
     assert state("script-splits-processed-differently", text) != P
     assert state("script-splits-processed-differently", text + "val = [v / 255 for v in val]\n") == P
+
+
+# what makes a script one that trains
+TRAINS = "import torch\nloss = torch.nn.functional.mse_loss(model(x), y)\nloss.backward()\n"
+ARGS = """
+import torch
+from torch import nn
+class Net(nn.Module):
+    def __init__(self, keep_prob=0.9, dropout=0.1):
+        super().__init__()
+        self.drop = {DROP}
+        layer = nn.TransformerEncoderLayer(8, 2, batch_first=True)
+        self.encoder = nn.TransformerEncoder(layer, 2)
+    def forward(self, ids, x, attention_mask):
+        return self.encoder(self.drop(x), src_key_padding_mask={MASK})
+model = Net()
+"""
+ARGUMENTS = [
+    (P, "nn.Dropout2d(keep_prob)", "ids.eq(PAD)"),
+    (P, "nn.Dropout(p=1.0 - dropout)", "ids == PAD"),
+    (P, "nn.Dropout(dropout)", "ids.ne(PAD)"),
+    (P, "nn.Dropout(dropout)", "ids != self.pad_id"),
+    (P, "nn.Dropout(dropout)", "attention_mask.bool()"),
+    (A, "nn.Dropout(1 - keep_prob)", "attention_mask == 0"),
+    (A, "nn.Dropout(dropout)", "~attention_mask.bool()"),
+    (A, "nn.Dropout(0.9)", "ids.eq(0)"),
+]
+
+
+@pytest.mark.parametrize(("wanted", "drop", "mask"), ARGUMENTS)
+def test_arguments_that_mean_the_opposite(wanted: str, drop: str, mask: str) -> None:
+    assert state("script-argument-inverted", ARGS.replace("{DROP}", drop).replace("{MASK}", mask)) == wanted
+
+
+def test_the_share_to_keep_is_right_where_the_call_wants_it() -> None:
+    assert (
+        state("script-argument-inverted", "import tensorflow as tf\ny = tf.nn.dropout(x, keep_prob)\n") == U
+    )
+    assert state("script-argument-inverted", "import mindspore.nn as nn\nd = nn.Dropout(keep_prob)\n") == U
+
+
+SHAPES = """
+import torch, numpy as np
+from torch import nn
+class Rows(torch.utils.data.Dataset):
+    def __init__(self, table):
+        ys = []
+        for row in table:
+            ys.append({Y})
+        self.y = torch.tensor(np.array(ys), dtype=torch.float32)
+    def __getitem__(self, i):
+        return self.x[i], self.y[i]
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.head = nn.Sequential(nn.Linear(8, 8), nn.ReLU(), nn.Linear(8, {N}))
+    def forward(self, x):
+        return {OUT}
+model, criterion = Net(), nn.MSELoss()
+for x, y in loader:
+    loss = criterion(model(x), {T})
+    loss.backward()
+"""
+BROADCAST = [
+    (P, "float(row[0])", "self.head(x)", "1", "y"),
+    (P, "row[-1] / scale", "self.head(x)", "1", "y"),
+    (A, "float(row[0])", "self.head(x)", "1", "y.unsqueeze(1)"),
+    (U, "float(row[0])", "self.head(x).squeeze(-1)", "1", "y"),
+    (U, "row[2:5]", "self.head(x)", "3", "y"),
+    (U, "targets_of(row)", "self.head(x)", "1", "y"),
+]
+
+
+@pytest.mark.parametrize(("wanted", "y", "out", "n", "t"), BROADCAST)
+def test_a_column_of_outputs_against_a_row_of_targets(wanted: str, y: str, out: str, n: str, t: str) -> None:
+    text = SHAPES.replace("{Y}", y).replace("{OUT}", out).replace("{N}", n).replace("{T}", t)
+    assert state("script-shapes-broadcast", text) == wanted
+
+
+SPLITS = """
+import numpy as np
+class Data:
+    def __init__(self, files, train):
+        self.items, self.train = files, train
+    def __getitem__(self, i):
+        img, mask = self.items[i]
+        {INPUT}
+        {LABEL}
+        target = (mask == cell).astype(float)
+        return img, target
+train_set, val_set = Data(a, True), Data(b, False)
+"""
+INPUTS = [
+    (
+        "script-splits-processed-differently",
+        P,
+        "img = standardize(img) if self.train else img / 65535.0",
+        "cell = 255",
+    ),
+    ("script-splits-processed-differently", P, "img = normalize(img) if self.train else img", "cell = 255"),
+    ("script-splits-processed-differently", U, "img = augment(img) if self.train else img", "cell = 255"),
+    ("script-splits-processed-differently", U, "img = standardize(img)", "cell = 255"),
+    ("script-classes-numbered-apart", P, "pass", "cell = 255 if self.train else 0"),
+    ("script-classes-numbered-apart", U, "pass", "cell = 255"),
+]
+
+
+@pytest.mark.parametrize(("symptom", "wanted", "given", "label"), INPUTS)
+def test_what_depends_on_the_split(symptom: str, wanted: str, given: str, label: str) -> None:
+    assert state(symptom, TRAINS + SPLITS.replace("{INPUT}", given).replace("{LABEL}", label)) == wanted
+
+
+def test_tables_of_classes_of_their_own() -> None:
+    one = "label2id = {y: i for i, y in enumerate(LABELS)}\n"
+    other = "val_label2id = {y: i for i, y in enumerate(sorted(val_labels, reverse=True))}\n"
+    assert state("script-classes-numbered-apart", TRAINS + one + other) == P
+    assert state("script-classes-numbered-apart", TRAINS + one + other.replace("val_labels", "LABELS")) != P
+
+
+STEP = """
+import torch
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+for epoch in range({EPOCHS}):
+    for x, y in loader:
+        {FIRST}
+        loss = criterion(model(x), y)
+        loss.backward()
+        {IN}
+    {OUT}
+"""
+
+
+def _step(
+    first: str = "optimizer.zero_grad()", inside: str = "pass", out: str = "pass", epochs: str = "10"
+) -> str:
+    text = STEP.replace("{FIRST}", first).replace("{IN}", inside)
+    return text.replace("{OUT}", out).replace("{EPOCHS}", epochs)
+
+
+def test_a_step_that_slipped_out_of_the_loop() -> None:
+    slipped = _step(out="optimizer.step()")
+    assert state("script-step-once-per-epoch", slipped) == P
+    assert state("script-accumulation-wrong", slipped) != P  # nothing is accumulated
+    assert state("script-step-once-per-epoch", _step(inside="optimizer.step()")) == A
+    assert (
+        state(
+            "script-step-once-per-epoch", _step(first="pass", out="optimizer.step(); optimizer.zero_grad()")
+        )
+        == A
+    )
+    assert state("script-step-once-per-epoch", "x = 1\n") == U
+
+
+def test_epochs_that_end_early_whatever_is_set() -> None:
+    assert state("script-epochs-capped", _step(inside="optimizer.step()", epochs="min(args.epochs, 2)")) == P
+    assert state("script-epochs-capped", _step(inside="optimizer.step()", epochs="args.epochs")) == A
+    assert state("script-epochs-capped", "x = 1\n") == U
+
+
+TABLE = """
+import numpy as np
+class Prep:
+    def fit(self, x):
+        self.mean, self.std = np.nanmean(x, axis=0), np.nanstd(x, axis=0) + 1e-6
+    def apply(self, x):
+        return {OUT}
+"""
+
+
+def test_rows_of_a_table_that_are_standardised() -> None:
+    rows = TABLE.replace("{OUT}", "(x - x.mean(1, keepdims=True)) / x.std(1, keepdims=True)")
+    assert state("script-scaled-by-row", TRAINS + rows) == P
+    assert (
+        state("script-unsafe-division", TRAINS + rows) != P
+    )  # columns of different units: their spread is not zero
+    assert state("script-scaled-by-row", TRAINS + TABLE.replace("{OUT}", "(x - self.mean) / self.std")) == U
+    assert state("script-scaled-by-row", TRAINS + TABLE.replace("{OUT}", "(x - x.mean(0)) / x.std(0)")) == A
+    signal = rows.replace("def apply(self, x)", "def normalize_signal(self, x)")
+    assert state("script-scaled-by-row", TRAINS + signal) != P
+
+
+SCHEDULE = """
+import torch
+EPOCHS = 5
+optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3)
+total_steps = {TOTAL}
+def factor(step):
+    return max(0.0, (total_steps - step) / total_steps)
+scheduler = torch.optim.lr_scheduler.LambdaLR(optimizer, factor)
+for epoch in range(EPOCHS):
+    for x, y in loader:
+        optimizer.zero_grad()
+        loss = criterion(model(x), y)
+        loss.backward()
+        optimizer.step()
+        scheduler.step()
+"""
+
+
+def test_a_schedule_that_is_over_after_one_epoch() -> None:
+    assert state("script-schedule-unit", SCHEDULE.replace("{TOTAL}", "len(loader)")) == P
+    assert state("script-schedule-unit", SCHEDULE.replace("{TOTAL}", "EPOCHS * len(loader)")) == A
+
+
+MADE = """
+import torch
+def make(args, optimizer, steps_per_epoch):
+    total = {TOTAL}
+    if args.kind == "poly":
+        return torch.optim.lr_scheduler.LambdaLR(optimizer, lambda it: max(0.0, 1 - it / total))
+    return torch.optim.lr_scheduler.MultiStepLR(optimizer, [total // 2], gamma=0.1)
+def train(loader, optimizer, scheduler):
+    for x, y in loader:
+        optimizer.zero_grad()
+        criterion(model(x), y).backward()
+        optimizer.step()
+        scheduler.step()
+scheduler = make(args, optimizer, len(loader))
+for epoch in range(args.epochs):
+    train(loader, optimizer, scheduler)
+"""
+
+
+def test_a_schedule_that_a_function_makes_is_followed() -> None:
+    assert state("script-schedule-unit", MADE.replace("{TOTAL}", "args.epochs")) == P
+    assert state("script-schedule-unit", MADE.replace("{TOTAL}", "args.epochs * steps_per_epoch")) == A
+
+
+def test_values_marked_as_missing_and_never_filled() -> None:
+    marks = "import numpy as np\ndef clean(table):\n    table[table > 60] = np.nan\n    return table\n"
+    assert state("script-statistics-skip-missing", TRAINS + marks) == P
+    assert state("script-statistics-skip-missing", TRAINS + marks + "x = np.nan_to_num(clean(t))\n") == A
+    assert state("script-statistics-skip-missing", TRAINS + "import numpy as np\n") == U
+
+
+AUGMENT = """
+import numpy as np
+def augment(img, mask, rng):
+    k = rng.integers(4)
+    {TURN}
+    return img, mask
+"""
+
+
+def test_an_image_turned_without_its_mask() -> None:
+    assert (
+        state("script-sample-torn-apart", TRAINS + AUGMENT.replace("{TURN}", "img = np.rot90(img, k)")) == P
+    )
+    both = "img, mask = np.rot90(img, k), np.rot90(mask, k)"
+    assert state("script-sample-torn-apart", TRAINS + AUGMENT.replace("{TURN}", both)) != P
+    lines = "img = np.rot90(img, k)\n    mask = np.rot90(mask, k)"
+    assert state("script-sample-torn-apart", TRAINS + AUGMENT.replace("{TURN}", lines)) != P
+
+
+def test_a_relu_behind_the_head_of_a_segmentation() -> None:
+    text = "import torch\nimport torch.nn.functional as F\nfrom torch import nn\nclass Net(nn.Module):\n    def __init__(self):\n        super().__init__()\n        self.head = nn.Conv2d(8, 1, 1)\n    def forward(self, x):\n        return torch.relu(self.head(x))\nmodel = Net()\nloss = F.binary_cross_entropy_with_logits(model(x), y)\n"
+    assert state("script-output-rectified", text) == P
+    assert state("script-output-rectified", text.replace("8, 1, 1)", "8, 8, 3)")) != P
