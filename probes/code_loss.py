@@ -358,6 +358,8 @@ def _divided(source: Script, node: ast.AST) -> bool:
         for a in c.args[:1]
     ):
         return True  # `batch.normalize(loss, tokens)`
+    if _divided_under_its_name(source, node):
+        return True
     names = _backward_names(source)
     handed = [a for c in source.named("add_loss", "gradient") for a in c.args[:1]]
     names |= {n.id for a in handed for n in walk(a) if isinstance(n, ast.Name)}
@@ -374,6 +376,23 @@ def _divided(source: Script, node: ast.AST) -> bool:
             if isinstance(statement, ast.AugAssign) and isinstance(statement.op, ast.Div):
                 return any(unparse(t) in names for t in targets)
     return any("/" in source.owner(b) for b in source.backwards)
+
+
+def _divided_under_its_name(source: Script, node: ast.AST) -> bool:
+    """`nll = cross_entropy(..., reduction="sum")` and `return nll / tokens` in one function."""
+    statement = next((p for p in source.above(node) if isinstance(p, ast.stmt)), None)
+    scope = source.function_around(node)
+    if not isinstance(statement, ast.Assign) or scope is None:
+        return False
+    names = {unparse(t) for t in statement.targets} - _backward_names(source)
+    return any(
+        isinstance(n, ast.BinOp)
+        and isinstance(n.op, ast.Div)
+        and not _is_accumulation(n.right)
+        and isinstance(source.parents.get(n), (ast.Return, ast.Assign, ast.Tuple))
+        and names & {unparse(v) for v in walk(n.left) if isinstance(v, ast.Name)}
+        for n in walk(scope)
+    )
 
 
 def _is_accumulation(node: ast.expr) -> bool:
@@ -467,9 +486,49 @@ def _division_bare(source: Script) -> Finding | None:
             text = unparse(node.right)
             if _own_spread(node.right) or text in spreads:
                 return at(source, node, "nothing keeps this spread from being zero")
+            if _of_one_sample(source, node):
+                return at(source, node, "nothing keeps the spread of a sample from being zero")
             if any(w in text for w in (".std(", ".norm(", *spreads)):
                 seen = seen or node
+        elif isinstance(node, ast.Call) and _log_of_data(source, node):
+            return at(source, node, "nothing keeps what the logarithm is taken of from being zero")
     return ok(source, seen, "the spread that is divided by has a floor") if seen is not None else None
+
+
+_MAY_BE_ZERO = re.compile(
+    r"(?i)(?:^|[._])(?:power|spec\w*|mel\w*|stft|fft|energ\w*|magnitude|mag|hist\w*|counts?|intensit\w*)(?:$|[_(\[])"
+)
+
+
+def _log_of_data(source: Script, call: ast.Call) -> bool:
+    """`np.log(power)` of spectra, counts or intensities, zero in silence, where samples are made."""
+    if last_name(call.func) not in ("log", "log10", "log2") or len(call.args) != 1:
+        return False
+    function = source.function_around(call)
+    if function is None or function in source.forwards or source.owner(call) not in ("np", "numpy", "torch"):
+        return False
+    given = [call.args[0], *flow(source).values(call.args[0], 2)]
+    if any(isinstance(v, ast.BinOp) or _floored(v) for v in given) or not _MAY_BE_ZERO.search(
+        unparse(given[0])
+    ):
+        return False
+    return _makes_samples(source, function)
+
+
+def _of_one_sample(source: Script, node: ast.BinOp) -> bool:
+    """`(img - img.mean()) / img.std()` in what gives a sample."""
+    shape = re.fullmatch(r"\((\w+) - \1\.mean\(\)\) / \1\.std\(\)", unparse(node))
+    function = source.function_around(node)
+    return shape is not None and function is not None and _makes_samples(source, function)
+
+
+def _makes_samples(source: Script, function: ast.AST, depth: int = 3) -> bool:
+    """`__getitem__`, or a function that it calls."""
+    name = getattr(function, "name", "")
+    if name == "__getitem__" or depth == 0:
+        return name == "__getitem__"
+    around = {source.function_around(c) for c in source.named(name)} - {function, None}
+    return any(_makes_samples(source, f, depth - 1) for f in around if f is not None)
 
 
 def _spread_names(source: Script) -> set[str]:

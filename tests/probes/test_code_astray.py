@@ -603,3 +603,20 @@ def test_a_relu_behind_the_head_of_a_segmentation() -> None:
     text = "import torch\nimport torch.nn.functional as F\nfrom torch import nn\nclass Net(nn.Module):\n    def __init__(self):\n        super().__init__()\n        self.head = nn.Conv2d(8, 1, 1)\n    def forward(self, x):\n        return torch.relu(self.head(x))\nmodel = Net()\nloss = F.binary_cross_entropy_with_logits(model(x), y)\n"
     assert state("script-output-rectified", text) == P
     assert state("script-output-rectified", text.replace("8, 1, 1)", "8, 8, 3)")) != P
+
+
+def test_a_sum_that_is_divided_under_its_own_name() -> None:
+    text = "import torch.nn.functional as F\ndef loss_fn(z, y):\n    nll = F.cross_entropy(z, y, reduction='sum')\n    return nll{OVER}\nloss = loss_fn(model(x), y)\nloss.backward()\n"
+    assert state("script-loss-summed", text.replace("{OVER}", " / (y != 0).sum()")) == A
+    assert state("script-loss-summed", text.replace("{OVER}", "")) == P
+
+
+FLOOR = "import numpy as np\nclass Data:\n    def __getitem__(self, i):\n        power, img = self.rows[i]\n        return {OUT}\n"
+
+
+def test_floors_under_what_samples_are_divided_by_or_the_logarithm_of() -> None:
+    symptom = "script-division-without-floor"
+    for out in ("np.log(power)", "(img - img.mean()) / img.std()"):
+        assert state(symptom, TRAINS + FLOOR.replace("{OUT}", out)) == P
+    for out in ("np.log(power + 1e-6)", "np.log1p(power)", "(img - img.mean()) / (img.std() + 1e-6)"):
+        assert state(symptom, TRAINS + FLOOR.replace("{OUT}", out)) != P
