@@ -7,6 +7,7 @@ the model receives. The probes keep the two apart.
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
 from typing import Any
@@ -57,6 +58,9 @@ def _columns(parts: Iterable[Part]) -> list[tuple[Part, Column]]:
 
 def _in(part: Part) -> str:
     return f"the {part.name}" if part.split else part.format
+
+
+_STEM = re.compile(r"\d+")  # of a column's name: pixel_0_3 and pixel_7_7 are alike
 
 
 # ------------------------------------------------------------------------------------- whole, readable
@@ -373,10 +377,14 @@ def _middle(values: Any) -> tuple[float, float]:
 
 @_needs
 def constant_columns(data: DataSet, view: View) -> Finding:
-    """Columns of the training data with one and the same value everywhere."""
+    """Columns of numbers of the training data with one and the same value everywhere.
+
+    Passed over: texts (a source, an instruction), and single ones of many alike, as the pixels of a border.
+    """
     del view
     parts = [p for p in data.training if p.kind in (*RAW, "array", "batches") and p.looked >= 20]
-    found = [(p, c) for p, c in _columns(parts) if c.constant and c.missing < 0.5 * c.count]
+    still = [(p, c) for p, c in _columns(parts) if c.constant and c.number and c.missing < 0.5 * c.count]
+    found = [(p, c) for p, c in still if not _one_of_many(p, c)]
     if found:
         named = ", ".join(c.name for _, c in found[:4])
         why = f"{len(found)} columns of {_in(found[0][0])} never change: {named}"
@@ -384,6 +392,12 @@ def constant_columns(data: DataSet, view: View) -> Finding:
     if not any(p.columns for p in parts):
         return unknown("no table or array of at least 20 samples among the training data")
     return absent(f"every column changes over {_all(parts)}", value=0)
+
+
+def _one_of_many(part: Part, column: Column) -> bool:
+    """`pixel_0_3` beside dozens of other pixels, most of which change."""
+    alike = [c for c in part.columns if _STEM.sub("", c.name) == _STEM.sub("", column.name)]
+    return len(alike) >= 16 and sum(c.constant for c in alike) < 0.5 * len(alike)
 
 
 @_needs

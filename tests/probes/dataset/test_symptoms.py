@@ -126,6 +126,14 @@ def constant(root: Path) -> None:
     csv(root / "train.csv", HEADER, [[r[0], 7, r[2], r[3]] for r in table()])
 
 
+def one_source(root: Path) -> None:
+    """A text that is the same everywhere, and one dark pixel of sixteen."""
+    random = np.random.default_rng(0)
+    head = [*(f"pixel_{i}" for i in range(16)), "source", "label"]
+    rows = [[0, *random.normal(size=15), "web", i % 2] for i in range(100)]
+    csv(root / "train.csv", head, rows)
+
+
 def apart(root: Path) -> None:
     csv(root / "train.csv", HEADER, [[r[0], 1e6 * float(str(r[1])), r[2], r[3]] for r in table()])
 
@@ -232,6 +240,7 @@ CASES: list[tuple[str, Build, State]] = [
     ("splits-scaled-differently", edit(0, 0, 1.0), U),
     ("data-columns-constant", constant, P),
     ("data-columns-constant", plain, A),
+    ("data-columns-constant", one_source, A),
     ("data-columns-constant", nothing, U),
     ("image-channels-mixed", modes, P),
     ("image-channels-mixed", nothing, A),
