@@ -29,7 +29,9 @@ TEXTS = frozenset(_TEXTS.split())
 _INPUT_WORDS = "x input inputs image images img imgs data feature features pixel values samples"
 _INPUTS = frozenset(_INPUT_WORDS.split())
 _MASKS = frozenset({"attention_mask", "attn_mask", "input_mask"})
-_IDENTIFIERS = re.compile(r"(?:^|_)(?:id|idx|index|key|uuid|guid|timestamp|ts|date|datetime|time|unixtime|row)s?$|^unnamed", re.I)
+_IDENTIFIERS = re.compile(
+    r"(?:^|_)(?:id|idx|index|key|uuid|guid|timestamp|ts|date|datetime|time|unixtime|row)s?$|^unnamed", re.I
+)
 _OF = re.compile(r"^(?P<stem>.*?)[-_.]?(?P<at>\d{1,6})[-_]of[-_](?P<all>\d{1,6})(?P<rest>.*)$")
 _RANK = re.compile(r"(?:rank|worker|node|device|shard|process)[-_]?(\d{1,5})", re.I)
 
