@@ -1,23 +1,16 @@
-"""Compare many pairs of tensors: they are cut into parts, and the parts shared between processes.
-
-Threads would not do: a pass over a block takes so little time that they would wait for each other.
-"""
+"""Compare many pairs of tensors: they are cut into parts, and the parts shared between processes."""
 
 from __future__ import annotations
 
-import os
-import sys
-import warnings
 import zipfile
 import zlib
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, fields
 
 from ...engine.model import TensorFigures
 from .figures import BLOCK, Sums, compare_blocks
 from .stored import Stored
+from .workers import cores, shared_out
 
 PART = 1 << 21  # elements that one task walks over; a larger tensor is shared between the workers
 WORKERS = 0  # processes; 0: as many as there are cores
@@ -76,49 +69,14 @@ def _walk(a: Stored, b: Stored, part: _Part) -> Sums | str:
 
 
 def _walked(pairs: list[tuple[Stored, Stored]], parts: list[_Part]) -> Iterator[Sums | str]:
-    """The sums of each part, in order: from processes where that pays and is safe, else from here.
+    """The sums of each part, in order: from several processes where that pays, else from here."""
 
-    Threads would not do: a pass over a block takes so little time that they would wait for each other.
-    """
-    workers = min(WORKERS or _cores(), len(parts))
-    if sum(p.stop - p.start for p in parts) < LARGE or workers < 2 or not sys.platform.startswith("linux"):
-        for part in parts:
-            yield _walk(*pairs[part.pair], part)
-        return
-    with _pool(pairs, parts, workers) as pool:
-        yield from pool.imap(
-            _numbered, range(len(parts)), chunksize=max(1, min(16, len(parts) // (8 * workers)))
-        )
+    def walk(index: int) -> list[float] | str:  # plain values: they come from other processes as JSON
+        found = _walk(*pairs[parts[index].pair], parts[index])
+        return found if isinstance(found, str) else [getattr(found, name) for name in names]
 
+    names = [f.name for f in fields(Sums)]
 
-def _cores() -> int:
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-
-
-_SHARED: tuple[list[tuple[Stored, Stored]], list[_Part]] = (
-    [],
-    [],
-)  # what forked workers find in their memory
-
-
-def _numbered(index: int) -> Sums | str:
-    pairs, parts = _SHARED
-    return _walk(*pairs[parts[index].pair], parts[index])
-
-
-@contextmanager
-def _pool(pairs: list[tuple[Stored, Stored]], parts: list[_Part], workers: int) -> Iterator[Any]:
-    """Forked workers: they have the pairs in memory, and only the sums travel back."""
-    global _SHARED
-    import multiprocessing
-
-    _SHARED = (pairs, parts)
-    try:
-        with warnings.catch_warnings():
-            # Python warns of forking beside threads: the only ones here are the algebra library's, idle
-            warnings.simplefilter("ignore", DeprecationWarning)
-            pool = multiprocessing.get_context("fork").Pool(workers)
-        with pool:
-            yield pool
-    finally:
-        _SHARED = ([], [])
+    large = sum(p.stop - p.start for p in parts) >= LARGE
+    for found in shared_out(walk, len(parts), (WORKERS or cores()) if large else 1):
+        yield found if isinstance(found, str) else Sums(*found)
