@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import gc
 import importlib
 import math
@@ -98,7 +97,9 @@ def open_run(
                 notes.extend(f"{file.path}: {note}" for note in content.notes)
             elif reason:
                 not_read.append((file.path, reason))
-    contents += _monitored(dumped, notes, not_read)
+    monitored = [f for f in dumped if msprobe_monitor.by_name(f)]
+    watched = _watched(monitored, progress) if progress else monitored
+    contents += _monitored(watched, notes, not_read)
     contents += _added(beside or {}, contents)
     saved = _checkpoint_files(files)
     alone = {c.content.format for c in contents} <= {SCRIPT, LIST}
@@ -161,15 +162,12 @@ def _apart(files: list[RunFile]) -> tuple[list[RunFile], tuple[RunFile, ...]]:
 
 
 def _monitored(
-    dumped: Iterable[RunFile], notes: list[str], not_read: list[tuple[str, str]]
+    monitored: Iterable[RunFile], notes: list[str], not_read: list[tuple[str, str]]
 ) -> Iterator[_Read]:
     """The curves in what msprobe's monitor wrote; its files are parts of a dump as well."""
-    for files in msprobe_monitor.folders(dumped):
-        try:
-            contents = msprobe_monitor.read_folder(files)
-        except (OSError, ValueError, csv.Error) as error:
-            not_read.append((files[0].path, f"damaged: {str(error)[:120]}"))
-            continue
+    for files in msprobe_monitor.folders(monitored):
+        contents, lost = msprobe_monitor.read_folder(files)
+        not_read.extend(lost)
         for path, content in contents.items():
             notes.extend(content.notes)
             yield _Read(path, content)

@@ -9,10 +9,9 @@ it lies between the largest element and the square root of the count times that.
 from __future__ import annotations
 
 import csv
-import io
 import math
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -36,6 +35,7 @@ GIVES = Gives(
 )
 MAX_ROWS = 2_000_000
 MAX_CSV = 256 * 1024**2
+LONG_LINE = 4096
 GRADIENTS = "grad_reduced"
 _NAME = re.compile(
     r"^(actv|actv_grad|grad_unreduced|grad_reduced|param_origin|param_updated|exp_avg|exp_avg_sq)_\d+-\d+\.csv$"
@@ -65,7 +65,7 @@ class _Gradients:
     torch: bool = False
 
     def add(self, text: str) -> None:
-        rows = csv.reader(io.StringIO(text.replace("\0", "")))
+        rows = _rows(text)
         header = [cell.strip() for cell in next(rows, [])]
         at = {name: i for i, name in enumerate(header)}
         if not {"name", "step", "norm"} <= at.keys():
@@ -87,7 +87,7 @@ class _Gradients:
         key = (row[at["vpp_stage"]].strip() if "vpp_stage" in at else "", name[:300])
         found = self.parameters.setdefault(key, _Parameter())
         if found.elements is None and shape is not None:
-            found.elements = math.prod(map(int, re.findall(r"\d{1,12}", shape)))
+            found.elements = min(math.prod(map(int, re.findall(r"\d{1,12}", shape)[:16])), 10**18)
         found.norms[step] = norm
         zeros = number(row[at["zeros"]]) if "zeros" in at else None
         if norm == 0 and zeros is not None and zeros < 1:
@@ -112,35 +112,63 @@ class _Gradients:
         return self.failed <= (1 - _HOLDS) * self.tested
 
 
+def _rows(text: str) -> Iterator[list[str]]:
+    """The rows; a line that is none costs itself."""
+    for line in text.split("\n"):
+        line = line.replace("\0", "").replace("\r", "") if "\0" in line or "\r" in line else line
+        if not line or len(line) > LONG_LINE:
+            continue
+        if '"' not in line:
+            yield line.split(",")
+        else:
+            yield next(csv.reader([line]), [])
+
+
 def sniff(file: RunFile) -> bool:
     """Say whether this is a file of the monitor."""
     return _NAME.match(file.name) is not None and file.head_text.startswith("vpp_stage,name,step")
 
 
 def read(file: RunFile) -> FileContent:
-    """Read one file alone. Raises ValueError when it holds no row."""
-    return read_folder([file])[file.path]
+    """Read one file alone. Raises OSError."""
+    contents, lost = read_folder([file])
+    if lost:
+        raise OSError(lost[0][1])
+    return contents[file.path]
+
+
+def by_name(file: RunFile) -> bool:
+    """Whether a file is called like one of the monitor's."""
+    return _NAME.match(file.name) is not None and file.size <= MAX_CSV
 
 
 def folders(files: Iterable[RunFile]) -> list[list[RunFile]]:
-    """The monitor's files among these, folder by folder, in order of their steps. Raises OSError."""
+    """The files folder by folder, in order of their steps."""
     found: dict[str, list[RunFile]] = {}
     for file in files:
-        if _NAME.match(file.name) and file.size <= MAX_CSV and sniff(file):
-            found.setdefault(file.path.rpartition("/")[0], []).append(file)
+        found.setdefault(file.path.rpartition("/")[0], []).append(file)
     return [sorted(found[f], key=lambda f: layout.natural(f.path)) for f in sorted(found)]
 
 
-def read_folder(files: Sequence[RunFile]) -> dict[str, FileContent]:
-    """Read one rank's files; the curves stand in the content of the first of gradients. Raises OSError."""
+def read_folder(
+    files: Sequence[RunFile],
+) -> tuple[dict[str, FileContent], list[tuple[str, str]]]:
+    """Read one rank's files; the curves stand in the content of the first of gradients.
+
+    Returns the contents by path, and which files could not be read, each with the reason.
+    """
     contents = {file.path: FileContent(FORMAT) for file in files}
-    told = [f for f in files if f.name.startswith(GRADIENTS)]
+    lost: list[tuple[str, str]] = []
     gradients = _Gradients()
-    for file in told:
-        gradients.add(file.read_text())
+    for file in (f for f in files if f.name.startswith(GRADIENTS)):
+        try:
+            gradients.add(file.read_text())
+        except OSError as error:
+            lost.append((file.path, error.strerror or "cannot be read"))
+            del contents[file.path]
     if not gradients.parameters:
-        return contents
-    first = told[0].path
+        return contents, lost
+    first = next(path for path in contents if path.rpartition("/")[2].startswith(GRADIENTS))
     notes: list[str] = []
     series: tuple[Series, ...] = ()
     if gradients.euclidean:
@@ -152,7 +180,7 @@ def read_folder(files: Sequence[RunFile]) -> dict[str, FileContent]:
         )
     facts = {"framework": "pytorch"} if gradients.torch else {}
     contents[first] = FileContent(FORMAT, series, facts=facts, notes=tuple(notes))
-    return contents
+    return contents, lost
 
 
 def _series(gradients: _Gradients, file: str, notes: list[str]) -> Iterable[Series]:
