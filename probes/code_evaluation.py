@@ -6,7 +6,7 @@ import ast
 import re
 
 from .code import at, first, is_false_node, ok, outer_loop
-from .code_roles import split_of, trains
+from .code_roles import split_flags, split_of, trains
 from .readers._tree import unparse, walk
 from .readers.script import keyword, last_name
 from .registry import Finding, View, probe
@@ -215,7 +215,60 @@ def _evaluates_training(source: Script) -> Finding | None:
             seen = node
         if True in sides and False not in sides:
             return at(source, node, "what is evaluated is the training data")
+    twice = _one_source(source)
+    if twice is not None:
+        return at(source, twice, "what is evaluated is read from the training data")
     return ok(source, seen, "evaluation reads its own data") if seen is not None else None
+
+
+def _one_source(source: Script) -> ast.Assign | None:
+    """`train = Tags(cfg.train_csv)` and `val = Tags(cfg.train_csv)`: one place, called that of training.
+
+    Nothing that differs between the two calls may pick samples out of it.
+    """
+    functions = {n.name: n for n in source.nodes if isinstance(n, ast.FunctionDef)}
+    made: dict[str, dict[bool, ast.Assign]] = {}
+    for node in source.nodes:
+        if isinstance(node, ast.Assign) and isinstance(node.value, ast.Call):
+            side = trains(split_of(unparse(node.targets[0])))
+            name = last_name(node.value.func)
+            if side is not None and (name in source.classes or name in functions):
+                made.setdefault(name, {}).setdefault(side, node)
+    for name, sides in made.items():
+        if len(sides) < 2:
+            continue
+        mine, theirs = (_all_given(sides[k].value) for k in (True, False))
+        places = {unparse(a) for a in mine} & {unparse(a) for a in theirs}
+        named = {trains(split_of(n)) for a in theirs for n in [*_names(a), *_words(a)]}
+        if False in named or not any(trains(split_of(p)) for p in places):
+            continue
+        owner: ast.AST = source.classes[name] if name in source.classes else functions[name]
+        flags = split_flags(source).get(owner, frozenset())
+        if not _picks(owner, flags):
+            return sides[False]
+    return None
+
+
+def _all_given(call: ast.expr) -> list[ast.expr]:
+    return [*call.args, *(k.value for k in call.keywords)] if isinstance(call, ast.Call) else []
+
+
+def _words(node: ast.expr) -> list[str]:
+    return [n.value for n in walk(node) if isinstance(n, ast.Constant) and isinstance(n.value, str)]
+
+
+def _picks(owner: ast.AST, flags: frozenset[str]) -> bool:
+    """Under such a parameter samples are picked: `rows[:n] if fit else rows[n:]`, `rows[rows.fold == fold]`."""
+    for node in walk(owner):
+        if isinstance(node, (ast.If, ast.IfExp)) and flags & {unparse(n) for n in walk(node.test)}:
+            if any(
+                isinstance(n, ast.Subscript) and isinstance(n.slice, (ast.Slice, ast.Name))
+                for n in walk(node)
+            ):
+                return True
+        elif isinstance(node, (ast.Compare, ast.Slice)) and flags & {unparse(n) for n in walk(node)}:
+            return True
+    return False
 
 
 def _names(node: ast.expr) -> list[str]:

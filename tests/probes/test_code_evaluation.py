@@ -52,7 +52,45 @@ def test_averages(state: State, add: str, result: str) -> None:
     assert found.state is state, found.why
 
 
+SETS = """
+class Tags(Dataset):
+    def __init__(self, table, root, {flag}=True):
+        self.rows = read(table)
+        {body}
+train_set = Tags(args.train_csv, args.root, True)
+valid_set = Tags({mine})
+"""
+PLAIN = "self.change = flips() if aug else crop()"
 CHECKS = [
+    (
+        "evaluates-training-data",
+        PRESENT,
+        SETS.format(flag="aug", body=PLAIN, mine="args.train_csv, args.root, False"),
+    ),
+    (
+        "evaluates-training-data",
+        PRESENT,
+        SETS.format(flag="aug", body=PLAIN, mine="args.train_csv, args.other"),
+    ),
+    (
+        "evaluates-training-data",
+        ABSENT,
+        SETS.format(flag="aug", body=PLAIN, mine="args.val_csv, args.root, False"),
+    ),
+    (
+        "evaluates-training-data",
+        ABSENT,
+        SETS.format(flag="aug", body=PLAIN, mine="args.train_csv, args.root, 'val'"),
+    ),
+    (
+        "evaluates-training-data",
+        ABSENT,
+        SETS.format(
+            flag="fit",
+            body="self.rows = self.rows[:9] if fit else self.rows[9:]",
+            mine="args.train_csv, 1, False",
+        ),
+    ),
     ("metric-wrong", PRESENT, "hits = logits.softmax(1).argmin(1) == y"),
     ("metric-wrong", PRESENT, "top = torch.topk(scores, 5, largest=False)"),
     ("metric-wrong", ABSENT, "hits = torch.argmax(logits, 1) == y"),
