@@ -258,7 +258,7 @@ def _words(node: ast.expr) -> list[str]:
 
 
 def _picks(owner: ast.AST, flags: frozenset[str]) -> bool:
-    """Under such a parameter samples are picked: `rows[:n] if fit else rows[n:]`, `rows[rows.fold == fold]`."""
+    """By such a parameter samples are picked: `rows[:n] if fit else rows[n:]`, `x[x.fold == fold]`."""
     for node in walk(owner):
         if isinstance(node, (ast.If, ast.IfExp)) and flags & {unparse(n) for n in walk(node.test)}:
             if any(
