@@ -110,7 +110,7 @@ def open_run(
         raise RunUnreadable(f"{shown}: nothing here that a training run would leave (seen: {seen})")
     recognised = {f.path for f, read in saved if read}
     not_read = [(file, why) for file, why in not_read if file not in recognised]
-    logged = {c.path for c in contents if c.content.format in _WITH_HISTOGRAMS}
+    logged = {c.path for c in contents if c.content.histograms}
     summaries = tuple(f for f in files if f.path in logged)
     return _Assembly(
         path, contents, tuple(not_read), notes, tuple(f for f, _ in saved), dumped, summaries
@@ -173,7 +173,6 @@ def _monitored(
             yield _Read(path, content)
 
 
-_WITH_HISTOGRAMS = frozenset({"tensorboard", "mindspore-summary"})
 _BESIDE = frozenset({"trainer_state.json", ".metadata"})  # what lies beside weights and tells of them
 _INDEX = ".index.json"
 

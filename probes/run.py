@@ -153,6 +153,7 @@ class FileContent:
     notes: tuple[str, ...] = ()  # damaged tail, ambiguous unit: one sentence each, without the file name
     script: str | None = None  # the source text, if the file is a Python script
     lists: tuple[DataList, ...] = ()
+    histograms: bool = False  # there may be some in it, not yet read
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,7 +189,7 @@ class Run:
     scripts: Mapping[str, str] = field(default_factory=dict)  # Python files: path -> source text
     checkpoint_files: tuple[RunFile, ...] = ()  # files of weights and what lies beside them, not yet read
     dump_files: tuple[RunFile, ...] = ()  # files of operator dumps, not yet read
-    summary_files: tuple[RunFile, ...] = ()  # event files, which may hold histograms beside the scalars
+    summary_files: tuple[RunFile, ...] = ()  # event files that may hold histograms beside the scalars
     data: DataSet | None = None  # the data files beside it, or that the user named; measured when asked for
     lists: tuple[DataList, ...] = ()  # of data files and samples
     fact_files: Mapping[str, str] = field(default_factory=dict)  # fact -> path of the file that says it

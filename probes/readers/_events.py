@@ -46,10 +46,11 @@ class Dialect:
     scalar: int
     tensor: int | None
     metadata: int | None
+    histogram: int
 
 
-TENSORBOARD = Dialect(scalar=2, tensor=8, metadata=9)
-MINDSPORE = Dialect(scalar=3, tensor=None, metadata=None)
+TENSORBOARD = Dialect(scalar=2, tensor=8, metadata=9, histogram=5)
+MINDSPORE = Dialect(scalar=3, tensor=None, metadata=None, histogram=9)
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +81,7 @@ class Scalars:
     records: Records | None = None
     bad: int = 0  # records whose payload is not what was written
     odd: int = 0  # records that are no events
+    histograms: bool = False  # there may be some beside the scalars
 
 
 # --------------------------------------------------------------------------------------- protobuf walking
@@ -143,6 +145,7 @@ class _Layout:
     texts: list[tuple[tuple[int, int], str, tuple[int, int]]] = field(default_factory=list)
     free: list[tuple[int, int]] = field(default_factory=list)
     numbers: list[tuple[int, int]] = field(default_factory=list)
+    histogram: bool = False  # a value is one, or a tensor that may be
 
     def mask(self, length: int) -> Bytes:
         """[length]: the bits in which records of this layout agree."""
@@ -187,9 +190,11 @@ def _value(data: bytes, at: int, end: int, dialect: Dialect, found: _Layout) -> 
             found.free.append((start, stop))
         elif number == dialect.tensor and wire == 2:
             scalar = _tensor(data, start, stop, found)
+            found.histogram = found.histogram or scalar is None
         elif number == dialect.metadata and wire == 2:
             plugin, content = _metadata(data, start, stop)
         elif wire == 2:
+            found.histogram = found.histogram or number == dialect.histogram
             found.free.append((start, stop))
     if plugin == "hparams":
         found.texts.append((tag, plugin, content))
@@ -366,6 +371,7 @@ class _Reader:
             odd = np.zeros(len(rows), dtype=bool)
             odd[0] = True
             return odd
+        self.found.histograms = self.found.histograms or layout.histogram
         alike: Any = ~(differences & layout.mask(rows.shape[1])).any(axis=1)
         if alike.all():
             self._take(rows, starts, layout)
@@ -424,6 +430,7 @@ class _Reader:
         except ValueError:
             self.found.odd += 1
             return
+        self.found.histograms = self.found.histograms or layout.histogram
         if not layout.spots and not layout.texts:
             return
         (stored,) = struct.unpack_from("<I", self.data, start + length)

@@ -135,12 +135,12 @@ def words(data: Bytes, starts: Offsets) -> Words:
 def scan(data: bytes) -> Records:
     """Find the records of a file; broken headers cost the bytes up to the next whole one."""
     view = np.frombuffer(data, dtype=np.uint8)
-    pieces: list[tuple[list[int], list[int]]] = []
+    pieces: list[Offsets] = [np.empty((2, 0), dtype=np.int64)]
     position, lost, damaged, cut = 0, 0, 0, False
     while position < len(data):
         starts, lengths, end = _chain(data, position)
         good = _good_headers(view, starts)
-        pieces.append((starts[:good], lengths[:good]))
+        pieces.append(np.array([starts[:good], lengths[:good]], dtype=np.int64))
         if good == len(starts) and end == len(data):
             break
         if good == SEGMENT:
@@ -155,9 +155,10 @@ def scan(data: bytes) -> Records:
         if following is None:
             break
         position = following
+    whole = np.concatenate(pieces, axis=1)
     return Records(
-        np.array([s for piece, _ in pieces for s in piece], dtype=np.int64),
-        np.array([n for _, piece in pieces for n in piece], dtype=np.int64),
+        whole[0],
+        whole[1],
         lost,
         damaged,
         cut,

@@ -66,7 +66,7 @@ def read(file: RunFile) -> FileContent:
             else:
                 settings.append(Setting(key, value, file.path, None, TRUST))
     notes = tuple(notes_of(found))
-    return FileContent(FORMAT, series, tuple(settings), facts=facts, notes=notes)
+    return FileContent(FORMAT, series, tuple(settings), facts=facts, notes=notes, histograms=found.histograms)
 
 
 def _series(file: RunFile, tag: str, curve: Curve) -> Series:

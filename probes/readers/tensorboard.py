@@ -64,11 +64,13 @@ def read(file: RunFile) -> FileContent:
         notes.append(f"only its first {len(data)} bytes were read")
     settings = tuple(_settings(file, found))
     if _is_summary(found):
-        return FileContent(FORMAT, (), settings, facts=_final(found), notes=tuple(notes))
+        return FileContent(
+            FORMAT, (), settings, facts=_final(found), notes=tuple(notes), histograms=found.histograms
+        )
     split = _split_of_folder(file.path, found)
     curves = found.curves.items()
     series = tuple(_series(file, tag, curve, split, _unit(tag, found)) for tag, curve in curves)
-    return FileContent(FORMAT, series, settings, notes=tuple(notes))
+    return FileContent(FORMAT, series, settings, notes=tuple(notes), histograms=found.histograms)
 
 
 def _is_summary(found: Scalars) -> bool:

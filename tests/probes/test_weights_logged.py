@@ -117,6 +117,15 @@ def test_without_histograms_nothing_is_known(tmp_path: Path) -> None:
     assert set(states(write(tmp_path, {})).values()) == {"unknown"}
 
 
+@pytest.mark.parametrize("form", [histo, tensor])
+def test_a_file_of_scalars_alone_is_not_read_again(tmp_path: Path, form: object) -> None:
+    write(tmp_path / "scalars", {})
+    write(tmp_path / "both", {59: {"weights/fc1.weight": np.ones(4)}}, form)
+
+    assert not open_run(tmp_path / "scalars").summary_files
+    assert [f.name[:6] for f in open_run(tmp_path / "both").summary_files] == ["events"]
+
+
 def test_gradients_are_no_weights(tmp_path: Path) -> None:
     only = {0: {"gradients/fc1.weight": np.zeros(8)}, 20: {"gradients/fc1.weight": np.zeros(8)}}
     assert set(states(write(tmp_path, only)).values()) == {"unknown"}
