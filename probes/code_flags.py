@@ -6,8 +6,7 @@ import ast
 import re
 
 from .code import at
-from .code_roles import TARGET_WORDS, base, split_flags, targets
-from .code_splits import is_training_only
+from .code_roles import TARGET_WORDS, base, is_training_only, split_flags, targets
 from .readers._tree import unparse, walk
 from .readers.script import last_name
 from .registry import Finding
@@ -95,7 +94,7 @@ def _is_label(source: Script, target: ast.expr) -> bool:
     )
 
 
-def labelled_by_switch(source: Script) -> Finding | None:
+def labelled_by_switch(source: Script, _labels: bool = True) -> Finding | None:
     """What a label is compared with or looked up in depends on the split.
 
     `foreground = CELL if self.train else 0` and then `target = mask == foreground`; names in another order

@@ -7,7 +7,6 @@ import re
 from collections.abc import Iterator
 
 from .code import at, first, ok
-from .code_flags import labelled_by_switch
 from .code_sides import either, given, literal, side
 from .flow import flow
 from .readers._tree import unparse, walk
@@ -29,7 +28,6 @@ def classes_numbered_apart(view: View) -> Finding:
             _in_shared_function,
             _one_split_told,
             _unlike_maps,
-            labelled_by_switch,
         ),
         "the scripts number no classes",
     )

@@ -92,6 +92,16 @@ def model_calls(source: Script) -> Iterator[ast.Call]:
                 yield call
 
 
+# What belongs to training data alone: augmentation, soft labels, order.
+_TRAINING_ONLY = ("rand", "augment", "noise", "jitter", "flip", "crop", "mixup", "smooth", "shuffle", "perm")
+
+
+def is_training_only(value: ast.expr) -> bool:
+    """Random, or named after what belongs to training data alone."""
+    text = unparse(value).lower()
+    return is_random(value) or any(w in text for w in _TRAINING_ONLY)
+
+
 @lru_cache(maxsize=64)
 def targets(source: Script) -> frozenset[str]:
     """Names of variables, fields and attributes that hold targets: second in a loss, last of a sample."""

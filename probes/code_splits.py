@@ -8,15 +8,13 @@ import re
 from ..engine.model import State
 from .code import at, first, ok
 from .code_batches import batches_differ, symbol
-from .code_roles import EVALUATION, base, inputs, is_random, split_flags, split_of, targets
+from .code_flags import labelled_by_switch
+from .code_roles import EVALUATION, base, inputs, is_training_only, split_flags, split_of, targets
 from .flow import flow
 from .readers._tree import unparse, walk
 from .readers.script import last_name
 from .registry import Finding, View, probe
 from .syntax import Script
-
-# What belongs to training data alone: augmentation, soft labels, order.
-_TRAINING_ONLY = ("rand", "augment", "noise", "jitter", "flip", "crop", "mixup", "smooth", "shuffle", "perm")
 
 
 @probe()
@@ -28,7 +26,7 @@ def splits_processed_differently(view: View, *, labels: bool) -> Finding:
     `labels`: look at labels instead of inputs. What belongs to training alone is passed over: statements with
     random parts, augmentation, selection and order of samples; so are padding and crops.
     """
-    checks = (_split_mismatch, _by_flag) if labels else (_split_mismatch, _by_flag, batches_differ)
+    checks = (_split_mismatch, _by_flag, labelled_by_switch if labels else batches_differ)
 
     def check(source: Script) -> Finding | None:
         found = [f for f in (c(source, labels) for c in checks) if f is not None]
@@ -144,12 +142,6 @@ def _is_figure(name: str) -> bool:
 def _legitimate(value: ast.expr) -> bool:
     """What may be done to one split alone: selection, augmentation, anything random."""
     return _selects(value) or is_training_only(value)
-
-
-def is_training_only(value: ast.expr) -> bool:
-    """Random, or named after what belongs to training data alone."""
-    text = unparse(value).lower()
-    return is_random(value) or any(w in text for w in _TRAINING_ONLY)
 
 
 def _by_flag(source: Script, labels: bool) -> Finding | None:

@@ -447,8 +447,8 @@ INPUTS = [
     ("script-splits-processed-differently", P, "img = normalize(img) if self.train else img", "cell = 255"),
     ("script-splits-processed-differently", U, "img = augment(img) if self.train else img", "cell = 255"),
     ("script-splits-processed-differently", U, "img = standardize(img)", "cell = 255"),
-    ("script-classes-numbered-apart", P, "pass", "cell = 255 if self.train else 0"),
-    ("script-classes-numbered-apart", U, "pass", "cell = 255"),
+    ("script-labels-processed-differently", P, "pass", "cell = 255 if self.train else 0"),
+    ("script-labels-processed-differently", U, "pass", "cell = 255"),
 ]
 
 
