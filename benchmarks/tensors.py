@@ -3,9 +3,14 @@
     python benchmarks/tensors.py [--elements 1000000] [--operators 24] [--msprobe PATH_TO_msprobe]
 
 All three read the same two dumps (msprobe's layout, tensor mode, .pt files) in one run. The script computes
-the figures one by one in float64, as one writes it down; msprobe is timed where its command is given or
-found. Peak memory (Linux) is that of one process that does it all. Timings are wall clock, the best of
-`--rounds`.
+the figures one by one in float64, as one writes it down, with numpy's defaults (its linear algebra library
+takes threads for the products: OPENBLAS_NUM_THREADS=1 for none); msprobe is timed where its command is given
+or found. In each of `--rounds`, five walks of traindoctor stand beside one of the script, so that what else
+the machine does meets both; seconds are medians on the wall clock, with the ratio within each round.
+Processor seconds, those of workers included, tell what is left of a difference where others use the machine
+too. Peak memory (Linux) is that of one process that does it all.
+
+How many cores it may use is said first. For fewer: taskset -c 0,1 python benchmarks/tensors.py
 """
 
 from __future__ import annotations
@@ -15,6 +20,7 @@ import importlib.util
 import json
 import os
 import shutil
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -93,13 +99,15 @@ def ours(run: Path, benchmark: Path) -> Any:
     return compare(run, benchmark)
 
 
-def timed(what: Any, *arguments: Any, rounds: int) -> tuple[float, Any]:
-    best, found = float("inf"), None
-    for _ in range(rounds):
-        start = time.perf_counter()
-        found = what(*arguments)
-        best = min(best, time.perf_counter() - start)
-    return best, found
+def timed(what: Any, *arguments: Any) -> tuple[float, float, Any]:
+    """Seconds on the wall, seconds of processors (workers included), and what was found."""
+    start, used = time.perf_counter(), processors()
+    found = what(*arguments)
+    return time.perf_counter() - start, processors() - used, found
+
+
+def processors() -> float:
+    return sum(os.times()[:4])  # of this process and its ended children, user and system
 
 
 def peer(command: str, run: Path, benchmark: Path, out: Path) -> float | None:
@@ -129,9 +137,11 @@ def main() -> None:
     parser.add_argument("--msprobe", default=shutil.which("msprobe") or "")
     parser.add_argument("--ours", nargs=2, type=Path, help=argparse.SUPPRESS)
     given = parser.parse_args()
-    if given.ours:
-        from traindoctor.probes.tensors import pairs
+    from traindoctor.probes.tensors import pairs
+    from traindoctor.probes.tensors.pairs import LARGE
+    from traindoctor.probes.tensors.workers import cores
 
+    if given.ours:
         pairs.WORKERS = 1  # one process does the work of all, so that its peak is that of each
         ours(*given.ours)
         status = Path("/proc/self/status").read_text()
@@ -142,13 +152,28 @@ def main() -> None:
         benchmark = make(Path(scratch) / "benchmark", given.elements, given.operators, 0.0)
         size = sum(p.stat().st_size for p in Path(scratch).rglob("*.pt")) / 2**20
         what = f"{3 * given.operators} pairs of {given.elements:,} float32"
-        print(f"{what}, {size:.0f} MiB, {os.cpu_count()} cores")
-        quick, found = timed(ours, run, benchmark, rounds=given.rounds)
-        slow, wanted = timed(script, run, benchmark, rounds=max(1, given.rounds - 1))
-        check(found, wanted)
+        allowed = cores()
+        used = allowed if 3 * given.operators * given.elements >= LARGE else 1
+        print(f"{what}, {size:.0f} MiB; {used} processes on {allowed} of {os.cpu_count()} cores")
+        mine, theirs, ratios = [], [], []
+        for _ in range(given.rounds):
+            walks = [timed(ours, run, benchmark) for _ in range(5)]
+            theirs.append(timed(script, run, benchmark))
+            check(walks[0][2], theirs[-1][2])
+            ratios.append(theirs[-1][0] / statistics.median(w[0] for w in walks))
+            mine += walks
+        quick, busy = (statistics.median(t[i] for t in mine) for i in (0, 1))
+        slow, spent = (statistics.median(t[i] for t in theirs) for i in (0, 1))
         rate = 3 * given.operators * given.elements / quick / 1e6
-        print(f"traindoctor      {quick:8.2f} s   ({rate:.0f} million pairs of elements a second)")
-        print(f"float64 script   {slow:8.2f} s   {slow / quick:6.1f} times as long")
+        print(
+            f"traindoctor      {quick:8.2f} s, {busy:6.2f} s of processors"
+            f"   ({rate:.0f} million pairs of elements a second)"
+        )
+        print(
+            f"float64 script   {slow:8.2f} s, {spent:6.2f} s of processors"
+            f"   {slow / quick:6.1f} times as long ({min(ratios):.1f} to {max(ratios):.1f} by round),"
+            f" {spent / busy:.1f} times the work"
+        )
         if given.msprobe:
             took = peer(given.msprobe, run, benchmark, Path(scratch) / "out")
             if took is not None:
