@@ -50,6 +50,7 @@ ANSWERS = "answers.yaml"  # what somebody knows of the run, read by the command 
 MIN_POINTS = 5
 _NUMBER = re.compile(r"\d+")
 _ROTATED = re.compile(r"\.\d{1,3}$")  # train.log.1 holds what was written before train.log
+_WHOLE = frozenset(["train", "training", "epoch", "avg", "average", "mean"])
 USUAL = 5  # names of a loss that say the whole stand first in their list
 
 
@@ -526,17 +527,24 @@ def _by_rank(attempts: Iterable[Series]) -> tuple[dict[str, Series], dict[int, d
     return best, {r: {n: max(f, key=_quality) for n, f in by.items()} for r, by in sorted(ranks.items())}
 
 
-def _quality(series: Series) -> tuple[bool, float, bool, bool, int, int, str]:
+def _quality(series: Series) -> tuple[bool, float, bool, bool, bool, int, int, str]:
     """The whole model before a part; more points (2 % do not count); a known unit, usual name, low rank."""
     return (
         series.group != RANK_PART,
         round(math.log(max(len(series.values), 1)) / 0.02),
         series.unit not in ("unknown", "row"),
         names.order(series.raw) < USUAL or not series.name.endswith("/loss"),
+        _of_whole_epochs(series),
         -len(series.raw),
         -(series.rank or 0),
         series.file,
     )
+
+
+def _of_whole_epochs(series: Series) -> bool:
+    """A loss per epoch that says whose: "train loss" is a mean, the "loss" of a bar its last batch's."""
+    words = re.split(r"[^a-z]+", series.raw.lower())
+    return series.unit == "epoch" and series.name.endswith("/loss") and not _WHOLE.isdisjoint(words)
 
 
 def _add_total(curves: dict[str, Series], split: str) -> None:

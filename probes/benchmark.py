@@ -17,6 +17,7 @@ from . import settings as names
 from .compare import pair
 from .config import number_of, says
 from .effective import defaults_of, framework_of, in_one_convention
+from .events import unfinished
 from .learning_rate import logged_peak, logged_warmup
 from .registry import Finding, View, absent, any_of, place_of, present, probe, unknown
 from .run import Configured, Run
@@ -415,8 +416,14 @@ def _length(view: View, ratio: float, up: bool) -> Finding:
 
 @probe("benchmark")
 def length_below(view: View, ratio: float) -> Finding:
-    """Fewer epochs (or steps) are planned than in the benchmark."""
-    return _length(view, ratio, up=False)
+    """Fewer epochs (or steps) are planned than in the benchmark.
+
+    A plan that is as long says nothing of a run that ended early: unknown.
+    """
+    found = _length(view, ratio, up=False)
+    ended = unfinished(view, 0.9) if found.state is State.ABSENT else found
+    early = ended.state is State.PRESENT and found.state is State.ABSENT
+    return unknown(f"{found.why}; {ended.why}", where=found.where) if early else found
 
 
 @probe("benchmark")
@@ -500,7 +507,8 @@ def _plain(run: Run) -> dict[str, tuple[Any, Place]]:
     """Settings that have no canonical name and could matter, by their raw key."""
     found: dict[str, tuple[Any, Place]] = {}
     for setting in sorted(run.raw_settings, key=lambda s: -s.trust):
-        if names.canonical_key(setting.key) is not None or names.is_harmless(setting.key):
+        counted = setting.key.startswith("class_counts.")  # class_shares_differ compares them
+        if counted or names.canonical_key(setting.key) is not None or names.is_harmless(setting.key):
             continue
         value = setting.value
         text = str(value)
@@ -569,6 +577,9 @@ def role_differs(view: View, role: str) -> Finding:
     return unknown(f"no setting of the {role} is recorded on both sides")
 
 
+_SIZES_OF_INPUTS = ("image_size", "max_sequence_length")
+
+
 @probe("benchmark")
 def processing_far(view: View, ratio: float) -> Finding:
     """A number of the processing of inputs differs from the benchmark's by a factor of at least `ratio`."""
@@ -576,7 +587,13 @@ def processing_far(view: View, ratio: float) -> Finding:
     far = [d for d in differ if far_apart(d[1], d[2], ratio) is not None]
     if far:
         return say_others(far)
+    known = [f for key in _SIZES_OF_INPUTS if (f := both(view, key)) is not None]
+    for found in known:
+        values = _numbers(found)
+        if values is not None and far_apart(*values, ratio) is not None:
+            return present(_sides(found), value=values[0], threshold=values[1], where=_where(found))
     numbers = [d for d in differ + equals if names.number(d[1]) is not None]
+    numbers += [(f[0].raw, f[0].value, f[1].value, place_of(f[0])) for f in known]
     if numbers:
         return absent(f"near the benchmark's: {', '.join(k for k, *_ in numbers[:4])}", value=0)
     return unknown("no number of the processing is recorded on both sides")
@@ -585,6 +602,11 @@ def processing_far(view: View, ratio: float) -> Finding:
 @probe("benchmark")
 def fewer_samples(view: View, ratio: float) -> Finding:
     """The benchmark trains on more than `ratio` times the run's samples, by their count or its parts."""
+    found = both(view, "train_samples")
+    if found is not None and any(c.raw.startswith("class_counts") for c in found):
+        ratio = max(
+            ratio, 1.1
+        )  # the classes of a part of the data: a split by chance is as large as it falls
     counted = _ratio(view, "train_samples", ratio, up=False)
     if counted.state is not State.UNKNOWN:
         return counted
@@ -596,6 +618,28 @@ def fewer_samples(view: View, ratio: float) -> Finding:
         shown = ", ".join(k for k, *_ in (differ + equals)[:4])
         return absent(f"no fewer than in the benchmark: {shown}", value=0)
     return counted
+
+
+@probe("benchmark")
+def class_shares_differ(view: View, ratio: float, least: float = 0.01) -> Finding:
+    """The share of a class in the recorded counts is `ratio` times the benchmark's, or less by as much.
+
+    Classes that make up less than `least` on both sides are left to chance.
+    """
+    if view.benchmark is None:
+        return unknown("needs a benchmark run (--benchmark)")
+    sides = [names.class_counts(r.raw_settings) for r in (view.run, view.benchmark)]
+    if sides[0] is None or sides[1] is None:
+        return unknown("the samples per class are not recorded on both sides")
+    (mine, at), (theirs, _) = sides[0], sides[1]
+    if len(mine) != len(theirs) or min(sum(mine), sum(theirs)) <= 0:
+        return unknown(f"{len(mine)} classes are counted, in the benchmark {len(theirs)}")
+    shares = [(a / sum(mine), b / sum(theirs)) for a, b in zip(mine, theirs, strict=True)]
+    off = [(max(a, b) / max(min(a, b), 1e-9), a, b) for a, b in shares if max(a, b) >= least]
+    factor, a, b = max(off, default=(1.0, 0.0, 0.0))
+    text = f"a class makes up {a:.1%} of the samples, in the benchmark {b:.1%}"
+    rest: dict[str, Any] = {"value": a, "threshold": b, "where": (Place(at.file, at.line),)}
+    return present(text, **rest) if factor >= ratio else absent(text, **rest)
 
 
 @probe("benchmark")

@@ -461,7 +461,7 @@ METRICS = (
 LOWER = ("error", "wer", "perplexity", "bits", "rmse", "mse", "mae", "mape")
 
 
-def _metric(view: View) -> str | None:
+def metric_of_both(view: View) -> str | None:
     """The quality metric that both sides log, evaluation before training."""
     for split in ("eval", "train"):
         for base in (*METRICS, *LOWER):
@@ -477,7 +477,7 @@ def final_metric_below(view: View, absolute: float) -> Finding:
 
     With repeats of the benchmark it must be worse than the worst of them, and by more than they lie apart.
     """
-    name = _metric(view)
+    name = metric_of_both(view)
     if name is None:
         return unknown("no metric is logged on both sides")
     mine_series, their_series = view.run.series[name], (view.benchmark or view.run).series[name]
@@ -606,8 +606,12 @@ def _train_and_eval(view: View) -> tuple[Pair, tuple[str, float, float, float, f
 
 
 @probe("train/loss", "benchmark:train/loss")
-def eval_worse_train_equal(view: View, train: float, eval: float, apart: float = 0.3) -> Finding:
+def eval_worse_train_equal(
+    view: View, train: float, eval: float, apart: float = 0.3, better: float = 0.05
+) -> Finding:
     """The training losses end together, as far as their noise tells; evaluation is worse.
+
+    A training loss that is lower counts as equal up to `better`: beyond it is `train_better_eval_worse`.
 
     Unknown where the noise lets ends count as equal that lie further than `apart` from each other.
     """
@@ -615,7 +619,8 @@ def eval_worse_train_equal(view: View, train: float, eval: float, apart: float =
     if isinstance(made, str):
         return unknown(made)
     found, (name, mine, theirs, worse, error) = made
-    _, _, off, above, below = _final(found, train)
+    _, _, off, above, _ = _final(found, train)
+    below = _final(found, better)[4]
     text = f"train/loss ends {off:+.1%} off the benchmark's, {name} at {mine:.4g} against {theirs:.4g}"
     rest: dict[str, Any] = {"value": worse, "threshold": eval, "series": ("train/loss", name)}
     if not above and not below and worse > eval and worse > 3 * error:

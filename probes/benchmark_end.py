@@ -10,6 +10,9 @@ from typing import Any
 
 import numpy as np
 
+from ..engine.model import State
+from . import names as quantities
+from .benchmark_curves import end_of_metric, metric_of_both
 from .compare import FLOOR, sides
 from .config import number_of
 from .epochs import steps_per_epoch
@@ -24,11 +27,49 @@ _LOSSES = ("train/loss", "eval/loss")
 def stops_before(view: View, ratio: float, gain: float, points: int = 6) -> Finding:
     """The benchmark runs `ratio` times as long, and its loss falls by `gain` after the run's last step.
 
+    A metric that passes the run's only then says the same.
+
     The fall is a share of the benchmark's loss at that step, at least a tenth of all the ground it covers.
     """
     found = [_judge(view, name, ratio, gain, points) for name in _LOSSES]
     known = [f for f in found if not isinstance(f, str)]
-    return known[0] if known else unknown(str(found[0]))
+    told = [f for f in known if f.state is State.PRESENT]
+    if not told and (metric := _metric_goes_on(view, ratio)) is not None:
+        return metric
+    return (told or known)[0] if known else unknown(str(found[0]))
+
+
+def _metric_goes_on(view: View, ratio: float, absolute: float = 0.01) -> Finding | None:
+    """The benchmark runs `ratio` times as long, and its metric passes the run's only after the run's end.
+
+    It has to gain `absolute` (five times that share of an error) and three times its scatter; else None.
+    """
+    name = metric_of_both(view)
+    both = sides(view, name) if name else ""
+    if isinstance(both, str) or view.benchmark is None or name is None:
+        return None
+    (mine, x, _), (theirs, u, v) = both
+    ends = end_of_metric(mine), end_of_metric(theirs)
+    if not len(x) or len(u) < 4 or ends[0] is None or ends[1] is None:
+        return None
+    last, end = float(x[-1]), float(u[-1])
+    at = int(np.searchsorted(u, last, side="right")) - 1
+    passes = _passes(view.run, last), _passes(view.benchmark, end)
+    as_long = mine.unit != "epoch" and abs(passes[0] - passes[1]) < 0.1 * passes[1]
+    if at < 0 or last <= 0 or end < ratio * last or as_long:
+        return None
+    quantity = quantities.base(name)
+    sign = -1.0 if quantity is not None and quantity.lower else 1.0
+    limit = absolute if quantity is not None and quantity.fraction else 5 * absolute * abs(ends[1][0])
+    least = max(limit, 3 * ends[1][1])  # of the run's own end, where it still rises, there is no scatter
+    if min(sign * (ends[1][0] - ends[0][0]), sign * (ends[1][0] - float(v[at]))) <= least:
+        return None
+    text = (
+        f"the run ends at {mine.unit} {last:g} with {name} {ends[0][0]:.4g}; the benchmark goes on to"
+        f" {end:g}, where it has {ends[1][0]:.4g}"
+    )
+    rest: dict[str, Any] = {"value": ends[0][0], "threshold": ends[1][0], "series": (name,)}
+    return present(text, step=last, where=(place(mine, len(mine.steps) - 1),), **rest)
 
 
 def _judge(view: View, name: str, ratio: float, gain: float, points: int) -> Finding | str:

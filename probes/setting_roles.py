@@ -48,10 +48,12 @@ def role_of(key: str, *values: object) -> Role | None:
         if (rest | above) & known["processed"]:
             return "evaluation-processing"
         return "evaluation" if rest else None
-    return _of_training(last, words, inside, values)
+    return _of_training(last, words, above, inside, values)
 
 
-def _of_training(last: str, words: list[str], inside: bool, values: tuple[object, ...]) -> Role | None:
+def _of_training(
+    last: str, words: list[str], above: set[str], inside: bool, values: tuple[object, ...]
+) -> Role | None:
     known, named = _words(), set(words)
     if named & (known["labels"] | known["classes"]) and named & known["numbering"]:
         return "label-map"
@@ -64,6 +66,8 @@ def _of_training(last: str, words: list[str], inside: bool, values: tuple[object
     if last in known["columns"] or (words[-1:] and words[-1] in known["columns"] and inside):
         if all(isinstance(v, tuple) and all(isinstance(x, str) for x in v) for v in values) and values:
             return "columns"
+    if last in known["sizes"] and inside and not above & known["shaping"]:
+        return "samples" if all(map(_amount, values)) else None
     if last in known["subsets"] or (inside and _counts(words) and all(map(_amount, values))):
         return "samples"
     if named & known["processing"] or last in known["processing"] or inside:

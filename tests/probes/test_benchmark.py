@@ -166,6 +166,8 @@ CASES: list[tuple[str, str, dict[str, Any], dict[str, Any]]] = [
         {"data": {"images_per_class": (5, 5)}},
         {"data": {"images_per_class": (90, 80)}},
     ),
+    ("fewer-samples-than-benchmark", "present", {"data.train": {"size": 160}}, {"data.train": {"size": 960}}),
+    ("fewer-samples-than-benchmark", "unknown", {"data.crop": {"size": 160}}, {"data.crop": {"size": 200}}),
     ("fewer-samples-than-benchmark", "absent", {"data": {"n_stores": 400}}, {"data": {"n_stores": 10}}),
     ("fewer-samples-than-benchmark", "unknown", {"data": {"n_mels": 40}}, {"data": {"n_mels": 80}}),
     ("shuffle-differs", "present", {"shuffle": False}, {"shuffle": True}),
@@ -242,6 +244,20 @@ CASES: list[tuple[str, str, dict[str, Any], dict[str, Any]]] = [
     ("evaluation-processing-differs", "present", {"val_crop": 0.5}, {"val_crop": 0.9}),
     ("evaluation-processing-differs", "absent", {"val_crop": 0.9}, {"val_crop": 0.9}),
     ("evaluation-processing-differs", "unknown", {"val_crop": 0.9}, {}),
+    (
+        "class-shares-differ",
+        "present",
+        {"class_counts": {"a": 10, "b": 90}},
+        {"class_counts": {"a": 40, "b": 60}},
+    ),
+    (
+        "class-shares-differ",
+        "absent",
+        {"class_counts": {"a": 4, "b": 6}},
+        {"class_counts": {"a": 41, "b": 60}},
+    ),
+    ("class-shares-differ", "unknown", {"class_counts": {"a": 4, "b": 6}}, {"lr": 0.1}),
+    ("processing-value-far", "present", {"max_seq_length": 16}, {"max_length": 512}),
     ("columns-added", "present", {"columns": ["a", "b", "id"]}, {"columns": ["a", "b"]}),
     ("columns-added", "absent", {"columns": ["a"]}, {"columns": ["a", "b"]}),
     ("columns-added", "unknown", {"columns": ["a"]}, {}),
@@ -449,6 +465,11 @@ def noisy(level: float, accuracy: float, seed: int = 5) -> Run:
     return run([series("train/loss", wild), series("eval/accuracy", [accuracy] * 6, np.arange(10, 61, 10))])
 
 
+def scored(loss: list[float], error: list[float]) -> Run:
+    """A run with a loss and an error of evaluation per epoch."""
+    return run([series("train/loss", loss, unit="epoch"), series("eval/mae", error, unit="epoch")])
+
+
 def evaluated(length: int, epochs: int) -> Run:
     """The same without epochs in the log; an evaluation ends each."""
     at = np.arange(1, length * epochs + 1)
@@ -599,6 +620,18 @@ CURVES: list[tuple[str, str, Run, Run]] = [
     ("stops-before-benchmark", "absent", epochs_of(20, 12), epochs_of(35, 12)),
     ("stops-before-benchmark", "absent", evaluated(20, 12), evaluated(35, 12)),
     ("stops-before-benchmark", "present", evaluated(35, 6), evaluated(35, 12)),
+    (
+        "stops-before-benchmark",  # the loss tells nothing beside where it began, the metric does
+        "present",
+        scored([90.0, 0.06, 0.056], [4.9, 4.6, 4.4]),
+        scored([90.0, 0.06, 0.056, 0.04, 0.03, 0.02, 0.02, 0.02], [5.0, 4.6, 4.4, 3.6, 3.2, 3.1, 3.0, 3.0]),
+    ),
+    (
+        "stops-before-benchmark",
+        "absent",
+        scored([90.0, 0.06, 0.056], [3.9, 3.1, 3.0]),
+        scored([90.0, 0.06, 0.056, 0.04, 0.03, 0.02, 0.02, 0.02], [5.0, 4.6, 4.4, 3.6, 3.2, 3.1, 3.0, 3.0]),
+    ),
     ("eval-differs-training-identical", "present", judged(SHARED, 1.3), judged(SHARED)),
     ("eval-differs-training-identical", "absent", judged(SHARED, 1.001), judged(SHARED)),
     ("eval-differs-training-identical", "unknown", judged(MINE, 1.3), judged(SHARED)),
@@ -731,3 +764,24 @@ def test_secrets_and_paths_are_no_differences() -> None:
     theirs = run(raw_settings=(Setting("my_token", "x", "a.yaml"), Setting("labels", "/b/x", "a.yaml")))
 
     assert state("other-setting-differs", mine, theirs) == "unknown"
+
+
+def test_a_plan_as_long_says_nothing_of_a_run_that_ended_early() -> None:
+    """Twelve epochs were planned on both sides, and the log of one ends after three."""
+    whole = written({"epochs": 12}, [series("train/loss", np.linspace(2, 1, 12), unit="epoch")])
+    cut = written({"epochs": 12}, [series("train/loss", np.linspace(2, 1.8, 3), unit="epoch")])
+
+    assert state("epochs-below-benchmark", whole, whole) == "absent"
+    assert state("epochs-below-benchmark", cut, whole) == "unknown"
+
+
+def test_training_a_little_better_and_evaluation_far_worse() -> None:
+    """A training loss 4 % below the benchmark's is as good as equal: evaluation differs alone."""
+
+    def made_of(loss: float, accuracy: float) -> Run:
+        ends = [series("train/loss", [2.0, 1.4, 1.1, *[loss] * 9], unit="epoch")]
+        return run([*ends, series("eval/accuracy", [0.3, *[accuracy] * 11], unit="epoch")])
+
+    assert state("eval-worse-train-equal", made_of(0.96, 0.6), made_of(1.0, 0.8)) == "present"
+    assert state("eval-worse-train-equal", made_of(0.8, 0.6), made_of(1.0, 0.8)) == "absent"
+    assert state("eval-worse-train-equal", made_of(1.2, 0.6), made_of(1.0, 0.8)) == "absent"
