@@ -24,6 +24,7 @@ from .run import Configured, Run
 from .setting_roles import amount, far_apart, is_word, role_of
 
 HALF = ("fp16", "bf16", "fp8")
+BY_CHANCE = 1.1  # how far the sizes of two parts lie apart that were drawn, or cut into windows, by chance
 DEFAULT = 10  # trust of what a framework does by itself
 Both = tuple[Configured, Configured]
 
@@ -208,11 +209,20 @@ def equal(key: str, mine: Configured, theirs: Configured) -> bool:
         if key == "loss_function":
             sides = [_ONE_LOSS.get(name, name) for name in sides]
         return sides[0] == sides[1]
+    if key in ("train_samples", "eval_samples") and _counted_in_passing(mine, theirs):
+        counts = [names.number(c.value) for c in (mine, theirs) if not isinstance(c.value, tuple)]
+        sizes = [c for c in counts if c]
+        return len(sizes) == 2 and max(sizes) < BY_CHANCE * min(sizes)
     if isinstance(mine.value, str) and isinstance(theirs.value, str):
         return mine.value.lower() == theirs.value.lower()
     if key == "max_grad_norm":
         return names.same(mine.value or 0, theirs.value or 0)
     return names.same(mine.value, theirs.value)
+
+
+def _counted_in_passing(*sides: Configured) -> bool:
+    """Whether a count is what a log told, not what was asked for: another seed draws other parts."""
+    return any(re.match(r"class_counts|samples_(?:train|eval)$", c.raw) for c in sides)
 
 
 def _bare(value: object) -> str:
@@ -603,10 +613,8 @@ def processing_far(view: View, ratio: float) -> Finding:
 def fewer_samples(view: View, ratio: float) -> Finding:
     """The benchmark trains on more than `ratio` times the run's samples, by their count or its parts."""
     found = both(view, "train_samples")
-    if found is not None and any(c.raw.startswith("class_counts") for c in found):
-        ratio = max(
-            ratio, 1.1
-        )  # the classes of a part of the data: a split by chance is as large as it falls
+    if found is not None and _counted_in_passing(*found):
+        ratio = max(ratio, BY_CHANCE)
     counted = _ratio(view, "train_samples", ratio, up=False)
     if counted.state is not State.UNKNOWN:
         return counted

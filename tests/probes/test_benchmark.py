@@ -785,3 +785,16 @@ def test_training_a_little_better_and_evaluation_far_worse() -> None:
     assert state("eval-worse-train-equal", made_of(0.96, 0.6), made_of(1.0, 0.8)) == "present"
     assert state("eval-worse-train-equal", made_of(0.8, 0.6), made_of(1.0, 0.8)) == "absent"
     assert state("eval-worse-train-equal", made_of(1.2, 0.6), made_of(1.0, 0.8)) == "absent"
+
+
+def test_parts_drawn_with_another_seed_are_not_another_data_set() -> None:
+    """Counts that a log tells of a part differ by a few per cent between seeds; a setting has to agree."""
+
+    def told(count: int) -> Run:
+        return written({"class_counts.cat": count, "class_counts.dog": count})
+
+    assert state("dataset-settings-differ", told(500), told(520)) == "absent"
+    assert state("fewer-samples-than-benchmark", told(500), told(520)) == "absent"
+    assert state("dataset-settings-differ", told(500), told(900)) == "present"
+    assert state("fewer-samples-than-benchmark", told(500), told(900)) == "present"
+    assert state("dataset-settings-differ", written({"n_train": 500}), written({"n_train": 520})) == "present"
