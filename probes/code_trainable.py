@@ -101,17 +101,63 @@ def _switches(source: Script) -> Iterator[tuple[ast.AST, ast.expr, ast.expr]]:
                     yield node, node.args[0], node.args[2]
 
 
-_COPIES = ("deepcopy", "clone", "copy")
+_COPIES = ("deepcopy", "clone", "copy", "detach")
 
 
-def _optional(source: Script, node: ast.AST) -> bool:
-    """An option, a pattern or a list from elsewhere decides what is frozen: `if args.freeze_encoder:`."""
-    tests = [unparse(p.test) for p in source.above(node) if isinstance(p, ast.If)]
-    return any(_OPTION.search(test) for test in tests)
+def _optional(source: Script, node: ast.AST, depth: int = 3) -> bool:
+    """An option, a pattern or a list from elsewhere decides what is frozen: `if args.freeze_encoder:`.
+
+    A function that freezes is followed to where it is called: `if freeze: freeze_params(self)`.
+    """
+    above = list(source.above(node))
+    tests = [p.test for p in above if isinstance(p, ast.If)]
+    if any(_OPTION.search(unparse(test)) for test in tests):
+        return True
+    function = source.function_around(node)
+    if not isinstance(function, (ast.FunctionDef, ast.AsyncFunctionDef)):
+        return False
+    if any(_asks(function, test) for test in tests):
+        return True
+    calls = source.named(function.name)
+    chosen = {a.arg for a in _arguments(function)} & {
+        n.id
+        for part in [*tests, *(p.iter for p in above if isinstance(p, ast.For))]
+        for n in walk(part)
+        if isinstance(n, ast.Name)
+    }
+    if calls and all(any(_OPTION.search(v) for v in _passed(function, c, chosen)) for c in calls):
+        return True
+    return bool(depth and calls) and all(_optional(source, call, depth - 1) for call in calls)
+
+
+def _arguments(function: ast.FunctionDef | ast.AsyncFunctionDef) -> list[ast.arg]:
+    return [*function.args.posonlyargs, *function.args.args, *function.args.kwonlyargs]
+
+
+def _asks(function: ast.FunctionDef | ast.AsyncFunctionDef, test: ast.expr) -> bool:
+    """A test of nothing but a switch that the function takes: `if not learn_recurrent:`."""
+    while isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
+        test = test.operand
+    names = function.args
+    some = [*names.posonlyargs, *names.args][::-1]
+    pairs = [
+        *zip(some, names.defaults[::-1], strict=False),
+        *zip(names.kwonlyargs, names.kw_defaults, strict=True),
+    ]
+    switches = {a.arg for a, d in pairs if isinstance(d, ast.Constant) and isinstance(d.value, bool)}
+    return isinstance(test, ast.Name) and test.id in switches
+
+
+def _passed(function: ast.FunctionDef | ast.AsyncFunctionDef, call: ast.Call, names: set[str]) -> list[str]:
+    """What a call gives for these parameters of a function, as text."""
+    places = [a.arg for a in _arguments(function) if a.arg not in ("self", "cls")]
+    given = dict(zip(places, call.args, strict=False)) | {k.arg: k.value for k in call.keywords if k.arg}
+    return [unparse(v) for k, v in given.items() if k in names]
 
 
 _OPTION = re.compile(
     r"(?i)\b(?:args?|opts?|cfg|config|conf|hparams|params)\.|freez|frozen|fine_?tun|re\.(?:search|match)"
+    r"|\.get\(['\"]requires_grad|fixed_param"
 )
 
 
@@ -126,7 +172,7 @@ def _aside(mine: Flow, owner: ast.expr) -> bool:
     if _REFERENCE.search(mine.source.function_name(owner)):
         return True
     for _ in range(4):
-        if _judges(owner):
+        if _judges(owner) or _is_written(mine, owner):
             return True
         loop = next(
             (
@@ -157,6 +203,18 @@ def _aside(mine: Flow, owner: ast.expr) -> bool:
             return True
         owner = made
     return False
+
+
+def _is_written(mine: Flow, owner: ast.expr) -> bool:
+    """Values are written into it beside the optimizer, as into a momentum encoder."""
+    function = mine.source.function_around(owner)
+    if not isinstance(owner, ast.Name) or function is None:
+        return False
+    into = (f"{owner.id}.data", owner.id)
+    return any(
+        mine.source.owner(call) in into and mine.source.function_around(call) is function
+        for call in mine.source.named("copy_", "detach_")
+    )
 
 
 def _binds(target: ast.expr, name: str) -> bool:
@@ -263,7 +321,7 @@ def _cover(mine: Flow, node: ast.expr, depth: int) -> Cover:
         return Cover(part="a slice of the parameters") if inner.whole else inner
     if isinstance(node, ast.Attribute) and node.attr in ("trainable_variables", "trainable_weights"):
         return _of_owner(mine, node.value, node)
-    if isinstance(node, ast.Name) and _is_filled(mine.source, node.id):
+    if isinstance(node, (ast.Name, ast.Attribute)) and _is_filled(mine.source, unparse(node)):
         return Cover()
     ends = [v for v in mine.values(node, 2) if v is not node]
     covers = [_cover(mine, v, depth - 1) for v in ends]
@@ -339,7 +397,8 @@ def _of_owner(mine: Flow, owner: ast.expr, node: ast.AST, depth: int = 4) -> Cov
         if held is not None and any(f in held.body for f in mine.source.forwards):
             layers = layers_of(held)
             known = {last_name(v.func) for v in layers.values()}
-            if f"self.{owner.attr}" in layers and len(layers) > 1 and known & {*_PLAIN, *mine.source.classes}:
+            others = [n for n, call in layers.items() if n != text and _is_apart(mine, n, call, text)]
+            if text in layers and others and known & {*_PLAIN, *mine.source.classes}:
                 return Cover(part=words, owner=text)
             return Cover(whole=True)
     if depth and isinstance(owner, (ast.Name, ast.Attribute)):
@@ -352,6 +411,17 @@ def _of_owner(mine: Flow, owner: ast.expr, node: ast.AST, depth: int = 4) -> Cov
         if covers and all(c.part for c in covers):
             return covers[0]
     return Cover(whole=True)
+
+
+def _is_apart(mine: Flow, name: str, made: ast.Call, part: str) -> bool:
+    """A layer beside a part: no copy that only judges, nothing built from the part, no plain object."""
+    given = [*made.args, *(k.value for k in made.keywords)]
+    if any(unparse(n) == part for a in given for n in walk(a) if isinstance(n, ast.expr)):
+        return False  # `Agent(self.net)`, `Adam(self.net.parameters())`
+    held = mine.source.classes.get(last_name(made.func))
+    if held is not None and held not in mine.source.modules:
+        return False
+    return not any(w in name.lower() for w in _ASIDE) and _REFERENCE.search(name) is None
 
 
 def layers_of(owner: ast.ClassDef) -> dict[str, ast.Call]:

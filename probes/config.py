@@ -10,8 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from ..engine.model import Place, Scalar
+from ..engine.model import Place, Scalar, State
 from . import settings as names
+from .code_feeding import loader_keeps_order
 from .registry import Finding, View, absent, any_of, place_of, present, probe, unknown
 from .run import Configured, Run
 
@@ -425,8 +426,16 @@ def no_regularization(view: View) -> Finding:
 
 @probe("config:shuffle")
 def shuffle_off(view: View) -> Finding:
-    """Training data are read in a fixed order."""
-    return _switched_off(view.run.settings["shuffle"], "shuffling")
+    """Training data are read in a fixed order.
+
+    Where a training loader of a script says so, `script-loader-keeps-order` tells it, and it counts once.
+    """
+    setting = view.run.settings["shuffle"]
+    if setting.value is False and setting.file in view.run.scripts:
+        told = loader_keeps_order(view)
+        if told.state is State.PRESENT:
+            return unknown(f"{says(setting)}: {told.why}, which is judged by itself", **_found(setting))
+    return _switched_off(setting, "shuffling")
 
 
 @probe("config:normalize")

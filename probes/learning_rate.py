@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from ..engine.model import State
 from . import situation
 from .config import number_of, says, value_of
 from .numerics import broken
@@ -191,12 +192,18 @@ def lr_very_large(view: View, adam: float, sgd: float) -> Finding:
 
 
 @probe()
-def lr_large(view: View, adam: float, sgd: float) -> Finding:
+def lr_large(view: View, adam: float, sgd: float, far: float) -> Finding:
     """The largest learning rate is at or above the upper end of what the optimizer is used with.
 
-    Once the loss stays no number, rates that are logged after that say nothing of how it came about.
+    Once the loss stays no number, rates that are logged after that say nothing of how it came about. From
+    `far` times the limits on `lr_very_large` tells the same rate, and one observation counts once: unknown.
     """
-    return _above(view, adam, sgd, "at or above the upper end", until_broken=True)
+    found = _above(view, adam, sgd, "at or above the upper end", until_broken=True)
+    if found.state is State.PRESENT:
+        beyond = _above(view, adam * far, sgd * far, "far above what is used", until_broken=True)
+        if beyond.state is State.PRESENT:
+            return unknown(f"{beyond.why}: more than large", value=beyond.value, where=beyond.where)
+    return found
 
 
 @probe()

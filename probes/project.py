@@ -85,7 +85,13 @@ def _belongs(setting: Setting, program: Script) -> bool:
     if line is None or start is None or file == program.path:
         return True
     at = start + line
-    return any(n.lineno <= at <= (n.end_lineno or n.lineno) for n in program.tree.body)
+    around = next((n for n in program.tree.body if n.lineno <= at <= (n.end_lineno or n.lineno)), None)
+    if around is None:
+        return False
+    # By the name of a function that the entry has itself (`parse_opt`) it calls its own.
+    entry = program.pieces[-1][0]
+    own = {n.name for n in program.tree.body if isinstance(n, ast.FunctionDef) and n.lineno > entry}
+    return not (isinstance(around, ast.FunctionDef) and around.lineno <= entry and around.name in own)
 
 
 def needed(path: str, tree: ast.Module, known: Mapping[str, object]) -> tuple[str, ...]:

@@ -313,6 +313,7 @@ class Extractor:
     )  # class attributes, dict keys, argparse
 
     parameters: dict[str, ast.expr] = field(default_factory=dict)  # of constructors, where one value is known
+    options: set[str] = field(default_factory=set)  # members that the command line declares
     open: set[str] = field(default_factory=set)  # members that a command line or a configuration file may set
 
     nodes: tuple[ast.AST, ...] = field(init=False)
@@ -358,6 +359,8 @@ class Extractor:
             if isinstance(value, ast.Dict):
                 keys = {k.value for k in value.keys if isinstance(k, ast.Constant)}
                 plateau = bool(keys & {"patience", "threshold_mode"})
+                if _is_table_of_ranges(value):
+                    return
                 for key, item in zip(value.keys, value.values, strict=True):
                     if isinstance(key, ast.Constant) and isinstance(key.value, str):
                         if plateau and key.value == "eps":
@@ -376,7 +379,9 @@ class Extractor:
         default = keyword(call, "default")
         if flags and default is not None:
             name = max(flags, key=len).lstrip("-").replace("-", "_")
-            self.members[name] = (default, call.lineno)
+            if name not in self.options:  # the entry's own comes first
+                self.members[name] = (default, call.lineno)
+                self.options.add(name)
             self.open.add(name)
 
     # -------------------------------------------------------------------------------------- values
@@ -423,6 +428,10 @@ class Extractor:
         made = next((f for f in owner.body if isinstance(f, ast.FunctionDef) and f.name == "__init__"), None)
         names = [a.arg for a in made.args.args[1:]] if made is not None else []
         given = dict(zip(names, call.args, strict=False)) | {k.arg: k.value for k in call.keywords if k.arg}
+        if any(_WIDTH.search(k) for k in given):
+            return (
+                None  # a factor of the schedule of Vaswani et al. (2017), which divides by the width's root
+            )
         rates = [v for k, v in given.items() if re.search(r"peak|rate|(?:^|_)lr|base|initial|max_l", k)]
         return rates[0] if len(rates) == 1 else None
 
@@ -810,6 +819,17 @@ def _declared(classes: Iterable[ast.ClassDef]) -> Iterator[tuple[str, ast.Assign
             target = one.targets[0] if isinstance(one, ast.Assign) else one.target
             if isinstance(target, ast.Name):
                 yield target.id, one
+
+
+_WIDTH = re.compile(r"(?i)hidden_(?:size|dim)|d_?model|model_(?:dim|size)|embed(?:ding)?_dim")
+_FEW = 3  # entries from which a dict of tuples is a table
+
+
+def _is_table_of_ranges(node: ast.Dict) -> bool:
+    """Every value is a tuple of numbers: bounds for a search, no settings in force."""
+    rows = [v.elts for v in node.values if isinstance(v, (ast.Tuple, ast.List))]
+    same = len(rows) == len(node.values) and len({len(r) for r in rows}) == 1
+    return same and len(rows) >= _FEW and len(rows[0]) > 1
 
 
 def _plain(value: object) -> tuple[bool, Value, bool]:

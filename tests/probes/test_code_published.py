@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
+from traindoctor.engine.load import load_rules
 from traindoctor.engine.model import State
+from traindoctor.probes import script_files
+from traindoctor.probes.readings import all_probes
+from traindoctor.probes.registry import View, read
 
 from .test_code import readings
 
@@ -350,3 +356,160 @@ def test_a_caller_asks_for_the_cut() -> None:
 
     assert state("script-gradient-path-cut", text.replace("{}", "flag")) is State.PRESENT
     assert state("script-gradient-path-cut", text.replace("{}", "detach")) is not State.PRESENT
+
+
+FREEZING = """
+class Encoder(nn.Module):
+    def __init__(self, freeze=False, recurrent=True, width=8):
+        super().__init__()
+        self.layer = nn.Linear(8, 3)
+        {call}
+
+    def forward(self, x):
+        return self.layer(x)
+
+    def hold(self):
+        for p in self.layer.parameters():
+            p.requires_grad = False
+
+def train(loader, model, optimizer):
+    for x, y in loader:
+        loss = nn.functional.cross_entropy(model(x), y)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+"""
+
+
+@pytest.mark.parametrize(
+    ("call", "wanted"),
+    [
+        ("self.hold()", State.PRESENT),
+        ("if width > 4:\n            self.hold()", State.PRESENT),
+        ("if freeze:\n            self.hold()", State.UNKNOWN),
+        ("if not recurrent:\n            self.hold()", State.UNKNOWN),
+    ],
+)
+def test_a_helper_that_freezes_is_asked_by_a_switch(call: str, wanted: State) -> None:
+    found = state(
+        "script-freezes-parameters", "import torch\nfrom torch import nn\n" + FREEZING.replace("{call}", call)
+    )
+
+    assert (found is State.PRESENT) == (wanted is State.PRESENT)
+
+
+def test_a_list_from_the_command_line_names_what_is_frozen() -> None:
+    text = STEP.format(before="pass", inside="pass") + (
+        "\ndef hold(model, parts):\n    for name, p in model.named_parameters():\n"
+        "        if any(name.startswith(part) for part in parts):\n            p.requires_grad = False\n"
+        "\nmodel = Net()\nhold(model, {})\n"
+    )
+
+    assert state("script-freezes-parameters", text.replace("{}", "['layer']")) is State.PRESENT
+    assert state("script-freezes-parameters", text.replace("{}", "args.parts")) is not State.PRESENT
+
+
+def test_a_momentum_encoder_gets_its_values_from_the_other_one() -> None:
+    text = STEP.format(before="pass", inside="pass") + (
+        "\nquery, key = Net(), Net()\n"
+        "def init():\n    for p_q, p_k in zip(query.parameters(), key.parameters()):\n"
+        "        {}\n        p_k.requires_grad = False\n"
+    )
+
+    assert state("script-freezes-parameters", text.replace("{}", "pass")) is State.PRESENT
+    assert (
+        state("script-freezes-parameters", text.replace("{}", "p_k.data.copy_(p_q.data)"))
+        is not State.PRESENT
+    )
+
+
+@pytest.mark.parametrize(
+    ("beside", "wanted"),
+    [
+        ("self.head = nn.Linear(3, 3)", True),
+        ("self.target_net = Net()", False),
+        ("self.agent = Agent(self.net)", False),
+        ("self.opt = torch.optim.Adam(self.net.parameters(), lr=1e-3)", False),
+    ],
+)
+def test_what_is_built_of_the_trained_part_is_no_part_beside_it(beside: str, wanted: bool) -> None:
+    text = STEP.format(before="pass", inside="pass") + (
+        "\nclass Agent:\n    def __init__(self, net):\n        self.net = net\n"
+        "\nclass Learner(nn.Module):\n    def __init__(self):\n        super().__init__()\n"
+        f"        self.net = Net()\n        {beside}\n"
+        "    def forward(self, x):\n        return self.net(x)\n"
+        "    def optimizer(self):\n        return torch.optim.Adam(self.net.parameters(), lr=1e-3)\n"
+    )
+    if "opt =" in beside:
+        text = text.replace(
+            "        return torch.optim.Adam(self.net.parameters(), lr=1e-3)\n", "        return self.opt\n"
+        )
+
+    assert (state("script-optimizer-gets-part", text) is State.PRESENT) == wanted
+
+
+@pytest.mark.parametrize(("shuffle", "wanted"), [("False", State.UNKNOWN), ("True", State.ABSENT)])
+def test_a_loader_that_keeps_the_order_counts_once(tmp_path: Path, shuffle: str, wanted: State) -> None:
+    text = STEP.format(before="pass", inside="pass") + (
+        "\nfrom torch.utils.data import DataLoader\n"
+        f"train_loader = DataLoader(train_set, batch_size=32, shuffle={shuffle})\n"
+    )
+    found = named(tmp_path, {"train.py": text})
+
+    assert found["shuffle-off"] is wanted
+    assert (found["script-loader-keeps-order"] is State.PRESENT) == (shuffle == "False")
+
+
+MAIN = "from torch import nn, optim\nimport torch\n" + STEP.format(before="pass", inside="pass")
+
+
+def test_a_table_of_bounds_for_a_search_holds_no_settings(tmp_path: Path) -> None:
+    text = MAIN + "\nhyp = read()\noptimizer = optim.SGD(Net().parameters(), lr=hyp['lr0'])\n{}\n"
+    table = "meta = {'lr0': (1, 1e-5, 1e-1), 'lrf': (1, 0.01, 1.0), 'box': (1, 0.02, 0.2)}"
+
+    assert named(tmp_path, {"train.py": text.format("hyp = {'lr0': 2.0}")})["lr-very-large"] is State.PRESENT
+    assert named(tmp_path, {"train.py": text.format(table)})["lr-very-large"] is State.UNKNOWN
+
+
+def test_options_of_a_module_that_is_a_program_too_are_its_own(tmp_path: Path) -> None:
+    other = (
+        "import argparse\nimport torch\n\ndef export(model):\n    return model\n\ndef parse_opt():\n"
+        "    parser = argparse.ArgumentParser()\n"
+        "    parser.add_argument('--batch-size', type=int, default=1)\n    return parser.parse_args()\n"
+    )
+    own = (
+        "\nimport argparse\nfrom export import export\n\n"
+        "def parse_opt():\n    parser = argparse.ArgumentParser()\n"
+        "    parser.add_argument('--batch-size', type=int, default=16)\n    return parser.parse_args()\n\n"
+        "opt = parse_opt()\nmodel = export(Net())\n"
+        "loader = torch.utils.data.DataLoader(train_set, batch_size=opt.batch_size, shuffle=True)\n"
+    )
+    files = {"train.py": MAIN + own, "export.py": other}
+    for name, text in files.items():
+        (tmp_path / name).write_text(text)
+
+    assert script_files.read(tmp_path / "train.py").run.settings["batch_size"].value == 16
+
+
+def test_the_rate_of_a_schedule_over_the_width_is_a_factor(tmp_path: Path) -> None:
+    text = (
+        "import tensorflow as tf\n\nclass Schedule(tf.keras.optimizers.schedules.LearningRateSchedule):\n"
+        "    def __init__(self, initial_learning_rate, {width}, warmup_steps):\n        pass\n\n"
+        "model = tf.keras.Sequential([tf.keras.layers.Dense(3)])\n"
+        "model.compile(tf.keras.optimizers.Adam(learning_rate=Schedule(2.0, 512, 4000)), 'mse')\n"
+        "model.fit(x, y)\n"
+    )
+    held = named(tmp_path, {"train.py": text.format(width="decay_steps")})
+    factor = named(tmp_path, {"train.py": text.format(width="hidden_size")})
+
+    assert (held["lr-very-large"], factor["lr-very-large"]) == (State.PRESENT, State.UNKNOWN)
+
+
+def named(folder: Path, files: dict[str, str]) -> dict[str, State]:
+    """What settings and scripts say, where the first file is named to `diagnose script`."""
+    for name, text in files.items():
+        (folder / name).write_text(text)
+    rules = load_rules()
+    view = View(script_files.read(folder / next(iter(files))).run)
+    wanted = ("shuffle-off", "script-loader-keeps-order", "lr-very-large")
+    return {s: read(view, rules.symptoms[s], all_probes()).state for s in wanted}

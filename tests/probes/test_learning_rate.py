@@ -87,7 +87,10 @@ CASES: list[tuple[str, str, Run]] = [
     ("lr-large", "absent", run(settings={"learning_rate": 1e-3, "optimizer": "adam"})),
     # rates after the loss is no number are no reason for it
     ("lr-large", "absent", broken_at(8, {"learning_rate": 0.5, "optimizer": "adam"}, LATE)),
-    ("lr-large", "present", broken_at(20, {"learning_rate": 0.5, "optimizer": "adam"}, LATE)),
+    # beyond the limits of lr-very-large that tells the same rate, which counts once
+    ("lr-large", "unknown", broken_at(20, {"learning_rate": 0.5, "optimizer": "adam"}, LATE)),
+    ("lr-large", "unknown", run(settings={"learning_rate": 0.05, "optimizer": "adam"})),
+    ("lr-large", "unknown", run(settings={"learning_rate": 2.0, "optimizer": "sgd"})),
     ("lr-large", "unknown", run(settings={"learning_rate": 0.02})),
     ("lr-small", "present", run(settings={"learning_rate": 1e-5, "optimizer": "adam"})),
     ("lr-small", "present", run(settings={"learning_rate": 1e-4, "optimizer": "sgd"})),
