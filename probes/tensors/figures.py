@@ -354,10 +354,13 @@ def ulp_distance(a: Array, b: Array, scratch: Array | None = None, *, agree: boo
     if agree or int(np.bitwise_xor(left, right, out=work).min(initial=0)) >= 0:
         np.subtract(left, right, out=work)
         return max(abs(int(work.min(initial=0))), abs(int(work.max(initial=0))))
-    crossed = work < 0
-    top = np.iinfo(signed).max
-    apart = np.subtract(left, right, out=work)
-    straight = apart[~crossed]
-    most = max(abs(int(straight.min(initial=0))), abs(int(straight.max(initial=0))))
-    sizes = (left[crossed] & top).astype(np.float64) + (right[crossed] & top).astype(np.float64)
-    return max(most, int(sizes.max(initial=0)))
+    crossed = np.right_shift(work, 8 * width - 1, out=work)  # all bits set where signs differ
+    top = signed.type(np.iinfo(signed).max)
+    unsigned = np.dtype(f"u{width}")  # holds the sum of two magnitudes
+    other = np.bitwise_and(right, top)
+    sizes = np.bitwise_and(left, top).view(unsigned)
+    np.add(sizes, other.view(unsigned), out=sizes)
+    np.bitwise_and(sizes, crossed.view(unsigned), out=sizes)
+    straight = np.subtract(left, right, out=other)
+    np.bitwise_and(straight, np.invert(crossed, out=crossed), out=straight)
+    return max(int(sizes.max(initial=0)), abs(int(straight.min(initial=0))), int(straight.max(initial=0)))

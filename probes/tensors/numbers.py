@@ -63,7 +63,9 @@ class ElementType:
             return raw
         values = np.empty(raw.size, wanted) if out is None else out[: raw.size]
         if self.name == "bfloat16" and wanted == np.float32:  # its bits are the upper half of a float32's
-            np.left_shift(raw, 16, out=values.view(np.uint32), dtype=np.uint32)
+            wide = values.view(np.uint32)
+            np.copyto(wide, raw)
+            np.left_shift(wide, 16, out=wide)
         elif self.name == "bfloat16":
             np.copyto(values, self.decode(raw))
         elif self.name.startswith("float8"):

@@ -230,6 +230,16 @@ def test_ulp_counts_representable_values(a: Any, steps: int) -> None:
         assert ulp_distance(a, b) == steps
 
 
+@pytest.mark.parametrize("kind", ["float16", "float32", "float64", "bfloat16", "float8_e5m2"])
+def test_ulp_of_unrelated_values_of_both_signs(kind: str) -> None:
+    random = np.random.default_rng(9)
+    a, b = random.standard_normal((2, 4000)) * 10.0 ** random.integers(-3, 3, 4000)
+    a[::50], b[::70] = 0.0, -0.0
+    numpys = kind in ("float16", "float32", "float64")
+    sides = [x.astype(kind) if numpys else raw(kind, x) for x in (a, b)]
+    assert ulp_distance(*sides) == slow_ulp(*sides) == in_blocks(*sides, kind, 999).max_ulp
+
+
 def test_fp8_and_bf16_have_the_values_of_their_formats() -> None:
     e4m3, e5m2 = (TYPES[f"float8_{n}"].decode(np.arange(256, dtype=np.uint8)) for n in ("e4m3fn", "e5m2"))
     assert (np.nanmax(e4m3), e4m3[1], np.count_nonzero(np.isnan(e4m3))) == (448, 2**-9, 2)
