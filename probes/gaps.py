@@ -28,6 +28,30 @@ def _pair(run: Run, kinds: tuple[str, ...] = FRACTIONS) -> tuple[Series, Series]
     return None
 
 
+_OTHER_LOSSES = ("focal", "hinge", "margin", "poly", "mse", "triplet", "arc", "contrast")
+
+
+def _pair_by_loss(run: Run) -> tuple[Series, Series, float] | None:
+    """Training loss, evaluation accuracy, and the accuracy that a cross-entropy this low allows at least.
+
+    A wrong answer gives its class at most one half, and so loses ln 2 or more: of a mean L at least the share
+    1 - L / ln 2 is right. Only where the first loss stands at a guess, as one of a cross-entropy does.
+    """
+    known, held = situation.classes(run), run.series.get("eval/accuracy")
+    curve = shape_of(run.series.get("train/loss"))
+    if known is None or known.setting.key != "num_classes" or held is None or not len(finite(held)):
+        return None
+    if curve is None or curve.count < 10 or situation.is_sum(run):
+        return None
+    if any(word in situation.text(run, "loss_function") for word in _OTHER_LOSSES):
+        return None
+    start = float(curve.y[0]) / situation.chance_loss(run, known.count)
+    if not 0.7 <= start <= 2.0 or curve.end.value < 0:
+        return None
+    good = 1 - (curve.end.value + curve.end.error) / situation.chance_loss(run, 2)
+    return (curve.series, held, good) if good > 0 else None
+
+
 def _losses(run: Run) -> tuple[Shape, Shape] | None:
     """The shapes of the training and the evaluation loss."""
     train, held = run.series.get("train/loss"), run.series.get("eval/loss")
@@ -135,6 +159,10 @@ def eval_turns_up(view: View, rise: float = 0.1, after: float = 0.15) -> Finding
         else train.at(held.part(point))
     )
     falling = then - train.end.value
+    if train.end.value > last.value and 0 < falling < 0.1 * abs(then):
+        return unknown(
+            f"{words}; train/loss falls from {then:.4g} to {train.end.value:.4g} only and stays above it"
+        )
     if falling <= max(2 * train.end.error, 0.02 * abs(then)):
         return absent(
             f"{words}; the training loss does not fall after that either", series=("eval/loss",), **seen
@@ -226,13 +254,19 @@ def eval_bad_from_start(view: View, ratio: float = 1.5) -> Finding:
 def eval_at_chance_train_good(view: View, margin: float = 0.05) -> Finding:
     """The evaluation metric stays at guessing while the training metric is far above it."""
     pair = _pair(view.run, ("accuracy", "auc"))
-    if pair is None:
+    told = _pair_by_loss(view.run) if pair is None else None
+    if pair is not None:
+        train, held = pair
+        good, what = reached(train), f"{train.name} ends at {reached(train):.4g}"
+    elif told is not None:
+        train, held, good = told
+        what = f"{train.name} ends so low that {good:.2g} of the training answers are right at least"
+    else:
         return unknown("no accuracy or AUC was logged for both training and evaluation")
-    train, held = pair
-    good, end = reached(train), reached(held)
+    end = reached(held)
     best = float(np.max(finite(held)))
     guess = guess_of(view.run, held)
-    words = f"{train.name} ends at {good:.4g}, {held.name} at {end:.4g} (best {best:.4g})"
+    words = f"{what}, {held.name} ends at {end:.4g} (best {best:.4g})"
     seen: dict[str, Any] = {"value": round(end, 4), "series": (train.name, held.name)}
     if end > 0.5 + 2 * margin or good - end < 0.2:
         return absent(words, **seen)
@@ -246,6 +280,8 @@ def eval_at_chance_train_good(view: View, margin: float = 0.05) -> Finding:
     near_guess = end <= level + min(margin, 0.5 * level) and best <= level + 2 * margin
     seen["threshold"] = round(level + margin, 4)
     if not near_guess:
+        if pair is None and end <= level + 6 * margin:
+            return unknown(f"{words}; guessing gives {level:.3g}", **seen)
         return absent(f"{words}; guessing gives {level:.3g}", **seen)
     if len(finite(held)) < 2 or good < level + 0.3:
         return unknown(f"{words}; guessing gives {level:.3g}")

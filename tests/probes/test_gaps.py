@@ -7,9 +7,11 @@ from typing import Any
 import numpy as np
 import pytest
 
+from traindoctor.engine.model import State
 from traindoctor.probes import gaps
 from traindoctor.probes.registry import Finding, View
 
+from . import _zoo as zoo
 from ._build import run, series
 
 FALLING = list(np.linspace(2.0, 0.2, 40))
@@ -66,3 +68,40 @@ def test_metrics_that_scatter(flicker: float, down: str, gap: str) -> None:
 
     assert seen(gaps.eval_metric_turns_down, curves) == down
     assert seen(gaps.generalisation_gap, curves) == gap
+
+
+def _told_by_loss(held: float, end: float = 0.25, first: float = 2.0, **settings: object) -> State:
+    """A classifier of 6 classes that logs no training accuracy: its loss falls from `first` to `end`."""
+    loss = np.linspace(first, end, 60)
+    loss[40:] = end
+    curves = [
+        series("train/loss", loss, np.arange(1, 61)),
+        series("eval/accuracy", np.full(8, held) + 0.004 * (-1.0) ** np.arange(8), 7.0 * np.arange(1, 9)),
+    ]
+    return zoo.state(run(curves, {"num_classes": 6, **settings}), "eval-metric-at-chance-train-good")
+
+
+def test_a_low_training_loss_tells_that_training_answers_are_right() -> None:
+    """A wrong answer loses ln 2 at least, so a mean cross-entropy of 0.25 leaves a third of them at most."""
+    assert _told_by_loss(0.168) is State.PRESENT
+    assert _told_by_loss(0.60) is State.ABSENT
+    assert _told_by_loss(0.26) is State.UNKNOWN  # not at a guess, and not far from one
+    assert _told_by_loss(0.168, end=0.6) is not State.PRESENT  # hardly anything follows from this loss
+    assert _told_by_loss(0.168, first=0.5) is State.UNKNOWN  # no cross-entropy from the start
+    assert _told_by_loss(0.168, loss_function="focal") is State.UNKNOWN
+
+
+def test_an_evaluation_that_rises_below_a_resting_training_loss_is_no_overfitting() -> None:
+    """Noisy inputs in training alone: training stays above evaluation, and has not got better since."""
+    held = np.concatenate([np.linspace(0.8, 0.55, 8), np.linspace(0.56, 0.76, 12)])
+
+    def state(end: float) -> State:
+        train = np.concatenate([np.linspace(1.5, 0.86, 20), np.linspace(0.86, end, 80)])
+        curves = [
+            series("train/loss", train, np.arange(1, 101)),
+            series("eval/loss", held, 5.0 * np.arange(1, 21)),
+        ]
+        return zoo.state(run(curves), "eval-loss-turns-up")
+
+    assert state(0.80) is State.UNKNOWN
+    assert state(0.20) is State.PRESENT
