@@ -258,7 +258,33 @@ def parse(text: str) -> ast.Module:
         raise ValueError(_why_not(error, text)) from error
     if _deeper(tree, MAX_DEPTH):
         raise ValueError(f"nested more than {MAX_DEPTH} levels deep")
+    _call_it_self(tree)
     return tree
+
+
+def _call_it_self(tree: ast.Module) -> None:
+    """Give the first argument of methods its usual name, where an author calls it `s` or `this`."""
+    for owner in [n for n in ast.walk(tree) if isinstance(n, ast.ClassDef)]:
+        for method in owner.body:
+            if not isinstance(method, (ast.FunctionDef, ast.AsyncFunctionDef)) or not method.args.args:
+                continue
+            mine = method.args.args[0]
+            wrapped = any(last_name(d) in ("staticmethod", "classmethod") for d in method.decorator_list)
+            if wrapped or mine.arg in ("self", "cls", "mcs") or method.name == "__new__":
+                continue
+            inside = list(ast.walk(method))
+            held = {n.id for n in inside if isinstance(n, ast.Name)}
+            again = sum(isinstance(n, ast.arg) and n.arg == mine.arg for n in inside) > 1
+            stored = any(
+                isinstance(n, ast.Name) and n.id == mine.arg and not isinstance(n.ctx, ast.Load)
+                for n in inside
+            )
+            if "self" in held or again or stored:
+                continue
+            for node in inside:
+                if isinstance(node, ast.Name) and node.id == mine.arg:
+                    node.id = "self"
+            mine.arg = "self"
 
 
 _PYTHON_2 = re.compile(

@@ -620,3 +620,9 @@ def test_floors_under_what_samples_are_divided_by_or_the_logarithm_of() -> None:
         assert state(symptom, TRAINS + FLOOR.replace("{OUT}", out)) == P
     for out in ("np.log(power + 1e-6)", "np.log1p(power)", "(img - img.mean()) / (img.std() + 1e-6)"):
         assert state(symptom, TRAINS + FLOOR.replace("{OUT}", out)) != P
+
+
+def test_authors_who_do_not_call_it_self() -> None:
+    text = "import torch\nfrom torch import nn\nclass Net(nn.Module):\n    def __init__(s):\n        super().__init__()\n        s.fc = nn.Linear(4, 3)\n    def forward(s, x):\n        return torch.relu(s.fc(x))\nmodel = Net()\nloss = torch.nn.functional.cross_entropy(model(x), y)\nloss.backward()\n"
+    assert state("script-output-rectified", text) == P
+    assert state("script-output-rectified", text.replace("torch.relu(s.fc(x))", "s.fc(x)")) == A
