@@ -6,6 +6,7 @@ Each symptom names the edits that show it by patterns (see `matches`); the edits
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
@@ -95,6 +96,8 @@ def light(edit: Edit) -> bool:
         return not edit.within[0].startswith(("load", "get_", "create_", "from_"))  # what a layer is called
     if edit.roles[:1] == ("seed",) or "seed" in edit.key.lower() or edit.setting == "seed":
         return True
+    if edit.within and not edit.within[0][0].isalnum():
+        return False  # a number that is counted or compared with is no setting of that name
     return bool(edit.key) and edit.kind == "constant" and is_harmless(edit.key)
 
 
@@ -169,7 +172,7 @@ def sorted_out(found: Comparison) -> Mapping[str, tuple[Edit, ...]]:
         if topic.unless_rewritten:
             mine = [e for e in mine if e not in unclear]
         if topic.name in _OF_FUNCTIONS:
-            mine += [e for e in vague if "own()" in e.new and matching(e, topic.patterns)]
+            mine += [e for e in vague if "own()" in _called(e, topic) and matching(e, topic.patterns)]
         if mine and topic.sides:
             one = {e.split for e in mine} - {""}
             alone = len(one) == 1 and not any(e.split == "" for e in mine)
@@ -180,7 +183,8 @@ def sorted_out(found: Comparison) -> Mapping[str, tuple[Edit, ...]]:
             kinds[topic.name] = tuple(mine)
             left = [e for e in left if e not in mine and (e.mine, e.theirs) not in lines]
     told = {e for mine in kinds.values() for e in mine}
-    rest = [e for e in (*left, *vague) if e not in told]
+    lines = {(e.mine, e.theirs) for e in told if e.kind not in _APART and e.setting == ""}
+    rest = [e for e in (*left, *vague) if e not in told and (e.mine, e.theirs) not in lines]
     kinds[""] = tuple(e for e in rest if e not in unclear)
     kinds[UNCLEAR] = tuple(e for e in rest if e in unclear)
     return kinds
@@ -195,14 +199,51 @@ def _paired(edits: Sequence[Edit]) -> list[Edit]:
     moved = [
         e for e in edits if e.within and e.within[0].endswith(".activation") and (e.gone | e.new) & _OUTPUTS
     ]
-    return [*told, *moved] if told and moved else []
+    return [*(e for e in (*told, *moved) if told and moved), *_averaged_by_hand(edits), *_attention(edits)]
+
+
+def _attention(edits: Sequence[Edit]) -> list[Edit]:
+    """Attention written out, for the operator that has the scale, the mask and the softmax in it."""
+    fused = [e for e in edits if "scaled_dot_product_attention()" in e.gone | e.new]
+    parts = [e for e in edits if (e.gone | e.new) & _OF_ATTENTION]
+    if not fused or not any("softmax()" in e.gone | e.new or "$:softmax" in e.gone | e.new for e in parts):
+        return []
+    masked = any((e.gone | e.new) & {"masked_fill()", "tril()", "triu()", "$:tril", "$:triu"} for e in parts)
+    told = any(w.endswith((".attn_mask", ".is_causal")) for e in fused for w in e.gone | e.new)
+    return [*fused, *parts] if told or not masked else []
+
+
+_OF_ATTENTION = {"softmax()", "$:softmax", "sqrt()", "masked_fill()", "@", "matmul()", "einsum()"}
+
+
+def _averaged_by_hand(edits: Sequence[Edit]) -> list[Edit]:
+    """A sum that is divided by its count, for a mean; a division of the loss for one of its gradients."""
+    summed = [e for e in edits if e.kind == "wrapped" and {"/", "'sum'"} <= e.new]
+    lines = {(e.mine, e.theirs) for e in summed}
+    found = [e for e in edits if (e.mine, e.theirs) in lines]
+    for a in edits:
+        for b in edits:
+            names = {w for w in a.new & b.gone if w.startswith("$") and ":" not in w}
+            if "/" in a.new and {"grad"} <= b.gone and b.gone & {"div_()", "/"} and names:
+                found += [a, b]
+    return found
 
 
 _OUTPUTS = {"'softmax'", "'sigmoid'"}
 
 
+def _called(edit: Edit, topic: Topic) -> frozenset[str]:
+    return edit.gone if topic.name == "average-left-out" else edit.new
+
+
 # kinds that a call of the script's own function is enough for
-_OF_FUNCTIONS = ("hand-written-operator", "fused-operator", "optimizer-made-elsewhere", "statistics-fitted")
+_OF_FUNCTIONS = (
+    "average-left-out",
+    "hand-written-operator",
+    "fused-operator",
+    "optimizer-made-elsewhere",
+    "statistics-fitted",
+)
 
 
 def _vague(edit: Edit) -> bool:
@@ -229,9 +270,10 @@ def _elsewhere(edit: Edit, every: Sequence[Edit]) -> bool:
 
 def _core(words: frozenset[str]) -> frozenset[str]:
     """Calls and operators among words."""
-    return frozenset(
-        w for w in words if w.endswith("()") or (w and not w[0].isalnum() and w[0] not in "$'_-")
-    )
+    done = {w for w in words if w.endswith("()") or (w and not w[0].isalnum() and w[0] not in "$'_-")}
+    if {"train()", "eval()", "set_train()", "zero_grad()", "reset()"} & done:
+        done = {w for w in done if not w[:1].isupper()}  # of what class the object is matters no more
+    return frozenset(done)
 
 
 _APART = ("constant", "argument-added", "argument-removed")  # a line may hold several that are not one edit
@@ -279,7 +321,7 @@ def unsorted(view: View, *, roles: Sequence[str], few: int) -> Finding:
     kinds = sorted_out(found)
     unclear = kinds.get(UNCLEAR, ())
     sort = [e for e in found.weighty if e not in unclear] if found.count > few else kinds.get("", ())
-    mine = [e for e in sort if any(_one_of(e.roles[:3], r) for r in roles)]
+    mine = [e for e in sort if any(_one_of(_part(e), r) for r in roles)]
     if not mine:
         return absent(
             f"{found.mine} and the benchmark's {found.theirs} agree there, or differ in a known way"
@@ -290,6 +332,14 @@ def unsorted(view: View, *, roles: Sequence[str], few: int) -> Finding:
         value=len(mine),
         where=tuple(p for p in (mine[0].mine, _beside(mine[0].theirs)) if p is not None),
     )
+
+
+def _part(edit: Edit) -> tuple[str, ...]:
+    """The roles that say which part of training an edit is in: where it stands only if it feeds nothing."""
+    near = edit.roles[:3]
+    if near[:1] and near[0] in ("labels", "loss.target", "loss.mask"):
+        return tuple(r for r in near if r not in ("data", "forward", "model"))
+    return near
 
 
 def _beside(place: Place | None) -> Place | None:
@@ -304,7 +354,8 @@ def matching(edit: Edit, patterns: Iterable[Pattern]) -> bool:
 def matches(edit: Edit, pattern: Pattern) -> bool:
     """Whether an edit has all that a pattern asks for.
 
-    kind, gone, new, role, nearest (of the roles), within, key, setting, split: one of these, with wildcards;
+    kind, gone, new, role, nearest (of the roles), within, key, setting, split, code (names and numbers of the
+    whole lines): one of these, with wildcards;
     `words`, `words2`: gone or new; `all_new`, `all_gone`: every one; `first`: the innermost of within;
     `above`, `below`: the ratio mine/theirs; `not`: fields of which none may match.
     """
@@ -344,8 +395,14 @@ def _held(edit: Edit, name: str) -> Iterable[str]:
         "key": (edit.key,),
         "setting": (edit.setting,),
         "split": (edit.split,),
+        "code": _identifiers(edit.mine_code + " " + edit.theirs_code),
     }
     return held[name]
+
+
+@lru_cache(maxsize=1000)
+def _identifiers(code: str) -> frozenset[str]:
+    return frozenset(re.findall(r"-?\b\w+\b", code))
 
 
 @lru_cache(maxsize=100_000)

@@ -92,7 +92,9 @@ class _Finder:
     def found(self) -> Iterator[Edit]:
         every = [(line, edit) for line, edit in self._all() if edit is not None]
         same = same_meaning(self.aligned) if every else Same()
-        left = [(line, edit) for line, edit in every if not self._same(same, line, edit)]
+        plain = all(self._plainly_other(line, edit) for line, edit in every)
+        left = [(line, edit) for line, edit in every if plain or not self._same(same, line, edit)]
+        left = self._written_again(left)
         anew = rewritten_lines(self.aligned, left)
         made = [
             (line.node.lineno, replace(edit, rewritten=True) if line in anew else edit) for line, edit in left
@@ -103,6 +105,34 @@ class _Finder:
             if key not in seen:
                 seen.add(key)
                 yield edit
+
+    def _written_again(self, found: list[tuple[Line, Edit]]) -> list[tuple[Line, Edit]]:
+        """A line that is gone and one that is new for it: only what differs between the two is told."""
+        gone = [(x, e) for x, e in found if e.kind == "removed"]
+        new = [(x, e) for x, e in found if e.kind == "added"]
+        if not gone or not new or len(gone) * len(new) > 400:
+            return found
+        other: dict[int, Edit] = {}
+        for line, edit in new:
+            for before, old in gone:
+                if self.aligned.units.get(line.unit) is not before.unit or edit.roles[:1] != old.roles[:1]:
+                    continue
+                here, there = _work(edit.new), _work(old.gone)
+                if here and there and 2 * len(here & there) >= max(len(here), len(there)):
+                    other[id(edit)] = replace(edit, new=edit.new - old.gone)
+                    other[id(old)] = replace(old, gone=old.gone - edit.new)
+        return [(x, other.get(id(e), e)) for x, e in found]
+
+    def _plainly_other(self, line: Line, edit: Edit) -> bool:
+        """Another number or another variable in one place: nothing but an edit elsewhere can make up for it.
+
+        A symbolic run on small shapes would not see that `x[:200]` became `x[:24]`.
+        """
+        if edit.kind == "constant":
+            return edit.ratio is not None
+        known = {t for x in line.unit.lines for t in x.targets} | set(line.unit.parameters)
+        names = {w.removeprefix("$") for w in (*edit.gone, *edit.new) if ":" not in w and w != "label-value"}
+        return edit.kind == "name" and len(names) == 2 and names <= known
 
     def _same(self, same: Same, line: Line, edit: Edit) -> bool:
         """Whether an edit changes nothing of what is computed."""
@@ -120,10 +150,14 @@ class _Finder:
                 if change is not None:
                     yield mine, self._edit(change.kind, mine, theirs, change)
         for line in aligned.added:
-            if line not in explained and not self._idle(line, self.mine, self.my_units, self.their_names):
+            if line in explained or self._stands_in(line, self.theirs, self.their_units):
+                continue
+            if not self._idle(line, self.mine, self.my_units, self.their_names):
                 yield line, self._one(line, self.mine, "added")
         for line in aligned.removed:
-            if line not in explained and not self._idle(line, self.theirs, self.their_units, self.my_names):
+            if line in explained or self._stands_in(line, self.mine, self.my_units):
+                continue
+            if not self._idle(line, self.theirs, self.their_units, self.my_names):
                 yield line, self._one(line, self.theirs, "removed")
         yield from self._moves()
 
@@ -218,6 +252,24 @@ class _Finder:
                 return True
         return False
 
+    def _stands_in(self, line: Line, others: Roles, units: set[Unit]) -> bool:
+        """Whether what a line does is done in a function that only the other side has, and calls."""
+        done = Counter((t.kind, t.label) for t in line.term.walk() if t.kind in ("call", "operation"))
+        if not done or line.term.kind not in ("assign", "do"):
+            return False
+        for unit in others.program.units:
+            if unit in units or not unit.lines or unit.last.startswith("__") or not others.called(unit.last):
+                continue
+            held = Counter(
+                (t.kind, t.label)
+                for x in unit.lines
+                for t in x.term.walk()
+                if t.kind in ("call", "operation")
+            )
+            if not done - held and any(x.term.kind == "return" for x in unit.lines):
+                return True
+        return False
+
     def _hook(self, unit: Unit, roles: Roles, units: set[Unit]) -> bool:
         """A method that nobody here calls, of a class that both sides have: a framework calls it."""
         owner = any(u.name == unit.owner for u in units) if unit.owner else False
@@ -258,6 +310,8 @@ class _Finder:
             kind = f"decorator-{kind}"
         value = term.part("value") or term.part("test") or term
         words = frozenset(_words(value, roles)) | _target_words(term)
+        if _changes_in_place(line):
+            words |= self._made_for(line, roles, kind)
         if term.kind in ("if", "with", "for", "while"):
             within = tuple(sorted(self._called(line)))
         else:
@@ -265,6 +319,7 @@ class _Finder:
             heads = [h for h in line.around if h in one_sided]
             within = tuple(sorted({w for h in heads for w in _words(h.term, roles)}))
         added = kind.endswith("added")
+        words |= self._marks(line, roles, None, term)
         found = self._roles(line, roles)
         place = roles.program.source.place(line.node)
         quote = _quote(line.node)
@@ -283,6 +338,49 @@ class _Finder:
             quote if added else "",
             "" if added else quote,
         )
+
+    def _made_for(self, line: Line, roles: Roles, kind: str) -> frozenset[str]:
+        """What a line that writes into something asks for there, and what was made for it alone, as words."""
+        target = line.term.part("target")
+        index = target.part("index") if target is not None else None
+        found = set(_words(index, roles))
+        one_sided = self.added if kind.endswith("added") else self.removed
+        names = line.term.names
+        for x in line.unit.lines:
+            if x is not line and x in one_sided and names & set(x.targets):
+                found |= set(_words(x.term.part("value"), roles))
+        return frozenset(w for w in found if not w.startswith("$"))
+
+    def _marks(self, line: Line, roles: Roles, before: Term | None, after: Term | None) -> frozenset[str]:
+        """What only one side has there, in words that are no names: see `rules/porting/edits.yaml`."""
+        if after is None:
+            return frozenset()
+        found = set()
+        old = {t.key for t in before.walk()} if before is not None else set()
+        for term in after.walk():
+            test = term.part("test")
+            if test is not None and term.kind in ("choice", "if") and term.key not in old:
+                if roles.by_side(test, line.unit):
+                    found.add("by-side")
+        if any(roles.by_side(h.term, line.unit) for h in line.around if h.term.kind == "if"):
+            if before is None:
+                found.add("by-side")
+        value = after.part("value") or after
+        fresh = [t for t in value.walk() if t.key not in old and t.kind in ("name", "key")]
+        target = line.term.part("target")
+        index = target.part("index") if target is not None and target.kind == "item" else None
+        if index is not None and before is None:
+            fresh += [t for t in index.walk() if t.kind in ("name", "key")]
+        if any(roles.labels_in(t, line) for t in fresh):
+            found.add("label-value")
+        if (
+            before is None
+            and target is not None
+            and target.kind == "item"
+            and value.kind in ("number", "constant")
+        ):
+            found.add("fill")
+        return frozenset(found)
 
     def _beside(self, line: Line) -> Place | None:
         """Where in my program a line of theirs would stand: after the counterpart of the one before it."""
@@ -354,6 +452,8 @@ class _Finder:
             here = _words(change.after, self.mine) if change.after is not None else Counter()
             there = _words(change.before, self.theirs) if change.before is not None else Counter()
             gone, new = frozenset(there - here), frozenset(here - there)
+            new |= self._marks(mine, self.mine, change.before, change.after)
+            gone |= self._marks(theirs, self.theirs, change.after, change.before)
             within = tuple(f"{call}.{edge}" for call, edge in change.within)
             ratio = _ratio(change)
             if ratio == 1.0:
@@ -387,10 +487,22 @@ class _Finder:
 
     def _roles(self, line: Line, roles: Roles, within: tuple[tuple[str, str], ...] = ()) -> list[str]:
         reached = roles.reach(line, within=within)
+        if line.term.kind == "while" and roles.trains_under(line):
+            reached = ["length", *reached]
+        elif line.term.kind in ("if", "while"):
+            inner = [x for x in self._body(line) if not x.head][:4]
+            reached += [r for x in inner for r in (*roles.reach(x), *roles.place(x))]
         return list(dict.fromkeys([*reached, *roles.place(line, reached)]))
 
 
 # --------------------------------------------------------------------------------------------------- helpers
+
+
+def _work(words: frozenset[str]) -> frozenset[str]:
+    """Calls and operators among words."""
+    return frozenset(
+        w for w in words if w.endswith("()") or (w and not w[0].isalnum() and w[0] not in "$'_-") or w == "-"
+    )
 
 
 def _every_name(of: Program) -> frozenset[str]:
@@ -457,6 +569,7 @@ def _words(term: Term | None, roles: Roles) -> Counter[str]:
             "lambda",
             "slice",
             "name",
+            "choice",
         ):
             label = one.label or one.kind
             found[_AS_WORD.get(one.kind, "%s") % label] += 1
@@ -466,8 +579,10 @@ def _words(term: Term | None, roles: Roles) -> Counter[str]:
         for edge, _ in one.parts:
             if one.kind == "call" and not edge.startswith("#") and edge != "self":
                 found[f"{one.label}.{edge}"] += 1
+    called = {t.label for t in term.walk() if t.kind == "call"}
+    called |= {roles.layers[c] for c in called if c in roles.layers}
     for unit in roles.program.units:
-        if unit.last + "()" in found and unit.name and unit.last not in ("forward", "__init__"):
+        if unit.last in called and unit.name and unit.last not in _METHODS_OF_LIBRARIES:
             found["own()"] += 1
             for line in unit.lines[:40]:
                 for one in line.term.walk():
@@ -476,6 +591,9 @@ def _words(term: Term | None, roles: Roles) -> Counter[str]:
             break
     return found
 
+
+# methods that classes of libraries have, too: a call of one says little about the program's own function
+_METHODS_OF_LIBRARIES = word_set("forward __init__ construct train eval step update fit transform log reset")
 
 _AS_WORD = {"call": "%s()", "name": "$%s"}
 

@@ -39,6 +39,11 @@ def _one(term: Term) -> Term:
         and mode.label == "False"
     ):
         return Term("call", "eval", tuple(p for p in term.parts if p[0] != "mode"), term.node)
+    if term.label == "add_" and first.kind == "call" and first.label == "mul_":
+        return _average(term, first)
+    if term.label == "permute" and (swapped := _swapped(term)):
+        moved = [("#1", _number(swapped[0])), ("#2", _number(swapped[1]))]
+        return Term("call", "transpose", (("#0", first), *moved), term.node)
     if term.label == "fliplr":
         return _flipped(first, 1, term)
     if term.label == "flipud":
@@ -49,6 +54,30 @@ def _one(term: Term) -> Term:
             axes = Term("sequence", "", (("#0", _number(2)), ("#1", _number(3))))
             return Term("call", "mean", (("#0", first.parts[0][1]), ("dim", axes)), term.node)
     return term
+
+
+def _average(term: Term, first: Term) -> Term:
+    """`e.mul_(d).add_(p, alpha=1 - d)` is `e.lerp_(p, 1 - d)`."""
+    of, share = first.part("self"), first.part("#0")
+    other, rest = term.part("#0"), term.part("alpha")
+    if of is None or share is None or other is None or rest is None or rest.label != "-":
+        return term
+    one, less = rest.part("left"), rest.part("right")
+    if one is None or less is None or one.label != "1.0" or less.key != share.key:
+        return term
+    return Term("call", "lerp_", (("self", of), ("#0", other), ("#1", rest)), term.node)
+
+
+def _swapped(term: Term) -> tuple[int, int] | None:
+    """The two axes that `permute` changes over, where it leaves all others."""
+    axes = [part for _, part in term.parts[1:]]
+    if any(a.kind != "number" for a in axes):
+        return None
+    order = [int(float(a.label)) for a in axes]
+    moved = [i for i, a in enumerate(order) if a != i]
+    if len(moved) == 2 and sorted(order) == list(range(len(order))):
+        return moved[0], moved[1]
+    return None
 
 
 def _with_first(term: Term, label: str, first: Term) -> Term:

@@ -262,7 +262,7 @@ class Library(Expressions):
             named.get("default"), bool
         )
         default = named.get("default")
-        if plain and "default" in named:
+        if plain and default not in (None, ""):  # else it is given where it is used
             self.options[str(named.get("dest", long.lstrip("-").replace("-", "_")))] = default
         else:
             made = self.pure("option", [], {k: x for k, x in named.items() if k != "dest"})

@@ -61,6 +61,18 @@ _MAPS = (
 _SPLITS = word_set("train_test_split random_split Subset KFold StratifiedKFold GroupKFold TimeSeriesSplit")
 
 
+_DRAWS = word_set(
+    "rand randn randint random randrange uniform normal integers random_integers bernoulli rand_like "
+    "randn_like standard_normal beta gauss triangular"
+)
+_HOOK = re.compile(
+    r"^(?:training|validation|test|predict|train|eval)_(?:step|epoch)|^configure_|^on_|_dataloader$|^setup$|"
+    r"^prepare_data$|^fit$|^compute_loss$"
+)
+_FLAGS = word_set("split stage phase subset fold is_train training train is_training fit mode is_val is_test")
+_SHARED = ("forward", "construct", "call", "__init__", "__call__", "__getitem__", "__iter__", "__len__")
+
+
 class Roles:
     """Questions on the parts of one program."""
 
@@ -119,7 +131,12 @@ class Roles:
         found: set[Line] = set()
         for line in self.program.lines:
             plain = line.targets and line.term.kind in ("assign", "do", "default")
-            if plain and not any("." in t for t in line.targets) and not _acts(line):
+            if (
+                plain
+                and not any("." in t for t in line.targets)
+                and not _acts(line)
+                and not self._fills(line)
+            ):
                 found.add(line)
                 for target in line.targets:
                     gives[target].append(line)
@@ -137,6 +154,31 @@ class Roles:
             seen |= read
         return frozenset(found)
 
+    def _views(self, line: Line) -> list[str]:
+        """What a line writes into under another name: `column = table[:, j]`."""
+        found = []
+        for x in line.unit.lines:
+            value = x.term.part("value")
+            if set(x.targets) & set(line.targets) and value is not None and value.kind == "item":
+                of = value.part("of")
+                if of is not None and of.kind == "name":
+                    found.append(of.label)
+        return found[:3]
+
+    def _fills(self, line: Line) -> bool:
+        """Whether a line writes into what came from outside, or is a part of something: `column[:] = 0`."""
+        target = line.term.part("target")
+        if target is None or target.kind != "item" or not line.targets:
+            return False
+        name = line.targets[0]
+        if name in line.unit.parameters:
+            return True
+        made = [
+            x.term.part("value") for x in line.unit.lines if name in x.targets and x.term.kind == "assign"
+        ]
+        loops = any(name in x.targets for x in line.unit.lines if x.term.kind == "for")
+        return loops or any(v is not None and v.kind in ("item", "attribute") for v in made[:1])
+
     # ------------------------------------------------------------------------------------------- the split
 
     def split(self, line: Line) -> str:
@@ -147,6 +189,8 @@ class Roles:
         if self.evaluates(line):
             return "eval"
         for head in reversed(line.around):
+            if head.term.kind == "if" and line.branch == "body" and (side := _asked_side(head.term)):
+                return side
             if head.term.kind == "for":
                 value = head.term.part("value")
                 for name in sorted(value.names) if value is not None else ():
@@ -170,10 +214,36 @@ class Roles:
             h.term.kind == "with" and any(t.label == "no_grad" for t in h.term.walk()) for h in line.around
         ):
             return line.unit.last not in ("forward", "construct", "__init__") and "init" not in name
-        return any(
+        if any(
             edge in ("compute_metrics", "metrics")
             for _, chain in self._uses.get(line.unit.last, ())
             for _, edge in chain
+        ):
+            return True
+        return line.unit in self._measuring
+
+    @cached_property
+    def _measuring(self) -> frozenset[Unit]:
+        """Functions that nothing but an evaluation calls: what decodes, scores or counts its predictions."""
+        found: set[Unit] = set()
+        for _ in range(3):
+            before = len(found)
+            for unit in self.program.units:
+                calls = self._calls.get(unit.last, ())
+                if unit in found or not calls or not unit.name or unit.last in _SHARED:
+                    continue
+                if len(self._units[unit.last]) == 1 and not self._uses.get(unit.last):
+                    if all(x.unit in found or (x.unit.name and self._plainly_evaluates(x)) for x in calls):
+                        found.add(unit)
+            if len(found) == before:
+                break
+        return frozenset(found)
+
+    @staticmethod
+    def _plainly_evaluates(line: Line) -> bool:
+        words = re.split(r"[_.]", line.unit.name.lower())
+        return bool(
+            {"eval", "evaluate", "evaluation", "valid", "validate", "validation", "test"} & set(words)
         )
 
     # ------------------------------------------------------------------------------------------- the place
@@ -189,7 +259,10 @@ class Roles:
                     found.append("inputs")
         owner, last = line.unit.owner, line.unit.last
         top = owner.split(".")[0]
-        if last in ("forward", "construct", "call") or (owner in self._classes and last != "__init__"):
+        hook = bool(_HOOK.search(last))  # of a framework's module: it is not what a sample goes through
+        if last in ("forward", "construct", "call") or (
+            owner in self._classes and last != "__init__" and not hook
+        ):
             found.append("forward")
         if top in self._classes:
             found.append("model")
@@ -207,7 +280,9 @@ class Roles:
             for call, edge in chain[:1]
         ):
             found.append("data")
-        if any(h.term.kind == "for" for h in line.around) and self._trains_in(line):
+        if (any(h.term.kind == "for" for h in line.around) and self._trains_in(line)) or (
+            line.unit in self._stepping and "evaluation" not in found
+        ):
             found.append("step")
         if any(
             w in last.lower()
@@ -231,6 +306,79 @@ class Roles:
             )
         )
 
+    def by_side(self, test: Term, unit: Unit) -> bool:
+        """Whether a condition asks which data it deals with: by a word, or by what its callers give."""
+        for term in test.walk():
+            if term.kind in ("name", "attribute", "key", "constant"):
+                plain = term.label.strip("'").lower()
+                if plain in _FLAGS or (_side(plain) and term.kind != "number"):
+                    return True
+                if (
+                    term.kind == "name"
+                    and term.label in unit.parameters
+                    and self._differs_by_side(unit, term.label)
+                ):
+                    return True
+        return False
+
+    def _differs_by_side(self, unit: Unit, name: str) -> bool:
+        """Whether a function's callers give an argument another value for training than for the rest."""
+        given: dict[str, set[int]] = defaultdict(set)
+        called = unit.owner if unit.last == "__init__" else unit.last
+        for line in self._calls.get(called, ())[:12]:
+            for term in line.term.walk():
+                if term.kind == "call" and term.label == called:
+                    value = term.part(name)
+                    given[self.split(line)].add(value.key if value is not None else 0)
+        return bool(given["train"] and given["eval"] and not given["train"] & given["eval"])
+
+    def labels_in(self, term: Term, line: Line) -> bool:
+        """Whether a term reads what a sample is to be told as: a label, a mask, a target."""
+        for one in term.walk():
+            if one.kind in ("name", "key") and one.label not in line.targets and not one.label.isupper():
+                if _LABELS.search(one.label.lower()):
+                    return True
+                if one.kind == "name":
+                    given = [x for x in line.unit.lines if one.label in x.targets and x is not line]
+                    if given and self.reach(given[0], [one.label])[:1] in (["labels"], ["loss.target"]):
+                        return True
+        return False
+
+    @cached_property
+    def _stepping(self) -> frozenset[Unit]:
+        """Functions that take gradients: one step of training, written by itself."""
+        return frozenset(
+            unit
+            for unit in self.program.units
+            if unit.name
+            and _is_function(unit)
+            and not any(x.term.kind in ("for", "while") and x in self._training for x in unit.lines)
+            and any(
+                t.kind == "call" and t.label in ("backward", "zero_grad", "value_and_grad", "manual_backward")
+                for x in unit.lines
+                for t in x.term.walk()
+            )
+        )
+
+    def trains_under(self, head: Line) -> bool:
+        """Whether gradients are taken, or epochs of training run, under a loop."""
+        return head in self._training or head in self._outer
+
+    @cached_property
+    def _outer(self) -> frozenset[Line]:
+        """Loops that call what trains, directly or one function further off."""
+        stepping = {u.last for u in self._stepping} | {h.unit.last for h in self._training if h.unit.name}
+        for _ in range(2):
+            stepping |= {x.unit.last for s in stepping for x in self._calls.get(s, ()) if x.unit.name}
+        stepping.discard("__init__")
+        return frozenset(
+            head
+            for s in stepping
+            for x in self._calls.get(s, ())
+            for head in x.around
+            if head.term.kind in ("for", "while")
+        )
+
     def _trains_in(self, line: Line) -> bool:
         return any(h in self._training for h in line.around)
 
@@ -248,6 +396,9 @@ class Roles:
         seen: set[tuple[str, int]] = set()
         steps = 0
         near = [(line, name) for name in (names or line.targets)]
+        target = line.term.part("target")
+        if target is not None and target.kind == "item":
+            near += [(line, base) for base in self._views(line)]
         if within:
             role, on = self._role(line, within)
             if role and role not in ("layer", "output"):
@@ -278,6 +429,8 @@ class Roles:
                     if steps > MAX_STEPS:
                         return list(found)
                     role, on = self._role(use, chain)
+                    if not role and chain and (use, name) in self._parts_of_data:
+                        role = "split"
                     if role:
                         found.setdefault(role)
                     if on:
@@ -299,7 +452,7 @@ class Roles:
             or not _is_function(start.unit)
         )
         for line, chain in self._uses.get(plain, ()):
-            if line is start:
+            if line is start and (name in line.targets or plain in line.targets):
                 continue
             if everywhere or line.unit is start.unit or line.unit.name.startswith(start.unit.name + "."):
                 yield line, chain
@@ -310,6 +463,8 @@ class Roles:
             if call in ("len", "size", "isinstance"):
                 return "", False
             if call in _LOSS or call.endswith(("_loss", "Loss")):
+                if edge.endswith(("lengths", "length", "mask", "ignore_index")):
+                    return "loss.mask", False
                 if edge in ("input", "#0"):
                     return "loss.prediction", False
                 if edge in ("target", "#1"):
@@ -348,23 +503,62 @@ class Roles:
             if call == "autocast" or call == "GradScaler":
                 return f"precision.{edge}", False
             if call == "range" and line.term.kind == "for":
-                return "length", False
+                return ("length" if self.trains_under(line) else "count"), False
         if line.term.kind == "return":
+            for use, way in self._uses.get(line.unit.last, ())[:4]:  # handed on: LambdaLR(optimizer, rate)
+                if use.term.kind != "return" and (role := self._role(use, way)[0]):
+                    return role, False
             plain = all(c in ("return", "sequence", "mapping") for c, _ in chain)
             if line.unit.last in ("forward", "construct", "call") and plain:
                 return "output", False
             if line.unit.last == "__getitem__":
                 last = [e for c, e in chain if c == "sequence"]
                 return ("inputs" if last[:1] == ["#0"] else "labels" if last else "inputs"), False
+        if line.term.kind == "assign" and _sets_rate(line.term.part("target")):
+            return "schedule", False
+        if any(c in _DRAWS for c, _ in chain):
+            return "random", True
+        if any(c in ("append", "extend") for c, _ in chain) and line.targets:
+            name = line.targets[0].lower()
+            if _LABELS.search(name):
+                return "labels", True
+            if _INPUTS.search(name):
+                return "inputs", True
         if line.unit.last in ("forward", "construct"):
             inner = [c for c, _ in chain if c not in ("assign", "return", "+", "*")]
             return "layer", not inner
         return "", True
 
+    @cached_property
+    def _parts_of_data(self) -> frozenset[tuple[Line, str]]:
+        """Where a name is taken in two parts: `x[:n]` and `x[n:]`, `in x` and `not in x`."""
+        ends: dict[tuple[int, str, int], dict[str, set[Line]]] = defaultdict(lambda: defaultdict(set))
+        for line in self.program.lines:
+            for term in line.term.walk():
+                of, index, right = term.part("of"), term.part("index"), term.part("right")
+                if term.kind == "item" and of is not None and index is not None and of.kind == "name":
+                    if index.kind == "slice" and len(index.parts) == 1:
+                        edge, value = index.parts[0]
+                        ends[id(line.unit), of.label, value.key][edge].add(line)
+                elif term.label in ("in", "not in") and right is not None and right.kind == "name":
+                    ends[0, right.label, 0][term.label].add(line)
+        return frozenset(
+            (x, name)
+            for (_, name, _), edges in ends.items()
+            if len(edges) > 1
+            for held in edges.values()
+            for x in held
+        )
+
     def _on(self, line: Line, chain: tuple[tuple[str, str], ...]) -> list[tuple[Line, str]]:
         found = [(line, t) for t in line.targets]
         for call, edge in chain:
+            if call == "mapping" and not edge.startswith("#"):
+                found.append((line, f"self.{edge}"))  # read by its key wherever the mapping goes
             for unit in self._units.get(call, ())[:3]:
+                if edge[:1] == "#" and edge[1:].isdigit():
+                    names = unit.parameters[unit.parameters[:1] in (("self",), ("cls",)) :]
+                    edge = names[int(edge[1:])] if int(edge[1:]) < len(names) else edge
                 if edge in unit.parameters and unit.lines:
                     found.append((unit.lines[0], edge))
             if call in self._classes or (call and call[0].isupper()):
@@ -403,6 +597,21 @@ def _side(name: str) -> str:
     if (side := trains(split_of(name))) is not None:
         return "train" if side else "eval"
     return next((_SHORT[w] for w in name.lower().split("_") if w in _SHORT), "")
+
+
+def _sets_rate(target: Term | None) -> bool:
+    """`group["lr"] = ...`"""
+    index = target.part("index") if target is not None and target.kind == "item" else None
+    return index is not None and index.kind == "key" and index.label in ("lr", "learning_rate")
+
+
+def _asked_side(term: Term) -> str:
+    """`if split == "val"`: the data that a condition asks for."""
+    test = term.part("test")
+    if test is None or test.kind != "operation" or test.label != "==":
+        return ""
+    sides = {_side(t.label.strip("'")) for t in test.walk() if t.kind == "constant"} - {""}
+    return sides.pop() if len(sides) == 1 else ""
 
 
 def _is_function(unit: Unit) -> bool:

@@ -153,6 +153,7 @@ DEFAULTS: dict[str, dict[str, str]] = {
     "GradScaler": {"enabled": "True", "init_scale": "65536.0", "growth_interval": "2000.0"},
     "StepLR": {"gamma": "0.1"},
     "CosineAnnealingLR": {"eta_min": "0.0"},
+    "fit": {"shuffle": "True"},
     "enumerate": {"start": "0.0"},
     "manual_seed": {},
     "requires_grad_": {"requires_grad": "True"},
