@@ -160,6 +160,17 @@ def _files_of(module: str, path: str, level: int, known: Mapping[str, object]) -
     return []
 
 
+def _move(tree: ast.Module, lines: int) -> None:
+    """As `ast.increment_lineno`, by a walk that is kept."""
+    for node in walk(tree):
+        if isinstance(node, ast.TypeIgnore):
+            node.lineno += lines
+        elif "lineno" in node._attributes:
+            node.lineno = getattr(node, "lineno", 0) + lines  # type: ignore[attr-defined]
+            if (end := getattr(node, "end_lineno", None)) is not None:
+                node.end_lineno = end + lines  # type: ignore[attr-defined]
+
+
 def _joined(parts: list[str], texts: Mapping[str, str], trees: Mapping[str, ast.Module]) -> Script:
     """One script out of several files, of the imported ones what the last can come to use.
 
@@ -172,7 +183,7 @@ def _joined(parts: list[str], texts: Mapping[str, str], trees: Mapping[str, ast.
         tree = trees[path]
         if lines:
             tree = parse(texts[path])
-            ast.increment_lineno(tree, len(lines))
+            _move(tree, len(lines))
         moved.append(tree)
         pieces.append((len(lines), path))
         lines += lines_of(texts[path])

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 _BELOW = "_below"
 _ALL = "_all"
 _TEXT = "_text"
-_ASKED_OFTEN = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.For, ast.While, ast.With)
+_ASKED_OFTEN = (ast.Module, ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.For, ast.While, ast.With)
 
 
 def walk(node: ast.AST) -> Iterator[ast.AST]:
@@ -28,10 +28,22 @@ def _walk(node: ast.AST) -> Iterator[ast.AST]:
     waiting = [node]
     for one in waiting:
         yield one
-        below: tuple[ast.AST, ...] | None = one.__dict__.get(_BELOW)
-        if below is None:
-            below = one.__dict__[_BELOW] = tuple(ast.iter_child_nodes(one))
-        waiting += below
+        waiting += below(one)
+
+
+def below(node: ast.AST) -> tuple[ast.AST, ...]:
+    """What `ast.iter_child_nodes` gives, kept with the node."""
+    found: tuple[ast.AST, ...] | None = node.__dict__.get(_BELOW)
+    if found is None:
+        nodes: list[ast.AST] = []
+        for name in node._fields:
+            value = getattr(node, name, None)
+            if isinstance(value, ast.AST):
+                nodes.append(value)
+            elif isinstance(value, list):
+                nodes += [v for v in value if isinstance(v, ast.AST)]
+        found = node.__dict__[_BELOW] = tuple(nodes)
+    return found
 
 
 def unparse(node: ast.AST) -> str:

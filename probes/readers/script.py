@@ -18,7 +18,7 @@ from functools import cached_property, lru_cache
 from ..files import RunFile, decode
 from ..run import FileContent, Setting
 from . import Gives, _python_config, notebook
-from ._tree import unparse, walk
+from ._tree import below, unparse, walk
 
 FORMAT = "python-script"
 GIVES = Gives(
@@ -310,7 +310,7 @@ def _deeper(tree: ast.AST, most: int) -> bool:
     """Whether a tree has more than `most` levels; counted without recursion."""
     layer: list[ast.AST] = [tree]
     for _ in range(most):
-        layer = [child for node in layer for child in ast.iter_child_nodes(node)]
+        layer = [child for node in layer for child in below(node)]
         if not layer:
             return False
     return True
