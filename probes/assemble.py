@@ -19,7 +19,7 @@ from ..engine.model import RunInfo, Scalar
 from . import kinds, layout, names, project, segments, sides
 from .dataset.own import holds_samples
 from .files import RunFile, RunUnreadable, address, walk
-from .readers import Reader, msprobe_monitor
+from .readers import Reader, csv_log, msprobe_monitor
 from .readers.config_file import clean
 from .run import RANK_PART, Configured, Event, FileContent, Run, Series, Setting
 from .twins import twins
@@ -235,6 +235,8 @@ def _unread(file: RunFile) -> str:
         return "a pointer of Git LFS, the file itself is not here"
     if file.size >= 64 * 1024**2:
         return "not recognised (large)"
+    if not file.binary and csv_log.has_no_header(file):
+        return "no header: columns are not known"
     printable = file.head.translate(None, bytes(range(9)) + bytes(range(14, 27)))
     return "not recognised" if file.binary or len(printable) < len(file.head) else "no metrics in it"
 
@@ -279,7 +281,7 @@ class _Assembly:
         found = project.settings(scripts, (*told, *_optimizer_of(named)))
         settings = tuple(replace(s, value=clean(s.key, s.value)) for s in found)
         events = tuple(e for read in mine for e in _events(read)) + rewinds
-        facts, fact_files = _facts(mine)
+        facts, fact_files = _facts(mine, self.root.name)
         resolved = _resolve(settings, events, facts)
         if _predicts_tokens(curves):
             resolved.pop("num_classes", None)  # Megatron lists its vision default of 1000 for every model
@@ -579,7 +581,13 @@ def _events(read: _Read) -> Iterable[Event]:
         yield event if event.rank is not None or rank is None else replace(event, rank=rank)
 
 
-def _facts(mine: list[_Read]) -> tuple[dict[str, Scalar], dict[str, str]]:
+_LIGHTNING = ("version:lightning", "version:pytorch-lightning", "version:pytorch_lightning")
+_OTHER_FRAMEWORKS = frozenset(
+    {"version:tensorflow", "version:mindspore", "version:paddlepaddle", "version:jax"}
+)
+
+
+def _facts(mine: list[_Read], root: str) -> tuple[dict[str, Scalar], dict[str, str]]:
     """What is known of the run, and from which file. A log says what was in use, a list of packages what was
     meant: it is last.
     """
@@ -589,6 +597,11 @@ def _facts(mine: list[_Read]) -> tuple[dict[str, Scalar], dict[str, str]]:
         for key, value in read.content.facts.items():
             if key not in facts:
                 facts[key], files[key] = clean(key, value), read.path  # type: ignore[assignment]
+    if "framework" not in facts and not facts.keys() & _OTHER_FRAMEWORKS:
+        told = layout.by_lightning([r.path for r in mine], root)
+        told = told or next((files[key] for key in _LIGHTNING if key in facts), None)
+        if told is not None:
+            facts["framework"], files["framework"] = "pytorch", told
     return facts, files
 
 

@@ -95,10 +95,23 @@ def belongs(path: str, unit: str, units: list[str]) -> bool:
 
 
 _VERSION = re.compile(r"^version_\d+$")  # of a Lightning logger, below whatever name it was given
+_PAIR = ("metrics.csv", "hparams.yaml")  # of one logger of Lightning's
 _STAMPED = re.compile(r"^\d{8}_\d{6}$")
 TRACKERS = frozenset(
     {"wandb", "mlruns", "lightning_logs", "runs", "tb_logs", "csv_logs", "tensorboard", "logs"}
 )
+
+
+def by_lightning(paths: list[str], root: str) -> str | None:
+    """Return a file that shows by its place that Lightning's loggers wrote it; `root` is the run's folder."""
+    named = [p for p in paths if p.rpartition("/")[2] in _PAIR]
+    for path in named:
+        folder = f"{root}/{path}".split("/")[-2]
+        if _VERSION.match(folder) or {f"{path.rpartition('/')[0]}/{n}".lstrip("/") for n in _PAIR} <= set(
+            named
+        ):
+            return path
+    return None
 
 
 def merged(units: list[str]) -> dict[str, str]:

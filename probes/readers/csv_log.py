@@ -123,6 +123,15 @@ def read(file: RunFile) -> FileContent:
     return FileContent(FORMAT, tuple(_joined(series)), facts=facts, notes=tuple(notes))
 
 
+def has_no_header(file: RunFile) -> bool:
+    """Whether the head of a file is a table of numbers from its first row on: nobody knows of what."""
+    lines = _lines(file.head_text.lstrip("\ufeff\r\n "))[:LOOK]
+    delimiter = _delimiter(lines)
+    rows = [line.split(delimiter) for line in lines if line.strip()][:FEW]  # at spaces where there is none
+    told = [[cell for cell in row if not _is_absent(cell)] for row in rows if len(row) > 1]
+    return len(told) == FEW and all(row and all(number(c) is not None for c in row) for row in told)
+
+
 def _is_keras(table: _Table) -> bool:
     """Keras writes `epoch` first and then its sorted keys, NA where nothing was measured."""
     head = table.header

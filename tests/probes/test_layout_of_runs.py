@@ -2,7 +2,7 @@
 
 import pytest
 
-from traindoctor.probes.layout import belongs, home, merged, natural, rank
+from traindoctor.probes.layout import belongs, by_lightning, home, merged, natural, rank
 
 MLFLOW = "0123456789abcdef" * 2
 WANDB = "run-20250101_120000-abcd1234"
@@ -101,3 +101,19 @@ def test_output_beside_the_only_folder_with_a_time_stamp() -> None:
     assert merged(["work", one])[one] == "work"
     assert merged(["work", one, two])[one] == one
     assert merged(["work", "work/other"])["work/other"] == "work/other"
+
+
+@pytest.mark.parametrize(
+    ("paths", "root", "expected"),
+    [
+        (["lightning_logs/version_0/metrics.csv"], "run", "lightning_logs/version_0/metrics.csv"),
+        (["metrics.csv"], "version_3", "metrics.csv"),
+        (["logs/metrics.csv", "logs/hparams.yaml"], "run", "logs/metrics.csv"),
+        (["metrics.csv", "config.yaml"], "run", None),
+        (["a/metrics.csv", "b/hparams.yaml"], "run", None),
+        (["version_1/train.csv"], "run", None),
+    ],
+)
+def test_lightning_is_told_by_its_loggers_files(paths: list[str], root: str, expected: str | None) -> None:
+    """A folder `version_N`, or the two files that only its CSVLogger puts side by side."""
+    assert by_lightning(paths, root) == expected

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from traindoctor.probes.assemble import open_run
 from traindoctor.probes.files import RunFile
 from traindoctor.probes.readers import csv_log
 from traindoctor.probes.run import FileContent, Series
@@ -278,3 +279,27 @@ def test_tensor_statistics_are_left_to_their_own_reader(tmp_path: Path) -> None:
     text = "vpp_stage,name,step,min,max,mean,norm,nans\n0,a.weight,1,0,1,0.5,2,0\n0,b.weight,1,0,1,0.5,2,0\n"
 
     assert not csv_log.sniff(file_of(tmp_path, "grad_0-0.csv", text))
+
+
+@pytest.mark.parametrize("separator", [",", "\t", " "])
+def test_numbers_without_a_header_are_named_as_such(tmp_path: Path, separator: str) -> None:
+    """Which column is the loss is not guessed; a table with a header has another reason, or none."""
+    rows = "".join(separator.join((str(n), f"{2 / n:.4f}", "0.001")) + "\n" for n in range(1, 20))
+    (tmp_path / "log.csv").write_text(rows)
+    (tmp_path / "pixels.csv").write_text(separator.join("abc") + "\n" + rows)
+    (tmp_path / "config.yaml").write_text("lr: 0.1\n")
+
+    told = dict(open_run(tmp_path).info.not_read)
+
+    assert told["log.csv"] == "no header: columns are not known"
+    assert "header" not in told["pixels.csv"]
+
+
+def test_lightnings_files_tell_the_framework(tmp_path: Path) -> None:
+    rows = "".join(f"{n},{n},{2 / n:.4f}\n" for n in range(1, 20))
+    for name in ("lightning_logs/version_0/metrics.csv", "own/metrics.csv"):
+        (tmp_path / name).parent.mkdir(parents=True)
+        (tmp_path / name).write_text(f"epoch,step,train_loss\n{rows}")
+
+    assert open_run(tmp_path / "lightning_logs").info.framework == "pytorch"
+    assert open_run(tmp_path / "own").info.framework is None
