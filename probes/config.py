@@ -545,11 +545,17 @@ def init_extreme(view: View, large: float, small: float) -> Finding:
     value = number_of(view.run, "init_std")
     if value is None or value < 0:
         return _not_recorded("init_std")
-    for one in view.run.raw_settings:  # a script sets the weights of each kind of layer by itself
-        if one.key == "init_std" and one.file == setting.file and isinstance(one.value, (int, float)):
-            if one.value > max(value, large):
-                text = f"init_std = {one.value:g} in {one.file}, above {large:g}"
-                return present(text, value=one.value, threshold=large, where=(Place(one.file, one.line),))
+    mine = [s for s in view.run.raw_settings if s.key == "init_std" and s.file == setting.file]
+    drawn = [(float(s.value), s) for s in mine if isinstance(s.value, (int, float))]  # of each kind of layer
+    widest, at = max(drawn, key=lambda x: x[0], default=(value, None))
+    if at is not None and widest > max(value, large):
+        text = f"init_std = {widest:g} in {at.file}"
+        if min(v for v, _ in drawn) <= small * widest:
+            return unknown(
+                f"{text} beside ones of a ten-thousandth of it: layers are scaled against each other"
+            )
+        where = (Place(at.file, at.line),)
+        return present(f"{text}, above {large:g}", value=widest, threshold=large, where=where)
     if value > large:
         return present(f"{says(setting)}, above {large:g}", **_found(setting, threshold=large))
     if value < small:

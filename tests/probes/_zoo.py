@@ -766,6 +766,7 @@ def sick_runs(rng: np.random.Generator, n: int) -> dict[str, Sick]:
             {"num_classes": 10},
         ),
         "eval-loss-turns-up",
+        "eval-loss-far-above-best",
         "train-good-eval-bad",
         "eval-metric-turns-down",
         without=("eval-bad-from-start", "loss-diverges"),
