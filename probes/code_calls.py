@@ -146,14 +146,15 @@ def _kept_small(mine: Flow, call: ast.Call) -> bool:
             for n in walk(value)
         ):
             return True
-        if any(
-            isinstance(n, ast.UnaryOp) and isinstance(n.op, ast.USub) and isinstance(n.operand, ast.Constant)
-            for n in walk(value)
-        ):
+        if any(isinstance(n, ast.BinOp) and _negative(n.left) for n in walk(value)):
             return True  # `exp(-0.5 * z ** 2)`
         if any(w in unparse(value) for w in ("clamp", "clip", "minimum", "log_softmax", "tanh", "sigmoid")):
             return True
     return False
+
+
+def _negative(node: ast.expr) -> bool:
+    return isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub)
 
 
 @probe()

@@ -1060,6 +1060,7 @@ CALLS: list[tuple[str, str, dict[str, str]]] = [
     ),
     ("softmax_by_hand", P, {"RUN": WRITTEN.format("self.out(x).exp()")}),
     ("softmax_by_hand", P, {"RUN": WRITTEN.format("torch.exp(self.out(x))")}),
+    ("softmax_by_hand", P, {"RUN": WRITTEN.format("self.out(x).flatten(-2).mul(4).exp()")}),
     (
         "softmax_by_hand",
         A,
