@@ -75,7 +75,6 @@ class Case:
     preload: str = ""  # a module of preload/ that acts on the training from outside of its script
     packages: tuple[str, ...] = ()  # installed for this run in place of the environment's
     requires: tuple[str, ...] = ()  # installed for this run with all that they need
-    stdout: str = ""  # the file that the output is sent to, where the convention of the log names none
     freeze: bool = False  # with the versions of the installed packages beside the logs
 
     @property

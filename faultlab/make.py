@@ -63,8 +63,8 @@ def train(case: Case, folder: Path) -> float:
             )
             printed += done.stdout + done.stderr
         took = time.monotonic() - start
-        if output := log.stdout or case.stdout:
-            (work / output).write_text(printed, encoding="utf-8")
+        if log.stdout:
+            (work / log.stdout).write_text(printed, encoding="utf-8")
         elif done.returncode:
             (work / "error.txt").write_text(done.stderr, encoding="utf-8")
         if case.commands != ("",):

@@ -174,7 +174,7 @@ def _same(name: str, owner: str) -> bool:
 
 
 def _gets(call: ast.Call, name: str) -> bool:
-    return any(_same(name, unparse(a)) for a in [*call.args, *(k.value for k in call.keywords)])
+    return any(_same(name, unparse(a)) for a in _all_given(call))
 
 
 def _evaluates(call: ast.Call, name: str) -> bool:

@@ -56,7 +56,6 @@ def _own(project: dict[str, Any]) -> dict[str, Any]:
     return {
         "commands": tuple(train.get("commands", ("",))),
         "requires": tuple(train.get("requires", ())),
-        "stdout": train.get("stdout", ""),
     }
 
 
