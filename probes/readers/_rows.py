@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from itertools import repeat
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from .. import names
-from ..run import Event, Series, StepUnit, Window
+from ..run import Event, Floats, Series, StepUnit, Window
 from ._values import Split, as_split
 
 ZEROS = 2  # so many exact zeros in a row are needed where no gradient norm tells more
@@ -29,9 +29,28 @@ class Axis:
 
 
 @dataclass(slots=True)
-class _Curve:
-    axes: list[Axis] = field(default_factory=list)
-    values: list[float] = field(default_factory=list)
+class Axes:
+    """Where n rows of one unit stand: steps float64 [n], epochs and wall times if all of them are known."""
+
+    steps: Floats
+    unit: StepUnit
+    epochs: Floats | None = None
+    walls: Floats | None = None
+    lines: NDArray[np.int64] | None = None
+
+    @property
+    def last(self) -> Axis:
+        """Where the last row stands."""
+        ends = [None if a is None else a[-1].item() for a in (self.epochs, self.walls, self.lines)]
+        return Axis(float(self.steps[-1]), self.unit, *ends)
+
+
+@dataclass(slots=True)
+class _Rows:
+    """Rows with one quantity: by themselves, or as columns."""
+
+    axes: list[Axis] | Axes
+    values: list[float] | Floats
 
 
 Key = tuple[str, str, StepUnit, "int | None"]  # raw name, split, unit, rank
@@ -42,8 +61,8 @@ class Rows:
 
     def __init__(self, file: str) -> None:
         self.file = file
-        self._curves: dict[Key, _Curve] = {}
-        self._rows: list[tuple[Axis, frozenset[str], str, int | None]] = []
+        self._curves: dict[Key, list[_Rows]] = {}
+        self._rows: list[tuple[Axis | Axes, frozenset[str], str, int | None]] = []
         self._shapes: dict[frozenset[str], frozenset[str]] = {}
 
     def __len__(self) -> int:
@@ -54,23 +73,21 @@ class Rows:
         shape = frozenset(values)
         self._rows.append((axis, self._shapes.setdefault(shape, shape), split, rank))
         for name, value in values.items():
-            curve = self._curves.get((name, split, axis.unit, rank))
-            if curve is None:
-                curve = self._curves.setdefault((name, split, axis.unit, rank), _Curve())
-            curve.axes.append(axis)
-            curve.values.append(value)
+            key = (name, split, axis.unit, rank)
+            curve = self._curves.get(key) or self._curves.setdefault(key, [_Rows([], [])])
+            axes, column = curve[-1].axes, curve[-1].values
+            if isinstance(axes, list) and isinstance(column, list):
+                axes.append(axis)
+                column.append(value)
+            else:
+                curve.append(_Rows([axis], [value]))
 
-    def add_many(
-        self, axes: Sequence[Axis], columns: Mapping[str, Sequence[float]], rank: int | None = None
-    ) -> None:
+    def add_many(self, axes: Axes, columns: Mapping[str, Floats], rank: int | None = None) -> None:
         """Add rows that hold the same quantities and count in the same unit, all of no named split."""
         shape = frozenset(columns)
-        shape = self._shapes.setdefault(shape, shape)
-        self._rows.extend(zip(axes, repeat(shape), repeat(""), repeat(rank)))
+        self._rows.append((axes, self._shapes.setdefault(shape, shape), "", rank))
         for name, column in columns.items():
-            curve = self._curves.setdefault((name, "", axes[0].unit, rank), _Curve())
-            curve.axes.extend(axes)
-            curve.values.extend(column)
+            self._curves.setdefault((name, "", axes.unit, rank), []).append(_Rows(axes, column))
 
     def run_on(self, length: float, first: float, unit: StepUnit = "step") -> None:
         """Turn steps that begin again in each epoch of `length` steps into running ones.
@@ -78,9 +95,13 @@ class Rows:
         `first` is the number of the first epoch; length 0 only changes the unit.
         """
         for axis, *_ in self._rows:
-            if axis.unit == "epoch-step":
+            if axis.unit != "epoch-step":
+                continue
+            axis.unit = unit
+            if isinstance(axis, Axis):
                 axis.step += max((axis.epoch or first) - first, 0.0) * length
-                axis.unit = unit
+            elif axis.epochs is not None:
+                axis.steps = axis.steps + np.maximum(axis.epochs - first, 0.0) * length
         curves = self._curves
         self._curves = {}
         for (name, split, was, rank), curve in curves.items():
@@ -97,22 +118,22 @@ class Rows:
             for key, curve in self._curves.items()
         )
 
-    def _one(self, key: Key, curve: _Curve, absent: list[float], window: Window) -> Series:
+    def _one(self, key: Key, curve: list[_Rows], absent: list[float], window: Window) -> Series:
         name, split, unit, rank = key
         raw = f"test/{name}" if split == "test" else name
         which: Split = as_split(split)
-        axes = curve.axes
+        axes = [_as_columns(part.axes, unit) for part in curve]
         return Series(
             name=raw,
             raw=raw,
             file=self.file,
-            steps=np.array([a.step for a in axes], dtype=np.float64),
-            values=np.array(curve.values, dtype=np.float64),
+            steps=np.concatenate([a.steps for a in axes]),
+            values=np.concatenate([np.array(part.values, dtype=np.float64) for part in curve]),
             unit=unit,
             window=window if names.canonical(raw, which) != "learning_rate" else "point",
-            epochs=_known([a.epoch for a in axes], np.float64),
-            walls=_known([a.wall for a in axes], np.float64),
-            lines=_known([a.line for a in axes], np.int64),
+            epochs=_joined([a.epochs for a in axes]),
+            walls=_joined([a.walls for a in axes]),
+            lines=_joined([a.lines for a in axes]),
             absent=np.array(absent, dtype=np.float64),
             rank=rank,
             group=split,
@@ -129,11 +150,25 @@ class Rows:
                 continue
             without = {s for s in shapes if s and name not in s and s | {name} in shapes}
             found[key] = [
-                a.step
+                step
                 for a, shape, *where in self._rows
                 if shape in without and where == [split, rank] and a.unit == unit
+                for step in ([a.step] if isinstance(a, Axis) else a.steps.tolist())
             ]
         return found
+
+
+def _as_columns(axes: list[Axis] | Axes, unit: StepUnit) -> Axes:
+    if isinstance(axes, Axes):
+        return axes
+    steps = np.array([a.step for a in axes], dtype=np.float64)
+    epochs, walls = (_known([a.epoch for a in axes], np.float64), _known([a.wall for a in axes], np.float64))
+    return Axes(steps, unit, epochs, walls, _known([a.line for a in axes], np.int64))
+
+
+def _joined(columns: list[Any]) -> Any:
+    """The columns one after another, or None when any is unknown."""
+    return None if any(column is None for column in columns) else np.concatenate(columns)
 
 
 def _known(values: Sequence[float | None], kind: type[Any]) -> Any:

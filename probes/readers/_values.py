@@ -8,9 +8,11 @@ from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from typing import Any, Literal
 
+import numpy as np
+
 from ...engine.model import Scalar
 from .. import names
-from ..run import StepUnit
+from ..run import Floats, StepUnit
 
 Split = Literal["", "train", "eval"]
 
@@ -99,9 +101,9 @@ def number(value: object) -> float | None:
     return None
 
 
-def limited(values: list[float]) -> list[float]:
+def limited(values: Floats) -> Floats:
     """Return values with the largest double as infinity, as `number` does for each."""
-    return [v if -LARGEST < v < LARGEST or v != v else math.copysign(math.inf, v) for v in values]
+    return np.where(np.abs(values) >= LARGEST, np.copysign(np.inf, values), values)
 
 
 def _parsed(text: str) -> float | None:

@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from itertools import groupby, pairwise, repeat
+from itertools import chain, groupby, pairwise
 from typing import Any
 
 import numpy as np
@@ -22,7 +22,7 @@ from .. import names
 from ..files import RunFile
 from ..run import Event, EventKind, FileContent, Series, Setting, StepUnit, Window
 from . import Gives
-from ._rows import Axis, Rows, masked, masked_event
+from ._rows import Axes, Axis, Rows, masked, masked_event
 from ._values import (
     MAX_LEAVES,
     SPLIT_KEYS,
@@ -177,27 +177,45 @@ def _long_name(row: Mapping[str, Any]) -> str | None:
 def read(file: RunFile) -> FileContent:
     """Read all lines. Raises ValueError when none holds anything."""
     reader = LineReader(file)
-    for shape, several in groupby(_lines(file, reader.notes), key=_shape):
-        block = list(several)
-        if shape is None or len(block) < MANY or not reader.take_many(shape, block):
-            for line, row in block:
-                reader.take(row, line)
+    text = file.read_text()
+    if "\r" in text:
+        text = text.replace("\r\n", "\n").replace("\r", "\n")
+    if (rows := _all_at_once(text)) is not None:
+        _take_alike(reader, rows)
+    else:
+        for line, row in _lines(text, reader.notes):
+            reader.take(row, line)
     return reader.content(FORMAT)
 
 
-def _shape(numbered: tuple[int, dict[str, Any]]) -> tuple[str, ...] | None:
-    """The keys of a row that holds nothing but numbers, else None."""
-    row = numbered[1]
-    return tuple(row) if _PLAIN.issuperset(map(type, row.values())) else None
+def _take_alike(reader: LineReader, rows: list[dict[str, Any]]) -> None:
+    """Take the rows of all lines, those with the same keys column by column where they hold only numbers."""
+    line = 1
+    for keys, several in groupby(rows, key=tuple):
+        for numeric, alike in _by_kind(list(several)):
+            if not numeric or len(alike) < MANY or not reader.take_many(keys, alike, line):
+                for at, row in enumerate(alike, start=line):
+                    reader.take(row, at)
+            line += len(alike)
 
 
-def _lines(file: RunFile, notes: list[str]) -> Iterator[tuple[int, dict[str, Any]]]:
+def _by_kind(rows: list[dict[str, Any]]) -> Iterator[tuple[bool, list[dict[str, Any]]]]:
+    """Part rows where those that hold nothing but numbers begin and end."""
+    if rows[0] and _PLAIN.issuperset(map(type, chain.from_iterable(map(dict.values, rows)))):
+        yield True, rows
+        return
+    for numeric, several in groupby(rows, key=_is_numeric):
+        yield numeric, list(several)
+
+
+def _is_numeric(row: dict[str, Any]) -> bool:
+    return bool(row) and _PLAIN.issuperset(map(type, row.values()))
+
+
+def _lines(text: str, notes: list[str]) -> Iterator[tuple[int, dict[str, Any]]]:
     bad: list[int] = []
     total = 0
-    lines = file.read_text().replace("\r\n", "\n").replace("\r", "\n").split("\n")
-    if (rows := _all_at_once(lines)) is not None:
-        yield from enumerate(rows, start=1)
-        return
+    lines = text.split("\n")
     for at, line in enumerate(lines, start=1):
         if not line.strip("\x00 \t"):
             continue
@@ -212,17 +230,19 @@ def _lines(file: RunFile, notes: list[str]) -> Iterator[tuple[int, dict[str, Any
         notes.append(last if bad == [total] else f"{len(bad)} lines are no JSON objects, first line {bad[0]}")
 
 
-def _all_at_once(lines: list[str]) -> list[dict[str, Any]] | None:
+def _all_at_once(text: str) -> list[dict[str, Any]] | None:
     """Parse whole lines in one go, twice as fast as one by one; None where any is not one plain object."""
-    if lines and not lines[-1]:
-        lines = lines[:-1]
-    if not all(line.startswith("{") and line.endswith("}") and len(line) <= MAX_LINE for line in lines):
+    text = text.removesuffix("\n")
+    others = text.count("\n")
+    if not (text.startswith("{") and text.endswith("}") and others == text.count("}\n{")):
+        return None
+    if len(text) > MAX_LINE and max(map(len, text.split("\n"))) > MAX_LINE:
         return None
     try:
-        rows = json.loads(f"[{','.join(lines)}]")
+        rows = json.loads(f"[{text.replace(chr(10), ',')}]")
     except (ValueError, RecursionError):
         return None
-    return rows if len(rows) == len(lines) and all(type(row) is dict for row in rows) else None
+    return rows if len(rows) == others + 1 and {dict}.issuperset(map(type, rows)) else None
 
 
 @lru_cache(maxsize=4096)
@@ -286,7 +306,9 @@ class LineReader:
         self.window: Window = "unknown"
         self.dialect = ""
         self._last = Axis(0.0, "row")
-        self._inner: list[Axis] = []  # rows whose step counts inside an epoch
+        self._inner: list[
+            tuple[float, float]
+        ] = []  # epoch and step of rows whose step counts inside an epoch
         self._count = 0
 
     def take(self, row: dict[str, Any], line: int) -> None:
@@ -317,39 +339,43 @@ class LineReader:
         if values:
             self.rows.add(axis, values, split, place.rank)
 
-    def take_many(self, keys: tuple[str, ...], block: list[tuple[int, dict[str, Any]]]) -> bool:
-        """Take rows of the same keys that hold only numbers, column by column; False: take each by itself."""
+    def take_many(self, keys: tuple[str, ...], rows: list[dict[str, Any]], first: int) -> bool:
+        """Take rows of the same keys that hold only numbers, column by column; False: take each by itself.
+
+        `first` is the line of the first row; the others follow it line by line.
+        """
         if not self.dialect:
-            self._recognise(block[0][1])
+            self._recognise(rows[0])
         if self.dialect != "plain" or len(keys) > MAX_LEAVES or max(map(len, keys), default=0) > LONGEST_KEY:
             return False
         try:
-            columns = {key: [float(row[key]) for _, row in block] for key in keys}
+            table = np.fromiter(chain.from_iterable(map(dict.values, rows)), np.float64)
         except OverflowError:
             return False
+        columns = {key: table[at :: len(keys)].copy() for at, key in enumerate(keys)}
         roles = {key: role for key in keys if (role := _role(key)) is not None}
         steppers = [(*role, key) for key, role in roles.items() if isinstance(role, tuple)]
         counts = sorted(steppers, key=lambda stepper: stepper[0])
         walls = [key for key, role in roles.items() if role == "wall"]
-        if "rank" in roles.values() or not all(all(map(math.isfinite, columns[key])) for key in roles):
+        if "rank" in roles.values() or not all(np.isfinite(columns[key]).all() for key in roles):
             return False
-        none = [None] * len(block)
-        epochs = next((columns[key] for _, counted, key in counts if counted == "epoch"), none)
-        times = [t if t > 1e8 else None for t in columns[walls[-1]]] if walls else none
-        lines = [line for line, _ in block]
+        epochs = next((columns[key] for _, counted, key in counts if counted == "epoch"), None)
+        times = columns[walls[-1]] if walls and bool((columns[walls[-1]] > 1e8).all()) else None
         unit: StepUnit = "row"
         if counts:
             _, unit, key = counts[0]
-            if unit == "epoch-step" and epochs is none:
+            if unit == "epoch-step" and epochs is None:
                 unit = "iteration"
             steps = columns[key]
         else:
-            epochs = none
-            steps = [float(self._count + i) for i in range(1, len(block) + 1)]
-        axes = list(map(Axis, steps, repeat(unit), epochs, times, lines))
-        self._count += len(block)
-        self._inner += axes if unit == "epoch-step" else []
-        self._last = axes[-1] if counts else self._last
+            epochs = None
+            steps = np.arange(self._count + 1, self._count + len(rows) + 1, dtype=np.float64)
+        axes = Axes(steps, unit, epochs, times, np.arange(first, first + len(rows)))
+        self._count += len(rows)
+        if unit == "epoch-step" and epochs is not None:
+            self._inner += zip(epochs.tolist(), steps.tolist(), strict=True)
+        if counts:
+            self._last = axes.last
         values = {key: limited(columns[key]) for key in keys if key not in roles}
         if values:
             self.rows.add_many(axes, values)
@@ -392,7 +418,7 @@ class LineReader:
             unit = "iteration"
         axis = Axis(step, unit, epoch, wall, line)
         if unit == "epoch-step":
-            self._inner.append(axis)
+            self._inner.append((axis.epoch or 0.0, axis.step))
         self._last = axis
         return axis
 
@@ -461,14 +487,14 @@ class LineReader:
         """Where the step begins again in each epoch, turn it into a running one."""
         if not self._inner:
             return
-        pairs = list(pairwise((a.epoch or 0.0, a.step) for a in self._inner))
+        pairs = list(pairwise(self._inner))
         restarts = any(later[0] > earlier[0] and later[1] <= earlier[1] for earlier, later in pairs)
-        first = min(a.epoch or 0.0 for a in self._inner)
+        first = min(epoch for epoch, _ in self._inner)
         if not restarts:
             if first <= 1 or any(later[0] > earlier[0] for earlier, later in pairs):
                 self.rows.run_on(0.0, 0.0, "iteration")
             return
-        length = max(a.step for a in self._inner)
+        length = max(step for _, step in self._inner)
         base = 0.0 if first == 0 else 1.0
         self.rows.run_on(length, base)
         self.notes.append(
