@@ -53,7 +53,7 @@ class RunFile:
         """The last part of the path."""
         return self.path.rsplit("/", 1)[-1]
 
-    @property
+    @cached_property
     def suffix(self) -> str:
         """The last extension, lower case, with its dot."""
         return PurePosixPath(self.name).suffix.lower()
@@ -82,7 +82,10 @@ class RunFile:
     def open(self) -> BinaryIO:
         """Open for reading by parts; the caller closes. Raises OSError like `read_bytes`."""
         flags = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
-        fd = os.open(os.path.realpath(self.root / self.path), flags)
+        try:
+            fd = os.open(f"{self.root}/{self.path}", flags)
+        except OSError:  # a link inside the run, as `walk` let it pass: what it leads to
+            fd = os.open(os.path.realpath(self.root / self.path), flags)
         if not stat.S_ISREG(os.fstat(fd).st_mode):
             os.close(fd)
             raise OSError(f"{self.path} is not a regular file")

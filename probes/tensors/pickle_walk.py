@@ -11,6 +11,7 @@ import pickletools
 import struct
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, BinaryIO
 
 from .npy import Unreadable
@@ -18,6 +19,7 @@ from .numbers import ElementType, type_of
 
 MAX_PICKLE = 64 * 1024**2
 MAX_OPCODES = 5_000_000
+SHORT = 1024  # bytes of a pickle that holds one tensor, and not much more
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,11 +56,27 @@ _MARK = object()
 def walk_pickle(program: bytes | BinaryIO, tensor: Rebuild) -> Any:
     """Return what one pickle holds; a stream is left standing behind it. Raises Unreadable."""
     try:
-        return _Walk(tensor).run(io.BytesIO(program) if isinstance(program, bytes) else program)
+        if isinstance(program, bytes):
+            if len(program) <= SHORT and (told := _lone_tensor(program)) is not None:
+                return tensor(*told)
+            program = io.BytesIO(program)
+        return _Walk(tensor).run(program)
     except Unreadable:
         raise
     except (ValueError, IndexError, KeyError, TypeError, struct.error, RecursionError, MemoryError) as error:
         raise Unreadable("its pickle cannot be understood") from error
+
+
+@lru_cache(maxsize=256)
+def _lone_tensor(program: bytes) -> tuple[Any, ...] | None:
+    """What a pickle of one tensor and nothing else gives `Rebuild`: dumps hold thousands of the same ones."""
+    found = _Walk(lambda *told: _Told(told)).run(io.BytesIO(program))
+    return found.arguments if isinstance(found, _Told) else None
+
+
+@dataclass(frozen=True, slots=True)
+class _Told:
+    arguments: tuple[Any, ...]
 
 
 class _Walk:

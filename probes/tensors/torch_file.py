@@ -10,6 +10,7 @@ from __future__ import annotations
 import io
 import struct
 import zipfile
+import zlib
 from collections.abc import Mapping
 from typing import Any, BinaryIO
 
@@ -85,8 +86,9 @@ def read_torch(file: RunFile, offset: int = 0, length: int | None = None) -> Any
             if len(pickles) != 1 or members[pickles[0]].file_size > MAX_PICKLE:
                 raise Unreadable("no pickle of tensors in it")
             prefix = pickles[0][: -len("data.pkl")]
-            program = archive.read(pickles[0])
-            order = archive.read(prefix + "byteorder") if prefix + "byteorder" in members else b"little"
+            program = _content(handle, archive, members[pickles[0]])
+            byteorder = members.get(prefix + "byteorder")
+            order = _content(handle, archive, byteorder) if byteorder is not None else b"little"
         except (zipfile.BadZipFile, NotImplementedError, RuntimeError, EOFError, ValueError) as error:
             if isinstance(error, Unreadable):
                 raise
@@ -179,6 +181,17 @@ def read_pickle(file: RunFile) -> Any:
 
 def _integers(value: Any) -> bool:
     return isinstance(value, tuple) and all(type(n) is int for n in value)
+
+
+def _content(handle: Any, archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> bytes:
+    """The bytes of a small member; those of an uncompressed one at once, as a dump has thousands of them."""
+    if member.compress_type != zipfile.ZIP_STORED or member.flag_bits & 1:
+        return archive.read(member)
+    handle.seek(_start(handle, member))
+    data: bytes = handle.read(min(member.file_size, MAX_PICKLE))
+    if zlib.crc32(data) != member.CRC:
+        raise Unreadable(f"damaged: wrong checksum of {member.filename}")
+    return data
 
 
 def _start(handle: Any, member: zipfile.ZipInfo) -> int:

@@ -276,6 +276,9 @@ def test_deep_nesting_and_huge_lines(tmp_path: Path) -> None:
         lambda i: {"step": i, "loss": 2.0, "rank": i % 2},
         lambda i: {"step": float("inf") if i == 15 else i, "loss": 2.0},
         lambda i: {"step": i, "loss": 10**400 if i == 9 else 3},
+        lambda i: {"step": i, "loss": "nan" if 12 < i < 15 else 2.0},
+        lambda i: {"step": i, "loss": 2.0, "event": "overflow" if i == 20 else 1},
+        lambda i: {"step": i, "loss": 2.0} if i % 13 else {},
     ],
 )
 def test_rows_alike_are_read_as_each_by_itself(

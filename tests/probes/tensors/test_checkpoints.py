@@ -13,6 +13,7 @@ from traindoctor.probes.tensors.checkpoints import Found, find
 from traindoctor.probes.tensors.mindspore_ckpt import read_ckpt
 from traindoctor.probes.tensors.npy import Unreadable
 from traindoctor.probes.tensors.safetensors import read_safetensors
+from traindoctor.probes.tensors.torch_file import read_torch
 
 from ._dumps import SHARED, pt
 from ._saved import HERE, ckpt, layers, safetensors
@@ -185,6 +186,24 @@ def test_bytes_flipped_in_the_old_form_cost_no_more_than_the_file(tmp_path: Path
         for one in found(tmp_path).checkpoints:
             for weight in one.weights.values():
                 weight.values(0, weight.count)
+
+
+def test_a_flipped_bit_of_a_pickle_is_told_by_its_checksum(tmp_path: Path) -> None:
+    data = bytearray(pt(np.arange(3, dtype=np.float32)))
+    data[data.index(b"_rebuild_tensor_v2")] ^= 1
+    (tmp_path / "a.pt").write_bytes(bytes(data))
+
+    with pytest.raises(Unreadable, match=r"checksum of .*data\.pkl"):
+        read_torch(file(tmp_path / "a.pt"))
+
+
+def test_files_with_one_pickle_keep_their_own_values(tmp_path: Path) -> None:
+    """Dumps repeat the same pickle in every file: what is kept of it must not carry over."""
+    for n in range(3):
+        (tmp_path / f"{n}.pt").write_bytes(pt(np.full(3, n, np.float32)))
+    read = [read_torch(file(tmp_path / f"{n}.pt")) for n in range(3)]
+
+    assert [float(next(tensor.blocks())[0]) for tensor in read] == [0.0, 1.0, 2.0]
 
 
 def test_what_is_no_checkpoint_is_refused_or_passed_over(tmp_path: Path) -> None:
