@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from traindoctor.probes.files import RunFile
-from traindoctor.probes.readers import tensorboard
+from traindoctor.probes.readers import _records, tensorboard
 from traindoctor.probes.run import FileContent, Series
 
 # ------------------------------------------------------------------- a small encoder, written independently
@@ -217,6 +217,36 @@ def test_every_flipped_bit_costs_one_record(tmp_path: Path) -> None:
         found = [p for s in content.series for p in zip(s.steps.tolist(), s.values.tolist(), strict=True)]
         assert set(found) <= expected and len(found) == POINTS - 1
         assert content.notes
+
+
+@pytest.mark.parametrize("period", [1, 3, 7])
+@pytest.mark.parametrize("harm", ["none", "cut", "length", "flip", "tail"])
+def test_records_that_repeat_are_found_as_one_by_one(
+    monkeypatch: pytest.MonkeyPatch, period: int, harm: str
+) -> None:
+    """Records whose lengths repeat are looked at together, and give what following each of them gives."""
+    monkeypatch.setattr(_records, "PERIOD", 8)
+    monkeypatch.setattr(_records, "SEGMENT", 40)
+    monkeypatch.setattr(_records, "RUN", 100)
+    lengths = [9 + (n % period) * 5 + (n > 300) + 40 * (n in (77, 78, 250)) for n in range(600)]
+    whole = [record(bytes([n % 251]) * size) for n, size in enumerate(lengths)]
+    data = bytearray(b"".join(whole))
+    at = sum(map(len, whole[:444]))
+    if harm == "cut":
+        del data[at + 5 :]
+    elif harm == "length":
+        data[at : at + 8] = (2**63 + 5).to_bytes(8, "little")
+    elif harm == "flip":
+        data[at + 9] ^= 4
+    elif harm == "tail":
+        data += bytes(300)
+    together = _records.scan(bytes(data))
+    monkeypatch.setattr(_records, "_foretold", lambda *_: None)
+    alone = _records.scan(bytes(data))
+
+    assert len(together.starts) in (444, 599, 600)
+    for name in ("starts", "lengths", "lost", "damaged", "cut"):
+        np.testing.assert_array_equal(getattr(together, name), getattr(alone, name), err_msg=name)
 
 
 def test_a_tail_of_zeros_and_garbage_in_the_middle(tmp_path: Path) -> None:
