@@ -17,6 +17,7 @@ from .terms import Term
 from .vocabulary import word_set
 
 MAX_STEPS = 300  # lines that a value is followed through
+MAX_RETURNS = 4  # callers that hand a value on; functions of one name may call each other in a circle
 MAX_FAR = 6  # assignments in a row
 
 _LOSS = word_set(
@@ -570,14 +571,16 @@ class Roles:
             found += self._given_back(line, int(places[0][1:]) if places else None)
         return found
 
-    def _given_back(self, line: Line, place: int | None = None) -> list[tuple[Line, str]]:
+    def _given_back(self, line: Line, place: int | None = None, deep: int = 0) -> list[tuple[Line, str]]:
         """What the callers call a returned value, or the item of it at a place."""
-        found = []
+        found: list[tuple[Line, str]] = []
+        if deep > MAX_RETURNS:
+            return found
         for use in self._calls.get(line.unit.last, ())[:6]:
             several = len(use.targets) > 1 and place is not None and place < len(use.targets)
             found += [(use, t) for t in (use.targets[place : place + 1] if several else use.targets)]  # type: ignore[operator]
             if use.term.kind == "return":
-                found += self._given_back(use, place) if use.unit is not line.unit else []
+                found += self._given_back(use, place, deep + 1) if use.unit is not line.unit else []
         return found[:12]
 
 
