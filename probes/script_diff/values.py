@@ -9,6 +9,7 @@ and others do not (Schwartz-Zippel). Nothing of a script is executed: only the o
 from __future__ import annotations
 
 import hashlib
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -195,6 +196,13 @@ _SHAPED = word_set(
 COMPUTED = frozenset(_ELEMENT) | frozenset(_BINARY) | frozenset(_REDUCE) | _FAKED | _SHAPED
 
 
+def _counted(array: Array, axes: int | tuple[int, ...] | None) -> int:
+    """Over how many elements each result of a reduction goes."""
+    if axes is None:
+        return array.size
+    return math.prod(array.shape[axis] for axis in (axes if isinstance(axes, tuple) else (axes,)))
+
+
 def compute(label: str, given: Sequence[Array], named: Mapping[str, object]) -> Array:
     """One of `COMPUTED` on arrays.
 
@@ -209,6 +217,8 @@ def compute(label: str, given: Sequence[Array], named: Mapping[str, object]) -> 
     if label in _REDUCE and len(given) == 1 and not named:
         if label in ("max", "min") and dim is not None:
             raise Unfit  # values and places
+        if _counted(given[0], _axes(dim)) < (2 if label in ("var", "std") else 1):
+            raise Unfit  # numpy would warn and give NaN
         return np.asarray(_REDUCE[label](real(given[0]), axis=_axes(dim), keepdims=keep))
     if label in ("softmax", "log_softmax") and len(given) == 1 and dim is not None:
         found = _softmax(given[0], _axes(dim))

@@ -4,12 +4,14 @@ import ast
 import textwrap
 import time
 
+import numpy as np
 import pytest
 
 from traindoctor.engine.model import RunInfo, State
 from traindoctor.probes.code_edits import compare, edited, sorted_out, topics, unsorted
 from traindoctor.probes.registry import View
 from traindoctor.probes.run import Run
+from traindoctor.probes.script_diff import values
 from traindoctor.probes.script_diff.edits import Edit
 
 PROGRAM = """
@@ -340,6 +342,27 @@ def test_odd_scripts_are_no_error(text: str) -> None:
     assert found.edits == () or found.alike > 0
 
 
+def test_functions_of_one_name_that_hand_on_to_each_other_are_no_error() -> None:
+    """A wrapper's method calls that of what it wraps, which may be such a wrapper, too."""
+    text = """
+import torch.nn as nn
+
+
+class Outer(nn.Module):
+    def loss(self, x, labels):
+        target = labels.long()
+        return self.inner.loss(x, target)
+
+
+class Inner(nn.Module):
+    def loss(self, x, labels):
+        return self.model.loss(x, labels)
+"""
+    found = compare(run(text.replace("labels.long()", "labels.flip(0)")), run(text))
+
+    assert [e.kind for e in found.edits] != []
+
+
 def test_two_large_programs_are_compared_in_bounded_time() -> None:
     """Three thousand lines, a tenth of them changed; no quadratic growth."""
     lines = [f"    h{i} = torch.relu(self.layer{i}(h{i - 1}) * {i})" for i in range(1, 3000)]
@@ -360,3 +383,12 @@ def test_every_kind_has_one_symptom_and_every_symptom_its_kind() -> None:
     asked = [s.params["kind"] for s in load_rules().symptoms.values() if s.probe == "code_edits.edited"]
 
     assert sorted(asked) == sorted(t.name for t in topics())
+
+
+@pytest.mark.parametrize(
+    ("label", "shape"), [("mean", (0, 3)), ("std", (1, 3)), ("var", (1,)), ("max", (0,))]
+)
+def test_a_reduction_over_too_little_is_not_computed(label: str, shape: tuple[int, ...]) -> None:
+    """Numpy would warn of it on the user's screen."""
+    with pytest.raises(values.Unfit):
+        values.compute(label, [np.zeros(shape)], {"dim": 0})
