@@ -23,6 +23,7 @@ from .numbers import TOKEN
 from .shape import Shape
 from .stamps import day_of, wall_of
 
+Bytes = NDArray[np.uint8]
 LAYOUT = bytes.maketrans(b"123456789", b"0" * 9)  # lines of one layout are equal after it
 RARE = 64  # lines of a layout below which a table costs more than it saves
 _DIGITS = 15
@@ -31,7 +32,30 @@ _TENS = np.array([float(f"1e{power}") for power in range(_EXACT + 1)])
 _FORM = re.compile(rb"([-+]?)(\d*)(?:\.(\d*))?(?:[eE]([-+]?)(\d{1,3}))?")
 _STAMP = re.compile(rb"\d{4}\D\d\d\D\d\d\D\d\d:\d\d:")
 _SECONDS = re.compile(rb"\d\d(?:\.\d{0,3})?")
-Bytes = NDArray[np.uint8]
+
+
+class Mark(NamedTuple):
+    """Where the lines of a layout name their rank: its digits; the mark itself, and what stands for it."""
+
+    digits: tuple[int, int]
+    span: tuple[int, int]
+    instead: bytes = b""
+
+    def rank(self, line: bytes) -> int:
+        """The rank that a line names."""
+        return int(line[slice(*self.digits)])
+
+    def without(self, line: bytes) -> bytes:
+        """The line without its mark."""
+        return line[: self.span[0]] + self.instead + line[self.span[1] :]
+
+    def left_out(self, block: Bytes) -> Bytes:
+        """The same of many lines, uint8 [n, bytes]."""
+        start, end = self.span
+        if not start and not self.instead:
+            return block[:, end:]
+        blank = np.tile(np.frombuffer(self.instead, np.uint8), (len(block), 1))
+        return np.concatenate([block[:, :start], blank, block[:, end:]], axis=1)
 
 
 class Stretch(NamedTuple):
@@ -41,13 +65,16 @@ class Stretch(NamedTuple):
     lines: int
     start: int
     number: int
+    mark: Mark | None = None
 
 
 class Numbers(NamedTuple):
-    """What the captured tokens of n lines say: slot -> float64 [n]; seconds since the epoch, float64 [n]."""
+    """What the captured tokens of n lines say: slot -> float64 [n]; seconds since the epoch, float64 [n];
+    ranks, float64 [n], NaN where a line names none."""
 
     of: dict[int, Floats]
     walls: Floats
+    ranks: Floats
 
 
 def numbers_of(shape: Shape, slots: set[int], data: bytes, stretches: list[Stretch]) -> Numbers | None:
@@ -58,7 +85,7 @@ def numbers_of(shape: Shape, slots: set[int], data: bytes, stretches: list[Stret
     if shape.pattern is None or not shape.needed:
         return None
     total = sum(s.lines for s in stretches)
-    found = Numbers({slot: np.empty(total) for slot in slots}, np.full(total, np.nan))
+    found = Numbers({slot: np.empty(total) for slot in slots}, np.full(total, np.nan), np.full(total, np.nan))
     layouts: dict[bytes, list[tuple[int, Stretch]]] = defaultdict(list)
     at = 0
     for stretch in stretches:
@@ -71,9 +98,12 @@ def numbers_of(shape: Shape, slots: set[int], data: bytes, stretches: list[Stret
             if sum(s.lines for _, s in parts) < RARE:
                 rare += parts
                 continue
-            where = _places(parts)
-            table = _Table(_gathered(whole, len(layout) + 1, [s for _, s in parts]))
-            if not table.read(shape, slots, where, found):
+            where, mark = _places(parts), parts[0][1].mark
+            block = _gathered(whole, len(layout) + 1, [s for _, s in parts])
+            if mark is not None:
+                found.ranks[where] = whole_numbers(block, range(*mark.digits))
+                block = mark.left_out(block)
+            if not _Table(block).read(shape, slots, where, found):
                 return None
         return found if not rare or _one_by_one(shape, slots, data, rare, found) else None
     except ValueError:
@@ -107,11 +137,17 @@ def _one_by_one(
 ) -> bool:
     """Read lines of rare layouts by the regular expression of their shape."""
     rare.sort()
-    lines = [line for _, stretch in rare for line in lines_in(data, [stretch])]
+    where = _places(rare)
+    lines: list[bytes] = []
+    ranks: list[float] = []
+    for _, stretch in rare:
+        mine, mark = lines_in(data, [stretch]), stretch.mark
+        lines += mine if mark is None else list(map(mark.without, mine))
+        ranks += [np.nan] * len(mine) if mark is None else list(map(mark.rank, mine))
+    found.ranks[where] = ranks
     tokens = shape.columns(lines)
     if tokens is None:
         return False
-    where = _places(rare)
     for slot in slots:
         found.of[slot][where] = list(map(float, tokens[slot]))
     if shape.stamped:
@@ -122,9 +158,21 @@ def _one_by_one(
 def lines_in(data: bytes, stretches: Iterable[Stretch]) -> list[bytes]:
     """The lines, without their ends."""
     lines: list[bytes] = []
-    for layout, count, start, _ in stretches:
-        lines += data[start : start + count * (len(layout) + 1) - 1].split(b"\n")
+    for one in stretches:
+        end = one.start + one.lines * (len(one.layout) + 1) - 1
+        lines += data[one.start : end].split(b"\n")
     return lines
+
+
+def whole_numbers(block: Bytes, places: Iterable[int]) -> Floats:
+    """The whole numbers that digits at these places of uint8 [n, bytes] make: exact up to 15 of them."""
+    total, zeros = np.zeros(len(block)), 0
+    for at in places:
+        total *= 10
+        total += block[:, at]
+        zeros = 10 * zeros + 48
+    total -= zeros
+    return total
 
 
 class _Table:
@@ -164,9 +212,9 @@ class _Table:
         at += range(start + form.start(3), start + form.end(3)) if after else ()
         if len(at) > _DIGITS:
             return self._floats(start, end)
-        value = self._whole(at)
+        value = whole_numbers(self.block, at)
         if form.group(5) is not None:
-            power = self._whole(range(start + form.start(5), start + form.end(5)))
+            power = whole_numbers(self.block, range(start + form.start(5), start + form.end(5)))
             power = (-power if form.group(4) == b"-" else power) - after
             if np.abs(power).max() > _EXACT:
                 return self._floats(start, end)
@@ -183,16 +231,6 @@ class _Table:
         column = np.ascontiguousarray(self.block[:, start:end]).view(f"S{end - start}").ravel()
         return np.array(list(map(float, column.tolist())))
 
-    def _whole(self, places: Iterable[int]) -> Floats:
-        """The whole number that digits at these places make: exact up to 15 of them."""
-        total, zeros = np.zeros(len(self.block)), 0
-        for at in places:
-            total *= 10
-            total += self.block[:, at]
-            zeros = 10 * zeros + 48
-        total -= zeros
-        return total
-
     def _walls(self) -> Floats | list[float]:
         """`wall_of` of each line."""
         at = 1 if self.first[:1] in (b"[", b"(") else 0
@@ -201,13 +239,18 @@ class _Table:
             seconds = self.first[at + 17 : at + 23].rstrip(b" ,.]").replace(b",", b".")
         if _STAMP.match(self.first, at) is None or _SECONDS.fullmatch(seconds) is None:
             return [wall_of(line.tobytes()) for line in self.block[:, :-1]]
-        dates = self._whole((*range(at, at + 4), at + 5, at + 6, at + 8, at + 9))
+        dates = whole_numbers(self.block, (*range(at, at + 4), at + 5, at + 6, at + 8, at + 9))
         if dates.min() == dates.max():
             days: Floats | float = day_of(self.first[at : at + 10])
         else:
             _, first, which = np.unique(dates, return_index=True, return_inverse=True)
             days = np.array([day_of(self.block[i, at : at + 10].tobytes()) for i in first])[which]
-        hours, minutes = self._whole((at + 11, at + 12)), self._whole((at + 14, at + 15))
+        hours, minutes = (
+            whole_numbers(self.block, (at + 11, at + 12)),
+            whole_numbers(self.block, (at + 14, at + 15)),
+        )
         digits = [at + 17, at + 18, *range(at + 20, at + 17 + len(seconds))]
-        walls: Floats = days + 60 * (60 * hours + minutes) + self._whole(digits) / _TENS[len(digits) - 2]
+        walls: Floats = (
+            days + 60 * (60 * hours + minutes) + whole_numbers(self.block, digits) / _TENS[len(digits) - 2]
+        )
         return walls

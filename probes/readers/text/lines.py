@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from . import chinese
+from .alike import Mark
 
 LONG = 64 * 1024
 CHUNK = 4 * 1024**2  # so much is held as lines at a time
@@ -79,8 +80,8 @@ class Lines:
 
     @property
     def simple(self) -> bool:
-        """Whether every line stands for itself: no marks of ranks, no states of bars, none too long."""
-        if self.marked or b"\r" in self.data:
+        """Whether every line is one text, with a mark of its rank or without: none is a bar's."""
+        if b"\r" in self.data:
             return False
         return max(map(len, io.BytesIO(self.data)), default=0) <= LONG
 
@@ -103,20 +104,33 @@ class Lines:
 
     def untag(self, raw: bytes) -> tuple[bytes, int | None]:
         """Take the mark of a rank off a line."""
-        if self.within is not None:
-            found = self.within.search(raw[:400])
-            if found is None:
-                return raw, None
-            before, after = raw[: found.start()], raw[found.end() :]
-            apart = b" " if before and not before.isspace() else b""  # the mark may stand between two values
-            return before + apart + after, int(found.group(1))
-        match = _NUMBERED.match(raw) if self.numbered else _TAGGED.match(raw) if self.tagged else None
+        match = self._marked_at(raw)
         if match is None:
             return raw, None
-        rest = raw[match.end() :]
-        if self.numbered or match.group(2) is None:
-            return rest, int(next(g for g in match.groups() if g is not None))
-        return rest, self.workers.setdefault(match.group(2), len(self.workers))
+        if match.lastindex == 2 and not self.numbered and self.within is None:
+            return raw[match.end() :], self.workers.setdefault(match.group(2), len(self.workers))
+        mark = self._mark(match)
+        return mark.without(raw), mark.rank(raw)
+
+    def mark(self, layout: bytes) -> Mark | None:
+        """Where lines of a layout name their rank. Raises KeyError where they name a process instead."""
+        match = self._marked_at(layout)
+        if match is None:
+            return None
+        if match.lastindex == 2 and not self.numbered and self.within is None:
+            raise KeyError(match.group(2))
+        return self._mark(match)
+
+    def _mark(self, match: re.Match[bytes]) -> Mark:
+        start = match.start() if self.within is not None else 0
+        before = match.string[:start]
+        apart = b" " if before and not before.isspace() else b""  # it may stand between two values
+        return Mark(match.span(match.lastindex or 1), (start, match.end()), apart)
+
+    def _marked_at(self, raw: bytes) -> re.Match[bytes] | None:
+        if self.within is not None:
+            return self.within.search(raw[:400])
+        return _NUMBERED.match(raw) if self.numbered else _TAGGED.match(raw) if self.tagged else None
 
 
 def lines_of(data: bytes) -> Lines:

@@ -6,7 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
-from itertools import groupby, islice
+from itertools import groupby
 
 import numpy as np
 
@@ -15,7 +15,7 @@ from ...run import Event, FileContent, Series, Setting, Window
 from ...settings import canonical_key
 from .._rows import masked
 from . import arguments, blocks, counts, environment, events, phrases, sizes
-from .alike import LAYOUT, Stretch, lines_in
+from .alike import LAYOUT, Mark, Stretch, lines_in
 from .analysis import analyse
 from .columns import NAN
 from .lines import CHUNK, Lines
@@ -129,7 +129,7 @@ class Log:
                 if watch:
                     watch(done / size)
                     done += CHUNK
-                number = self._feed_simple(number, part)
+                number = self._feed_simple(number, part, lines)
         else:
             self._feed_each(lines)
         self._last(lines, tail)
@@ -162,47 +162,58 @@ class Log:
         digits = [_decimals(line) for line in before if line.translate(None, DELETE) == key]
         return len(digits) >= 3 and len(set(digits)) == 1 and _decimals(text) < digits[0]
 
-    def _feed_simple(self, number: int, part: bytes) -> int:
-        """Read lines that stand for themselves, those of one shape together; return the next number.
+    def _feed_simple(self, number: int, part: bytes, lines: Lines) -> int:
+        """Read lines that are one text each, those of one shape together; return the next number.
 
         Lines that are known to say nothing are passed over, also between lines of one shape.
         """
         start, key = 0, b""
         alike: list[Stretch] = []
         data = part + b"\n"
+        known: dict[bytes, tuple[Mark | None, bytes | None]] = {}
         for layout, same in groupby(part.translate(LAYOUT).split(b"\n")):
             count = len(list(same))
-            stretch = Stretch(layout, count, start, number)
+            found = known.get(layout)
+            if found is None:
+                found = known.setdefault(layout, _of_layout(layout, lines))
+            mark, layout_key = found
+            stretch = Stretch(layout, count, start, number, mark)
             start, number = start + count * (len(layout) + 1), number + count
-            own = layout.translate(None, DELETE)
-            if alike and own == key:
+            if layout_key is None:  # processes are numbered in the order in which they appear
+                self._feed_alike(key, data, alike, lines)
+                self._feed_lines(data, [stretch], lines)
+                alike = []
+                continue
+            if alike and layout_key == key:
                 alike.append(stretch)
                 continue
-            if self._says_nothing(own) and (not alike or key in self._entries):
+            if self._says_nothing(layout_key) and (not alike or key in self._entries):
                 continue
-            self._feed_alike(key, data, alike)
-            alike, key = [stretch], own
-        self._feed_alike(key, data, alike)
+            self._feed_alike(key, data, alike, lines)
+            alike, key = [stretch], layout_key
+        self._feed_alike(key, data, alike, lines)
         return number
 
     def _says_nothing(self, key: bytes) -> bool:
         return not self._inside and self._entries.get(key, _UNKNOWN) is None
 
-    def _feed_alike(self, key: bytes, data: bytes, alike: list[Stretch]) -> None:
+    def _feed_alike(self, key: bytes, data: bytes, alike: list[Stretch], lines: Lines) -> None:
         """Read lines of one shape: column by column if they are many, else one by one."""
         if not alike:
             return
-        many = sum(s.lines for s in alike) >= MANY
-        if many and self._together(key, data, alike):
-            return
-        numbers = (n for s in alike for n in range(s.number, s.number + s.lines))
-        lines = zip(numbers, lines_in(data, alike), strict=True)
-        if many:
-            self._feed_each((n, raw, None, False) for n, raw in islice(lines, FEW))
-            alike = _without(alike, FEW)
+        if sum(s.lines for s in alike) >= MANY:
+            if self._together(key, data, alike):
+                return
+            first, alike = _parted(alike, FEW)
+            self._feed_lines(data, first, lines)
             if not alike or self._together(key, data, alike):
                 return
-        self._feed_each((n, raw, None, False) for n, raw in lines)
+        self._feed_lines(data, alike, lines)
+
+    def _feed_lines(self, data: bytes, stretches: list[Stretch], lines: Lines) -> None:
+        numbers = (n for s in stretches for n in range(s.number, s.number + s.lines))
+        texts = map(lines.untag, lines_in(data, stretches))
+        self._feed_each((n, text, rank, False) for n, (text, rank) in zip(numbers, texts, strict=True))
 
     def _together(self, key: bytes, data: bytes, alike: list[Stretch]) -> bool:
         """Read lines of one shape column by column; False where they need a look at each."""
@@ -543,15 +554,27 @@ def _rule(raw: bytes, text: str, shape: Shape | None) -> phrases.Rule | None:
     return found[0]
 
 
-def _without(alike: list[Stretch], few: int) -> list[Stretch]:
-    """The same lines but for the first few."""
-    left = []
-    for layout, count, start, number in alike:
-        gone = min(count, few)
-        few -= gone
-        if gone < count:
-            left.append(Stretch(layout, count - gone, start + gone * (len(layout) + 1), number + gone))
-    return left
+def _of_layout(layout: bytes, lines: Lines) -> tuple[Mark | None, bytes | None]:
+    """Where lines of a layout name their rank, and their shape's key; None where they name a process."""
+    try:
+        mark = lines.mark(layout)
+    except KeyError:
+        return None, None
+    return mark, (layout if mark is None else mark.without(layout)).translate(None, DELETE)
+
+
+def _parted(alike: list[Stretch], few: int) -> tuple[list[Stretch], list[Stretch]]:
+    """The first few of the lines, and the others."""
+    first, left = [], []
+    for one in alike:
+        taken = min(one.lines, few)
+        few -= taken
+        if taken:
+            first.append(one._replace(lines=taken))
+        if taken < one.lines:
+            start = one.start + taken * (len(one.layout) + 1)
+            left.append(one._replace(lines=one.lines - taken, start=start, number=one.number + taken))
+    return first, left
 
 
 def _decimals(line: bytes) -> int:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ... import names
 from ...run import Event, Floats
@@ -94,38 +95,39 @@ class Rows:
 
         False, and nothing taken, where one of them needs a closer look.
         """
-        count, where = sum(s.lines for s in stretches), self.where(None)
+        count = sum(s.lines for s in stretches)
         if not self._alike(shape) or self.points + count * len(shape.metrics) > MAX_POINTS:
             return False
         found = numbers_of(shape, _slots(shape), data, stretches)
         if found is None or self._unusual(shape, found.of):
             return False
-        epochs = np.full(count, where.epoch) if shape.epoch is None else found.of[shape.epoch]
-        if shape.epoch is not None and np.isnan(epochs).any():
+        if any(at is not None and np.isnan(found.of[at]).any() for at in (shape.epoch, shape.step)):
             return False
-        if shape.step is not None:
-            steps = found.of[shape.step]
-            totals = np.full(count, NAN) if shape.total is None else found.of[shape.total]
-            if np.isnan(steps).any():
-                return False
-            own, group, kind = True, "step", str(shape.step_kind)
-            self._move(shape, float(steps[-1]), float(totals[-1]), float(epochs[-1]), where)
-        else:
-            here = epochs == where.step_epoch
-            steps, totals = np.where(here, where.step, NAN), np.where(here, where.total, NAN)
-            own, group, kind = False, "epoch", where.kind
-            whole = epochs[epochs == np.floor(epochs)]
+        steps, totals, epochs = (
+            np.full(count, NAN) if at is None else found.of[at]
+            for at in (shape.step, shape.total, shape.epoch)
+        )
+        own, group, kind = shape.step is not None, "step", str(shape.step_kind)
+        ranks = _by_rank(found.ranks)
+        for rank, at in ranks:
+            where = self.where(rank)
+            if shape.epoch is None:
+                epochs[at] = where.epoch
+            if own:
+                self._move(shape, float(steps[at][-1]), float(totals[at][-1]), float(epochs[at][-1]), where)
+                continue
+            here = epochs[at] == where.step_epoch
+            steps[at], totals[at] = np.where(here, where.step, NAN), np.where(here, where.total, NAN)
+            group, kind = "epoch", where.kind
+            whole = epochs[at][epochs[at] == np.floor(epochs[at])]
             where.epoch, where.split = float(whole[-1]) if len(whole) else where.epoch, ""
         lines = spread([s.number for s in stretches], [s.lines for s in stretches])
         start = self.columns.several(steps, totals, epochs, lines, found.walls, own, kind)
         rows = np.arange(start, start + count)
-        for metric in shape.metrics:
-            values = found.of[metric.slot]
-            if metric.percent:
-                values = values / 100.0
-            elif metric.whole is not None:
-                values = _part(values, found.of[metric.whole])
-            self.columns.put_many((metric.raw, metric.split, group, None), rows, values)
+        columns = {m: _measured(m, found.of) for m in shape.metrics}
+        for rank, at in ranks:
+            for metric, values in columns.items():
+                self.columns.put_many((metric.raw, metric.split, group, rank), rows[at], values[at])
         self.points += count * len(shape.metrics)
         self._count(shape, int(lines[0]), count)
         return True
@@ -469,6 +471,25 @@ def place(shape: Shape, tokens: Tokens) -> tuple[float, float, float]:
     step = NAN if shape.step is None else _number(tokens[shape.step])
     total = NAN if shape.total is None or shape.step is None else _number(tokens[shape.total])
     return step, total, NAN if shape.epoch is None else _number(tokens[shape.epoch])
+
+
+def _measured(metric: Metric, numbers: dict[int, Floats]) -> Floats:
+    """The values of a metric, from what stands in its slots."""
+    values = numbers[metric.slot]
+    if metric.percent:
+        return values / 100.0
+    return values if metric.whole is None else _part(values, numbers[metric.whole])
+
+
+def _by_rank(ranks: Floats) -> list[tuple[int | None, slice | NDArray[np.int64]]]:
+    """Ranks that n lines name (float64 [n], NaN: none), as they appear, with the places of their lines."""
+    unknown = np.isnan(ranks)
+    if unknown.all():
+        return [(None, slice(None))]
+    whole = np.where(unknown, -1, ranks).astype(np.int64)
+    named, first = np.unique(whole, return_index=True)
+    in_order = named[np.argsort(first)].tolist()
+    return [(None if rank < 0 else rank, np.flatnonzero(whole == rank)) for rank in in_order]
 
 
 def _slots(shape: Shape) -> set[int]:

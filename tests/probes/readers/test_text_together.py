@@ -47,6 +47,22 @@ Line = Callable[[int], str]
             f" iteration {i:8d}/ 300 | loss scale: {-1.0 if i == 9 else 4.0} | number of skipped iterations: "
             f"{int(i % 50 == 0)} | lm loss: {2 / i:.6E} | grad norm: 1.5 |"
         ),
+        lambda i: f"[rank{i % 8}]: step {i // 8} loss {2 / i:.4f} lr 0.1",
+        lambda i: (
+            f"[default{i % 12}]:2024-05-01 10:{i % 60:02d}:07 step={i // 12} loss={2 / i:.4f} acc={i % 7}"
+        ),
+        lambda i: (
+            f"{i % 4}: epoch {i // 80} step {i // 4} loss {2 / i:.4f}" if i % 50 else "saved a checkpoint"
+        ),
+        lambda i: f"[rank{i % 3}]: step {i // 3} loss 1.5" if i % 9 < 7 else f"[rank{i % 3}]: a word {i}",
+        lambda i: (
+            f"rank {i % 2}: Epoch {i // 20}" if i % 20 < 2 else f"rank {i % 2}: step {i // 2} loss {2 / i}"
+        ),
+        lambda i: f"[{i % 4}]: 2024-05-01 10:00:{i % 60:02d} iteration {i // 4} | lm loss: {2 / i:.6E} |",
+        lambda i: f"2024-05-01 10:00:07 INFO rank={i % 4} step={i // 4} loss={2 / i:.4f}",
+        lambda i: f"(RayTrainWorker pid={7000 + i % 3}) step {i // 3} loss {2 / i:.4f}",
+        lambda i: f"[rank{i % 2}]: Epoch {i // 2}: loss {2 / i:.4f} (acc {i}/300)",
+        lambda i: f"[rank{i % 2}]: step {i // 2} loss {2 / i:.4f}" if i % 3 else f"step {i} loss {i}.25",
     ],
 )
 def test_together_and_each_by_itself(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, line: Line) -> None:
