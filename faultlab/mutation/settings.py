@@ -11,7 +11,7 @@ from .code import Code, Operator, Site, called, keyword
 _RATE = re.compile(r"^-*(?:lr|learning[-_]rate|base[-_]lr|init[-_]lr)$")
 
 
-def _numbers(code: Code, names: re.Pattern[str]) -> Iterator[tuple[ast.Constant, float]]:
+def numbers(code: Code, names: re.Pattern[str]) -> Iterator[tuple[ast.Constant, float]]:
     """Literal numbers that a keyword, a default of the command line or an assignment gives to a name."""
     for node in code.nodes:
         value: ast.expr | None = None
@@ -31,21 +31,21 @@ def _numbers(code: Code, names: re.Pattern[str]) -> Iterator[tuple[ast.Constant,
 
 def rate_times_thousand(code: Code) -> Iterator[Site]:
     """A learning rate a thousand times as large."""
-    for node, value in _numbers(code, _RATE):
+    for node, value in numbers(code, _RATE):
         if value <= 0.1:
             yield (code.replace(node, f"{value * 1000:g}"),)
 
 
 def rate_by_hundred_thousand(code: Code) -> Iterator[Site]:
     """A learning rate a hundred thousand times as small."""
-    for node, value in _numbers(code, _RATE):
+    for node, value in numbers(code, _RATE):
         if value <= 0.5:
             yield (code.replace(node, f"{value * 1e-5:.3g}"),)
 
 
 def heavy_decay(code: Code) -> Iterator[Site]:
     """A weight decay of one."""
-    for node, value in _numbers(code, re.compile(r"^-*(?:weight[-_]decay|wd)$")):
+    for node, value in numbers(code, re.compile(r"^-*(?:weight[-_]decay|wd)$")):
         if value <= 0.1:
             yield (code.replace(node, "1.0"),)
 

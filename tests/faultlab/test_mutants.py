@@ -33,6 +33,38 @@ optimizer = AdamW(model.parameters(), lr=args.lr, weight_decay=0.01)
 layer = nn.Dropout(p=0.1)
 loader = DataLoader(data, batch_size=8, shuffle=True)
 """
+LOSSES = """
+def train(model, loader, criterion):
+    for epoch in range(3):
+        total_loss = 0.0
+        for x, y in loader:
+            z = F.log_softmax(model(x), dim=1)
+            loss = F.nll_loss(z, y, ignore_index=pad) + 0.1 * F.kl_div(z, t)
+            total_loss += loss.item()
+            labels[labels == pad] = -100
+            nll = F.cross_entropy(logits, y, weight=w, label_smoothing=0.1)
+            value_loss = F.mse_loss(v, r)
+            seq_loss = (token_loss * mask).sum()
+            a = a / (a.std() + 1e-8)
+"""
+SCORES = """
+train_loader, val_loader = make()
+
+
+def validate(model):
+    metric.reset()
+    for x, y in val_loader:
+        pred = model(x).logits.argmax(dim=-1)
+        correct += (pred == y).sum()
+        total += y.size(0)
+    return correct / total
+
+
+acc = validate(model)
+if acc > best_acc:
+    best_acc = acc
+    save(model)
+"""
 MADE = {
     "never-cleared": (LOOP, "        pass  # for the next\n"),
     "cleared-before-step": (LOOP, "        optimizer.zero_grad()\n        optimizer.step()\n"),
@@ -48,6 +80,26 @@ MADE = {
     "heavy-decay": (SETTINGS, "weight_decay=1.0)"),
     "heavy-dropout": (SETTINGS, "nn.Dropout(p=0.95)"),
     "not-shuffled": (SETTINGS, "shuffle=False)"),
+    "activation-twice": (LOSSES, "cross_entropy(logits.softmax(-1), y"),
+    "activation-left-out": (LOSSES, "z = model(x)\n"),
+    "loss-summed": (LOSSES, 'nll_loss(z, y, ignore_index=pad, reduction="sum")'),
+    "cross-entropy-for-values": (LOSSES, "F.cross_entropy(v, r)"),
+    "arguments-turned": (LOSSES, "F.kl_div(t, z)"),
+    "padding-learned": (LOSSES, "labels[labels == pad] = 0\n"),
+    "padding-not-masked": (LOSSES, "((token_loss)).sum()"),
+    "smoothing-too-strong": (LOSSES, "label_smoothing=0.95"),
+    "term-turned": (LOSSES, "ignore_index=pad) - (0.1 * "),
+    "term-left-out": (LOSSES, "ignore_index=pad)\n"),
+    "class-weights-dropped": (LOSSES, "weight=None"),
+    "floor-left-out": (LOSSES, "a / (a.std())"),
+    "argmax-over-batch": (SCORES, "argmax(dim=0)"),
+    "metric-not-reset": (SCORES, "    pass\n    for x, y in val_loader"),
+    "sums-over-epochs": (LOSSES, "    total_loss = 0.0\n    for epoch in range(3):\n        pass\n"),
+    "last-batch-only": (SCORES, "correct = (pred == y).sum()"),
+    "batches-for-samples": (SCORES, "total += 1\n"),
+    "trained-data-scored": (SCORES, "for x, y in train_loader:"),
+    "best-turned": (SCORES, "if acc < best_acc:"),
+    "best-not-raised": (SCORES, "    pass\n    save(model)"),
 }
 
 
