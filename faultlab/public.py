@@ -140,7 +140,7 @@ def _is_training(path: str, text: str) -> bool:
     if not frameworks(tree):
         return False
     script = Script(path, text, tree)
-    if script.trains_by_hand:
+    if script.trains_by_hand or _writes_its_step(script):
         return True
     started = any(isinstance(n, ast.If) and "__main__" in ast.unparse(n.test) for n in tree.body)
     top = [n for n in tree.body if isinstance(n, (ast.For, ast.With, ast.Expr))]
@@ -148,6 +148,14 @@ def _is_training(path: str, text: str) -> bool:
     return (started or called) and (
         script.trains or bool(re.search(r"(?:^|/)(?:train|main|run)\w*\.py$", path))
     )
+
+
+def _writes_its_step(script: Script) -> bool:
+    """Whether a training step of TensorFlow, MindSpore or Lightning is written out."""
+    taped = bool(script.named("GradientTape")) and bool(script.named("apply_gradients"))
+    traced = "mindspore" in script.frameworks and bool(script.named("value_and_grad", "TrainOneStepCell"))
+    methods = [{f.name for f in c.body if isinstance(f, ast.FunctionDef)} for c in script.classes.values()]
+    return taped or traced or any({"training_step", "configure_optimizers"} <= m for m in methods)
 
 
 def judge(path: Path, root: Path) -> Judged:

@@ -65,7 +65,70 @@ if acc > best_acc:
     best_acc = acc
     save(model)
 """
+KERAS = """
+import tensorflow as tf
+
+train = tf.data.Dataset.from_tensor_slices((x, y)).shuffle(1000).batch(32)
+model = tf.keras.Sequential([tf.keras.layers.Dropout(0.1), tf.keras.layers.Dense(10, activation="softmax")])
+model.compile(optimizer="adam", loss="categorical_crossentropy")
+model.fit(x, y, validation_data=(x_test, y_test), callbacks=[EarlyStopping(monitor="val_loss", patience=3)])
+loss_fn = tf.keras.losses.BinaryCrossentropy(from_logits=True)
+with tf.GradientTape() as tape:
+    loss = loss_fn(y, model(x, training=True))
+grads = tape.gradient(loss, model.trainable_variables)
+optimizer.apply_gradients(zip(grads, model.trainable_variables))
+"""
+LIGHTNING = """
+class Module(LightningModule):
+    def __init__(self):
+        self.encoder = nn.Linear(4, 4)
+        self.head = nn.Linear(4, 2)
+
+    def training_step(self, batch, batch_idx):
+        x, y = batch
+        features = self.encoder(x)
+        loss = F.cross_entropy(self.head(features), y)
+        return loss
+
+    def configure_optimizers(self):
+        optimizer = Adam(self.parameters())
+        return [optimizer], [{"scheduler": OneCycleLR(optimizer), "interval": "step"}]
+"""
+TRAINER = """
+model = AutoModelForCausalLM.from_pretrained(name, config=config)
+labels[labels == tokenizer.pad_token_id] = -100
+model, optimizer = accelerator.prepare(model, optimizer)
+accelerator.backward(loss)
+"""
+MINDSPORE = """
+import mindspore as ms
+
+grad_fn = ms.value_and_grad(forward, None, optimizer.parameters, has_aux=True)
+net.set_train()
+grads = scaler.unscale(grads)
+"""
 MADE = {
+    "logits-flag-lost": (KERAS, "from_logits=False"),
+    "logits-flag-added": (KERAS, "loss=tf.keras.losses.CategoricalCrossentropy(from_logits=True)"),
+    "regression-loss": (KERAS, 'loss="mse"'),
+    "layers-frozen": (KERAS, "for layer in model.layers[:-1]:\n    layer.trainable = False\nmodel.compile"),
+    "tape-over-part": (KERAS, "zip(grads, model.trainable_variables[-2:])"),
+    "inference-in-tape": (KERAS, "model(x, training=False)"),
+    "validated-on-training-data": (KERAS, "validation_data=(x, y)"),
+    "dataset-not-shuffled": (KERAS, "shuffle(1)"),
+    "dropped-for-kept": (KERAS, "Dropout(0.9)"),
+    "watched-turned": (KERAS, 'monitor="val_loss", mode="max"'),
+    "step-returns-nothing": (LIGHTNING, "        pass\n\n    def configure"),
+    "optimizer-over-part": (LIGHTNING, "Adam(self.head.parameters())"),
+    "features-detached": (LIGHTNING, "self.encoder(x).detach()"),
+    "schedule-by-epoch": (LIGHTNING, '"interval": "epoch"'),
+    "ignored-counts": (TRAINER, "config=config)\npass\n"),
+    "config-for-pretrained": (TRAINER, "AutoModelForCausalLM.from_config(config)"),
+    "not-prepared": (TRAINER, "-100\npass\n"),
+    "plain-backward": (TRAINER, "\nloss.backward()"),
+    "set-train-off": (MINDSPORE, "net.set_train(False)"),
+    "gradient-of-part": (MINDSPORE, "optimizer.parameters[-2:]"),
+    "never-unscaled": (MINDSPORE, "grads = grads"),
     "never-cleared": (LOOP, "        pass  # for the next\n"),
     "cleared-before-step": (LOOP, "        optimizer.zero_grad()\n        optimizer.step()\n"),
     "no-evaluation-mode": (LOOP, "    pass\n    # größer"),
