@@ -107,6 +107,33 @@ grad_fn = ms.value_and_grad(forward, None, optimizer.parameters, has_aux=True)
 net.set_train()
 grads = scaler.unscale(grads)
 """
+MODEL = """
+class Net(nn.Module):
+    def __init__(self, n, p):
+        self.first = nn.Linear(n, n)
+        self.norm = nn.LayerNorm(n)
+        self.more = nn.ModuleList([nn.Linear(n, n) for _ in range(3)])
+        self.stack = nn.Sequential(nn.Linear(n, n), nn.BatchNorm1d(n), nn.ReLU())
+        self.drop = nn.Dropout(p=0.1)
+        self.last = nn.Linear(n, 10)
+        nn.init.xavier_uniform_(first.weight)
+        nn.init.zeros_(first.bias)
+        self.body = resnet18(pretrained=True)
+
+    def forward(self, x):
+        x = F.relu(self.first(x))
+        x = x + self.body(x)
+        x = self.norm(x)
+        q = q / math.sqrt(d)
+        x = attn(q).softmax(dim=-1)
+        x = (x - x.mean()) / (x.std() + 1e-6)
+        return self.last(x)
+
+
+model.load_state_dict(torch.load(path))
+optimizer = AdamW(model.parameters())
+loss = F.cross_entropy(model(x), y)
+"""
 MADE = {
     "logits-flag-lost": (KERAS, "from_logits=False"),
     "logits-flag-added": (KERAS, "loss=tf.keras.losses.CategoricalCrossentropy(from_logits=True)"),
@@ -163,6 +190,32 @@ MADE = {
     "trained-data-scored": (SCORES, "for x, y in train_loader:"),
     "best-turned": (SCORES, "if acc < best_acc:"),
     "best-not-raised": (SCORES, "    pass\n    save(model)"),
+    "layer-frozen": (MODEL, "in self.first.parameters():\n            p.requires_grad = False"),
+    "frozen-after-making": (MODEL, "    p.requires_grad = name.endswith('bias')\noptimizer"),
+    "optimizer-gets-matrices": (MODEL, "AdamW([p for p in model.parameters() if p.ndim > 1])"),
+    "optimizer-gets-last": (MODEL, "AdamW(list(model.parameters())[-2:])"),
+    "plain-list": (MODEL, "self.more = [nn.Linear"),
+    "skip-lost": (MODEL, "x = self.body(x)\n"),
+    "stopped-inside": (MODEL, "x = F.relu(self.first(x)).detach()"),
+    "layer-skipped": (MODEL, "x = F.relu(x)"),
+    "term-lost": (MODEL, "        x = x\n"),
+    "norms-identity": (MODEL, "self.norm = nn.Identity()"),
+    "norm-uncalled": (MODEL, "        x = x\n        q"),
+    "norms-out-of-stack": (MODEL, "nn.Sequential(nn.Linear(n, n), nn.ReLU())"),
+    "activations-removed": (MODEL, "x = self.first(x)"),
+    "output-rectified": (MODEL, "return self.last(x).relu()"),
+    "softmax-in-model": (MODEL.replace("softmax", "tanh"), "return self.last(x).softmax(-1)"),
+    "softmax-over-batch": (MODEL, "softmax(dim=0)"),
+    "scale-missing": (MODEL, "        q = q\n"),
+    "floor-removed": (MODEL, "/ (x.std())"),
+    "keep-probability": (MODEL, "nn.Dropout(p=0.9)"),
+    "one-block-again": (MODEL, "nn.ModuleList([nn.Linear(n, n)] * (3))"),
+    "weights-zero": (MODEL, "nn.init.zeros_(first.weight)"),
+    "weights-wide": (MODEL, "nn.init.normal_(first.weight)"),
+    "bias-far-off": (MODEL, "nn.init.constant_(first.bias, -10.0)"),
+    "weights-not-loaded": (MODEL, "pass\noptimizer"),
+    "loaded-under-other-names": (MODEL, "torch.load(path).items()}, strict=False)"),
+    "pretrained-off": (MODEL, "pretrained=False"),
 }
 
 
