@@ -134,6 +134,54 @@ model.load_state_dict(torch.load(path))
 optimizer = AdamW(model.parameters())
 loss = F.cross_entropy(model(x), y)
 """
+SCHEDULED = """
+import torch
+parser.add_argument("--epochs", default=90)
+parser.add_argument("--dropout", default=0.1)
+parser.add_argument("--warmup_steps", default=500)
+parser.add_argument("--adam_epsilon", default=1e-8)
+parser.add_argument("--early_stopping_patience", default=5)
+cfg = {"batch_size": 32}
+train_sampler = RandomSampler(data)
+train = data.map(parse).shuffle(1000).batch(8)
+t_total = len(train_loader) * args.num_train_epochs
+first = torch.optim.AdamW(model.parameters(), lr=1e-3, betas=(0.9, 0.999))
+other = torch.optim.SGD(model.parameters(), lr=0.1, momentum=0.9)
+scheduler = get_linear_schedule_with_warmup(
+    first, num_warmup_steps=args.warmup_steps, num_training_steps=t_total
+)
+decay = StepLR(other, 30, gamma=0.1)
+criterion = nn.CrossEntropyLoss(label_smoothing=0.1)
+clip_grad_norm_(model.parameters(), 1.0)
+"""
+RESUMED = """
+optimizer.load_state_dict(state["optimizer"])
+scheduler.load_state_dict(state["scheduler"])
+model.load_state_dict(state["model"])
+start_epoch = state["epoch"] + 1
+save({"optimizer": optimizer.state_dict(), "scheduler": scheduler.state_dict()})
+"""
+SEVERAL = """
+model = DDP(model, device_ids=[rank])
+train_sampler = DistributedSampler(data, num_replicas=world, rank=rank)
+hvd.broadcast_parameters(model.state_dict(), root_rank=0)
+for x, y in loader:
+    loss = criterion(model(x), y)
+    loss.backward()
+    dist.all_reduce(p.grad)
+torch.save(model.module.state_dict(), path)
+"""
+HALF = """
+encoder = AutoModel.from_pretrained(name)
+scaler = GradScaler()
+for x, y in loader:
+    with autocast():
+        loss = criterion(model(x), y)
+    scaler.scale(loss).backward()
+    scaler.unscale_(optimizer)
+    scaler.step(optimizer)
+    scaler.update()
+"""
 MADE = {
     "logits-flag-lost": (KERAS, "from_logits=False"),
     "logits-flag-added": (KERAS, "loss=tf.keras.losses.CategoricalCrossentropy(from_logits=True)"),
@@ -216,6 +264,40 @@ MADE = {
     "weights-not-loaded": (MODEL, "pass\noptimizer"),
     "loaded-under-other-names": (MODEL, "torch.load(path).items()}, strict=False)"),
     "pretrained-off": (MODEL, "pretrained=False"),
+    "heavy-dropout-setting": (SCHEDULED, '"--dropout", default=0.95)'),
+    "heavy-smoothing": (SCHEDULED, "label_smoothing=0.95)"),
+    "drawn-in-order": (SCHEDULED, "train_sampler = SequentialSampler(data)"),
+    "shuffle-left-out": (SCHEDULED, "data.map(parse).batch(8)"),
+    "batch-of-one": (SCHEDULED, '{"batch_size": 1}'),
+    "batch-times-256": (SCHEDULED, '{"batch_size": 8192}'),
+    "one-epoch": (SCHEDULED, '"--epochs", default=1)'),
+    "epochs-times-hundred": (SCHEDULED, '"--epochs", default=9000)'),
+    "warmup-left-out": (SCHEDULED, '"--warmup_steps", default=0)'),
+    "warmup-outlasts-training": (SCHEDULED, "num_warmup_steps=2 * (t_total)"),
+    "schedule-in-epochs": (SCHEDULED, "num_training_steps=args.num_train_epochs"),
+    "rate-climbs": (SCHEDULED, "gamma=10)"),
+    "no-momentum": (SCHEDULED, "momentum=0.0)"),
+    "betas-swapped": (SCHEDULED, "betas=(0.999, 0.9)"),
+    "large-epsilon": (SCHEDULED, '"--adam_epsilon", default=0.1)'),
+    "plain-descent": (SCHEDULED, "first = torch.optim.SGD(model.parameters(), lr=1e-3)"),
+    "tiny-clip": (SCHEDULED, "clip_grad_norm_(model.parameters(), 1e-06)"),
+    "clip-left-out": (SCHEDULED, "label_smoothing=0.1)\npass\n"),
+    "no-patience": (SCHEDULED, '"--early_stopping_patience", default=0)'),
+    "moments-not-restored": (RESUMED, "\npass\nscheduler"),
+    "schedule-not-restored": (RESUMED, "\npass\nmodel"),
+    "progress-not-restored": (RESUMED, "\npass\nsave"),
+    "not-wrapped": (SEVERAL, "save(model.state_dict()"),
+    "past-the-wrapper": (SEVERAL, "criterion(model.module(x), y)"),
+    "one-share-for-all": (SEVERAL, "train_sampler = torch.utils.data.RandomSampler(data)"),
+    "share-of-rank-zero": (SEVERAL, "num_replicas=world, rank=0)"),
+    "gradients-not-averaged": (SEVERAL, "    pass\ntorch.save"),
+    "start-not-shared": (SEVERAL, "\npass\nfor"),
+    "scaler-left-out": (HALF, "    (loss).backward()\n    pass\n    optimizer.step()\n    pass\n"),
+    "scaler-disabled": (HALF, "GradScaler(enabled=False)"),
+    "scale-stands-at-one": (HALF, "GradScaler(init_scale=1.0, growth_interval=1000000000)"),
+    "autocast-off": (HALF, "with autocast(enabled=False):"),
+    "weights-in-bf16": (HALF, "from_pretrained(name, torch_dtype=torch.bfloat16)"),
+    "weights-in-fp16": (HALF, "from_pretrained(name, torch_dtype=torch.float16)"),
 }
 
 
