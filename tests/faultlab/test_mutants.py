@@ -182,6 +182,50 @@ for x, y in loader:
     scaler.step(optimizer)
     scaler.update()
 """
+UPDATES = """
+import torch
+scaler = torch.amp.GradScaler("cuda")
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+for epoch in range(3):
+    model.train()
+    for i, (x, y) in enumerate(loader):
+        optimizer.zero_grad()
+        with torch.autocast("cuda"):
+            output = model(x)
+            loss = criterion(output, y)
+        scaler.scale(loss).backward()
+        scaler.unscale_(optimizer)
+        clip_grad_norm_(model.parameters(), 1.0)
+        scaler.step(optimizer)
+        scaler.update()
+    model.eval()
+    validate(model)
+"""
+PLAIN = """
+import torch
+for epoch in range(3):
+    for i, (x, y) in enumerate(loader):
+        optimizer.zero_grad()
+        output = model(x)
+        loss = criterion(output, y)
+        loss.backward()
+        clip_grad_norm_(model.parameters(), 1.0)
+        optimizer.step()
+        {per_batch}
+    {per_epoch}
+"""
+PER_EPOCH = PLAIN.format(per_batch="pass", per_epoch="scheduler.step()")
+PER_BATCH = PLAIN.format(per_batch="scheduler.step()", per_epoch="pass")
+PARTS = """
+import torch
+for i, (x, y) in enumerate(loader):
+    loss = criterion(model(x), y)
+    loss = loss / accum_steps
+    loss.backward()
+    if (i + 1) % accum_steps == 0:
+        optimizer.step()
+        optimizer.zero_grad()
+"""
 MADE = {
     "logits-flag-lost": (KERAS, "from_logits=False"),
     "logits-flag-added": (KERAS, "loss=tf.keras.losses.CategoricalCrossentropy(from_logits=True)"),
@@ -217,6 +261,23 @@ MADE = {
     "rate-by-hundred-thousand": (SETTINGS, "default=3e-09)"),
     "heavy-decay": (SETTINGS, "weight_decay=1.0)"),
     "heavy-dropout": (SETTINGS, "nn.Dropout(p=0.95)"),
+    "cleared-once-per-epoch": (PLAIN, "    optimizer.zero_grad()\n    for i, (x"),
+    "cleared-each-micro-batch": (PARTS, "        pass\n    optimizer.zero_grad()"),
+    "step-left-out": (PLAIN, "1.0)\n        pass\n"),
+    "step-now-and-then": (PLAIN, "optimizer.step() if i % 4 == 0 else None\n"),
+    "only-the-last-parameters": (UPDATES, "SGD(list(model.parameters())[-2:], lr=0.1)"),
+    "output-cut-off": (PLAIN, "criterion(output.detach().requires_grad_(True), y)"),
+    "loss-cut-off": (PLAIN, "loss.detach().requires_grad_(True).backward()"),
+    "forward-without-gradient": (PLAIN, "no_grad():\n            output = model(x)\n"),
+    "trains-once": (UPDATES, "model.train()\nfor epoch"),
+    "loss-negated": (PLAIN, "loss = -criterion("),
+    "schedule-per-batch": (PER_EPOCH, "        optimizer.step()\n        scheduler.step()\n"),
+    "schedule-per-epoch": (PER_BATCH, "    scheduler.step()\n    for i"),
+    "accumulation-divided-twice": (PARTS, "    loss = loss / accum_steps\n" * 2),
+    "clipping-removed": (PLAIN, "backward()\n        pass\n"),
+    "clipped-before-backward": (PLAIN, "1.0)\n        loss.backward()\n"),
+    "clipped-before-unscaled": (UPDATES, "backward()\n        pass\n        clip"),
+    "scale-not-updated": (UPDATES, "step(optimizer)\n        pass\n"),
     "not-shuffled": (SETTINGS, "shuffle=False)"),
     "activation-twice": (LOSSES, "cross_entropy(logits.softmax(-1), y"),
     "activation-left-out": (LOSSES, "z = model(x)\n"),
