@@ -37,10 +37,20 @@ def _wrong_count(source: Script) -> Finding | None:
     for function in source.nodes:
         if not isinstance(function, (ast.FunctionDef, ast.AsyncFunctionDef)):
             continue
-        if any(b in walk(function) for b in source.backwards):
+        every = [n for n in walk(function) if isinstance(n, ast.For)]
+        trained = [n for n in every if any(b in walk(n) for b in source.backwards)]
+        if any(b in walk(function) for b in source.backwards) and len(trained) == len(every):
             continue
-        loops = [n for n in walk(function) if isinstance(n, ast.For)]
+        loops = [n for n in every if n not in trained]
         sums = _sums(source, function, loops)
+        inner = {n for loop in loops for n in walk(loop)}
+        learned = {
+            unparse(n.target)
+            for loop in trained
+            for n in walk(loop)
+            if isinstance(n, ast.AugAssign) and n not in inner
+        }
+        sums = {name: unit for name, unit in sums.items() if name not in learned}
         for node in walk(function):
             if not (isinstance(node, (ast.BinOp, ast.AugAssign)) and isinstance(node.op, ast.Div)):
                 continue
@@ -102,12 +112,19 @@ def _addend(source: Script, function: Function, value: ast.expr, depth: int = 3)
         return _addend(source, function, inner, depth) if inner is not None else None
     if name in ("sum", "count_nonzero"):
         whole = [*value.args, *([owner] if owner is not None else [])]
-        return _SAMPLES if any(isinstance(n, ast.Compare) for w in whole for n in walk(w)) else None
+        return _SAMPLES if any(_compares(n) for w in whole for n in walk(w)) else None
     if name == "mean":
         return _BATCHES
     if any(call is value for call, _ in source.losses):
         return _reduction(source, value)
     return None
+
+
+def _compares(node: ast.AST) -> bool:
+    """`pred == y`, `pred.eq(y)`, `torch.eq(pred, y)`."""
+    return isinstance(node, ast.Compare) or (
+        isinstance(node, ast.Call) and last_name(node.func) in ("eq", "equal")
+    )
 
 
 def _reduction(source: Script, call: ast.Call) -> str | None:

@@ -46,6 +46,7 @@ _HIGHER = frozenset(
             "em",
             "hits",
             "jaccard",
+            "fitness",
         ),
     )
 )
@@ -220,7 +221,8 @@ def _never_raised(source: Script) -> Finding | None:
     """The best value that is compared with stays at its first value."""
     for node, _, new, best, _ in _comparisons(source):
         name = unparse(best)
-        saves = any(isinstance(n, ast.Call) and _saves(n) for s in node.body for n in walk(s))
+        inside = [n for s in node.body for n in walk(s)]
+        saves = any(isinstance(n, ast.Call) and _saves(n) for n in inside) or any(map(_waits_anew, inside))
         if not saves or not isinstance(best, (ast.Name, ast.Attribute)) or isinstance(new, ast.Constant):
             continue
         loops = source.loops_around(node)
@@ -230,9 +232,18 @@ def _never_raised(source: Script) -> Finding | None:
         if not inits or any(isinstance(p, ast.arg) and p.arg == name for p in source.nodes):
             continue
         later = [a for a in inits if not _is_start(a)]
+        if isinstance(best, ast.Name) and source.function_around(node) is not None:
+            later = [a for a in later if loops[-1] in source.above(a)]
         if not later and not any(isinstance(n, (ast.Global, ast.Nonlocal)) for n in walk(node)):
             return at(source, node, f"`{name}` is never set to the new value: what is kept is not the best")
     return None
+
+
+def _waits_anew(node: ast.AST) -> bool:
+    """`epochs_without_improvement = 0`."""
+    if not isinstance(node, ast.Assign) or not isinstance(node.value, ast.Constant) or node.value.value != 0:
+        return False
+    return any(re.search(r"(?i)improve|patience|wait|bad_epochs|stale", unparse(t)) for t in node.targets)
 
 
 def _assignments(source: Script, name: str) -> list[ast.expr]:

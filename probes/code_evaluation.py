@@ -7,6 +7,7 @@ import re
 
 from .code import at, first, is_false_node, ok, outer_loop
 from .code_roles import split_flags, split_of, trains
+from .flow import flow
 from .readers._tree import unparse, walk
 from .readers.script import keyword, last_name
 from .registry import Finding, View, probe
@@ -20,18 +21,61 @@ def predicts_over_batch(view: View) -> Finding:
 
 
 def _over_batch(source: Script) -> Finding | None:
-    calls = [c for c in source.named("argmax") if isinstance(c.func, ast.Attribute)]
     seen = None
-    for call in calls:
-        axis = keyword(call, "dim") or keyword(call, "axis") or (call.args[-1] if call.args else None)
-        owner = source.owner(call).lower()
-        if not any(w in owner for w in ("out", "logit", "pred", "score", "model(")):
+    for call in source.named("argmax", "max"):
+        scores, axis = _scores_and_axis(source, call)
+        if scores is None or not _takes_indices(source, call):
+            continue
+        text = unparse(scores).lower()
+        if not any(w in text for w in ("out", "logit", "pred", "score", "model(")):
             continue
         seen = seen or call
         single = re.search(r"segment|mask", " ".join(unparse(p) for p in _statement(source, call)))
-        if isinstance(axis, ast.Constant) and axis.value == 0 and "[" not in owner and not single:
-            return at(source, call, "the class is looked for along the batch, not along the classes")
+        if isinstance(axis, ast.Constant) and axis.value == 0 and "[" not in text and not single:
+            if (
+                isinstance(call.func, ast.Attribute)
+                and call.func.value is scores
+                and call.func.attr == "argmax"
+            ):
+                return at(source, call, "the class is looked for along the batch, not along the classes")
+            if not _of_one(source, scores):
+                return at(source, call, "the class is looked for along the batch, not along the classes")
     return ok(source, seen, "the class is looked for along the classes") if seen is not None else None
+
+
+_LIBRARIES = ("torch", "np", "numpy", "jnp", "tf", "ops", "mint", "jax.numpy", "F")
+
+
+def _scores_and_axis(source: Script, call: ast.Call) -> tuple[ast.expr | None, ast.expr | None]:
+    """What the largest is looked for in, and along which axis: `out.argmax(1)`, `torch.max(out, dim=1)`."""
+    if not isinstance(call.func, ast.Attribute):
+        return None, None
+    library = source.owner(call) in _LIBRARIES
+    given = call.args[1:] if library else call.args
+    axis = keyword(call, "dim") or keyword(call, "axis") or (given[0] if given else None)
+    return (call.args[0] if call.args else None) if library else call.func.value, axis
+
+
+def _takes_indices(source: Script, call: ast.Call) -> bool:
+    """`_, pred = out.max(1)`, `out.max(1)[1]`, `out.max(1).indices`; argmax gives nothing else."""
+    if last_name(call.func) == "argmax":
+        return True
+    parent = source.parents.get(call)
+    if isinstance(parent, ast.Assign):
+        return isinstance(parent.targets[0], ast.Tuple) and len(parent.targets[0].elts) == 2
+    if isinstance(parent, ast.Subscript):
+        return unparse(parent.slice) == "1"
+    return isinstance(parent, ast.Attribute) and parent.attr == "indices"
+
+
+def _of_one(source: Script, scores: ast.expr) -> bool:
+    """Scores of one sample, or several scores of each: items, what is stacked or averaged."""
+    found = [scores, *flow(source).values(scores, 3)]
+    return any(
+        isinstance(v, (ast.Subscript, ast.List, ast.ListComp))
+        or re.search(r"\[|squeeze\(0?\)|flatten|view\(-1|stack|vote|ensemble|mean\(|concat", unparse(v))
+        for v in found
+    )
 
 
 def _statement(source: Script, node: ast.AST) -> list[ast.expr]:

@@ -12,6 +12,7 @@ from .code_compared import ignored_counts, one_side_converted, other_order, thre
 from .code_counts import logged_without_reset, normalised_over_batch, other_batch_size
 from .code_ctc import ctc_blank_kept
 from .code_sides import either, literal, side
+from .code_totals import last_round_only, never_begun_anew
 from .flow import flow
 from .readers._tree import unparse, walk
 from .readers.script import keyword, last_name
@@ -40,6 +41,8 @@ def metric_miscounts(view: View) -> Finding:
             other_batch_size,
             logged_without_reset,
             normalised_over_batch,
+            last_round_only,
+            never_begun_anew,
         ),
         "the scripts count no metric by hand",
     )

@@ -337,7 +337,7 @@ def batches_for_samples(code: Code) -> Iterator[Site]:
                 if isinstance(call, ast.Call) and called(call) == "len" and call.args:
                     text = ast.unparse(call.args[0])
                     top = node.left if isinstance(node, ast.BinOp) else node.target
-                    counted = bool(re.search("(?i)correct|hits|acc", ast.unparse(top)))
+                    counted = bool(re.search("(?i)correct|hits|acc(?!um)", ast.unparse(top)))
                     if counted and text.endswith(".dataset") and "loader" in text:
                         yield (code.replace(call, f"len({text[: -len('.dataset')]})"),)
     for loop in _scored(code):

@@ -147,6 +147,7 @@ ERRORS = [
     ("splits-processed-differently", "for epoch", ONE_SPLIT),
     ("labels-processed-differently", "for epoch", "val_y = (val_y + 1) % 6\ntrain_y = train_y\nfor epoch"),
     ("metric-wrong", "            model(x)\n", "            hits = model(x).argmax(0) == y\n"),
+    ("metric-wrong", "            model(x)\n", "            _, pred = torch.max(model(x), dim=0)\n"),
     ("evaluates-stale-copy", "for epoch", "best = copy.deepcopy(model)\nbest(x)\nfor epoch"),
     ("drops-training-samples", "for epoch", "train_x = train_x[train_y < 4]\nfor epoch"),
     ("augmentation-extreme", "model = Net()", "model = Net()\nx = x * (torch.rand(4, 4) < 0.1)"),

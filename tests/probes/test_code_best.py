@@ -66,6 +66,12 @@ CHOICES = [
         KEPT.format("{k: v for k, v in model.state_dict().items()}", "model.load_state_dict(best_weights)"),
     ),
     (PRESENT, KEPT.format("copy.deepcopy(model.state_dict())", "return model")),
+    (PRESENT, loop("fitness", "<", "9.0")),
+    # no model is kept, and training stops by it
+    (PRESENT, loop("val_loss", "<", update="bad_epochs = 0").replace("torch.save", "print")),
+    # the start is no number of the script, and nothing in the loop sets it
+    (PRESENT, "def run(self):" + loop("wer", "<", "self.wer", update="pass").replace("\n", "\n    ")),
+    (ABSENT, "def run(self):" + loop("wer", "<", "self.wer").replace("\n", "\n    ")),
     (UNKNOWN, "for epoch in range(9):\n    train_one(model)"),
 ]
 

@@ -36,6 +36,7 @@ AVERAGES = [
     (ABSENT, SUM, "total / seen"),
     (ABSENT, TOTAL, "total / len(loader.dataset)"),
     (ABSENT, MEAN, "total / len(loader), hits / max(1, seen)"),
+    (PRESENT, "seen += out.argmax(1).eq(y).sum().item()", "seen / len(loader)"),
     (UNKNOWN, UNKNOWN_SUM, "total / len(loader)"),
     (UNKNOWN, MEAN, "total, hits / world"),
 ]
@@ -45,6 +46,39 @@ AVERAGES = [
 def test_averages(state: State, add: str, result: str) -> None:
     """A sum is divided by what it was summed over, or not; unknown units are left alone."""
     text = LOOP.format(add=add, result=result) + SOUND
+    run = Run(RunInfo(path="run"), {}, (), {}, (), (), {}, scripts={"train.py": text})
+
+    found = average_of_wrong_count(View(run, None))
+
+    assert found.state is state, found.why
+
+
+BOTH = """
+def fit(model, train_loader, val_loader):
+    for epoch in range(9):
+        for x, y in train_loader:
+            loss = criterion(model(x), y)
+            loss.backward()
+            optimizer.step()
+            {trained} += 1
+        with torch.no_grad():
+            for x, y in val_loader:
+                hits += model(x).argmax(1).eq(y).sum().item()
+        print(hits / {count})
+"""
+
+
+@pytest.mark.parametrize(
+    ("state", "trained", "count"),
+    [
+        (PRESENT, "n", "len(val_loader)"),
+        (ABSENT, "n", "len(val_loader.dataset)"),
+        (UNKNOWN, "hits", "len(val_loader)"),  # the name is one of training, too
+    ],
+)
+def test_averages_of_a_loop_beside_training(state: State, trained: str, count: str) -> None:
+    """What is summed up for evaluation is looked at in the function that trains, too."""
+    text = BOTH.format(trained=trained, count=count) + SOUND
     run = Run(RunInfo(path="run"), {}, (), {}, (), (), {}, scripts={"train.py": text})
 
     found = average_of_wrong_count(View(run, None))
