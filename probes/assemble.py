@@ -16,7 +16,7 @@ from typing import cast
 import numpy as np
 
 from ..engine.model import RunInfo, Scalar
-from . import kinds, layout, names, project, segments, sides
+from . import kinds, layout, names, project, segments, sides, starts
 from .dataset.own import holds_samples
 from .files import RunFile, RunUnreadable, address, walk
 from .readers import Reader, csv_log, msprobe_monitor
@@ -262,6 +262,8 @@ class _Assembly:
         self.dumped = dumped
         self.summaries = summaries
         self.unit_of: dict[str, str] = {}
+        self.starts: dict[str, tuple[str, ...]] = {}  # of a run in several folders, by the last of them
+        self.resumes: dict[str, tuple[Event, ...]] = {}
 
     def run(self) -> Run:
         units = self._units()
@@ -273,6 +275,7 @@ class _Assembly:
                 f"{len(others) + 1} runs in this directory; this is about {unit or 'the one at its top'}"
                 f" (others: {listed})"
             )
+        self.notes += [event.text for event in self.resumes.get(unit, ())]
         mine = self._contents_of(unit, list(units))
         named = self._name(mine)
         curves, ranks, rewinds, all_series = self._curves(named)
@@ -280,14 +283,18 @@ class _Assembly:
         told = [s for read in mine for s in read.content.settings]
         found = project.settings(scripts, (*told, *_optimizer_of(named)))
         settings = tuple(replace(s, value=clean(s.key, s.value)) for s in found)
-        events = tuple(e for read in mine for e in _events(read)) + rewinds
+        events = tuple(e for read in mine for e in _events(read)) + rewinds + self.resumes.get(unit, ())
         facts, fact_files = _facts(mine, self.root.name)
         resolved = _resolve(settings, events, facts)
         if _predicts_tokens(curves):
             resolved.pop("num_classes", None)  # Megatron lists its vision default of 1000 for every model
         info = self._info(mine, curves, resolved, facts, ranks, events)
-        saved = tuple(f for f in self.saved if layout.belongs(f.path, unit, list(units)))
-        dumped = tuple(f for f in self.dumped if layout.belongs(f.path, unit, list(units)))
+        homes = self.starts.get(unit, (unit,))
+        known = [*units, *homes[:-1]]
+        saved, dumped = (
+            tuple(f for f in files if any(layout.belongs(f.path, home, known) for home in homes))
+            for files in (self.saved, self.dumped)
+        )
         return Run(
             info,
             curves,
@@ -323,7 +330,21 @@ class _Assembly:
         joined: dict[str, list[_Read]] = defaultdict(list)
         for home, reads in units.items():
             joined[self.unit_of[home]].extend(reads)
-        return dict(joined)
+        return self._with_starts(joined)
+
+    def _with_starts(self, units: Mapping[str, list[_Read]]) -> dict[str, list[_Read]]:
+        """Join folders that one run was written to, a new one at each start (`version_0`, `version_1`)."""
+        found = dict(units)
+        curves = {
+            u: starts.main_curve(s for r in reads for s in r.content.series) for u, reads in units.items()
+        }
+        for homes in starts.of_runs(curves):
+            last = homes[-1]
+            found[last] = [read for home in homes for read in found.pop(home)]
+            self.unit_of = {home: last if unit in homes else unit for home, unit in self.unit_of.items()}
+            self.starts[last] = homes
+            self.resumes[last] = tuple(starts.resumes(homes, curves))
+        return found
 
     def _contents_of(self, unit: str, units: list[str]) -> list[_Read]:
         mine = []

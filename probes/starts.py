@@ -1,0 +1,64 @@
+"""One run in several folders: Lightning's `version_0` and `version_1`, a folder with a time for each start.
+
+Folders whose names differ in numbers only belong together where the curve of each begins near the end of the
+one before it. A run that begins anew, at its first step, is another run.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import pairwise
+
+from . import layout, names, segments
+from .run import Event, Series
+
+MAX_STARTS = 200  # folders of one kind that are looked at
+_NUMBER = re.compile(r"\d+")
+
+
+def main_curve(series: Iterable[Series]) -> Series | None:
+    """The longest loss of a folder, training's before evaluation's; None without one over steps or epochs."""
+    known = [
+        (names.canonical(s.raw, s.split), s) for s in series if s.unit not in ("row", "unknown") and len(s)
+    ]
+    for wanted in ("train/loss", "eval/loss"):
+        found = [s for name, s in known if name == wanted]
+        if found:
+            return max(found, key=len)
+    return None
+
+
+def of_runs(curves: Mapping[str, Series | None]) -> list[tuple[str, ...]]:
+    """The folders of each run that was written to several, in order; `curves`: folder -> its main curve."""
+    alike: dict[str, list[tuple[str, Series]]] = defaultdict(list)
+    for home in sorted(curves, key=layout.natural):
+        curve = curves[home]
+        if curve is not None:
+            alike[_NUMBER.sub("#", home)].append((home, curve))
+    found = []
+    for homes in alike.values():
+        chain = homes[:1]
+        for home, curve in homes[1:MAX_STARTS]:
+            if not _goes_on(chain[0][1], chain[-1][1], curve):
+                found.append(chain)
+                chain = []
+            chain.append((home, curve))
+        found.append(chain)
+    return [tuple(home for home, _ in chain) for chain in found if len(chain) > 1]
+
+
+def resumes(homes: Sequence[str], curves: Mapping[str, Series | None]) -> Iterator[Event]:
+    """What happened between the folders of one run."""
+    for before, after in pairwise(homes):
+        curve = curves[after]
+        if curve is not None:
+            step = float(curve.steps[0])
+            text = f"{after} goes on where {before} ends, at {curve.unit} {step:g}: they are read as one run"
+            yield Event("resume", curve.file, step=step, text=text)
+
+
+def _goes_on(first: Series, before: Series, after: Series) -> bool:
+    kinds = {(s.raw, s.unit, s.group) for s in (before, after)}
+    return len(kinds) == 1 and segments.goes_on(first, before, after)
