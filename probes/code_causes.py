@@ -15,6 +15,7 @@ from .code_loss import loss_wrong as standard_loss_wrong
 from .code_model import deep_without_normalisation, integer_division
 from .code_modes import batch_statistics_off, dropout_always_on, eval_in_training_step, mode_fixed_in_call
 from .code_objective import (
+    class_loss_on_numbers,
     class_weights_upside_down,
     keras_output_activated,
     loss_arguments_swapped,
@@ -31,6 +32,7 @@ from .code_schedule import (
 )
 from .code_step import scheduler_never_stepped, scheduler_wrong_loop
 from .code_switches import switched_astray
+from .code_terms import term_taken_off
 from .code_wiring import (
     blocks_without_norm,
     layer_unused,
@@ -154,6 +156,8 @@ def loss_wrong(view: View) -> Finding:
             overlap_loss_wrong,
             class_weights_upside_down,
             loss_arguments_swapped,
+            class_loss_on_numbers,
+            term_taken_off,
             ctc_input_wrong,
         )
     )

@@ -223,6 +223,9 @@ def _swapped(source: Script) -> Finding | None:
         if len(call.args) < 2 or kind in ("mseloss", "l1loss", "mse_loss", "l1_loss", ""):
             continue
         seen = seen or call
+        if kind.startswith(("bce", "binary_cross_entropy")) and _is_made(source, call.args[0]):
+            if not _is_made(source, call.args[1]):
+                return at(source, call, "the first argument is a constant, as only answers can be")
         names = [last_name(a).lower() for a in call.args[:2]]
         keras = "categorical" in kind or "binarycross" in kind
         answers = re.compile(r"^(?:labels?|targets?|y|y_true|gt)$")
@@ -231,6 +234,66 @@ def _swapped(source: Script) -> Finding | None:
         if answers.match(first_) and scores.match(second):
             return at(source, call, "answers and predictions are swapped")
     return ok(source, seen, "arguments stand in the order of their names") if seen is not None else None
+
+
+_MAKES = (
+    "ones_like",
+    "zeros_like",
+    "ones",
+    "zeros",
+    "full",
+    "full_like",
+    "new_full",
+    "new_ones",
+    "new_zeros",
+)
+
+
+def _is_made(source: Script, node: ast.expr) -> bool:
+    """A tensor of one number, that nothing was filled into."""
+    ends = flow(source).values(node, 3)
+    for _ in range(3):
+        ends = [
+            v.func.value
+            if isinstance(v, ast.Call)
+            and isinstance(v.func, ast.Attribute)
+            and last_name(v.func)
+            in ("to", "cuda", "float", "detach", "type_as", "unsqueeze", "type", "double")
+            else v
+            for v in ends
+        ]
+    return bool(ends) and all(isinstance(v, ast.Call) and last_name(v.func) in _MAKES for v in ends)
+
+
+@probe()
+def class_loss_on_numbers(view: View) -> Finding:
+    """A loss for classes is given returns, rewards or values that are fitted, by their names.
+
+    False positive: values that are split into bins, which are left aside where something says so.
+    """
+    return first(view, _class_loss, "the scripts compute no loss of returns or values")
+
+
+_FITTED = re.compile(
+    r"(?i)(?:^|_)(?:td_target|target_q|q_target|target_values?|target_q_values|current_q|returns?|rewards?|advantages?)"
+    r"(?:_|\d|$)"
+)
+_OF_CLASSES = re.compile(
+    r"(?i)logit|prob|dist|support|hot|bin|atom|token|ids?$|class|categ|label|log_pi|chosen|pmf"
+)
+
+
+def _class_loss(source: Script) -> Finding | None:
+    seen = None
+    for call, kind in losses(source):
+        given = [*call.args[:2], *(k.value for k in call.keywords if k.arg in ("input", "target"))]
+        names = [n for a in given for n in _names_in(a)]
+        if not any(_FITTED.search(n) for n in names) or any(_OF_CLASSES.search(n) for n in names):
+            continue
+        seen = seen or call
+        if kind in ("crossentropyloss", "cross_entropy"):
+            return at(source, call, f"{kind} is for classes, and what is fitted here are numbers")
+    return ok(source, seen, "numbers are fitted by a loss for numbers") if seen is not None else None
 
 
 @probe()
