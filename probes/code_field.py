@@ -6,6 +6,7 @@ import ast
 import re
 
 from .code import at, first, imports_locals, is_false_node, ok
+from .flow import Flow, flow
 from .readers._tree import unparse, walk
 from .readers.script import last_name
 from .registry import Finding, View, probe
@@ -54,7 +55,7 @@ def scale_not_divided_out(view: View) -> Finding:
 def _scale_left(source: Script) -> Finding | None:
     managers = source.named("FixedLossScaleManager")
     if not managers:
-        return None
+        return _never_unscaled(source)
     for call in managers:
         second = call.args[1] if len(call.args) > 1 else None
         drop = _keyword(call, "drop_overflow_update") or second
@@ -66,6 +67,44 @@ def _scale_left(source: Script) -> Finding | None:
     return ok(
         source, managers[0], "the optimizer divides the loss scale out, or steps with overflow are dropped"
     )
+
+
+def _never_unscaled(source: Script) -> Finding | None:
+    """MindSpore's `scaler.scale(loss)`, and gradients that reach the optimizer without `scaler.unscale`."""
+    if "mindspore" not in source.frameworks:
+        return None
+    scales = [c for c in source.named("scale") if c.args and "scale" in source.owner(c).lower()]
+    if not any("loss" in unparse(c.args[0]).lower() for c in scales):
+        return None
+    mine, seen = flow(source), None
+    for call in source.calls:
+        if len(call.args) != 1 or not re.search(r"(?i)(?:^|[._])opt(?:im\w*)?$", unparse(call.func)):
+            continue
+        seen = seen or call
+        if _stays_scaled(mine, call.args[0], 8):
+            return at(source, call, "the loss is scaled and nothing takes the scale out of these gradients")
+    return ok(source, seen, "the scale is taken out of the gradients") if seen is not None else None
+
+
+def _stays_scaled(mine: Flow, node: ast.expr, depth: int) -> bool:
+    """Gradients come from `value_and_grad` by way of names and clipping alone, on every way."""
+    ways = mine.all_given(node) if depth and isinstance(node, ast.Name) else []
+    for way in ways:
+        made = way.value
+        if isinstance(made, ast.Name):
+            if not _stays_scaled(mine, made, depth - 1):
+                return False
+        elif isinstance(made, ast.Call) and re.search(r"(?i)clip|reduc", last_name(made.func)) and made.args:
+            if not _stays_scaled(mine, made.args[0], depth - 1):
+                return False
+        elif isinstance(made, ast.Call):
+            taken = mine.given(made.func) if isinstance(made.func, (ast.Name, ast.Attribute)) else None
+            by = taken.value if taken is not None else None
+            if not (isinstance(by, ast.Call) and last_name(by.func) == "value_and_grad"):
+                return False
+        else:
+            return False
+    return bool(ways)
 
 
 @probe()

@@ -39,7 +39,9 @@ def held_out_in_training(view: View) -> Finding:
     from the training source; the training data are joined with the held-out data that are evaluated.
     """
     return first(
-        view, either(_overlap, _same_source, _same_data, _joined), "the scripts show no two sets of data"
+        view,
+        either(_overlap, _same_source, _same_data, _fits_on_both, _joined),
+        "the scripts show no two sets of data",
     )
 
 
@@ -258,6 +260,40 @@ def _same_data(source: Script) -> Finding | None:
         if not cut and all(side(unparse(i)) is True for i in plain):
             return at(source, value, "the training data are evaluated as held-out data")
     return ok(source, seen, "other data are evaluated than trained on") if seen is not None else None
+
+
+def _fits_on_both(source: Script) -> Finding | None:
+    """One call gets the same expression to train on and to evaluate: `fit(model, loader, loader)`."""
+    seen: ast.AST | None = None
+    for call in source.named("fit", "fit_generator"):
+        given = [a for a in call.args if not isinstance(a, ast.Starred)]
+        if len(given) < len(call.args):
+            continue
+        held = next((k.value for k in call.keywords if k.arg in _EVALUATES), None)
+        trained = [k.value for k in call.keywords if k.arg in _TRAINED_ON]
+        if trained or (held is not None and any(k.arg == "val_dataloaders" for k in call.keywords)):
+            trained = trained[:1] or given[1:2]  # Lightning: the model comes first
+        else:
+            trained = [v for at_, name in ((0, "x"), (1, "y")) if (v := _place(call, given, at_, name))]
+        if held is None and len(given) == 3 and source.owner(call).lower().endswith("trainer"):
+            trained, held = given[1:2], given[2]
+        if held is None or not trained:
+            continue
+        seen = seen or call
+        theirs = held.elts if isinstance(held, ast.Tuple) else [held]
+        if isinstance(held, (ast.Constant, ast.Dict)) or len(theirs) > len(trained):
+            continue
+        if [unparse(n) for n in theirs] == [unparse(n) for n in trained[: len(theirs)]]:
+            return at(source, held, "the same data are trained on and evaluated as held-out data")
+    return ok(source, seen, "other data are evaluated than trained on") if seen is not None else None
+
+
+_TRAINED_ON = ("train_dataloaders", "train_dataloader", "train_loader")
+
+
+def _place(call: ast.Call, given: list[ast.expr], place: int, name: str) -> ast.expr | None:
+    """An argument by its name or its place."""
+    return keyword(call, name) or (given[place] if place < len(given) else None)
 
 
 _JOINS = (

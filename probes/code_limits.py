@@ -21,6 +21,8 @@ def training_data_cut(view: View, *, few: int) -> Finding:
 
 _TRYING = re.compile(r"(?i)debug|smoke|quick|dry|overfit|sanity|fast_dev|toy|demo|tiny|test")
 
+_FAST = re.compile(r"(?i)(?:^|_|\.)fast(?:_|$)")  # `if finish_fast:`
+
 
 def _cut(source: Script, few: int) -> Finding | None:
     seen: ast.AST | None = None
@@ -71,7 +73,7 @@ def _small(number: object, few: int) -> bool:
 def _meant(source: Script, node: ast.AST) -> bool:
     """Under a switch for trying out."""
     tests = [unparse(p.test) for p in source.above(node) if isinstance(p, (ast.If, ast.IfExp))]
-    return any(_TRYING.search(t) for t in tests)
+    return any(_TRYING.search(t) or _FAST.search(t) for t in tests)
 
 
 def _eval(source: Script, node: ast.AST) -> bool:

@@ -6,6 +6,7 @@ import ast
 import re
 
 from .code import at, first, imports_locals, is_constant, is_evaluation, ok
+from .code_keras import compiled
 from .flow import Flow, flow, losses, objectives, returns, signs
 from .readers._tree import unparse, walk
 from .readers.script import keyword, last_name
@@ -139,18 +140,14 @@ def _sequential_ends_soft(source: Script) -> ast.expr | None:
 
 
 def _keras_double(source: Script) -> Finding | None:
-    flags = [c for c in source.calls if _is_true(keyword(c, "from_logits"))]
-    if not flags:
-        return None
-    for call in source.named("Dense"):
-        activation = keyword(call, "activation")
-        named = isinstance(activation, ast.Constant) and activation.value in ("softmax", "sigmoid")
-        if named or (activation is not None and last_name(activation) in ("softmax", "sigmoid")):
-            if call is source.named("Dense")[-1]:
-                return at(
-                    source, call, "the last layer applies an activation and the loss says from_logits=True"
-                )
-    return ok(source, flags[0], "the last layer gives logits, as the loss expects")
+    told = [c for c in compiled(source) if c.takes in ("classes", "binary") and c.logits is not None]
+    for one in told:
+        if one.logits and one.ends in ("softmax", "sigmoid") and one.layer is not None:
+            return at(
+                source, one.layer, "the last layer applies an activation and the loss says from_logits=True"
+            )
+    right = next((c for c in told if c.logits and c.ends == "linear"), None)
+    return ok(source, right.call, "the last layer gives logits, as the loss expects") if right else None
 
 
 def _is_true(node: ast.expr | None) -> bool:
@@ -193,19 +190,12 @@ def _built_here(source: Script) -> bool:
 
 def _keras_missing(source: Script) -> Finding | None:
     """A Keras cross-entropy takes probabilities unless told otherwise; the last layer has no activation."""
-    dense = source.named("Dense")
-    if not source.named("compile") or not dense or "softmax" in source.text.lower():
-        return None
-    named = source.named("SparseCategoricalCrossentropy", "CategoricalCrossentropy")
-    words = [k.value for c in source.named("compile") for k in c.keywords if k.arg == "loss"]
-    texts = [w.value for w in words if isinstance(w, ast.Constant)]
-    by_text = any(isinstance(t, str) and t.endswith("categorical_crossentropy") for t in texts)
-    if not (by_text or any(not c.args and keyword(c, "from_logits") is None for c in named)):
-        return None
-    last = dense[-1]
-    if keyword(last, "activation") is None and len(last.args) < 2 and not source.named("Activation"):
-        return at(source, last, "the loss takes probabilities and the last layer has no softmax")
-    return ok(source, last, "the last layer has an activation")
+    told = [c for c in compiled(source) if c.takes in ("classes", "binary") and c.logits is False]
+    for one in told:
+        if one.ends == "linear" and one.layer is not None:
+            return at(source, one.layer, "the loss takes probabilities and the last layer gives raw outputs")
+    right = next((c for c in told if c.ends in ("softmax", "sigmoid")), None)
+    return ok(source, right.call, "the last layer gives probabilities") if right else None
 
 
 @probe()
@@ -283,7 +273,7 @@ _CONTINUOUS = re.compile(
 
 def _regression_on_classes(source: Script) -> Finding | None:
     if not source.losses:
-        return None
+        return _keras_regression(source)
     kinds = ("mseloss", "mse_loss", "l1loss", "l1_loss", "smoothl1loss", "huberloss", "smooth_l1_loss")
     found = [c for c, k in source.losses if k in kinds and not _CONTINUOUS.search(unparse(c).lower())]
     if not found and any(k in kinds for _, k in source.losses):
@@ -298,6 +288,15 @@ def _regression_on_classes(source: Script) -> Finding | None:
     if classes and len(found) == len(source.losses):
         return at(source, found[0], "a regression loss is used although accuracy over classes is computed")
     return None
+
+
+def _keras_regression(source: Script) -> Finding | None:
+    """`compile(loss="mse", metrics=["accuracy"])`, or on a softmax."""
+    for one in compiled(source):
+        if one.takes == "squared" and (one.scores_classes or one.ends == "softmax"):
+            return at(source, one.loss, "a regression loss is used on classes")
+    right = next((c for c in compiled(source) if c.takes == "classes"), None)
+    return ok(source, right.loss, "the loss is made for classes") if right else None
 
 
 _ACCURACY = re.compile(r"(?i)(?:^|[^a-z])acc(?:urac(?:y|ies))?(?![a-z])")

@@ -10,7 +10,7 @@ from .code import at, first, ok
 from .code_ctc import ctc_lengths_padded
 from .code_roles import TARGET_WORDS
 from .code_sides import either, literal
-from .flow import losses
+from .flow import flow, losses
 from .readers._tree import unparse, walk
 from .readers.script import keyword, last_name
 from .registry import Finding, View, probe
@@ -45,7 +45,14 @@ def _ignored(source: Script) -> set[int] | None:
 @probe()
 def label_padding_counts(view: View) -> Finding:
     """Positions that have no label count in the loss, as some class."""
-    checks = (_special_tokens, _collator, _padding, _void_becomes_class, ctc_lengths_padded)
+    checks = (
+        _special_tokens,
+        _collator,
+        _padding,
+        _void_becomes_class,
+        ctc_lengths_padded,
+        _tokens_for_labels,
+    )
     return first(view, either(*checks), "no labels are padded")
 
 
@@ -68,6 +75,87 @@ def _padding(source: Script) -> Finding | None:
     return (
         ok(source, seen, "what labels are padded with is left out of the loss") if seen is not None else None
     )
+
+
+def _tokens_for_labels(source: Script) -> Finding | None:
+    """Padded token ids are copied for labels, and nothing writes what the loss leaves out into them."""
+    pads = [
+        c
+        for c in source.calls
+        if (told := keyword(c, "padding")) is not None
+        and (
+            not isinstance(told, ast.Constant) or told.value not in (False, None, 0, "same", "valid", 1, 2, 3)
+        )
+        and (isinstance(told, ast.Constant) or "padding" in unparse(told))
+        and re.search(r"(?i)token|encode", unparse(c.func))
+    ]
+    copies = [v for v in _labels_given(source) if _copies_ids(source, v)] if pads else []
+    if not copies:
+        return None
+    if _leaves_out(source):
+        return ok(source, copies[0], "positions of the labels are left out of the loss")
+    if source.loose or _masks_loss(source):
+        return None
+    return at(
+        source, copies[0], "the labels are a copy of the padded token ids, so padding counts as a target"
+    )
+
+
+def _labels_given(source: Script) -> Iterator[ast.expr]:
+    """What goes to the model under the name of labels: of a dict, a keyword, an item that is set."""
+    for node in source.nodes:
+        if isinstance(node, ast.Dict):
+            for key, value in zip(node.keys, node.values, strict=True):
+                if isinstance(key, ast.Constant) and key.value == "labels":
+                    yield value
+        elif isinstance(node, ast.Call):
+            handed = keyword(node, "labels")
+            if handed is not None and not isinstance(handed, ast.Constant):
+                yield handed
+        elif isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Subscript):
+            place = node.targets[0].slice
+            if isinstance(place, ast.Constant) and place.value == "labels":
+                yield node.value
+
+
+def _copies_ids(source: Script, value: ast.expr) -> bool:
+    """`input_ids.clone()`, `batch["input_ids"].copy()`, by way of names."""
+    for end in [value, *flow(source).values(value, 4)]:
+        if isinstance(end, ast.Call) and last_name(end.func) in ("clone", "copy", "deepcopy"):
+            owner = end.func.value if isinstance(end.func, ast.Attribute) else None
+            made = end.args[0] if end.args else owner
+            if made is not None and re.search(r"input_ids['\"\]]*$", unparse(made)):
+                return True
+    return False
+
+
+_IGNORED = re.compile(r"(?i)^-100$|(?:^|[._])ignore_?(?:d|token)?_?(?:index|id|idx|label)$")
+
+
+def _leaves_out(source: Script) -> bool:
+    """The value that losses leave out is written somewhere, or a collator does so."""
+    if re.search(
+        r"DataCollatorFor(?:LanguageModeling|Completion|WholeWord|Seq2Seq|Permutation)", source.code
+    ):
+        return True
+    for node in source.nodes:
+        if not isinstance(node, (ast.UnaryOp, ast.Name, ast.Attribute)) or not _IGNORED.search(unparse(node)):
+            continue
+        if isinstance(node, (ast.Name, ast.Attribute)) and not isinstance(node.ctx, ast.Load):
+            continue
+        parent = source.parents.get(node)
+        named = isinstance(parent, ast.Assign) and isinstance(parent.targets[0], (ast.Name, ast.Attribute))
+        if not named and not isinstance(parent, (ast.Compare, ast.Attribute)):
+            inner = unparse(parent.func) if isinstance(parent, ast.Call) else ""
+            seen_only = isinstance(parent, ast.Call) and re.search(r"print|log", inner)
+            if not seen_only:
+                return True
+    return False
+
+
+def _masks_loss(source: Script) -> bool:
+    """The loss is weighted by hand, or the library's own is not asked for."""
+    return re.search(r"reduction=['\"]none|loss_mask|ignore_index=", source.code) is not None
 
 
 def _class_loss(source: Script) -> bool:

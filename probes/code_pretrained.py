@@ -150,12 +150,46 @@ def _gives_back(function: ast.AST, name: str) -> bool:
 
 
 def _from_config(source: Script) -> Finding | ast.AST | None:
-    if not _FINE_TUNED.search(source.text) or not re.search(r"Tokenizer\w*\.from_pretrained", source.code):
+    if not re.search(r"Tokenizer\w*\.from_pretrained", source.code):
+        return None
+    if (found := _named_model_at_random(source)) is not None:
+        return found
+    if not _FINE_TUNED.search(source.text):
         return None
     for call in source.named("from_config"):
         if _FINE_TUNED.search(source.owner(call)) and not source.named("load_state_dict", "load_model"):
             return at(source, call, "the model is built from its configuration alone: its weights are random")
     return next((c for c in source.named("from_pretrained") if _FINE_TUNED.search(source.owner(c))), None)
+
+
+_OTHERS = re.compile(r"(?:Tokenizer|Config|Processor|Extractor)\w*$")
+_LOADS = ("load_state_dict", "load_model", "load_checkpoint", "load_weights", "load_adapter")
+_NAMES_MODEL = re.compile(r"(?i)model_(?:name|path|id)|base_model|pretrained|checkpoint")
+
+
+def _named_model_at_random(source: Script) -> Finding | None:
+    """`AutoModel.from_config(config)`, with configuration and tokenizer of a model that a setting names.
+
+    Left aside: configurations that are changed, scripts that load weights in any way, or say that they train
+    from scratch.
+    """
+    loaded = [c for c in source.named("from_pretrained") if not _OTHERS.search(source.owner(c))]
+    if loaded or source.named(*_LOADS) or source.loose or re.search(r"(?i)scratch", source.text):
+        return None
+    read = [c for c in source.named("from_pretrained") if c.args and _NAMES_MODEL.search(unparse(c.args[0]))]
+    configs = [c for c in read if source.owner(c).endswith("Config")]
+    tokens = {unparse(c.args[0]) for c in read if "Tokenizer" in source.owner(c)}
+    for call in source.named("from_config"):
+        if not call.args or _OTHERS.search(source.owner(call)):
+            continue
+        made = flow(source).values(call.args[0], 4)
+        mine = [c for c in configs if c in made and unparse(c.args[0]) in tokens]
+        if mine and not any(k.arg in _SIZES for c in mine for k in c.keywords):
+            return at(source, call, "the model is built from its configuration alone: its weights are random")
+    return None
+
+
+_SIZES = ("vocab_size", "hidden_size", "n_embd", "num_hidden_layers", "n_layer", "n_head")
 
 
 def _frozen_at_random(source: Script) -> Finding | ast.AST | None:

@@ -231,6 +231,8 @@ def _misnamed(source: Script) -> Iterator[ast.AST]:
         elif isinstance(node, ast.Call):
             if last_name(node.func).lower() in SCHEDULERS:
                 continue  # what it counts depends on where it moves
+            if any(k.arg in ("step", "global_step") and _bare_epochs(source, k.value) for k in node.keywords):
+                continue  # the function is handed epochs for steps throughout
             pairs = [(k.arg, k.value, node) for k in node.keywords if k.arg]
         for name, value, place in pairs:
             if _COUNTS_STEPS.match(name.lower()) and _bare_epochs(source, value):

@@ -6,6 +6,7 @@ import ast
 import re
 from collections.abc import Iterator
 
+from ..engine.model import State
 from .code import at, extractor, first, imports_locals, is_false, is_false_node, ok, outer_loop, runs_in
 from .flow import flow
 from .readers._tree import unparse, walk
@@ -222,6 +223,9 @@ _COPIES = (
 def _eval_while_training(source: Script) -> Finding | None:
     if source.trains and not source.backwards:
         return _functional_mode(source)
+    taped = _mode_under_tape(source) if source.named("GradientTape") else None
+    if taped is not None and taped.state is State.PRESENT:
+        return taped
     switches = [c for c in (switch_of(source, call) for call in source.calls) if c is not None]
     switches = [(c, on) for c, on in switches if not _is_copy(source, c)]
     evals, trains = [c for c, on in switches if not on], [c for c, on in switches if on]
@@ -352,19 +356,35 @@ def _last_before_training(
 
 def _functional_mode(source: Script) -> Finding | None:
     """Mode in functional training: `model(x, training=False)` under a tape, `net.set_train(False)`."""
-    for block in source.nodes:
-        if isinstance(block, ast.With) and "GradientTape" in unparse(block.items[0].context_expr):
-            calls = [c for c in walk(block) if isinstance(c, ast.Call) and keyword(c, "training") is not None]
-            off = [c for c in calls if (given := keyword(c, "training")) is not None and is_false_node(given)]
-            if calls and len(off) == len(calls):
-                return at(source, off[0], "the model is run in evaluation mode where its gradient is taken")
-            if calls:
-                return ok(source, calls[0], "the model is run in training mode where its gradient is taken")
+    if (found := _mode_under_tape(source)) is not None:
+        return found
     modes = source.named("set_train")
     loops = [c for c in modes if source.loops_around(c) or len(modes) == 1]
     if loops and all(is_false(c) for c in loops):
         return at(source, loops[0], "the model is put into evaluation mode and trains in it")
     return ok(source, modes[0], "the model is put into training mode") if modes else None
+
+
+def _mode_under_tape(source: Script) -> Finding | None:
+    """The mode of the model under each tape whose gradients are applied."""
+    seen = None
+    for block in source.nodes:
+        if not (isinstance(block, ast.With) and "GradientTape" in unparse(block.items[0].context_expr)):
+            continue
+        calls = [c for c in walk(block) if isinstance(c, ast.Call) and keyword(c, "training") is not None]
+        off = [c for c in calls if (given := keyword(c, "training")) is not None and is_false_node(given)]
+        if calls and len(off) == len(calls) and _applies(source, block):
+            return at(source, off[0], "the model is run in evaluation mode where its gradient is taken")
+        seen = seen or (calls[0] if calls else None)
+    return ok(source, seen, "the model is run in training mode where its gradient is taken") if seen else None
+
+
+def _applies(source: Script, tape: ast.With) -> bool:
+    """The function, or the model's class, around a tape updates weights: no gradient of an attack."""
+    around = [source.function_around(tape), *(p for p in source.above(tape) if isinstance(p, ast.ClassDef))]
+    scopes = [a for a in around if a is not None and (isinstance(a, ast.FunctionDef) or a in source.modules)]
+    updates = source.named("apply_gradients", "minimize", "apply")
+    return not scopes or any(scope in source.above(c) for c in updates for scope in scopes)
 
 
 @probe()

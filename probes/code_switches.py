@@ -88,10 +88,24 @@ def _is_train(source: Script, call: ast.Call) -> bool:
     if given and isinstance(given[0], ast.Constant):
         return given[0].value is True
     if given:
-        return "training" in unparse(given[0]) and "not " not in unparse(given[0])
+        told = unparse(given[0])
+        return "training" in told and "not " not in told and not _off_by_default(source, given[0])
     return switch_of(source, call) is not None and not re.search(
         r"(?i)trainer|engine", unparse(call.func.value)
     )
+
+
+def _off_by_default(source: Script, told: ast.expr) -> bool:
+    """A parameter that is False unless a caller says otherwise: `def predict(x, training_mode=False)`."""
+    function = source.function_around(told)
+    if function is None or not isinstance(told, ast.Name):
+        return False
+    names, values = function.args.args, function.args.defaults
+    pairs = [
+        *zip(names[len(names) - len(values) :], values, strict=True),
+        *zip(function.args.kwonlyargs, function.args.kw_defaults, strict=True),
+    ]
+    return any(a.arg == told.id and isinstance(v, ast.Constant) and v.value is False for a, v in pairs)
 
 
 def _is_eval(call: ast.Call) -> bool:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 
 from ..engine.model import State
 from .code import at, first, ok
+from .code_handed import gradient_weights
 from .flow import Flow, flow
 from .readers._tree import unparse, walk
 from .readers.script import keyword, last_name
@@ -252,6 +253,9 @@ def _optimizer_part(source: Script) -> Finding | None:
     mine = flow(source)
     built = [(c, given) for c in source.optimizer_calls if (given := _given(c)) is not None]
     taken = [(c, c.args[1]) for c in source.named("gradient") if len(c.args) > 1]  # a tape's sources
+    sliced = next((p for p in gradient_weights(source) if _is_slice(mine, p[1])), None)
+    if sliced is not None:
+        return at(source, sliced[0], "gradients are taken for a slice of the parameters")
     pairs = taken if source.named("GradientTape") else built
     scopes = {source.function_around(c) for c, _ in pairs}
     if len(scopes) != len(pairs) or source.named("add_param_group"):
@@ -264,6 +268,18 @@ def _optimizer_part(source: Script) -> Finding | None:
         if cover.part:
             return at(source, call, f"the optimizer receives only {cover.part}")
     return None
+
+
+def _is_slice(mine: Flow, weights: ast.expr) -> bool:
+    """`optimizer.parameters[-2:]`, also by way of a name."""
+    ends = mine.values(weights, 4)
+    return bool(ends) and all(
+        isinstance(e, ast.Subscript)
+        and isinstance(e.slice, ast.Slice)
+        and not (e.slice.lower is None and e.slice.upper is None)
+        and "param" in unparse(e.value)
+        for e in ends
+    )
 
 
 def _given(call: ast.Call) -> ast.expr | None:

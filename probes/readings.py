@@ -29,6 +29,7 @@ MODULES = (
     "code_edits",
     "code_evaluation",
     "code_feeding",
+    "code_handed",
     "code_field",
     "code_inputs",
     "code_joins",

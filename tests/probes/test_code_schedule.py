@@ -165,3 +165,14 @@ def test_without_a_loop_nothing_is_said() -> None:
         "script-warmup-flat",
     ):
         assert state(symptom, "import torch\nprint(torch.ones(2))\n") == U
+
+
+@pytest.mark.parametrize(("handed", "present"), [("step=epoch, ", False), ("", True)])
+def test_a_function_that_is_handed_epochs_for_steps_throughout(handed: str, present: bool) -> None:
+    text = (
+        "import torch\nfrom torch.utils.data import DataLoader\nloader = DataLoader(data, 8)\n"
+        "class Schedule(torch.optim.lr_scheduler.LambdaLR):\n"
+        "    def scale(self, epoch):\n"
+        f"        return warm_up({handed}max_steps=self.max_epochs)\n"
+    )
+    assert (state("script-schedule-wrong", text) == "present") is present
