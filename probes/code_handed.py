@@ -28,16 +28,21 @@ def _returns_nothing(source: Script) -> Finding | None:
     for owner in source.classes.values():
         methods = {f.name: f for f in owner.body if isinstance(f, ast.FunctionDef)}
         step = methods.get("training_step")
-        if step is None or "configure_optimizers" not in methods or _by_hand(owner):
-            continue
+        made = methods.get("configure_optimizers")
+        if step is None or made is None or _by_hand(owner) or not _gives(made):
+            continue  # `configure_optimizers` without any: nothing is meant to train
         inside = list(_own(step))
         if any(isinstance(n, (ast.Yield, ast.YieldFrom, ast.Raise)) for n in inside) or _is_empty(step):
             continue
         seen = seen or step
-        given = [n for n in inside if isinstance(n, ast.Return) and not _is_none(n.value)]
-        if not given:
+        if not _gives(step):
             return at(source, step, "the training step gives back no loss, so the trainer updates nothing")
     return ok(source, seen, "the training step gives its loss back") if seen is not None else None
+
+
+def _gives(function: Function) -> bool:
+    """A value is returned."""
+    return any(isinstance(n, ast.Return) and not _is_none(n.value) for n in _own(function))
 
 
 def _by_hand(owner: ast.ClassDef) -> bool:

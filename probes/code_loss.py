@@ -169,6 +169,8 @@ def _activation_missing(source: Script) -> Finding | None:
     }
     for call, kind in source.losses:
         if kind in wanted:
+            if kind.startswith("nll") and _is_logarithm(source, call):
+                return ok(source, call, f"{kind} receives a logarithm")
             if (
                 not source.named(*wanted[kind])
                 and "activation=" not in source.text
@@ -179,6 +181,12 @@ def _activation_missing(source: Script) -> Finding | None:
                 return at(source, call, f"{kind} expects {wanted[kind][0]} outputs, and nothing applies it")
             return ok(source, call, f"{kind} receives {wanted[kind][0]} outputs")
     return _keras_missing(source)
+
+
+def _is_logarithm(source: Script, call: ast.Call) -> bool:
+    """`nll_loss(torch.log(p), y)`, by way of names."""
+    given = flow(source).values(call.args[0], 6) if call.args else []
+    return bool(given) and all(isinstance(g, ast.Call) and last_name(g.func) == "log" for g in given)
 
 
 def _built_here(source: Script) -> bool:

@@ -40,6 +40,20 @@ def test_a_training_step_without_a_loss(end: str, expected: str) -> None:
     assert state("script-step-returns-nothing", LIT.replace("{END}", end)) == expected
 
 
+def test_a_module_that_has_no_optimizer() -> None:
+    text = LIT.replace("{END}", "pass").replace("return torch.optim.Adam(self.parameters())", "pass")
+    assert state("script-step-returns-nothing", text) == U
+
+
+@pytest.mark.parametrize(("given", "expected"), [("torch.log(soft.mean(1))", A), ("soft", P)])
+def test_the_logarithm_that_a_likelihood_takes(given: str, expected: str) -> None:
+    text = (
+        "import torch\nmodel = torch.nn.Linear(4, 3)\nsoft = model(x).exp()\n"
+        f"mine = {given}\nloss = torch.nn.functional.nll_loss(mine, y)\n"
+    )
+    assert state("script-activation-missing-before-loss", text) == expected
+
+
 def test_no_training_step_at_all() -> None:
     assert state("script-step-returns-nothing", NOTHING) == U
 
