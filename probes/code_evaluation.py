@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+from collections.abc import Iterable
 
 from .code import at, first, is_false_node, ok, outer_loop
 from .code_roles import split_flags, split_of, trains
@@ -259,10 +260,86 @@ def _evaluates_training(source: Script) -> Finding | None:
             seen = node
         if True in sides and False not in sides:
             return at(source, node, "what is evaluated is the training data")
+    trained = _scored_on_training(source)
+    if trained is not None:
+        return at(source, trained, "what is evaluated here is the training data")
     twice = _one_source(source)
     if twice is not None:
         return at(source, twice, "what is evaluated is read from the training data")
     return ok(source, seen, "evaluation reads its own data") if seen is not None else None
+
+
+_DATA = re.compile(r"(?i)(?:loader|data|dataset|_dl|_iter|_ds|_set)$")
+
+
+def _scored_on_training(source: Script) -> ast.AST | None:
+    """`val_loss = validate(model, train_loader)`, and `for x in train_loader` in a function `validate`.
+
+    A score that is named one of held-out data, or a function that goes over nothing else.
+    """
+    for node in source.nodes:
+        if isinstance(node, ast.Assign) and isinstance(node.value, ast.Call):
+            name = last_name(node.value.func)
+            target = node.targets[0]
+            if (
+                isinstance(target, ast.Name)
+                and trains(split_of(target.id)) is False
+                and _SCORE.search(target.id)
+            ):
+                if re.search(r"(?i)eval|valid|test|score", name) and _handed_sides(node.value) == {True}:
+                    return node
+        elif isinstance(node, ast.For) and not any(b in walk(node) for b in source.backwards):
+            if isinstance(node.target, ast.Name) and trains(split_of(node.target.id)) is False:
+                if _sides([node.iter]) == {True}:
+                    return node
+            function = source.function_around(node)
+            if function is None or trains(split_of(function.name)) is not False:
+                continue
+            if isinstance(node.iter, (ast.Name, ast.Attribute, ast.Call)) and _sides([node.iter]) == {True}:
+                parameters = {a.arg for a in (*function.args.args, *function.args.kwonlyargs)}
+                own = parameters & {n.id for n in walk(node.iter) if isinstance(n, ast.Name)} - {"self"}
+                # a bank of neighbours is made of the training data, and other data are scored by it
+                others = _sides([n for n in walk(function) if isinstance(n, (ast.Name, ast.Attribute))])
+                if not own and False not in others:
+                    return node
+    return _held_out_unused(source)
+
+
+def _held_out_unused(source: Script) -> ast.Call | None:
+    """`test(model, train_loader)` is the only call of `test`, beside a `test_loader`."""
+    held = {
+        unparse(n)
+        for n in source.nodes
+        if isinstance(n, (ast.Name, ast.Attribute))
+        and isinstance(n.ctx, ast.Store)
+        and _DATA.search(unparse(n))
+        and trains(split_of(unparse(n))) is False
+    }
+    if not held:
+        return None
+    for name in {last_name(c.func) for c in source.calls}:
+        if trains(split_of(name)) is False and not re.search(
+            "(?i)train|fit|load|data|get|make|prepare", name
+        ):
+            calls = [c for c in source.named(name) if _handed_sides(c)]
+            if calls and all(_handed_sides(c) == {True} for c in calls):
+                return calls[0]
+    return None
+
+
+def _handed_sides(call: ast.Call) -> set[bool]:
+    """The sides of the data that a call is handed as they are."""
+    return _sides([a for a in _all_given(call) if isinstance(a, (ast.Name, ast.Attribute))])
+
+
+_SCORE = re.compile(r"(?i)loss|acc|metric|score|auc|result|iou|f1|bleu|wer|ppl|prec|recall|error")
+
+
+def _sides(given: Iterable[ast.expr]) -> set[bool]:
+    """The sides of what is called data: loaders, sets, iterators."""
+    names = [unparse(n) for a in given for n in walk(a) if isinstance(n, (ast.Name, ast.Attribute))]
+    sides = {trains(split_of(n)) for n in names if _DATA.search(n)}
+    return {s for s in sides if s is not None}
 
 
 def _one_source(source: Script) -> ast.Assign | None:

@@ -6,6 +6,7 @@ import pytest
 
 from traindoctor.engine.model import RunInfo, State
 from traindoctor.probes.code_averages import average_of_wrong_count
+from traindoctor.probes.code_evaluation import evaluates_training_data
 from traindoctor.probes.registry import View
 from traindoctor.probes.run import Run
 
@@ -82,6 +83,45 @@ def test_averages_of_a_loop_beside_training(state: State, trained: str, count: s
     run = Run(RunInfo(path="run"), {}, (), {}, (), (), {}, scripts={"train.py": text})
 
     found = average_of_wrong_count(View(run, None))
+
+    assert found.state is state, found.why
+
+
+SCORED = """
+train_loader, test_loader = loaders()
+def test(model, data_loader):
+    return [model(x) for x in data_loader]
+{}
+"""
+
+
+@pytest.mark.parametrize(
+    ("state", "lines"),
+    [
+        (PRESENT, "score = test(model, train_loader)"),
+        (UNKNOWN, "score = test(model, test_loader)"),
+        (UNKNOWN, "a = test(model, train_loader)\nb = test(model, test_loader)"),
+        (PRESENT, "a = test(model, test_loader)\ntest_loss = test(model, train_loader)"),
+        (PRESENT, "def validate(model):\n    for x in train_loader:\n        model(x)"),
+        (UNKNOWN, "def validate(model):\n    for x in test_loader:\n        model(x)"),
+        (UNKNOWN, "def test_knn(m):\n    for x in train_loader:\n        m(x)\n    m(test_loader)"),
+        (PRESENT, "for eval_batch in train_loader:\n    model(eval_batch)"),
+    ],
+)
+def test_training_data_that_are_scored(state: State, lines: str) -> None:
+    """Scores of the training data under another name; those beside others are no fault."""
+    run = Run(
+        RunInfo(path="run"),
+        {},
+        (),
+        {},
+        (),
+        (),
+        {},
+        scripts={"train.py": "import torch" + SCORED.format(lines)},
+    )
+
+    found = evaluates_training_data(View(run, None))
 
     assert found.state is state, found.why
 
