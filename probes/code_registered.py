@@ -49,7 +49,8 @@ def _in_list(source: Script) -> Finding | None:
             if not (isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Attribute)):
                 continue
             target = unparse(node.targets[0])
-            if not target.startswith("self.") or not any(_is_layer(mine, c) for c in _items(node.value)):
+            held = [*_items(node.value), *_appended(owner, target, node.value)]
+            if not target.startswith("self.") or not any(_is_layer(mine, c) for c in held):
                 continue
             if not _handed_on(owner, target):
                 return at(
@@ -75,8 +76,20 @@ def _items(value: ast.expr) -> Iterator[ast.expr]:
         yield from _items(value.args[0])
 
 
+def _appended(owner: ast.ClassDef, target: str, value: ast.expr) -> Iterator[ast.expr]:
+    """What the class appends to a list that starts empty."""
+    if not isinstance(value, ast.List) or value.elts:
+        return
+    for call in walk(owner):
+        if isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute) and call.args:
+            if call.func.attr == "append" and unparse(call.func.value) == target:
+                yield call.args[0]
+
+
 def _is_layer(mine: Flow, item: ast.expr, depth: int = 3) -> bool:
     """A call that makes a layer with weights: by name, by a class or a function of the script."""
+    if isinstance(item, ast.IfExp):
+        return all(_is_layer(mine, c, depth) for c in (item.body, item.orelse))
     while isinstance(item, ast.Call) and last_name(item.func) in (
         "to",
         "cuda",
@@ -95,12 +108,23 @@ def _is_layer(mine: Flow, item: ast.expr, depth: int = 3) -> bool:
         return unparse(item.func).split(".")[0] in ("nn", "torch", "mindspore", name)
     owner = mine.source.classes.get(name)
     if owner is not None:
-        return owner in mine.source.modules and any(
-            isinstance(c, ast.Call) and _WEIGHTS.match(last_name(c.func)) for c in walk(owner)
-        )
+        return owner in mine.source.modules and _holds_weights(mine, owner, depth)
     if name in ("Sequential", "SequentialCell"):
         return any(_is_layer(mine, a, depth - 1) for a in item.args)
+    if name in ("ModuleList", "CellList", "ModuleDict") and item.args:
+        return any(_is_layer(mine, c, depth - 1) for c in _items(item.args[0]))
     return any(_is_layer(mine, r, depth - 1) for f in mine.functions.get(name, []) for r in returns(f))
+
+
+def _holds_weights(mine: Flow, owner: ast.ClassDef, depth: int) -> bool:
+    """A module that makes layers with weights, itself or by modules of the script that it makes."""
+    calls = [c for c in walk(owner) if isinstance(c, ast.Call)]
+    if any(_WEIGHTS.match(last_name(c.func)) for c in calls):
+        return True
+    parts = {mine.source.classes.get(last_name(c.func)) for c in calls} - {None, owner}
+    return depth > 1 and any(
+        p in mine.source.modules and _holds_weights(mine, p, depth - 1) for p in parts if p is not None
+    )
 
 
 def _handed_on(owner: ast.ClassDef, target: str) -> bool:

@@ -258,8 +258,10 @@ def _optimizer_part(source: Script) -> Finding | None:
         return at(source, sliced[0], "gradients are taken for a slice of the parameters")
     pairs = taken if source.named("GradientTape") else built
     scopes = {source.function_around(c) for c, _ in pairs}
-    if len(scopes) != len(pairs) or source.named("add_param_group"):
-        return None  # several in one place: a network of its own for each
+    if source.named("add_param_group"):
+        return None
+    if len(scopes) != len(pairs):  # several in one place: a network of its own for each, or a choice
+        return _chosen_of_one(mine, pairs)
     covers = [(c, _cover(mine, given, 16)) for c, given in pairs]
     whole = [c for c, cover in covers if cover.whole]
     if whole:  # another stage may train a part first
@@ -282,6 +284,40 @@ def _is_slice(mine: Flow, weights: ast.expr) -> bool:
     )
 
 
+def _chosen_of_one(mine: Flow, pairs: list[tuple[ast.Call, ast.expr]]) -> Finding | None:
+    """One of several optimizers gets some parameters of a model of which no other optimizer gets the rest."""
+    for call, given in pairs:
+        cover, held = _cover(mine, given, 16), _owners(mine, given)
+        if not cover.part or not (cover.chosen or cover.cut) or len(held) != 1:
+            continue
+        others = [g for c, g in pairs if c is not call and not _either(mine.source, c, call)]
+        if not any(held & _owners(mine, g) or not _owners(mine, g) for g in others):
+            return at(mine.source, call, f"the optimizer receives only {cover.part}")
+    return None
+
+
+def _owners(mine: Flow, given: ast.expr) -> set[str]:
+    """The models, as they are written, whose parameters these are."""
+    ways = [given, *mine.values(given, 3)]
+    return {
+        mine.source.owner(c)
+        for w in ways
+        for c in walk(w)
+        if isinstance(c, ast.Call) and last_name(c.func) in _PARAMETERS
+    }
+
+
+def _either(source: Script, one: ast.AST, other: ast.AST) -> bool:
+    """The two stand on different sides of one condition."""
+    above = {*source.above(other), other}
+    inner = one
+    for parent in source.above(one):
+        if isinstance(parent, ast.If) and parent in above:
+            return (inner in parent.body) != any(n in above for n in parent.body)
+        inner = parent
+    return False
+
+
 def _given(call: ast.Call) -> ast.expr | None:
     """What an optimizer's call receives as parameters."""
     if call.args:
@@ -297,6 +333,7 @@ class Cover:
     part: str = ""
     owner: str = ""  # the part is one module, by this name
     chosen: bool = False  # the part is what a condition lets through
+    cut: bool = False  # the part is a slice of the whole
 
 
 _MOVES = ("to", "cuda", "cpu", "half", "float", "bfloat16", "requires_grad_")
@@ -334,7 +371,7 @@ def _cover(mine: Flow, node: ast.expr, depth: int) -> Cover:
         return _cover(mine, inside[0], depth - 1) if inside else Cover()
     if isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Slice):
         inner = _cover(mine, node.value, depth - 1)
-        return Cover(part="a slice of the parameters") if inner.whole else inner
+        return Cover(part="a slice of the parameters", cut=True) if inner.whole else inner
     if isinstance(node, ast.Attribute) and node.attr in ("trainable_variables", "trainable_weights"):
         return _of_owner(mine, node.value, node)
     if isinstance(node, (ast.Name, ast.Attribute)) and _is_filled(mine.source, unparse(node)):

@@ -78,6 +78,11 @@ CASES = [
     ("script-layers-in-plain-list", P, _net(init="self.fcs = [nn.Linear(dim, dim) for _ in range(3)]")),
     ("script-layers-in-plain-list", P, _net(init="self.heads = {'a': nn.Linear(dim, 2), 'b': nn.Linear(dim, 3)}")),
     ("script-layers-in-plain-list", P, _net(init="self.fcs = [nn.Sequential(nn.Linear(dim, dim), nn.ReLU())] + [nn.Linear(dim, 2)]")),
+    ("script-layers-in-plain-list", P, _net(init="self.fcs = []; self.fcs.append(nn.ModuleList([nn.Linear(dim, dim)]))")),
+    ("script-layers-in-plain-list", P, _net(init="self.fcs = []; self.fcs.append(nn.Linear(dim, 2) if dim else nn.Conv1d(dim, 2, 1))")),
+    ("script-layers-in-plain-list", P, "import torch\nclass Block(nn.Module):\n    def __init__(self):\n        self.part = Part()\n    def forward(self, x):\n        return self.part(x)\nclass Part(nn.Module):\n    def __init__(self):\n        self.fc = nn.Linear(2, 2)\n    def forward(self, x):\n        return self.fc(x)\n" + _net(init="self.blocks = [Block() for _ in range(3)]")),
+    ("script-layers-in-plain-list", A, _net(init="self.fcs = []; self.fcs.append(nn.Linear(dim, dim)); self.all = nn.Sequential(*self.fcs)")),
+    ("script-layers-in-plain-list", A, _net(init="self.losses = []; self.losses.append(nn.CrossEntropyLoss())")),
     ("script-layers-in-plain-list", A, _net(init="self.fcs = [nn.Linear(dim, dim) for _ in range(3)]; self.all = nn.ModuleList(self.fcs)")),
     ("script-layers-in-plain-list", A, _net(init="self.sizes = [dim, classes]; self.acts = [nn.ReLU(), nn.Tanh()]")),
     ("script-layers-in-plain-list", U, "import torch\n"),
@@ -91,6 +96,40 @@ CASES = [
 @pytest.mark.parametrize(("symptom", "wanted", "text"), CASES)
 def test_models(symptom: str, wanted: str, text: str) -> None:
     assert state(symptom, text) == wanted
+
+
+TWO = """
+import torch
+from torch import nn
+model, critic = nn.Sequential(nn.Linear(4, 4), nn.BatchNorm1d(4)), nn.Linear(4, 1)
+{MADE}
+for x, y in loader:
+    loss = (model(x) - critic(y)).square().mean()
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+"""
+CHOICE = """if args.sgd:
+    optimizer = torch.optim.SGD({FIRST}, lr=0.1)
+else:
+    optimizer = torch.optim.Adam({SECOND}, lr=0.1)"""
+BOTH = "optimizer = torch.optim.SGD({FIRST}, lr=0.1)\nother = torch.optim.Adam({SECOND}, lr=0.1)"
+SEVERAL = [
+    (A, CHOICE, "model.parameters()", "model.parameters()"),
+    (P, CHOICE, "[p for p in model.parameters() if p.ndim > 1]", "model.parameters()"),
+    (P, CHOICE, "model.parameters()", "list(model.parameters())[-2:]"),
+    (P, BOTH, "[p for p in model.parameters() if p.ndim > 1]", "critic.parameters()"),
+    (A, BOTH, "[p for p in model.parameters() if p.ndim > 1]", "[p for p in model.parameters() if p.ndim < 2]"),
+    (A, BOTH, "list(model.parameters())[-2:]", "model.parameters()"),  # first the head, then all
+    (A, BOTH, "list(model.parameters())[-2:]", "the_rest"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("wanted", "text", "one", "other"), SEVERAL)
+def test_of_several_optimizers_one_may_get_a_part(wanted: str, text: str, one: str, other: str) -> None:
+    made = text.replace("{FIRST}", one).replace("{SECOND}", other)
+    found = state("script-optimizer-gets-part", TWO.replace("{MADE}", made))
+    assert (found == P) == (wanted == P)  # else it cannot be told
 
 
 KERAS = """

@@ -250,6 +250,21 @@ def test_an_edit_is_of_its_kind(kind: str, pairs: list[tuple[str, str]]) -> None
     assert all(e.text for e in found)
 
 
+@pytest.mark.parametrize(
+    ("made", "edited_to", "kind"),
+    [
+        ("nn.GroupNorm(4, width)", "nn.Identity()", "norm-layer"),
+        ("nn.GroupNorm(4, width)", "nn.BatchNorm1d(width)", "norm-batch"),
+        ("RootNorm(width)", "nn.Identity()", "norm-layer"),  # a class of the program's own
+    ],
+)
+def test_a_norm_left_out_is_not_one_for_another(made: str, edited_to: str, kind: str) -> None:
+    before = changed(("nn.LayerNorm(width)", made))
+    after = changed(("nn.LayerNorm(width)", edited_to))
+
+    assert {k for k, found in sorted_out(compare(run(after), run(before))).items() if found} == {kind}
+
+
 @pytest.mark.parametrize(("kind", "pairs"), FAULTS.items(), ids=FAULTS)
 def test_a_probe_of_edits_is_present_absent_and_unknown(kind: str, pairs: list[tuple[str, str]]) -> None:
     text = changed(*pairs)
