@@ -51,6 +51,8 @@ def _compiled(mine: Flow) -> Iterator[Compiled]:
             continue
         layers = list(_last_layers(mine, call.func.value, _DEPTH))
         ends = {_activation(mine, layer) for layer in layers}
+        told = mine.values(loss, 4)
+        loss = told[0] if len(told) == 1 else loss
         takes, logits = _loss(mine, loss)
         yield Compiled(
             call,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+from dataclasses import replace
 
 from .code import at, first, imports_locals, is_constant, is_evaluation, ok
 from .code_keras import compiled
@@ -143,11 +144,16 @@ def _keras_double(source: Script) -> Finding | None:
     told = [c for c in compiled(source) if c.takes in ("classes", "binary") and c.logits is not None]
     for one in told:
         if one.logits and one.ends in ("softmax", "sigmoid") and one.layer is not None:
-            return at(
-                source, one.layer, "the last layer applies an activation and the loss says from_logits=True"
-            )
+            why = "the last layer applies an activation and the loss says from_logits=True"
+            return _of_both(source, one.layer, one.loss, why)
     right = next((c for c in told if c.logits and c.ends == "linear"), None)
     return ok(source, right.call, "the last layer gives logits, as the loss expects") if right else None
+
+
+def _of_both(source: Script, layer: ast.expr, loss: ast.expr, why: str) -> Finding:
+    """Found at the output layer, with the place of the loss that does not fit it."""
+    found = at(source, layer, why)
+    return replace(found, where=(*found.where, source.place(loss)))
 
 
 def _is_true(node: ast.expr | None) -> bool:
@@ -201,7 +207,8 @@ def _keras_missing(source: Script) -> Finding | None:
     told = [c for c in compiled(source) if c.takes in ("classes", "binary") and c.logits is False]
     for one in told:
         if one.ends == "linear" and one.layer is not None:
-            return at(source, one.layer, "the loss takes probabilities and the last layer gives raw outputs")
+            why = "the loss takes probabilities and the last layer gives raw outputs"
+            return _of_both(source, one.layer, one.loss, why)
     right = next((c for c in told if c.ends in ("softmax", "sigmoid")), None)
     return ok(source, right.call, "the last layer gives probabilities") if right else None
 

@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from traindoctor.probes import code_loss
+from traindoctor.probes.readers.script import parse
+from traindoctor.probes.syntax import Script
+
 from ._scripts import state
 
 P, A, U = "present", "absent", "unknown"
@@ -299,3 +303,14 @@ def test_a_mode_that_the_caller_chooses() -> None:
 def test_few_samples_under_a_switch_for_speed(test: str, expected: str) -> None:
     text = f"import torch\nif {test}:\n    train_stories = train_stories[:64]\n"
     assert state("script-training-data-cut", text) == expected
+
+
+def test_a_loss_that_does_not_fit_is_shown_beside_the_layer() -> None:
+    text = _keras(ADDED + "model.add(Activation('softmax'))", "told").replace(
+        "model.compile", f"told = {LOGITS}\nmodel.compile"
+    )
+    found = code_loss._keras_double(Script("train.py", text, parse(text)))
+    lines = text.splitlines()
+
+    shown = [lines[p.line - 1] for p in found.where if p.line] if found is not None else []
+    assert len(shown) == 2 and "Activation('softmax')" in shown[0] and "from_logits=True" in shown[1]
