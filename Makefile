@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 RUN := examples/fp16-collapse/run
 BENCHMARK := examples/fp16-collapse/benchmark
 
-.PHONY: demo test lint types check wheel-test integration examples faultlab score score-code score-held corpus bench docs clean
+.PHONY: demo test lint types check wheel-test integration examples faultlab score score-code score-held corpus mutants bench docs clean
 
 demo: $(VENV)/.ready
 	$(BIN)/diagnose $(RUN) --benchmark $(BENCHMARK) --format terminal --format markdown --output demo-report/report.md
@@ -48,6 +48,10 @@ score-held: $(VENV)/.test      # fails where the score is clearly worse than the
 corpus: $(VENV)/.test     # downloads published training code (not part of CI) and counts false alarms in it
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check unearth
 	$(BIN)/python faultlab/public.py --findings
+
+mutants: $(VENV)/.test    # writes faults into that code and counts which are named (not part of CI)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check unearth
+	$(BIN)/python faultlab/mutants.py
 
 bench: $(VENV)/.test
 	$(BIN)/python benchmarks/cold_start.py

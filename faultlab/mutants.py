@@ -81,11 +81,16 @@ class Result:
 
 
 def scripts(folder: Path) -> list[str]:
-    """Every script of public.py that has been downloaded, by its path below the folder's src/."""
+    """Every script of public.py by its path below the folder's src/; missing packages are downloaded."""
     root = folder / "src"
+    wanted = public.sources()
     found: list[str] = []
-    for package in sorted(p for p in root.iterdir() if p.is_dir()):
-        mine = list(public.training_scripts(package))
+    for package in sorted(p for part in ("packages", "later") for p in wanted[part]):
+        try:
+            mine = list(public.training_scripts(public.fetch(package, folder)))
+        except OSError as error:
+            print(f"left out: {error}", file=sys.stderr)
+            continue
         found += [p.relative_to(root).as_posix() for p in mine[:: max(1, -(-len(mine) // public.MOST))]]
     return found
 
