@@ -407,3 +407,25 @@ def test_a_reduction_over_too_little_is_not_computed(label: str, shape: tuple[in
     """Numpy would warn of it on the user's screen."""
     with pytest.raises(values.Unfit):
         values.compute(label, [np.zeros(shape)], {"dim": 0})
+
+
+TERMS = "main_loss = criterion(out, y)\n        aux_loss = out.square().mean()\n        loss = {}"
+
+
+@pytest.mark.parametrize(
+    ("mine", "told"),
+    [
+        ("main_loss", {"loss-function"}),
+        ("main_loss + aux_loss", set()),
+        ("main_loss\n        loss = loss + aux_loss", set()),  # in two steps
+    ],
+)
+def test_a_term_that_is_left_out(mine: str, told: set[str]) -> None:
+    """A term of the loss that is gone is an edit of the loss; one that is added elsewhere is none."""
+    ours, theirs = (
+        changed(("loss = criterion(out, y)", TERMS.format(t))) for t in (mine, "main_loss + aux_loss")
+    )
+
+    found = {k for k, edits in sorted_out(compare(run(ours), run(theirs))).items() if edits and k}
+
+    assert found - {"rewritten"} == told
