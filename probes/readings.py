@@ -62,6 +62,7 @@ MODULES = (
     "code_splits",
     "code_step",
     "code_switches",
+    "code_terms",
     "code_trainable",
     "code_wiring",
     "config",
