@@ -29,7 +29,7 @@ HERE = Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE.parent), str(HERE.parent / "src")]
 
 from faultlab import public  # noqa: E402
-from faultlab.mutation import frameworks, loop, loss, model, settings, state, updates  # noqa: E402
+from faultlab.mutation import data, frameworks, loop, loss, model, settings, state, updates  # noqa: E402
 from faultlab.mutation.code import Code, Operator  # noqa: E402
 from traindoctor.cli.script_work import report  # noqa: E402
 from traindoctor.probes import script_files  # noqa: E402
@@ -37,7 +37,7 @@ from traindoctor.probes.files import RunUnreadable  # noqa: E402
 
 OPERATORS: dict[str, Operator] = {
     o.name: o
-    for family in (frameworks, loop, loss, model, settings, state, updates)
+    for family in (data, frameworks, loop, loss, model, settings, state, updates)
     for o in family.OPERATORS
 }
 ALARM, SURE = 0.5, 0.8

@@ -134,6 +134,8 @@ def _arithmetic(source: Script, call: ast.Call) -> tuple[str, ...] | None:
                 "add_",
                 "normalize",
                 "standardize",
+                "flip",
+                "roll",
             ):
                 on_method = owner is not None and unparse(owner).split(".")[-1] not in _MODULES
                 rest = value.args if on_method else value.args[1:]
@@ -150,9 +152,20 @@ def _arithmetic(source: Script, call: ast.Call) -> tuple[str, ...] | None:
                 value = inner
             else:
                 return None
+        elif isinstance(value, ast.Subscript) and _reorders(value):
+            steps.append(f"`[{unparse(value.slice)}]`")
+            value = value.value
         else:
             return tuple(sorted(steps)) if isinstance(value, (ast.Subscript, ast.Attribute)) else None
     return None
+
+
+def _reorders(value: ast.Subscript) -> bool:
+    """`x[:, [2, 1, 0]]`, `x[..., ::-1]`: all of it, in another order."""
+    places = value.slice.elts if isinstance(value.slice, ast.Tuple) else []
+    return any(isinstance(p, ast.List) and len(p.elts) > 1 for p in places) or any(
+        isinstance(p, ast.Slice) and p.step is not None and unparse(p.step) == "-1" for p in places
+    )
 
 
 _MODULES = ("torch", "np", "numpy", "F", "TF", "functional", "ops", "mindspore", "jnp")

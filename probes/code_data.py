@@ -6,6 +6,7 @@ import ast
 import re
 
 from .code import at, first, imports_locals, ok
+from .code_spoiled import classes_left_out, noise_above
 from .readers._tree import unparse, walk
 from .readers.script import keyword, last_name
 from .registry import Finding, View, probe
@@ -19,6 +20,8 @@ def drops_training_samples(view: View) -> Finding:
 
 
 def _drops(source: Script) -> Finding | None:
+    if (left := classes_left_out(source)) is not None:
+        return left
     for node in source.nodes:
         if isinstance(node, ast.Assign) and "train" in unparse(node.targets[0]).lower():
             for part in walk(node.value):
@@ -26,6 +29,10 @@ def _drops(source: Script) -> Finding | None:
                     if "train" in unparse(part.value).lower():
                         return at(source, node, "training samples are left out by a condition")
     return None
+
+
+MOST_ERASED = 0.5  # of the image; the least that is taken away, where published recipes take 0.02 to 0.4
+MOST_NOISE = 3.0  # deviations of normalised inputs: what is left of the signal is a tenth of the variance
 
 
 @probe()
@@ -50,6 +57,10 @@ def _extreme(source: Script) -> Finding | None:
         if name == "RandomRotation" and numbers and max(abs(n) for n in numbers) >= 90:
             return at(source, call, "rotations this large change what the image shows")
         scale = keyword(call, "scale")
+        least = scale.elts[0] if isinstance(scale, ast.Tuple) and scale.elts else None
+        if name == "RandomErasing" and isinstance(least, ast.Constant) and isinstance(least.value, float):
+            if least.value >= MOST_ERASED:
+                return at(source, call, f"at least {least.value:.0%} of the image is erased")
         if (
             name == "RandomResizedCrop"
             and isinstance(scale, ast.Tuple)
@@ -57,6 +68,9 @@ def _extreme(source: Script) -> Finding | None:
         ):
             if isinstance(scale.elts[0].value, float) and scale.elts[0].value < 0.05:
                 return at(source, call, "crops this small leave little of the image")
+    drowned = noise_above(source, MOST_NOISE)
+    if drowned is not None:
+        return drowned
     for call in source.named("random_brightness", "adjust_brightness", "RandomBrightness"):
         delta = call.args[1] if len(call.args) > 1 else keyword(call, "max_delta")
         seen = seen or call

@@ -6,7 +6,9 @@ import ast
 import re
 
 from .code import at, first, number, ok
+from .code_batch_labels import drawn_anew, moved_alone
 from .code_roles import TARGET_WORDS, base, is_random, targets
+from .code_sides import either
 from .readers._tree import unparse, walk
 from .readers.script import last_name
 from .registry import Finding, View, probe
@@ -15,8 +17,8 @@ from .syntax import Script
 
 @probe()
 def labels_permuted_alone(view: View) -> Finding:
-    """`y = y[randperm]` where no other array is indexed by the same permutation."""
-    return first(view, _labels_alone, "the scripts do not reorder labels")
+    """`y = y[randperm]` where no other array is indexed by the same permutation, `y = roll(y, 1, 0)`."""
+    return first(view, either(_labels_alone, moved_alone), "the scripts do not reorder labels")
 
 
 def _labels_alone(source: Script) -> Finding | None:
@@ -72,7 +74,8 @@ def labels_overwritten(view: View) -> Finding:
     `y[noisy] = 1 - y[noisy]` where no input changes with them. What a label is, is told by its name, by what
     the loss compares with, and by what a data set returns last. False positive: negative sampling.
     """
-    return first(view, lambda s: _overwritten(view, s), "the scripts do not touch labels")
+    check = either(lambda s: _overwritten(view, s), drawn_anew)
+    return first(view, check, "the scripts do not touch labels")
 
 
 def _overwritten(view: View, source: Script) -> Finding | None:
@@ -97,7 +100,17 @@ def _overwritten(view: View, source: Script) -> Finding | None:
     return ok(source, seen, "labels are not overwritten") if seen is not None else None
 
 
-_DRAWS = ("randint", "random_integers", "integers", "randrange", "choice", "choices", "random", "rand")
+_DRAWS = (
+    "randint",
+    "randint_like",
+    "random_integers",
+    "integers",
+    "randrange",
+    "choice",
+    "choices",
+    "random",
+    "rand",
+)
 
 
 def _draws(value: ast.AST) -> bool:

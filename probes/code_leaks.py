@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from .code import at, first, ok
 from .code_sequence import target_is_input
 from .code_sides import Given, either, given, literal, part, side, words
+from .code_sides_crossed import loader_of_other_side, loaders, same_part, trains_on_held_out_loop
 from .flow import flow
 from .readers._tree import unparse, walk
 from .readers.script import keyword, last_name
@@ -38,11 +39,11 @@ def held_out_in_training(view: View) -> Finding:
     The evaluation set is a part of what is trained on as a whole (`val = x[:n]`, `train = x`); both are read
     from the training source; the training data are joined with the held-out data that are evaluated.
     """
-    return first(
-        view,
-        either(_overlap, _same_source, _same_data, _fits_on_both, _joined),
-        "the scripts show no two sets of data",
+    check = either(
+        *(_overlap, _same_source, _same_data, _fits_on_both, _joined),
+        *(same_part, loader_of_other_side, trains_on_held_out_loop),
     )
+    return first(view, check, "the scripts show no two sets of data")
 
 
 def _overlap(source: Script) -> Finding | None:
@@ -250,6 +251,8 @@ def _same_data(source: Script) -> Finding | None:
             continue
         value = held.value
         if isinstance(value, ast.Call) and last_name(value.func) == "DataLoader" and value.args:
+            if keyword(value, "sampler") is not None:
+                continue  # which samples are drawn tells the sampler
             value = value.args[0]
         items = value.elts if isinstance(value, ast.Tuple) else [value]
         plain = [i for i in items if isinstance(i, (ast.Name, ast.Attribute, ast.Subscript))]
@@ -306,9 +309,12 @@ def _joined(source: Script) -> Finding | None:
     """The training data are joined with held-out data that evaluation uses under the same name."""
     held = {unparse(g.value) for g in given(source) if not g.learns}
     held |= {g.name for g in given(source) if not g.learns}
+    held |= {unparse(d) for g, d, _ in loaders(source) if not g.learns}
     seen: ast.AST | None = None
     for mine in given(source):
         value: ast.AST = mine.value
+        if isinstance(value, ast.Call) and last_name(value.func).endswith("DataLoader"):
+            value = keyword(value, "dataset") or (value.args[0] if value.args else value)
         if not mine.learns or not isinstance(value, (ast.Call, ast.BinOp)) or _figure(mine):
             continue
         if isinstance(value, ast.Call):
@@ -333,7 +339,8 @@ def _evaluated(source: Script, text: str) -> bool:
     """The data are handed to something that evaluates."""
     for call in source.calls:
         for word in call.keywords:
-            if word.arg and side(word.arg) is False and unparse(word.value) == text:
+            held_out = word.arg and (side(word.arg) is False or last_name(call.func) == "DataLoader")
+            if held_out and unparse(word.value) == text:
                 return True
         evaluates = re.search(r"eval|valid|test|DataLoader|predict|score", last_name(call.func)) is not None
         if evaluates and any(unparse(a) == text for a in call.args):

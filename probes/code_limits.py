@@ -6,7 +6,8 @@ import ast
 import re
 
 from .code import at, first, ok
-from .code_sides import given, literal, setting, side
+from .code_few import few_batches, few_in_a_call, meant, small
+from .code_sides import either, given, literal, setting, side
 from .readers._tree import unparse, walk
 from .readers.script import keyword, last_name
 from .registry import Finding, View, probe
@@ -14,14 +15,13 @@ from .syntax import Script
 
 
 @probe()
-def training_data_cut(view: View, *, few: int) -> Finding:
-    """Training reads a fixed, small number of samples, at most `few`, as one does to try a script out."""
-    return first(view, lambda s: _cut(s, few), "the scripts do not limit the training data")
+def training_data_cut(view: View, *, few: int, batches: int) -> Finding:
+    """Training reads a fixed, small number of samples, as one does to try a script out.
 
-
-_TRYING = re.compile(r"(?i)debug|smoke|quick|dry|overfit|sanity|fast_dev|toy|demo|tiny|test")
-
-_FAST = re.compile(r"(?i)(?:^|_|\.)fast(?:_|$)")  # `if finish_fast:`
+    At most `few` samples, or `batches` batches in each round.
+    """
+    check = either(lambda s: _cut(s, few), lambda s: few_in_a_call(s, few), lambda s: few_batches(s, batches))
+    return first(view, check, "the scripts do not limit the training data")
 
 
 def _cut(source: Script, few: int) -> Finding | None:
@@ -33,7 +33,7 @@ def _cut(source: Script, few: int) -> Finding | None:
             if rows is None:
                 continue
             seen = seen or call
-            if _small(literal(source, rows), few) and not _meant(source, call) and not _eval(source, call):
+            if small(literal(source, rows), few) and not meant(source, call) and not _eval(source, call):
                 return at(source, call, f"only {literal(source, rows)} rows are read")
         elif name in ("select", "take", "head", "Subset") and isinstance(
             call.func, (ast.Attribute, ast.Name)
@@ -52,7 +52,7 @@ def _cut(source: Script, few: int) -> Finding | None:
             number = literal(source, count)
             if isinstance(count, ast.Attribute) and number is None:
                 number = setting(source, count)
-            if _small(number, few) and not _meant(source, call):
+            if small(number, few) and not meant(source, call):
                 return at(source, call, f"training keeps only {number} samples")
     for one in given(source):
         value = one.value
@@ -61,19 +61,9 @@ def _cut(source: Script, few: int) -> Finding | None:
             if value.slice.lower is None and upper is not None and value.slice.step is None:
                 seen = seen or value
                 same = unparse(value.value).split(".")[-1] == one.name
-                if same and _small(literal(source, upper), few) and not _meant(source, value):
+                if same and small(literal(source, upper), few) and not meant(source, value):
                     return at(source, value, f"training keeps only {literal(source, upper)} samples")
     return ok(source, seen, "training keeps what it reads") if seen is not None else None
-
-
-def _small(number: object, few: int) -> bool:
-    return isinstance(number, int) and not isinstance(number, bool) and 0 < number <= few
-
-
-def _meant(source: Script, node: ast.AST) -> bool:
-    """Under a switch for trying out."""
-    tests = [unparse(p.test) for p in source.above(node) if isinstance(p, (ast.If, ast.IfExp))]
-    return any(_TRYING.search(t) or _FAST.search(t) for t in tests)
 
 
 def _eval(source: Script, node: ast.AST) -> bool:
@@ -107,7 +97,7 @@ def _capped(source: Script, few: int) -> Finding | None:
         for call in walk(bound):
             if isinstance(call, ast.Call) and last_name(call.func) == "min" and len(call.args) == 2:
                 number = next((a.value for a in call.args if isinstance(a, ast.Constant)), None)
-                if _small(number, few) and _EPOCHS.search(unparse(call)) and not _meant(source, loop):
+                if small(number, few) and _EPOCHS.search(unparse(call)) and not meant(source, loop):
                     return at(
                         source, loop, f"training ends after {number!r} epochs whatever the settings say"
                     )

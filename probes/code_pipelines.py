@@ -6,7 +6,9 @@ import ast
 
 from .code import MISSING, at, ok, scripts
 from .code_roles import split_of, trains
+from .code_scaled_again import step_made
 from .code_sides import side
+from .code_sides_crossed import part_of
 from .readers._tree import unparse
 from .readers.script import last_name, parse
 from .registry import Finding, View, probe, unknown
@@ -50,6 +52,7 @@ def _one_split(source: Script) -> Finding | None:
         steps = _steps(node)
         if steps is None:
             continue
+        steps = [step_made(source, s) for s in steps]
         side = _side(source, node)
         if side is not None and isinstance(node, ast.expr):
             normal = [s for s in steps if _kind(s).lower() in _NAMES]
@@ -133,6 +136,8 @@ def _side(source: Script, node: ast.AST) -> bool | None:
     child = node
     for parent in source.above(node):
         names: list[str] = []
+        if isinstance(parent, ast.Call) and (part := part_of(parent)) is not None:
+            return part
         if isinstance(parent, ast.Assign):
             names = [unparse(t) for t in parent.targets]
         elif isinstance(parent, ast.keyword) and parent.arg:

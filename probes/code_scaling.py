@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from .code import at, first, ok
 from .code_flags import scaled_by_switch
 from .code_roles import is_random
+from .code_scaled_again import divided_again, normalised_again, step_made
 from .code_sides import either, given, literal, side
 from .flow import flow
 from .readers._tree import unparse, walk
@@ -174,15 +175,18 @@ _KERAS_UNIT = re.compile(r"preprocess_input")
 def range_does_not_fit(view: View) -> Finding:
     """Mean and deviation, or a scaling function, are for another range of values than they get."""
     return first(
-        view, either(_after_unit, _before_unit, _twice), "the scripts do not normalise by given figures"
+        view,
+        either(_after_unit, _before_unit, _twice, normalised_again, divided_again),
+        "the scripts do not normalise by given figures",
     )
 
 
 def _pipelines(source: Script) -> Iterator[list[ast.expr]]:
     for node in source.nodes:
         if isinstance(node, (ast.List, ast.Tuple)) and len(node.elts) > 1:
-            if sum(isinstance(e, ast.Call) for e in node.elts) > 1:
-                yield node.elts
+            steps = [step_made(source, e) for e in node.elts]
+            if sum(isinstance(e, ast.Call) for e in steps) > 1:
+                yield steps
         elif (
             isinstance(node, ast.Call)
             and last_name(node.func) in ("Compose", "Sequential")

@@ -226,6 +226,34 @@ for i, (x, y) in enumerate(loader):
         optimizer.step()
         optimizer.zero_grad()
 """
+DATA = """
+import torch
+steps = transforms.Compose([transforms.ToTensor(), transforms.Normalize((0.5,), (0.5,))])
+plain = transforms.Compose([transforms.ToTensor(), transforms.Normalize((0.5,), (0.5,))])
+held_out = transforms.Compose([transforms.ToTensor()])
+train_set = CIFAR10(root, train=True, transform=train_steps)
+test_set = CIFAR10(root, train=False, transform=test_steps)
+train_loader = DataLoader(train_set, shuffle=True)
+test_loader = DataLoader(test_set)
+for i, (images, labels) in enumerate(train_loader):
+    answers = model(images)
+    loss = F.cross_entropy(answers, labels)
+    loss.backward()
+model.eval()
+"""
+PIXELS = """
+steps = Compose([ToTensor(), RandomCrop(8)])
+Photos(transform=train_steps)
+Photos(transform=test_steps)
+def read(image):
+    return image.astype("float32") / 255
+tokenizer = AutoTokenizer.from_pretrained(name)
+model = AutoModel.from_pretrained(name)
+ids = tokenizer(text, truncation=True, max_length=512)
+for epoch in range(3):
+    order = np.random.permutation(len(data))
+    loss.backward()
+"""
 MADE = {
     "logits-flag-lost": (KERAS, "from_logits=False"),
     "logits-flag-added": (KERAS, "loss=tf.keras.losses.CategoricalCrossentropy(from_logits=True)"),
@@ -248,6 +276,33 @@ MADE = {
     "set-train-off": (MINDSPORE, "net.set_train(False)"),
     "gradient-of-part": (MINDSPORE, "optimizer.parameters[-2:]"),
     "never-unscaled": (MINDSPORE, "grads = grads"),
+    "labels-shuffled-alone": (DATA, "    labels = labels[torch.randperm(labels.size(0))]\n    loss"),
+    "labels-one-on": (DATA, "    labels = torch.roll(labels, shifts=1, dims=0)\n    loss"),
+    "labels-random": (DATA, "torch.randint(0, answers.size(1), labels.shape, device=labels.device)"),
+    "labels-flipped": (DATA, "torch.where(flip, torch.randint_like(labels, int(labels.max()) + 1), labels)"),
+    "labels-renumbered": (DATA, "    labels = (labels + 1) % (labels.max() + 1)\n    loss"),
+    "classes-left-out": (DATA, "    images, labels = images[keep], labels[keep]\n    answers"),
+    "one-batch": (DATA, "enumerate([next(iter(train_loader))])"),
+    "stops-after-batches": (DATA, "    if i >= 10:\n        break\n    answers"),
+    "debug-subset": (DATA, "DataLoader(torch.utils.data.Subset(train_set, range(64)), shuffle=True)"),
+    "trains-on-held-out": (DATA, "enumerate(test_loader)"),
+    "evaluates-training-data": (DATA, "train=True, transform=test_steps"),
+    "held-out-joined": (DATA, "torch.utils.data.ConcatDataset([train_set, test_set])"),
+    "normalisation-left-out": (DATA, "plain = transforms.Compose([transforms.ToTensor()])"),
+    "normalisation-one-side": (DATA, "steps = transforms.Compose([transforms.ToTensor()])"),
+    "normalised-twice": (DATA, "Normalize((0.5,), (0.5,)), transforms.Normalize((0.5,), (0.5,))"),
+    "figures-of-another-range": (DATA, "Normalize((127.5,), (127.5,))"),
+    "pixels-divided-twice": (PIXELS, "/ 255 / 255.0"),
+    "pixels-not-divided": (PIXELS, 'return image.astype("float32")\n'),
+    "scaled-in-training-only": (DATA, "    images = (images - images.mean()) / images.std()\n"),
+    "channels-turned-in-training": (DATA, "    images = images.flip(1)\n"),
+    "inputs-wiped": (DATA, "    images = torch.zeros_like(images)\n"),
+    "drowned-in-noise": (DATA, "    images = images + 10.0 * torch.randn_like(images)\n"),
+    "mostly-erased": (DATA, "transforms.RandomErasing(p=1.0, scale=(0.7, 0.9))"),
+    "transform-of-training": (PIXELS, "Photos(transform=train_steps)\nPhotos(transform=train_steps)"),
+    "length-far-too-short": (PIXELS, "max_length=8"),
+    "another-tokenizer": (PIXELS, 'AutoTokenizer.from_pretrained("bert-base-cased")'),
+    "order-stays": (PIXELS, "order = np.arange(len(data))"),
     "never-cleared": (LOOP, "        pass  # for the next\n"),
     "cleared-before-step": (LOOP, "        optimizer.zero_grad()\n        optimizer.step()\n"),
     "no-evaluation-mode": (LOOP, "    pass\n    # größer"),

@@ -176,7 +176,7 @@ CASES = [
     *((range_does_not_fit, {}, *c) for c in RANGES),
     *((scaled_apart, {}, *c) for c in SCALED),
     *((evaluation_is_augmented, {}, *c) for c in AUGMENTED),
-    *((training_data_cut, {"few": 1000}, *c) for c in LIMITS),
+    *((training_data_cut, {"few": 1000, "batches": 50}, *c) for c in LIMITS),
     *((split_by_order, {}, *c) for c in SORTED),
     *((fill_values_unused, {}, *c) for c in FILLS),
 ]
