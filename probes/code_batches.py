@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 
 from .code import at, ok
 from .code_roles import is_random, model_calls
@@ -34,6 +35,8 @@ def batches_differ(source: Script, _labels: bool) -> Finding | None:
         learns = function is not None and any(b in walk(function) for b in source.backwards)
         learns = learns or any(b in walk(p) for p in source.loops_around(call)[:1] for b in source.backwards)
         evaluates = any(w in source.function_name(call).lower() for w in ("eval", "val", "test", "predict"))
+        if learns and _without_gradients(source, call):
+            learns, evaluates = False, True  # one function that trains and evaluates
         if learns == evaluates:
             continue
         steps = _arithmetic(source, call)
@@ -89,7 +92,7 @@ def _arithmetic(source: Script, call: ast.Call) -> tuple[str, ...] | None:
     line = call.lineno
     for _ in range(20):
         if isinstance(value, ast.Name):
-            change = _last_change(scope, value.id, line)
+            change = _last_change(_handed_by(source, call, value.id) or scope, value.id, line)
             if change is None or change.lineno >= line:
                 return tuple(sorted(steps))
             line = change.lineno
@@ -121,7 +124,8 @@ def _arithmetic(source: Script, call: ast.Call) -> tuple[str, ...] | None:
         elif isinstance(value, ast.Call):
             name = last_name(value.func)
             owner = value.func.value if isinstance(value.func, ast.Attribute) else None
-            if _augments(source, value) and value.args:
+            turned = name in ("flip", "roll") and value.args and not is_random(value)
+            if not turned and _augments(source, value) and value.args:
                 value = value.args[0]
             elif name in (
                 "div",
@@ -158,6 +162,24 @@ def _arithmetic(source: Script, call: ast.Call) -> tuple[str, ...] | None:
         else:
             return tuple(sorted(steps)) if isinstance(value, (ast.Subscript, ast.Attribute)) else None
     return None
+
+
+def _handed_by(source: Script, call: ast.Call, name: str) -> ast.For | None:
+    """The loop around a call that hands out a name: what happened to it before the loop is another batch."""
+    for loop in source.loops_around(call):
+        if isinstance(loop, ast.For) and any(
+            isinstance(n, ast.Name) and n.id == name for n in walk(loop.target)
+        ):
+            return loop
+    return None
+
+
+def _without_gradients(source: Script, call: ast.Call) -> bool:
+    """The call stands in `with torch.no_grad():`, in a loop of its own that runs no backward pass."""
+    withs = [p for p in source.above(call) if isinstance(p, ast.With)]
+    off = any(re.search(r"no_grad|inference_mode", unparse(i.context_expr)) for w in withs for i in w.items)
+    loop = next(iter(source.loops_around(call)), None)
+    return off and loop is not None and not any(b in walk(loop) for b in source.backwards)
 
 
 def _reorders(value: ast.Subscript) -> bool:

@@ -13,6 +13,7 @@ from traindoctor.probes.code_leaks import held_out_in_training
 from traindoctor.probes.code_limits import training_data_cut
 from traindoctor.probes.code_pipelines import normalises_one_split
 from traindoctor.probes.code_scaling import range_does_not_fit
+from traindoctor.probes.code_splits import splits_processed_differently
 from traindoctor.probes.code_spoiled import inputs_overwritten
 from traindoctor.probes.registry import Finding
 
@@ -130,6 +131,29 @@ def test_batches_that_are_spoiled_on_their_way_are_named(
 @pytest.mark.parametrize(("state", "code"), RANGES)
 def test_inputs_that_are_scaled_for_another_range_or_again_are_named(state: State, code: str) -> None:
     assert finding(range_does_not_fit, code).state is state
+
+
+BOTH = """
+def main():
+    for x, y in train_loader:
+        {}
+        F.cross_entropy(model(x), y).backward()
+    with torch.no_grad():
+        for x, y in test_loader:
+            x = x.to(device)
+            hits += (model(x).argmax(1) == y).sum()
+"""
+BATCHES = [
+    (PRESENT, "x = x.flip(1)"),
+    (PRESENT, "x = x[:, [2, 1, 0]]"),
+    (PRESENT, "x = (x - x.mean()) / x.std()"),
+    (UNKNOWN, "x = x.to(device)"),
+]
+
+
+@pytest.mark.parametrize(("state", "code"), BATCHES)
+def test_training_and_evaluation_in_one_function_are_compared(state: State, code: str) -> None:
+    assert finding(splits_processed_differently, BOTH.format(code), labels=False).state is state
 
 
 def test_pipelines_are_told_apart_by_the_part_that_is_asked_for() -> None:
