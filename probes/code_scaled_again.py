@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 
-from .code import at, ok
+from .code import at
 from .flow import flow
 from .readers._tree import unparse
 from .readers.script import last_name
@@ -25,7 +25,6 @@ def step_made(source: Script, step: ast.expr) -> ast.expr:
 
 def normalised_again(source: Script) -> Finding | None:
     """One pipeline has the same `Normalize` twice."""
-    seen: ast.AST | None = None
     for call in source.named("Compose", "Sequential"):
         steps = (
             call.args[0].elts if call.args and isinstance(call.args[0], (ast.List, ast.Tuple)) else call.args
@@ -34,21 +33,18 @@ def normalised_again(source: Script) -> Finding | None:
         for written in steps:
             step = step_made(source, written)
             if isinstance(step, ast.Call) and last_name(step.func).lower() in ("normalize", "normalise"):
-                seen = seen or written
                 text = unparse(step)
                 if text in found:
                     return at(source, written, "the inputs are normalised a second time")
                 found.append(text)
-    return ok(source, seen, "each pipeline normalises once") if seen is not None else None
+    return None  # once says nothing about the figures
 
 
 def divided_again(source: Script) -> Finding | None:
     """`x / 255` of what was divided by 255 before."""
-    seen: ast.AST | None = None
     for node in source.nodes:
         if not _divides(node):
             continue
-        seen = seen or node
         inner: ast.expr = node.left if isinstance(node, ast.BinOp) else ast.Constant(0)
         for _ in range(6):
             if isinstance(inner, ast.Call) and last_name(inner.func) in _KEEPS:
@@ -63,7 +59,7 @@ def divided_again(source: Script) -> Finding | None:
                 break
         if _divides(inner):
             return at(source, node, "the pixels are divided by 255 a second time")
-    return ok(source, seen, "pixels are divided once") if seen is not None else None
+    return None
 
 
 def _divides(node: ast.AST) -> bool:

@@ -111,7 +111,7 @@ RANGES = [
     (ABSENT, "import torchvision\n" + FIGURES.format("[0.5]", "normal")),
     (PRESENT, FIGURES.format("[0.5]", "normal, normal")),
     (PRESENT, "x = image.astype('f4') / 255\ny = torch.tensor(x) / 255.0"),
-    (ABSENT, "x = image.astype('f4') / 255\ny = other / 255"),
+    (UNKNOWN, "x = image.astype('f4') / 255\ny = other / 255"),
     (UNKNOWN, "x = image.astype('f4')"),
 ]
 LOADERS = """
