@@ -8,6 +8,7 @@ from dataclasses import replace
 
 from .code import at, first, imports_locals, is_constant, is_evaluation, ok
 from .code_keras import compiled
+from .code_rounds import rounds
 from .flow import Flow, flow, losses, objectives, returns, signs
 from .readers._tree import unparse, walk
 from .readers.script import keyword, last_name
@@ -223,6 +224,8 @@ def _loss_negated(source: Script) -> Finding | None:
     if source.loss_methods and not source.backwards:
         return _returns_negated(source) if source.losses else None
     taken = objectives(source)
+    if (turned := _turned_at_backward(source)) is not None:
+        return at(source, turned, "the sign of the loss is turned, so training maximises it")
     if not losses(source) or not taken or len({call for call, _ in taken}) > 1:
         return None  # several objectives: an adversary climbs what the other descends
     for call, objective in taken:
@@ -232,6 +235,54 @@ def _loss_negated(source: Script) -> Finding | None:
             where = found[0].where or call
             return at(source, where, "the sign of the loss is turned, so training maximises it")
     return ok(source, taken[0][0], "the loss is minimised")
+
+
+# What climbs a loss on purpose: adversaries and attacks, domains to confuse, bounds, what is to be unlearned.
+_CLIMBS = re.compile(
+    r"(?i)adv|attack|gan\b|gan_|disc|domain|fool|confus|unlearn|ascen|maximi|perturb|elbo|bound|mll|entropy_loss"
+    r"|forget|invert|critic|\bgen|_gen|generator|policy|actor|alpha|\bpi_|likelihood|reward|ppo|surr"
+)
+
+
+def _turned_at_backward(source: Script) -> ast.expr | None:
+    """The only objective of a function that also steps is a loss with a minus before it.
+
+    `(-loss).backward()`, or every standard loss that a sum is made of. Asked function by function: a program
+    of several files has several objectives that know nothing of each other.
+    """
+    taken = objectives(source)
+    for one in rounds(source):
+        function = source.function_around(one.backward)
+        mine = [(c, o) for c, o in taken if source.function_around(c) is function]
+        if not one.steps or function is None or len({c for c, _ in mine}) != 1 or not mine:
+            continue
+        owner = next((p for p in source.above(function) if isinstance(p, ast.ClassDef)), None)
+        if _CLIMBS.search(function.name + (owner.name if owner is not None else "")):
+            continue
+        for call, objective in mine:
+            if _CLIMBS.search(unparse(objective)) or any(_is_minus(k.value) for k in call.keywords):
+                continue
+            minus = _minus_first(objective)
+            if minus is not None and re.search(r"(?:^|_)loss$", last_name(minus.operand)):
+                if not any(
+                    _is_minus(v) for v in flow(source).values(minus.operand, 2) if v is not minus.operand
+                ):
+                    return minus
+            found = signs(source, objective)
+            if found and all(s.turned % 2 for s in found) and found[0].where is not None:
+                where = found[0].where
+                if source.function_around(where) is function and not _CLIMBS.search(source.line(where)):
+                    return where
+    return None
+
+
+def _minus_first(node: ast.expr) -> ast.UnaryOp | None:
+    """`-loss`, also within `scaler.scale(-loss)`."""
+    if isinstance(node, ast.Call) and last_name(node.func) in ("scale", "mean", "sum"):
+        owner = node.func.value if isinstance(node.func, ast.Attribute) else node
+        inner = node.args[0] if node.args else owner
+        return _minus_first(inner) if inner is not node else None
+    return node if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub) else None
 
 
 def _is_minus(node: ast.expr) -> bool:

@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator
 
 from .code import at, first, is_evaluation, ok
+from .code_rounds import Round, rounds
 from .flow import MAX_VISITED, Flow, Places, flow, losses, objectives
 from .readers._tree import unparse, walk
 from .readers.script import last_name
@@ -71,6 +72,9 @@ def _path_cut(source: Script) -> Finding | None:
         value = source.loss_input(call)
         if value is not None and not is_evaluation(source, call) and _is_cut(value):
             return at(source, value, "the loss is computed on a value cut off from the model")
+    for one in rounds(source):
+        if (cut := _cut_at_the_end(source, one)) is not None:
+            return at(source, cut, "what gradients are taken of has been cut off from the model")
     taken = objectives(source)
     if len({call for call, _ in taken}) == 1:
         for _, objective in taken:
@@ -78,6 +82,113 @@ def _path_cut(source: Script) -> Finding | None:
                 return at(source, node, why)
     node = source.forwards[0] if source.forwards else source.losses[0][0]
     return ok(source, node, "nothing cuts the gradient path")
+
+
+def _cut_at_the_end(source: Script, one: Round) -> ast.AST | None:
+    """The objective of a function that steps is itself a copy, or a loss of an output without gradients.
+
+    `loss.detach().requires_grad_()`, `tensor(loss.item(), requires_grad=True)`; an output that comes out of a
+    block without gradients. Asked function by function, so that other training steps of the program do not
+    matter. Left aside where gradients are read (`.grad`): they are handed on by hand.
+    """
+    function = source.function_around(one.backward)
+    if not one.steps or function is None or _reads_gradients(function):
+        return None
+    mine, standard = flow(source), {c for c, _ in losses(source)}
+    for objective in [o for c, o in objectives(source) if c is one.backward]:
+        ends = [objective] if not isinstance(objective, ast.Name) else _given_here(mine, objective)
+        for end in ends:
+            inside = _copied(end)
+            if inside is not None and not _on_purpose(unparse(inside).replace("loss", "")):
+                return end
+            if isinstance(end, ast.Call) and (end in standard or _is_loss(end)) and end.args:
+                output = end.args[0]
+                if (block := _made_without_gradient(source, mine, output, function)) is not None:
+                    if not any(_has_gradient(mine, a) for a in end.args[1:]):
+                        return block
+    return None
+
+
+def _reads_gradients(function: Function) -> bool:
+    return any(
+        isinstance(n, ast.Attribute) and n.attr == "grad" and isinstance(n.ctx, ast.Load)
+        for n in walk(function)
+        if not (isinstance(n, ast.Attribute) and unparse(n.value) in ("torch.autograd", "autograd"))
+    )
+
+
+def _given_here(mine: Flow, name: ast.Name) -> list[ast.expr]:
+    """What a name was given last, divisions and scalings of itself looked through."""
+    found: list[ast.expr] = []
+    for given in mine.all_given(name):
+        if given.places:
+            continue
+        value = given.value
+        while isinstance(value, ast.BinOp) and isinstance(value.op, (ast.Div, ast.Mult)):
+            value = value.left
+        again = isinstance(value, ast.Name) and value.id == name.id
+        found += [g.value for g in mine.all_given(value)] if again else [value]
+    return found
+
+
+def _copied(node: ast.expr) -> ast.expr | None:
+    """What was cut off and told to take gradients again: `x` of `x.detach().requires_grad_()`."""
+    told = False
+    inside: ast.expr | None = None
+    while isinstance(node, (ast.Call, ast.Attribute)):
+        name = last_name(node.func) if isinstance(node, ast.Call) else node.attr
+        if isinstance(node, ast.Call) and name == "requires_grad_" and isinstance(node.func, ast.Attribute):
+            told, node = True, node.func.value
+            continue
+        if isinstance(node, ast.Call) and name in ("Variable", *_MADE_ANEW) and node.args:
+            if not any(k.arg == "requires_grad" for k in node.keywords):
+                return None
+            told, inside, node = True, node.args[0], node.args[0]
+            continue
+        following = _cut_by(node)
+        if following is None:
+            break
+        inside, node = following, following
+    calls = inside is not None and isinstance(inside, (ast.Name, ast.Attribute, ast.Call))
+    return inside if told and calls and re.search(r"(?i)loss", unparse(inside) if inside else "") else None
+
+
+def _is_loss(call: ast.Call) -> bool:
+    return re.search(r"(?i)criterion|loss", last_name(call.func)) is not None
+
+
+def _made_without_gradient(source: Script, mine: Flow, node: ast.expr, function: Function) -> ast.AST | None:
+    """The block without gradients that an output comes out of, or where it is cut off before the loss."""
+    if isinstance(node, ast.Call) and last_name(node.func) == "requires_grad_":
+        return node if _cut_by(_base_of(node)) is not None and not _meant(source, _base_of(node)) else None
+    if not isinstance(node, ast.Name):
+        return None
+    for given in mine.all_given(node)[:1]:
+        if source.function_around(given.value) is not function or not isinstance(given.value, ast.Call):
+            continue
+        for above in source.above(given.statement):
+            if isinstance(above, ast.With) and _without_gradient(above):
+                inside = any(n is node for n in walk(above))
+                purpose = _on_purpose(unparse(given.statement)) or _on_purpose(unparse(node))
+                return above if not inside and not purpose else None
+    return None
+
+
+def _base_of(call: ast.Call) -> ast.expr:
+    return call.func.value if isinstance(call.func, ast.Attribute) else call
+
+
+def _has_gradient(mine: Flow, node: ast.expr) -> bool:
+    """The other side of a loss is an output, too: made by a call that is not cut off."""
+    if isinstance(node, ast.Call):
+        return True
+    found = mine.all_given(node) if isinstance(node, (ast.Name, ast.Attribute)) else []
+    return any(isinstance(g.value, ast.Call) and not _is_moved(g.value) for g in found)
+
+
+def _is_moved(call: ast.Call) -> bool:
+    """`y.to(device)`, `y.long()`: the same numbers elsewhere or in another format."""
+    return last_name(call.func) in ("to", "cuda", "long", "float", "view", "squeeze", "unsqueeze", "reshape")
 
 
 # Signal processing that has nothing to train: spectra, filter banks, augmentation, scaling.

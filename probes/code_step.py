@@ -8,6 +8,7 @@ from collections.abc import Iterator
 
 from ..engine.model import State
 from .code import at, extractor, first, imports_locals, is_false, is_false_node, ok, outer_loop, runs_in
+from .code_rounds import Round, clearings, may_update, rounds, turn_of
 from .flow import flow
 from .readers._tree import unparse, walk
 from .readers.script import SCHEDULERS, keyword, last_name
@@ -33,21 +34,34 @@ def _not_cleared(source: Script) -> Finding | None:
     clears_by_hand = _cleared_by_hand(source)
     if any(_is_engine(source, c) for c in source.backwards) or not source.named("backward"):
         return None  # DeepSpeed's engines and functional gradients clear by themselves
+    for one in rounds(source):
+        if (found := _piles_up(source, one)) is not None:
+            return found
     if not clears and not clears_by_hand:
         if imports_locals(source) or outer_loop(source) is None:
             return None
         return at(source, source.backwards[0], "gradients pile up: no call clears them")
-    if source.train_loop is None or clears_by_hand:
-        return ok(source, (clears or clears_by_hand)[0], "gradients are cleared")
-    loop = source.train_loop
-    inside = [c for c in clears if loop in source.loops_around(c)]
-    steps_inside = [s for s in source.steps if loop in source.loops_around(s)]
-    in_helpers = [c for c in clears if source.function_around(c) is not source.function_around(loop)]
-    if not inside and steps_inside and not in_helpers:
-        return at(
-            source, clears[0], "gradients are cleared outside the loop that steps, so they pile up inside it"
-        )
-    return ok(source, clears[0], "gradients are cleared in the training step")
+    return ok(source, (clears or clears_by_hand)[0], "gradients are cleared in the training step")
+
+
+def _piles_up(source: Script, one: Round) -> Finding | None:
+    """Nothing around a step clears gradients, or only what stands before the loop that steps."""
+    if not one.steps or may_update(source, one):
+        return None
+    clears = clearings(source, one)
+    if not clears:
+        if one.repeated and not imports_locals(source):
+            return at(source, one.backward, "gradients pile up: nothing around this step clears them")
+        return None
+    loops = source.loops_around(one.backward)
+    if not loops or not any(loops[0] in source.loops_around(s) for s in one.steps):
+        return None
+    around = source.function_around(one.backward)
+    turn = turn_of(source, loops[0])
+    if all(c not in turn and source.function_around(c) is around for c in clears):
+        why = "gradients are cleared outside the loop that steps, so they pile up inside it"
+        return at(source, clears[0], why)
+    return None
 
 
 def _cleared_by_hand(source: Script) -> list[ast.stmt | ast.expr]:
@@ -177,6 +191,9 @@ def step_missing(view: View) -> Finding:
 
 
 def _step_missing(source: Script) -> Finding | None:
+    for one in rounds(source):
+        if (found := _never_steps(source, one)) is not None:
+            return found
     functional = source.named("value_and_grad")
     if not source.optimizer_calls or not (source.backwards or functional):
         return None
@@ -194,6 +211,23 @@ def _step_missing(source: Script) -> Finding | None:
     if by_hand or others or imports_locals(source) or source.trains_by_trainer:
         return None
     return at(source, (*source.backwards, *functional)[0], "an optimizer is built and never steps")
+
+
+def _never_steps(source: Script, one: Round) -> Finding | None:
+    """A function clears an optimizer's gradients and takes new ones, and nothing around it steps."""
+    function = source.function_around(one.backward)
+    clears = [
+        c
+        for c in source.named(*_CLEARS)
+        if source.function_around(c) is function and re.search(r"opt", source.owner(c).lower())
+    ]
+    if not clears or not one.repeated or imports_locals(source):
+        return None
+    if any(n in one.nodes for n in (*source.steps, *source.named("step"))) or may_update(source, one):
+        return None
+    if any(isinstance(n, ast.Attribute) and n.attr == "grad" for n in one.nodes):
+        return None  # the weights may be moved by hand
+    return at(source, one.backward, "gradients are cleared and taken here, and nothing steps")
 
 
 @probe()

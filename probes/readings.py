@@ -23,6 +23,7 @@ MODULES = (
     "code_best",
     "code_calls",
     "code_causes",
+    "code_clipping",
     "code_ctc",
     "code_data",
     "code_diff",

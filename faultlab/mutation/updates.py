@@ -64,7 +64,8 @@ def step_now_and_then(code: Code) -> Iterator[Site]:
         if counter and block is loops[0] and step in loops[0].body:
             cleared = [c for s in loops[0].body for c in _calls(s, "zero_grad") if not isinstance(s, ast.If)]
             if cleared and len(_statements(code, "step")) < 3:
-                yield (code.replace(step, f"{code.source(step)} if {counter} % 4 == 0 else None"),)
+                inner = f"if {counter} % 4 == 0:\n{code.indent(step)}    {code.source(step)}"
+                yield (code.replace(step, inner),)
 
 
 def only_the_last_parameters(code: Code) -> Iterator[Site]:

@@ -299,8 +299,9 @@ class _Finder:
         return [x for x in head.unit.lines if head in x.around]
 
     def _called(self, head: Line) -> set[str]:
-        """What is called under a head."""
-        return {t.label + "()" for x in self._body(head) for t in x.term.walk() if t.kind == "call"}
+        """What is called under a head; the step of a schedule is told from an optimizer's."""
+        calls = [t for x in self._body(head) for t in x.term.walk() if t.kind == "call"]
+        return {("scheduler_step" if _steps_schedule(t) else t.label) + "()" for t in calls}
 
     def _one(self, line: Line, roles: Roles, kind: str) -> Edit:
         term = line.term
@@ -675,6 +676,13 @@ def _depends(a: Line, b: Line) -> bool:
     if calls_a & modes and calls_b & modes:
         return True
     return bool(calls_a - modes and calls_b - modes)
+
+
+def _steps_schedule(call: Term) -> bool:
+    """`scheduler.step()`, by the name of what steps."""
+    owner = call.part("self") if call.label == "step" else None
+    names = [t.label.lower() for t in owner.walk()] if owner is not None else []
+    return any(w in n for n in names for w in ("sched", "lr_s", "warmup", "plateau"))
 
 
 def _changes_in_place(line: Line) -> bool:

@@ -319,7 +319,7 @@ MADE = {
     "cleared-once-per-epoch": (PLAIN, "    optimizer.zero_grad()\n    for i, (x"),
     "cleared-each-micro-batch": (PARTS, "        pass\n    optimizer.zero_grad()"),
     "step-left-out": (PLAIN, "1.0)\n        pass\n"),
-    "step-now-and-then": (PLAIN, "optimizer.step() if i % 4 == 0 else None\n"),
+    "step-now-and-then": (PLAIN, "if i % 4 == 0:\n            optimizer.step()\n"),
     "only-the-last-parameters": (UPDATES, "SGD(list(model.parameters())[-2:], lr=0.1)"),
     "output-cut-off": (PLAIN, "criterion(output.detach().requires_grad_(True), y)"),
     "loss-cut-off": (PLAIN, "loss.detach().requires_grad_(True).backward()"),
