@@ -166,12 +166,26 @@ def _made_without_gradient(source: Script, mine: Flow, node: ast.expr, function:
     for given in mine.all_given(node)[:1]:
         if source.function_around(given.value) is not function or not isinstance(given.value, ast.Call):
             continue
+        if _given_again(function, node, given.statement):
+            continue
         for above in source.above(given.statement):
             if isinstance(above, ast.With) and _without_gradient(above):
                 inside = any(n is node for n in walk(above))
                 purpose = _on_purpose(unparse(given.statement)) or _on_purpose(unparse(node))
                 return above if not inside and not purpose else None
     return None
+
+
+def _given_again(function: Function, name: ast.Name, statement: ast.AST) -> bool:
+    """The name gets another value between a statement and where it is used."""
+    first_line = getattr(statement, "lineno", 0)
+    return any(
+        isinstance(n, ast.Name)
+        and n.id == name.id
+        and isinstance(n.ctx, ast.Store)
+        and first_line < n.lineno < name.lineno
+        for n in walk(function)
+    )
 
 
 def _base_of(call: ast.Call) -> ast.expr:

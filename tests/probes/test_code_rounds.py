@@ -166,3 +166,9 @@ def test_clipping_that_does_not_reach_the_update(one: str, two: str, three: str,
     text = CLIP.replace("{ONE}", one).replace("{TWO}", two).replace("{THREE}", three)
 
     assert state("script-clip-without-effect", text) == expected
+
+
+def test_what_comes_after_a_block_without_gradients_counts() -> None:
+    again = "with torch.no_grad():\n            output = model(x)\n        output = scale(output)"
+
+    assert state("script-gradient-path-cut", _two(FORWARD=again)) == A
