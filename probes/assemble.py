@@ -16,7 +16,7 @@ from typing import cast
 import numpy as np
 
 from ..engine.model import RunInfo, Scalar
-from . import kinds, layout, names, project, segments, sides, starts
+from . import kinds, layout, names, project, segments, sides, stand_ins, starts
 from .dataset.own import holds_samples
 from .files import RunFile, RunUnreadable, address, walk
 from .readers import Reader, csv_log, msprobe_monitor
@@ -385,6 +385,7 @@ class _Assembly:
             main.setdefault("eval/" + name[5:], replace(main[name], name="eval/" + name[5:]))
         _add_total(main, "train")
         _add_total(main, "eval")
+        self.notes.extend(stand_ins.add(main))
         main = {name: _fraction(series) for name, series in sorted(main.items())}
         return main, ranks, rewinds, tuple(attempts)
 

@@ -81,6 +81,18 @@ def _ignored() -> frozenset[str]:
     return frozenset(_table()["ignore"])
 
 
+_HELD_OUT = re.compile(r"\bh(?:e|o)ld[-_ ]outs?\b", re.IGNORECASE)
+_BARS = re.compile(
+    r"(?<![^\s/_.])\|{1,2}\s*(?:g|grads?|gradient|∇|d[lw])\s*\|{1,2}(?:_?2)?(?=$|\s)", re.IGNORECASE
+)
+
+
+def _plain(raw: str) -> str:
+    """Return the name with what takes more than one word to say in one: "held-out", "|g|"."""
+    raw = _HELD_OUT.sub("heldout", raw.strip())
+    return _BARS.sub("grad_norm", raw) if "|" in raw else raw
+
+
 @lru_cache(maxsize=8192)
 def canonical(raw: str, split: str = "") -> str | None:
     """Return the canonical name of a logged quantity, or None for clocks, counters and unknown names.
@@ -88,11 +100,12 @@ def canonical(raw: str, split: str = "") -> str | None:
     `split` is what the reader knows of the data ("train", "eval" or ""). A known loss term is
     "<split>/loss/<term>"; a quantity of one layer is "<quantity>/<layer>".
     """
-    text = raw.strip().lower()
+    raw = _plain(raw)
+    text = raw.lower()
     layered = _per_layer(text)
     if layered:
         return layered
-    words = [w.strip(".:") for w in re.split(r"[\s/_\-.|]+", _camel(raw.strip()))]
+    words = [w.strip(".:") for w in re.split(r"[\s/_\-.|]+", _camel(raw))]
     words = [w for w in words if w]
     if not words or "_".join(words) in _ignored():
         return None
@@ -109,13 +122,13 @@ def canonical(raw: str, split: str = "") -> str | None:
 @lru_cache(maxsize=8192)
 def tells_split(raw: str) -> bool:
     """Whether a name itself says which data the quantity is of: "val_acc" does, "accuracy" does not."""
-    return any(w.strip(".:") in _split_words() for w in re.split(r"[\s/_\-.|]+", _camel(raw.strip())))
+    return any(w.strip(".:") in _split_words() for w in re.split(r"[\s/_\-.|]+", _camel(_plain(raw))))
 
 
 @lru_cache(maxsize=8192)
 def order(raw: str) -> int:
     """How far down a quantity's list of names this one stands: "loss" stands before "bce"."""
-    words = [w.strip(".:") for w in re.split(r"[\s/_\-.|]+", _camel(raw.strip()))]
+    words = [w.strip(".:") for w in re.split(r"[\s/_\-.|]+", _camel(_plain(raw)))]
     bare = [w for w in words if w and w not in _split_words()]
     averaging = set(_table()["averaging"])
     for candidate in ("_".join(bare), "_".join(w for w in bare if w not in averaging)):
@@ -147,7 +160,7 @@ def _term(words: list[str], which: str) -> str | None:
     if any(w in _ignored() for w in words) or "_".join(words) in _ignored():
         return None
     averaging = set(_table()["averaging"])
-    rest = [w for w in words if w not in averaging]
+    rest = ["loss" if w == "objective" else w for w in words if w not in averaging]
     if "loss" in rest and not _NO_TERM & set(rest):
         term = "_".join(w for w in rest if w != "loss")
         return f"{which}/loss/{term}" if term else f"{which}/loss"

@@ -31,6 +31,7 @@ ADVERSARIAL = frozenset({"g", "d", "gen", "disc", "generator", "discriminator", 
 REINFORCED = frozenset(
     {"policy", "actor", "critic", "act", "cri", "ppo", "vf", "pg", "td", "qf", "qf1", "qf2", "q", "value"}
 )
+ACTING = frozenset({"policy", "actor", "ppo"})  # one of these is enough: nothing else has a loss of that name
 STEPS = ("step", "iteration")
 ANY_CLASSES = (*range(2, 201), 365, 500, 1000)
 USUAL_CLASSES = (*range(2, 21), 50, 100, 1000)  # far enough apart for a first loss to tell which
@@ -148,7 +149,7 @@ def objective(run: Run) -> str | None:
     raw = " ".join(s.raw.lower() for s in run.all_series)
     rollout = any(w in raw for w in ("approx_kl", "clip_frac", "rollout/", "ep_rew", "episode"))
     rewarded = any(n.endswith("/reward") for n in run.series)
-    if rollout or rewarded or len(words & REINFORCED) >= 2:
+    if rollout or rewarded or len(words & REINFORCED) >= 2 or words & ACTING:
         return "in reinforcement learning the return tells, not the loss"
     return None
 

@@ -68,11 +68,45 @@ for _unit, _rank, _names in (
         _STEPS[_name] = (_unit, _rank)  # type: ignore[assignment]
 
 _SPLITS: dict[str, str] = {
-    **dict.fromkeys(("train", "training", "trn", "tr"), "train"),
-    **dict.fromkeys(("val", "valid", "validation", "eval", "evaluation", "evaluate", "dev"), "eval"),
-    **dict.fromkeys(("test", "testing"), "test"),
+    **dict.fromkeys(("train", "training", "trn", "tr", "fit"), "train"),
+    **dict.fromkeys(
+        (
+            "val",
+            "valid",
+            "validation",
+            "eval",
+            "evaluation",
+            "evaluate",
+            "dev",
+            "devel",
+            "vld",
+            "vali",
+            "heldout",
+            "held-out",
+            "held_out",
+        ),
+        "eval",
+    ),
+    **dict.fromkeys(("test", "testing", "holdout", "hold-out", "hold_out"), "test"),
 }
-SPLIT_KEYS = ("mode", "split", "phase", "stage", "set", "subset", "partition", "data_split")
+SPLIT_KEYS = (
+    "mode",
+    "split",
+    "phase",
+    "stage",
+    "set",
+    "subset",
+    "partition",
+    "data_split",
+    "kind",
+    "type",
+    "event",
+    "t",
+    "tag",
+    "which",
+    "dataset",
+    "on",
+)
 _WALLS = frozenset({"wall_time", "walltime", "wall", "timestamp", "_timestamp", "wall time", "unix_time"})
 _CLOCKS = frozenset(
     {"elapsed_time", "remaining_time", "eta", "eta_seconds", "percentage", "data_time", "total_steps"}

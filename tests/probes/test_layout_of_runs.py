@@ -15,6 +15,8 @@ AGAIN = "run-20250102_120000-dcba4321"
         ("train.log", ""),
         ("logs/train.log", ""),
         ("exp/logs/train/events.out.tfevents.1.host", "exp"),
+        ("tb/fit/events.out.tfevents.1.host", ""),
+        ("tb/held_out/events.out.tfevents.1.host", ""),
         ("checkpoint-500/trainer_state.json", ""),
         ("runs/Dec01_10-00-00_node/events.out.tfevents.1.host", ""),
         ("lightning_logs/version_3/metrics.csv", "lightning_logs/version_3"),

@@ -123,3 +123,32 @@ def test_the_metric_of_one_class_is_not_the_mean(raw: str) -> None:
 def test_the_mean_over_classes_is_known(raw: str, name: str) -> None:
     """Names of means keep theirs."""
     assert canonical(raw) == name
+
+
+@pytest.mark.parametrize(
+    ("raw", "name"),
+    [
+        ("fit_ce", "train/loss"),
+        ("vld_ce", "eval/loss"),
+        ("held-out xent", "eval/loss"),
+        ("hold_out/loss", "eval/loss"),
+        ("dev bpc", "eval/bits"),
+        ("Top1Err", "train/error"),
+        ("DEV-LL", "eval/log_likelihood"),
+        ("|g|", "grad_norm"),
+        ("||grad||", "grad_norm"),
+        ("opt/gradL2", "grad_norm"),
+        ("opt/eta", "learning_rate"),
+        ("scalars/val_loss", "eval/loss"),
+        ("objective/xent", "train/loss/xent"),
+    ],
+)
+def test_names_that_people_make_up(raw: str, name: str) -> None:
+    """Short words for the data sets, the cross-entropy, the error rate and the gradient's norm are known."""
+    assert canonical(raw) == name
+
+
+@pytest.mark.parametrize("raw", ["|x|", "|gain|", "retrofit_score", "threshold", "hold"])
+def test_names_that_only_look_like_them(raw: str) -> None:
+    """Bars around something else, and words that only hold such a word, make no name."""
+    assert canonical(raw) is None

@@ -11,7 +11,7 @@ from ... import names
 StepKind = Literal["step", "iteration", "batch", "bare", "sample"]
 Separator = Literal[":", "=", "is", " ", "bracket", "none"]
 
-TRAIN = frozenset({"train", "training", "trn"})
+TRAIN = frozenset({"train", "training", "trn", "fit"})
 EVAL = frozenset(
     {
         "val",
@@ -24,9 +24,15 @@ EVAL = frozenset(
         "evaluated",
         "dev",
         "evalcallback",
+        "devel",
+        "vld",
+        "vali",
+        "heldout",
+        "held-out",
+        "held out",
     }
 )
-TEST = frozenset({"test", "testing", "tests"})
+TEST = frozenset({"test", "testing", "tests", "holdout", "hold-out"})
 SPLITS = TRAIN | EVAL | TEST
 
 _OPENING = " \t\"'[({<~$*#"
@@ -99,7 +105,7 @@ _AMBIGUOUS = _words(
     criterion overflow top1 total r2 reward score nll
     """
 )
-_BARE_AMBIGUOUS = _AMBIGUOUS - {"reward", "entropy", "top1"}
+_BARE_AMBIGUOUS = _AMBIGUOUS - {"reward", "return", "entropy", "top1"}
 
 
 @lru_cache(maxsize=8192)
