@@ -364,6 +364,8 @@ class _Assembly:
             rank = layout.rank(read.path)
             for series in read.content.series:
                 name = names.canonical(series.raw, series.split)
+                if name is None and stand_ins.is_rate_by_eta(series):
+                    name = "learning_rate"
                 if name is None or (not len(series.values) and not len(series.absent)):
                     continue
                 known = series.rank if series.rank is not None else rank

@@ -5,6 +5,7 @@ An evaluation is judged against training here, never alone.
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -122,8 +123,12 @@ def _metric_gap(pair: tuple[Series, Series], gap: float) -> Finding:
 
 
 @probe("eval/loss")
-def eval_turns_up(view: View, rise: float = 0.1, after: float = 0.15) -> Finding:
-    """The evaluation loss ends above its best by `rise`, `after` of the run later, as training falls."""
+def eval_turns_up(view: View, rise: float = 0.1, after: float = 0.15, above: float = math.inf) -> Finding:
+    """The evaluation loss ends above its best by `rise`, `after` of the run later, as training falls.
+
+    What is best at the first evaluation, and there more than `above` times as high as the training loss
+    began, has never been down: nothing turns up. Somebody who learns by heart generalises a little at first.
+    """
     run = view.run
     held = shape(run.series["eval/loss"])
     train = shape_of(situation.main_loss(run))
@@ -151,6 +156,9 @@ def eval_turns_up(view: View, rise: float = 0.1, after: float = 0.15) -> Finding
         return unknown(f"{words}, but it scatters too much to be sure")
     if train is None:
         return unknown(f"{words}, but there is no training loss to see whether that falls")
+    lowest = float(np.min(held.y))
+    if train.positive and int(np.argmin(held.y)) == 0 and lowest > above * float(np.max(train.y[:3])):
+        return unknown(f"{words}; at its lowest, {lowest:.4g}, it is above what training began with")
     if _without_floor(train):
         return unknown(f"{words}; train/loss falls to {train.end.value:.4g}, without a floor")
     then = (

@@ -11,6 +11,8 @@ from functools import lru_cache
 from importlib.resources import files
 from typing import Any
 
+from . import languages
+
 # One word before or after "grad_norm" that names no layer.
 _WHOLE = frozenset(
     {
@@ -89,7 +91,7 @@ _BARS = re.compile(
 
 def _plain(raw: str) -> str:
     """Return the name with what takes more than one word to say in one: "held-out", "|g|"."""
-    raw = _HELD_OUT.sub("heldout", raw.strip())
+    raw = _HELD_OUT.sub("heldout", languages.name(raw.strip()))
     return _BARS.sub("grad_norm", raw) if "|" in raw else raw
 
 

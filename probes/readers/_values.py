@@ -11,7 +11,7 @@ from typing import Any, Literal
 import numpy as np
 
 from ...engine.model import Scalar
-from .. import names
+from .. import languages, names
 from ..run import Floats, StepUnit
 
 Split = Literal["", "train", "eval"]
@@ -52,7 +52,7 @@ for _unit, _rank, _names in (
         "global_step globalstep trainer/global_step train/global_step global_steps train/step num_steps_done",
     ),
     ("step", 1, "step steps current_steps current_step training_step train_step optimizer_step opt_step"),
-    ("step", 2, "num_updates num_update update updates n_updates global_update completed_steps"),
+    ("step", 2, "num_updates num_update update updates upd n_upd n_updates global_update completed_steps"),
     ("iteration", 3, "iter iters iteration iterations it itr n_iter num_iter global_iter training_iteration"),
     ("epoch-step", 4, "batch batch_idx batch_id batch_num batch_index minibatch mini_batch"),
     ("epoch", 5, "epoch epochs epoch_num epoch_idx epoch_id cur_epoch current_epoch ep epoch_number"),
@@ -114,7 +114,9 @@ _CLOCKS = frozenset(
 _SECRET = re.compile(
     r"(?:^|[_.\-/])(?:api_?key|token|secret|password|passwd|credentials?|auth)$", re.IGNORECASE
 )
-_WRAPPERS = frozenset({"metrics", "data", "values", "scalars", "logs", "log", "stats", "payload", "record"})
+_WRAPPERS = frozenset(
+    {"metrics", "m", "data", "values", "scalars", "logs", "log", "stats", "payload", "record"}
+)
 
 
 def number(value: object) -> float | None:
@@ -165,7 +167,7 @@ def plain(name: str) -> str:
 @lru_cache(maxsize=4096)
 def step_kind(name: str) -> tuple[StepUnit, int] | None:
     """Return what a column of this name counts and how good a step axis it is (0 best), or None."""
-    key = plain(name)
+    key = plain(languages.name(name))
     found = _STEPS.get(key)
     return found or _STEPS.get(key.strip("#[]()\"' "))
 

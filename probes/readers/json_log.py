@@ -1,4 +1,4 @@
-"""JSON documents that hold curves or final results: dumped histories, Sacred, DVCLive, W&B summaries.
+"""JSON and YAML documents that hold curves or final results: dumped histories, Sacred, DVCLive, W&B.
 
 A document is taken when it holds named lists of numbers (one list per quantity), a list of rows, or nothing
 but final metrics. Configuration files are left to the configuration reader.
@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from ...engine.model import Scalar
+from .. import names
 from ..files import RunFile
 from ..run import FileContent, Series, Setting, StepUnit
 from . import Gives
@@ -37,9 +38,10 @@ from .jsonl import LineReader
 
 FORMAT = "json-log"
 GIVES = Gives(
-    title="JSON documents with curves",
+    title="JSON and YAML documents with curves",
     files=(
-        "dumped histories, Sacred `metrics.json` and `info.json`, DVCLive and W&B summaries, "
+        "dumped histories (also `results.yaml`), Sacred `metrics.json` and "
+        "`info.json`, DVCLive and W&B summaries, "
         "TensorBoard downloads"
     ),
     lacks="Lines; a list without an axis is counted by its rows.",
@@ -51,6 +53,7 @@ GIVES = Gives(
 )
 MAX_SIZE = 128 * 1024**2
 MAX_DEPTH = 5
+MAX_YAML = 4 * 1024**2
 MANY_EPOCHS = 1000
 TRUST = 60
 _CONFIG_WORDS = frozenset(
@@ -70,10 +73,12 @@ _CONFIG_WORDS = frozenset(
     ]
 )
 _CONFIG_PARTS = frozenset(
-    {"config", "params", "hparams", "hyperparameters", "args", "settings", "hyper_params"}
+    {"config", "params", "hparams", "hyperparameters", "args", "settings", "hyper_params", "hyper", "setup"}
 )
 _KINDS_CUT = frozenset({"curves", "rows", "triples"})
 _KINDS = _KINDS_CUT | {"results"}
+_YAML = frozenset({".yaml", ".yml"})
+_ANCHOR = re.compile(r"(?:^|[\s\[{,])[&*]\w+", re.MULTILINE)
 _SUMMARY_MARKS = frozenset({"_runtime", "_timestamp", "_step", "_wandb"})
 _WORDS = re.compile(
     r"loss|acc|metric|f1|auc|mae|mse|epoch|step|iter|history|reward|return|ppl|precision", re.I
@@ -82,6 +87,8 @@ _WORDS = re.compile(
 
 def sniff(file: RunFile) -> bool:
     """Say whether this is a JSON document with curves, rows of metrics or final metrics."""
+    if file.suffix in _YAML:
+        return _WORDS.search(file.name + file.head_text) is not None and _is_yaml_log(_load_yaml(file))
     head = file.head_text.lstrip("\ufeff \t\r\n")
     if file.size > MAX_SIZE or not head.startswith(("{", "[")) or not _WORDS.search(file.name + head):
         return False
@@ -91,6 +98,9 @@ def sniff(file: RunFile) -> bool:
 
 def read(file: RunFile) -> FileContent:
     """Read the document. Raises ValueError when it holds none of these."""
+    if file.suffix in _YAML:
+        loaded = _load_yaml(file)
+        return _content(file, loaded, _kind(loaded))
     loaded, cut = _load(file)
     content = _content(file, loaded, _kind(loaded))
     if cut is None:
@@ -125,6 +135,56 @@ def _load(file: RunFile) -> tuple[Any, int | None]:
         return load_cut(whole)
     except (ValueError, RecursionError):
         return None, None
+
+
+def _load_yaml(file: RunFile) -> Any:
+    """The document, keys as texts; a list where the file holds several, as logs by `yaml.dump_all` do.
+
+    None where it is large, broken, holds objects of Python, or names parts of itself: those can be written
+    so that few bytes mean many values.
+    """
+    import yaml
+
+    if file.size > MAX_YAML or file.binary:
+        return None
+    text = file.read_text(MAX_YAML)
+    if _ANCHOR.search(text):
+        return None
+    try:
+        documents = list(yaml.load_all(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader)))
+    except (yaml.YAMLError, ValueError, RecursionError, OverflowError):
+        return None
+    documents = [_with_text_keys(d) for d in documents if d is not None]
+    return documents[0] if len(documents) == 1 else documents
+
+
+def _with_text_keys(value: Any, depth: int = 0) -> Any:
+    if depth > MAX_DEPTH + 3:
+        return None
+    if isinstance(value, dict):
+        return {str(k)[:200]: _with_text_keys(v, depth + 1) for k, v in value.items()}
+    if isinstance(value, list):
+        return [_with_text_keys(v, depth + 1) for v in value]
+    return value
+
+
+def _is_yaml_log(loaded: Any) -> bool:
+    """Rows or lists of a loss or a metric. A configuration holds lists, too: of rates, sizes and weights."""
+    for rows in _rows_of(loaded):
+        measured = [any(_measured(k) for k, v in flatten(row) if number(v) is not None) for row in rows[:50]]
+        if len(rows) >= 3 and all(measured):
+            return True
+    if not isinstance(loaded, dict):
+        return False
+    lists = [one for one in _lists(loaded) if _measured(one.name) and len(one.values) >= 3]
+    lengths = [len(one.values) for one in lists]
+    return any(lengths.count(n) >= 2 for n in lengths) or max(lengths, default=0) >= 8
+
+
+def _measured(name: str) -> bool:
+    """Whether a name is that of something measured on data: no rate, no scale, no norm."""
+    canonical = names.canonical(name) or names.canonical(name.rsplit("/", 1)[-1])
+    return canonical is not None and canonical.startswith(("train/", "eval/", "test/"))
 
 
 def _kind(loaded: Any) -> str | None:

@@ -105,3 +105,13 @@ def test_an_evaluation_that_rises_below_a_resting_training_loss_is_no_overfittin
 
     assert state(0.80) is State.UNKNOWN
     assert state(0.20) is State.PRESENT
+
+
+def test_an_evaluation_that_was_never_down_does_not_turn_up() -> None:
+    """Best at its first point, above what training began with: the evaluation is wrong, nobody over-fits."""
+    train = series("train/loss", np.geomspace(2.0, 0.05, 14), unit="epoch")
+    never = series("eval/loss", np.linspace(2.8, 13.0, 14), unit="epoch")
+    turning = series("eval/loss", np.linspace(1.9, 5.0, 14), unit="epoch")
+
+    assert gaps.eval_turns_up(View(run([train, never])), above=1.2).state is State.UNKNOWN
+    assert gaps.eval_turns_up(View(run([train, turning])), above=1.2).state is State.PRESENT

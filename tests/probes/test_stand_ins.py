@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from traindoctor.probes.run import Series
-from traindoctor.probes.stand_ins import add
+from traindoctor.probes.stand_ins import add, is_rate_by_eta
 
 from ._build import series
 
@@ -67,3 +67,30 @@ def test_sums_over_other_numbers_of_samples_are_not_compared() -> None:
 def test_nothing_to_go_by() -> None:
     """An accuracy stands for no loss."""
     assert _added(series("train/accuracy", [0.1, 0.9]))[1] == []
+
+
+def test_wrong_answers_stand_for_the_accuracy() -> None:
+    """A rate of errors in percent leaves the accuracy; of an "error" alone nothing is known."""
+    found, notes = _added(series("eval/error", [90.0, 5.0], raw="top1_err"), series("eval/loss", [2.0, 1.0]))
+
+    assert found["eval/accuracy"].values == pytest.approx([0.1, 0.95]) and len(notes) == 1
+    assert "eval/accuracy" not in _added(series("eval/error", [90.0, 5.0], raw="val_error"))[0]
+    assert "eval/accuracy" not in _added(series("eval/error", [900.0, 5.0], raw="err_rate"))[0]
+
+
+@pytest.mark.parametrize(
+    ("values", "rate"),
+    [
+        ([0.001] * 8, True),
+        ([0.1] * 4 + [0.01] * 4, True),
+        ([0.1 * 0.8**k for k in range(9)], True),
+        ([0.9, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3, 0.2, 0.1, 0.0], False),
+        ([0.5, 0.47, 0.49, 0.41, 0.44, 0.3, 0.33, 0.2, 0.22, 0.1], False),
+        ([3600.0, 3000.0, 2000.0, 1900.0, 1000.0, 10.0], False),
+        ([0.001] * 3, False),
+    ],
+)
+def test_eta_is_a_rate_or_a_time(values: list[float], rate: bool) -> None:
+    """What rests or follows a formula below 1 is a rate; what counts down or jitters is a time."""
+    assert is_rate_by_eta(series("", values, raw="opt/eta")) is rate
+    assert not is_rate_by_eta(series("", values, raw="beta"))

@@ -252,10 +252,12 @@ class _Analysis:
                 self.steps.append((6 if sample else 5, at, "sample" if sample else "bare"))
         elif before.endswith("][") or (before == "[" and at == self.first and after.startswith("]")):
             self.steps.append((7, at, "bare"))
-        elif at == self.first and not before and after.startswith(":") and b"." not in self.tokens[at]:
+        elif at == self.first and not before and after.startswith((":", "|")) and b"." not in self.tokens[at]:
             self.steps.append((8, at, "bare"))
 
     def _metric(self, at: int, key: str, separator: keys.Separator) -> None:
+        if separator == " " and self.after(at).startswith("%"):
+            separator = ":"  # "err 5.3%": the unit says that this is a value
         found = keys.quantity_of(key, separator)
         if found is None or to_float(self.tokens[at]) is None:
             return

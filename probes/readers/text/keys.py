@@ -87,7 +87,7 @@ _STEPS: dict[str, tuple[int, StepKind]] = {
     **dict.fromkeys(_words("iteration iter itr it n_iter cur_iter iter_num"), (2, "iteration")),
     **dict.fromkeys(_words("episode round"), (2, "step")),
     **dict.fromkeys(_words("iterations iters"), (3, "iteration")),
-    **dict.fromkeys(_words("steps update updates"), (3, "step")),
+    **dict.fromkeys(_words("steps update updates upd"), (3, "step")),
     **dict.fromkeys(_words("batch batch_id batch_idx minibatch mini-batch"), (4, "batch")),
     "batch idx": (4, "batch"),
 }

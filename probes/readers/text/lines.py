@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import pairwise
 
+from ... import languages
 from . import chinese
 from .alike import Mark
 
@@ -154,6 +155,15 @@ def lines_of(data: bytes) -> Lines:
     if not start.isascii() and chinese.speaks(data):
         data = chinese.in_english(data)
         notes.append("Chinese words for losses, metrics and steps are read as their English names")
+    elif languages.speaks(start):
+        data = languages.in_english(data)
+        notes.append(
+            "words of another language for losses, metrics and steps are read as their English names"
+        )
+    pointed = languages.with_points(data) if b"," in start else None
+    if pointed is not None:
+        data = pointed
+        notes.append("commas in numbers are read as decimal points")
     head = data[: 256 * 1024].split(b"\n")[:4000]
     tagged, numbered = any(_TAGGED.match(s) for s in head), _is_numbered(head)
     return Lines(data, notes, tagged, numbered, {}, None if tagged or numbered else _within(head))

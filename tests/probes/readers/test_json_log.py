@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from traindoctor.probes.assemble import open_run
 from traindoctor.probes.files import RunFile
 from traindoctor.probes.readers import json_log
 from traindoctor.probes.run import FileContent, Series
@@ -150,3 +151,41 @@ def test_damage_is_refused_without_a_traceback(tmp_path: Path) -> None:
                 json_log.read(file)
     for deep in (b'{"loss": ' + b"[" * 200_000, b'{"loss":' * 100_000):
         assert not json_log.sniff(file_of(tmp_path, "history.json", deep))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "history:\n"
+        + "".join(f"- epoch: {e}\n  fit: {{mse: {2 / e}}}\n  test: {{mse: {3 / e}}}\n" for e in range(1, 7)),
+        "train_mse: [2.0, 1.0, 0.7]\nval_mse: [3.0, 1.5, 1.0]\nparams: {lr: 0.1}\n",
+        "".join(f"---\nepoch: {e}\nloss: {2 / e}\n" for e in range(1, 7)),
+        "".join(f"{e}:\n  loss: {2 / e}\n  accuracy: 0.{e}\n" for e in range(1, 7)),
+    ],
+)
+def test_yaml_holds_curves(tmp_path: Path, text: str) -> None:
+    """Rows, lists, documents one after the other and epochs as keys are read from YAML as from JSON."""
+    (tmp_path / "results.yaml").write_text(text)
+
+    run = open_run(tmp_path)
+
+    assert len(run.series["train/loss"]) >= 3 and run.info.formats == ("json-log",)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "lr: [0.1, 0.01, 0.001]\nloss_weights: [1.0, 1.0, 0.4]\nepochs: 30\n",
+        "schedule:\n- {epoch: 1, lr: 0.1}\n- {epoch: 30, lr: 0.01}\n- {epoch: 60, lr: 0.001}\n",
+        "a: &a [1, 2, 3]\nloss: *a\nval_loss: *a\n",
+        "loss: !!python/object/apply:os.system [id]\n",
+    ],
+)
+def test_a_configuration_in_yaml_is_no_log(tmp_path: Path, text: str) -> None:
+    """Lists of rates and weights are settings; documents that name parts of themselves are left alone."""
+    (tmp_path / "run.yaml").write_text(text)
+    (tmp_path / "train.log").write_text("".join(f"step {k} loss {2 / k:.3f}\n" for k in range(1, 9)))
+
+    run = open_run(tmp_path)
+
+    assert "json-log" not in run.info.formats and len(run.series["train/loss"]) == 8
