@@ -360,10 +360,11 @@ class _Assembly:
 
     def _name(self, mine: list[_Read]) -> list[Series]:
         named = []
+        told = sides.by_file({r.path: r.content.series for r in mine})
         for read in mine:
             rank = layout.rank(read.path)
             for series in read.content.series:
-                name = names.canonical(series.raw, series.split)
+                name = names.canonical(series.raw, series.split or told.get(read.path, ""))
                 if name is None and stand_ins.is_rate_by_eta(series):
                     name = "learning_rate"
                 if name is None or (not len(series.values) and not len(series.absent)):

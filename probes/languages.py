@@ -83,6 +83,7 @@ _WIDE = str.maketrans(
 _CORE_ASCII = (
     *("verlust", "genauigkeit", "lernrate", "gradientennorm", "fehlerrate", "belohnung", "perte", "perda"),
     *("perdita", "perdida", "exactitud", "accuratezza", "recompensa", "ricompensa", "epoche"),
+    *("taux d", "tasa de", "taxa de", "tasso di", "norma de", "norma do", "norme du"),
 )
 _CORE = (
     *("pérdida", "précision", "époque", "Époque", "acurácia", "validação", "Validação", "perplexité"),
@@ -166,7 +167,8 @@ def english(text: str, *, spaced: bool = False) -> str:
 @lru_cache(maxsize=4096)
 def name(raw: str) -> str:
     """Return the name of a column or a key in English; names in plain English come back as they are."""
-    if raw.isascii() and not any(word in raw.lower() for word in _CORE_ASCII):
+    low = raw.lower().replace("_", " ")
+    if raw.isascii() and not any(word in low for word in _CORE_ASCII):
         return raw
     return english(raw) if _telling().search(raw + " 0") else raw
 

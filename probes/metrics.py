@@ -213,7 +213,8 @@ def eval_metric_constant(view: View, points: int = 3) -> Finding:
 def eval_loss_constant(view: View, relative: float = 1e-4, points: int = 3) -> Finding:
     """Every evaluation gives the same loss, to `relative`: the weights do not move at all.
 
-    A model that merely guesses still moves its output biases, and its loss with them.
+    A model that merely guesses still moves its output biases, and its loss with them. At ln K exactly the
+    outputs are all the same: weights that decay to nothing, or units that are dead, give it as well.
     """
     series = view.run.series["eval/loss"]
     values = finite(series)
@@ -225,8 +226,17 @@ def eval_loss_constant(view: View, relative: float = 1e-4, points: int = 3) -> F
     if stats.quantum(values) > 10 * relative * abs(float(np.median(values))):
         return unknown(f"{words}, and is printed too coarsely")
     if spread <= relative and float(np.median(values)) != 0:
+        uniform = [k for k in situation.USUAL_CLASSES if _is_chance(view.run, values, k)]
+        if uniform:
+            return unknown(f"{words}: ln {uniform[0]}, which outputs that are all the same give in any case")
         return present(words, where=last_place(series), **seen)
     return absent(words, **seen)
+
+
+def _is_chance(run: Run, values: Floats, count: int, relative: float = 2e-5) -> bool:
+    """Whether a loss is that of a uniform guess to all digits that logs print."""
+    chance = situation.chance_loss(run, count)
+    return abs(float(np.median(values)) - chance) <= relative * chance
 
 
 @probe()

@@ -6,11 +6,43 @@ is one of the training wherever a bare "loss" stands beside it.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import re
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 from . import names
 from .run import Series
+
+_OF_TRAINING = ("learning_rate", "grad_norm", "loss_scale", "overflow", "skipped")
+
+
+def by_file(files: Mapping[str, Iterable[Series]]) -> dict[str, str]:
+    """Which data a file is of by its name alone: `valid.csv` beside `train.csv`, both with a column "loss".
+
+    Only where another file holds a training loss, and where nothing in the file itself speaks of data sets
+    or of what only a training has: somebody may call a whole log `test.log`.
+    """
+    found: dict[str, str] = {}
+    trained = set()
+    for path, curves in files.items():
+        listed = list(curves)
+        known = [name for s in listed if (name := names.canonical(s.raw, s.split)) is not None]
+        if "train/loss" in known:
+            trained.add(path)
+        untold = all(_untold(s) for s in listed)
+        split = _split_of_name(path)
+        if known and untold and split and not any(n.startswith(_OF_TRAINING) for n in known):
+            found[path] = split
+    return found if trained - found.keys() else {}
+
+
+def _split_of_name(path: str) -> str:
+    """The data set that a file's name speaks of; "" for none, for the training's and for several."""
+    stem = path.rpartition("/")[2].rpartition(".")[0]
+    words = re.split(r"[\s_\-.]+", re.sub(r"(?i)h[eo]ld[-_ ]?out", "heldout", stem))
+    splits = {names.canonical(f"{word}/loss") for word in words if names.tells_split(word)}
+    split = str(splits.pop()).partition("/")[0] if len(splits) == 1 else ""
+    return split if split in ("eval", "test") else ""
 
 
 def settled(series: Iterable[Series]) -> list[Series]:

@@ -134,6 +134,11 @@ def parse_yaml(text: str) -> Tree:
     return builder.tree
 
 
+def brackets_are_shallow(text: str) -> bool:
+    """Whether brackets are nested no deeper than is read."""
+    return len(_shallow(text)) == len(text)
+
+
 def _shallow(text: str) -> str:
     """Cut the text where brackets are nested too deep: the parser's time grows with the depth squared."""
     depth = 0

@@ -109,7 +109,7 @@ SPLIT_KEYS = (
 )
 _WALLS = frozenset({"wall_time", "walltime", "wall", "timestamp", "_timestamp", "wall time", "unix_time"})
 _CLOCKS = frozenset(
-    {"elapsed_time", "remaining_time", "eta", "eta_seconds", "percentage", "data_time", "total_steps"}
+    {"elapsed_time", "remaining_time", "eta_seconds", "percentage", "data_time", "total_steps"}
 )
 _SECRET = re.compile(
     r"(?:^|[_.\-/])(?:api_?key|token|secret|password|passwd|credentials?|auth)$", re.IGNORECASE

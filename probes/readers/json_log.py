@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime, timezone
 from typing import Any
@@ -21,6 +21,7 @@ from .. import names
 from ..files import RunFile
 from ..run import FileContent, Series, Setting, StepUnit
 from . import Gives
+from ._config_tree import brackets_are_shallow
 from ._cut_json import load_cut
 from ._values import (
     flatten,
@@ -148,14 +149,28 @@ def _load_yaml(file: RunFile) -> Any:
     if file.size > MAX_YAML or file.binary:
         return None
     text = file.read_text(MAX_YAML)
-    if _ANCHOR.search(text):
+    if _ANCHOR.search(text) or not brackets_are_shallow(text):
         return None
     try:
+        if not _is_shallow(yaml.parse(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))):
+            return None
         documents = list(yaml.load_all(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader)))
     except (yaml.YAMLError, ValueError, RecursionError, OverflowError):
         return None
     documents = [_with_text_keys(d) for d in documents if d is not None]
     return documents[0] if len(documents) == 1 else documents
+
+
+def _is_shallow(events: Iterable[Any]) -> bool:
+    """Whether YAML nests no deeper than logs do: its loader calls itself, and would end the process."""
+    depth = 0
+    for event in events:
+        kind = type(event).__name__
+        depth += kind in ("MappingStartEvent", "SequenceStartEvent")
+        depth -= kind in ("MappingEndEvent", "SequenceEndEvent")
+        if depth > MAX_DEPTH + 3 or kind == "AliasEvent":
+            return False
+    return True
 
 
 def _with_text_keys(value: Any, depth: int = 0) -> Any:

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from traindoctor.probes.assemble import open_run
+from traindoctor.probes.run import Series
 
 
 def curves(folder: Path, name: str, text: str) -> set[str]:
@@ -49,3 +50,28 @@ def test_the_optimizer_by_the_name_of_its_rate(tmp_path: Path, name: str, optimi
     assert "learning_rate" in run.series
     found = run.settings.get("optimizer")
     assert (found and found.value) == optimizer
+
+
+def _read(tmp_path: Path, **files: str) -> dict[str, Series]:
+    for name, text in files.items():
+        (tmp_path / f"{name}.csv").write_text(text)
+    return dict(open_run(tmp_path).series)
+
+
+TRAINED = "step,loss,lr\n" + "".join(f"{k},{2 / k},0.1\n" for k in range(1, 30))
+HELD = "epoch,loss\n" + "".join(f"{k},{3 / k}\n" for k in range(1, 9))
+
+
+@pytest.mark.parametrize("name", ["valid", "val_log", "heldout", "held-out", "run1_dev", "test"])
+def test_a_file_of_the_evaluation_is_known_by_its_name(tmp_path: Path, name: str) -> None:
+    """Beside a training loss, a bare "loss" in valid.csv is that of the validation."""
+    curves = _read(tmp_path, train=TRAINED, **{name: HELD})
+
+    assert curves["eval/loss"].values[0] == 3.0 and curves["train/loss"].values[0] == 2.0
+
+
+def test_a_whole_log_may_be_called_test(tmp_path: Path) -> None:
+    """Alone, or with a learning rate in it, a file is of a training whatever its name."""
+    assert "eval/loss" not in _read(tmp_path, test=HELD)
+    assert "eval/loss" not in _read(tmp_path, train=TRAINED, test=TRAINED)
+    assert "eval/loss" not in _read(tmp_path, train=TRAINED, devices=HELD, test=TRAINED)

@@ -18,6 +18,7 @@ _NUMBER = (
 TOKEN = re.compile(
     rb"(?<![\w.@])(?<![A-Za-z]-)(" + _SPECIAL + rb"|" + _CLOCK + rb"|" + _NUMBER + rb")", re.IGNORECASE
 )
+_UNIT = re.compile(rb"^([-+]?(?:\d+\.?\d*|\.\d+))(?:nats?|bits?)$", re.IGNORECASE)  # of a cross-entropy
 _NAN = re.compile(rb"^[-+]?(?:nan.*|1\.\#(?:IND|QNAN|SNAN)\d*)$", re.IGNORECASE)
 _INF = re.compile(rb"^[-+]?1\.\#INF\d*$", re.IGNORECASE)
 
@@ -31,6 +32,9 @@ def to_float(token: bytes) -> float | None:
 
 
 def _odd(token: bytes) -> float | None:
+    unit = _UNIT.match(token)
+    if unit:
+        return float(unit.group(1))
     if b"," in token:
         try:
             return float(token.replace(b",", b""))

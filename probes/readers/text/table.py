@@ -18,11 +18,20 @@ _PLACES = {
     "iteration": "iteration",
     "it": "iteration",
     "global_step": "step",
+    "update": "step",
+    "updates": "step",
+    "num_updates": "step",
+    "iterations": "iteration",
+    "iters": "iteration",
+    "itr": "iteration",
 }
 _RULE = re.compile(r"^[\s|+=:_*─━┃┏┓┗┛┡┩╇╈-]*$")
 _BORDER = "|│┃*"
 MAX_COLUMNS = 64
-_HINT = re.compile(r"loss|acc|mAP|gpu_mem", re.IGNORECASE)
+_HINT = re.compile(
+    r"loss|acc|mAP|gpu_mem|nll|xent|err|ppl|perplexity|rmse|mse|reward|(?<![a-z])(?:ce|bpc|wer|cer)(?![a-z])",
+    re.IGNORECASE,
+)
 _DETECTION = re.compile(r"^\s*Class\s+Images\s+(?:Instances|Labels|Targets)\s+(\S.*mAP\S*)")
 
 

@@ -303,3 +303,14 @@ def test_lightnings_files_tell_the_framework(tmp_path: Path) -> None:
 
     assert open_run(tmp_path / "lightning_logs").info.framework == "pytorch"
     assert open_run(tmp_path / "own").info.framework is None
+
+
+def test_eta_is_kept_where_it_may_be_a_rate(tmp_path: Path) -> None:
+    """A column "eta" that rests is the learning rate; one that counts down stays a time."""
+    for name, eta in (("rests", [0.1] * 9), ("counts", [90.0 - 10 * k for k in range(9)])):
+        rows = "".join(f"{k},{2 / (k + 1)},{e}\n" for k, e in enumerate(eta))
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "log.csv").write_text("iter,trn_ce,eta\n" + rows)
+
+    assert "learning_rate" in open_run(tmp_path / "rests").series
+    assert "learning_rate" not in open_run(tmp_path / "counts").series

@@ -189,3 +189,11 @@ def test_a_configuration_in_yaml_is_no_log(tmp_path: Path, text: str) -> None:
     run = open_run(tmp_path)
 
     assert "json-log" not in run.info.formats and len(run.series["train/loss"]) == 8
+
+
+@pytest.mark.parametrize("text", ["- " * 20_000 + "loss", "loss: " + "[" * 20_000, "{loss: " * 5_000])
+def test_yaml_nested_without_end_does_not_end_the_process(tmp_path: Path, text: str) -> None:
+    """A document that nests deeper than any log is no log."""
+    (tmp_path / "loss.yaml").write_text(text)
+
+    assert not json_log.sniff(RunFile(tmp_path, "loss.yaml", len(text)))

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from traindoctor.probes.assemble import open_run
 from traindoctor.probes.readers import text_log
 
 from ._text import curve, file_of, names, points, read
@@ -336,3 +337,16 @@ def test_a_rank_between_values_leaves_them_apart(tmp_path: Path, line: str) -> N
     text = "\n".join(line.format(i=i, r=r, l=3 - i / 10 + r / 100) for i in range(1, 9) for r in range(3))
     content = read(tmp_path, text + "\n")
     assert points(content, "train/loss", 2)[0] == (1.0, pytest.approx(2.92))
+
+
+def test_tables_of_updates_and_units_of_nats(tmp_path: Path) -> None:
+    """A commented header with updates and short names; a cross-entropy with its unit behind it."""
+    rows = "".join(f"{k:8d} {2 / k:.5e} {1 / k:.5e}\n" for k in range(1, 20))
+    (tmp_path / "fit.dat").write_text("# update  xent  gradL2\n" + rows)
+    (tmp_path / "valid.log").write_text("".join(f"upd={k} VALID ce={3 / k:.4f}nats\n" for k in range(1, 9)))
+
+    curves = open_run(tmp_path).series
+
+    assert curves["train/loss"].values[1] == pytest.approx(1.0) and curves["train/loss"].steps[1] == 2
+    assert curves["grad_norm"].values[0] == pytest.approx(1.0)
+    assert curves["eval/loss"].values[0] == pytest.approx(3.0)
