@@ -233,12 +233,13 @@ _OUTPUTS = {"'softmax'", "'sigmoid'"}
 
 
 def _called(edit: Edit, topic: Topic) -> frozenset[str]:
-    return edit.gone if topic.name == "average-left-out" else edit.new
+    return edit.gone if topic.name in ("average-left-out", "wrapper-bypassed") else edit.new
 
 
 # kinds that a call of the script's own function is enough for
 _OF_FUNCTIONS = (
     "average-left-out",
+    "wrapper-bypassed",
     "hand-written-operator",
     "fused-operator",
     "optimizer-made-elsewhere",

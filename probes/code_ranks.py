@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 
 from .code import at, first, imports_locals, ok, outer_loop
-from .readers._tree import unparse
+from .readers._tree import unparse, walk
 from .readers.script import keyword, last_name
 from .registry import Finding, View, probe
 from .syntax import Script
@@ -95,11 +95,47 @@ def _bypassed(source: Script) -> Finding | None:
     wrapped = source.named("DistributedDataParallel", "DDP")
     if not wrapped:
         return None
+    if any(not _is_metric_reduce(source, c) for c in source.named("all_reduce")):
+        return ok(source, wrapped[0], "gradients are joined by hand as well")
     for call in source.calls:
-        if isinstance(call.func, ast.Attribute) and call.func.attr == "module" and call.args:
-            if source.train_loop is not None and source.train_loop in source.loops_around(call):
+        trains = source.train_loop is not None and source.train_loop in source.loops_around(call)
+        if call.args and trains and not _without_gradients(source, call):
+            if _is_inner(call.func):
                 return at(source, call, "training calls the inner module, so gradients are not synchronised")
+            inner = _taken_out(source, call)
+            if inner is not None:
+                return at(source, inner, "training is given the inner module: gradients are not synchronised")
     return ok(source, wrapped[0], "training calls the wrapped model")
+
+
+def _without_gradients(source: Script, call: ast.Call) -> bool:
+    return any(isinstance(p, ast.With) and "no_grad" in unparse(p.items[0]) for p in source.above(call))
+
+
+def _is_inner(node: ast.expr | None) -> bool:
+    """`model.module`; what a class calls its own module is something else."""
+    return isinstance(node, ast.Attribute) and node.attr == "module" and unparse(node.value) != "self"
+
+
+def _taken_out(source: Script, call: ast.Call) -> ast.AST | None:
+    """Where a model that training calls by a name got it from a wrapper: by assignment, or by its callers."""
+    around = source.function_around(call)
+    if not isinstance(call.func, ast.Name) or around is None:
+        return None
+    name = call.func.id
+    given = [n for n in walk(around) if isinstance(n, ast.Assign) and name in map(unparse, n.targets)]
+    if given:
+        return given[0] if all(_is_inner(n.value) for n in given) else None
+    places = [a.arg for a in (*around.args.posonlyargs, *around.args.args)]
+    if name not in places or around.name in ("forward", "__call__"):
+        return None
+    handed = []
+    for use in source.named(around.name):
+        value = keyword(use, name)
+        if value is None and places.index(name) < len(use.args):
+            value = use.args[places.index(name)]
+        handed.append((use, value))
+    return handed[0][0] if handed and all(_is_inner(v) for _, v in handed) else None
 
 
 @probe()

@@ -719,6 +719,9 @@ class Extractor:
                     yield Setting(key, end - start, self.file, loop.lineno, trust)
 
     def _autocast(self, call: ast.Call) -> Iterator[Setting]:
+        switch = keyword(call, "enabled") or _first(call)
+        if isinstance(switch, ast.Constant) and switch.value is False:
+            return  # full precision, in this place at least
         dtype = keyword(call, "dtype")
         word = dtype.attr if isinstance(dtype, ast.Attribute) else ""
         found = {"float16": "fp16", "half": "fp16", "bfloat16": "bf16"}.get(word)

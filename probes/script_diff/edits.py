@@ -594,7 +594,10 @@ def _words(term: Term | None, roles: Roles) -> Counter[str]:
 
 
 # methods that classes of libraries have, too: a call of one says little about the program's own function
-_METHODS_OF_LIBRARIES = word_set("forward __init__ construct train eval step update fit transform log reset")
+_METHODS_OF_LIBRARIES = word_set(
+    "forward __init__ construct train eval step update fit transform log reset load_state_dict "
+    "state_dict zero_grad backward parameters named_parameters to cuda save load set_epoch"
+)
 
 _AS_WORD = {"call": "%s()", "name": "$%s"}
 
