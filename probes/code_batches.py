@@ -113,7 +113,9 @@ def _arithmetic(source: Script, call: ast.Call) -> tuple[str, ...] | None:
             value = change.value
         elif isinstance(value, ast.BinOp):
             left, right = (any(isinstance(n, ast.Name) for n in walk(s)) for s in (value.left, value.right))
-            if isinstance(value.op, (ast.Div, ast.Sub)) or left:
+            if is_random(value.right) and left:
+                value = value.left  # noise is for training alone
+            elif isinstance(value.op, (ast.Div, ast.Sub)) or left:
                 steps.append(f"`{symbol(value.op)} {unparse(value.right)}`")
                 value = value.left
             elif right:

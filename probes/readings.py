@@ -61,6 +61,7 @@ MODULES = (
     "code_shapes",
     "code_sorted",
     "code_splits",
+    "code_spoiled",
     "code_step",
     "code_switches",
     "code_terms",

@@ -148,6 +148,7 @@ BATCHES = [
     (PRESENT, "x = x[:, [2, 1, 0]]"),
     (PRESENT, "x = (x - x.mean()) / x.std()"),
     (UNKNOWN, "x = x.to(device)"),
+    (UNKNOWN, "x = x + 0.1 * torch.randn_like(x)"),
 ]
 
 
