@@ -41,7 +41,17 @@ def _not_cleared(source: Script) -> Finding | None:
         if imports_locals(source) or outer_loop(source) is None:
             return None
         return at(source, source.backwards[0], "gradients pile up: no call clears them")
+    loop = source.train_loop
+    if loop is not None and clears and not clears_by_hand:
+        inside = [c for c in clears if loop in source.loops_around(c)]
+        steps_inside = [s for s in source.steps if loop in source.loops_around(s)]
+        in_helpers = [c for c in clears if source.function_around(c) is not source.function_around(loop)]
+        if not inside and steps_inside and not in_helpers:
+            return at(source, clears[0], _OUTSIDE)
     return ok(source, (clears or clears_by_hand)[0], "gradients are cleared in the training step")
+
+
+_OUTSIDE = "gradients are cleared outside the loop that steps, so they pile up inside it"
 
 
 def _piles_up(source: Script, one: Round) -> Finding | None:
@@ -59,8 +69,7 @@ def _piles_up(source: Script, one: Round) -> Finding | None:
     around = source.function_around(one.backward)
     turn = turn_of(source, loops[0])
     if all(c not in turn and source.function_around(c) is around for c in clears):
-        why = "gradients are cleared outside the loop that steps, so they pile up inside it"
-        return at(source, clears[0], why)
+        return at(source, clears[0], _OUTSIDE)
     return None
 
 

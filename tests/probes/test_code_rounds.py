@@ -172,3 +172,13 @@ def test_what_comes_after_a_block_without_gradients_counts() -> None:
     again = "with torch.no_grad():\n            output = model(x)\n        output = scale(output)"
 
     assert state("script-gradient-path-cut", _two(FORWARD=again)) == A
+
+
+def test_a_helper_that_may_do_anything_excuses_no_clearing_before_the_loop() -> None:
+    text = (
+        "import torch\noptimizer = torch.optim.SGD(model.parameters(), lr=0.1)\nfor epoch in range(3):\n"
+        "    optimizer.zero_grad()\n    for x, y in loader:\n        criterion(model(x), y).backward()\n"
+        "        optimizer.step()\n        engine.update_all(model)\n"
+    )
+
+    assert state("script-gradients-not-cleared", text) == P
