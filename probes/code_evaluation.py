@@ -62,8 +62,11 @@ def _takes_indices(source: Script, call: ast.Call) -> bool:
     if last_name(call.func) == "argmax":
         return True
     parent = source.parents.get(call)
+    if isinstance(parent, ast.Assign) and isinstance(parent.targets[0], ast.Tuple):
+        names = [unparse(name) for name in parent.targets[0].elts]
+        return len(names) == 2 and names[1] != "_"  # `largest, _ = torch.max(out, 0)` is about the values
     if isinstance(parent, ast.Assign):
-        return isinstance(parent.targets[0], ast.Tuple) and len(parent.targets[0].elts) == 2
+        return False
     if isinstance(parent, ast.Subscript):
         return unparse(parent.slice) == "1"
     return isinstance(parent, ast.Attribute) and parent.attr == "indices"

@@ -105,7 +105,7 @@ def cleared_before_step(view: View) -> Finding:
 
 
 def _cleared_early(source: Script) -> Finding | None:
-    clears = [*source.named(*_CLEARS), *_cleared_by_hand(source)]
+    clears = [*source.named(*_CLEARS), *(c for c in _cleared_by_hand(source) if _in_turn(source, c))]
     if not source.trains_by_hand or not clears:
         return None
     judged = None
@@ -124,6 +124,15 @@ def _cleared_early(source: Script) -> Finding | None:
         if steps and same and min(map(_position, same)) < min(map(_position, steps)):
             return at(source, same[0], "gradients are cleared between backward and the optimizer step")
     return ok(source, judged, "gradients are not cleared between backward and step") if judged else None
+
+
+def _in_turn(source: Script, clear: ast.stmt | ast.expr) -> bool:
+    """Cleared by hand, gradients are the model's where a loop goes over them: not `adv.grad.zero_()`."""
+    about = unparse(clear).partition(".grad")[0]
+    return any(
+        isinstance(loop, (ast.For, ast.comprehension)) and unparse(loop.target).endswith(about.split(".")[0])
+        for loop in source.above(clear)
+    )
 
 
 def _other_branch(source: Script, node: ast.AST, backward: ast.AST) -> bool:

@@ -49,7 +49,7 @@ def _taken_off(source: Script) -> Finding | None:
             if _is_loss(source, node.left) and _is_loss(source, node.right):
                 seen = seen or node
                 if isinstance(node.op, ast.Sub) and not _CLIMBED.search(_about(node.right)):
-                    if not _of_references(source, node):
+                    if not _of_references(source, node) and not _handed_out(source, node.right):
                         return at(
                             source,
                             node,
@@ -105,6 +105,17 @@ def _is_loss(source: Script, node: ast.expr) -> bool:
     if any(n in standard for n in walk(node)):
         return True
     return any(_NAMED.search(name) for name in _names(node))
+
+
+def _handed_out(source: Script, node: ast.expr) -> bool:
+    """A term that comes out of a model beside its answer (`out, m_loss = net(x)`): its sign is not known."""
+    names = set(_names(node))
+    return any(
+        isinstance(target, ast.Tuple) and names & {last_name(name) for name in target.elts}
+        for line in source.nodes
+        if isinstance(line, ast.Assign)
+        for target in line.targets
+    )
 
 
 def _of_references(source: Script, node: ast.BinOp) -> bool:

@@ -168,6 +168,8 @@ CHECKS = [
     ("metric-wrong", PRESENT, "hits = logits.softmax(1).argmin(1) == y"),
     ("metric-wrong", PRESENT, "top = torch.topk(scores, 5, largest=False)"),
     ("metric-wrong", ABSENT, "hits = torch.argmax(logits, 1) == y"),
+    ("metric-wrong", UNKNOWN, "highest, _ = torch.max(mem_out, 0)\nloss = F.cross_entropy(highest, y)"),
+    ("metric-wrong", PRESENT, "_, guess = torch.max(out, 0)\nhits = guess == y"),
     ("metric-wrong", ABSENT, "near = score_distances.argmin(1)\nhits = pred.argmax(1)"),
     ("metric-wrong", UNKNOWN, "near = codes.argmin(1)"),
     ("evaluates-training-data", PRESENT, "val_loss, val_acc = evaluate(model, train_loader)"),

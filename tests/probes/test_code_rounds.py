@@ -182,3 +182,29 @@ def test_a_helper_that_may_do_anything_excuses_no_clearing_before_the_loop() -> 
     )
 
     assert state("script-gradients-not-cleared", text) == P
+
+
+ATTACK = """
+import torch
+def attack(model, x, y, optimizer, steps):
+    adv = x.clone().requires_grad_()
+    for _ in range(steps):
+        loss = torch.nn.functional.cross_entropy(model(adv), y)
+        loss.backward()
+        {CLEAR}
+        optimizer.step()
+"""
+
+
+@pytest.mark.parametrize(
+    ("clear", "expected"),
+    [
+        ("adv.grad.zero_()", (A, U)),  # an input's gradient, used and cleared
+        ("optimizer.zero_grad()", (P,)),
+        ("for p in model.parameters():\n            p.grad.zero_()", (P,)),
+    ],
+)
+def test_gradients_of_inputs_are_not_the_models(clear: str, expected: tuple[str, ...]) -> None:
+    found = state("script-gradients-cleared-too-early", ATTACK.replace("{CLEAR}", clear))
+
+    assert found in expected

@@ -26,6 +26,10 @@ TERMS = [
     (UNKNOWN, STEP.format("task_loss - 0.1 * series_loss", "retain_graph=True")),  # one of two opponents
     (UNKNOWN, STEP.format("value_loss", "")),
     (
+        ABSENT,
+        "out, mask_loss = net(x)\n" + STEP.format("value_loss - 0.1 * mask_loss", ""),
+    ),  # an entropy, perhaps
+    (
         PRESENT,
         "class M(LightningModule):\n    def training_step(self, b, i):\n        return ctc_loss - att_loss",
     ),
