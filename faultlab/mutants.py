@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import shutil
 import sys
 import tempfile
@@ -209,6 +210,14 @@ def _row(title: str, results: Sequence[Result]) -> str:
     return f"{title:34s} {n:4d} {shares[0]:5.2f} {shares[1]:5.2f} {right:>10s} {wrong:6d} {shares[2]:5.2f}"
 
 
+def _said(r: Result) -> str:
+    """One line on a mutant that was not judged, or not rightly."""
+    if r.missed:
+        return f"left out: {r.operator} {r.script}:{r.line}: {r.missed}"
+    said = "  ".join(f"{c} {p:.2f}" for c, p in r.top) or "nothing"
+    return f"{r.view:6s} {r.operator} {r.script}:{r.line} rank {r.rank}: {said} | {' '.join(r.findings)}"
+
+
 def _judged(pair: tuple[Mutant, Path]) -> list[Result]:
     return look(*pair)
 
@@ -237,19 +246,17 @@ def main() -> int:
         for m in chosen(given.folder, scripts(given.folder), operators, given.most)
         if given.half in (None, m.half) and given.only in m.label
     ]
-    with ProcessPoolExecutor(given.jobs) as pool:
-        results = [r for found in pool.map(_judged, [(m, given.folder) for m in mutants]) for r in found]
-    for r in results:
-        if r.missed:
-            print(f"left out: {r.operator} {r.script}:{r.line}: {r.missed}")
-        elif given.bad and r.rank != 1 and r.half == (given.half or "dev"):
-            said = "  ".join(f"{c} {p:.2f}" for c, p in r.top) or "nothing"
-            print(
-                f"{r.view:6s} {r.operator} {r.script}:{r.line} rank {r.rank}: {said} | {' '.join(r.findings)}"
-            )
+    results: list[Result] = []
+    log = given.json or Path(os.devnull)
+    with ProcessPoolExecutor(given.jobs) as pool, log.open("w", encoding="utf-8") as kept:
+        for found in pool.map(_judged, [(m, given.folder) for m in mutants]):
+            results += found
+            for r in found:  # at once: a run that is cut off has been of use
+                kept.write(json.dumps(asdict(r)) + "\n")
+                if r.missed or (given.bad and r.rank != 1 and r.half == (given.half or "dev")):
+                    print(_said(r), flush=True)
+            kept.flush()
     print("\n".join(table([r for r in results if r.view])))
-    if given.json:
-        given.json.write_text("".join(json.dumps(asdict(r)) + "\n" for r in results), encoding="utf-8")
     return 0
 
 
