@@ -81,21 +81,6 @@ class Result:
     missed: str = ""  # why it could not be judged
 
 
-def scripts(folder: Path) -> list[str]:
-    """Every script of public.py by its path below the folder's src/; missing packages are downloaded."""
-    root = folder / "src"
-    wanted = public.sources()
-    found: list[str] = []
-    for package in sorted(p for part in ("packages", "later") for p in wanted[part]):
-        try:
-            mine = list(public.training_scripts(public.fetch(package, folder)))
-        except OSError as error:
-            print(f"left out: {error}", file=sys.stderr)
-            continue
-        found += [p.relative_to(root).as_posix() for p in mine[:: max(1, -(-len(mine) // public.MOST))]]
-    return found
-
-
 @lru_cache(maxsize=64)
 def _code(path: Path) -> Code | None:
     try:
@@ -241,9 +226,10 @@ def main() -> int:
     operators = (
         [OPERATORS[n] for n in given.operators.split(",")] if given.operators else list(OPERATORS.values())
     )
+    names = [path.relative_to(given.folder / "src").as_posix() for path in public.scripts(given.folder)]
     mutants = [
         m
-        for m in chosen(given.folder, scripts(given.folder), operators, given.most)
+        for m in chosen(given.folder, names, operators, given.most)
         if given.half in (None, m.half) and given.only in m.label
     ]
     results: list[Result] = []

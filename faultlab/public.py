@@ -44,6 +44,7 @@ from traindoctor.probes.syntax import Script  # noqa: E402
 SOURCES = HERE / "public_sources.yaml"
 MAX_SIZE = 512 * 1024  # of a file, as the command has it
 MOST = 25  # scripts of one package, evenly chosen: recipes of one author are much alike
+PARTS = ("packages", "later")  # lists of public_sources.yaml
 ALARM = 0.5  # probability from which a cause is claimed
 _TRAINS = re.compile(
     r"backward\(|\.fit\(|Trainer|train_step|training_step|GradientTape|value_and_grad|import.*train"
@@ -132,6 +133,20 @@ def training_scripts(folder: Path) -> Iterator[Path]:
                 yield path
         except ValueError:
             continue
+
+
+def scripts(folder: Path, parts: Sequence[str] = PARTS) -> list[Path]:
+    """At most MOST scripts of each package that these lists name; what is missing is downloaded."""
+    wanted = sources()
+    chosen: list[Path] = []
+    for package in [p for part in parts for p in wanted[part]]:
+        try:
+            found = list(training_scripts(fetch(package, folder)))
+        except OSError as error:
+            print(f"left out: {error}", file=sys.stderr)
+            continue
+        chosen += found[:: max(1, -(-len(found) // MOST))]
+    return chosen
 
 
 def _is_training(path: str, text: str) -> bool:
@@ -228,7 +243,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--folder", type=Path, default=HERE / "public", help="where downloads are kept")
     parser.add_argument("--only", default="", help="only scripts whose label holds this")
-    parser.add_argument("--part", choices=("packages", "later"), help="one list of public_sources.yaml alone")
+    parser.add_argument("--part", choices=PARTS, help="one list of public_sources.yaml alone")
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--findings", action="store_true", help="print every finding")
     parser.add_argument("--table", type=Path, help="write the table of docs/scripts.md")
@@ -236,17 +251,11 @@ def main() -> int:
     given = parser.parse_args()
     wanted = sources()
     root = given.folder / "src"
-    scripts: list[Path] = []
-    for package in [p for part in ("packages", "later") if given.part in (None, part) for p in wanted[part]]:
-        try:
-            found = list(training_scripts(fetch(package, given.folder)))
-            scripts += found[:: max(1, -(-len(found) // MOST))]
-        except OSError as error:
-            print(f"left out: {error}", file=sys.stderr)
-    scripts = [s for s in scripts if given.only in s.as_posix()]
+    parts = [part for part in PARTS if given.part in (None, part)]
+    chosen = [s for s in scripts(given.folder, parts) if given.only in s.as_posix()]
     with ProcessPoolExecutor(given.jobs) as pool:
         judged = []
-        for one in pool.map(partial(judge, root=root), scripts):
+        for one in pool.map(partial(judge, root=root), chosen):
             judged.append(one)
             if given.log:
                 with given.log.open("a", encoding="utf-8") as log:

@@ -48,7 +48,6 @@ LIST = "data-list"
 MAX_LOG = 1024**3
 ANSWERS = "answers.yaml"  # what somebody knows of the run, read by the command line: nothing that was logged
 MIN_POINTS = 5
-_NUMBER = re.compile(r"\d+")
 _ROTATED = re.compile(r"\.\d{1,3}$")  # train.log.1 holds what was written before train.log
 _WHOLE = frozenset(["train", "training", "epoch", "avg", "average", "mean"])
 USUAL = 5  # names of a loss that say the whole stand first in their list
@@ -490,18 +489,11 @@ def _resumed(merged: list[Series]) -> list[Series]:
     """
     alike: dict[tuple[object, ...], list[Series]] = defaultdict(list)
     for series in merged:
-        name = _NUMBER.sub("#", _ROTATED.sub("", series.file))
+        name = layout.numberless(_ROTATED.sub("", series.file))
         alike[(name, series.name, series.raw, series.rank, series.group, series.unit)].append(series)
-    found = []
-    for parts in alike.values():
-        chain: list[Series] = []
-        for part in sorted(parts, key=_begin):
-            if chain and not segments.goes_on(chain[0], chain[-1], part):
-                found.append(segments.concatenate(chain))
-                chain = []
-            chain.append(part)
-        found.append(segments.concatenate(chain))
-    return found
+    ordered = (sorted(parts, key=_begin) for parts in alike.values())
+    chains = (chain for parts in ordered for chain in segments.chains(parts, segments.goes_on))
+    return list(map(segments.concatenate, chains))
 
 
 def _begin(series: Series) -> tuple[float, float, list[tuple[int, int | str]]]:

@@ -7,6 +7,7 @@ import re
 
 from ..engine.model import State
 from .code import at, first, is_false_node, ok
+from .code_rounds import CLEARS
 from .code_step import once_per_epoch
 from .flow import flow, returns
 from .readers._tree import unparse, walk
@@ -15,7 +16,6 @@ from .registry import Finding, View, probe
 from .syntax import Script
 
 _COUNT = re.compile(r"accum|micro", re.IGNORECASE)
-_CLEARS = ("zero_grad", "clear_grad", "clear_gradients", "zero_grads")
 
 
 @probe()
@@ -102,7 +102,7 @@ def _cleared_between(source: Script) -> Finding | None:
             if not (inner or gated) or (inner and _steps_within(source, micro[0])):
                 continue
             judged = judged or step
-            for clear in source.named(*_CLEARS):
+            for clear in source.named(*CLEARS):
                 around = source.loops_around(clear)
                 same = around[:1] == micro[:1]
                 free = not any(

@@ -8,14 +8,12 @@ from collections.abc import Iterator
 
 from ..engine.model import State
 from .code import at, extractor, first, imports_locals, is_false, is_false_node, ok, outer_loop, runs_in
-from .code_rounds import Round, clearings, may_update, rounds, turn_of
+from .code_rounds import CLEARS, Round, clearings, may_update, rounds, turn_of
 from .flow import flow
 from .readers._tree import unparse, walk
 from .readers.script import SCHEDULERS, keyword, last_name
 from .registry import Finding, View, any_of, probe
 from .syntax import Script
-
-_CLEARS = ("zero_grad", "clear_grad", "clear_gradients", "zero_grads")
 
 
 @probe()
@@ -30,7 +28,7 @@ def gradients_not_cleared(view: View) -> Finding:
 def _not_cleared(source: Script) -> Finding | None:
     if not source.trains_by_hand or source.train_scope is None:
         return None
-    clears = list(source.named(*_CLEARS))
+    clears = list(source.named(*CLEARS))
     clears_by_hand = _cleared_by_hand(source)
     if any(_is_engine(source, c) for c in source.backwards) or not source.named("backward"):
         return None  # DeepSpeed's engines and functional gradients clear by themselves
@@ -105,7 +103,7 @@ def cleared_before_step(view: View) -> Finding:
 
 
 def _cleared_early(source: Script) -> Finding | None:
-    clears = [*source.named(*_CLEARS), *(c for c in _cleared_by_hand(source) if _in_turn(source, c))]
+    clears = [*source.named(*CLEARS), *(c for c in _cleared_by_hand(source) if _in_turn(source, c))]
     if not source.trains_by_hand or not clears:
         return None
     judged = None
@@ -177,7 +175,7 @@ def once_per_epoch(source: Script) -> Finding | None:
             others = [s for s in source.steps if inner[0] in source.loops_around(s)]
             if not outside or others or not _over_batches(inner[0]):
                 continue
-            clears = [c for c in source.named(*_CLEARS) if source.loops_around(c)[:1] == inner[:1]]
+            clears = [c for c in source.named(*CLEARS) if source.loops_around(c)[:1] == inner[:1]]
             if clears and not any(
                 isinstance(p, ast.If) and inner[0] in source.above(p) for p in source.above(clears[0])
             ):
@@ -236,7 +234,7 @@ def _never_steps(source: Script, one: Round) -> Finding | None:
     function = source.function_around(one.backward)
     clears = [
         c
-        for c in source.named(*_CLEARS)
+        for c in source.named(*CLEARS)
         if source.function_around(c) is function and re.search(r"opt", source.owner(c).lower())
     ]
     if not clears or not one.repeated or imports_locals(source):

@@ -135,6 +135,11 @@ def _by_tracker(parts: list[str]) -> bool:
     return below or bool(_STAMPED.match(parts[0]) or _VERSION.match(parts[-1]))
 
 
+def numberless(path: str) -> str:
+    """A path with "#" for each number: what the parts of one run have in common."""
+    return re.sub(r"\d+", "#", path)
+
+
 def natural(text: str) -> list[tuple[int, int | str]]:
     """Sort key under which version_10 comes after version_9."""
     return [(0, int(p)) if p.isdigit() else (1, p) for p in re.split(r"(\d+)", text)]

@@ -8,14 +8,17 @@ is cut here before anything is computed.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from .run import Series
+
+T = TypeVar("T")
 
 Index = NDArray[np.intp]
 _ARRAYS = ("epochs", "walls", "lines", "masked")
@@ -120,6 +123,17 @@ def goes_on(first: Series, before: Series, after: Series) -> bool:
     start, end = float(after.steps[0]), float(np.max(before.steps))
     begun = float(first.steps[0]) + 1.5 * interval
     return begun < start <= end + 5 * interval and float(np.max(after.steps)) > end
+
+
+def chains(parts: Iterable[T], goes_on: Callable[[T, T, T], bool]) -> list[list[T]]:
+    """Cut parts where one does not go on; `goes_on` is told a chain's first part, its last one, the next."""
+    found: list[list[T]] = []
+    for part in parts:
+        if found and goes_on(found[-1][0], found[-1][-1], part):
+            found[-1].append(part)
+        else:
+            found.append([part])
+    return found
 
 
 def concatenate(parts: list[Series]) -> Series:

@@ -6,7 +6,6 @@ one before it. A run that begins anew, at its first step, is another run.
 
 from __future__ import annotations
 
-import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
@@ -15,7 +14,7 @@ from . import layout, names, segments
 from .run import Event, Series
 
 MAX_STARTS = 200  # folders of one kind that are looked at
-_NUMBER = re.compile(r"\d+")
+_Start = tuple[str, Series]  # a folder and its main curve
 
 
 def main_curve(series: Iterable[Series]) -> Series | None:
@@ -32,20 +31,12 @@ def main_curve(series: Iterable[Series]) -> Series | None:
 
 def of_runs(curves: Mapping[str, Series | None]) -> list[tuple[str, ...]]:
     """The folders of each run that was written to several, in order; `curves`: folder -> its main curve."""
-    alike: dict[str, list[tuple[str, Series]]] = defaultdict(list)
+    alike: dict[str, list[_Start]] = defaultdict(list)
     for home in sorted(curves, key=layout.natural):
         curve = curves[home]
         if curve is not None:
-            alike[_NUMBER.sub("#", home)].append((home, curve))
-    found = []
-    for homes in alike.values():
-        chain = homes[:1]
-        for home, curve in homes[1:MAX_STARTS]:
-            if not _goes_on(chain[0][1], chain[-1][1], curve):
-                found.append(chain)
-                chain = []
-            chain.append((home, curve))
-        found.append(chain)
+            alike[layout.numberless(home)].append((home, curve))
+    found = (chain for homes in alike.values() for chain in segments.chains(homes[:MAX_STARTS], _goes_on))
     return [tuple(home for home, _ in chain) for chain in found if len(chain) > 1]
 
 
@@ -59,6 +50,6 @@ def resumes(homes: Sequence[str], curves: Mapping[str, Series | None]) -> Iterat
             yield Event("resume", curve.file, step=step, text=text)
 
 
-def _goes_on(first: Series, before: Series, after: Series) -> bool:
-    kinds = {(s.raw, s.unit, s.group) for s in (before, after)}
-    return len(kinds) == 1 and segments.goes_on(first, before, after)
+def _goes_on(first: _Start, before: _Start, after: _Start) -> bool:
+    kinds = {(s.raw, s.unit, s.group) for _, s in (before, after)}
+    return len(kinds) == 1 and segments.goes_on(first[1], before[1], after[1])
