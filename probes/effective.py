@@ -87,8 +87,14 @@ def _components(run: Run, known: Mapping[str, Any]) -> Iterator[tuple[str, Mappi
     layer = run.settings.get("normalization_layer")
     for name, pattern in _LAYERS.items():
         named = layer is not None and str(layer.value).endswith(name)
-        if name in known and (named or any(pattern.search(text) for text in run.scripts.values())):
+        if name in known and (named or any(_says(text, pattern) for text in run.scripts.values())):
             yield name, known[name]
+
+
+@lru_cache(maxsize=1024)
+def _says(text: str, pattern: re.Pattern[str]) -> bool:
+    """Whether a script holds a pattern; it is asked by each comparison of settings again."""
+    return pattern.search(text) is not None
 
 
 def settings_of(run: Run) -> dict[str, SettingValue]:
