@@ -7,6 +7,7 @@ import re
 from collections.abc import Sequence
 
 from .code import at, first, imports_locals, is_false_node, ok
+from .code_sides import off_by_default
 from .readers._tree import unparse
 from .readers.script import keyword, last_name
 from .registry import Finding, View, probe
@@ -76,7 +77,8 @@ def _no_update(source: Script) -> Finding | None:
 def half_without_scaler(view: View) -> Finding:
     """`.half()` or fp16 autocast while training, and no scaler in the script, or one that is switched off.
 
-    An autocast whose format is a variable counts where the run is known to train in fp16.
+    An autocast whose format is a variable, and what stands under a flag that is off unless it is given, count
+    where the run is known to train in fp16.
     """
     setting = view.run.settings.get("precision")
     fp16 = setting is not None and setting.value == "fp16"
@@ -97,6 +99,8 @@ def _half_unscaled(source: Script, fp16: bool) -> Finding | None:
     half += [
         c for c in source.named("to") if "torch.float16" in unparse(c) and "model" in source.owner(c).lower()
     ]
+    if not fp16:
+        half = [c for c in half if not off_by_default(source, c)]
     if not half or not source.backwards:
         return None
     scalers = source.named("GradScaler", "DynamicLossScaler", "LossScaleOptimizer", "FixedLossScaleManager")

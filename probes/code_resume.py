@@ -52,9 +52,34 @@ def _torch(source: Script) -> Finding | None:
     missing = sorted(saved - given)
     if missing:
         return at(source, models[0], f"resuming leaves the {missing[0]} out, whose state is saved")
-    if "optimizer" not in given and not saved and _takes_up_count(source, models[0]):
-        return at(source, models[0], "training is resumed without the state of the optimizer")
+    if not saved and not given:
+        return None  # see `optimizer_not_saved`
     return ok(source, models[0], "what is saved is given back")
+
+
+@probe()
+def optimizer_not_saved(view: View) -> Finding:
+    """Training goes on from weights and a count of epochs or steps alone: no checkpoint holds the optimizer.
+
+    Common in published scripts, and felt only where a run is resumed. Left aside: an optimizer that is built
+    anew in every round of the loop, which has no state to lose.
+    """
+    return first(view, _not_saved, "the scripts resume nothing")
+
+
+def _not_saved(source: Script) -> Finding | None:
+    loads = [c for c in source.named("load_state_dict") if _under_resume(source, c)]
+    models = [c for c in loads if _kind(source, c) == "model"]
+    if not models or not source.optimizer_calls:
+        return None
+    others = [c for c in source.named("state_dict", "load_state_dict") if _kind(source, c) != "model"]
+    if others:
+        return ok(source, others[0], "checkpoints hold more than the weights")
+    if all(source.loops_around(c) for c in source.optimizer_calls):
+        return None
+    if not _takes_up_count(source, models[0]):
+        return None
+    return at(source, models[0], "training is resumed without the state of the optimizer, which is not saved")
 
 
 def _by_keys(source: Script) -> Finding | None:

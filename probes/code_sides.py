@@ -272,6 +272,31 @@ def setting(source: Script, node: ast.Attribute) -> object:
     return next(iter(values)) if len(values) == 1 else literal(source, node)
 
 
+def off_by_default(source: Script, node: ast.AST) -> bool:
+    """The node runs only under a flag of the command line that is off unless it is given: `if args.half:`."""
+    inner: ast.AST = node
+    for parent in source.above(node):
+        if isinstance(parent, ast.If) and inner in parent.body:
+            test = parent.test
+            if isinstance(test, ast.Attribute) and test.attr in _switches(source):
+                return True
+        inner = parent
+    return False
+
+
+@lru_cache(maxsize=16)
+def _switches(source: Script) -> frozenset[str]:
+    """`add_argument("--half", action="store_true")` -> "half"."""
+    found = set()
+    for call in source.named("add_argument"):
+        flags = [a.value for a in call.args if isinstance(a, ast.Constant) and isinstance(a.value, str)]
+        given_ = {k.arg: k.value.value for k in call.keywords if isinstance(k.value, ast.Constant)}
+        if given_.get("action") == "store_true" and not given_.get("default"):
+            named = given_.get("dest") or max(flags, key=len, default="").lstrip("-").replace("-", "_")
+            found.add(str(named))
+    return frozenset(found)
+
+
 def default(source: Script, node: ast.expr) -> object:
     """The default of a setting by its name: `args.limit` of argparse, `cfg.limit` of a dataclass."""
     if not isinstance(node, ast.Attribute):

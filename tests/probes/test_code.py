@@ -317,3 +317,23 @@ def test_modes_and_losses_are_also_read_as_one() -> None:
     nothing = readings("import torch\nprint(torch.__version__)\n")
     assert nothing["script-mode-wrong"].state is State.UNKNOWN
     assert nothing["script-loss-wrong"].state is State.UNKNOWN
+
+
+@pytest.mark.parametrize(
+    ("action", "wanted"), [("store_true", State.UNKNOWN), ("store_false", State.PRESENT)]
+)
+def test_half_precision_under_a_flag_that_is_off_is_none(action: str, wanted: State) -> None:
+    code = f"""
+import argparse, torch
+parser = argparse.ArgumentParser()
+parser.add_argument("--half", action="{action}")
+args = parser.parse_args()
+if args.half:
+    model.half()
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+for x, y in loader:
+    optimizer.zero_grad()
+    criterion(model(x), y).backward()
+    optimizer.step()
+"""
+    assert readings(code)["script-half-without-scaler"].state is wanted

@@ -88,7 +88,10 @@ def _accelerate(
 CASES = [
     ("script-resume-incomplete", P, _loop(LOAD)),
     ("script-resume-incomplete", P, _loop(LOAD + "; opt.load_state_dict(ck['opt'])")),
-    ("script-resume-incomplete", P, _loop(LOAD, saved="net.state_dict()")),
+    ("script-resume-incomplete", U, _loop(LOAD, saved="net.state_dict()")),
+    ("script-optimizer-not-saved", P, _loop(LOAD, saved="net.state_dict()")),
+    ("script-optimizer-not-saved", A, _loop(ALL)),
+    ("script-optimizer-not-saved", U, _loop()),
     ("script-resume-incomplete", A, _loop(ALL)),
     ("script-resume-incomplete", U, _loop()),
     ("script-resume-incomplete", P, LIGHTNING.replace("{MORE}", "")),
