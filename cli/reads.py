@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -78,11 +77,6 @@ def _need(need: str) -> str:
 
 
 def _probe(symptom: Symptom) -> ProbeFunction | None:
-    return _probes().get(symptom.probe) if symptom.probe is not None else None
-
-
-@lru_cache(maxsize=1)
-def _probes() -> dict[str, ProbeFunction]:
     from ..probes.readings import all_probes
 
-    return all_probes()
+    return all_probes().get(symptom.probe) if symptom.probe is not None else None

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from . import advise, explain
+from . import advise, caution, explain
 from .checklist import check_all, first_reasons
 from .graph import Path, active_causes, outline, strongest_paths
 from .infer import Belief, believe, sigmoid
@@ -77,8 +77,9 @@ def diagnose(
     seen = [s for s, r in findings.items() if r.state is State.PRESENT]
     facts = run.context if context is None else context
     belief = believe(rules, {s: r.state for s, r in findings.items()}, facts)
-    work = _Work(rules, findings, belief, _all_paths(rules), facts)
-    probability = belief.probability
+    held = caution.held(rules, belief)
+    work = _Work(rules, findings, belief, held, _all_paths(rules), facts)
+    probability = work.probability
     order = ranked(rules, probability)
     leading = [c for c in order[: advise.LEADING] if probability[c] >= advise.IN_QUESTION]
     names = {checklist, *(s.checklist for flow in rules.flows for s in flow.steps if s.checklist)}
@@ -117,8 +118,16 @@ class _Work:
     rules: RuleBase
     findings: Evidence
     belief: Belief
+    held: Mapping[str, float]  # cause -> log-odds that caution takes away
     paths: Mapping[str, Mapping[str, Path]]
     facts: Mapping[str, Scalar]
+
+    @property
+    def probability(self) -> dict[str, float]:
+        """Posterior probability of every cause, with caution."""
+        found = self.belief.probability
+        odds = dict(zip(self.belief.network.causes, self.belief.log_odds.tolist(), strict=True))
+        return {c: float(sigmoid(odds[c] - self.held[c])) if c in self.held else p for c, p in found.items()}
 
     def _surprises(self, symptom: str) -> bool:
         """What shows by itself in one run of ten needs no cause that explains it."""
@@ -133,19 +142,26 @@ class _Work:
         near = [s for s in read if any(s in self.paths[c] for c in explained)]
         weight = explain.weights(self.belief, near)
         reasons = {c: explain.reasons(self.findings, c, self.paths[c], weight) for c in explained}
-        return tuple(self._hypothesis(c, reasons.get(c, explain.Reasons()), first) for c in order)
+        probability = self.probability
+        return tuple(
+            self._hypothesis(c, probability, reasons.get(c, explain.Reasons()), first) for c in order
+        )
 
-    def _hypothesis(self, cause: str, reasons: explain.Reasons, first: Sequence[str]) -> Hypothesis:
+    def _hypothesis(
+        self, cause: str, probability: Mapping[str, float], reasons: explain.Reasons, first: Sequence[str]
+    ) -> Hypothesis:
         rule, belief = self.rules.causes[cause], self.belief
         row = belief.network.causes.index(cause)
-        probability = belief.probability
+        parts = explain.contributions(belief, cause)
+        if cause in self.held:
+            parts[caution.NAME] = -self.held[cause]
         return Hypothesis(
             cause=cause,
             title=rule.title,
             summary=rule.summary,
             probability=probability[cause],
             prior=float(sigmoid(belief.case.prior)[row]),
-            contributions=explain.contributions(belief, cause),
+            contributions=parts,
             reasons=reasons.speak_for,
             against=reasons.against,
             remedies=advise.remedies(rule.remedies, self.facts),

@@ -273,6 +273,16 @@ class Flow:
 
 
 @dataclass(frozen=True, slots=True)
+class Caution:
+    """How far a cause is believed for which few lines of evidence speak (see engine/caution.py)."""
+
+    lines: int  # so many are enough
+    weight: float  # log-odds from which a node is one
+    share: float  # of what is above one half, where they are fewer
+    settles: frozenset[str]  # areas of symptoms of which one is enough
+
+
+@dataclass(frozen=True, slots=True)
 class RuleBase:
     """The whole knowledge base, resolved: words are numbers, every reference exists."""
 
@@ -283,6 +293,7 @@ class RuleBase:
     checklists: Mapping[str, tuple[ChecklistItem, ...]]
     version: str
     prior_min: float = 0.002  # prior of a cause that cannot apply here; inference misbehaves below it
+    caution: Caution | None = None
     problems: tuple[str, ...] = ()  # rule packs that could not be used, and why
     packs: tuple[str, ...] = ()  # folders of rule packs that the user named
     flows: tuple[Flow, ...] = ()  # in the order of the files

@@ -9,6 +9,7 @@ from typing import Any, Generic, TypeVar
 from .document import Document
 from .model import (
     Cause,
+    Caution,
     ChecklistHead,
     ChecklistItem,
     ChecklistPart,
@@ -148,6 +149,7 @@ def resolve(layer: Layer, version: str, problems: list[str]) -> RuleBase:
         checklists=_checklists(layer, check),
         version=version,
         prior_min=layer.scale.spec.bounds.prior_min,
+        caution=_caution(layer.scale.spec),
         flows=tuple(_flow(e, check) for e in layer.flows),
         heads={name: head_of(e.spec) for name, e in layer.checklists},
         crosswalk=_crosswalk(layer, check),
@@ -155,6 +157,13 @@ def resolve(layer: Layer, version: str, problems: list[str]) -> RuleBase:
     _check_acyclic(layer, check)
     problems += check.problems
     return rules
+
+
+def _caution(scale: ScaleFile) -> Caution | None:
+    given = scale.caution
+    if given is None:
+        return None
+    return Caution(given.lines, given.weight, given.share, frozenset(given.settles))
 
 
 def _checker(layer: Layer, scale: ScaleFile) -> Checker:

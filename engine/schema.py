@@ -95,6 +95,15 @@ class Bounds(Strict):
     strength_max: Probability
 
 
+class CautionEntry(Strict):
+    """What is believed of a cause for which little speaks."""
+
+    lines: Annotated[int, Field(ge=0)]
+    weight: Annotated[float, Field(gt=0)]
+    share: Annotated[float, Field(gt=0, le=1)]
+    settles: tuple[str, ...]
+
+
 class ScaleFile(Strict):
     """scale.yaml: word -> probability."""
 
@@ -103,6 +112,7 @@ class ScaleFile(Strict):
     strength: dict[str, Probability]
     works: dict[str, Probability]
     bounds: Bounds
+    caution: CautionEntry | None = None
 
 
 class SourcesFile(Strict):

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from functools import lru_cache
 from types import ModuleType
 
-from ..engine.model import Evidence, Symptom
+from ..engine.model import Evidence, Reading, State, Symptom
 from .registry import ProbeFunction, View, collect, probes_of
 from .run import Run
 
@@ -107,13 +108,34 @@ def modules() -> tuple[ModuleType, ...]:
     return tuple(importlib.import_module(f".{name}", __package__) for name in MODULES)
 
 
-def all_probes() -> dict[str, ProbeFunction]:
+@lru_cache(maxsize=1)
+def all_probes() -> Mapping[str, ProbeFunction]:
     """Every probe by its name in the rules, e.g. "curves.diverges"."""
     return probes_of(*modules())
+
+
+SCRIPT = "script"  # area of what is read from the training script itself
+IN_BOTH = "the benchmark's script shows it as well, and trains as it should"
 
 
 def readings(
     run: Run, benchmark: Run | None, symptoms: Iterable[Symptom], repeats: tuple[Run, ...] = ()
 ) -> Evidence:
-    """Read every symptom of the rule base on this run; `repeats` are further runs of the benchmark."""
-    return collect(View(run, benchmark, repeats), symptoms, all_probes())
+    """Read every symptom of the rule base on this run; `repeats` are further runs of the benchmark.
+
+    What the benchmark's script shows as well does not tell the two runs apart: it is unknown whether it is a
+    fault. Where two programs differ, the probes on their edits tell.
+    """
+    asked = tuple(symptoms)
+    found = collect(View(run, benchmark, repeats), asked, all_probes())
+    if benchmark is None or not benchmark.scripts:
+        return found
+    told = [s for s in asked if s.area == SCRIPT and found[s.id].state is State.PRESENT and not _compares(s)]
+    shared = collect(View(benchmark), told, all_probes())
+    both = {s: Reading(s, State.UNKNOWN, IN_BOTH) for s, r in shared.items() if r.state is State.PRESENT}
+    return {**found, **both}
+
+
+def _compares(symptom: Symptom) -> bool:
+    """Whether a symptom is a difference between two runs."""
+    return "benchmark" in all_probes()[symptom.probe or ""].__dict__["needs"]
