@@ -227,6 +227,22 @@ def bikes(folder: Path) -> list[Row]:
     ]
 
 
+def journeys(folder: Path) -> list[Row]:
+    """The log of the first rank: a line every few steps, one of the validation each epoch."""
+    rows: list[Row] = []
+    for line in _lines(folder, "output/rank0.log"):
+        epoch = re.search(r"\] epoch (\d+) ", line)
+        step = re.search(r" step (\d+)/", line)
+        cells = line.replace(" ", ";")
+        if epoch and step:
+            names = {"loss": "loss", "gnorm": "grad_norm", "lr": "lr"}
+            rows.append({"step": float(step[1]), "epoch": float(epoch[1]), **_pairs(cells, names, ";")})
+        elif epoch and " valid " in line:
+            names = {"loss": "val_loss", "acc": "val_acc"}
+            rows.append({"epoch": float(epoch[1]), **_pairs(cells, names, ";")})
+    return rows
+
+
 # name of the log -> its reader, and the file that the output goes to
 EVENT_FILES = frozenset({"scalars", "cells"})  # logs that take TensorBoard to read
 PROJECT_LOGS: dict[str, tuple[Reader, str | None]] = {
@@ -245,4 +261,5 @@ PROJECT_LOGS: dict[str, tuple[Reader, str | None]] = {
     "quotes": (quotes, None),
     "pumps": (pumps, None),
     "reviews": (reviews, "train.log"),
+    "journeys": (journeys, None),
 }
