@@ -178,15 +178,20 @@ def _told(
     from ..engine.model import State
     from ..probes.readings import all_probes
     from ..probes.registry import View, read
+    from ..probes.shared_code import unless_shared
 
     probes = all_probes()
+    benchmark = theirs.run if theirs is not None else None
     seen: set[tuple[str, tuple[Place, ...]]] = set()
     for symptom in rules.symptoms.values():
         if symptom.probe is None or (theirs is None and compares(symptom)):
             continue
         single = len(mine.programs) == 1 or compares(symptom)
         runs = [] if single else [p.run for p in mine.programs]
-        given = [whole[symptom.id]] if single else [read(View(run), symptom, probes) for run in runs]
+        given = [whole[symptom.id]]
+        if not single:
+            alone = [(run, read(View(run), symptom, probes)) for run in runs]
+            given = [unless_shared(View(run, benchmark), symptom, r, probes) for run, r in alone]
         for reading in given:
             key = (symptom.id, reading.where)
             if reading.state is State.PRESENT:

@@ -7,9 +7,10 @@ from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from types import ModuleType
 
-from ..engine.model import Evidence, Reading, State, Symptom
+from ..engine.model import Evidence, Symptom
 from .registry import ProbeFunction, View, collect, probes_of
 from .run import Run
+from .shared_code import without_shared
 
 MODULES = (
     "acceptance",
@@ -114,28 +115,12 @@ def all_probes() -> Mapping[str, ProbeFunction]:
     return probes_of(*modules())
 
 
-SCRIPT = "script"  # area of what is read from the training script itself
-IN_BOTH = "the benchmark's script shows it as well, and trains as it should"
-
-
 def readings(
     run: Run, benchmark: Run | None, symptoms: Iterable[Symptom], repeats: tuple[Run, ...] = ()
 ) -> Evidence:
     """Read every symptom of the rule base on this run; `repeats` are further runs of the benchmark.
 
-    What the benchmark's script shows as well does not tell the two runs apart: it is unknown whether it is a
-    fault. Where two programs differ, the probes on their edits tell.
+    What stands in the scripts of both sides is unknown: it cannot be why one of them trains worse.
     """
-    asked = tuple(symptoms)
-    found = collect(View(run, benchmark, repeats), asked, all_probes())
-    if benchmark is None or not benchmark.scripts:
-        return found
-    told = [s for s in asked if s.area == SCRIPT and found[s.id].state is State.PRESENT and not _compares(s)]
-    shared = collect(View(benchmark), told, all_probes())
-    both = {s: Reading(s, State.UNKNOWN, IN_BOTH) for s, r in shared.items() if r.state is State.PRESENT}
-    return {**found, **both}
-
-
-def _compares(symptom: Symptom) -> bool:
-    """Whether a symptom is a difference between two runs."""
-    return "benchmark" in all_probes()[symptom.probe or ""].__dict__["needs"]
+    view, asked, probes = View(run, benchmark, repeats), tuple(symptoms), all_probes()
+    return without_shared(view, collect(view, asked, probes), asked, probes)

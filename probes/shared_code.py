@@ -1,0 +1,85 @@
+"""What the scripts of both sides have in common: no evidence for why one of them trains worse.
+
+A finding that stands in the benchmark's script, too, was there when training went well. A setting that a
+script fixes, and the benchmark's fixes alike, says nothing about an edit elsewhere that undoes it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+
+from ..engine.model import Evidence, Place, Reading, State, Symptom
+from . import code_edits
+from .readers import notebook
+from .registry import ProbeFunction, View, read
+from .run import Run
+
+_SETTINGS = ("settings", "benchmark")
+
+
+def without_shared(
+    view: View, evidence: Evidence, symptoms: Iterable[Symptom], probes: Mapping[str, ProbeFunction]
+) -> Evidence:
+    """The evidence with what both scripts share taken as unknown; unchanged without two scripts."""
+    if view.benchmark is None or not view.run.scripts or not view.benchmark.scripts:
+        return evidence
+    found = dict(evidence)
+    for symptom in symptoms:
+        reading = evidence[symptom.id]
+        if reading.state is State.PRESENT:
+            found[symptom.id] = unless_shared(view, symptom, reading, probes)
+    whole = _only_code(view.run) and _only_code(view.benchmark)
+    absent = [
+        s
+        for s in symptoms
+        if s.area in _SETTINGS
+        and found[s.id].state is State.ABSENT
+        and (whole or _fixed_in_code(found[s.id], State.ABSENT))
+    ]
+    if absent and not code_edits.compare(view.run, view.benchmark).why:
+        for symptom in absent:
+            found[symptom.id] = replace(
+                found[symptom.id],
+                state=State.UNKNOWN,
+                why=f"{found[symptom.id].why}; so the scripts say, and edits of them are told apart",
+            )
+    return found
+
+
+def unless_shared(
+    view: View, symptom: Symptom, reading: Reading, probes: Mapping[str, ProbeFunction]
+) -> Reading:
+    """A finding in a script, or unknown where the benchmark's script has the very same."""
+    function = probes.get(symptom.probe or "")
+    if view.benchmark is None or function is None or not _fixed_in_code(reading, State.PRESENT):
+        return reading
+    if any(n.startswith("benchmark") for n in function.__dict__["needs"]):
+        return reading
+    theirs = read(View(view.benchmark), symptom, probes)
+    if theirs.state is not State.PRESENT or _said(theirs) != _said(reading):
+        return reading
+    return replace(reading, state=State.UNKNOWN, why=f"{reading.why}; the benchmark's script has the same")
+
+
+def _only_code(run: Run) -> bool:
+    """Whether nothing is known of a run but its scripts."""
+    return not run.series and all(s.file.endswith((".py", notebook.SUFFIX)) for s in run.settings.values())
+
+
+def _fixed_in_code(reading: Reading, state: State) -> bool:
+    """Whether all that a reading was made of stands in scripts."""
+    mine = [p for p in reading.where if p.side != "benchmark"]
+    return reading.state is state and bool(mine) and all(_in_script(p) for p in mine)
+
+
+def _in_script(place: Place) -> bool:
+    return place.file.endswith(".py") or notebook.SUFFIX in place.file
+
+
+def _said(reading: Reading) -> str:
+    """What a reading says, whatever the files are called."""
+    said = reading.why
+    for place in reading.where:
+        said = said.replace(place.file, "")
+    return said
