@@ -182,6 +182,11 @@ def sorted_out(found: Comparison) -> Mapping[str, tuple[Edit, ...]]:
             lines = {(e.mine, e.theirs) for e in mine if e.kind not in _APART and e.setting == ""}
             kinds[topic.name] = tuple(mine)
             left = [e for e in left if e not in mine and (e.mine, e.theirs) not in lines]
+    for kind, part in _PARTS:
+        if kind in kinds:
+            mine = [e for e in kinds.get(part, ()) if e.kind in ("removed", "condition-added")]
+            kinds[kind] += tuple(mine)
+            kinds[part] = tuple(e for e in kinds.get(part, ()) if e not in mine)
     told = {e for mine in kinds.values() for e in mine}
     lines = {(e.mine, e.theirs) for e in told if e.kind not in _APART and e.setting == ""}
     rest = [e for e in (*left, *vague) if e not in told and (e.mine, e.theirs) not in lines]
@@ -190,6 +195,8 @@ def sorted_out(found: Comparison) -> Mapping[str, tuple[Edit, ...]]:
     return kinds
 
 
+# what is left out with another thing is no edit of its own: without a scaler there is none to update
+_PARTS = (("scaler-left-out", "scaler-update"), ("update-left-out", "scaler-update"))
 UNCLEAR = "rewritten"  # edits that differ, it is not understood in what: no evidence for a cause
 
 

@@ -19,7 +19,7 @@ from .run import Configured, Run
 HALF = ("fp16", "bf16", "fp8")
 _BF16_MODELS = re.compile(
     r"(?:^|[-_/])(?:llama[-_]?[23]|mistral|mixtral|qwen[-_]?[123]|gemma|t5|mt5|byt5|flan[-_]?t5|ul2|pegasus|deepseek"
-    r"|phi[-_]?[34]|falcon|glm[-_]?4|internlm[-_]?[23]|olmo|bloom|yi[-_]\d|baichuan[-_]?2|smollm)",
+    r"|phi[-_]?[34]|falcon|glm[-_]?4|internlm[-_]?[23]|olmo|bloomz?|yi[-_]\d|baichuan[-_]?2|smollm)(?![a-z])",
     re.IGNORECASE,
 )
 _ENOUGH_TOKENS = 4096  # tokens per batch from which a small number of sequences is no small batch

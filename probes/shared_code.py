@@ -10,40 +10,38 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 from ..engine.model import Evidence, Place, Reading, State, Symptom
-from . import code_edits
 from .readers import notebook
 from .registry import ProbeFunction, View, read
 from .run import Run
 
-_SETTINGS = ("settings", "benchmark")
+_EDITED = "code_edits.edited"
+_AREAS = ("settings", "benchmark", "script")
 
 
 def without_shared(
     view: View, evidence: Evidence, symptoms: Iterable[Symptom], probes: Mapping[str, ProbeFunction]
 ) -> Evidence:
-    """The evidence with what both scripts share taken as unknown; unchanged without two scripts."""
+    """The evidence with what both scripts share taken as unknown; unchanged without two scripts.
+
+    Where an edit of a known kind was found, checks of the scripts that see nothing do not speak against it:
+    they see no difference either.
+    """
     if view.benchmark is None or not view.run.scripts or not view.benchmark.scripts:
         return evidence
     found = dict(evidence)
+    known = False
     for symptom in symptoms:
         reading = evidence[symptom.id]
         if reading.state is State.PRESENT:
             found[symptom.id] = unless_shared(view, symptom, reading, probes)
+            known = known or symptom.probe == _EDITED
     whole = _only_code(view.run) and _only_code(view.benchmark)
-    absent = [
-        s
-        for s in symptoms
-        if s.area in _SETTINGS
-        and found[s.id].state is State.ABSENT
-        and (whole or _fixed_in_code(found[s.id], State.ABSENT))
-    ]
-    if absent and not code_edits.compare(view.run, view.benchmark).why:
-        for symptom in absent:
-            found[symptom.id] = replace(
-                found[symptom.id],
-                state=State.UNKNOWN,
-                why=f"{found[symptom.id].why}; so the scripts say, and edits of them are told apart",
-            )
+    for symptom in symptoms if known else ():
+        reading = found[symptom.id]
+        seen = symptom.area in _AREAS and not (symptom.probe or "").startswith("code_edits.")
+        if seen and reading.state is State.ABSENT and (whole or _fixed_in_code(reading, State.ABSENT)):
+            why = f"{reading.why}; what the scripts differ in is told by their edits"
+            found[symptom.id] = replace(reading, state=State.UNKNOWN, why=why)
     return found
 
 

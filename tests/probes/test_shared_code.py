@@ -56,6 +56,6 @@ def test_a_setting_of_both_sides_does_not_speak_against_an_edit(tmp_path: Path) 
     )
     names = ("clipping-off", "edit-clipping-left-out")
     assert states(tmp_path, unclipped, RIGHT, *names) == [State.UNKNOWN, State.PRESENT]
-    assert states(tmp_path, RIGHT, RIGHT, *names) == [State.UNKNOWN, State.ABSENT]
+    assert states(tmp_path, RIGHT, RIGHT, *names) == [State.ABSENT, State.ABSENT]
     other = RIGHT.replace("optimizer.step()", "optimizer.step()\n        print(loss)")
     assert states(tmp_path, other, None, "clipping-off") == [State.ABSENT]
