@@ -14,6 +14,7 @@ from .readers import notebook
 from .registry import ProbeFunction, View, read
 from .run import Run
 
+IN_BOTH = "the benchmark's script shows it as well, and trains as it should"
 _EDITED = "code_edits.edited"
 _AREAS = ("settings", "benchmark", "script")
 
@@ -57,7 +58,7 @@ def unless_shared(
     theirs = read(View(view.benchmark), symptom, probes)
     if theirs.state is not State.PRESENT or _said(theirs) != _said(reading):
         return reading
-    return replace(reading, state=State.UNKNOWN, why=f"{reading.why}; the benchmark's script has the same")
+    return replace(reading, state=State.UNKNOWN, why=f"{reading.why}; {IN_BOTH}")
 
 
 def _only_code(run: Run) -> bool:
