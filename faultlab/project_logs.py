@@ -243,6 +243,15 @@ def journeys(folder: Path) -> list[Row]:
     return rows
 
 
+def lowlight(folder: Path) -> list[Row]:
+    """The table of the denoiser, a row each epoch; the score is the PSNR in dB."""
+    names = {"iter": "step", "train_loss": "loss", "val_loss": "val_loss", "val_psnr": "val_acc", "lr": "lr"}
+    return [
+        {names[k]: float(v) for k, v in row.items() if k in names and v}
+        for row in csv.DictReader(_lines(folder, "exp/*/metrics.csv"))
+    ]
+
+
 # name of the log -> its reader, and the file that the output goes to
 EVENT_FILES = frozenset({"scalars", "cells"})  # logs that take TensorBoard to read
 PROJECT_LOGS: dict[str, tuple[Reader, str | None]] = {
@@ -262,4 +271,5 @@ PROJECT_LOGS: dict[str, tuple[Reader, str | None]] = {
     "pumps": (pumps, None),
     "reviews": (reviews, "train.log"),
     "journeys": (journeys, None),
+    "lowlight": (lowlight, "train.log"),
 }
