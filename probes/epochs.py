@@ -210,7 +210,11 @@ def drops_at_epochs(run: Run, curve: Shape, share: float = 0.5) -> Finding:
 
 @on_loss(6)
 def jumps_at_resume(run: Run, curve: Shape, relative: float = 0.2) -> Finding:
-    """The level after a resume differs from that before by `relative` of it and by four times its noise."""
+    """The level after a resume differs from that before by `relative` of it and by four times its noise.
+
+    A lower level is one only where held-out data do not gain about as much: samples that come again help
+    those alone that are trained on (FIELD-PROBLEMS P24).
+    """
     resumes = [e for e in run.events_of("resume", "rewind") if e.step is not None or e.value is not None]
     if not resumes:
         late = situation.trained_start(run, curve)
@@ -236,8 +240,27 @@ def jumps_at_resume(run: Run, curve: Shape, relative: float = 0.2) -> Finding:
         f" {after:.4g} after it"
     )
     if abs(jump) >= relative and abs(after - before) > 4 * error:
+        held = _fall_of_held_out(run, curve.step(point)) if jump < 0 else None
+        if held is not None and held <= _LEARNED * jump:
+            return absent(f"{words}; eval/loss falls with it, by {-held:.0%}", series=(curve.name,), **seen)
         return present(words, step=curve.step(point), **seen, **see(curve, point))
     return absent(words, series=(curve.name,), **seen)
+
+
+_LEARNED = 0.5  # of the training loss's fall: where held-out data fall by as much, the model has learned
+
+
+def _fall_of_held_out(run: Run, step: float) -> float | None:
+    """How far eval/loss after a step lies from the value before, relative; None where it is not logged."""
+    held = run.series.get("eval/loss")
+    if held is None:
+        return None
+    point = int(np.searchsorted(held.steps, step, side="right"))
+    if not 0 < point < len(held):
+        return None
+    before, after = float(held.values[point - 1]), float(held.values[point])
+    fall = (after - before) / max(abs(before), 1e-300)
+    return fall if math.isfinite(fall) else None
 
 
 def _around(curve: Shape, step: float) -> tuple[float, float, float, float, int] | None:

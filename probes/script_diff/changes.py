@@ -134,6 +134,8 @@ def _operations(a: Term, b: Term, within: tuple[tuple[str, str], ...]) -> Iterat
             if (same := next((o for o in there if o.key == one.key), None)) is not None:
                 here.remove(one)
                 there.remove(same)
+        if not here and not there:  # lists, one behind the other
+            yield Change("order", a, b, within)
         for one, other in zip(here, there, strict=False):
             yield from _compare(one, other, ((a.label, "operand"), *within))
         for one in here[len(there) :]:

@@ -414,9 +414,19 @@ class _Finder:
                 yield mine, self._edit(kind, mine, theirs, None)
             elif mine in aligned.moved and (crossed := self._crossed(mine, theirs)):
                 yield mine, self._edit("moved", mine, theirs, None, crossed)
+            elif mine in aligned.moved and self._to_another(mine, theirs):
+                yield mine, self._edit("moved", mine, theirs, None)
 
     def _heads(self, line: Line) -> list[Line]:
         return [h for h in line.around if self.aligned.partner(h) is not None]
+
+    def _to_another(self, mine: Line, theirs: Line) -> bool:
+        """Whether a call that switches the model or clears gradients moved to another function of both."""
+        if aligned_here := self.aligned.units.get(mine.unit):
+            called = {x.label for x in mine.term.walk() if x.kind == "call"}
+            kept = theirs.unit in self.their_units and aligned_here is not theirs.unit
+            return kept and mine.term.kind == "do" and bool(called & _SWITCHES)
+        return False
 
     def _crossed(self, mine: Line, theirs: Line) -> frozenset[str]:
         """What a moved line changed places with, where the order of the two can matter."""
@@ -666,6 +676,10 @@ _ORDERED = word_set(
     "zero_grad backward step clip_grad_norm_ clip_grad_value_ unscale_ update set_epoch train eval "
     "manual_seed seed load_state_dict apply freeze to prepare DistributedDataParallel all_reduce"
 )
+
+
+# what is done to the model or its gradients once, or each time, by the function that it stands in
+_SWITCHES = word_set("train eval set_train zero_grad clear_gradients requires_grad_ reset reset_state")
 
 
 def _depends(a: Line, b: Line) -> bool:

@@ -402,6 +402,8 @@ class Expressions(Events):
             if len(a) + len(b) > v.MAX_ELEMENTS:
                 return self.pure(label, [len(a), len(b)], {})
             return [*a, *b]
+        if label == "+" and (isinstance(a, list) or isinstance(b, list)):
+            return self.pure("joined", given, {})
         if isinstance(a, str) or isinstance(b, str):
             return self.pure(label, given, {})
         if label in ("&", "|"):

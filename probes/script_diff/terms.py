@@ -45,6 +45,8 @@ class Term:
     def _part_keys(self) -> tuple[tuple[str, int], ...]:
         keys = tuple((edge, part.key) for edge, part in self.parts)
         if self.kind == "operation" and self.label in _COMMUTATIVE:
+            if self.label == "+" and any(part.kind in _JOINED for _, part in self.parts):
+                return keys  # lists are put one behind the other
             return tuple(sorted(keys))
         return keys
 
@@ -85,6 +87,7 @@ class Term:
         return next((p for e, p in self.parts if e == edge), None)
 
 
+_JOINED = ("sequence", "comprehension")
 _COMMUTATIVE = ("+", "*", "and", "or", "==", "!=", "&", "|")
 
 

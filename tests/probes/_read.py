@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import lru_cache
 from importlib.resources import files
 
@@ -14,7 +15,7 @@ from traindoctor.probes.run import Run
 
 
 @lru_cache(maxsize=1)
-def probes() -> dict[str, ProbeFunction]:
+def probes() -> Mapping[str, ProbeFunction]:
     """All probes, as the product finds them."""
     return all_probes()
 

@@ -429,3 +429,42 @@ def test_a_term_that_is_left_out(mine: str, told: set[str]) -> None:
     found = {k for k, edits in sorted_out(compare(run(ours), run(theirs))).items() if edits and k}
 
     assert found - {"rewritten"} == told
+
+
+LOOPED = """
+import torch
+
+
+def train_epoch(model, loader, optimizer):
+    {here}
+    for x, y in loader:
+        optimizer.zero_grad()
+        loss = torch.nn.functional.cross_entropy(model(x), y)
+        loss.backward()
+        optimizer.step()
+
+
+def main(model, loader, held, optimizer):
+    best = 0.0
+    {there}
+    for epoch in range(9):
+        train_epoch(model, loader, optimizer)
+        model.eval()
+        best = max(best, score(model, held))
+"""
+
+
+def test_a_switch_that_moves_to_another_function_is_told() -> None:
+    """`model.train()` before all epochs leaves the model in the mode of the first evaluation."""
+    right = LOOPED.format(here="model.train()", there="pass")
+    wrong = LOOPED.format(here="pass", there="model.train()")
+    assert "mode" in kinds(wrong, right)
+    assert kinds(right, right) == set()
+
+
+def test_the_order_of_joined_lists_counts() -> None:
+    """Numbers may be added in any order, lists may not."""
+    text = LOOPED.format(here="pass", there="pass").replace("model(x), y)", "model(x), torch.tensor({}))")
+    (found,) = edits(text.replace("{}", "y[1:] + [PAD]"), text.replace("{}", "[PAD] + y[1:]"))
+    assert found.kind == "order"
+    assert edits(text.replace("{}", "y + shift"), text.replace("{}", "shift + y")) == ()
