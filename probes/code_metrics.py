@@ -298,6 +298,8 @@ def _share(source: Script) -> Finding | None:
         if call.args and side(unparse(call.args[0])) is False:
             shared.append(call)
     for call in source.named("prepare"):
+        if not isinstance(call.func, ast.Attribute):
+            continue  # a function of the script's own
         shared += [call for a in call.args if isinstance(a, ast.Name) and side(a.id) is False][:1]
     if not shared or source.loose:
         return None

@@ -22,6 +22,7 @@ _SKIPPING = (
     "nanquantile",
     "nansum",
 )
+_ARRAYS = ("", "np", "numpy", "bn", "bottleneck", "cp", "cupy", "jnp", "onp")
 _TABLES = ("read_csv", "read_table", "read_excel", "read_parquet", "read_feather", "read_sql", "genfromtxt")
 _DEALT_WITH = (
     "dropna",
@@ -86,7 +87,7 @@ def _skips(source: Script) -> Finding | None:
     calls = [
         c
         for c in source.named(*_SKIPPING)
-        if not _is_metric(c) and source.owner(c) != "torch"  # of a tensor on its way through a network
+        if not _is_metric(c) and source.owner(c) in _ARRAYS  # a tensor's is on its way through a network
     ]
     if not calls:
         return None

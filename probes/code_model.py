@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator
 
 from .code import at, extractor, first, ok
+from .code_zero_starts import is_of_output, may_start_at_zero
 from .readers._tree import unparse, walk
 from .readers.script import keyword, last_name
 from .registry import Finding, View, probe
@@ -75,6 +76,12 @@ _MEANT = (
     "pad",
     "dim() == 1",
     "ndim == 1",
+    "dim() < 2",
+    "ndim < 2",
+    "dim() <= 1",
+    "ndim <= 1",
+    "shape) == 1",
+    "shape) < 2",
     "gamma",
     "scale",
     "gate",
@@ -119,6 +126,7 @@ def _zero_init(source: Script) -> Finding | None:
             or _no_weight(source, target)
             or _made_for_it(source, node)
             or _MODULATES.search(text)
+            or may_start_at_zero(source, target)
         ):
             continue
         return at(source, node, "weights start at zero or one constant, so units stay alike")
@@ -473,17 +481,20 @@ def bias_extreme(view: View, *, size: float) -> Finding:
     return first(view, lambda s: _bias_extreme(s, size), "the scripts set no biases")
 
 
+_RAREST = 7.0  # -log-odds of a class that one sample in a thousand has
+
+
 def _bias_extreme(source: Script, size: float) -> Finding | None:
     values = extractor(source)
     seen = None
     for call in source.named("constant_", "fill_"):
-        target = (
-            unparse(call.args[0]) if last_name(call.func) == "constant_" and call.args else source.owner(call)
-        )
+        held = call.func.value if isinstance(call.func, ast.Attribute) else None
+        target = call.args[0] if last_name(call.func) == "constant_" and call.args else held
         given = call.args[-1] if call.args else None
         known, value, _ = values.value(given)
-        if "bias" in target and known and isinstance(value, (int, float)):
+        if target is not None and "bias" in unparse(target) and known and isinstance(value, (int, float)):
             seen = call
-            if abs(value) >= size:
+            rare = -_RAREST <= value < 0 and is_of_output(source, target)
+            if abs(value) >= size and not rare:
                 return at(source, call, f"biases start at {value:g}")
     return ok(source, seen, "biases start near zero") if seen is not None else None

@@ -20,7 +20,8 @@ _MODEL = re.compile(r"(?:^|_)(?:model|net|network|module|classifier|regressor|ba
 _MODULE = re.compile(r"(?:Module|Cell|Model|Layer)$")
 RANDOM = re.compile(
     r"\b(?:rand|randn|randint|randperm|random|randrange|choice|choices|integers|permutation|uniform|normal"
-    r"|bernoulli|binomial|sample|shuffle|rand_like|randn_like|multinomial|standard_normal)\b"
+    r"|bernoulli|binomial|sample|shuffle|rand_like|randn_like|multinomial|standard_normal|beta|betavariate|gauss"
+    r"|poisson|exponential|dirichlet)_?\b"
 )
 
 

@@ -239,7 +239,7 @@ def _pairs(node: _Change, labels: bool, found: dict[tuple[str, str], list[_Chang
         isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple) and len(target.elts) == len(value.elts)
     ):
         return
-    if len({re.sub(r"id='\w+'", "", ast.dump(v)) for v in value.elts}) == 1:
+    if len({_doing(v) for v in value.elts}) == 1:
         return  # one thing is done to all
     for one, made in zip(target.elts, value.elts, strict=True):
         split = split_of(one.id) if isinstance(one, ast.Name) else None
@@ -247,6 +247,14 @@ def _pairs(node: _Change, labels: bool, found: dict[tuple[str, str], list[_Chang
             if _names_labels(one.id) == labels and not _is_figure(one.id):
                 half = ast.copy_location(ast.Assign(targets=[one], value=made), node)
                 found.setdefault((split, one.id.lower().replace(split, "*")), []).append(half)
+
+
+def _doing(value: ast.expr) -> str:
+    """What is done, whatever it is done to: names, and what a function of the script is told, left out."""
+    if isinstance(value, ast.Call) and not any(isinstance(n, ast.BinOp) for n in walk(value)):
+        told = [a for a in (*value.args, *(k.value for k in value.keywords)) if not isinstance(a, ast.Constant)]
+        return " ".join(re.sub(r"id='\w+'", "", ast.dump(a)) for a in (value.func, *told))
+    return re.sub(r"id='\w+'", "", ast.dump(value))
 
 
 _SIZES = re.compile(

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from ..engine.model import State
 from .code import at, first, ok
 from .code_handed import gradient_weights
+from .code_extraction import extracts_features
 from .flow import Flow, flow
 from .readers._tree import unparse, walk
 from .readers.script import keyword, last_name
@@ -65,7 +66,7 @@ def _freezes(source: Script) -> Finding | None:
         ways = mine.values(value, 4) if isinstance(value, ast.Name) else [value]
         off = [v for v in ways if _switches_off(v)]
         reopened = reopened or any(isinstance(v, ast.Constant) and v.value is True for v in ways)
-        if off and not _aside(mine, owner) and not _optional(source, node):
+        if off and not _is_bias(owner) and not _aside(mine, owner) and not _optional(source, node):
             seen.append(node)
     if seen and reopened:
         return None  # what is frozen at first may train later
@@ -75,14 +76,21 @@ def _freezes(source: Script) -> Finding | None:
     return ok(source, first_backward, "no parameter's gradient is switched off")
 
 
+def _is_bias(owner: ast.expr) -> bool:
+    """`self.neck.bias`: one bias that stays at zero by design."""
+    return isinstance(owner, ast.Attribute) and owner.attr == "bias"
+
+
 _ADAPTS = re.compile(r"(?i)lora\b|lora_|adapter|peft|prefix_?tun|prompt_?tun|linear_?(?:prob|eval)")
 
 
 def _freezes_untrained(source: Script) -> Finding | None:
     """Something is frozen, and no adapters or probes stand beside it that are trained in its place."""
     found = _freezes(source)
-    if found is not None and found.state is State.PRESENT and _ADAPTS.search(source.code):
-        return None
+    if found is not None and found.state is State.PRESENT:
+        off = [(n, o) for n, o, _ in _switches(source) if any(n.lineno == p.line for p in found.where)]
+        if _ADAPTS.search(source.code) or any(extracts_features(source, n, o) for n, o in off):
+            return None
     return found
 
 

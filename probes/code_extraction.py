@@ -1,0 +1,97 @@
+"""Trained features that stay as they are, on purpose, under something new that is trained."""
+
+from __future__ import annotations
+
+import ast
+import re
+
+from .flow import flow
+from .readers._tree import unparse, walk
+from .readers.script import keyword, last_name
+from .syntax import Script
+
+_PARAMETERS = ("parameters", "named_parameters", "modules", "named_modules", "children", "named_children")
+_TRAINED = re.compile(r"(?:from_pretrained|load_model|hub\.load|load_state_dict)$")
+
+
+def extracts_features(source: Script, node: ast.AST, owner: ast.expr) -> bool:
+    """Say whether what is frozen at `node` was trained before, and something beside it is trained.
+
+    It is a part of a pretrained model that is chosen by name, or a pretrained model that gets a new layer or
+    stands beside others; or another module's parameters alone go to the optimizer that is built afterwards.
+    """
+    held, chosen = _model(source, node, owner)
+    if held is None:
+        return False
+    if _another_is_trained(source, node, held):
+        return True
+    name = unparse(held)
+    return _is_pretrained(source, held) and (chosen or "." in name or _gets_layer(source, node, name))
+
+
+def _model(source: Script, node: ast.AST, owner: ast.expr) -> tuple[ast.expr | None, bool]:
+    """The module whose parameters are frozen; whether only some of them are, chosen by a test in the loop."""
+    chosen = False
+    for parent in source.above(node):
+        if isinstance(parent, ast.If):
+            chosen = True
+        elif isinstance(parent, ast.For):
+            over = parent.iter
+            bound = {n.id for n in walk(parent.target) if isinstance(n, ast.Name)}
+            if isinstance(owner, ast.Name) and owner.id in bound:
+                owner = over
+            break
+        elif isinstance(parent, (ast.FunctionDef, ast.ClassDef)):
+            break
+    while True:
+        if isinstance(owner, ast.Call) and isinstance(owner.func, ast.Attribute):
+            owner = owner.func.value
+        elif isinstance(owner, ast.Subscript):
+            owner, chosen = owner.value, True
+        else:
+            break
+    return (owner, chosen) if isinstance(owner, (ast.Name, ast.Attribute)) else (None, chosen)
+
+
+def _is_pretrained(source: Script, held: ast.expr) -> bool:
+    """It was made with weights, in the script: `resnet50(weights="DEFAULT")`, `from_pretrained(...)`."""
+    for value in [held, *flow(source).values(held, 4)]:
+        for call in (n for n in walk(value) if isinstance(n, ast.Call)):
+            if _TRAINED.search(unparse(call.func)):
+                return True
+            for name in ("weights", "pretrained", "weights_backbone"):
+                given = keyword(call, name)
+                if given is not None and not (isinstance(given, ast.Constant) and not given.value):
+                    return True
+            if "applications" in unparse(call.func) and keyword(call, "weights") is None:
+                return True
+    return any(source.owner(c) == unparse(held) for c in source.named("load_state_dict"))
+
+
+def _gets_layer(source: Script, node: ast.AST, name: str) -> bool:
+    """A new layer is put into it further down: `net.fc = nn.Linear(...)`."""
+    return any(
+        isinstance(n, ast.Assign)
+        and isinstance(n.value, ast.Call)
+        and n.lineno > getattr(node, "lineno", 0)
+        and source.function_around(n) is source.function_around(node)
+        and any(unparse(t).startswith(f"{name}.") for t in n.targets)
+        for n in source.nodes
+    )
+
+
+def _another_is_trained(source: Script, node: ast.AST, held: ast.expr) -> bool:
+    """Every optimizer built after it in the same function gets the parameters of other modules by name."""
+    function, name = source.function_around(node), unparse(held)
+    after = [
+        c
+        for c in source.optimizer_calls
+        if source.function_around(c) is function and c.lineno > getattr(node, "lineno", 0) and c.args
+    ]
+    owners = []
+    for call in after:
+        given = call.args[0]
+        if not (isinstance(given, ast.Call) and last_name(given.func) in _PARAMETERS):
+            return False
+        owners.append(source.owner(given))
+    return bool(owners) and not any(o == name or o.startswith(f"{name}.") for o in owners)
