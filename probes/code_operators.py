@@ -265,7 +265,9 @@ def attention_unscaled(view: View) -> Finding:
 
 
 _PRODUCTS = ("matmul", "bmm", "einsum", "batch_matmul", "BatchMatMul")
-_SCALES = re.compile(r"sqrt|\*\* ?\(?-?(?:0?\.5|1 ?/ ?2)|scale|temper|\btau\b|norm|(?<!/)/ |rsqrt|cos|bias_|alibi|additive")
+_SCALES = re.compile(
+    r"sqrt|\*\* ?\(?-?(?:0?\.5|1 ?/ ?2)|scale|temper|\btau\b|norm|(?<!/)/ |rsqrt|cos|bias_|alibi|additive"
+)
 
 
 def _unscaled(source: Script) -> Finding | None:

@@ -252,7 +252,8 @@ def _pairs(node: _Change, labels: bool, found: dict[tuple[str, str], list[_Chang
 def _doing(value: ast.expr) -> str:
     """What is done, whatever it is done to: names, and what a function of the script is told, left out."""
     if isinstance(value, ast.Call) and not any(isinstance(n, ast.BinOp) for n in walk(value)):
-        told = [a for a in (*value.args, *(k.value for k in value.keywords)) if not isinstance(a, ast.Constant)]
+        given = (*value.args, *(k.value for k in value.keywords))
+        told = [a for a in given if not isinstance(a, ast.Constant)]
         return " ".join(re.sub(r"id='\w+'", "", ast.dump(a)) for a in (value.func, *told))
     return re.sub(r"id='\w+'", "", ast.dump(value))
 

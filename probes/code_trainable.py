@@ -9,8 +9,8 @@ from dataclasses import dataclass, replace
 
 from ..engine.model import State
 from .code import at, first, ok
-from .code_handed import gradient_weights
 from .code_extraction import extracts_features
+from .code_handed import gradient_weights
 from .flow import Flow, flow
 from .readers._tree import unparse, walk
 from .readers.script import keyword, last_name

@@ -60,7 +60,8 @@ def _layer(target: ast.expr) -> ast.expr | None:
     """The layer that a weight belongs to: `self.head.weight.data` -> `self.head`."""
     if isinstance(target, ast.Attribute) and target.attr == "data":
         target = target.value
-    return target.value if isinstance(target, ast.Attribute) and target.attr in ("weight", "kernel", "bias") else None
+    known = isinstance(target, ast.Attribute) and target.attr in ("weight", "kernel", "bias")
+    return target.value if known and isinstance(target, ast.Attribute) else None
 
 
 def _is_rows(target: ast.expr) -> bool:
