@@ -15,6 +15,7 @@ from importlib.resources import files
 
 from ..engine.model import Place
 from .code import MISSING, scripts
+from .code_roles import split_of
 from .registry import Finding, View, absent, present, probe, unknown
 from .run import Run
 from .script_diff.edits import Edit, edits, likeness_of
@@ -98,7 +99,27 @@ def light(edit: Edit) -> bool:
         return True
     if edit.within and not edit.within[0][0].isalnum():
         return False  # a number that is counted or compared with is no setting of that name
-    return bool(edit.key) and edit.kind == "constant" and is_harmless(edit.key)
+    if edit.kind == "constant" and (_chooses(edit) or _sides(edit.gone) != _sides(edit.new)):
+        return False
+    argument = edit.within[0].rpartition(".")[2] if edit.within else ""
+    named = (
+        argument.isidentifier() and edit.within[0] != "assign.value"
+    )  # `out = tokenizer(text, max_length=8)`
+    name = argument if named else edit.key
+    return bool(name) and edit.kind == "constant" and is_harmless(name)
+
+
+def _chooses(edit: Edit) -> bool:
+    """What a state is kept or training is stopped by: `EarlyStopping(monitor="loss")`."""
+    return any(fnmatchcase(w, pattern) for w in edit.within[:1] for pattern in _CHOOSERS)
+
+
+_CHOOSERS = ("*Checkpoint.m*", "EarlyStopping.m*", "*.metric_for_best_model", "ReduceLROnPlateau.m*")
+
+
+def _sides(words: frozenset[str]) -> set[str | None]:
+    """The parts of the data that are named: {"'train.csv'"} -> {"train"}."""
+    return {split_of(w.strip("'")) for w in words}
 
 
 _SEEDS = {

@@ -141,6 +141,8 @@ def _pipeline(source: Script) -> Finding | None:
         number = literal(source, size) if not isinstance(size, ast.Attribute) else setting(source, size)
         if isinstance(number, int) and not isinstance(number, bool) and 0 < number <= 16:
             return at(source, call, f"a buffer of {number} mixes next to nothing")
+        if (kept := _cached_after(source, call)) is not None and not _of_files(source, call):
+            return at(source, kept, "the order is drawn before the cache, which repeats it in every epoch")
         if _batched_before(source, call):
             return at(
                 source, call, "the batches are shuffled, not their samples, which stay together for good"
@@ -167,6 +169,22 @@ def _pipeline(source: Script) -> Finding | None:
                 if not any(c.args for c in samples):
                     return at(source, call, "the training data are read in the order of the files")
     return ok(source, seen, "samples are shuffled") if seen is not None else None
+
+
+def _cached_after(source: Script, call: ast.Call) -> ast.Call | None:
+    """`ds.shuffle(n).cache()`, or `ds = ds.cache()` after it in one function, with no shuffle behind it."""
+    scope = source.function_around(call)
+    name = source.owner(call).split(".")[0]
+    chain = [c for c in source.above(call) if isinstance(c, ast.Call)]
+    later = [
+        c
+        for c in source.named("cache", "shuffle")
+        if source.function_around(c) is scope and source.owner(c).split(".")[0] == name
+        if c in chain or (c.lineno, c.end_col_offset or 0) > (call.lineno, call.end_col_offset or 0)
+    ]
+    caches = [c for c in later if last_name(c.func) == "cache"]
+    again = [c for c in later if last_name(c.func) == "shuffle" and c is not call]
+    return caches[0] if caches and not again else None
 
 
 def _batched_before(source: Script, call: ast.Call) -> bool:

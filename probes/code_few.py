@@ -140,6 +140,31 @@ def few_in_a_call(source: Script, few: int) -> Finding | None:
     return ok(source, seen, "training is given all of its data") if seen is not None else None
 
 
+def few_by_setting(source: Script, few: int) -> Finding | None:
+    """A trainer is told to use a part of its batches, as one does to try it out.
+
+    `Trainer(fast_dev_run=True)`, `overfit_batches=10`, `limit_train_batches=0.1`, `fit(steps_per_epoch=5)`.
+    """
+    seen: ast.AST | None = None
+    for call in source.calls:
+        name = last_name(call.func)
+        if not (name.endswith("Trainer") or name in ("fit", "fit_generator")):
+            continue
+        for given in call.keywords:
+            if given.arg not in _PARTS or meant(source, call) or _ASIDE.search(source.function_name(call)):
+                continue
+            seen = seen or call
+            value = literal(source, given.value)
+            part = isinstance(value, float) and 0 < value < 1 and given.arg != "steps_per_epoch"
+            if value is True or part or small(value, few):
+                if isinstance(given.value, ast.Constant):  # an option says otherwise in another run
+                    return at(source, given.value, f"each epoch is cut short: {given.arg}={value}")
+    return ok(source, seen, "no setting cuts the epochs short") if seen is not None else None
+
+
+_PARTS = ("fast_dev_run", "overfit_batches", "limit_train_batches", "steps_per_epoch")
+
+
 def _is_for_training(source: Script, call: ast.Call) -> bool | None:
     """Whether a loader is one of training, by the name it is given to."""
     statement = next((p for p in source.above(call) if isinstance(p, ast.stmt)), None)

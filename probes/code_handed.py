@@ -29,6 +29,9 @@ def _returns_nothing(source: Script) -> Finding | None:
         methods = {f.name: f for f in owner.body if isinstance(f, ast.FunctionDef)}
         step = methods.get("training_step")
         made = methods.get("configure_optimizers")
+        if step is not None and made is not None and _nothing_by_hand(owner) and _gives(made):
+            why = "automatic optimization is off, and nothing in the module steps the optimizer"
+            return at(source, _switch(owner) or step, why)
         if step is None or made is None or _by_hand(owner) or not _gives(made):
             continue  # `configure_optimizers` without any: nothing is meant to train
         inside = list(_own(step))
@@ -51,6 +54,24 @@ def _by_hand(owner: ast.ClassDef) -> bool:
     return (
         "automatic_optimization" in text or re.search(r"\bmanual_backward\(|\.backward\(", text) is not None
     )
+
+
+_BY_HAND = re.compile(r"(?:^|[^\w])(?:manual_backward|backward|step|optimizers|toggle_optimizer|super)\(")
+
+
+def _nothing_by_hand(owner: ast.ClassDef) -> bool:
+    """`self.automatic_optimization = False`, and the class neither takes gradients nor applies any."""
+    return (
+        _switch(owner) is not None and _BY_HAND.search(unparse(owner).replace("super().__init__", "")) is None
+    )
+
+
+def _switch(owner: ast.ClassDef) -> ast.Assign | None:
+    for node in walk(owner):
+        if isinstance(node, ast.Assign) and unparse(node.targets[0]).endswith("automatic_optimization"):
+            if isinstance(node.value, ast.Constant) and node.value.value is False:
+                return node
+    return None
 
 
 def _own(function: Function) -> Iterator[ast.AST]:

@@ -8,7 +8,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 
+from .code import is_evaluation
 from .flow import Flow, flow, returns
+from .readers._tree import unparse
 from .readers.script import keyword, last_name
 from .syntax import Script
 
@@ -41,7 +43,35 @@ class Compiled:
 def compiled(source: Script) -> tuple[Compiled, ...]:
     """Every `model.compile(loss=...)` whose loss is one, in the order of the script."""
     mine = flow(source)
-    return tuple(_compiled(mine)) if {"keras", "tensorflow"} & set(source.frameworks) else ()
+    if not {"keras", "tensorflow"} & set(source.frameworks):
+        return ()
+    return (*_compiled(mine), *_called(mine))
+
+
+def _called(mine: Flow) -> Iterator[Compiled]:
+    """Losses that the script calls itself: `loss_fn(labels, model(x, training=True))`, under a tape."""
+    made = {
+        unparse(t): n.value
+        for n in mine.source.nodes
+        if isinstance(n, ast.Assign) and isinstance(n.value, ast.Call) and _loss(mine, n.value)[0]
+        for t in n.targets
+    }
+    for call in mine.source.calls:
+        loss = made.get(unparse(call.func))
+        if loss is None or len(call.args) < 2 or is_evaluation(mine.source, call):
+            continue
+        takes, logits = _loss(mine, loss)
+        layers = list(dict.fromkeys(_last_layers(mine, call.args[1], _DEPTH)))
+        ends = {_activation(mine, layer) for layer in layers}
+        yield Compiled(
+            call,
+            layers[0] if len(layers) == 1 else None,
+            next(iter(ends)) if len(ends) == 1 else "",
+            loss,
+            takes,
+            logits,
+            False,
+        )
 
 
 def _compiled(mine: Flow) -> Iterator[Compiled]:
@@ -107,12 +137,35 @@ def _of_call(mine: Flow, node: ast.Call, depth: int) -> Iterator[ast.Call]:
             yield from _last_layers(mine, node.args[0], depth - 1)
         else:
             yield from _of_call(mine, node.func, depth - 1)
-    elif name[:1].isupper() and name not in mine.source.classes:
+    elif _is_layer(mine, node, name):
         yield node
+    elif (layer := _held(mine, node)) is not None:
+        yield layer
     else:
         for function in mine.called(node):
             for value in returns(function):
                 yield from _last_layers(mine, value, depth - 1)
+
+
+_OPERATORS = ("tf.nn", "tf", "nn", "tf.math", "ops", "keras.ops", "tf.keras.activations")
+
+
+def _is_layer(mine: Flow, node: ast.Call, name: str) -> bool:
+    """A layer that is made, of a library, or the function of one: `tf.nn.softmax(x)`."""
+    if name in ("softmax", "sigmoid"):
+        return mine.source.owner(node) in _OPERATORS
+    return name[:1].isupper() and name not in mine.source.classes
+
+
+def _held(mine: Flow, node: ast.Call) -> ast.Call | None:
+    """`self.head(x)` of a model whose `self.head = Dense(10)`."""
+    if not (isinstance(node.func, ast.Attribute) and unparse(node.func.value) == "self"):
+        return None
+    made = mine.values(node.func, 2)
+    if len(made) != 1 or not isinstance(made[0], ast.Call):
+        return None
+    name = last_name(made[0].func)
+    return made[0] if _LINEAR.match(name) or name in ("Activation", "Softmax") else None
 
 
 def _added(mine: Flow, node: ast.expr) -> ast.expr | None:
@@ -131,7 +184,7 @@ def _added(mine: Flow, node: ast.expr) -> ast.expr | None:
 def _activation(mine: Flow, layer: ast.Call) -> str:
     """The activation a layer applies: "softmax", "linear", ...; "" where it cannot be told."""
     name = last_name(layer.func)
-    if name in ("Softmax", "ReLU"):
+    if name in ("Softmax", "ReLU", "softmax", "sigmoid"):
         return name.lower()
     given: ast.expr | None
     if name == "Activation":

@@ -6,7 +6,7 @@ import ast
 import re
 
 from .code import at, first, ok
-from .code_few import few_batches, few_in_a_call, meant, small
+from .code_few import few_batches, few_by_setting, few_in_a_call, meant, small
 from .code_sides import either, given, literal, setting, side
 from .readers._tree import unparse, walk
 from .readers.script import keyword, last_name
@@ -20,7 +20,12 @@ def training_data_cut(view: View, *, few: int, batches: int) -> Finding:
 
     At most `few` samples, or `batches` batches in each round.
     """
-    check = either(lambda s: _cut(s, few), lambda s: few_in_a_call(s, few), lambda s: few_batches(s, batches))
+    check = either(
+        lambda s: _cut(s, few),
+        lambda s: few_in_a_call(s, few),
+        lambda s: few_batches(s, batches),
+        lambda s: few_by_setting(s, batches),
+    )
     return first(view, check, "the scripts do not limit the training data")
 
 

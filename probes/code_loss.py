@@ -423,7 +423,7 @@ def _divided(source: Script, node: ast.AST) -> bool:
         for a in c.args[:1]
     ):
         return True  # `batch.normalize(loss, tokens)`
-    if _divided_under_its_name(source, node):
+    if _divided_under_its_name(source, node) or any(_averaged(source, c) for c in _calls_of(source, node)):
         return True
     names = _backward_names(source)
     handed = [a for c in source.named("add_loss", "gradient") for a in c.args[:1]]
@@ -440,7 +440,31 @@ def _divided(source: Script, node: ast.AST) -> bool:
                 return True
             if isinstance(statement, ast.AugAssign) and isinstance(statement.op, ast.Div):
                 return any(unparse(t) in names for t in targets)
-    return any("/" in source.owner(b) for b in source.backwards)
+    if any("/" in source.owner(b) for b in source.backwards):
+        return True
+    given = [n for b in source.backwards for a in b.args for n in walk(a) if isinstance(n, ast.BinOp)]
+    return any(isinstance(n.op, ast.Div) and not _is_accumulation(n.right) for n in given)
+
+
+def _calls_of(source: Script, made: ast.AST) -> list[ast.Call]:
+    """Where a loss object is called: `self.ce = CrossEntropyLoss(reduction="sum")`, then `self.ce(x, y)`."""
+    statement = source.parents.get(made)
+    if not isinstance(statement, ast.Assign):
+        return []
+    names = {unparse(t) for t in statement.targets}
+    return [c for n in names for c in source.named(n.rpartition(".")[2]) if unparse(c.func) == n]
+
+
+def _averaged(source: Script, call: ast.Call) -> bool:
+    """What a loss object gives is divided: at once, `(ce(a, y) + ce(b, z)) / n`, or by way of a name."""
+    inner: ast.AST = call
+    for parent in source.above(call):
+        if isinstance(parent, ast.BinOp) and isinstance(parent.op, ast.Div) and inner is parent.left:
+            return not _is_accumulation(parent.right)
+        if isinstance(parent, ast.stmt):
+            break
+        inner = parent
+    return _divided_under_its_name(source, call)
 
 
 def _divided_under_its_name(source: Script, node: ast.AST) -> bool:

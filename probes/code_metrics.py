@@ -150,7 +150,12 @@ def _never_reset(source: Script) -> Finding | None:
         reads = [c for c in source.calls if isinstance(c.func, ast.Attribute) and source.owner(c) in names]
         shown = [c for c in reads if c not in used and not last_name(c.func).startswith("reset")]
         seen = seen or node
-        again = any(_may_reset(source, c, names) for c in source.calls)
+        around = source.function_around(loop)
+        again = any(
+            _may_reset(source, c, names)
+            and (loop in source.above(c) or source.function_around(c) is not around)
+            for c in source.calls
+        )
         if shown and not again and not _set_back(source, names):
             return at(source, node, "this counts on over all evaluations, because nothing resets it")
     return ok(source, seen, "metrics are reset") if seen is not None else None

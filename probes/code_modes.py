@@ -153,8 +153,19 @@ def _in_graph(source: Script, call: ast.Call) -> bool:
     function = source.function_around(call)
     if function is not None and function.name == "call":
         return True
+    if isinstance(call.func, ast.Call) and function is not None and _makes_input(source, function):
+        return True  # `Dropout(0.3)(x, training=True)` in a functional model
     given = flow(source).values(call.args[0], 6) if call.args else []
     return any(isinstance(v, ast.Call) and last_name(v.func) in ("Input", "InputLayer") for v in given)
+
+
+def _makes_input(source: Script, function: ast.AST, depth: int = 3) -> bool:
+    """The function makes a `keras.Input`, or one that calls it does."""
+    if any(isinstance(n, ast.Call) and last_name(n.func) in ("Input", "InputLayer") for n in walk(function)):
+        return True
+    name = getattr(function, "name", "")
+    callers = {source.function_around(c) for c in source.named(name)} - {None, function}
+    return depth > 0 and any(_makes_input(source, c, depth - 1) for c in callers if c is not None)
 
 
 def _evaluates(source: Script, call: ast.Call) -> bool:

@@ -210,7 +210,7 @@ def _step_missing(source: Script) -> Finding | None:
     for one in rounds(source):
         if (found := _never_steps(source, one)) is not None:
             return found
-    functional = source.named("value_and_grad")
+    functional = source.named("value_and_grad") or _taped(source)
     if not source.optimizer_calls or not (source.backwards or functional):
         return None
     if source.backwards and outer_loop(source) is None:
@@ -227,6 +227,15 @@ def _step_missing(source: Script) -> Finding | None:
     if by_hand or others or imports_locals(source) or source.trains_by_trainer:
         return None
     return at(source, (*source.backwards, *functional)[0], "an optimizer is built and never steps")
+
+
+def _taped(source: Script) -> tuple[ast.Call, ...]:
+    """`grads = tape.gradient(loss, model.trainable_variables)`: gradients of weights, to be applied."""
+    return tuple(
+        c
+        for c in source.named("gradient")
+        if len(c.args) > 1 and re.search(r"trainable_(?:variables|weights)", unparse(c.args[1]))
+    )
 
 
 def _never_steps(source: Script, one: Round) -> Finding | None:
@@ -425,8 +434,38 @@ def _mode_under_tape(source: Script) -> Finding | None:
         off = [c for c in calls if (given := keyword(c, "training")) is not None and is_false_node(given)]
         if calls and len(off) == len(calls) and _applies(source, block):
             return at(source, off[0], "the model is run in evaluation mode where its gradient is taken")
+        bare = next((c for c in walk(block) if isinstance(c, ast.Call) and _mode_left_open(source, c)), None)
+        if bare is not None and not calls and _applies(source, block):
+            return at(source, bare, "nothing tells the model that it trains where its gradient is taken")
         seen = seen or (calls[0] if calls else None)
     return ok(source, seen, "the model is run in training mode where its gradient is taken") if seen else None
+
+
+def _mode_left_open(source: Script, call: ast.Call) -> bool:
+    """A Keras model that drops or normalises is called without `training=`, whose default is off.
+
+    Not within a model's own `call`: what is called there takes the mode of the call around it.
+    """
+    if len(call.args) != 1 or any(k.arg is None for k in call.keywords) or last_name(call.func)[:1].isupper():
+        return False
+    if not source.named("Dropout", "BatchNormalization", "SpatialDropout2D", "GaussianDropout"):
+        return False
+    if source.function_around(call) in source.forwards:
+        return False
+    made = flow(source).made(call.func)
+    if made is None:
+        built = flow(source).values(call.func, 4) if isinstance(call.func, (ast.Name, ast.Attribute)) else []
+        return bool(built) and all(
+            isinstance(b, ast.Call)
+            and unparse(b.func).endswith(("Sequential", "keras.Model", "models.Model"))
+            for b in built
+        )
+    for function in (f for f in made.body if isinstance(f, ast.FunctionDef) and f.name == "call"):
+        plain, defaults = function.args.args, function.args.defaults
+        told = dict(zip([a.arg for a in plain][len(plain) - len(defaults) :], defaults, strict=True))
+        default = told.get("training")
+        return isinstance(default, ast.Constant) and not default.value
+    return False
 
 
 def _applies(source: Script, tape: ast.With) -> bool:

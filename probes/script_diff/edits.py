@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
@@ -411,11 +411,17 @@ class _Finder:
                     h.term.kind in ("for", "while") for h in theirs.around
                 )
                 kind = "into-loop" if loops > 0 else "out-of-loop" if loops < 0 else "moved"
-                yield mine, self._edit(kind, mine, theirs, None)
+                yield mine, self._edit(kind, mine, theirs, None, self._by_side(changed, left))
             elif mine in aligned.moved and (crossed := self._crossed(mine, theirs)):
                 yield mine, self._edit("moved", mine, theirs, None, crossed)
             elif mine in aligned.moved and self._to_another(mine, theirs):
                 yield mine, self._edit("moved", mine, theirs, None)
+
+    def _by_side(self, entered: Sequence[Line], left: Sequence[Line]) -> frozenset[str]:
+        """Whether a line came under, or away from, a condition that asks which data it deals with."""
+        asks = [(self.mine, h) for h in entered] + [(self.theirs, h) for h in left]
+        found = any(h.term.kind == "if" and roles.by_side(h.term, h.unit) for roles, h in asks)
+        return frozenset({"by-side"} if found else ())
 
     def _heads(self, line: Line) -> list[Line]:
         return [h for h in line.around if self.aligned.partner(h) is not None]

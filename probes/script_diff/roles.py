@@ -70,6 +70,25 @@ _HOOK = re.compile(
     r"^(?:training|validation|test|predict|train|eval)_(?:step|epoch)|^configure_|^on_|_dataloader$|^setup$|"
     r"^prepare_data$|^fit$|^compute_loss$"
 )
+_FORWARD = ("forward", "construct", "call")
+_GIVES_LOSS = ("training_step", "compute_loss")  # methods that hand their loss to a trainer
+_SCHEDULES = (
+    "LR",
+    "Scheduler",
+    "_schedule",
+    "lr_scheduler",
+    "_decay_lr",
+    "_constant_lr",
+    "Decay",
+    "DecayRestarts",
+)
+# what trains or evaluates a model by itself -> what its arguments are
+_RUNS = {
+    "fit": {"#0": "inputs", "x": "inputs", "#1": "labels", "y": "labels", "epochs": "length"}
+    | {"validation_data": "inputs"},
+    "train": {"#0": "length", "epoch": "length", "#1": "loader.dataset", "train_dataset": "loader.dataset"},
+    "evaluate": {"#0": "inputs", "x": "inputs", "#1": "labels", "y": "labels"},
+}
 _FLAGS = word_set("split stage phase subset fold is_train training train is_training fit mode is_val is_test")
 _SHARED = ("forward", "construct", "call", "__init__", "__call__", "__getitem__", "__iter__", "__len__")
 
@@ -89,8 +108,33 @@ class Roles:
 
     @cached_property
     def _classes(self) -> frozenset[str]:
-        """Units that are classes with a forward method, by name."""
-        return frozenset(u.owner for u in self.program.units if u.last in ("forward", "construct", "call"))
+        """Units that are classes with a forward method, by name; Flax has it in `__call__`."""
+        modules = {c.name for c in self.program.source.modules}
+        return frozenset(
+            u.owner
+            for u in self.program.units
+            if u.last in _FORWARD or (u.last == "__call__" and u.owner in modules)
+        )
+
+    @cached_property
+    def _applied(self) -> frozenset[Line]:
+        """Lines of a functional model: `x = Dense(10)(x)`, and calls of functions that are made of these."""
+        if not {"keras", "tensorflow", "tf_keras"} & set(self.program.source.frameworks):
+            return frozenset()
+        found = {x for x in self.program.lines if any(map(_applies_layer, x.term.walk()))}
+        names = {x.unit.last for x in found if _is_function(x.unit) and len(x.unit.parameters) > 0}
+        names -= {"__init__", "main", *_FORWARD}
+        around = {x.unit for x in found}
+        for name in names:
+            found |= {x for x in self._calls.get(name, ()) if x.unit in around}
+        return frozenset(found)
+
+    def _is_forward(self, line: Line) -> bool:
+        """Whether values go through a model in a line."""
+        unit = line.unit
+        if unit.last == "__call__":
+            return unit.owner in self._classes
+        return unit.last in _FORWARD or line in self._applied
 
     @cached_property
     def _uses(self) -> dict[str, list[tuple[Line, tuple[tuple[str, str], ...]]]]:
@@ -261,11 +305,10 @@ class Roles:
         owner, last = line.unit.owner, line.unit.last
         top = owner.split(".")[0]
         hook = bool(_HOOK.search(last))  # of a framework's module: it is not what a sample goes through
-        if last in ("forward", "construct", "call") or (
-            owner in self._classes and last != "__init__" and not hook
-        ):
+        applied = line in self._applied
+        if applied or last in _FORWARD or (owner in self._classes and last != "__init__" and not hook):
             found.append("forward")
-        if top in self._classes:
+        if applied or top in self._classes:
             found.append("model")
         if (
             last in ("__getitem__", "__iter__", "__len__")
@@ -302,7 +345,17 @@ class Roles:
             if head.term.kind in ("for", "while")
             and any(
                 t.kind == "call"
-                and t.label in ("backward", "zero_grad", "value_and_grad", "train_step", "training_step")
+                and t.label
+                in (
+                    "backward",
+                    "zero_grad",
+                    "value_and_grad",
+                    "apply_gradients",
+                    "minimize",
+                    "train_step",
+                    "training_step",
+                    "train_on_batch",
+                )
                 for t in line.term.walk()
             )
         )
@@ -355,7 +408,16 @@ class Roles:
             and _is_function(unit)
             and not any(x.term.kind in ("for", "while") and x in self._training for x in unit.lines)
             and any(
-                t.kind == "call" and t.label in ("backward", "zero_grad", "value_and_grad", "manual_backward")
+                t.kind == "call"
+                and t.label
+                in (
+                    "backward",
+                    "zero_grad",
+                    "value_and_grad",
+                    "manual_backward",
+                    "apply_gradients",
+                    "minimize",
+                )
                 for x in unit.lines
                 for t in x.term.walk()
             )
@@ -411,8 +473,10 @@ class Roles:
             for use, chain in self._uses.get(line.unit.last, ())[:6]:  # handed on: LambdaLR(optimizer, rate)
                 if role := self._role(use, chain)[0]:
                     found.setdefault(role)
-            if line.unit.last in ("forward", "construct", "call"):
+            if line.unit.last in _FORWARD or (line.unit.last == "__call__" and self._is_forward(line)):
                 found["output"] = None
+            elif line.unit.last in _GIVES_LOSS:
+                found["loss"] = None
             elif line.unit.last == "__getitem__":
                 found["inputs"] = None
         last = MAX_FAR
@@ -461,8 +525,10 @@ class Roles:
     def _role(self, line: Line, chain: tuple[tuple[str, str], ...]) -> tuple[str, bool]:
         """(the role that a use gives, whether the value goes on from there)."""
         for call, edge in chain:
-            if call in ("len", "size", "isinstance"):
+            if call in ("len", "size", "isinstance", "get_dataset_size", "cardinality"):
                 return "", False
+            if call in _RUNS and call not in self._units and (role := _RUNS[call].get(edge)):
+                return role, False
             if call in _LOSS or call.endswith(("_loss", "Loss")):
                 if edge.endswith(("lengths", "length", "mask", "ignore_index")):
                     return "loss.mask", False
@@ -473,9 +539,7 @@ class Roles:
                 return "loss", False
             if call in _OPTIMIZER:
                 return f"optimizer.{edge}", False
-            if call.endswith(("LR", "Scheduler", "_schedule", "lr_scheduler")) or (
-                call.startswith("get_") and "schedule" in call
-            ):
+            if call.endswith(_SCHEDULES) or (call.startswith("get_") and "schedule" in call):
                 return "schedule", False
             if call == "DistributedSampler":
                 return "sharding", False
@@ -510,8 +574,14 @@ class Roles:
                 if use.term.kind != "return" and (role := self._role(use, way)[0]):
                     return role, False
             plain = all(c in ("return", "sequence", "mapping") for c, _ in chain)
-            if line.unit.last in ("forward", "construct", "call") and plain:
+            if (
+                (line.unit.last in _FORWARD or line.unit.last == "__call__")
+                and plain
+                and self._is_forward(line)
+            ):
                 return "output", False
+            if line.unit.last in _GIVES_LOSS:
+                return "loss", False
             if line.unit.last == "__getitem__":
                 last = [e for c, e in chain if c == "sequence"]
                 return ("inputs" if last[:1] == ["#0"] else "labels" if last else "inputs"), False
@@ -525,7 +595,7 @@ class Roles:
                 return "labels", True
             if _INPUTS.search(name):
                 return "inputs", True
-        if line.unit.last in ("forward", "construct"):
+        if self._is_forward(line) and ("", "self") not in chain:  # `Dense(n)(x)`: n is no value of the model
             inner = [c for c, _ in chain if c not in ("assign", "return", "+", "*")]
             return "layer", not inner
         return "", True
@@ -615,6 +685,14 @@ def _asked_side(term: Term) -> str:
         return ""
     sides = {_side(t.label.strip("'")) for t in test.walk() if t.kind == "constant"} - {""}
     return sides.pop() if len(sides) == 1 else ""
+
+
+def _applies_layer(term: Term) -> bool:
+    """`Dense(10)(x)`: what a class makes is called at once, and is no loss."""
+    made = term.part("self") if term.kind == "call" and not term.label else None
+    if made is None or made.kind != "call" or len(term.parts) < 2:
+        return False
+    return made.label[:1].isupper() and not made.label.endswith(("Loss", "Error", "entropy", "Compose"))
 
 
 def _is_function(unit: Unit) -> bool:
