@@ -67,6 +67,7 @@ MODULES = (
     "code_step",
     "code_switches",
     "code_terms",
+    "code_traced",
     "code_trainable",
     "code_wiring",
     "config",
