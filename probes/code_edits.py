@@ -111,6 +111,8 @@ def light(edit: Edit) -> bool:
 
 def _chooses(edit: Edit) -> bool:
     """What a state is kept or training is stopped by: `EarlyStopping(monitor="loss")`."""
+    if {"'step'", "'epoch'"} & (edit.gone | edit.new) and edit.within[:1] == ("mapping.interval",):
+        return True
     return any(fnmatchcase(w, pattern) for w in edit.within[:1] for pattern in _CHOOSERS)
 
 

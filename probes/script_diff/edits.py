@@ -230,6 +230,8 @@ class _Finder:
             return True  # a function of one side: where it is called is the edit
         if term.kind == "return":
             value = term.part("value")
+            if value is not None and self._gives_nothing(line):
+                return not self._hook(line.unit, roles, units)
             return value is None or value.kind in ("name", "constant", "sequence")
         if term.kind == "default":
             return line.targets[0] not in others or line.unit not in units
@@ -274,6 +276,15 @@ class _Finder:
         """A method that nobody here calls, of a class that both sides have: a framework calls it."""
         owner = any(u.name == unit.owner for u in units) if unit.owner else False
         return owner and not roles.called(unit.last)
+
+    def _gives_nothing(self, line: Line) -> bool:
+        """Whether a function that gives something back on one side does not on the other."""
+        other = self.aligned.units.get(line.unit) or next(
+            (mine for mine, theirs in self.aligned.units.items() if theirs is line.unit), None
+        )
+        if other is None or not line.unit.name:
+            return False
+        return not any(x.term.kind == "return" and x.term.part("value") is not None for x in other.lines)
 
     def _same_start(self, line: Line) -> bool:
         """`correct = 0` in another place or form: what is counted from starts at nothing."""
@@ -321,6 +332,8 @@ class _Finder:
             within = tuple(sorted({w for h in heads for w in _words(h.term, roles)}))
         added = kind.endswith("added")
         words |= self._marks(line, roles, None, term)
+        if term.kind == "return" and self._gives_nothing(line):
+            words |= {"return"}
         found = self._roles(line, roles)
         place = roles.program.source.place(line.node)
         quote = _quote(line.node)

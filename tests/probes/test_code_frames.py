@@ -452,6 +452,25 @@ def main():
 main()
 """
 
+ACCELERATE = """
+import torch
+from accelerate import Accelerator
+
+
+class Tuner:
+    def __init__(self, model, loader):
+        self.accelerator = Accelerator(mixed_precision="fp16")
+        self.optimizer = torch.optim.AdamW(model.parameters(), lr=1e-4)
+        self.model, self.optimizer, self.loader = self.accelerator.prepare(model, self.optimizer, loader)
+
+    def epoch(self):
+        for batch in self.loader:
+            loss = self.model(**batch).loss
+            self.accelerator.backward(loss)
+            self.optimizer.step()
+            self.optimizer.zero_grad()
+"""
+
 
 def _with(text: str, *edits: tuple[str, str]) -> str:
     for old, new in edits:
@@ -579,6 +598,9 @@ KINDS = [
     ),
     ("schedule-length", MS, [("total_step=steps * 20", "total_step=20")]),
     ("gradient-cut", LIT, [("        return loss\n", "        return loss.detach()\n")]),
+    ("update-left-out", LIT, [("on_epoch=True)\n        return loss", "on_epoch=True)")]),
+    ("schedule-stepped", LIT, [('"interval": "step"', '"interval": "epoch"')]),
+    ("scaler-left-out", ACCELERATE, [("self.accelerator.backward(loss)", "loss.backward()")]),
     ("mode", FLAX, [("            train=True,\n", "            train=False,\n")]),
 ]
 
