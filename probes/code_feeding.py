@@ -182,7 +182,13 @@ def _cached_after(source: Script, call: ast.Call) -> ast.Call | None:
         if source.function_around(c) is scope and source.owner(c).split(".")[0] == name
         if c in chain or (c.lineno, c.end_col_offset or 0) > (call.lineno, call.end_col_offset or 0)
     ]
-    caches = [c for c in later if last_name(c.func) == "cache"]
+    around = set(source.above(call))
+    caches = [
+        c
+        for c in later
+        if last_name(c.func) == "cache"
+        and not any(isinstance(p, ast.If) and p not in around for p in source.above(c))
+    ]
     again = [c for c in later if last_name(c.func) == "shuffle" and c is not call]
     return caches[0] if caches and not again else None
 

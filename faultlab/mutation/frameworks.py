@@ -344,12 +344,71 @@ def never_unscaled(code: Code) -> Iterator[Site]:
             yield (code.replace(call, code.source(call.args[0])),)
 
 
+# ---------------------------------------------------------------------------------------------- of all
+
+
+def mode_not_told(code: Code) -> Iterator[Site]:
+    """The model under the tape is not told that it trains; its own default says that it does not."""
+    named = [c for c in code.calls("call") if owner(c).startswith("super")]
+    for node in code.nodes if _keras(code) and not named else ():
+        if isinstance(node, ast.With) and any("GradientTape" in ast.unparse(i) for i in node.items):
+            calls = [c for c in ast.walk(node) if isinstance(c, ast.Call) and len(c.args) == 1]
+            told = [c for c in calls if _constant(keyword(c, "training")) is True and len(c.keywords) == 1]
+            if told and re.search(r"Dropout|BatchNorm", code.text):
+                yield tuple(code.replace(c, f"{ast.unparse(c.func)}({code.source(c.args[0])})") for c in told)
+
+
+def gradients_not_applied(code: Code) -> Iterator[Site]:
+    """Gradients are taken, and nothing moves the weights."""
+    applied = [code.parents.get(c) for c in code.calls("apply_gradients")]
+    plain = [s for s in applied if isinstance(s, ast.Expr) and code.alone(s)]
+    if plain and len(plain) == len(applied):
+        yield tuple(code.without(s) for s in plain)
+
+
+def epochs_cut_short(code: Code) -> Iterator[Site]:
+    """A setting from trying the script out is left in."""
+    for call in code.calls("fit") if _keras(code) else ():
+        epochs = keyword(call, "epochs")
+        if epochs is not None and keyword(call, "steps_per_epoch") is None and not owner(call).endswith("er"):
+            yield (code.replace(epochs, f"{code.source(epochs)}, steps_per_epoch=10"),)
+    for call in code.calls("Trainer") if _uses(code, "lightning", "pytorch_lightning") else ():
+        epochs = keyword(call, "max_epochs")
+        if epochs is not None and not {k.arg for k in call.keywords} & {"limit_train_batches", None}:
+            yield (code.replace(epochs, f"{code.source(epochs)}, limit_train_batches=10"),)
+
+
+def watched_in_training(code: Code) -> Iterator[Site]:
+    """The best state is chosen, or training stopped, by what the training data say."""
+    for call in code.calls("EarlyStopping", "ModelCheckpoint"):
+        monitor = keyword(call, "monitor")
+        watched = _constant(monitor)
+        if monitor is not None and isinstance(watched, str) and re.match(r"val[_/]", watched):
+            keras = _keras(code) and not _uses(code, "lightning", "pytorch_lightning")
+            name = watched[4:] if keras else f"train{watched[3:]}"
+            yield (code.replace(monitor, f'"{name}"'),)
+
+
+def optimization_left_to_nobody(code: Code) -> Iterator[Site]:
+    """Automatic optimization is switched off, and the step does none itself."""
+    for step in _steps(code, "__init__"):
+        calls = [
+            s
+            for s in step.body
+            if isinstance(s, ast.Expr) and ast.unparse(s).startswith("super(") and code.alone(s)
+        ]
+        if calls and not re.search(r"manual_backward|\.backward\(|automatic_optimization", code.text):
+            yield (code.after(calls[0], "self.automatic_optimization = False"),)
+
+
 def _names(code: Code) -> set[str]:
     """The last names of everything that is called."""
     return {called(n) for n in code.nodes if isinstance(n, ast.Call)}
 
 
 _HELD = frozenset({"data.leakage", "evaluation.logic"})
+_FEW = frozenset({"data.insufficient-samples", "hyperparameter.epochs-too-few"})
+_IDLE = frozenset({"graph.weight-frozen", "graph.optimizer"})
 OPERATORS = (
     Operator("logits-flag-lost", "graph.loss-function", logits_flag_lost),
     Operator("logits-flag-added", "graph.loss-function", logits_flag_added),
@@ -402,4 +461,9 @@ OPERATORS = (
         never_unscaled,
         frozenset({"hyperparameter.learning-rate-too-large"}),
     ),
+    Operator("mode-not-told", "graph.node-mode", mode_not_told),
+    Operator("gradients-not-applied", "porting.training-procedure", gradients_not_applied, _IDLE),
+    Operator("epochs-cut-short", "data.incomplete", epochs_cut_short, _FEW),
+    Operator("watched-in-training", "evaluation.wrong-checkpoint", watched_in_training),
+    Operator("optimization-left-to-nobody", "porting.training-procedure", optimization_left_to_nobody, _IDLE),
 )

@@ -71,7 +71,8 @@ import tensorflow as tf
 train = tf.data.Dataset.from_tensor_slices((x, y)).shuffle(1000).batch(32)
 model = tf.keras.Sequential([tf.keras.layers.Dropout(0.1), tf.keras.layers.Dense(10, activation="softmax")])
 model.compile(optimizer="adam", loss="categorical_crossentropy")
-model.fit(x, y, validation_data=(x_test, y_test), callbacks=[EarlyStopping(monitor="val_loss", patience=3)])
+stop = EarlyStopping(monitor="val_loss", patience=3)
+model.fit(x, y, epochs=9, validation_data=(x_test, y_test), callbacks=[stop])
 loss_fn = tf.keras.losses.BinaryCrossentropy(from_logits=True)
 with tf.GradientTape() as tape:
     loss = loss_fn(y, model(x, training=True))
@@ -81,6 +82,7 @@ optimizer.apply_gradients(zip(grads, model.trainable_variables))
 LIGHTNING = """
 class Module(LightningModule):
     def __init__(self):
+        super().__init__()
         self.encoder = nn.Linear(4, 4)
         self.head = nn.Linear(4, 2)
 
@@ -276,6 +278,11 @@ MADE = {
     "set-train-off": (MINDSPORE, "net.set_train(False)"),
     "gradient-of-part": (MINDSPORE, "optimizer.parameters[-2:]"),
     "never-unscaled": (MINDSPORE, "grads = grads"),
+    "mode-not-told": (KERAS, "loss_fn(y, model(x))"),
+    "gradients-not-applied": (KERAS, "trainable_variables)\npass\n"),
+    "epochs-cut-short": (KERAS, "epochs=9, steps_per_epoch=10"),
+    "watched-in-training": (KERAS, 'monitor="loss"'),
+    "optimization-left-to-nobody": (LIGHTNING, "        self.automatic_optimization = False\n"),
     "labels-shuffled-alone": (DATA, "    labels = labels[torch.randperm(labels.size(0))]\n    loss"),
     "labels-one-on": (DATA, "    labels = torch.roll(labels, shifts=1, dims=0)\n    loss"),
     "labels-random": (DATA, "torch.randint(0, answers.size(1), labels.shape, device=labels.device)"),
