@@ -551,8 +551,11 @@ class Roles:
                 return "inputs", False
             if call in ("Dropout", "Dropout2d", "dropout") and edge == "p":
                 return "dropout", False
-            if call in ("Normalize", "normalize"):
-                return "normalisation", False
+            if call == "Normalize" or (call == "normalize" and line.unit.owner not in self._classes):
+                return (
+                    "normalisation",
+                    False,
+                )  # of the data; in a model `normalize` makes vectors of length one
             if call in ("clip_grad_norm_", "clip_grad_value_"):
                 return "clip", False
             if call in _METRIC:

@@ -468,3 +468,10 @@ def test_the_order_of_joined_lists_counts() -> None:
     (found,) = edits(text.replace("{}", "y[1:] + [PAD]"), text.replace("{}", "[PAD] + y[1:]"))
     assert found.kind == "order"
     assert edits(text.replace("{}", "y + shift"), text.replace("{}", "shift + y")) == ()
+
+
+def test_vectors_of_length_one_are_no_normalised_data() -> None:
+    """`F.normalize` in a model is a part of it: another axis there is no other statistic of the data."""
+    text = PROGRAM.replace("return self.head(self.drop(h))", "return F.normalize(self.head(h), dim={})")
+    assert "normalisation-values" not in kinds(text.replace("{}", "0"), text.replace("{}", "1"))
+    assert edits(text.replace("{}", "0"), text.replace("{}", "1"))
