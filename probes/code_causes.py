@@ -10,6 +10,7 @@ from .code_accumulation import accumulation_without_effect, cleared_between, div
 from .code_activations import softmax_misplaced
 from .code_ctc import ctc_input_wrong
 from .code_field import set_train_missing
+from .code_idle import schedule_idle
 from .code_joins import joined_with_itself
 from .code_loss import loss_wrong as standard_loss_wrong
 from .code_model import deep_without_normalisation, integer_division
@@ -30,7 +31,7 @@ from .code_schedule import (
     rate_not_applied,
     unit_wrong,
 )
-from .code_step import scheduler_never_stepped, scheduler_wrong_loop
+from .code_step import scheduler_wrong_loop
 from .code_switches import switched_astray
 from .code_terms import term_taken_off
 from .code_wiring import (
@@ -77,7 +78,7 @@ def schedule_wrong(view: View) -> Finding:
             formula_wrong,
             plateau_direction,
             rate_not_applied,
-            scheduler_never_stepped,
+            schedule_idle,
         )
     )
 

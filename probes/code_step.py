@@ -11,7 +11,7 @@ from .code import at, extractor, first, imports_locals, is_false, is_false_node,
 from .code_rounds import CLEARS, Round, clearings, may_update, rounds, turn_of
 from .flow import flow
 from .readers._tree import unparse, walk
-from .readers.script import SCHEDULERS, keyword, last_name
+from .readers.script import keyword, last_name
 from .registry import Finding, View, any_of, probe
 from .syntax import Script
 
@@ -581,23 +581,6 @@ def _epoch_count(source: Script) -> str | None:
     loop = outer_loop(source)
     if isinstance(loop, ast.For) and isinstance(loop.iter, ast.Call) and last_name(loop.iter.func) == "range":
         return unparse(loop.iter.args[-1]).lower() if loop.iter.args else None
-    return None
-
-
-@probe()
-def scheduler_never_stepped(view: View) -> Finding:
-    """A scheduler object is built and no step is called on it."""
-    return first(view, _never_stepped, "the scripts build no scheduler")
-
-
-def _never_stepped(source: Script) -> Finding | None:
-    for node in source.nodes:
-        if isinstance(node, ast.Assign) and isinstance(node.value, ast.Call):
-            if last_name(node.value.func).lower() in SCHEDULERS and source.trains_by_hand:
-                name = unparse(node.targets[0])
-                if source.text.count(name) == 1:
-                    return at(source, node, "this scheduler is built and never used")
-                return ok(source, node, "the scheduler is used")
     return None
 
 

@@ -34,6 +34,7 @@ MODULES = (
     "code_feeding",
     "code_handed",
     "code_field",
+    "code_idle",
     "code_inputs",
     "code_joins",
     "code_labels",

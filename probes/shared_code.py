@@ -16,7 +16,7 @@ from .run import Run
 
 IN_BOTH = "the benchmark's script shows it as well, and trains as it should"
 _EDITED = "code_edits.edited"
-_AREAS = ("settings", "benchmark", "script")
+_AREAS = ("settings", "benchmark")
 
 
 def without_shared(
@@ -24,8 +24,8 @@ def without_shared(
 ) -> Evidence:
     """The evidence with what both scripts share taken as unknown; unchanged without two scripts.
 
-    Where an edit of a known kind was found, checks of the scripts that see nothing do not speak against it:
-    they see no difference either.
+    Where an edit of a known kind was found, settings that the scripts fix do not speak against it: the line
+    that puts them into force may be the one that is gone.
     """
     if view.benchmark is None or not view.run.scripts or not view.benchmark.scripts:
         return evidence
