@@ -23,7 +23,7 @@ def other_batch_size(source: Script) -> Finding | None:
         for counted, size in ((node.left, node.right), (node.right, node.left)):
             loader = _length_of(counted)
             made = _loader(source, loader) if loader is not None else None
-            if made is None or not _is_divisor(source, node):
+            if made is None or not _is_batch_size(source, size) or not _is_divisor(source, node):
                 continue
             own = keyword(made, "batch_size") or (made.args[1] if len(made.args) > 1 else None)
             mine, theirs = literal(source, size), literal(source, own)
@@ -33,6 +33,14 @@ def other_batch_size(source: Script) -> Finding | None:
             if mine != theirs:
                 return at(source, node, f"batches of {theirs} are counted as if they were of {mine}")
     return ok(source, seen, "batches are counted by their size") if seen is not None else None
+
+
+def _is_batch_size(source: Script, node: ast.expr) -> bool:
+    """A number, a name that says so, or what some loader takes: `epochs * len(loader)` counts steps."""
+    if isinstance(node, ast.Constant) or re.search(r"(?i)batch|(?:^|_)bsz?(?:_|$)", last_name(node)):
+        return True
+    given = [keyword(c, "batch_size") for c in source.named("DataLoader")]
+    return unparse(node) in {unparse(g) for g in given if g is not None}
 
 
 def _length_of(node: ast.expr) -> ast.expr | None:

@@ -626,3 +626,10 @@ def test_authors_who_do_not_call_it_self() -> None:
     text = "import torch\nfrom torch import nn\nclass Net(nn.Module):\n    def __init__(s):\n        super().__init__()\n        s.fc = nn.Linear(4, 3)\n    def forward(s, x):\n        return torch.relu(s.fc(x))\nmodel = Net()\nloss = torch.nn.functional.cross_entropy(model(x), y)\nloss.backward()\n"
     assert state("script-output-rectified", text) == P
     assert state("script-output-rectified", text.replace("torch.relu(s.fc(x))", "s.fc(x)")) == A
+
+
+def test_steps_are_no_samples() -> None:
+    """`epochs * len(loader)` is how many steps there are, not how many samples."""
+    text = "EPOCHS = 8\n" + _loop(score="hits / (len(val_loader) * EPOCHS)")
+    assert state("script-metric-miscounts", text) != P
+    assert state("script-metric-miscounts", text.replace("EPOCHS", "BATCH")) == P
