@@ -411,7 +411,10 @@ def loss_scaled(view: View, ratio: float, spread: float, points: int = 6) -> Fin
         if abs(other) > 0.5 * abs(middle) and other * middle > 0:
             return absent(f"{text}, but so is the evaluation's ({np.exp(other):.2f} times)", **rest)
     # an offset and a factor look the same as long as the loss does not move
-    if float(np.max(levels.bench) / np.min(levels.bench)) < 1.3:
+    shifted = levels.bench + float(np.median(levels.run - levels.bench))
+    apart = np.log(levels.run / shifted) if np.all(shifted > 0) else np.full_like(logs, np.inf)
+    flat = float(np.max(levels.bench) / np.min(levels.bench)) < 1.3
+    if flat or float(np.std(logs)) > 0.5 * float(np.std(apart)):
         return unknown(f"{text}; the curves are too flat to tell a factor from an offset", **rest)
     return present(text, step=float(found.x[0]), where=places_of(found, 0), **rest)
 

@@ -553,6 +553,9 @@ CURVES: list[tuple[str, str, Run, Run]] = [
     ("final-loss-above-benchmark", "present", run(curves(0, np.maximum(MINE, 0.9))), BENCH),
     ("final-loss-above-benchmark", "absent", run(curves(0)), BENCH),
     ("final-loss-above-benchmark", "unknown", run(), BENCH),
+    ("final-loss-far-above-benchmark", "present", run(curves(0, np.maximum(MINE, 0.9))), BENCH),
+    ("final-loss-far-above-benchmark", "absent", run(curves(0, 1.2 * MINE)), BENCH),
+    ("final-loss-far-above-benchmark", "unknown", run(), BENCH),
     ("final-metric-below-benchmark", "present", run(curves(0, worse=0.1)), BENCH),
     ("final-metric-below-benchmark", "absent", run(curves(0)), BENCH),
     ("final-metric-below-benchmark", "unknown", run(curves(0)[:1]), BENCH),
@@ -798,3 +801,12 @@ def test_parts_drawn_with_another_seed_are_not_another_data_set() -> None:
     assert state("dataset-settings-differ", told(500), told(900)) == "present"
     assert state("fewer-samples-than-benchmark", told(500), told(900)) == "present"
     assert state("dataset-settings-differ", written({"n_train": 500}), written({"n_train": 520})) == "present"
+
+
+def test_curves_that_hardly_fall_have_no_factor() -> None:
+    """A factor is told from an offset by how the curves fall: where both fit, it is unknown."""
+    low = 0.03 * np.exp(-np.linspace(0.0, 0.4, 200))
+    mine, theirs = run([series("train/loss", low + 0.03)]), run([series("train/loss", low)])
+    assert reading("benchmark", "loss-scaled-by-constant", mine, theirs).state != "present"
+    mine = run([series("train/loss", 3 * low)])
+    assert reading("benchmark", "loss-scaled-by-constant", mine, theirs).state == "present"
