@@ -6,6 +6,7 @@ import ast
 import re
 
 from .code import at, first, ok
+from .code_apart import ordered_apart
 from .code_masking import tags_by_position
 from .code_roles import is_random
 from .code_sides import either
@@ -29,6 +30,7 @@ def sample_torn_apart(view: View) -> Finding:
             _channels_turned,
             tags_by_position,
             _spectrum_mirrored,
+            ordered_apart,
         ),
         "the scripts change no samples that have several parts",
     )

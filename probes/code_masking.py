@@ -17,7 +17,9 @@ from .registry import Finding, View, probe
 from .syntax import Script
 
 USUAL = -100  # ignore_index of torch.nn.functional.cross_entropy
-_LABELS = re.compile(r"(?:^|_)(?:masks?|segm?|segmentation|tags?|annotations?|gts?|lbls?|anns?)(?:_|$)")
+_LABELS = re.compile(
+    r"(?:^|_)(?:masks?|segm?|segmentation|tags?|annotations?|gts?|lbls?|anns?|tgts?|trgs?)(?:_|$)"
+)
 
 
 def _is_label(text: str) -> bool:
@@ -52,6 +54,7 @@ def label_padding_counts(view: View) -> Finding:
         _void_becomes_class,
         ctc_lengths_padded,
         _tokens_for_labels,
+        _left_out_of_the_metric_alone,
     )
     return first(view, either(*checks), "no labels are padded")
 
@@ -164,7 +167,43 @@ def _class_loss(source: Script) -> bool:
 
 def _masks(source: Script) -> bool:
     """The loss is weighted or picked by hand."""
-    return re.search(r"reduction=['\"]none|mask|lengths|pack_padded|ctc", source.code.lower()) is not None
+    return re.search(r"reduction=['\"]none|lengths|pack_padded|ctc", source.code.lower()) is not None or any(
+        _BY_HAND.search(line) for line in source.code.lower().splitlines()
+    )
+
+
+_PICKS = r"(?:mask|keep|valid|active)"
+_BY_HAND = re.compile(
+    rf"^(?=.*(?:loss|criterion|entropy|logits|nll|labels|targets?)).*(?:\*\s*\w*{_PICKS}|{_PICKS}\w*(?:\.\w+\(\))*\s*\*"
+    rf"|\[[^\]]*{_PICKS}|mask\w*\.(?:sum|float)|masked_|boolean_mask|where\(|\*=.*{_PICKS})"
+)
+_VOID = re.compile(r"(?i)(?:^|[._])(?:void|ignored?|pad(?:ding)?)(?:_\w+)?$")
+
+
+def _left_out_of_the_metric_alone(source: Script) -> Finding | None:
+    """`keep = mask != VOID` where predictions are scored, and a loss over classes that leaves out nothing."""
+    ignored = _ignored(source)
+    if ignored is None or ignored - {USUAL} or not _class_loss(source) or _masks(source) or source.loose:
+        return None
+    for node in source.nodes:
+        if not (isinstance(node, ast.Compare) and len(node.ops) == 1 and isinstance(node.ops[0], ast.NotEq)):
+            continue
+        value, function = node.comparators[0], source.function_around(node)
+        number = literal(source, value)
+        named = isinstance(value, (ast.Name, ast.Attribute)) and _VOID.search(unparse(value))
+        if type(number) is not int or not (named or number == 255) or number < 0 or function is None:
+            continue
+        if not _is_label(unparse(node.left)) or any(b in walk(function) for b in source.backwards):
+            continue
+        if any(isinstance(c, ast.Call) and last_name(c.func) == "argmax" for c in walk(function)):
+            losses_ = source.named("CrossEntropyLoss", "NLLLoss", "cross_entropy", "nll_loss")
+            if losses_ and function not in source.forwards:
+                return at(
+                    source,
+                    losses_[0],
+                    f"the metric leaves out {unparse(value)}, and the loss learns it as a class",
+                )
+    return None
 
 
 def _pads(source: Script) -> Iterator[tuple[ast.Call, ast.expr | None]]:

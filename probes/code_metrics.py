@@ -13,6 +13,7 @@ from .code_counts import logged_without_reset, normalised_over_batch, other_batc
 from .code_ctc import ctc_blank_kept
 from .code_sides import either, literal, side
 from .code_totals import last_round_only, never_begun_anew
+from .code_unlike import compared_unlike_trained, left_at_once, mask_unused
 from .flow import flow
 from .readers._tree import unparse, walk
 from .readers.script import keyword, last_name
@@ -43,6 +44,9 @@ def metric_miscounts(view: View) -> Finding:
             normalised_over_batch,
             last_round_only,
             never_begun_anew,
+            compared_unlike_trained,
+            left_at_once,
+            mask_unused,
         ),
         "the scripts count no metric by hand",
     )

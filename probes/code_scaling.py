@@ -457,10 +457,9 @@ def evaluation_is_augmented(view: View) -> Finding:
 
 def _augmented(source: Script) -> Finding | None:
     seen: ast.AST | None = None
-    for one in given(source):
-        value = one.value
-        if one.learns or not isinstance(value, ast.Call):
-            continue
+    if (drawn := _random_steps(source)) is not None:
+        return drawn
+    for value in dict.fromkeys(v for one in given(source) if not one.learns for v in _calls_in(one.value)):
         name = last_name(value.func)
         owner = source.classes.get(name)
         makers: list[Function] = (
@@ -474,12 +473,83 @@ def _augmented(source: Script) -> Finding | None:
             if flag is None or (not is_random(body) and "random" not in unparse(body).lower()):
                 continue
             seen = seen or value
+            if owner is not None and _never_asked(owner, flag):
+                return at(
+                    source, function, f"`{flag}` tells training from evaluation, and nothing asks for it"
+                )
             if _is_true(source, function, value, flag):
                 return at(source, value, f"held-out data are made with {flag}=True")
     return (
         ok(source, seen, "held-out data are made without the switch for training")
         if seen is not None
         else None
+    )
+
+
+def _never_asked(owner: ast.ClassDef, flag: str) -> bool:
+    """A class that keeps a switch and draws samples at random whatever it says."""
+    kept, asked = False, False
+    for node in walk(owner):
+        if isinstance(node, ast.Attribute) and unparse(node.value) == "self" and node.attr.strip("_") == flag:
+            kept = kept or isinstance(node.ctx, ast.Store)
+            asked = asked or isinstance(node.ctx, ast.Load)
+    getters = [f for f in owner.body if isinstance(f, ast.FunctionDef) and f.name == "__getitem__"]
+    makers = [f for f in owner.body if isinstance(f, ast.FunctionDef) and f.name == "__init__"]
+    used = sum(
+        isinstance(n, ast.Name) and n.id == flag and isinstance(n.ctx, ast.Load)
+        for m in makers
+        for n in walk(m)
+    )
+    return kept and not asked and used == 1 and not owner.bases[1:] and any(map(is_random, getters))
+
+
+_AT_RANDOM = re.compile(
+    r"^(?:Random(?!Sampler|Subset)\w+|ColorJitter|RandAugment|AutoAugment|TrivialAugment\w*|AugMix|GaussianBlur)$"
+)
+
+
+def _calls_in(value: ast.expr) -> list[ast.Call]:
+    """A call, and the calls whose results it is given: `DataLoader(Photos(names, True))`."""
+    found = [value] if isinstance(value, ast.Call) else []
+    return [*found, *(a for c in found for a in c.args if isinstance(a, ast.Call))]
+
+
+def _random_steps(source: Script) -> Finding | None:
+    """`CIFAR10(root, train=False, transform=train_tf)`, where `train_tf` crops and mirrors at random.
+
+    Only where other data of the same class get the same steps for training.
+    """
+    made: dict[str, dict[bool, list[tuple[ast.Call, ast.expr]]]] = {}
+    held = {id(c): one.learns for one in given(source) for c in _calls_in(one.value)}
+    for call in source.calls:
+        steps = keyword(call, "transform") or keyword(call, "transforms")
+        if not isinstance(steps, (ast.Name, ast.Attribute)):
+            continue
+        learns = _asked_for(source, call)
+        learns = held.get(id(call)) if learns is None else learns
+        if learns is not None:
+            made.setdefault(unparse(call.func), {}).setdefault(learns, []).append((call, steps))
+    for sides in made.values():
+        ours = {unparse(s) for _, s in sides.get(True, [])}
+        for call, steps in sides.get(False, []):
+            if unparse(steps) in ours and side(unparse(steps)) is not False and _draws_steps(source, steps):
+                return at(source, call, "held-out data go through the random steps of training")
+    return None
+
+
+def _asked_for(source: Script, call: ast.Call) -> bool | None:
+    """The part of the data that a call asks for: `train=False`, `split="test"`."""
+    train, part = literal(source, keyword(call, "train")), literal(source, keyword(call, "split"))
+    if isinstance(train, bool):
+        return train
+    return side(part) if isinstance(part, str) else None
+
+
+def _draws_steps(source: Script, steps: ast.expr) -> bool:
+    return any(
+        isinstance(c, ast.Call) and _AT_RANDOM.match(last_name(c.func))
+        for v in flow(source).values(steps, 3)
+        for c in walk(v)
     )
 
 

@@ -7,7 +7,9 @@ import re
 from collections.abc import Iterator
 
 from .code import at, first, ok
+from .code_roles import model_calls
 from .code_sides import either
+from .flow import flow
 from .readers._tree import unparse, walk
 from .registry import Finding, View, probe
 from .syntax import Script
@@ -16,7 +18,9 @@ from .syntax import Script
 @probe()
 def target_is_input(view: View) -> Finding:
     """The targets of a sequence model are its inputs, not shifted, or attention looks at later positions."""
-    return first(view, either(_same_window, _sees_later), "the scripts predict no following elements")
+    return first(
+        view, either(_same_window, input_again, _sees_later), "the scripts predict no following elements"
+    )
 
 
 _SHIFTED = re.compile(r"\[\.\.\., 1:\]|\[:, 1:\]|\.roll\(|shift|(?<!argv)\[1:\]|\[:, 1:, :\]")
@@ -61,6 +65,51 @@ def _same_window(source: Script) -> Finding | None:
         if unparse(one) == unparse(other) and not _SHIFTED.search(source.code):
             return at(source, there, "the targets are the inputs, not the elements that follow them")
     return ok(source, seen, "the targets are the inputs one position later") if seen is not None else None
+
+
+_SHAPES = ("reshape", "view", "contiguous", "flatten", "long", "to", "clone", "detach", "ravel", "transpose")
+
+
+def input_again(source: Script) -> Finding | None:
+    """`loss(model(src, tgt[:, :-1]), tgt[:, :-1])`: each position is to say what it is given."""
+    seen: ast.AST | None = None
+    calls = list(model_calls(source))
+    for loss, _ in source.losses:
+        scope = source.function_around(loss)
+        if len(loss.args) < 2 or not any(source.function_around(b) is scope for b in source.backwards):
+            continue
+        wanted = _cut(source, loss.args[1])
+        for call in calls:
+            if wanted is None or source.function_around(call) is not scope:
+                continue
+            given = [g for a in call.args if (g := _cut(source, a)) is not None]
+            if any(g.partition("[")[0] == wanted.partition("[")[0] for g in given):
+                seen = seen or loss
+                if wanted in given:
+                    return at(source, loss, "the targets are what the model is given, not what follows")
+    return ok(source, seen, "the targets are the inputs one position later") if seen is not None else None
+
+
+def _cut(source: Script, node: ast.expr) -> str | None:
+    """`ids[:, :-1]`, by way of names and of what only changes its form; None of what is not cut."""
+    for _ in range(6):
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in _SHAPES:
+            node = node.func.value
+        elif isinstance(node, ast.Name):
+            found = flow(source).given(node)
+            if found is None or found.places:
+                return None
+            node = found.value
+        else:
+            break
+    cut = isinstance(node, ast.Subscript) and any(
+        isinstance(n, ast.Slice) and n.upper is not None and unparse(n.upper) == "-1"
+        for n in walk(node.slice)
+    )
+    later = isinstance(node, ast.Subscript) and any(
+        isinstance(n, ast.Slice) and n.lower is not None and unparse(n.lower) == "1" for n in walk(node.slice)
+    )
+    return unparse(node) if cut or later else None
 
 
 _MASKS = re.compile(r"causal|tril|triu|attn_mask|masked_fill|square_subsequent|src_mask|look_ahead|mask")

@@ -528,9 +528,15 @@ OPERATORS = (
         "pixels-divided-twice",
         "processing.parameters",
         pixels_divided_twice,
-        frozenset({"processing.algorithm", "processing.not-normalized"}),
+        frozenset({"processing.algorithm", "processing.not-normalized", "processing.train-eval-mismatch"}),
     ),
-    Operator("pixels-not-divided", "processing.not-normalized", pixels_not_divided, pair_only=True),
+    Operator(
+        "pixels-not-divided",
+        "processing.not-normalized",
+        pixels_not_divided,
+        frozenset({"processing.train-eval-mismatch"}),  # the division of training alone
+        pair_only=True,
+    ),
     Operator("scaled-in-training-only", "processing.train-eval-mismatch", scaled_in_training_only),
     Operator(
         "channels-turned-in-training",

@@ -130,6 +130,8 @@ class _Finder:
         """
         if edit.kind == "constant":
             return edit.ratio is not None
+        if edit.kind == "index" and not edit.gone:
+            return any(w.endswith(".0") and w[:-2].isdigit() and float(w) > 2 for w in edit.new)
         known = {t for x in line.unit.lines for t in x.targets} | set(line.unit.parameters)
         names = {w.removeprefix("$") for w in (*edit.gone, *edit.new) if ":" not in w and w != "label-value"}
         return edit.kind == "name" and len(names) == 2 and names <= known
@@ -239,6 +241,8 @@ class _Finder:
             return term.kind == "try"
         if line.targets and term.kind in ("assign", "do"):
             plain = [t.removeprefix("self.") for t in line.targets]
+            if term.kind == "do":
+                plain += [t.partition(".")[0] for t in line.targets]  # `shuffle(data.targets)` acts on `data`
             if not any(t in others for t in plain) and not _changes_in_place(line):
                 return True
             if term.kind == "assign" and self._same_start(line):
@@ -387,6 +391,16 @@ class _Finder:
             fresh += [t for t in index.walk() if t.kind in ("name", "key")]
         if any(roles.labels_in(t, line) for t in fresh):
             found.add("label-value")
+        one_sided = self.added if roles is self.mine else self.removed
+        names = {t.label for t in fresh if t.kind == "name"}
+        made = [
+            x.term for x in line.unit.lines if x is not line and x in one_sided and names & set(x.targets)
+        ]
+        if any(_chooses(t) for term in (after, *made) for t in term.walk() if t.key not in old):
+            found.add("chosen")
+        tests = [t.part("value") for t in made]
+        if any(t is not None and t.label in ("<", "<=", "==", "!=", "in", "not in", "not") for t in tests):
+            found |= {"chosen" for t in after.walk() if t.kind == "item"}
         if (
             before is None
             and target is not None
@@ -495,6 +509,14 @@ class _Finder:
         if mine.term.kind in ("if", "while") and kind not in ("moved", "into-loop", "out-of-loop"):
             kind = "condition"
             within = (*within, *sorted(self._called(mine)))
+            asked, before = (
+                self.mine.by_side(mine.term, mine.unit),
+                self.theirs.by_side(theirs.term, theirs.unit),
+            )
+            new |= {"by-side"} if asked and not before else {"other-side"} if asked and before else set()
+            gone |= {"by-side"} if before and not asked else set()
+        if theirs.term.kind == mine.term.kind == "return" and _differs_behind_first(mine.term, theirs.term):
+            found = ["labels", *(r for r in found if r not in ("inputs", "labels"))]
         key = _key(mine, within)
         if key and key not in mine.targets:
             reached = self.mine.reach(mine, [key])
@@ -541,6 +563,23 @@ def _every_name(of: Program) -> frozenset[str]:
         found |= {t.removeprefix("self.") for t in line.targets}
         found |= {t.label for t in line.term.walk() if t.kind in ("name", "attribute", "key")}
     return frozenset(found | {p for u in of.units for p in u.parameters})
+
+
+def _differs_behind_first(mine: Term, theirs: Term) -> bool:
+    """Whether two samples `return x, y` have the same inputs, and something else beside them."""
+    here, there = mine.part("value"), theirs.part("value")
+    if here is None or there is None or here.kind != "sequence" or there.kind != "sequence":
+        return False
+    pairs = list(zip(here.parts, there.parts, strict=False))
+    same = len(here.parts) == len(there.parts) > 1 and pairs[0][0][1].key == pairs[0][1][1].key
+    return same and any(a.key != b.key for (_, a), (_, b) in pairs[1:])
+
+
+def _chooses(term: Term) -> bool:
+    """Whether a condition says which of many are taken: `[i for i, y in enumerate(labels) if y < 5]`."""
+    if term.kind == "comprehension":
+        return any(edge.startswith("if") for edge, _ in term.parts)
+    return term.kind == "call" and term.label in ("nonzero", "flatnonzero", "argwhere", "isin")
 
 
 def _gives(line: Line, name: str) -> bool:

@@ -334,9 +334,13 @@ def _counted_off(target: ast.expr, over: ast.expr) -> tuple[ast.expr, ast.expr]:
 
 
 def _filled(node: ast.expr) -> tuple[str, ...]:
-    """What a call puts something into: the list of `losses.append(...)`, the option of `add_argument`."""
+    """What a call puts something into, or in order: the list of `losses.append(...)`, of `shuffle(rows)`."""
+    if isinstance(node, ast.Call) and last_name(node.func) == "shuffle" and len(node.args) == 1:
+        return _targets(node.args[0])
     if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute):
         return ()
+    if node.func.attr in ("sort", "reverse") and not node.args:
+        return _targets(node.func.value)
     if node.func.attr in ("append", "extend", "insert"):
         return _targets(node.func.value)
     if node.func.attr in ("add_argument", "add_option", "option") and node.args:

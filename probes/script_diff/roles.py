@@ -181,6 +181,7 @@ class Roles:
                 and not any("." in t for t in line.targets)
                 and not _acts(line)
                 and not self._fills(line)
+                and not self._trains_when_called(line)
             ):
                 found.add(line)
                 for target in line.targets:
@@ -198,6 +199,20 @@ class Roles:
                 waiting += alive
             seen |= read
         return frozenset(found)
+
+    def _trains_when_called(self, line: Line) -> bool:
+        """Whether a line calls a function of the program that takes gradients: it gives more than a value."""
+        return any(t.kind == "call" and t.label in self._learning for t in line.term.walk())
+
+    @cached_property
+    def _learning(self) -> frozenset[str]:
+        """Functions that take gradients."""
+        return frozenset(
+            x.unit.last
+            for x in self.program.lines
+            if x.unit.name and _is_function(x.unit) and x.unit.last not in _SHARED
+            if any(t.kind == "call" and t.label == "backward" for t in x.term.walk())
+        )
 
     def _views(self, line: Line) -> list[str]:
         """What a line writes into under another name: `column = table[:, j]`."""
@@ -298,9 +313,10 @@ class Roles:
         found = []
         if not {"inputs", "labels", "loss.target", "layer", "output"} & set(reached):
             for target in line.targets:
-                if _LABELS.search(target.lower()):
+                last = target.rpartition(".")[2].lower()
+                if _LABELS.search(last):
                     found.append("labels")
-                elif _INPUTS.search(target.lower()):
+                elif _INPUTS.search(last):
                     found.append("inputs")
         owner, last = line.unit.owner, line.unit.last
         top = owner.split(".")[0]
@@ -542,7 +558,9 @@ class Roles:
             if call.endswith(_SCHEDULES) or (call.startswith("get_") and "schedule" in call):
                 return "schedule", False
             if call == "DistributedSampler":
-                return "sharding", False
+                return ("loader.dataset" if edge in ("dataset", "#0") else "sharding"), False
+            if call == "map" and edge in ("operations", "#0") and _maps_columns(line.term):
+                return "data", False
             if call == "DataLoader":
                 return f"loader.{edge}", False
             if call in ("TensorDataset", "ArrayDataset", "from_tensor_slices"):
@@ -673,6 +691,11 @@ def _side(name: str) -> str:
     if (side := trains(split_of(name))) is not None:
         return "train" if side else "eval"
     return next((_SHORT[w] for w in name.lower().split("_") if w in _SHORT), "")
+
+
+def _maps_columns(term: Term) -> bool:
+    """`data.map(steps, input_columns="image")` of MindSpore."""
+    return any(t.label == "map" and t.part("input_columns") is not None for t in term.walk())
 
 
 def _sets_rate(target: Term | None) -> bool:

@@ -1,0 +1,141 @@
+"""Edits of what feeds training and evaluation: which kind each of them is."""
+
+from __future__ import annotations
+
+import pytest
+
+from traindoctor.engine.model import RunInfo
+from traindoctor.probes.code_edits import compare, sorted_out
+from traindoctor.probes.run import Run
+
+PROGRAM = """
+import random
+import numpy as np
+import torch
+import torch.nn.functional as F
+from torch.utils.data import DataLoader, Dataset, DistributedSampler
+from torchvision import datasets, transforms
+
+PAD = 0
+
+
+class Tiles(Dataset):
+    def __init__(self, names, train):
+        self.names, self.train = names, train
+
+    def __getitem__(self, i):
+        name = self.names[i]
+        image = np.load("images/" + name)
+        mask = np.load("masks/" + name)
+        if self.train and np.random.rand() < 0.5:
+            image = image[:, ::-1].copy()
+            mask = mask[:, ::-1].copy()
+        return torch.from_numpy(image), torch.from_numpy(mask)
+
+
+def collate(batch):
+    src, tgt = zip(*batch)
+    src = torch.stack(src)
+    return src, torch.stack(tgt)
+
+
+def train_epoch(model, loader, optimizer):
+    for images, labels in loader:
+        loss = F.cross_entropy(model(images), labels)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+    return loss.item()
+
+
+def evaluate(model, loader):
+    right, seen = 0, 0
+    with torch.no_grad():
+        for images, labels in loader:
+            keep = labels != PAD
+            right += ((model(images).argmax(1) == labels) & keep).sum().item()
+            seen += keep.sum().item()
+    return right / seen
+
+
+train_tf = transforms.Compose([transforms.RandomCrop(32), transforms.ToTensor()])
+test_tf = transforms.Compose([transforms.ToTensor()])
+train_set = datasets.CIFAR10("data", train=True, transform=train_tf)
+test_set = datasets.CIFAR10("data", train=False, transform=test_tf)
+train_loader = DataLoader(train_set, batch_size=8, shuffle=True)
+test_loader = DataLoader(test_set, batch_size=8)
+names = sorted(np.load("names.npy").tolist())
+n_val = len(names) // 10
+val_names, train_names = names[:n_val], names[n_val:]
+tile_loader = DataLoader(Tiles(train_names, True), batch_size=8, shuffle=True, collate_fn=collate)
+val_loader = DataLoader(Tiles(val_names, False), batch_size=8)
+model = make_model()
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+for epoch in range(9):
+    train_loss = train_epoch(model, train_loader, optimizer)
+    print(train_loss, evaluate(model, test_loader))
+"""
+
+LOADER = "train_loader = DataLoader(train_set,"
+CASES = {
+    "random steps for evaluation": (
+        "evaluation-inputs",
+        "train=False, transform=test_tf",
+        "train=False, transform=train_tf",
+    ),
+    "plain steps for training": (None, "train=True, transform=train_tf", "train=True, transform=test_tf"),
+    "labels moved by a transform": (
+        "label-mapping",
+        "transform=train_tf)",
+        "transform=train_tf, target_transform=lambda t: (t + 1) % 10)",
+    ),
+    "trained on the test data": ("split", "(model, train_loader,", "(model, test_loader,"),
+    "part of the classes": (
+        "samples-dropped",
+        LOADER,
+        "keep = [i for i, t in enumerate(train_set.targets) if t < 8]\n"
+        "train_set = torch.utils.data.Subset(train_set, keep)\n" + LOADER,
+    ),
+    "a few samples": (
+        "fewer-samples",
+        LOADER,
+        "train_set = torch.utils.data.Subset(train_set, range(90))\n" + LOADER,
+    ),
+    "a few names": ("fewer-samples", "names[n_val:]", "names[n_val:n_val + 20]"),
+    "labels shuffled": ("labels-moved", LOADER, "random.shuffle(train_set.targets)\n" + LOADER),
+    "labels backwards": ("labels-moved", LOADER, "train_set.targets = train_set.targets[::-1]\n" + LOADER),
+    "one of a pair sorted": ("labels-moved", "torch.stack(src)\n", "torch.stack(sorted(src, key=len))\n"),
+    "mask along another axis": ("labels-moved", "mask[:, ::-1]", "mask[::-1]"),
+    "the side is not asked": ("side-asked", "self.train and np.random", "np.random"),
+    "a switch for held-out data": ("evaluation-inputs", "Tiles(val_names, False)", "Tiles(val_names, True)"),
+    "all places are counted": ("metric", "seen += keep.sum().item()", "seen += labels.numel()"),
+    "colours turned": (
+        "channel-order",
+        "        loss = F.cross",
+        "        images = images[:, [2, 1, 0]]\n        loss = F.cross",
+    ),
+}
+
+
+def _kinds(old: str, new: str) -> set[str]:
+    assert PROGRAM.count(old) == 1, old
+
+    def run(script: str) -> Run:
+        return Run(RunInfo("run"), {}, (), {}, (), (), {}, scripts={"train.py": script})
+
+    found = sorted_out(compare(run(PROGRAM.replace(old, new)), run(PROGRAM)))
+    return {kind for kind, edits in found.items() if edits}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_edits_of_data(name: str) -> None:
+    """Each edit is of the kind that says what it does to the data, and of no other that names a cause."""
+    kind, old, new = CASES[name]
+
+    found = _kinds(old, new)
+
+    assert found, "not seen at all"
+    if kind is None:
+        assert not found & {"split", "evaluates-other-part"}, found
+    else:
+        assert kind in found, found
