@@ -179,6 +179,10 @@ def _turns(source: Script, scope: ast.AST, name: str, before: int) -> Iterator[_
 
 def _turn(source: Script, node: ast.expr, name: str) -> tuple[str, bool] | None:
     """What a value `f(name)` is ordered or chosen by, and whether it is drawn there; None if by nothing."""
+    if isinstance(node, ast.ListComp) and len(node.generators) == 1:
+        taken, each = node.elt, node.generators[0]  # `[y[i] for i in order]`
+        if isinstance(taken, ast.Subscript) and unparse(taken.value) == name and not each.ifs:
+            return (unparse(each.iter), False) if _orders(source, each.iter) else None
     for _ in range(8):
         if isinstance(node, ast.Subscript):
             if isinstance(node.slice, ast.Slice):

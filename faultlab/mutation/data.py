@@ -476,6 +476,65 @@ def _epochs(code: Code, node: ast.AST) -> bool:
     return False
 
 
+def _scoring(code: Code) -> Iterator[ast.For]:
+    """Loops that sum up over held-out batches, in functions that are called after an evaluation."""
+    for loop in code.nodes:
+        if (
+            isinstance(loop, ast.For)
+            and not _backward(loop)
+            and re.search("loader", ast.unparse(_over(loop)))
+        ):
+            name = getattr(_around(code, loop), "name", "")
+            sums = any(isinstance(s, ast.AugAssign) for s in loop.body)
+            if sums and (_HELD_OUT.search(name) or name.startswith(("evaluat", "validat"))):
+                yield loop
+
+
+def scored_batch_alone(code: Code) -> Iterator[Site]:
+    """Evaluation stops after its first batch, left over from trying the script out."""
+    for loop in _scoring(code):
+        last = loop.body[-1]
+        if isinstance(last, (ast.AugAssign, ast.Assign, ast.Expr)) and code.alone(last):
+            yield (code.after(last, "break"),)
+
+
+def compared_off_by_one(code: Code) -> Iterator[Site]:
+    """Predictions are compared with labels that are numbered from another start than in the loss."""
+    for loop in _scoring(code):
+        for node in (n for n in ast.walk(loop) if isinstance(n, (ast.Compare, ast.Call))):
+            label: ast.expr | None = None
+            if isinstance(node, ast.Compare) and len(node.ops) == 1 and isinstance(node.ops[0], ast.Eq):
+                label = node.comparators[0]
+            elif isinstance(node, ast.Call) and called(node) == "eq" and node.args:
+                label = node.args[-1]
+            if isinstance(label, ast.Name) and _LABELS.search(label.id):
+                yield (code.replace(label, f"({label.id} + 1)"),)
+
+
+def inputs_drawn_alone(code: Code) -> Iterator[Site]:
+    """The rows of the inputs are shuffled before a split, and the labels stay as they are."""
+    if not re.search(r"^import numpy as np$", code.text, re.MULTILINE):
+        return
+    for call in code.calls("train_test_split", "TensorDataset", "fit"):
+        x, y = [*call.args, None, None][:2]
+        statement = code.statement(call)
+        if isinstance(x, ast.Name) and isinstance(y, ast.Name) and statement is not None:
+            named = re.search(r"(?i)^x|data|feat|input", x.id) and re.search(r"(?i)^y|label|target", y.id)
+            if named and code.alone(statement) and isinstance(statement, (ast.Assign, ast.Expr)):
+                yield (code.before(statement, f"{x.id} = {x.id}[np.random.permutation(len({x.id}))]"),)
+
+
+def targets_drawn(code: Code) -> Iterator[Site]:
+    """The labels of the training set are put into another order, and its images are not."""
+    for call in code.calls("MNIST", "CIFAR10", "CIFAR100", "FashionMNIST"):
+        statement, train = code.statement(call), keyword(call, "train")
+        if isinstance(statement, ast.Assign) and statement.value is call and code.alone(statement):
+            if isinstance(train, ast.Constant) and train.value is True and "import torch" in code.text:
+                name = ast.unparse(statement.targets[0])
+                order = f"torch.randperm(len({name}.targets))"
+                yield (code.after(statement, f"{name}.targets = [{name}.targets[i] for i in {order}]"),)
+
+
 _MOVED = frozenset({"data.label-errors", "processing.algorithm"})
 
 OPERATORS = (
@@ -551,4 +610,13 @@ OPERATORS = (
     Operator("length-far-too-short", "processing.parameters", length_far_too_short),
     Operator("another-tokenizer", "processing.tokenizer-mismatch", another_tokenizer),
     Operator("order-stays", "processing.not-shuffled", order_stays),
+    Operator("scored-batch-alone", "evaluation.logic", scored_batch_alone),
+    Operator(
+        "compared-off-by-one",
+        "evaluation.logic",
+        compared_off_by_one,
+        frozenset({"processing.label-mapping"}),
+    ),
+    Operator("inputs-drawn-alone", "processing.algorithm", inputs_drawn_alone, _MOVED),
+    Operator("targets-drawn", "data.label-errors", targets_drawn, _MOVED),
 )

@@ -130,8 +130,6 @@ class _Finder:
         """
         if edit.kind == "constant":
             return edit.ratio is not None
-        if edit.kind == "index" and not edit.gone:
-            return any(w.endswith(".0") and w[:-2].isdigit() and float(w) > 2 for w in edit.new)
         known = {t for x in line.unit.lines for t in x.targets} | set(line.unit.parameters)
         names = {w.removeprefix("$") for w in (*edit.gone, *edit.new) if ":" not in w and w != "label-value"}
         return edit.kind == "name" and len(names) == 2 and names <= known

@@ -47,6 +47,13 @@ def train(model, loader, criterion):
             seq_loss = (token_loss * mask).sum()
             a = a / (a.std() + 1e-8)
 """
+PAIRED = """
+import numpy as np
+import torch
+x, xt = train_test_split(x_all, y_all)
+ours = MNIST(root, train=True)
+theirs = MNIST(root, train=False)
+"""
 SCORES = """
 train_loader, val_loader = make()
 
@@ -310,6 +317,10 @@ MADE = {
     "length-far-too-short": (PIXELS, "max_length=8"),
     "another-tokenizer": (PIXELS, 'AutoTokenizer.from_pretrained("bert-base-cased")'),
     "order-stays": (PIXELS, "order = np.arange(len(data))"),
+    "scored-batch-alone": (SCORES, "        total += y.size(0)\n        break\n"),
+    "compared-off-by-one": (SCORES, "(pred == (y + 1))"),
+    "inputs-drawn-alone": (PAIRED, "x_all = x_all[np.random.permutation(len(x_all))]\nx, xt = train"),
+    "targets-drawn": (PAIRED, "ours.targets = [ours.targets[i] for i in torch.randperm(len(ours.targets))]"),
     "never-cleared": (LOOP, "        pass  # for the next\n"),
     "cleared-before-step": (LOOP, "        optimizer.zero_grad()\n        optimizer.step()\n"),
     "no-evaluation-mode": (LOOP, "    pass\n    # größer"),

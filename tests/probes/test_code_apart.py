@@ -59,6 +59,7 @@ CASES = [
     (PRESENT, COLLATE, "src = sorted(src, key=len)"),
     (PRESENT, LABELS, "random.shuffle(train_set.targets)"),
     (PRESENT, LABELS, "train_set.targets = train_set.targets[::-1]"),
+    (PRESENT, LABELS, "train_set.targets = [train_set.targets[i] for i in torch.randperm(9)]"),
     (UNKNOWN, LABELS, "train_set.targets = [int(t) for t in train_set.targets]"),
 ]
 

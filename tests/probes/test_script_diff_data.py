@@ -73,7 +73,8 @@ model = make_model()
 optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
 for epoch in range(9):
     train_loss = train_epoch(model, train_loader, optimizer)
-    print(train_loss, evaluate(model, test_loader))
+    train_epoch(model, tile_loader, optimizer)
+    print(train_loss, evaluate(model, test_loader), evaluate(model, val_loader))
 """
 
 LOADER = "train_loader = DataLoader(train_set,"
