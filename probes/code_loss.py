@@ -7,6 +7,7 @@ import re
 from dataclasses import replace
 
 from .code import at, first, imports_locals, is_constant, is_evaluation, ok
+from .code_divided import divided_on_its_way, gradients_divided_by_hand
 from .code_keras import compiled
 from .code_rounds import rounds
 from .flow import Flow, flow, losses, objectives, returns, signs
@@ -398,6 +399,8 @@ def _loss_summed(source: Script) -> Finding | None:
                 not is_evaluation(source, call)
                 and _is_trained_on(source, call)
                 and not _divided(source, call)
+                and not gradients_divided_by_hand(source)
+                and not divided_on_its_way(source, call)
             ):
                 return at(source, call, "the loss is summed over the batch")
     return ok(source, losses(source)[0][0], "the loss is a mean")
