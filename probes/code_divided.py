@@ -23,7 +23,8 @@ _PLAIN = frozenset(("item", "detach", "numpy", "tolist", "float", "len", "print"
 _DIVIDES = re.compile(r"(?i)^(?:true_)?div(?:ide)?_?$|^mean$|^_?(?:normali[sz]e|average)(?:_\w+)?$|_mean$")
 _ENDS = frozenset(("backward", "manual_backward", "minimize", "gradient"))
 _BY_HAND = re.compile(
-    r"grad(?:\.data)?\.(?:true_)?(?:div|mul)_?\(|grad(?:\.data)? (?:/|\*)= |grad(?:\.data)? = [^\n]*grad[^\n]* [/*] "
+    r"grad(?:\.data)?\.(?:true_)?(?:div|mul)_?\(|grad(?:\.data)? (?:/|\*)= "
+    r"|grad(?:\.data)? = [^\n]*grad[^\n]* [/*] "
     r"|_foreach_(?:div|mul)_|multiply_grads|scale_grad(?:ient)?s?\("
 )
 _ACCUMULATES = re.compile(r"(?i)accum|micro")

@@ -26,7 +26,9 @@ def extracts_features(source: Script, node: ast.AST, owner: ast.expr) -> bool:
     if _another_is_trained(source, node, held):
         return True
     name = unparse(held)
-    return _is_pretrained(source, held) and (chosen or "." in name or _gets_layer(source, node, name))
+    if not _is_pretrained(source, held):
+        return False
+    return chosen or "." in name or _gets_layer(source, node, name) or _lies_under(source, node, name)
 
 
 def _model(source: Script, node: ast.AST, owner: ast.expr) -> tuple[ast.expr | None, bool]:
@@ -66,6 +68,19 @@ def _is_pretrained(source: Script, held: ast.expr) -> bool:
             if "applications" in unparse(call.func) and keyword(call, "weights") is None:
                 return True
     return any(source.owner(c) == unparse(held) for c in source.named("load_state_dict"))
+
+
+def _lies_under(source: Script, node: ast.AST, name: str) -> bool:
+    """A model is put together on top of it: `Dense(5)(base(x))`, `Sequential(base, Linear(512, 5))`."""
+    function = source.function_around(node)
+    calls = [n for n in walk(function or source.tree) if isinstance(n, ast.Call)]
+    new = [c for c in calls if last_name(c.func) in ("Dense", "Linear", "Sequential", "Model")]
+    used = any(
+        unparse(c.func) == name or any(unparse(n) == name for a in c.args for n in walk(a))
+        for c in calls
+        if unparse(c.func) == name or last_name(c.func) in ("Sequential", "Model")
+    )
+    return bool(new) and used and any(c.lineno > getattr(node, "lineno", 0) for c in new)
 
 
 def _gets_layer(source: Script, node: ast.AST, name: str) -> bool:

@@ -400,10 +400,27 @@ def _loss_summed(source: Script) -> Finding | None:
                 and _is_trained_on(source, call)
                 and not _divided(source, call)
                 and not gradients_divided_by_hand(source)
+                and not _sums_every_term(source, call)
                 and not divided_on_its_way(source, call)
             ):
                 return at(source, call, "the loss is summed over the batch")
     return ok(source, losses(source)[0][0], "the loss is a mean")
+
+
+_DIVERGENCE = re.compile(r"(?i)\bkl|kld|elbo|log_?var|log_?sigma")
+
+
+def _sums_every_term(source: Script, call: ast.Call) -> bool:
+    """A negative ELBO, every term of which is summed over the batch: usual for autoencoders."""
+    function = source.function_around(call)
+    return function is not None and any(
+        isinstance(n, ast.Call)
+        and last_name(n.func) == "sum"
+        and not [a for a in n.args[1:] if source.owner(n) in ("torch", "ops", "tf")]
+        and not n.keywords
+        and _DIVERGENCE.search(unparse(n))
+        for n in walk(function)
+    )
 
 
 def _is_trained_on(source: Script, call: ast.Call) -> bool:

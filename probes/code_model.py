@@ -112,6 +112,8 @@ def _zero_init(source: Script) -> Finding | None:
         text = unparse(target)
         if not (re.search(r"weight|kernel|(?:^|[._])[wW]\d*(?:$|\.)", text) or whole) or "grad" in text:
             continue
+        if re.search(r"weight_g\b|class_weight|loss_weight|sample_weight", text):
+            continue  # the length of weight norm, weights of a loss
         around = " ".join(source.line(p) for p in source.above(node) if isinstance(p, (ast.If, ast.For)))
         held = " ".join(p.name for p in source.above(node) if isinstance(p, (ast.ClassDef, ast.FunctionDef)))
         line = source.line(node).lower() + around.lower()

@@ -65,6 +65,7 @@ def _path_cut(source: Script) -> Finding | None:
                     any(_on_purpose(unparse(s)) for s in node.body)
                     or _prepares(node)
                     or _changes_in_place(node)
+                    or _keeps_to_itself(function, node)
                     or _runs_twin(function, node)
                 ):
                     return at(source, node, "part of the forward pass runs without gradients")
@@ -239,6 +240,19 @@ def _changes_in_place(block: ast.With) -> bool:
     )
 
 
+def _keeps_to_itself(function: Function, block: ast.With) -> bool:
+    """Nothing that is computed in the block is used after it: running averages, counters, logging."""
+    inside = {n for s in block.body for n in walk(s)}
+    if any(isinstance(n, (ast.Return, ast.Yield)) for n in inside):
+        return False
+    made = {n.id for n in inside if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
+    return not any(
+        isinstance(n, ast.Name) and n.id in made and isinstance(n.ctx, ast.Load) and n not in inside
+        for n in walk(function)
+        if getattr(n, "lineno", 0) > block.lineno
+    )
+
+
 def _runs_twin(function: Function, block: ast.With) -> bool:
     """`self.encoder_k(b)` without gradients beside `self.encoder_q(a)` with them: a slow copy.
 
@@ -309,14 +323,18 @@ def _cuts(source: Script, objective: ast.expr) -> Iterator[tuple[ast.AST, str]]:
             continue
         if isinstance(inside, (ast.Name, ast.Attribute)) and _origin(mine, inside) in roots:
             continue  # it takes part uncut as well
+        if _had_none(mine, inside) or _compared(mine, node):
+            continue
         if any("ndarray" in unparse(p.test) for p in source.above(node) if isinstance(p, ast.If)):
             continue  # an array comes from no model
         if _of_model(mine, inside):
             yield node, "the gradient path is cut between the model and the loss"
     for call in [u for u in uncut if isinstance(u, ast.Call)]:
         for function in mine.called(call):
-            if _owner(source, function) in source.modules and any(
-                _without(d) for d in function.decorator_list
+            if (
+                _owner(source, function) in source.modules
+                and any(_without(d) for d in function.decorator_list)
+                and any(isinstance(c, ast.Call) and _runs_model(mine, c) for c in walk(function))
             ):
                 yield function, "this part of the model runs without gradients"
         block = next(
@@ -329,8 +347,49 @@ def _cuts(source: Script, objective: ast.expr) -> Iterator[tuple[ast.AST, str]]:
         )
         if frozen:
             continue  # a part that is kept as it is says so
+        if block is not None and _runs_elsewhere(mine, call, uncut):
+            continue
         if block is not None and _runs_model(mine, call) and not _on_purpose(unparse(block)):
             yield block, "part of the forward pass runs without gradients"
+
+
+def _runs_elsewhere(mine: Flow, call: ast.Call, uncut: list[ast.expr]) -> bool:
+    """The same model runs with gradients as well: what it gave without them is data, or what is aimed at."""
+    functions = set(mine.called(call))
+    return any(
+        other is not call
+        and isinstance(other, ast.Call)
+        and functions & set(mine.called(other))
+        and not any(isinstance(p, ast.With) and _without_gradient(p) for p in mine.source.above(other))
+        for other in uncut
+    )
+
+
+def _had_none(mine: Flow, node: ast.expr) -> bool:
+    """The value was made in a block without gradients: cutting it off once more changes nothing."""
+    return any(
+        isinstance(p, ast.With) and _without_gradient(p)
+        for given in (mine.all_given(node) if isinstance(node, (ast.Name, ast.Attribute)) else [])
+        for p in mine.source.above(given.statement)
+    )
+
+
+def _compared(mine: Flow, node: ast.expr) -> bool:
+    """One of two that are compared, of which the other is not cut off: `similarity(p, z.detach())`."""
+    parent = mine.source.parents.get(node)
+    if not (isinstance(parent, ast.Call) and len(parent.args) > 1 and node in parent.args):
+        return False
+    similar = re.search(r"(?i)simil|loss|mse|l1|kl|dist|entropy|criterion", last_name(parent.func))
+    others = [a for a in parent.args if a is not node]
+    return similar is not None and any(_cut_by(a) is None and _of_model(mine, a) for a in others)
+
+
+def _carried(mine: Flow, call: ast.Call) -> set[str]:
+    """What a call gets back from its own last run: `out, h = model(x, h)`."""
+    parent = mine.source.parents.get(call)
+    if not isinstance(parent, ast.Assign):
+        return set()
+    return {unparse(n) for t in parent.targets for n in walk(t) if isinstance(n, (ast.Name, ast.Attribute))}
 
 
 def _walk(mine: Flow, start: ast.expr) -> tuple[list[ast.expr], list[tuple[ast.expr, ast.expr]]]:
@@ -355,7 +414,8 @@ def _walk(mine: Flow, start: ast.expr) -> tuple[list[ast.expr], list[tuple[ast.e
         following = mine.step(node, places)
         if isinstance(node, ast.Call) and node in standard:
             following = [(a, ()) for a in node.args[:1]]
-        waiting += following or [(p, ()) for p in _parts(node)]
+        states = _carried(mine, node) if isinstance(node, ast.Call) else set()
+        waiting += following or [(p, ()) for p in _parts(node) if unparse(p) not in states]
     return uncut, cut
 
 

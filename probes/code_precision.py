@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from .code import at, first, imports_locals, is_false_node, ok
 from .code_sides import off_by_default
-from .readers._tree import unparse
+from .readers._tree import unparse, walk
 from .readers.script import keyword, last_name
 from .registry import Finding, View, probe
 from .syntax import Script
@@ -109,9 +109,25 @@ def _half_unscaled(source: Script, fp16: bool) -> Finding | None:
         return at(source, off[0], "fp16 training with its gradient scaler switched off")
     if scalers:
         return ok(source, scalers[0], "a gradient scaler is used")
-    if "loss_scale" in source.text or imports_locals(source):
+    if "loss_scale" in source.text or imports_locals(source) or _scaled_by_hand(source):
         return None
     return at(source, half[0], "fp16 training without a gradient scaler: small gradients become zero")
+
+
+def _scaled_by_hand(source: Script) -> bool:
+    """`(loss * scale).backward()`: the script keeps a loss scale of its own."""
+    return any(
+        isinstance(n, ast.BinOp) and isinstance(n.op, ast.Mult)
+        for c in source.backwards
+        if isinstance(c.func, ast.Attribute)
+        for n in walk(c.func.value)
+    ) or any(
+        isinstance(n, ast.BinOp)
+        and isinstance(n.op, ast.Mult)
+        and "scale" in unparse(n)
+        and "loss" in unparse(n)
+        for n in source.nodes
+    )
 
 
 def _open(call: ast.Call) -> bool:

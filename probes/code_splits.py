@@ -116,10 +116,21 @@ def _calculates(node: ast.AST) -> bool:
 
 
 def _grows(source: Script, node: ast.AugAssign) -> bool:
-    """`train_hooks += more_hooks()`: a list that gets longer, where it is told to be one."""
+    """`train_hooks += more_hooks()`: a list that gets longer, or a sum that was begun with zeros."""
     if not isinstance(node.op, ast.Add):
         return False
-    return _is_list(node.value) or any(_is_list(given.value) for given in flow(source).all_given(node.target))
+    if _is_list(node.value):
+        return True
+    return any(
+        _is_list(given.value) or _is_nothing(given.value) for given in flow(source).all_given(node.target)
+    )
+
+
+def _is_nothing(value: ast.expr) -> bool:
+    """`0.0`, `np.zeros(n)`: where a sum begins."""
+    if isinstance(value, ast.Call):
+        return last_name(value.func) in ("zeros", "zeros_like", "new_zeros")
+    return isinstance(value, ast.Constant) and not isinstance(value.value, str) and not value.value
 
 
 def _is_list(value: ast.expr) -> bool:

@@ -7,7 +7,18 @@ import re
 from collections.abc import Iterator
 
 from ..engine.model import State
-from .code import at, extractor, first, imports_locals, is_false, is_false_node, ok, outer_loop, runs_in
+from .code import (
+    at,
+    extractor,
+    first,
+    imports_locals,
+    is_evaluation,
+    is_false,
+    is_false_node,
+    ok,
+    outer_loop,
+    runs_in,
+)
 from .code_rounds import CLEARS, Round, clearings, may_update, rounds, turn_of
 from .flow import flow
 from .readers._tree import unparse, walk
@@ -352,8 +363,16 @@ def _is_copy(source: Script, call: ast.Call) -> bool:
     if any(w in source.owner(call).lower() for w in _COPIES) or _of_another(source, call):
         return True
     owner = call.func.value if isinstance(call.func, ast.Attribute) else call
+    if _restored(source, call):
+        return True
     parent = source.parents.get(call)
+    while isinstance(parent, (ast.Attribute, ast.Call)):  # `.eval().requires_grad_(False)`
+        parent = source.parents.get(parent)
     if isinstance(parent, ast.Assign):  # `teacher = deepcopy(model).eval()`
+        while isinstance(owner, ast.Call) and isinstance(owner.func, ast.Attribute):
+            if last_name(owner.func) in ("deepcopy", "copy"):
+                return True
+            owner = owner.func.value  # `deepcopy(model).to(device).eval()`
         if isinstance(owner, ast.Call) and last_name(owner.func) in ("deepcopy", "copy"):
             return True
         if any(w in unparse(t).lower() for t in parent.targets for w in _COPIES):
@@ -361,6 +380,18 @@ def _is_copy(source: Script, call: ast.Call) -> bool:
     loops = [p for p in source.above(call) if isinstance(p, ast.For)]
     return isinstance(owner, ast.Name) and any(
         isinstance(n, ast.Name) and n.id == owner.id for loop in loops for n in walk(loop.target)
+    )
+
+
+def _restored(source: Script, call: ast.Call) -> bool:
+    """The function puts the mode back that it found: `was = net.training` ... `net.train(was)`."""
+    function = source.function_around(call)
+    return any(
+        source.owner(c) == source.owner(call)
+        and any(not isinstance(a, ast.Constant) for a in (*c.args, *(k.value for k in c.keywords)))
+        and source.function_around(c) is function
+        and c.lineno > call.lineno
+        for c in source.named("train", "set_train")
     )
 
 
@@ -450,8 +481,9 @@ def _mode_left_open(source: Script, call: ast.Call) -> bool:
         return False
     if not source.named("Dropout", "BatchNormalization", "SpatialDropout2D", "GaussianDropout"):
         return False
-    if source.function_around(call) in source.forwards:
-        return False
+    function = source.function_around(call)
+    if function in source.forwards or (function is not None and function.name == "train_step"):
+        return False  # `train_step` of a Keras model is run by `fit`
     made = flow(source).made(call.func)
     if made is None:
         built = flow(source).values(call.func, 4) if isinstance(call.func, (ast.Name, ast.Attribute)) else []
@@ -460,8 +492,8 @@ def _mode_left_open(source: Script, call: ast.Call) -> bool:
             and unparse(b.func).endswith(("Sequential", "keras.Model", "models.Model"))
             for b in built
         )
-    for function in (f for f in made.body if isinstance(f, ast.FunctionDef) and f.name == "call"):
-        plain, defaults = function.args.args, function.args.defaults
+    for own in (f for f in made.body if isinstance(f, ast.FunctionDef) and f.name == "call"):
+        plain, defaults = own.args.args, own.args.defaults
         told = dict(zip([a.arg for a in plain][len(plain) - len(defaults) :], defaults, strict=True))
         default = told.get("training")
         return isinstance(default, ast.Constant) and not default.value
@@ -497,7 +529,7 @@ def _train_while_evaluating(source: Script) -> Finding | None:
     modal = [
         c for c in source.calls if last_name(c.func).startswith(("Dropout", "BatchNorm", "SyncBatchNorm"))
     ]
-    evaluates = list(source.named("no_grad", "inference_mode"))
+    evaluates = [c for c in source.named("no_grad", "inference_mode") if _measures(source, c)]
     if not source.trains_by_hand or not modal or not evaluates:
         return None
     if source.named("eval") or re.search(
@@ -515,6 +547,26 @@ def _train_while_evaluating(source: Script) -> Finding | None:
         evaluates[0],
         "evaluation runs with dropout and batch norm in training mode: eval() is never called",
     )
+
+
+def _measures(source: Script, switch: ast.Call) -> bool:
+    """What runs without gradients may be an evaluation: it is no part of the training step or of a module.
+
+    A block inside the forward pass, or a function that goes through weights, keeps an average or a teacher.
+    """
+    outer = source.parents.get(switch)
+    decorated = isinstance(outer, (ast.FunctionDef, ast.AsyncFunctionDef))
+    block = outer if decorated else next((p for p in source.above(switch) if isinstance(p, ast.With)), None)
+    if block is None:
+        return True
+    function = block if decorated else source.function_around(block)
+    if function is not None and function in source.forwards:
+        return False
+    if any(isinstance(p, ast.ClassDef) and p in source.modules for p in source.above(block)):
+        return not source.loss_methods and is_evaluation(source, block)
+    called = {last_name(n.func) for n in walk(block) if isinstance(n, ast.Call)}
+    weights = called & {"parameters", "named_parameters", "state_dict", "buffers"}
+    return not (weights and not called & {"argmax", "item", "append"})
 
 
 @probe()

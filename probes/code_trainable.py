@@ -66,7 +66,7 @@ def _freezes(source: Script) -> Finding | None:
         ways = mine.values(value, 4) if isinstance(value, ast.Name) else [value]
         off = [v for v in ways if _switches_off(v)]
         reopened = reopened or any(isinstance(v, ast.Constant) and v.value is True for v in ways)
-        if off and not _is_bias(owner) and not _aside(mine, owner) and not _optional(source, node):
+        if off and not _is_single(owner) and not _aside(mine, owner) and not _optional(source, node):
             seen.append(node)
     if seen and reopened:
         return None  # what is frozen at first may train later
@@ -76,9 +76,15 @@ def _freezes(source: Script) -> Finding | None:
     return ok(source, first_backward, "no parameter's gradient is switched off")
 
 
-def _is_bias(owner: ast.expr) -> bool:
-    """`self.neck.bias`: one bias that stays at zero by design."""
-    return isinstance(owner, ast.Attribute) and owner.attr == "bias"
+# One tensor that is kept as it is, for a reason of its own: a bias before batch norm, a table of positions.
+_SINGLE = re.compile(
+    r"(?i)\.(?:bias|weight_g|gamma|beta|temperature|logit_scale|running_\w+)$|pos(?:ition)?(?:al)?_?emb|_pe$"
+)
+
+
+def _is_single(owner: ast.expr) -> bool:
+    """`self.neck.bias`: one tensor that stays as it is by design."""
+    return _SINGLE.search(unparse(owner)) is not None
 
 
 _ADAPTS = re.compile(r"(?i)lora\b|lora_|adapter|peft|prefix_?tun|prompt_?tun|linear_?(?:prob|eval)")
@@ -93,6 +99,11 @@ def _freezes_untrained(source: Script) -> Finding | None:
         if _ADAPTS.search(source.code) or any(extracts_features(source, n, o) for n, o in off):
             return None
     return found
+
+
+def _features_only(source: Script) -> bool:
+    """What is frozen gives features of another training, and something new is trained on top of them."""
+    return any(extracts_features(source, n, o) for n, o, v in _switches(source) if _switches_off(v))
 
 
 def _switches(source: Script) -> Iterator[tuple[ast.AST, ast.expr, ast.expr]]:
@@ -277,6 +288,8 @@ def _optimizer_part(source: Script) -> Finding | None:
         return ok(source, whole[0], "the optimizer receives all parameters")
     for call, cover in covers:
         if cover.part:
+            if _features_only(source):
+                return None  # the rest is switched off as well: features that were trained elsewhere
             return at(source, call, f"the optimizer receives only {cover.part}")
     return None
 
@@ -312,7 +325,7 @@ def _owners(mine: Flow, given: ast.expr) -> set[str]:
         mine.source.owner(c)
         for w in ways
         for c in walk(w)
-        if isinstance(c, ast.Call) and last_name(c.func) in _PARAMETERS
+        if isinstance(c, ast.Call) and (last_name(c.func) in _PARAMETERS or "param" in last_name(c.func))
     }
 
 
@@ -541,13 +554,19 @@ def _with_weights(mine: Flow, owner: ast.ClassDef) -> set[str]:
     return {
         name.removeprefix("self.")
         for name, call in layers_of(owner).items()
-        if last_name(call.func) in _PLAIN
+        if "." not in name.removeprefix("self.") and _has_weights(mine, call)
+    }
+
+
+def _has_weights(mine: Flow, call: ast.Call) -> bool:
+    return (
+        last_name(call.func) in _PLAIN
         or (last_name(call.func) in ("ModuleList", "CellList", "SequentialCell") and call.args)
         or (
             (held := mine.source.classes.get(last_name(call.func))) is not None
             and any(last_name(c.func) in _PLAIN for c in layers_of(held).values())
         )
-    }
+    )
 
 
 def _only_order(group: ast.expr) -> bool:

@@ -19,12 +19,16 @@ _OUTPUT = re.compile(
     r"|^(?:final|last)(?:_?(?:layer|fc|linear|conv|dense))?$|^(?:fc|linear|conv|dense)_?(?:out|last|final)$"
 )
 _LEARNED = re.compile(r"^(?:Embedding|EmbeddingBag|Linear|Dense|Conv\w*|LSTM|GRU|RNN|MultiheadAttention)$")
+_MOVES = ("to", "cuda", "double", "float")
 _TABLES = ("Embedding", "EmbeddingBag")
 # What hands the values of an output on without a place where their slope is nothing.
 _HANDED_ON = re.compile(
     r"^(?:squeeze|unsqueeze|view|reshape|flatten|unflatten|sum|mean|permute|transpose|movedim|float|to|chunk|split"
-    r"|softmax|log_softmax|sigmoid|tanh|softplus|normalize|rearrange|expand_dims|contiguous|interpolate|log_sigmoid)$"
+    r"|clamp|clip|softmax|log_softmax|sigmoid|tanh|softplus|normalize|rearrange|expand_dims|contiguous|interpolate|log_sigmoid)$"
 )
+
+
+_ENCODES = re.compile(r"(?i)^_?(?:encode|posterior|prior|head|output|predict)")
 
 
 def may_start_at_zero(source: Script, target: ast.expr) -> bool:
@@ -38,7 +42,22 @@ def is_of_output(source: Script, target: ast.expr) -> bool:
     if layer is None:
         return False
     called_so = _is_output_name(layer) and not _of_helper(source, layer)
-    return called_so or _ends_stack(source, layer) or _ends_class(source, layer)
+    return called_so or _ends_stack(source, layer) or _ends_class(source, layer) or _is_alone(source, layer)
+
+
+def _is_alone(source: Script, layer: ast.expr) -> bool:
+    """`probe = nn.Linear(512, 10).to(device)` that is part of nothing else: a linear model."""
+    given = flow(source).given(layer) if isinstance(layer, ast.Name) else None
+    made = given.value if given is not None and not given.places else None
+    while isinstance(made, ast.Call) and isinstance(made.func, ast.Attribute) and made.func.attr in _MOVES:
+        made = made.func.value
+    handed = [a for c in source.calls for a in c.args]
+    return (
+        isinstance(layer, ast.Name)
+        and isinstance(made, ast.Call)
+        and last_name(made.func) in ("Linear", "Dense")
+        and not any(isinstance(a, ast.Name) and a.id == layer.id for a in handed)
+    )
 
 
 def _is_output_name(layer: ast.expr) -> bool:
@@ -111,8 +130,12 @@ def _ends_class(source: Script, layer: ast.expr) -> bool:
     if name in made and last_name(made[name].func) in _TABLES:
         if any(k != name and _LEARNED.match(last_name(v.func)) for k, v in made.items()):
             return True
-    forwards = [f for f in source.forwards if f in owner.body]
-    return any(_carries(mine, value, name, 8) for f in forwards for value in returns(f))
+    gives = [
+        f
+        for f in owner.body
+        if isinstance(f, ast.FunctionDef) and (f in source.forwards or _ENCODES.search(f.name))
+    ]
+    return any(_carries(mine, value, name, 8) for f in gives for value in returns(f))
 
 
 def _carries(mine: Flow, value: ast.expr, layer: str, depth: int) -> bool:

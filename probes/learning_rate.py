@@ -270,6 +270,15 @@ def _goes_on(run: Run) -> bool:
     return "pretrained" in run.settings or any("from_pretrained(" in text for text in run.scripts.values())
 
 
+_LANGUAGE_MODEL = re.compile(r"LM\w*\.from_pretrained\(")
+_PREFERENCES = re.compile(r"(?i)dpo|logsigmoid|reward|chosen|kto|orpo")
+
+
+def _aligns_language(run: Run) -> bool:
+    """A script trains a language model further, against preferences or rewards (5e-7 is usual for DPO)."""
+    return any(_LANGUAGE_MODEL.search(text) and _PREFERENCES.search(text) for text in run.scripts.values())
+
+
 def _below(view: View, adam: float, sgd: float, what: str) -> Finding:
     peak = _peak(view.run)
     if peak is None:
@@ -297,6 +306,8 @@ def _below(view: View, adam: float, sgd: float, what: str) -> Finding:
         return unknown(
             f"{text}; trained models go on with so little, and the optimizer is not recorded", **rest
         )
+    if value < low and value >= 0.1 * low and _aligns_language(view.run):
+        return unknown(f"{text}; language models are aligned with so little", **rest)
     if value < low:
         return present(f"{text}, {what} for {name}", value=value, threshold=low, **rest)
     if value >= high:

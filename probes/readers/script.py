@@ -76,6 +76,7 @@ OPTIMIZERS = frozenset(
         "lion",
         "adafactor",
         "asgd",
+        "sparseadam",
     ]
 )
 LOSSES = frozenset(

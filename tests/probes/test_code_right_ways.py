@@ -101,10 +101,10 @@ PAIRS = [
     # a loss that is added to a layer after it was divided
     ("script-loss-summed", "import tensorflow as tf\nloss_fn = tf.keras.losses.SparseCategoricalCrossentropy(reduction='sum')\nloss = loss_fn(y, p)\nmodel.add_loss(loss)\n", "import tensorflow as tf\nloss_fn = tf.keras.losses.SparseCategoricalCrossentropy(reduction='sum')\nloss = loss_fn(y, p)\nloss = loss * (1.0 / size)\nmodel.add_loss(loss)\n"),
     # branches that start at nothing, weights that are drawn later, buffers, layers made for it
-    ("script-zero-init", module("self.a = nn.Linear(dim, dim); nn.init.zeros_(self.a.weight)", "return self.a(x)"), module("self.a = nn.Linear(dim, dim); nn.init.zeros_(self.a.weight)", "h = self.a(x); return x + h")),
+    ("script-zero-init", module("self.a = nn.Linear(dim, dim); self.b = nn.Linear(dim, 9); nn.init.zeros_(self.a.weight)", "return self.b(self.a(x))"), module("self.a = nn.Linear(dim, dim); nn.init.zeros_(self.a.weight)", "h = self.a(x); return x + h")),
     ("script-zero-init", module("self.a = nn.Linear(dim, dim); nn.init.ones_(self.a.weight)", "return self.a(x)"), module("self.a = nn.Linear(dim, dim); nn.init.ones_(self.a.weight); nn.init.xavier_normal_(self.a.weight)", "return self.a(x)")),
     ("script-zero-init", module("self.mix_weight = nn.Parameter(torch.empty(9)); self.mix_weight.data.fill_(0.0)", "return x"), module("self.register_buffer('mix_weight', torch.empty(9)); self.mix_weight.data.fill_(0.0)", "return x")),
-    ("script-zero-init", NET.replace("return self.layer(x)", "return self.layer(x)\n    def reset(self):\n        nn.init.zeros_(self.layer.weight)"), "import torch.nn as nn\nclass Linear0(nn.Linear):\n    def reset_parameters(self):\n        nn.init.zeros_(self.weight)\n"),
+    ("script-zero-init", NET.replace("return self.layer(x)", "return self.out(self.layer(x))\n    def reset(self):\n        nn.init.zeros_(self.layer.weight)"), "import torch.nn as nn\nclass Linear0(nn.Linear):\n    def reset_parameters(self):\n        nn.init.zeros_(self.weight)\n"),
     # heads of networks that give features, modules that hold weights for others
     ("script-layer-unused", module("self.a = nn.Linear(dim, dim); self.b = nn.Linear(dim, 9)", "return self.a(x)"), module("self.a = nn.Linear(dim, dim); self.fc = nn.Linear(dim, 9)", "return self.a(x)")),
     ("script-layer-unused", module("self.a = nn.Parameter(dim)", "return x"), module("self.a = nn.Parameter(dim)", "raise NotImplementedError")),

@@ -346,7 +346,7 @@ def test_a_reading_says_where_the_setting_stands() -> None:
     """Value, threshold and file:line are filled in."""
     found = reading("settings", "dropout-large", written({"lr": 0.1, "dropout": 0.9}))
 
-    assert (found.value, found.threshold) == (0.9, 0.55)
+    assert (found.value, found.threshold) == (0.9, 0.65)
     assert (found.where[0].file, found.where[0].line) == ("config.yaml", 2)
     assert "0.9" in found.why
 
