@@ -106,6 +106,7 @@ _LOW_RANK = re.compile(
 
 def _zero_init(source: Script) -> Finding | None:
     seen: ast.AST | None = None
+    outputs = False  # an output layer starts at nothing, which is often meant so
     for node, target in _constants_given(source):
         seen = seen or node
         whole = _is_parameter(source, target)
@@ -128,8 +129,10 @@ def _zero_init(source: Script) -> Finding | None:
             or _no_weight(source, target)
             or _made_for_it(source, node)
             or _MODULATES.search(text)
-            or may_start_at_zero(source, target)
         ):
+            continue
+        if may_start_at_zero(source, target):
+            outputs = outputs or is_of_output(source, target)
             continue
         return at(source, node, "weights start at zero or one constant, so units stay alike")
     for call in source.calls:
@@ -142,6 +145,8 @@ def _zero_init(source: Script) -> Finding | None:
             r"'(?:zeros?|ones?)'|.*\b(?:zeros?|ones|zeros_initializer|ones_initializer)\(.*\)", text
         ):
             return at(source, call, "weights start at zero or one constant, so units stay alike")
+    if outputs:
+        return None
     seen = seen or next(iter(source.named(*_DRAWS)), None)
     return ok(source, seen, "weights are initialised at random") if seen is not None else None
 
