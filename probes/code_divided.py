@@ -211,7 +211,7 @@ def _parameter(function: Function, call: ast.Call, node: ast.AST, keyword: str |
     if keyword is not None:
         yield keyword
     elif node in call.args:
-        place = call.args.index(node)  # type: ignore[arg-type]
+        place = call.args.index(node)
         place += 1 if names[:1] in (["self"], ["cls"]) else 0
         if place < len(names):
             yield names[place]

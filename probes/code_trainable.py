@@ -561,7 +561,7 @@ def _with_weights(mine: Flow, owner: ast.ClassDef) -> set[str]:
 def _has_weights(mine: Flow, call: ast.Call) -> bool:
     return (
         last_name(call.func) in _PLAIN
-        or (last_name(call.func) in ("ModuleList", "CellList", "SequentialCell") and call.args)
+        or (last_name(call.func) in ("ModuleList", "CellList", "SequentialCell") and bool(call.args))
         or (
             (held := mine.source.classes.get(last_name(call.func))) is not None
             and any(last_name(c.func) in _PLAIN for c in layers_of(held).values())
