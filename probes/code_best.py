@@ -202,13 +202,23 @@ def _comparison_reversed(source: Script) -> Finding | None:
         higher = better_when_higher(unparse(new))
         if higher is None:
             higher = better_when_higher(unparse(best))
-        if higher is None or _negated(source, new):
+        if higher is None or _negated(source, new) or (higher and _is_error(source, new)):
             continue
         seen = seen or test
         if higher != up:
             way = "higher" if higher else "lower"
             return at(source, node, f"`{unparse(new)}` is better when {way}; this keeps the worst model")
     return ok(source, seen, "the best value is compared the right way round") if seen is not None else None
+
+
+def _is_error(source: Script, node: ast.expr) -> bool:
+    """A score that is made of errors, whatever it is called: `score = errors.mean()`."""
+    named = {*words(unparse(node)), *re.split(r"[^a-z]+", unparse(node).lower())}
+    if named & (_HIGHER - {"score", "scores", "metric", "metrics", "result"}):
+        return False
+    ends = flow(source).values(node, 3)
+    told = {w.removesuffix("s") for e in ends for w in re.split(r"[^a-z]+", unparse(e).lower())}
+    return bool(told & {"error", "err", "mae", "mse", "rmse", "smape", "mape", "loss", "losse", "distance", "nll"})
 
 
 def _negated(source: Script, node: ast.expr) -> bool:

@@ -40,13 +40,27 @@ def _labels_alone(source: Script) -> Finding | None:
                 alone.append((node, unparse(node.value.slice)))
     for node, index in alone:
         fresh = "randperm" in index or "permutation" in index
-        if fresh and _has_no_partner(source, node):
-            continue  # the only array of the function that is reordered, and no labels go with it
+        if fresh and (_has_no_partner(source, node) or _already_alone(source, node)):
+            continue  # no labels go with it
         if fresh or (
             "perm" in index.lower() and sum(i == index for _, i in alone) == 1 and _used_once(source, index)
         ):
             return at(source, node, "inputs and labels are not reordered together")
     return ok(source, alone[0][0], "inputs and labels are reordered together") if alone else None
+
+
+def _already_alone(source: Script, node: ast.Assign) -> bool:
+    """Some of it was chosen before, without the labels: `x = x[y == 0]`."""
+    name, function = unparse(node.targets[0]), source.function_around(node)
+    for other in source.nodes:
+        if not (isinstance(other, ast.Assign) and isinstance(other.value, ast.Subscript)) or other is node:
+            continue
+        chosen = unparse(other.targets[0]) == unparse(other.value.value) == name and other.lineno < node.lineno
+        if chosen and isinstance(other.value.slice, ast.Compare) and source.function_around(other) is function:
+            index = unparse(other.value.slice)
+            uses = [n for n in source.nodes if isinstance(n, ast.Subscript) and unparse(n.slice) == index]
+            return len(uses) == 1
+    return False
 
 
 def _has_no_partner(source: Script, node: ast.Assign) -> bool:

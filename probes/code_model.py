@@ -423,12 +423,15 @@ def _deep(source: Script, layers: int, kinds: tuple[str, ...]) -> Finding | None
     skips = any(
         isinstance(n, ast.BinOp) and isinstance(n.op, ast.Add) and _adds_input(n) for n in source.nodes
     ) or any(_adds_branches(f) for f in source.forwards)
+    trains = {source.function_around(b) for b in source.backwards}
     together: dict[ast.AST | None, list[ast.Call]] = {}  # what one class or function holds
     for call in calls:
         classes = (p for p in source.above(call) if isinstance(p, ast.ClassDef))
         holder = next(classes, source.function_around(call))
         if isinstance(holder, ast.ClassDef) and holder not in source.modules:
             continue  # of a trainer or a loss, which stacks nothing
+        if last_name(call.func).islower() and holder in trains and source.loops_around(call):
+            continue  # of a loop over batches: it turns outputs into probabilities
         if not re.search(r"(?i)lstm|gru|rnn|cell|gate", getattr(holder, "name", "")):
             together.setdefault(holder, []).append(call)  # gates stand side by side
     counts = {holder: sum(repeats(source, c) for c in found) for holder, found in together.items()}

@@ -327,6 +327,8 @@ def _cuts(source: Script, objective: ast.expr) -> Iterator[tuple[ast.AST, str]]:
             continue
         if any("ndarray" in unparse(p.test) for p in source.above(node) if isinstance(p, ast.If)):
             continue  # an array comes from no model
+        if _is_packed(mine, node):
+            continue  # the values of a packed sequence, whole
         if _of_model(mine, inside):
             yield node, "the gradient path is cut between the model and the loss"
     for call in [u for u in uncut if isinstance(u, ast.Call)]:
@@ -442,6 +444,21 @@ def _cut_by(node: ast.expr) -> ast.expr | None:
     if name in _CUTS:
         return node.args[0] if node.args and (owner is None or library) else owner
     return node.args[0] if name in _MADE_ANEW and node.args and (library or owner is None) else None
+
+
+_PACKS = ("pack_padded_sequence", "pack_sequence")
+
+
+def _is_packed(mine: Flow, node: ast.AST) -> bool:
+    """`.data` of a PackedSequence: of what packs, or of what a recurrent layer makes of a packed one."""
+    if not (isinstance(node, ast.Attribute) and node.attr == "data"):
+        return False
+    ends = [node.value, *mine.values(node.value, 3)]
+    for call in (e for e in ends if isinstance(e, ast.Call)):
+        given = [call, *(g for a in call.args[:1] for g in (a, *mine.values(a, 3)))]
+        if any(isinstance(g, ast.Call) and last_name(g.func) in _PACKS for g in given):
+            return True
+    return False
 
 
 def _origin(mine: Flow, node: ast.Name | ast.Attribute) -> tuple[str, ast.AST | None]:
