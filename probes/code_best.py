@@ -218,7 +218,9 @@ def _is_error(source: Script, node: ast.expr) -> bool:
         return False
     ends = flow(source).values(node, 3)
     told = {w.removesuffix("s") for e in ends for w in re.split(r"[^a-z]+", unparse(e).lower())}
-    return bool(told & {"error", "err", "mae", "mse", "rmse", "smape", "mape", "loss", "losse", "distance", "nll"})
+    return bool(
+        told & {"error", "err", "mae", "mse", "rmse", "smape", "mape", "loss", "losse", "distance", "nll"}
+    )
 
 
 def _negated(source: Script, node: ast.expr) -> bool:

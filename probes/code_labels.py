@@ -55,8 +55,14 @@ def _already_alone(source: Script, node: ast.Assign) -> bool:
     for other in source.nodes:
         if not (isinstance(other, ast.Assign) and isinstance(other.value, ast.Subscript)) or other is node:
             continue
-        chosen = unparse(other.targets[0]) == unparse(other.value.value) == name and other.lineno < node.lineno
-        if chosen and isinstance(other.value.slice, ast.Compare) and source.function_around(other) is function:
+        chosen = (
+            unparse(other.targets[0]) == unparse(other.value.value) == name and other.lineno < node.lineno
+        )
+        if (
+            chosen
+            and isinstance(other.value.slice, ast.Compare)
+            and source.function_around(other) is function
+        ):
             index = unparse(other.value.slice)
             uses = [n for n in source.nodes if isinstance(n, ast.Subscript) and unparse(n.slice) == index]
             return len(uses) == 1

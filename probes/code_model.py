@@ -131,7 +131,7 @@ def _zero_init(source: Script) -> Finding | None:
             or _MODULATES.search(text)
         ):
             continue
-        if may_start_at_zero(source, target):
+        if may_start_at_zero(source, target, node):
             outputs = outputs or is_of_output(source, target)
             continue
         return at(source, node, "weights start at zero or one constant, so units stay alike")

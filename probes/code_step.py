@@ -311,12 +311,28 @@ def _eval_while_training(source: Script) -> Finding | None:
         return at(source, last[0], "the model is put into evaluation mode right before it trains")
     if trains and any(runs_in(source, c, epoch_loop) for c in trains):
         return ok(source, trains[0], "the model is put back into training mode in each epoch")
+    evals = [c for c in evals if not _is_finished(source, c)]
     reached = [c for c in evals if runs_in(source, c, epoch_loop) or _before(source, c, epoch_loop)]
     if reached:
         return at(
             source, reached[0], "the model is put into evaluation mode and never back before training goes on"
         )
     return None
+
+
+def _is_finished(source: Script, switch: ast.Call) -> bool:
+    """The model was made and trained in the same function, above: the next one starts anew."""
+    function = source.function_around(switch)
+    owner = switch.func.value if isinstance(switch.func, ast.Attribute) else None
+    given = flow(source).given(owner) if isinstance(owner, ast.Name) else None
+    if function is None or given is None or source.function_around(given.statement) is not function:
+        return False
+    mine = set(source.loops_around(switch))
+    made = source.loops_around(given.statement)
+    above = [b for b in source.backwards if source.function_around(b) is function]
+    return bool(above) and all(
+        b.lineno < switch.lineno and not (mine & set(source.loops_around(b))) - set(made) for b in above
+    )
 
 
 def _trains_first(source: Script, backward: ast.Call, trains: list[ast.Call], evals: list[ast.Call]) -> bool:
@@ -348,7 +364,8 @@ def switch_of(source: Script, call: ast.Call) -> tuple[ast.Call, bool] | None:
         if around is not None and around not in source.modules:
             return None
     made = flow(source).made(owner)
-    if made is not None and any(isinstance(f, ast.FunctionDef) and f.name == name for f in made.body):
+    own = (f for f in made.body if isinstance(f, ast.FunctionDef)) if made is not None else ()
+    if any(f.name == name and f"super().{name}(" not in unparse(f) for f in own):
         return None
     given = [*call.args, *(k.value for k in call.keywords if k.arg == "mode")]
     if name == "eval":

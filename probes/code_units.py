@@ -40,7 +40,9 @@ def unit(mine: Flow, node: ast.expr, depth: int = 6) -> str | None:
         left, right = unit(mine, node.left, depth - 1), unit(mine, node.right, depth - 1)
         if isinstance(node.op, (ast.Div, ast.FloorDiv)):
             if "batch" in _label(node.right).lower():
-                return STEP  # samples by samples in a batch, whatever the samples are called: `EPOCH // BATCH`
+                return (
+                    STEP  # samples by samples in a batch, whatever the samples are called: `EPOCH // BATCH`
+                )
             return EPOCH if left == right == STEP and not _sized(node.left) else left
         return STEP if STEP in (left, right) else left or right
     if isinstance(node, ast.IfExp):

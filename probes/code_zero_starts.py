@@ -31,9 +31,21 @@ _HANDED_ON = re.compile(
 _ENCODES = re.compile(r"(?i)^_?(?:encode|posterior|prior|head|output|predict)")
 
 
-def may_start_at_zero(source: Script, target: ast.expr) -> bool:
-    """Say whether what is filled with zeros (`self.head.weight`, `table.weight[pad]`) trains all the same."""
-    return _is_rows(target) or is_of_output(source, target)
+def may_start_at_zero(source: Script, target: ast.expr, node: ast.AST) -> bool:
+    """Say whether what `node` fills (`self.head.weight`, `table.weight[pad]`) trains all the same."""
+    return _is_rows(target) or (_is_zero(node) and is_of_output(source, target))
+
+
+def _is_zero(node: ast.AST) -> bool:
+    """`zeros_(w)`, `w.zero_()`, `constant_(w, 0.0)`: no other constant."""
+    if not isinstance(node, ast.Call):
+        return "zeros" in unparse(node)
+    name = last_name(node.func)
+    if name in ("zeros_", "zero_"):
+        return True
+    last = node.args[-1] if node.args else None
+    zero = isinstance(last, ast.Constant) and last.value in (0, 0.0)
+    return zero or (name == "copy_" and last is not None and "zeros" in unparse(last))
 
 
 def is_of_output(source: Script, target: ast.expr) -> bool:
@@ -127,9 +139,14 @@ def _ends_class(source: Script, layer: ast.expr) -> bool:
         if isinstance(n, ast.Assign) and isinstance(n.value, ast.Call)
         for t in n.targets
     }
+    stacks = ("Sequential", "SequentialCell", "ModuleList", "CellList")
+    if not any(
+        k != name and (_LEARNED.match(last_name(v.func)) or last_name(v.func) in stacks)
+        for k, v in made.items()
+    ):
+        return False  # no other layer makes its units differ
     if name in made and last_name(made[name].func) in _TABLES:
-        if any(k != name and _LEARNED.match(last_name(v.func)) for k, v in made.items()):
-            return True
+        return True
     gives = [
         f
         for f in owner.body

@@ -422,6 +422,213 @@ def main(model, train_set, val_set, collate):
             held = [criterion(model(s, t[:, :-1]).flatten(0, 1), t[:, 1:].flatten()).item() for s, t in DataLoader(val_set, 64, collate_fn=collate)]
         print(epoch, sum(held) / len(held))
 """,
+    # The values of a packed sequence, not a tensor cut off from the graph.
+    "values-of-packed-sequence": """
+import torch
+from torch import nn
+from torch.nn.utils.rnn import pack_padded_sequence
+from torch.utils.data import DataLoader
+
+
+class Reader(nn.Module):
+    def __init__(self, words, width=128):
+        super().__init__()
+        self.words = nn.Embedding(words, width, padding_idx=0)
+        self.rnn = nn.LSTM(width, width, batch_first=True)
+        self.out = nn.Linear(width, words)
+
+    def forward(self, ids, lengths):
+        h, _ = self.rnn(pack_padded_sequence(self.words(ids), lengths, batch_first=True))
+        return self.out(h.data)
+
+
+def main(train_set, val_set, collate, words):
+    model = Reader(words)
+    opt = torch.optim.Adam(model.parameters(), 1e-3)
+
+    def loss_of(ids, lengths):
+        gold = pack_padded_sequence(ids[:, 1:], lengths, batch_first=True).data
+        return nn.functional.cross_entropy(model(ids[:, :-1], lengths), gold)
+
+    for epoch in range(9):
+        model.train()
+        for ids, lengths in DataLoader(train_set, 64, shuffle=True, collate_fn=collate):
+            opt.zero_grad()
+            loss_of(ids, lengths).backward()
+            opt.step()
+        model.eval()
+        with torch.no_grad():
+            held = [loss_of(*batch).item() for batch in DataLoader(val_set, 64, collate_fn=collate)]
+        print(epoch, sum(held) / len(held))
+""",
+    # What is called a score is an error: lower is better.
+    "score-made-of-errors": """
+import torch
+from torch import nn
+from torch.utils.data import DataLoader
+
+
+def main(train_set, val_set):
+    model = nn.Sequential(nn.Conv1d(4, 64, 5, padding=2), nn.ReLU(), nn.Conv1d(64, 4, 1))
+    opt = torch.optim.Adam(model.parameters(), 1e-3)
+    best = float("inf")
+    for epoch in range(40):
+        model.train()
+        for x, y in DataLoader(train_set, 64, shuffle=True):
+            loss = nn.functional.mse_loss(model(x), y)
+            opt.zero_grad()
+            loss.backward()
+            opt.step()
+        model.eval()
+        with torch.no_grad():
+            errors = torch.cat([((model(x) - y) ** 2).mean((1, 2)) for x, y in DataLoader(val_set, 256)])
+        score = errors.mean().item()
+        if score < best:
+            best = score
+            torch.save(model.state_dict(), "best.pt")
+""",
+    # A stream has no length: an epoch is so many samples, the schedule counts batches.
+    "epoch-of-so-many-samples": """
+import torch
+from torch import nn
+
+EPOCH, BATCH = 1_000_000, 256
+
+
+def main(stream, held_out, model, epochs=30):
+    opt = torch.optim.AdamW(model.parameters(), 1e-3)
+    steps = epochs * (EPOCH // BATCH)
+    sched = torch.optim.lr_scheduler.OneCycleLR(opt, 1e-3, total_steps=steps)
+    for epoch in range(epochs):
+        model.train()
+        for x, y in stream(BATCH).with_epoch(EPOCH // BATCH):
+            loss = nn.functional.cross_entropy(model(x), y)
+            opt.zero_grad()
+            loss.backward()
+            opt.step()
+            sched.step()
+        model.eval()
+        hits = n = 0
+        with torch.no_grad():
+            for x, y in held_out(BATCH):
+                hits += (model(x).argmax(1) == y).sum().item()
+                n += len(y)
+        print(epoch, hits / n)
+""",
+    # The labels have chosen one class before the order is drawn; they are not needed any more.
+    "one-class-then-shuffled": """
+import numpy as np
+import torch
+from sklearn.metrics import average_precision_score
+from torch import nn
+from torch.utils.data import DataLoader
+
+
+def main():
+    seen, test = np.load("seen.npz"), np.load("test.npz")
+    x, y = seen["x"].astype(np.float32), seen["y"]
+    x = x[y == 0]
+    x = x[np.random.default_rng(0).permutation(len(x))]
+    mean, std = x.mean(0), x.std(0) + 1e-6
+    normal = torch.from_numpy((x - mean) / std)
+    net = nn.Sequential(nn.Linear(x.shape[1], 8), nn.ReLU(), nn.Linear(8, x.shape[1]))
+    opt = torch.optim.Adam(net.parameters(), 1e-3)
+    for epoch in range(50):
+        for b in DataLoader(normal, 256, shuffle=True):
+            loss = ((net(b) - b) ** 2).mean()
+            opt.zero_grad()
+            loss.backward()
+            opt.step()
+    with torch.no_grad():
+        z = torch.from_numpy(((test["x"] - mean) / std).astype(np.float32))
+        print(average_precision_score(test["y"], ((net(z) - z) ** 2).mean(1)))
+
+
+main()
+""",
+    # Levels of an ordinal target become a number in each evaluation.
+    "sigmoid-in-the-evaluation-loop": """
+import torch
+from torch import nn
+from torch.utils.data import DataLoader
+
+
+def main(train_set, val_set, build):
+    net = nn.Sequential(build(), nn.Linear(64, 80))
+    opt = torch.optim.Adam(net.parameters(), 1e-3)
+    for epoch in range(30):
+        net.train()
+        for x, levels in DataLoader(train_set, 64, shuffle=True):
+            loss = nn.functional.binary_cross_entropy_with_logits(net(x), levels)
+            opt.zero_grad()
+            loss.backward()
+            opt.step()
+        net.eval()
+        off = n = 0
+        with torch.no_grad():
+            for x, levels in DataLoader(val_set, 64):
+                off += ((net(x).sigmoid() > 0.5).sum(1) - levels.sum(1)).abs().sum().item()
+                n += len(x)
+        print(epoch, off / n)
+""",
+    # The model keeps most of its batch norms in evaluation mode; `train` still switches the rest.
+    "partial-batch-norm": trained("""
+from torchvision.models import resnet18
+
+
+class Clips(nn.Module):
+    def __init__(self, body, classes=10):
+        super().__init__()
+        self.body, self.out = body, nn.Linear(64, classes)
+
+    def train(self, mode=True):
+        super().train(mode)
+        for m in self.body.modules():
+            if isinstance(m, nn.BatchNorm2d):
+                m.eval()
+        return self
+
+    def forward(self, x):
+        return self.out(self.body(x))
+
+
+def build():
+    net = resnet18(weights="DEFAULT")
+    net.fc = nn.Linear(512, 64)
+    return Clips(net)
+"""),
+    # Each fold trains a model of its own and gives it back ready for use.
+    "one-model-for-each-fold": """
+import numpy as np
+import torch
+from sklearn.metrics import log_loss
+from sklearn.model_selection import StratifiedKFold
+from sklearn.preprocessing import StandardScaler
+from torch import nn
+
+
+def fit(x, y, classes):
+    net = nn.Sequential(nn.Linear(x.shape[1], 64), nn.ReLU(), nn.Dropout(0.2), nn.Linear(64, classes))
+    opt = torch.optim.Adam(net.parameters(), 1e-3)
+    for _ in range(40):
+        for i in torch.randperm(len(x)).split(128):
+            loss = nn.functional.cross_entropy(net(x[i]), y[i])
+            opt.zero_grad()
+            loss.backward()
+            opt.step()
+    return net.eval()
+
+
+def main(x, y):
+    scores = []
+    for a, b in StratifiedKFold(5, shuffle=True, random_state=0).split(x, y):
+        scaler = StandardScaler().fit(x[a])
+        xa, xb = (torch.from_numpy(scaler.transform(x[i]).astype(np.float32)) for i in (a, b))
+        net = fit(xa, torch.from_numpy(y[a]), int(y.max()) + 1)
+        with torch.no_grad():
+            scores.append(log_loss(y[b], net(xb).softmax(1).numpy()))
+    print(np.mean(scores))
+""",
 }
 
 
