@@ -41,6 +41,7 @@ class Comparison:
     theirs: str = ""
     why: str = ""
     cut: bool = False
+    on_numbers: bool = False  # the run's program learns numbers: it has no loss on the scores of classes
 
     @property
     def weighty(self) -> tuple[Edit, ...]:
@@ -82,7 +83,16 @@ def _compared(mine: tuple[Script, ...], theirs: tuple[Script, ...]) -> Compariso
     why = ""
     if best[0] < SAME_PROGRAM:
         why = f"the two scripts share {best[0]:.0%} of their statements: too few to name differences"
-    return Comparison(tuple(found), best[0], best[1], best[2], why, cut)
+    numbers = not any(_CLASSES.search(s.code) for s in mine) and any(_NUMBERS.search(s.code) for s in mine)
+    return Comparison(tuple(found), best[0], best[1], best[2], why, cut, numbers)
+
+
+_CLASSES = re.compile(
+    r"(?i)cross_?entropy|bce|nll_?loss|from_logits|ctc_?loss|hinge|ForSequenceCl|ForTokenCl|focal"
+)
+_NUMBERS = re.compile(
+    r"(?i)mse|mean_squared|l1_?loss|smooth_l1|huber|mean_absolute|\bmae\b|charbonnier|log_?cosh|rmse"
+)
 
 
 def light(edit: Edit) -> bool:
@@ -156,12 +166,14 @@ class Topic:
 
     `sides`: "eval" or "train": only edits of that data; "both": not of one of them alone.
     `unless_rewritten`: not told of lines that were written anew, as equal ways to write it look so different.
+    `unless_numbers`: not told of programs whose loss is on numbers, not on the scores of classes.
     """
 
     name: str
     patterns: tuple[Pattern, ...]
     sides: str = ""
     unless_rewritten: bool = False
+    unless_numbers: bool = False
 
 
 @lru_cache(maxsize=1)
@@ -172,7 +184,13 @@ def topics() -> tuple[Topic, ...]:
     text = (files("traindoctor") / "rules" / "porting" / "edits.yaml").read_text(encoding="utf-8")
     loaded = yaml.load(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
     return tuple(
-        Topic(name, tuple(row["patterns"]), row.get("sides", ""), bool(row.get("unless_rewritten")))
+        Topic(
+            name,
+            tuple(row["patterns"]),
+            row.get("sides", ""),
+            bool(row.get("unless_rewritten")),
+            bool(row.get("unless_numbers")),
+        )
         for name, row in loaded["edits"].items()
     )
 
@@ -192,6 +210,8 @@ def sorted_out(found: Comparison) -> Mapping[str, tuple[Edit, ...]]:
     vague = [e for e in found.weighty if e not in left]
     for topic in topics():
         mine = [e for e in left if matching(e, topic.patterns)]
+        if topic.unless_numbers and found.on_numbers:
+            continue
         if topic.unless_rewritten:
             mine = [e for e in mine if e not in unclear]
         if topic.name in _OF_FUNCTIONS:

@@ -475,3 +475,12 @@ def test_vectors_of_length_one_are_no_normalised_data() -> None:
     text = PROGRAM.replace("return self.head(self.drop(h))", "return F.normalize(self.head(h), dim={})")
     assert "normalisation-values" not in kinds(text.replace("{}", "0"), text.replace("{}", "1"))
     assert edits(text.replace("{}", "0"), text.replace("{}", "1"))
+
+
+def test_what_an_output_passes_counts_by_its_loss() -> None:
+    """A sigmoid before a loss on scores is the loss's matter; on numbers it bounds the output."""
+    squashed = ("return self.head(self.drop(h))", "return torch.sigmoid(self.head(self.drop(h)))")
+    assert "output-activation" in kinds(changed(squashed))
+    numbers = ("criterion = nn.CrossEntropyLoss()", "criterion = nn.MSELoss()")
+    told = kinds(changed(squashed, numbers), changed(numbers))
+    assert "output-bounded" in told and "output-activation" not in told
