@@ -6,6 +6,7 @@ import ast
 import re
 from collections import defaultdict
 from collections.abc import Iterator
+from itertools import pairwise
 
 from .code import Code, Operator, Site, called, keyword, owner
 from .settings import numbers
@@ -428,6 +429,53 @@ def best_not_raised(code: Code) -> Iterator[Site]:
                         yield (code.without(statement),)
 
 
+def another_heads_output(code: Code) -> Iterator[Site]:
+    """The loss of one head is computed of another head's output: a line that was copied."""
+    by_block: dict[tuple[ast.AST, str], list[ast.Call]] = defaultdict(list)
+    for node in code.nodes:
+        statement = code.statement(node) if isinstance(node, ast.Call) else None
+        if isinstance(statement, ast.Assign) and len(node.args) >= 2 and not _scores(code, node):
+            if all(isinstance(a, (ast.Name, ast.Attribute)) for a in node.args[:2]):
+                if re.search(r"(?i)loss|crit|entropy", called(node)):
+                    by_block[code.parents[statement], ast.unparse(node.func)].append(node)
+    for calls in by_block.values():
+        for one, other in pairwise(calls):
+            mine, theirs = (ast.unparse(c.args[0]) for c in (one, other))
+            answers = {ast.unparse(c.args[1]) for c in (one, other)}
+            if mine != theirs and len(answers) == 2 and not answers & {mine, theirs}:
+                yield (code.replace(other.args[0], code.source(one.args[0])),)
+
+
+def factor_left_out(code: Code) -> Iterator[Site]:
+    """A term of the loss loses its factor."""
+    for node in _terms(code):
+        right = node.right
+        if isinstance(right, ast.BinOp) and isinstance(right.op, ast.Mult):
+            sides = [s for s in (right.left, right.right) if _LOSS.search(ast.unparse(s))]
+            whole = isinstance(sides[0], (ast.Name, ast.Attribute, ast.Call)) if sides else False
+            if whole and "weight" not in ast.unparse(sides[0]):
+                yield (code.replace(right, code.source(sides[0])),)
+
+
+def term_is_a_number(code: Code) -> Iterator[Site]:
+    """A term of the loss is logged and added in one: it has become a number."""
+    for node in _terms(code):
+        right = node.right
+        sides = [right.left, right.right] if isinstance(right, ast.BinOp) else [right]
+        for side in sides:
+            if isinstance(side, (ast.Name, ast.Attribute)) and re.search(r"(?i)loss|kl", ast.unparse(side)):
+                if not re.search(r"(?i)weight|coef|lambda|alpha|beta|scale", ast.unparse(side)):
+                    yield (code.replace(side, f"{code.source(side)}.item()"),)
+
+
+def term_twice(code: Code) -> Iterator[Site]:
+    """One term of the loss is added twice, in the place of another."""
+    for node in _terms(code):
+        plain = (ast.Name, ast.Attribute)
+        if isinstance(node.left, plain) and isinstance(node.right, plain):
+            yield (code.replace(node.right, code.source(node.left)),)
+
+
 OPERATORS = (
     Operator("activation-twice", "graph.loss-function", activation_twice, frozenset({"api.misuse"})),
     Operator("activation-left-out", "graph.loss-function", activation_left_out, frozenset({"api.misuse"})),
@@ -470,4 +518,19 @@ OPERATORS = (
     Operator("trained-data-scored", "data.leakage", trained_data_scored, frozenset({"evaluation.logic"})),
     Operator("best-turned", "evaluation.wrong-checkpoint", best_turned),
     Operator("best-not-raised", "evaluation.wrong-checkpoint", best_not_raised),
+    Operator(
+        "another-heads-output",
+        "graph.loss-function",
+        another_heads_output,
+        frozenset({"graph.connection", "processing.algorithm"}),
+    ),
+    Operator(
+        "factor-left-out",
+        "graph.loss-function",
+        factor_left_out,
+        frozenset({"porting.hyperparameters-differ"}),
+        pair_only=True,
+    ),
+    Operator("term-is-a-number", "graph.connection", term_is_a_number, frozenset({"graph.loss-function"})),
+    Operator("term-twice", "graph.loss-function", term_twice, frozenset({"graph.connection"})),
 )

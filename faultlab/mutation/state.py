@@ -223,6 +223,76 @@ def weights_in_fp16(code: Code) -> Iterator[Site]:
         yield (_with(code, call, "torch_dtype", "torch.float16"),)
 
 
+_AVERAGES = re.compile(
+    r"(?i)(?:^|[^a-z])ema(?:[^a-z]|$)|averag|shadow|teacher|momentum_enc|(?:^|_)target|(?:^|_)tgt"
+)
+
+
+def average_turned(code: Code) -> Iterator[Site]:
+    """A running average of the weights keeps the new and forgets the old: its two shares change places."""
+    for node in code.nodes:
+        if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add):
+            sides = [
+                s for s in (node.left, node.right) if isinstance(s, ast.BinOp) and isinstance(s.op, ast.Mult)
+            ]
+            shares = [_share(s) for s in sides]
+            if len(shares) == 2 and shares[0] is not None and shares[1] is not None:
+                (one, kept), (other, rest) = shares[0], shares[1]
+                if (
+                    kept == rest
+                    and re.fullmatch(r"[\w.]+", kept)
+                    and {_is_rest(one), _is_rest(other)} == {True, False}
+                ):
+                    if _of_weights(code, node):
+                        yield (code.replace(one, _whole(code, other)), code.replace(other, _whole(code, one)))
+    for call in code.calls("add_", "lerp_"):
+        inner = call.func.value if isinstance(call.func, ast.Attribute) else None
+        if isinstance(inner, ast.Call) and called(inner) == "mul_" and len(inner.args) == 1:
+            alpha = keyword(call, "alpha")
+            if alpha is not None and _is_rest(alpha) and ast.unparse(inner.args[0]) == _name_of(alpha):
+                if _of_weights(code, call):
+                    old = inner.args[0]
+                    yield (
+                        code.replace(old, f"({code.source(alpha)})"),
+                        code.replace(alpha, code.source(old)),
+                    )
+
+
+def _whole(code: Code, node: ast.expr) -> str:
+    text = code.source(node)
+    return f"({text})" if isinstance(node, ast.BinOp) else text
+
+
+def _is_rest(node: ast.expr) -> bool:
+    """`1 - decay`"""
+    return (
+        isinstance(node, ast.BinOp)
+        and isinstance(node.op, ast.Sub)
+        and ast.unparse(node.left) in ("1", "1.0")
+    )
+
+
+def _name_of(node: ast.expr) -> str:
+    return ast.unparse(node.right) if isinstance(node, ast.BinOp) and _is_rest(node) else ast.unparse(node)
+
+
+def _share(product: ast.expr) -> tuple[ast.expr, str] | None:
+    """The factor of a product that is a share, `decay` or `1 - decay`, and the name in it."""
+    if isinstance(product, ast.BinOp):
+        for side in (product.left, product.right):
+            if _is_rest(side) or re.search(
+                r"(?i)decay|tau|alpha|(?:^|[._])m(?:omentum)?$|beta", ast.unparse(side)
+            ):
+                return side, _name_of(side)
+    return None
+
+
+def _of_weights(code: Code, node: ast.AST) -> bool:
+    statement = code.statement(node)
+    text = ast.unparse(statement) if isinstance(statement, (ast.Assign, ast.Expr)) else ""
+    return bool(_AVERAGES.search(text)) and not re.search("loss|grad|mean|std|var|reward", text)
+
+
 _RESUME = "state.resume"
 _ALONE = "porting.distributed-not-enabled"
 _DESYNC = "state.replica-desync"
@@ -260,5 +330,11 @@ OPERATORS = (
         _RANGE,
         weights_in_fp16,
         frozenset({_UNSCALED, "numerics.update-lost", "numerics.epsilon"}),
+    ),
+    Operator(
+        "average-turned",
+        "evaluation.wrong-checkpoint",
+        average_turned,
+        frozenset({"porting.training-procedure", "evaluation.logic", "porting.hyperparameters-differ"}),
     ),
 )

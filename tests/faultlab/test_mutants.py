@@ -53,6 +53,16 @@ import torch
 x, xt = train_test_split(x_all, y_all)
 ours = MNIST(root, train=True)
 theirs = MNIST(root, train=False)
+TERMS = """
+def step(model, ema, x, y, y_end, decay):
+    start, end = model(x)
+    a = F.cross_entropy(start, y)
+    b = F.cross_entropy(end, y_end)
+    a_loss = a + b
+    kl_loss = model.kl()
+    loss = a_loss + 0.1 * kl_loss
+    loss.backward()
+    ema.weight.data = decay * ema.weight.data + (1 - decay) * model.weight.data
 """
 SCORES = """
 train_loader, val_loader = make()
@@ -432,6 +442,11 @@ MADE = {
     "autocast-off": (HALF, "with autocast(enabled=False):"),
     "weights-in-bf16": (HALF, "from_pretrained(name, torch_dtype=torch.bfloat16)"),
     "weights-in-fp16": (HALF, "from_pretrained(name, torch_dtype=torch.float16)"),
+    "another-heads-output": (TERMS, "b = F.cross_entropy(start, y_end)"),
+    "factor-left-out": (TERMS, "loss = a_loss + kl_loss\n"),
+    "term-is-a-number": (TERMS, "0.1 * kl_loss.item()"),
+    "term-twice": (TERMS.replace("0.1 * kl", "kl"), "loss = a_loss + a_loss\n"),
+    "average-turned": (TERMS, "(1 - decay) * ema.weight.data + (decay) * model.weight.data"),
 }
 
 
