@@ -106,6 +106,8 @@ def _used(code: Code, made: ast.Call) -> bool:
 def loss_summed(code: Code) -> Iterator[Site]:
     """The loss of a batch is summed where it was averaged."""
     for call in code.calls("CrossEntropyLoss", "MSELoss", "NLLLoss", "BCEWithLogitsLoss", "SmoothL1Loss"):
+        if _scores(code, call):
+            continue
         if keyword(call, "reduction", "reduce") is None and _of_torch(call) and _used(code, call):
             more = ", " if call.args or call.keywords else ""
             text = code.source(call)

@@ -130,6 +130,8 @@ class _Finder:
         """
         if edit.kind == "constant":
             return edit.ratio is not None
+        if edit.kind == "replaced" and edit.gone | edit.new == {"mean()", "sum()"}:
+            return True  # the same of one value, and of a guessed shape there may be one
         known = {t for x in line.unit.lines for t in x.targets} | set(line.unit.parameters)
         names = {w.removeprefix("$") for w in (*edit.gone, *edit.new) if ":" not in w and w != "label-value"}
         return edit.kind == "name" and len(names) == 2 and names <= known

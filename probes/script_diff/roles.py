@@ -72,6 +72,8 @@ _HOOK = re.compile(
 )
 _FORWARD = ("forward", "construct", "call")
 _GIVES_LOSS = ("training_step", "compute_loss")  # methods that hand their loss to a trainer
+# functions that are called after a loss, and steps of training
+_MINIMISED = re.compile(r"^(?:shared_step|_step|train_step)$|(?:^|_)(?:loss|losses|objectives?)(?:_|$)")
 _SCHEDULES = (
     "LR",
     "Scheduler",
@@ -491,7 +493,7 @@ class Roles:
                     found.setdefault(role)
             if line.unit.last in _FORWARD or (line.unit.last == "__call__" and self._is_forward(line)):
                 found["output"] = None
-            elif line.unit.last in _GIVES_LOSS:
+            elif (not names or "loss" in names) and self._is_minimised(line, within):
                 found["loss"] = None
             elif line.unit.last == "__getitem__":
                 found["inputs"] = None
@@ -601,7 +603,7 @@ class Roles:
                 and self._is_forward(line)
             ):
                 return "output", False
-            if line.unit.last in _GIVES_LOSS:
+            if self._is_minimised(line, chain):
                 return "loss", False
             if line.unit.last == "__getitem__":
                 last = [e for c, e in chain if c == "sequence"]
@@ -620,6 +622,23 @@ class Roles:
             inner = [c for c, _ in chain if c not in ("assign", "return", "+", "*")]
             return "layer", not inner
         return "", True
+
+    def _is_minimised(self, line: Line, chain: tuple[tuple[str, str], ...]) -> bool:
+        """Whether a returned value is a loss, by the name of the function, and no line says what for.
+
+        Of several values the first, of a mapping the entry "loss": `compute_objectives` of a framework's
+        class, a closure that is differentiated, a function of another module.
+        """
+        unit = line.unit
+        if any(edge not in ("#0", "loss") for call, edge in chain if call in ("sequence", "mapping")):
+            return False
+        if unit.last in _GIVES_LOSS:
+            return True
+        words = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", unit.last).lower()
+        if not _MINIMISED.search(words) or unit.last in self._calls or self.evaluates(line):
+            return False  # what its callers do with it tells
+        plain = ("return", "+", "-", "*", "/", "mean", "sum", "choice", "sequence", "mapping")
+        return all(call in plain for call, _ in chain)
 
     @cached_property
     def _parts_of_data(self) -> frozenset[tuple[Line, str]]:
