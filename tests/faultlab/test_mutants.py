@@ -53,6 +53,7 @@ import torch
 x, xt = train_test_split(x_all, y_all)
 ours = MNIST(root, train=True)
 theirs = MNIST(root, train=False)
+"""
 TERMS = """
 def step(model, ema, x, y, y_end, decay):
     start, end = model(x)
