@@ -399,7 +399,7 @@ class _Finder:
         if any(_chooses(t) for term in (after, *made) for t in term.walk() if t.key not in old):
             found.add("chosen")
         tests = [t.part("value") for t in made]
-        if any(t is not None and t.label in ("<", "<=", "==", "!=", "in", "not in", "not") for t in tests):
+        if any(t is not None and t.label in (">", ">=", "==", "!=", "in", "not in", "not") for t in tests):
             found |= {"chosen" for t in after.walk() if t.kind == "item"}
         if (
             before is None

@@ -97,6 +97,11 @@ CASES = {
         "keep = [i for i, t in enumerate(train_set.targets) if t < 8]\n"
         "train_set = torch.utils.data.Subset(train_set, keep)\n" + LOADER,
     ),
+    "classes of a batch": (
+        "samples-dropped",
+        "        loss = F.cross",
+        "        keep = labels < 5\n        images, labels = images[keep], labels[keep]\n        loss = F.cross",
+    ),
     "a few samples": (
         "fewer-samples",
         LOADER,
