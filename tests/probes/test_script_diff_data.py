@@ -100,7 +100,8 @@ CASES = {
     "classes of a batch": (
         "samples-dropped",
         "        loss = F.cross",
-        "        keep = labels < 5\n        images, labels = images[keep], labels[keep]\n        loss = F.cross",
+        "        keep = labels < 5\n        images, labels = images[keep], labels[keep]\n"
+        "        loss = F.cross",
     ),
     "a few samples": (
         "fewer-samples",
