@@ -34,6 +34,7 @@ from .code_schedule import (
 from .code_step import scheduler_wrong_loop
 from .code_switches import switched_astray
 from .code_terms import term_taken_off
+from .code_unswitched import never_switched_off
 from .code_wiring import (
     blocks_without_norm,
     layer_unused,
@@ -96,6 +97,7 @@ def mode_wrong(view: View) -> Finding:
             eval_in_training_step,
             batch_statistics_off,
             switched_astray,
+            never_switched_off,
         )
     )
 

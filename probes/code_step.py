@@ -184,7 +184,7 @@ def once_per_epoch(source: Script) -> Finding | None:
             seen = seen or step
             outside = inner[0] not in loops and loops == inner[1:] and step.lineno > backward.lineno
             others = [s for s in source.steps if inner[0] in source.loops_around(s)]
-            if not outside or others or not _over_batches(inner[0]):
+            if not outside or others or not over_batches(inner[0]):
                 continue
             clears = [c for c in source.named(*CLEARS) if source.loops_around(c)[:1] == inner[:1]]
             if clears and not any(
@@ -202,7 +202,7 @@ def _optimizers(source: Script) -> set[str]:
     return {unparse(t) for n in made for t in n.targets}
 
 
-def _over_batches(loop: ast.AST) -> bool:
+def over_batches(loop: ast.AST) -> bool:
     """The loop goes over a loader, under a bar or not."""
     over = unparse(loop.iter).lower() if isinstance(loop, ast.For) else ""
     return re.search(r"load|batches|(?:^|_)dl\b|^bar$|pbar|tqdm|train_iter|enumerate\(", over) is not None

@@ -70,6 +70,7 @@ MODULES = (
     "code_terms",
     "code_traced",
     "code_trainable",
+    "code_unswitched",
     "code_wiring",
     "config",
     "curves",

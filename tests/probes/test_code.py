@@ -68,7 +68,7 @@ for epoch in range(20):
 
 @lru_cache(maxsize=1)
 def script_symptoms() -> tuple[Symptom, ...]:
-    return tuple(s for s in load_rules().symptoms.values() if s.area == "script")
+    return tuple(s for s in load_rules().symptoms.values() if s.area in ("script", "edits"))
 
 
 def readings(text: str, benchmark: str | None = None) -> dict[str, Reading]:

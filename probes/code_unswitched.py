@@ -1,0 +1,108 @@
+"""Evaluation in training mode: the training loop switches it on, and nothing switches it off."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+
+from .code import at, first, ok
+from .code_step import over_batches, switch_of
+from .flow import flow
+from .readers._tree import unparse, walk
+from .readers.script import keyword, last_name
+from .registry import Finding, View, probe
+from .syntax import Function, Loop, Script
+
+_SWITCHES = re.compile(r"(?i)^(?:eval|set_eval|set_train|freeze\w*|(?!inference)\w*_mode)$")
+_UP = 3  # callers that are gone up
+_NO_GRAD = ("no_grad", "inference_mode")
+
+
+@probe()
+def never_switched_off(view: View) -> Finding:
+    """A model that `.train()` is called on runs over a loader without gradients, and nothing calls `.eval()`.
+
+    Looked at: the function, those that call it, and what these call by name or on self. False positive: a
+    model without dropout or batch norm, whose mode changes nothing.
+    """
+    return first(view, _never, "the scripts switch no model into training mode, or evaluate none")
+
+
+def _never(source: Script) -> Finding | None:
+    if not source.trains_by_hand:
+        return None
+    switches = [c for c in source.named("train") if (s := switch_of(source, c)) is not None and s[1]]
+    names = {last_name(c.func.value) for c in switches if isinstance(c.func, ast.Attribute)}
+    names = {n for n in names if re.search(r"(?i)model|net|module|encoder|classifier", n)}
+    judged: ast.AST | None = None
+    for loop in _evaluations(source) if names else ():
+        run = [n for n in walk(loop) if isinstance(n, ast.Call) and last_name(n.func) in names]
+        if not run or any(b in walk(loop) for b in source.backwards):
+            continue
+        if any(_switches(n) for n in _around(source, loop)):
+            judged = judged or loop
+            continue
+        return at(
+            source, run[0], "the model is evaluated in training mode: nothing here or around calls eval()"
+        )
+    return (
+        ok(source, judged, "the model is put into evaluation mode where it is evaluated") if judged else None
+    )
+
+
+def _evaluations(source: Script) -> Iterator[Loop]:
+    """Loops over batches that run without gradients."""
+    for call in source.named(*_NO_GRAD):
+        holder = source.parents.get(call)
+        block = source.parents.get(holder) if isinstance(holder, ast.withitem) else holder
+        if not isinstance(block, (ast.With, ast.FunctionDef)):
+            continue
+        inside = [n for n in walk(block) if isinstance(n, (ast.For, ast.While)) and over_batches(n)]
+        around = [loop for loop in source.loops_around(block)[:1] if over_batches(loop)]
+        yield from inside[:1] or around
+
+
+def _around(source: Script, node: ast.AST) -> Iterator[ast.AST]:
+    """All nodes of the functions around a node, of their callers, and of what these call by name."""
+    scopes: list[ast.AST] = []
+    waiting: list[tuple[ast.AST, int]] = [(node, _UP)]
+    while waiting:
+        here, left = waiting.pop()
+        function = source.function_around(here)
+        scope: ast.AST = function or source.tree
+        if scope in scopes:
+            continue
+        scopes.append(scope)
+        for call in source.named(function.name) if function is not None and left else ():
+            waiting.append((call, left - 1))
+    called: set[Function] = set()
+    for scope in scopes:
+        for one in walk(scope) if scope is not source.tree else _top_level(source.tree):
+            yield one
+            if isinstance(one, ast.Call) and re.fullmatch(r"(?:self\.)?\w+", unparse(one.func)):
+                called.update(flow(source).functions.get(last_name(one.func), ()))
+    for helper in called - set(scopes):
+        yield from walk(helper)
+
+
+def _top_level(tree: ast.Module) -> Iterator[ast.AST]:
+    for statement in tree.body:
+        if not isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+            yield from walk(statement)
+
+
+def _switches(node: ast.AST) -> bool:
+    """`.eval()`, `.train(False)`, `.train(mode)`, `training=False`, `model.training = False`."""
+    if isinstance(node, ast.Call):
+        name = last_name(node.func)
+        if name == "train":
+            given = node.args[0] if len(node.args) == 1 else keyword(node, "mode")
+            return (
+                given is not None and re.search(r"(?i)^False$|^True$|mode|train", unparse(given)) is not None
+            )
+        return _SWITCHES.search(name) is not None or keyword(node, "training") is not None
+    return (
+        isinstance(node, ast.Assign)
+        and any(isinstance(t, ast.Attribute) and t.attr == "training" for t in node.targets)
+    ) or (isinstance(node, ast.Attribute) and node.attr == "eval" and "model" in unparse(node).lower())

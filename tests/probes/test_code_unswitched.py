@@ -1,0 +1,88 @@
+"""A model that is evaluated in training mode, as nothing on the way there switches it off."""
+
+import pytest
+
+from traindoctor.engine.model import RunInfo, State
+from traindoctor.probes.code_unswitched import never_switched_off
+from traindoctor.probes.registry import View
+from traindoctor.probes.run import Run
+
+PLAIN = """
+import torch
+
+for epoch in range(30):
+    model.train()
+    for x, y in train_loader:
+        optimizer.zero_grad()
+        criterion(model(x), y).backward()
+        optimizer.step()
+    right = 0
+    with torch.no_grad():
+        for x, y in val_loader:
+            right += (model(x).argmax(1) == y).sum()
+"""
+CLASS = """
+import torch
+
+
+class Work:
+    def fit(self):
+        for epoch in range(30):
+            self.model.train()
+            for batch in self.train_loader:
+                self.optimizer.zero_grad()
+                self.model(batch).loss.backward()
+                self.optimizer.step()
+            self.measure()
+
+    @torch.inference_mode()
+    def measure(self):
+        total = 0.0
+        for batch in self.val_loader:
+            total += self.model(batch).loss.item()
+        return total
+
+    def calm(self):
+        self.model.requires_grad_(False)
+"""
+
+
+def state(text: str) -> State:
+    """What the probe says of one script."""
+    run = Run(RunInfo("run"), {}, (), {}, (), (), {}, scripts={"train.py": text})
+    return never_switched_off(View(run)).state
+
+
+@pytest.mark.parametrize("text", [PLAIN, CLASS])
+def test_what_trains_in_its_mode_and_is_never_switched(text: str) -> None:
+    """In one loop, and over methods."""
+    assert state(text) is State.PRESENT
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        PLAIN.replace("    right = 0\n", "    right = 0\n    model.eval()\n"),
+        PLAIN.replace("    right = 0\n", "    right = 0\n    model.train(False)\n"),
+        CLASS.replace("        total = 0.0\n", "        total = 0.0\n        self.model.eval()\n"),
+        CLASS.replace(
+            "            self.measure()\n", "            self.calm()\n            self.measure()\n"
+        ).replace("self.model.requires_grad_(False)", "self.model.eval()"),
+    ],
+)
+def test_a_switch_here_or_with_who_calls(text: str) -> None:
+    """Right there, in the caller, in a helper that the caller asks."""
+    assert state(text) is State.ABSENT
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        PLAIN.replace("    model.train()\n", ""),  # nobody cares for modes
+        PLAIN.replace("in val_loader", "in pairs").replace("with torch.no_grad()", "with timer()"),
+        PLAIN.replace("right += (model(x)", "right += (score(x)"),
+    ],
+)
+def test_what_has_no_modes_or_no_evaluation_cannot_be_told(text: str) -> None:
+    """No `.train()`, no loop without gradients, another thing that is run."""
+    assert state(text) is State.UNKNOWN
