@@ -10,6 +10,7 @@ from .code_accumulation import accumulation_without_effect, cleared_between, div
 from .code_activations import softmax_misplaced
 from .code_ctc import ctc_input_wrong
 from .code_field import set_train_missing
+from .code_forward import only_last_layer, result_thrown_away, scale_unused, tensor_not_registered
 from .code_idle import schedule_idle
 from .code_joins import joined_with_itself
 from .code_loss import loss_wrong as standard_loss_wrong
@@ -51,7 +52,15 @@ def wiring_wrong(view: View) -> Finding:
     """The model is wired otherwise than designed: a branch left out, a stream replaced, the way back cut."""
     return any_of(
         look(view)
-        for look in (stream_replaced, value_unused, layer_unused, gradient_path_cut, joined_with_itself)
+        for look in (
+            stream_replaced,
+            value_unused,
+            layer_unused,
+            gradient_path_cut,
+            joined_with_itself,
+            result_thrown_away,
+            only_last_layer,
+        )
     )
 
 
@@ -109,6 +118,7 @@ def part_not_trained(view: View) -> Finding:
         look(view)
         for look in (
             layers_in_plain_list,
+            tensor_not_registered,
             trainable_undone,
             new_head_frozen,
             code_trainable.part_not_trained,
@@ -125,6 +135,7 @@ def operator_wrong(view: View) -> Finding:
             output_rectified,
             softmax_axis,
             attention_unscaled,
+            scale_unused,
             reshape_for_transpose,
             output_without_gradient,
             integer_division,

@@ -302,7 +302,8 @@ def _replaces(node: ast.Assign, stream: str, norms: set[str]) -> bool:
     inner = [c for c in normal if c.args and isinstance(c.args[0], ast.Name) and c.args[0].id == stream]
     kept = any(isinstance(n, ast.BinOp) and isinstance(n.op, ast.Add) for n in walk(node.value))
     ends = any(re.search(r"head|final|proj|pool|out|logit|embed|lm_", n) for n in names)
-    return bool(inner) and len(calls) > 1 and not kept and not ends and len(node.value.args) == 1
+    rest = {n.id for a in node.value.args[1:] for n in walk(a) if isinstance(n, ast.Name)}
+    return bool(inner) and len(calls) > 1 and not kept and not ends and stream not in rest
 
 
 # ------------------------------------------------------------------------------ blocks without normalisation

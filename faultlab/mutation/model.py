@@ -505,6 +505,110 @@ def pretrained_off(code: Code) -> Iterator[Site]:
                     yield (code.replace(node, text),)
 
 
+# ------------------------------------------------------------------------------- values that go astray
+
+
+def result_thrown_away(code: Code) -> Iterator[Site]:
+    """`x = self.norm(x)` becomes `self.norm(x)`: the layer runs and its output is lost."""
+    held = {
+        (home, ast.unparse(s.targets[0]))
+        for pattern in (_NORM, _ACTIVATION, _LAYER)
+        for s, call, home in _held(code, pattern)
+        if pattern is not _LAYER or (len(call.args) > 1 and _same_text(*call.args[:2]))
+    }
+    for function in _functions(code, *_FORWARD):
+        for s in ast.walk(function):
+            if not isinstance(s, ast.Assign) or not isinstance(s.value, ast.Call) or not code.alone(s):
+                continue
+            name, target = ast.unparse(s.value.func), s.targets[0]
+            own = (code.parents.get(function), name) in held
+            bare = _ACTIVATION.match(called(s.value)) and owner(s.value) in ("F", "torch")
+            given = s.value.args[:1]
+            if (own or bare) and isinstance(target, ast.Name) and given and _names(given[0], target.id):
+                yield (code.replace(s, code.source(s.value)),)
+
+
+def _same_text(a: ast.expr, b: ast.expr) -> bool:
+    return ast.unparse(a) == ast.unparse(b)
+
+
+def parameter_plain(code: Code) -> Iterator[Site]:
+    """`self.w = nn.Parameter(t)` becomes `self.w = t`: no optimizer gets it."""
+    for call in code.calls("Parameter"):
+        statement = code.parents.get(call)
+        if not isinstance(statement, ast.Assign) or not _is_module(code, call):
+            continue
+        target = statement.targets[0]
+        if isinstance(target, ast.Attribute) and _names(target.value, "self") and len(call.args) == 1:
+            if keyword(call, "requires_grad") is None and isinstance(call.args[0], ast.Call):
+                yield (code.replace(call, code.source(call.args[0])),)
+
+
+def other_layer_called(code: Code) -> Iterator[Site]:
+    """A second layer of the same sizes is made, and the first one is called in its place."""
+    made: dict[tuple[ast.ClassDef, str], list[str]] = {}
+    for statement, call, home in _held(code, _LAYER):
+        made.setdefault((home, ast.unparse(call)), []).append(ast.unparse(statement.targets[0]))
+    for (home, _), names in made.items():
+        calls = [n for n in ast.walk(home) if isinstance(n, ast.Call) and _within(code, n, *_FORWARD)]
+        for first, second in pairwise(names):
+            mine = [c for c in calls if ast.unparse(c.func) == second]
+            if len(mine) == 1 and any(ast.unparse(c.func) == first for c in calls):
+                yield (code.replace(mine[0].func, first),)
+
+
+def sampled_without_gradient(code: Code) -> Iterator[Site]:
+    """`rsample` becomes `sample`, which passes no gradient on to the distribution."""
+    for call in code.calls("rsample"):
+        unused = any(
+            isinstance(p, ast.With) and "no_grad" in ast.unparse(p.items[0]) for p in _above(code, call)
+        )
+        if isinstance(call.func, ast.Attribute) and not unused and _trains(code, call):
+            yield (code.replace(call.func, f"{owner(call)}.sample"),)
+
+
+def _above(code: Code, node: ast.AST) -> Iterator[ast.AST]:
+    at = code.parents.get(node)
+    while at is not None:
+        yield at
+        at = code.parents.get(at)
+
+
+def context_unused(code: Code) -> Iterator[Site]:
+    """Attention to something else becomes attention to oneself, and what was handed in is not read."""
+    for function in _functions(code, *_FORWARD):
+        given = [a.arg for a in function.args.args[2:]]
+        reads = [n.id for n in ast.walk(function) if isinstance(n, ast.Name)]
+        for call in ast.walk(function):
+            if not isinstance(call, ast.Call) or not re.search("attn|attention", ast.unparse(call.func)):
+                continue
+            first = call.args[0] if call.args else keyword(call, "query")
+            rest = [*call.args[1:], *(k.value for k in call.keywords)]
+            for name in {a.id for a in rest if isinstance(a, ast.Name)} & set(given):
+                here = [a for a in rest if _names(a, name)]
+                if isinstance(first, ast.Name) and reads.count(name) == len(here) and "mask" not in name:
+                    if first.id != name and not name.startswith(("pos", "rot", "rel")):
+                        yield tuple(code.replace(a, first.id) for a in here)
+
+
+def turned_by_reshape(code: Code) -> Iterator[Site]:
+    """Two axes are exchanged with a reshape, which leaves the numbers where they are."""
+    for call in code.calls("transpose", "permute"):
+        base = call.func.value if isinstance(call.func, ast.Attribute) else None
+        if not isinstance(base, ast.Name) or not _within(code, call, *_FORWARD):
+            continue
+        axes = [ast.unparse(a) for a in call.args]
+        x = base.id
+        if called(call) == "transpose" and axes in (["1", "2"], ["2", "1"]):
+            text = f"{x}.reshape({x}.shape[0], {x}.shape[2], {x}.shape[1], *{x}.shape[3:])"
+        elif called(call) == "permute" and axes == ["0", "2", "1"]:
+            text = f"{x}.reshape({x}.shape[0], {x}.shape[2], {x}.shape[1])"
+        else:
+            continue
+        if _is_module(code, call):
+            yield (code.replace(call, text),)
+
+
 _RESUMED = frozenset({"state.resume"})  # what goes on with its own checkpoint
 
 OPERATORS = (
@@ -563,4 +667,25 @@ OPERATORS = (
     ),
     Operator("loaded-under-other-names", "init.pretrained-not-loaded", loaded_under_other_names, _RESUMED),
     Operator("pretrained-off", "init.pretrained-not-loaded", pretrained_off, pair_only=True),
+    Operator(
+        "result-thrown-away",
+        "graph.connection",
+        result_thrown_away,
+        frozenset({"graph.normalization-missing", "graph.wrong-operator", "graph.weight-frozen"}),
+    ),
+    Operator("parameter-plain", "graph.weight-frozen", parameter_plain),
+    Operator(
+        "other-layer-called",
+        "graph.connection",
+        other_layer_called,
+        frozenset({"graph.weight-sharing", "graph.weight-frozen"}),
+    ),
+    Operator(
+        "sampled-without-gradient",
+        "graph.connection",
+        sampled_without_gradient,
+        frozenset({"graph.weight-frozen", "graph.wrong-operator"}),
+    ),
+    Operator("context-unused", "graph.connection", context_unused),
+    Operator("turned-by-reshape", "graph.wrong-operator", turned_by_reshape),
 )

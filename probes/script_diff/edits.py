@@ -235,6 +235,8 @@ class _Finder:
             if value is not None and self._gives_nothing(line):
                 return not self._hook(line.unit, roles, units)
             return value is None or value.kind in ("name", "constant", "sequence")
+        if term.kind == "do" and self._thrown_away(line, roles):
+            return True
         if term.kind == "default":
             return line.targets[0] not in others or line.unit not in units
         if term.kind in ("try", "break", "continue"):
@@ -257,6 +259,16 @@ class _Finder:
             if calls and self._split_off(calls[0], roles):
                 return True
         return False
+
+    def _thrown_away(self, line: Line, roles: Roles) -> bool:
+        """`self.norm(x)` in a forward pass, and nothing takes what it gives: what is missing tells it."""
+        value = line.term.part("value")
+        if value is None or value.kind != "call" or "forward" not in roles.place(line):
+            return False
+        made = value.part("self")
+        if not value.label:  # LayerNormalization()(x)
+            return made is not None and made.kind == "call" and made.label[:1].isupper()
+        return roles.layers.get(value.label, "")[:1].isupper() or value.label in _PURE
 
     def _stands_in(self, line: Line, others: Roles, units: set[Unit]) -> bool:
         """Whether what a line does is done in a function that only the other side has, and calls."""
@@ -408,7 +420,24 @@ class _Finder:
             and value.kind in ("number", "constant")
         ):
             found.add("fill")
+        found |= self._of_layers(line, roles, before, after)
         return frozenset(found)
+
+    def _of_layers(self, line: Line, roles: Roles, before: Term | None, after: Term) -> set[str]:
+        """Marks of edits of a model: another layer of its own, the same layer again, scores of a softmax."""
+        found = set()
+        known = roles.layers
+        if before is not None and before.kind == "call":
+            of_self = after.part("self") or after.part("of") or after.part("#0")
+            mine = of_self is not None and of_self.label == "self"
+            if mine and after.kind == "call" and {before.label, after.label} <= known.keys():
+                if before.label != after.label:
+                    found.add("other-layer")
+            elif mine and after.kind == "attribute" and after.label in known and before.label[:1].isupper():
+                found.add("same-layer")
+        if "forward" in roles.place(line) and roles.scores(line):
+            found.add("to-softmax")
+        return found
 
     def _beside(self, line: Line) -> Place | None:
         """Where in my program a line of theirs would stand: after the counterpart of the one before it."""
@@ -528,7 +557,9 @@ class _Finder:
             new,
             within,
             key,
-            _setting(key if change.kind == "constant" else "", within) if change is not None else "",
+            _setting(key if change.kind == "constant" and "forward" not in found else "", within)
+            if change is not None
+            else "",
             ratio,
             self.mine.split(mine),
             self.aligned.mine.source.place(mine.node),
@@ -660,6 +691,12 @@ def _words(term: Term | None, roles: Roles) -> Counter[str]:
             break
     return found
 
+
+# what changes nothing where its value is not taken
+_PURE = word_set(
+    "relu gelu silu tanh sigmoid softmax log_softmax elu leaky_relu softplus dropout layer_norm normalize "
+    "masked_fill transpose permute view squeeze unsqueeze flatten"
+)
 
 # methods that classes of libraries have, too: a call of one says little about the program's own function
 _METHODS_OF_LIBRARIES = word_set(

@@ -216,6 +216,28 @@ class Roles:
             if any(t.kind == "call" and t.label == "backward" for t in x.term.walk())
         )
 
+    def scores(self, line: Line) -> bool:
+        """Whether what a line gives is taken a softmax of, a few lines on in its function."""
+        names, seen = set(line.targets), {line}
+        if self._weighs(line.term):
+            return True
+        for _ in range(4):
+            further: set[str] = set()
+            for name in names:
+                for use, _ in self._uses.get(name, ()):
+                    if use.unit is not line.unit or use in seen:
+                        continue
+                    if self._weighs(use.term):
+                        return True
+                    seen.add(use)
+                    further |= set(use.targets)
+            names = further
+        return False
+
+    def _weighs(self, term: Term) -> bool:
+        calls = {t.label for t in term.walk() if t.kind == "call"}
+        return "softmax" in calls or any(self.layers.get(c) in ("softmax", "Softmax") for c in calls)
+
     def _views(self, line: Line) -> list[str]:
         """What a line writes into under another name: `column = table[:, j]`."""
         found = []
@@ -268,6 +290,8 @@ class Roles:
     def evaluates(self, line: Line) -> bool:
         """Whether a line stands where a model is evaluated: by its function, or without gradients."""
         name = line.unit.name.lower()
+        if line.unit.owner in self._classes and line.unit.last in (*_FORWARD, "__init__", "build"):
+            return False  # a model that is named `Scorer`, or predicts
         if any(w in name for w in ("eval", "valid", "test_", "_test", "predict", "infer", *_MEASURES)):
             return True
         if {"val", "test", "f1", "auc", "map"} & set(re.split(r"[_.]", name)):

@@ -154,6 +154,21 @@ model.load_state_dict(torch.load(path))
 optimizer = AdamW(model.parameters())
 loss = F.cross_entropy(model(x), y)
 """
+ASTRAY = """
+class Block(nn.Module):
+    def __init__(self, n):
+        self.key = nn.Linear(n, n)
+        self.value = nn.Linear(n, n)
+        self.norm = nn.LayerNorm(n)
+        self.place = nn.Parameter(torch.zeros(n))
+
+    def forward(self, x, memory):
+        h = x.transpose(1, 2)
+        x = self.norm(x)
+        k, v = self.key(x), self.value(x)
+        x = self.attn(x, memory, memory)
+        return Normal(k, v).rsample()
+"""
 SCHEDULED = """
 import torch
 parser.add_argument("--epochs", default=90)
@@ -419,6 +434,12 @@ MADE = {
     "epochs-times-hundred": (SCHEDULED, '"--epochs", default=9000)'),
     "warmup-left-out": (SCHEDULED, '"--warmup_steps", default=0)'),
     "warmup-outlasts-training": (SCHEDULED, "num_warmup_steps=2 * (t_total)"),
+    "result-thrown-away": (ASTRAY, "        self.norm(x)\n"),
+    "parameter-plain": (ASTRAY, "self.place = torch.zeros(n)\n"),
+    "other-layer-called": (ASTRAY, "k, v = self.key(x), self.key(x)"),
+    "sampled-without-gradient": (ASTRAY, "return Normal(k, v).sample()"),
+    "context-unused": (ASTRAY, "self.attn(x, x, x)"),
+    "turned-by-reshape": (ASTRAY, "h = x.reshape(x.shape[0], x.shape[2], x.shape[1]"),
     "schedule-in-epochs": (SCHEDULED, "num_training_steps=args.num_train_epochs"),
     "rate-climbs": (SCHEDULED, "gamma=10)"),
     "no-momentum": (SCHEDULED, "momentum=0.0)"),

@@ -484,3 +484,48 @@ def test_what_an_output_passes_counts_by_its_loss() -> None:
     numbers = ("criterion = nn.CrossEntropyLoss()", "criterion = nn.MSELoss()")
     told = kinds(changed(squashed, numbers), changed(numbers))
     assert "output-bounded" in told and "output-activation" not in told
+
+
+ATTENDS = """
+import math
+import torch
+from torch import nn
+class Attention(nn.Module):
+    def __init__(self, n):
+        super().__init__()
+        self.query = nn.Linear(n, n)
+        self.key = nn.Linear(n, n)
+        self.norm = nn.LayerNorm(n)
+        self.after = nn.LayerNorm(n)
+    def forward(self, x, pad):
+        x = self.norm(x)
+        q, k = self.query(x), self.key(x)
+        scores = q @ k.transpose(-2, -1) / math.sqrt(q.shape[-1])
+        scores = scores.masked_fill(pad, float("-inf"))
+        weights = torch.softmax(scores, dim=-1)
+        return self.after(weights @ x)
+model = Attention(8)
+opt = torch.optim.Adam(model.parameters(), lr=1e-3)
+for x, pad, y in loader:
+    opt.zero_grad()
+    nn.functional.mse_loss(model(x, pad), y).backward()
+    opt.step()
+"""
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "kind"),
+    [
+        (" / math.sqrt(q.shape[-1])", "", "scores-scale"),
+        ("/ math.sqrt(q.shape[-1])", "* math.sqrt(q.shape[-1])", "scores-scale"),
+        ("dim=-1)", "dim=1)", "softmax-axis"),
+        ("self.key(x)", "self.query(x)", "other-layer"),
+        ("self.after(weights", "self.norm(weights", "other-layer"),
+        ("        x = self.norm(x)\n", "        self.norm(x)\n", "norm-layer"),
+        ("self.after = nn.LayerNorm(n)", "self.after = self.norm", "weight-sharing"),
+        ('        scores = scores.masked_fill(pad, float("-inf"))\n', "", "attention-mask"),
+    ],
+)
+def test_edits_of_a_models_layers_and_scores(old: str, new: str, kind: str) -> None:
+    assert old in ATTENDS
+    assert kinds(ATTENDS.replace(old, new), ATTENDS) == {kind}
