@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from ..engine.model import State
 from .code import (
@@ -132,7 +132,39 @@ def _cleared_early(source: Script) -> Finding | None:
         same = [c for c in same if not _other_branch(source, c, backward)]
         if steps and same and min(map(_position, same)) < min(map(_position, steps)):
             return at(source, same[0], "gradients are cleared between backward and the optimizer step")
+        if (early := _stepped_early(source, backward, clears)) is not None:
+            return at(
+                source, early, "the step stands before backward, and the next round clears the gradients"
+            )
     return ok(source, judged, "gradients are not cleared between backward and step") if judged else None
+
+
+def _stepped_early(
+    source: Script, backward: ast.Call, clears: Sequence[ast.expr | ast.stmt]
+) -> ast.Call | None:
+    """clear, step, backward in one turn of a loop: the step never meets a gradient.
+
+    `step, clear, backward` is an update that is put off by one batch.
+    """
+    block = _block(source, backward)
+    loop = source.loops_around(backward)[:1]
+    if not loop or block is None or block not in source.parents or source.parents[block] is not loop[0]:
+        return None
+    inside = set(walk(loop[0]))
+    steps = [s for s in source.steps if s in inside]
+    here = [s for s in steps if (b := _block(source, s)) is not None and source.parents.get(b) is loop[0]]
+    if not steps or len(here) != len(steps) or any(s.lineno > backward.lineno for s in steps):
+        return None
+    mine = [c for c in clears if c in inside and c.lineno < backward.lineno]
+    late = [c for c in clears if c in inside and c not in mine]
+    first = min((c.lineno for c in mine), default=None)
+    plain = all(source.parents.get(_block(source, c) or c) is loop[0] for c in mine)
+    return steps[0] if plain and not late and first is not None and first < steps[0].lineno else None
+
+
+def _block(source: Script, node: ast.AST) -> ast.stmt | None:
+    """The statement that a node is a part of."""
+    return next((p for p in (node, *source.above(node)) if isinstance(p, ast.stmt)), None)
 
 
 def _in_turn(source: Script, clear: ast.stmt | ast.expr) -> bool:

@@ -208,3 +208,32 @@ def test_gradients_of_inputs_are_not_the_models(clear: str, expected: tuple[str,
     found = state("script-gradients-cleared-too-early", ATTACK.replace("{CLEAR}", clear))
 
     assert found in expected
+
+
+TURN = """
+import torch
+from torch import nn
+
+model = nn.Linear(4, 2)
+opt = torch.optim.SGD(model.parameters(), lr=0.1)
+for epoch in range(10):
+    for x, y in train_loader:
+        loss = nn.functional.cross_entropy(model(x), y)
+{calls}
+"""
+
+
+@pytest.mark.parametrize(
+    ("calls", "wanted"),
+    [
+        (("opt.zero_grad()", "opt.step()", "loss.backward()"), "present"),
+        (("opt.zero_grad()", "loss.backward()", "opt.step()"), "absent"),
+        # an update that is put off by one batch, as a pipeline does it
+        (("opt.step()", "opt.zero_grad()", "loss.backward()"), "absent"),
+        (("if x.isnan().any():", "    opt.zero_grad()", "opt.step()", "loss.backward()"), "absent"),
+    ],
+)
+def test_a_step_before_backward_meets_no_gradient(calls: tuple[str, ...], wanted: str) -> None:
+    """What backward leaves is cleared at the beginning of the next turn."""
+    text = TURN.replace("{calls}", "\n".join(f"        {c}" for c in calls))
+    assert state("script-gradients-cleared-too-early", text) == wanted
