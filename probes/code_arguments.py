@@ -31,15 +31,17 @@ _DROP = re.compile(r"(?i)(?:^|[._])(?:\w+_)?(?:drop(?:out)?)(?:_?(?:prob\w*|rate
 
 
 def _keeps(source: Script) -> Finding | None:
-    if not {"pytorch", "keras"} & set(source.frameworks):
+    if not {"pytorch", "keras", "mindspore"} & set(source.frameworks):
         return None
     seen = None
     for call in source.calls:
         name = last_name(call.func)
         if not _DROPOUTS.match(name) or name in source.classes or source.owner(call) in ("tf.nn", "ops", "P"):
             continue
-        if "mindspore" in source.frameworks or name in flow(source).functions:
+        if name in flow(source).functions:
             continue
+        if "mindspore" in source.frameworks and keyword(call, "p") is None:
+            continue  # before 2.0 the first argument was the share to keep; `p` has always been that to drop
         layer = name[0].isupper()
         rate = keyword(call, "p") or keyword(call, "rate")
         place = 0 if layer else 1

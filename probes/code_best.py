@@ -88,7 +88,14 @@ def best_is_chosen_wrongly(view: View) -> Finding:
     """The checkpoint that is kept as the best one is the worst, the latest, or changes after it was kept."""
     return first(
         view,
-        either(_mode_reversed, _comparison_reversed, _never_raised, _kept_by_reference, _never_restored),
+        either(
+            _mode_reversed,
+            _comparison_reversed,
+            _never_raised,
+            _kept_by_reference,
+            _never_restored,
+            _read_and_dropped,
+        ),
         "the scripts choose no best model",
     )
 
@@ -324,6 +331,21 @@ def _kept_by_reference(source: Script) -> Finding | None:
 
 def _loaded(source: Script, name: str) -> bool:
     return any(unparse(a) == name for c in source.named("load_state_dict") for a in c.args)
+
+
+def _read_and_dropped(source: Script) -> Finding | None:
+    """MindSpore: `load_checkpoint("best.ckpt")` by itself gives the weights back, and nobody takes them."""
+    if "mindspore" not in source.frameworks:
+        return None
+    seen: ast.AST | None = None
+    for call in source.named("load_checkpoint"):
+        if not re.search(r"^(?:ms|mindspore|train)\.|^load_checkpoint$", unparse(call.func)):
+            continue
+        seen = seen or call
+        alone = isinstance(source.parents.get(call), ast.Expr)
+        if alone and len(call.args) == 1 and keyword(call, "net") is None:
+            return at(source, call, "the weights that are read are put into no network")
+    return ok(source, seen, "the weights that are read are put into a network") if seen is not None else None
 
 
 def _never_restored(source: Script) -> Finding | None:

@@ -230,6 +230,20 @@ def _ends_branch(source: Script, target: ast.expr) -> bool:
     return False
 
 
+def _is_constant_start(call: ast.Call) -> bool:
+    """`cell.weight.set_data(initializer("zeros", ...))`, `layer.kernel.assign(tf.zeros_like(w))`."""
+    given = call.args[0] if call.args else None
+    if not isinstance(given, ast.Call):
+        return False
+    if last_name(given.func) == "initializer":
+        return (
+            bool(given.args)
+            and re.match(r"'(?:zeros?|ones?)'$|(?:\w+\.)*(?:Zero|One)\(\)$", unparse(given.args[0]))
+            is not None
+        )
+    return last_name(given.func) in ("zeros", "zeros_like", "ones", "ones_like")
+
+
 def _constants_given(source: Script) -> Iterator[tuple[ast.AST, ast.expr]]:
     """What is filled with one constant: `zeros_(w)`, `w.fill_(c)`, `m.weight = Parameter(zeros(n))`."""
     for node in source.nodes:
@@ -238,7 +252,7 @@ def _constants_given(source: Script) -> Iterator[tuple[ast.AST, ast.expr]]:
             owner = node.func.value if isinstance(node.func, ast.Attribute) else None
             if name in ("zeros_", "constant_", "ones_") and node.args:
                 yield node, node.args[0]
-            elif (
+            elif (owner is not None and name in ("set_data", "assign") and _is_constant_start(node)) or (
                 (owner is not None and name in ("zero_", "fill_"))
                 or (
                     owner is not None
@@ -333,9 +347,14 @@ def layer_repeated(view: View) -> Finding:
 def _repeated(source: Script) -> Finding | None:
     lists = source.named("ModuleList", "Sequential", "CellList", "SequentialCell")
     for call in lists:
-        again = [r for given in call.args if (r := _same_again(given)) is not None]
+        again = [r for given in call.args if (r := _same_again(given) or _one_by_name(given)) is not None]
         if again and not _shares_on_purpose(source, call):
             return at(source, again[0], "one layer is put into a list several times")
+    for call in source.named("extend"):
+        about = next((p for p in source.above(call) if isinstance(p, ast.ClassDef)), None)
+        if about in source.modules and source.owner(call).startswith("self.") and call.args:
+            if _same_again(call.args[0]) is not None and not _shares_on_purpose(source, call):
+                return at(source, call, "one layer is put into a list several times")
     for owner in source.modules:
         for node in walk(owner):
             if isinstance(node, ast.Assign) and isinstance(node.value, ast.BinOp) and _same_again(node.value):
@@ -369,6 +388,15 @@ def _same_again(given: ast.expr) -> ast.expr | None:
             if counted and not bound & {n.id for n in walk(node.elt) if isinstance(n, ast.Name)}
             else None
         )
+    return None
+
+
+def _one_by_name(given: ast.expr) -> ast.expr | None:
+    """`ModuleList([layer] * n)`: what stands in a list of modules is a module."""
+    if isinstance(given, ast.BinOp) and isinstance(given.op, ast.Mult):
+        for side in (given.left, given.right):
+            if isinstance(side, ast.List) and len(side.elts) == 1 and isinstance(side.elts[0], ast.Name):
+                return given
     return None
 
 

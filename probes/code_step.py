@@ -498,10 +498,35 @@ def _functional_mode(source: Script) -> Finding | None:
     if (found := _mode_under_tape(source)) is not None:
         return found
     modes = source.named("set_train")
+    if (left := _left_in_evaluation(source, modes)) is not None:
+        return at(
+            source, left, "the evaluation leaves the model in its mode, and the next epoch trains in it"
+        )
     loops = [c for c in modes if source.loops_around(c) or len(modes) == 1]
     if loops and all(is_false(c) for c in loops):
         return at(source, loops[0], "the model is put into evaluation mode and trains in it")
     return ok(source, modes[0], "the model is put into training mode") if modes else None
+
+
+def _left_in_evaluation(source: Script, modes: tuple[ast.Call, ...]) -> ast.Call | None:
+    """MindSpore: the loop that takes gradients switches to evaluation, and nothing in it switches back."""
+    taken = {
+        unparse(t)
+        for n in source.nodes
+        if isinstance(n, ast.Assign) and isinstance(n.value, ast.Call)
+        if last_name(n.value.func) in ("value_and_grad", "TrainOneStepCell", "TrainOneStepWithLossScaleCell")
+        for t in n.targets
+    }
+    trains = [c for c in source.calls if unparse(c.func) in taken]
+    for call in modes if trains and not source.loose else ():
+        if not is_false(call):
+            continue
+        for loop in (n for n in source.nodes if isinstance(n, (ast.For, ast.While))):
+            if not any(runs_in(source, t, loop) for t in trains) or not runs_in(source, call, loop):
+                continue
+            back = [m for m in modes if not is_false(m) and runs_in(source, m, loop)]
+            return None if back else call
+    return None
 
 
 def _mode_under_tape(source: Script) -> Finding | None:

@@ -452,6 +452,31 @@ def main():
 main()
 """
 
+CELLS = """
+import mindspore as ms
+from mindspore import nn
+from mindspore.common.initializer import XavierUniform, initializer
+
+
+class Net(nn.Cell):
+    def __init__(self, n, dropout):
+        super().__init__()
+        layer = nn.Dense(n, n)
+        self.layers = {LAYERS}
+        self.drop = nn.Dropout(p={RATE})
+        for _, cell in self.cells_and_names():
+            if isinstance(cell, nn.Dense):
+                cell.weight.set_data(initializer({START}, cell.weight.shape))
+
+    def construct(self, x):
+        for layer in self.layers:
+            x = self.drop(layer(x))
+        return x
+
+
+net = Net(8, 0.1)
+optimizer = nn.Adam(net.trainable_params())
+"""
 ACCELERATE = """
 import torch
 from accelerate import Accelerator
@@ -547,6 +572,37 @@ CASES = [
     ),
     ("script-training-data-cut", P, _with(LIT, ("max_epochs=60", "max_epochs=60, fast_dev_run=True"))),
     ("script-training-data-cut", A, _with(LIT, ("max_epochs=60", "max_epochs=60, limit_train_batches=1.0"))),
+    (
+        "script-mode-wrong",
+        P,
+        MS.replace("    for epoch in", "    net.set_train(True)\n    for epoch in").replace(
+            "        net.set_train(True)\n", ""
+        ),
+    ),
+    ("script-mode-wrong", A, MS),
+    ("script-layer-repeated", P, CELLS.replace("{LAYERS}", "nn.CellList([layer] * 3)")),
+    (
+        "script-layer-repeated",
+        P,
+        CELLS.replace("{LAYERS}", "nn.CellList()\n        self.more.extend([nn.Dense(n, n)] * 2)"),
+    ),
+    (
+        "script-layer-repeated",
+        A,
+        CELLS.replace("{LAYERS}", "nn.CellList([nn.Dense(n, n) for _ in range(3)])"),
+    ),
+    ("script-zero-init", P, CELLS.replace("{START}", "'zeros'")),
+    (
+        "script-zero-init",
+        A,
+        CELLS.replace("{START}", "XavierUniform()").replace(
+            "nn.Dense(n, n)", "nn.Dense(n, n, weight_init='normal')"
+        ),
+    ),
+    ("script-argument-inverted", P, CELLS.replace("{RATE}", "1 - dropout")),
+    ("script-argument-inverted", A, CELLS.replace("{RATE}", "dropout")),
+    ("script-best-chosen-wrongly", P, MS + 'ms.load_checkpoint("best.ckpt")\n'),
+    ("script-best-chosen-wrongly", A, MS + 'ms.load_checkpoint("best.ckpt", net)\n'),
     ("script-step-returns-nothing", P, _with(LIT, MANUAL)),
     (
         "script-step-returns-nothing",
@@ -576,6 +632,9 @@ def _kinds(text: str, *edits: tuple[str, str]) -> set[str]:
     return {k for k, found in sorted_out(compare(made[0], made[1])).items() if found}
 
 
+UNSCALE = "        grads = scaler.unscale(grads)\n"
+CLIP = "        grads = ops.clip_by_global_norm(grads, 1.0)\n"
+SCALED = _with(MS, (CLIP, UNSCALE + CLIP))
 KINDS = [
     ("skip", KERAS, [("layers.Add()([x, shortcut])", "x")]),
     ("layer-input", KERAS, [("[x, shortcut]", "[x, x]")]),
@@ -601,6 +660,7 @@ KINDS = [
     ("update-left-out", LIT, [("on_epoch=True)\n        return loss", "on_epoch=True)")]),
     ("schedule-stepped", LIT, [('"interval": "step"', '"interval": "epoch"')]),
     ("scaler-left-out", ACCELERATE, [("self.accelerator.backward(loss)", "loss.backward()")]),
+    ("step-order", SCALED, [(f"{UNSCALE}{CLIP}", f"{CLIP}{UNSCALE}")]),
     ("mode", FLAX, [("            train=True,\n", "            train=False,\n")]),
 ]
 
