@@ -56,7 +56,10 @@ def _by_hand(owner: ast.ClassDef) -> bool:
     )
 
 
-_BY_HAND = re.compile(r"(?:^|[^\w])(?:manual_backward|backward|step|optimizers|toggle_optimizer|super)\(")
+_BY_HAND = re.compile(
+    r"manual_backward\(|\.backward\(|(?<!configure_)optimizers\(|toggle_optimizer|opt\w*\.step\("
+    r"|super\(\)\.training_step\("
+)
 
 
 def _nothing_by_hand(owner: ast.ClassDef) -> bool:

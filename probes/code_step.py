@@ -253,6 +253,8 @@ def _step_missing(source: Script) -> Finding | None:
     for one in rounds(source):
         if (found := _never_steps(source, one)) is not None:
             return found
+    if (unused := _thrown_away(source)) is not None:
+        return at(source, unused, "gradients of the weights are taken here, and nothing is done with them")
     functional = source.named("value_and_grad") or _taped(source)
     if not source.optimizer_calls or not (source.backwards or functional):
         return None
@@ -270,6 +272,21 @@ def _step_missing(source: Script) -> Finding | None:
     if by_hand or others or imports_locals(source) or source.trains_by_trainer:
         return None
     return at(source, (*source.backwards, *functional)[0], "an optimizer is built and never steps")
+
+
+def _thrown_away(source: Script) -> ast.Call | None:
+    """`grads = tape.gradient(loss, model.trainable_variables)` in a function that never reads `grads`."""
+    for call in _taped(source):
+        statement, scope = source.parents.get(call), source.function_around(call)
+        if scope is None or not isinstance(statement, ast.Assign):
+            continue
+        names = {n.id for t in statement.targets for n in walk(t) if isinstance(n, ast.Name)}
+        plain = all(isinstance(t, ast.Name) for t in statement.targets)
+        if plain and not any(
+            isinstance(n, ast.Name) and n.id in names and isinstance(n.ctx, ast.Load) for n in walk(scope)
+        ):
+            return call
+    return None
 
 
 def _taped(source: Script) -> tuple[ast.Call, ...]:

@@ -245,7 +245,7 @@ class _Finder:
             plain = [t.removeprefix("self.") for t in line.targets]
             if term.kind == "do":
                 plain += [t.partition(".")[0] for t in line.targets]  # `shuffle(data.targets)` acts on `data`
-            if not any(t in others for t in plain) and not _changes_in_place(line):
+            if not any(t in others or t in _OF_TRAINERS for t in plain) and not _changes_in_place(line):
                 return True
             if term.kind == "assign" and self._same_start(line):
                 return True
@@ -733,6 +733,9 @@ def _key(line: Line, within: tuple[str, ...]) -> str:
         ):
             return line.targets[0].removeprefix("self.")
     return ""
+
+
+_OF_TRAINERS = ("automatic_optimization",)  # attributes that the framework of a hook reads
 
 
 def _target_words(term: Term) -> frozenset[str]:

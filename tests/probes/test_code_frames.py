@@ -452,6 +452,16 @@ def main():
 main()
 """
 
+HANDED = """
+import tensorflow as tf
+
+
+def step(model, x, y, loss_fn, optimizer):
+    with tf.GradientTape() as tape:
+        loss = loss_fn(y, model(x, training=True))
+    grads = tape.gradient(loss, model.trainable_variables)
+    return loss
+"""
 CELLS = """
 import mindspore as ms
 from mindspore import nn
@@ -541,6 +551,8 @@ CASES = [
         _with(TAPE, ("    optimizer.apply_gradients(zip(grads, model.trainable_variables))\n", "")),
     ),
     ("script-step-missing", A, TAPE),
+    ("script-step-missing", P, HANDED),
+    ("script-step-missing", U, HANDED.replace("return loss", "return loss, grads")),
     (
         "script-metric-miscounts",
         P,
