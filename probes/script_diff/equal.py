@@ -41,7 +41,7 @@ def _one(term: Term) -> Term:
         return Term("call", "eval", tuple(p for p in term.parts if p[0] != "mode"), term.node)
     if term.label == "add_" and first.kind == "call" and first.label == "mul_":
         return _average(term, first)
-    if term.label == "permute" and (swapped := _swapped(term)):
+    if term.label in ("permute", "transpose") and (swapped := _swapped(term)):
         moved = [("#1", _number(swapped[0])), ("#2", _number(swapped[1]))]
         return Term("call", "transpose", (("#0", first), *moved), term.node)
     if term.label == "fliplr":
@@ -69,8 +69,12 @@ def _average(term: Term, first: Term) -> Term:
 
 
 def _swapped(term: Term) -> tuple[int, int] | None:
-    """The two axes that `permute` changes over, where it leaves all others."""
+    """The two axes that `permute`, or MindSpore's `transpose(0, 2, 1)`, changes over and no other."""
     axes = [part for _, part in term.parts[1:]]
+    if len(axes) == 1 and axes[0].kind == "sequence":
+        axes = [part for _, part in axes[0].parts]
+    if term.label == "transpose" and len(axes) < 3:
+        return None  # two axes are changed over
     if any(a.kind != "number" for a in axes):
         return None
     order = [int(float(a.label)) for a in axes]

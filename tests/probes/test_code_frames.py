@@ -680,3 +680,12 @@ KINDS = [
 @pytest.mark.parametrize(("kind", "text", "edits"), KINDS)
 def test_pair(kind: str, text: str, edits: list[tuple[str, str]]) -> None:
     assert kind in _kinds(text, *edits)
+
+
+@pytest.mark.parametrize("other", ["x.swapaxes(1, 2)", "ops.transpose(x, (0, 2, 1))"])
+def test_two_axes_are_changed_over_in_other_words(other: str) -> None:
+    turned = _with(
+        MS, ("        return self.fc(x)", "        x = x.transpose(0, 2, 1)\n        return self.fc(x)")
+    )
+    assert _kinds(turned, ("x.transpose(0, 2, 1)", other)) <= {"rewritten"}
+    assert _kinds(turned, ("x.transpose(0, 2, 1)", "x.transpose(1, 0, 2)")) > set()
