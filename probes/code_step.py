@@ -573,7 +573,10 @@ def _mode_left_open(source: Script, call: ast.Call) -> bool:
     if not source.named("Dropout", "BatchNormalization", "SpatialDropout2D", "GaussianDropout"):
         return False
     function = source.function_around(call)
-    if function in source.forwards or (function is not None and function.name == "train_step"):
+    around = next((p for p in source.above(call) if isinstance(p, ast.ClassDef)), None)
+    if function in source.forwards or (
+        function is not None and function.name == "train_step" and around in source.modules
+    ):
         return False  # `train_step` of a Keras model is run by `fit`
     made = flow(source).made(call.func)
     if made is None:
