@@ -43,10 +43,22 @@ def _no_shuffling(source: Script) -> Finding | None:
         return ok(source, (shuffled or drawn)[0], "the script draws batches at random")
     if not scopes or imports_locals(source) or "sampler" in source.text.lower():
         return None
+    if any(_carries_on(n) for s in scopes for n in walk(s)):
+        return None  # the state of one batch goes into the next: their order is that of the text
     loops = [n for s in scopes for n in walk(s) if isinstance(n, ast.For) and _strides(n.iter)]
     return (
         at(source, loops[0], "batches are taken in file order and nothing shuffles them") if loops else None
     )
+
+
+def _carries_on(node: ast.AST) -> bool:
+    """`out, state = model(x, state)`: what comes out is given in again."""
+    if not (isinstance(node, ast.Assign) and isinstance(node.value, ast.Call) and len(node.value.args) > 1):
+        return False
+    if not isinstance(node.targets[0], ast.Tuple):
+        return False
+    out = {n.id for n in node.targets[0].elts if isinstance(n, ast.Name)}
+    return any(isinstance(a, ast.Name) and a.id in out for a in node.value.args[1:])
 
 
 def _where_batches_are_made(source: Script) -> list[ast.AST]:

@@ -67,6 +67,7 @@ def _path_cut(source: Script) -> Finding | None:
                     or _changes_in_place(node)
                     or _keeps_to_itself(function, node)
                     or _runs_twin(function, node)
+                    or _runs_frozen(source, node)
                 ):
                     return at(source, node, "part of the forward pass runs without gradients")
     for call, _ in source.losses:
@@ -240,6 +241,30 @@ def _changes_in_place(block: ast.With) -> bool:
     )
 
 
+def _runs_frozen(source: Script, block: ast.With) -> bool:
+    """All modules that the block calls are copies, or switched off where they are made: `self.slow(x)`."""
+    owner = next((p for p in source.above(block) if isinstance(p, ast.ClassDef)), None)
+    called = {
+        unparse(c.func)
+        for s in block.body
+        for c in walk(s)
+        if isinstance(c, ast.Call) and re.fullmatch(r"self\.\w+", unparse(c.func))
+    }
+    if owner is None or not called:
+        return False
+    methods = {f"self.{s.name}" for s in owner.body if isinstance(s, ast.FunctionDef)}
+    text = unparse(owner)
+    return bool(called - methods) and all(
+        re.search(
+            rf"{re.escape(name)} = (?:copy\.)?deepcopy\("
+            rf"|{re.escape(name)}(?:\.eval\(\))?\.requires_grad_\(False\)"
+            rf"|in {re.escape(name)}\.parameters\(\):\n\s+\w+\.requires_grad(?:_\(| = )False",
+            text,
+        )
+        for name in called - methods
+    )
+
+
 def _keeps_to_itself(function: Function, block: ast.With) -> bool:
     """Nothing that is computed in the block is used after it: running averages, counters, logging."""
     inside = {n for s in block.body for n in walk(s)}
@@ -349,7 +374,7 @@ def _cuts(source: Script, objective: ast.expr) -> Iterator[tuple[ast.AST, str]]:
         )
         if frozen:
             continue  # a part that is kept as it is says so
-        if block is not None and _runs_elsewhere(mine, call, uncut):
+        if block is not None and (_runs_elsewhere(mine, call, uncut) or _runs_frozen(source, block)):
             continue
         if block is not None and _runs_model(mine, call) and not _on_purpose(unparse(block)):
             yield block, "part of the forward pass runs without gradients"

@@ -437,6 +437,8 @@ _WHOLE_NAMES = (
     "agent",
     "wrapped",
     "transformer",
+    "student",
+    "online",
 )
 _PLAIN = (
     "Linear",

@@ -63,7 +63,7 @@ def _is_alone(source: Script, layer: ast.expr) -> bool:
     made = given.value if given is not None and not given.places else None
     while isinstance(made, ast.Call) and isinstance(made.func, ast.Attribute) and made.func.attr in _MOVES:
         made = made.func.value
-    handed = [a for c in source.calls for a in c.args]
+    handed = [a for c in source.calls if last_name(c.func)[:1].isupper() for a in c.args]
     return (
         isinstance(layer, ast.Name)
         and isinstance(made, ast.Call)

@@ -174,7 +174,9 @@ def _limits(run: Run, adam: float, sgd: float, upper: bool) -> dict[str, float]:
     scale = 0.1 if _fine_tunes_language(run) else 1.0
     batch = number_of(run, "global_batch_size") or 0.0
     larger = max(1.0, batch / _REFERENCE_BATCH) if upper else 1.0
-    return {"adam": adam * scale * larger**0.5, "sgd": sgd * scale * larger}
+    clipped = number_of(run, "max_grad_norm") or 1.0  # a step of SGD is no longer than rate times norm
+    room = 1.0 / clipped if upper and 0 < clipped < 1 else 1.0
+    return {"adam": adam * scale * larger**0.5, "sgd": sgd * scale * larger * room}
 
 
 def _above(view: View, adam: float, sgd: float, what: str, until_broken: bool = False) -> Finding:
