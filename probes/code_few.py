@@ -143,7 +143,7 @@ def few_in_a_call(source: Script, few: int) -> Finding | None:
 def few_by_setting(source: Script, few: int) -> Finding | None:
     """A trainer is told to use a part of its batches, as one does to try it out.
 
-    `Trainer(fast_dev_run=True)`, `overfit_batches=10`, `limit_train_batches=0.1`, `fit(steps_per_epoch=5)`.
+    `Trainer(fast_dev_run=True)`, `overfit_batches=10`, `fit(steps_per_epoch=5)`.
     """
     seen: ast.AST | None = None
     for call in source.calls:
@@ -162,7 +162,8 @@ def few_by_setting(source: Script, few: int) -> Finding | None:
     return ok(source, seen, "no setting cuts the epochs short") if seen is not None else None
 
 
-_PARTS = ("fast_dev_run", "overfit_batches", "limit_train_batches", "steps_per_epoch")
+# `limit_train_batches` is set for good in published examples: it is a choice as often as a remnant
+_PARTS = ("fast_dev_run", "overfit_batches", "steps_per_epoch")
 
 
 def _is_for_training(source: Script, call: ast.Call) -> bool | None:

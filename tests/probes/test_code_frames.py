@@ -583,7 +583,7 @@ CASES = [
         _with(KERAS, ("epochs=30, callbacks", "epochs=30, steps_per_epoch=10, callbacks")),
     ),
     ("script-training-data-cut", P, _with(LIT, ("max_epochs=60", "max_epochs=60, fast_dev_run=True"))),
-    ("script-training-data-cut", A, _with(LIT, ("max_epochs=60", "max_epochs=60, limit_train_batches=1.0"))),
+    ("script-training-data-cut", A, _with(LIT, ("max_epochs=60", "max_epochs=60, fast_dev_run=False"))),
     (
         "script-mode-wrong",
         P,
