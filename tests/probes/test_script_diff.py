@@ -529,3 +529,10 @@ for x, pad, y in loader:
 def test_edits_of_a_models_layers_and_scores(old: str, new: str, kind: str) -> None:
     assert old in ATTENDS
     assert kinds(ATTENDS.replace(old, new), ATTENDS) == {kind}
+
+
+def test_another_part_of_a_concatenation_is_another_input() -> None:
+    """`cat([h, h])` for `cat([x, h])`, or a part that is gone."""
+    right = ("return self.head(self.drop(h))", "return self.head(torch.cat([x, h], dim=1))")
+    for wrong in ("[h, h]", "[h]"):
+        assert "layer-input" in kinds(changed((right[0], right[1].replace("[x, h]", wrong))), changed(right))
