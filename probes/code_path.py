@@ -54,6 +54,7 @@ def _path_cut(source: Script) -> Finding | None:
                     or isinstance(source.parents.get(node), ast.Expr)  # what it gives back is not used
                     or _straight_through(node)
                     or _meant(source, node)
+                    or _goes_nowhere(source, function, node)
                     or _beside(source, node)
                     or _copied_input(source, node)
                     or _fixed_table(source, node)
@@ -239,6 +240,22 @@ def _changes_in_place(block: ast.With) -> bool:
         isinstance(s, ast.Expr) and isinstance(s.value, ast.Call) and last_name(s.value.func).endswith("_")
         for s in block.body
     )
+
+
+def _goes_nowhere(source: Script, function: Function, node: ast.Call) -> bool:
+    """What is cut off is written into a buffer (`s.copy_(x.detach().mean())`), or gradients are asked of it.
+
+    A copy that takes gradients beside `autograd.grad` in the same function is a start of its own, as in
+    implicit layers.
+    """
+    for outer in source.above(node):
+        if isinstance(outer, ast.Call) and last_name(outer.func) == "requires_grad_":
+            return any(isinstance(n, ast.Call) and last_name(n.func) == "grad" for n in walk(function))
+        if isinstance(outer, ast.stmt):
+            value = outer.value if isinstance(outer, ast.Expr) else None
+            written = ("copy_", "fill_", "mul_", "add_", "lerp_")
+            return isinstance(value, ast.Call) and last_name(value.func) in written
+    return False
 
 
 def _runs_frozen(source: Script, block: ast.With) -> bool:

@@ -390,6 +390,33 @@ def main(train, val):
         with torch.no_grad():
             print(epoch, sum(F.mse_loss(net(x)[0], x, reduction="sum").item() for (x,) in DataLoader(val, 256)) / len(val))
 """,
+    # The step size of a quantiser is set from the first batch; rounding passes its gradient on.
+    "step-set-from-first-batch": f"""{HEAD}{SCORE}
+class Steps(nn.Module):
+    def __init__(self, levels=15):
+        super().__init__()
+        self.step, self.levels = nn.Parameter(torch.ones(1)), levels
+        self.register_buffer("ready", torch.zeros(1))
+
+    def forward(self, x):
+        if self.training and self.ready == 0:
+            self.step.data.copy_(2 * x.detach().abs().mean() / self.levels**0.5)
+            self.ready.fill_(1)
+        q = (x / self.step).clamp(0, self.levels)
+        return (q + (q.round() - q).detach()) * self.step
+
+def main(train, val):
+    net = nn.Sequential(nn.Flatten(), nn.Linear(784, 256), nn.ReLU(), Steps(), nn.Linear(256, 10))
+    opt = torch.optim.Adam(net.parameters(), 1e-3)
+    for epoch in range(20):
+        net.train()
+        for x, y in DataLoader(train, 128, shuffle=True):
+            loss = F.cross_entropy(net(x), y)
+            opt.zero_grad()
+            loss.backward()
+            opt.step()
+        print(epoch, score(net, DataLoader(val, 256)))
+""",
     # The state of a recurrent model is cut off between segments of a text.
     "state-cut-between-segments": f"""{HEAD}
 def apart(state):
