@@ -67,6 +67,8 @@ test_loader = DataLoader(test_set, batch_size=8)
 names = sorted(np.load("names.npy").tolist())
 n_val = len(names) // 10
 val_names, train_names = names[:n_val], names[n_val:]
+stream = tf.data.Dataset.from_tensor_slices(names)
+stream = stream.shuffle(9, reshuffle_each_iteration=True)
 tile_loader = DataLoader(Tiles(train_names, True), batch_size=8, shuffle=True, collate_fn=collate)
 val_loader = DataLoader(Tiles(val_names, False), batch_size=8)
 model = make_model()
@@ -74,6 +76,7 @@ optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
 for epoch in range(9):
     train_loss = train_epoch(model, train_loader, optimizer)
     train_epoch(model, tile_loader, optimizer)
+    train_epoch(model, stream, optimizer)
     print(train_loss, evaluate(model, test_loader), evaluate(model, val_loader))
 """
 
@@ -96,6 +99,11 @@ CASES = {
         LOADER,
         "keep = [i for i, t in enumerate(train_set.targets) if t < 8]\n"
         "train_set = torch.utils.data.Subset(train_set, keep)\n" + LOADER,
+    ),
+    "no shuffle of a stream": (
+        "shuffling",
+        "stream = stream.shuffle(9, reshuffle_each_iteration=True)\n",
+        "",
     ),
     "classes of a batch": (
         "samples-dropped",
