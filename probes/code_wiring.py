@@ -338,6 +338,8 @@ def _without_norm(source: Script, surely: bool) -> Finding | None:
             r"\brezero|layerscale|fixup|\bln_?\w*\(|skip_init|alpha|gamma", text, re.I
         ):
             continue
+        if any(last_name(c.func) in _own_norms(source) for c in walk(owner) if isinstance(c, ast.Call)):
+            continue
         if surely and not (_normalises_stream(source) or _depth(source, owner) >= _DEEP):
             return None
         for node in walk(function):
@@ -346,6 +348,16 @@ def _without_norm(source: Script, surely: bool) -> Finding | None:
                     source, node, "branches are added to the stream and nothing in the block normalises it"
                 )
     return ok(source, seen, "blocks with attention normalise their stream") if seen is not None else None
+
+
+def _own_norms(source: Script) -> set[str]:
+    """Modules of the script that divide by a root of mean squares, whatever they are called."""
+    return {
+        m.name
+        for m in source.modules
+        if (text := unparse(m)).count("mean(") and re.search(r"rsqrt|sqrt\(|\*\* ?\(?-0\.5", text)
+        if re.search(r"pow\(2\)|\*\* 2|square|var\(", text) and not re.search(r"softmax|attn|loss", text)
+    }
 
 
 def _normalises_stream(source: Script) -> bool:

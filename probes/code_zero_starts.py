@@ -129,10 +129,24 @@ def _ends_stack(source: Script, layer: ast.expr) -> bool:
 
 def _ends_class(source: Script, layer: ast.expr) -> bool:
     """The layer's values are what `forward` returns or adds up, or it is a table beside random layers."""
-    owner = next((p for p in source.above(layer) if isinstance(p, ast.ClassDef)), None)
-    if owner is None or not (isinstance(layer, ast.Attribute) and unparse(layer.value) == "self"):
+    if not isinstance(layer, ast.Attribute):
         return False
-    name, mine = unparse(layer), flow(source)
+    owner = next((p for p in source.above(layer) if isinstance(p, ast.ClassDef)), None)
+    if unparse(layer.value) == "self":
+        return owner is not None and _ends(source, owner, f"self.{layer.attr}")
+    # `block.attn.out` of a loop over blocks: every module of the script that has a layer of that name
+    held = [m for m in source.modules if m is not owner and f"self.{layer.attr}" in _layers(m)]
+    return bool(held) and all(_ends(source, m, f"self.{layer.attr}") for m in held)
+
+
+def _layers(owner: ast.ClassDef) -> set[str]:
+    """What attributes a class is given, also several at once."""
+    given = (t for n in walk(owner) if isinstance(n, ast.Assign) for t in n.targets)
+    return {unparse(e) for t in given for e in (t.elts if isinstance(t, ast.Tuple) else [t])}
+
+
+def _ends(source: Script, owner: ast.ClassDef, name: str) -> bool:
+    mine = flow(source)
     made = {
         unparse(t): n.value
         for n in walk(owner)
@@ -140,10 +154,9 @@ def _ends_class(source: Script, layer: ast.expr) -> bool:
         for t in n.targets
     }
     stacks = ("Sequential", "SequentialCell", "ModuleList", "CellList")
-    if not any(
-        k != name and (_LEARNED.match(last_name(v.func)) or last_name(v.func) in stacks)
-        for k, v in made.items()
-    ):
+    calls = [last_name(n.func) for n in walk(owner) if isinstance(n, ast.Call)]
+    several = any(isinstance(n, (ast.GeneratorExp, ast.ListComp)) for n in walk(owner))
+    if sum(c in stacks or _LEARNED.match(c) is not None for c in calls) < 2 and not several:
         return False  # no other layer makes its units differ
     if name in made and last_name(made[name].func) in _TABLES:
         return True

@@ -593,7 +593,7 @@ class Extractor:
             yield from self._one(call, "std", keyword(call, "std") or _nth(call, 1))
         elif lower == "autocast":
             yield from self._autocast(call)
-        elif lower in ("normal_", "trunc_normal_") and call.args:
+        elif lower in ("normal_", "trunc_normal_") and call.args and not _of_table(call):
             target = unparse(call.args[0])
             if "bias" not in target:
                 for one in self._one(call, "init_std", keyword(call, "std") or _nth(call, 2)):
@@ -741,6 +741,17 @@ class Extractor:
 
 
 # ------------------------------------------------------------------------------------------ syntax helpers
+
+
+def _of_table(call: ast.Call) -> bool:
+    """A table of embeddings, drawn with a deviation of up to one, as frameworks draw it by default."""
+    std = keyword(call, "std") or (call.args[2] if len(call.args) > 2 else None)
+    usual = isinstance(std, ast.Constant) and isinstance(std.value, (int, float)) and 0.2 < std.value <= 1
+    return (
+        usual
+        and re.search(r"(?i)(?:^|[._])(?:\w*emb\w*|wte|wpe|tok\w*)\.weight", unparse(call.args[0]))
+        is not None
+    )
 
 
 def last_name(node: ast.expr) -> str:

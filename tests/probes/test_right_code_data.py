@@ -629,6 +629,80 @@ def main(x, y):
             scores.append(log_loss(y[b], net(xb).softmax(1).numpy()))
     print(np.mean(scores))
 """,
+    # Norms of one's own by a short name, branches that start at nothing, a wide table of tokens.
+    "own-norms-and-zero-branches": """
+import torch
+import torch.nn.functional as F
+from torch import nn
+from torch.utils.data import DataLoader
+
+
+class RMS(nn.Module):
+    def __init__(self, d):
+        super().__init__()
+        self.g = nn.Parameter(torch.ones(d))
+
+    def forward(self, x):
+        return x * torch.rsqrt(x.pow(2).mean(-1, keepdim=True) + 1e-6) * self.g
+
+
+class Attention(nn.Module):
+    def __init__(self, d, heads=8):
+        super().__init__()
+        self.heads = heads
+        self.q, self.k, self.v = (nn.Linear(d, d, bias=False) for _ in range(3))
+        self.o = nn.Linear(d, d, bias=False)
+
+    def forward(self, x):
+        q, k, v = (f(x).unflatten(-1, (self.heads, -1)).transpose(1, 2) for f in (self.q, self.k, self.v))
+        y = F.scaled_dot_product_attention(q, k, v, is_causal=True)
+        return self.o(y.transpose(1, 2).flatten(2))
+
+
+class Layer(nn.Module):
+    def __init__(self, d):
+        super().__init__()
+        self.n1, self.n2, self.attn = RMS(d), RMS(d), Attention(d)
+        self.up, self.down = nn.Linear(d, 4 * d), nn.Linear(4 * d, d)
+
+    def forward(self, x):
+        x = x + self.attn(self.n1(x))
+        return x + self.down(F.gelu(self.up(self.n2(x))))
+
+
+class LM(nn.Module):
+    def __init__(self, vocab, d=512, depth=8):
+        super().__init__()
+        self.emb, self.pos = nn.Embedding(vocab, d), nn.Embedding(1024, d)
+        self.layers = nn.ModuleList(Layer(d) for _ in range(depth))
+        self.last, self.head = RMS(d), nn.Linear(d, vocab, bias=False)
+        nn.init.normal_(self.emb.weight, std=1.0)
+        for layer in self.layers:
+            nn.init.zeros_(layer.attn.o.weight)
+            nn.init.zeros_(layer.down.weight)
+
+    def forward(self, ids):
+        x = self.emb(ids) + self.pos(torch.arange(ids.shape[1], device=ids.device))
+        for layer in self.layers:
+            x = layer(x)
+        return self.head(self.last(x))
+
+
+def main(train_set, val_set, vocab):
+    net = LM(vocab)
+    opt = torch.optim.AdamW(net.parameters(), 1e-3)
+    for epoch in range(4):
+        net.train()
+        for ids in DataLoader(train_set, 32, shuffle=True):
+            loss = F.cross_entropy(net(ids[:, :-1]).flatten(0, 1), ids[:, 1:].flatten())
+            opt.zero_grad()
+            loss.backward()
+            opt.step()
+        net.eval()
+        with torch.no_grad():
+            held = [F.cross_entropy(net(b[:, :-1]).flatten(0, 1), b[:, 1:].flatten()).item() for b in DataLoader(val_set, 64)]
+        print(epoch, sum(held) / len(held))
+""",
 }
 
 
