@@ -73,3 +73,17 @@ def test_an_edit_of_what_a_framework_minimises_or_resumes(kind: str, old: str, n
 def test_other_edits_are_none_of_the_loss(old: str, new: str) -> None:
     """What only is counted or logged beside the loss is no part of it."""
     assert not kinds(old, new) & {"loss-sign", "loss-reduction", "loss-function", "resume"}
+
+
+@pytest.mark.parametrize(
+    "new",
+    [
+        "self.hparams.ctc(ctc, batch.tokens) + ",
+        "9.0 * self.hparams.ctc(ctc, batch.tokens) + ",
+    ],
+)
+def test_a_factor_of_a_term_is_the_loss_and_no_class_weight(new: str) -> None:
+    """What a term of the loss counts for says nothing of how often classes occur."""
+    found = kinds("self.hparams.weight * self.hparams.ctc(ctc, batch.tokens) + ", new)
+    assert "loss-weight" not in found
+    assert found & {"loss-function", ""}
