@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from ..probes.script_files import Scripts
     from ..reports.script_report import Found, Quote, ScriptReport, Section
 
-AREA = "script"
+AREAS = ("script", "edits")
 MEANT = 0.03  # leak from which code is often meant so: "uncommon" of scale.yaml
 USUAL = 0.1  # and from which it is nothing unusual: "common"
 WORTH = 0.1  # probability from which a cause is named
@@ -72,7 +72,7 @@ def report(
     )
     faults = _told_once(faults)
     present = {s.id for s, r in told if r.state is State.PRESENT}
-    rest = {s.id: (s, r) for s, r in reversed(told) if s.id not in present and s.area == AREA}
+    rest = {s.id: (s, r) for s, r in reversed(told) if s.id not in present and s.area in AREAS}
     absent = {k for k, (_, r) in rest.items() if r.state is State.ABSENT}
     least = WORTH if any(f.kind != "usual" for f in faults) else LIKELY
     ranking = [(h.cause, h.title, h.probability) for h in found.hypotheses if h.probability >= least]
@@ -198,7 +198,7 @@ def _told(
                 if key not in seen:
                     seen.add(key)
                     yield symptom, reading
-            elif symptom.area == AREA:
+            elif symptom.area in AREAS:
                 yield symptom, reading
 
 

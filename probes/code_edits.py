@@ -307,6 +307,8 @@ def _vague(edit: Edit) -> bool:
 
 def _elsewhere(edit: Edit, every: Sequence[Edit]) -> bool:
     """Whether all that is gone in one place is new in another, or the other way round: it was moved."""
+    if edit.kind in ("argument-added", "argument-removed"):
+        return any(_same_argument(edit, other) for other in every)
     if edit.kind not in ("added", "removed", "wrapped", "unwrapped", "expression"):
         return False
     gone, new = _core(edit.gone), _core(edit.new)
@@ -317,6 +319,16 @@ def _elsewhere(edit: Edit, every: Sequence[Edit]) -> bool:
             if new and not gone and new <= _core(other.gone) - _core(other.new):
                 return True
     return False
+
+
+def _same_argument(a: Edit, b: Edit) -> bool:
+    """An argument of a line that is given at another place, or by its name."""
+    if {a.kind, b.kind} != {"argument-added", "argument-removed"} or (a.mine, a.theirs) != (b.mine, b.theirs):
+        return False
+    mine, theirs = ({w for w in e.gone | e.new if w != "label-value"} for e in (a, b))
+    named = any("$" in w for w in mine)
+    other = [e.within[:1] and e.within[0].rpartition(".")[2] for e in (a, b)]
+    return named and mine == theirs and other[0] != other[1] and any(str(o).startswith("#") for o in other)
 
 
 def _core(words: frozenset[str]) -> frozenset[str]:

@@ -536,3 +536,23 @@ def test_another_part_of_a_concatenation_is_another_input() -> None:
     right = ("return self.head(self.drop(h))", "return self.head(torch.cat([x, h], dim=1))")
     for wrong in ("[h, h]", "[h]"):
         assert "layer-input" in kinds(changed((right[0], right[1].replace("[x, h]", wrong))), changed(right))
+
+
+def test_an_argument_given_by_name_is_no_other_argument() -> None:
+    """`net(x, mask)` and `net(x=x, mask=mask)` of a model whose names are not seen."""
+    called = changed(("        out = model(x)\n        loss", "        out = other(x, mask)\n        loss"))
+    named = changed(
+        ("        out = model(x)\n        loss", "        out = other(x=x, mask=mask)\n        loss")
+    )
+    assert not kinds(named, called) - {"", "rewritten"}
+
+
+def test_dropout_as_a_module_or_as_a_function_is_one() -> None:
+    """`F.dropout(h, self.p, self.training)` for a module, and an evaluation under another decorator."""
+    module = ("self.drop = nn.Dropout(0.1)", "self.rate = 0.1")
+    call = ("self.head(self.drop(h))", "self.head(F.dropout(h, self.rate, training=self.training))")
+    functional = changed(module, call)
+    wrong = {"mode", "regularisation-raised", "regularisation-lowered"}
+    assert not kinds(PROGRAM, functional) & wrong
+    decorated = changed(("def evaluate(model", "@torch.inference_mode()\ndef evaluate(model"))
+    assert "gradient-cut" not in kinds(decorated)

@@ -6,11 +6,11 @@ import ast
 
 import pytest
 
-from traindoctor.cli.script_work import AREA, compares
+from traindoctor.cli.script_work import AREAS, compares
 from traindoctor.engine.load import load_rules
 from traindoctor.engine.model import Symptom
 
-SYMPTOMS = [s for s in load_rules().symptoms.values() if s.area == AREA and s.probe and not compares(s)]
+SYMPTOMS = [s for s in load_rules().symptoms.values() if s.area in AREAS and s.probe and not compares(s)]
 
 
 @pytest.mark.parametrize("symptom", SYMPTOMS, ids=lambda s: s.id)
