@@ -241,7 +241,8 @@ def _left_behind(source: Script) -> Finding | None:
                 if isinstance(n, ast.Constant) or unparse(n.value) != "self" or _near(source, n) is owner
             ]
             heirs = any(last_name(b) == owner.name for c in source.classes.values() for b in c.bases)
-            if not others and not heirs:
+            given = {a.arg for f in walk(owner) if isinstance(f, ast.FunctionDef) for a in f.args.args}
+            if not others and not heirs and target.attr not in given:
                 return at(
                     source, function, f"the scale {target.attr} is worked out and never used on the scores"
                 )

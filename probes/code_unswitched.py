@@ -38,7 +38,9 @@ def _never(source: Script) -> Finding | None:
     judged: ast.AST | None = None
     for loop in _evaluations(source) if names else ():
         run = [n for n in walk(loop) if isinstance(n, ast.Call) and last_name(n.func) in names]
-        if not run or any(b in walk(loop) for b in source.backwards):
+        if not any(_looked_at(source, c, loop) for c in run) or any(
+            b in walk(loop) for b in source.backwards
+        ):
             continue
         if any(_switches(n) for n in _around(source, loop)):
             judged = judged or loop
@@ -48,6 +50,17 @@ def _never(source: Script) -> Finding | None:
         )
     return (
         ok(source, judged, "the model is put into evaluation mode where it is evaluated") if judged else None
+    )
+
+
+def _looked_at(source: Script, call: ast.Call, loop: Loop) -> bool:
+    """Whether something is made of an answer: a loop that measures only time has none of its own."""
+    line = next((p for p in (call, *source.above(call)) if isinstance(p, ast.stmt)), None)
+    if not isinstance(line, ast.Assign):
+        return not isinstance(line, ast.Expr) or line.value is not call
+    names = {n.id for t in line.targets for n in walk(t) if isinstance(n, ast.Name)}
+    return not names or any(
+        isinstance(n, ast.Name) and n.id in names and isinstance(n.ctx, ast.Load) for n in walk(loop)
     )
 
 

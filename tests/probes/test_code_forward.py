@@ -103,6 +103,12 @@ def test_a_scale_is_worked_out_and_left(scale: str, expected: str) -> None:
     assert state("script-operator-wrong", script(scale=scale)) == expected
 
 
+def test_a_scale_that_the_caller_gives_takes_the_place_of_the_own() -> None:
+    given = script(scale="").replace("def forward(self, x", "def forward(self, x, scale=2.0")
+    assert "scale=2.0" in given
+    assert state("script-operator-wrong", given) != P
+
+
 @pytest.mark.parametrize(("mask", "expected"), [(", mask", P), ("", P)])
 def test_a_branch_takes_the_place_of_its_stream_with_or_without_a_mask(mask: str, expected: str) -> None:
     block = f"""

@@ -86,3 +86,10 @@ def test_a_switch_here_or_with_who_calls(text: str) -> None:
 def test_what_has_no_modes_or_no_evaluation_cannot_be_told(text: str) -> None:
     """No `.train()`, no loop without gradients, another thing that is run."""
     assert state(text) is State.UNKNOWN
+
+
+def test_a_loop_that_only_measures_time_is_no_evaluation() -> None:
+    """Nothing is made of the answers."""
+    text = PLAIN.replace("right += (model(x).argmax(1) == y).sum()", "out = model(x)")
+    assert state(text) is not State.PRESENT
+    assert state(text + "            right += (out.argmax(1) == y).sum()\n") is State.PRESENT
