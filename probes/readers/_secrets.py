@@ -41,6 +41,9 @@ _HEADER = re.compile(
     r"(\bauthorization[\"']?\s*[:=]\s*[\"']?(?:bearer|basic|token)?\s*|\bbearer\s+(?=\S*\d))[^\s\"',]{6,}",
     re.IGNORECASE,
 )
+# `wandb.login(key="...")`, `login("...")`: whatever a script logs in with
+_LOGIN = re.compile(r"(?<=login\()[^()]*(?=\))|(?<=login\()[^()]*$", re.IGNORECASE)
+_TEXT = re.compile(r"\"[^\"]*\"?|'[^']*'?")
 # What stands after such a name and opens no door: nothing, a switch, an expression of code.
 _OPEN = re.compile(r"\*{3}|true|false|none|null|auto|[A-Za-z_][\w.]*[(\[{.].*|[\[{(<].*", re.IGNORECASE)
 _WORD = re.compile(r"\d{1,9}|[a-z]+", re.IGNORECASE)  # a token may also be one of a text
@@ -70,6 +73,7 @@ def redact(key: str, text: str) -> str:
     text = _URL.sub(HIDDEN, text) if "://" in text else text
     text = _HEADER.sub(rf"\1{HIDDEN}", text)
     text = _ASSIGNED.sub(_unless_plain, text)
+    text = _LOGIN.sub(lambda m: _TEXT.sub(HIDDEN, m.group()), text) if "login(" in text.lower() else text
     if _COMMIT_KEY.search(key):
         return text
     return _RANDOM.sub(lambda m: HIDDEN if _is_random(m.group()) else m.group(), _WANDB.sub(HIDDEN, text))

@@ -12,6 +12,16 @@ def rewritten(term: Term) -> Term:
     return _one(Term(term.kind, term.label, parts, term.node) if changed else term)
 
 
+# Keras: `compile(loss="mse")` and `compile(loss=MeanSquaredError())` are one (keras-docs, losses)
+_KERAS = {
+    "MeanSquaredError": "mse",
+    "MeanAbsoluteError": "mae",
+    "BinaryCrossentropy": "binary_crossentropy",
+    "CategoricalCrossentropy": "categorical_crossentropy",
+    "SparseCategoricalCrossentropy": "sparse_categorical_crossentropy",
+}
+
+
 def _one(term: Term) -> Term:
     if term.kind == "comprehension":
         return _comprehension(term)
@@ -21,7 +31,7 @@ def _one(term: Term) -> Term:
         return term
     first = term.parts[0][1] if term.parts else None
     if first is None:
-        return term
+        return Term("constant", repr(_KERAS[term.label]), (), term.node) if term.label in _KERAS else term
     if term.label == "nll_loss" and first.label == "log_softmax" and first.kind == "call":
         return _with_first(term, "cross_entropy", first.parts[0][1])
     if term.label == "binary_cross_entropy" and first.kind == "call" and first.label == "sigmoid":

@@ -171,7 +171,15 @@ def write(folder: Path, extra: str) -> Path:
 @pytest.fixture(scope="module")
 def runs(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
     root = tmp_path_factory.mktemp("sides")
-    return write(root / "run", "x"), write(root / "benchmark", "y")
+    run, benchmark = write(root / "run", "x"), write(root / "benchmark", "y")
+    # a benchmark that does it rightly: what both sides show is no finding
+    right = SCRIPT.replace(", torch.nn.Softmax(dim=1)", "").replace(
+        "loss.backward()", "zero_grad(); loss.backward()"
+    )
+    (benchmark / "train.py").write_text(
+        right.replace("zero_grad()", "optimizer.zero_grad()"), encoding="utf-8"
+    )
+    return run, benchmark
 
 
 ALL = ("terminal", "markdown", "json")

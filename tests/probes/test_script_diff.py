@@ -556,3 +556,14 @@ def test_dropout_as_a_module_or_as_a_function_is_one() -> None:
     assert not kinds(PROGRAM, functional) & wrong
     decorated = changed(("def evaluate(model", "@torch.inference_mode()\ndef evaluate(model"))
     assert "gradient-cut" not in kinds(decorated)
+
+
+def test_equal_ways_to_name_a_loss_or_to_begin_with_zeros() -> None:
+    """Keras takes a loss by name or as an object; `new_zeros` and `zeros` give one tensor."""
+    text = "from tensorflow import keras\nmodel = keras.Sequential([keras.layers.Dense(1)])\n"
+    text += "model.compile(optimizer='adam', loss={})\nmodel.fit(x, y, epochs=5)\n"
+    by_name, as_object = text.format("'mse'"), text.format("keras.losses.MeanSquaredError()")
+    assert not kinds(as_object, by_name)
+    assert "loss-function" in kinds(text.format("keras.losses.Hinge()"), by_name)
+    made = changed(("h = F.relu(self.first(x))", "h = x.new_zeros(4, 64) + F.relu(self.first(x))"))
+    assert "zero-init" not in kinds(made.replace("x.new_zeros(4, 64)", "torch.zeros(4, 64)"), made)

@@ -363,3 +363,12 @@ def test_every_real_configuration_is_read() -> None:
             counted += len(config_file.read(found).settings) > 50
 
     assert counted >= 5
+
+
+@pytest.mark.parametrize(
+    "line",
+    ['wandb.login(key="openSesame")', "login('openSesame', add_to_git=True)", 'api.login(key="openSesame",'],
+)
+def test_what_a_script_logs_in_with_is_hidden(line: str) -> None:
+    assert "openSesame" not in redact("", line)
+    assert redact("", line).startswith(line.partition("(")[0])
