@@ -9,7 +9,7 @@ from ..engine.model import State
 from .code import at, first, ok
 from .code_batches import batches_differ, symbol
 from .code_flags import labelled_by_switch
-from .code_roles import EVALUATION, base, inputs, is_training_only, split_flags, split_of, targets
+from .code_roles import EVALUATION, base, inputs, is_training_only, split_flags, split_of, targets, trains
 from .flow import flow
 from .readers._tree import unparse, walk
 from .readers.script import last_name
@@ -252,6 +252,9 @@ def _pairs(node: _Change, labels: bool, found: dict[tuple[str, str], list[_Chang
         return
     if len({_doing(v) for v in value.elts}) == 1:
         return  # one thing is done to all
+    parts = {trains(split_of(t.id)) for t in target.elts if isinstance(t, ast.Name)}
+    if not {True, False} <= parts:
+        return  # `pred, valid = model(x), mask_of(y)`: a word alone may mean something else
     for one, made in zip(target.elts, value.elts, strict=True):
         split = split_of(one.id) if isinstance(one, ast.Name) else None
         if split and isinstance(one, ast.Name) and _takes_data_of(made, split) and not _legitimate(made):

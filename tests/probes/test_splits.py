@@ -147,3 +147,13 @@ def test_settings_of_splits(state: State, settings: Mapping[str, Any]) -> None:
     run = Run(RunInfo(path="run"), {}, (), {}, raw, (), {})
 
     assert split_settings.splits_normalised_differently(View(run, None)).state is state
+
+
+def test_a_mask_called_valid_is_no_held_out_data() -> None:
+    """`pred, valid = model(x), known(depth)`: which pixels count, beside a data set called `train`."""
+    text = SOUND.replace(
+        "for epoch", "train = read()\npred, valid = model(train), train.valid(valid)\nfor epoch", 1
+    )
+    assert readings(text)["script-splits-processed-differently"].state is not PRESENT
+    both = SOUND.replace("for epoch", "train, valid = one(train), other(valid) / 2\nfor epoch", 1)
+    assert readings(both)["script-splits-processed-differently"].state is PRESENT
