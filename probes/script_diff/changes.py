@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 
+from .equal import one_loss
 from .terms import Term, likeness
 
 MAX_CHANGES = 12  # of one line; a line with more is another line
@@ -33,7 +34,7 @@ def changes(before: Term, after: Term) -> list[Change]:
 
 
 def _compare(a: Term, b: Term, within: tuple[tuple[str, str], ...]) -> Iterator[Change]:
-    if a.key == b.key:
+    if a.key == b.key or one_loss(a, b):
         return
     if {a.kind, b.kind} <= {"number", "constant", "key"}:
         yield Change("constant", a, b, within)

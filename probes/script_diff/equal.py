@@ -12,16 +12,6 @@ def rewritten(term: Term) -> Term:
     return _one(Term(term.kind, term.label, parts, term.node) if changed else term)
 
 
-# Keras: `compile(loss="mse")` and `compile(loss=MeanSquaredError())` are one (keras-docs, losses)
-_KERAS = {
-    "MeanSquaredError": "mse",
-    "MeanAbsoluteError": "mae",
-    "BinaryCrossentropy": "binary_crossentropy",
-    "CategoricalCrossentropy": "categorical_crossentropy",
-    "SparseCategoricalCrossentropy": "sparse_categorical_crossentropy",
-}
-
-
 def _one(term: Term) -> Term:
     if term.kind == "comprehension":
         return _comprehension(term)
@@ -31,7 +21,7 @@ def _one(term: Term) -> Term:
         return term
     first = term.parts[0][1] if term.parts else None
     if first is None:
-        return Term("constant", repr(_KERAS[term.label]), (), term.node) if term.label in _KERAS else term
+        return term
     if term.label == "nll_loss" and first.label == "log_softmax" and first.kind == "call":
         return _with_first(term, "cross_entropy", first.parts[0][1])
     if term.label == "binary_cross_entropy" and first.kind == "call" and first.label == "sigmoid":
@@ -133,3 +123,21 @@ def _item(term: Term) -> Term:
     if every and second.label == "0.0" and of.kind == "call":
         return Term("call", "squeeze", (("#0", of), ("dim", Term("number", "-1.0"))), term.node)
     return term
+
+
+# Keras: `compile(loss="mse")` and `compile(loss=MeanSquaredError())` are one (keras-docs, losses)
+_KERAS = {
+    "MeanSquaredError": "mse",
+    "MeanAbsoluteError": "mae",
+    "BinaryCrossentropy": "binary_crossentropy",
+    "CategoricalCrossentropy": "categorical_crossentropy",
+    "SparseCategoricalCrossentropy": "sparse_categorical_crossentropy",
+}
+
+
+def one_loss(a: Term, b: Term) -> bool:
+    """Whether one is the name of the Keras loss that the other one makes with its defaults."""
+    names = [_KERAS.get(x.label) if x.kind == "call" and not x.parts else None for x in (a, b)]
+    return (names[0] is not None and b.label == repr(names[0])) or (
+        names[1] is not None and a.label == repr(names[1])
+    )
