@@ -8,6 +8,7 @@ Causes change places by it only where a rival has more that speaks for it.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from math import log
 
 from .explain import contributions
@@ -31,6 +32,13 @@ def held(rules: RuleBase, belief: Belief) -> dict[str, float]:
         settled = any(n in rules.symptoms and rules.symptoms[n].area in given.settles for n in lines)
         if len(lines) >= given.lines or settled:
             continue
-        believed = HALF + given.share * (float(sigmoid(odds)) - HALF)
-        found[cause] = odds - log(believed / (1.0 - believed))
+        left = HALF + given.share * (float(sigmoid(odds)) - HALF)
+        found[cause] = odds - log(left / (1.0 - left))
     return found
+
+
+def believed(belief: Belief, held: Mapping[str, float]) -> dict[str, float]:
+    """The probability of every cause, less what is held back."""
+    rows = zip(belief.network.causes, belief.log_odds.tolist(), strict=True)
+    found = belief.probability
+    return {**found, **{cause: float(sigmoid(odds - held[cause])) for cause, odds in rows if cause in held}}

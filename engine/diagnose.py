@@ -78,8 +78,8 @@ def diagnose(
     facts = run.context if context is None else context
     belief = believe(rules, {s: r.state for s, r in findings.items()}, facts)
     held = caution.held(rules, belief)
-    work = _Work(rules, findings, belief, held, _all_paths(rules), facts)
-    probability = work.probability
+    probability = caution.believed(belief, held)
+    work = _Work(rules, findings, belief, held, probability, _all_paths(rules), facts)
     order = ranked(rules, probability)
     leading = [c for c in order[: advise.LEADING] if probability[c] >= advise.IN_QUESTION]
     names = {checklist, *(s.checklist for flow in rules.flows for s in flow.steps if s.checklist)}
@@ -119,15 +119,9 @@ class _Work:
     findings: Evidence
     belief: Belief
     held: Mapping[str, float]  # cause -> log-odds that caution takes away
+    probability: Mapping[str, float]  # of every cause, with caution
     paths: Mapping[str, Mapping[str, Path]]
     facts: Mapping[str, Scalar]
-
-    @property
-    def probability(self) -> dict[str, float]:
-        """Posterior probability of every cause, with caution."""
-        found = self.belief.probability
-        odds = dict(zip(self.belief.network.causes, self.belief.log_odds.tolist(), strict=True))
-        return {c: float(sigmoid(odds[c] - self.held[c])) if c in self.held else p for c, p in found.items()}
 
     def _surprises(self, symptom: str) -> bool:
         """What shows by itself in one run of ten needs no cause that explains it."""
@@ -142,14 +136,9 @@ class _Work:
         near = [s for s in read if any(s in self.paths[c] for c in explained)]
         weight = explain.weights(self.belief, near)
         reasons = {c: explain.reasons(self.findings, c, self.paths[c], weight) for c in explained}
-        probability = self.probability
-        return tuple(
-            self._hypothesis(c, probability, reasons.get(c, explain.Reasons()), first) for c in order
-        )
+        return tuple(self._hypothesis(c, reasons.get(c, explain.Reasons()), first) for c in order)
 
-    def _hypothesis(
-        self, cause: str, probability: Mapping[str, float], reasons: explain.Reasons, first: Sequence[str]
-    ) -> Hypothesis:
+    def _hypothesis(self, cause: str, reasons: explain.Reasons, first: Sequence[str]) -> Hypothesis:
         rule, belief = self.rules.causes[cause], self.belief
         row = belief.network.causes.index(cause)
         parts = explain.contributions(belief, cause)
@@ -159,13 +148,13 @@ class _Work:
             cause=cause,
             title=rule.title,
             summary=rule.summary,
-            probability=probability[cause],
+            probability=self.probability[cause],
             prior=float(sigmoid(belief.case.prior)[row]),
             contributions=parts,
             reasons=reasons.speak_for,
             against=reasons.against,
             remedies=advise.remedies(rule.remedies, self.facts),
-            generalises=_raised_generals(self.rules, probability, cause),
+            generalises=_raised_generals(self.rules, self.probability, cause),
             unexplained_earliest=explain.misses_earliest(first, self.paths[cause]),
         )
 
