@@ -168,7 +168,7 @@ _PARTS = ("fast_dev_run", "overfit_batches", "steps_per_epoch")
 
 def _is_for_training(source: Script, call: ast.Call) -> bool | None:
     """Whether a loader is one of training, by the name it is given to."""
-    statement = next((p for p in source.above(call) if isinstance(p, ast.stmt)), None)
+    statement = source.statement(call)
     return side(unparse(statement.targets[0])) if isinstance(statement, ast.Assign) else None
 
 

@@ -160,7 +160,7 @@ def _uneven(source: Script, ratio: float) -> Finding | None:
     seen = None
     for call in source.named("choice", "choices", "multinomial", "make_classification"):
         shares = keyword(call, "p") or keyword(call, "weights")
-        statement = next((p for p in source.above(call) if isinstance(p, ast.stmt)), None)
+        statement = source.statement(call)
         about = unparse(statement.targets[0]).lower() if isinstance(statement, ast.Assign) else ""
         if shares is None or not (
             _TARGETS.search(about) or "class" in unparse(call.func).lower() or "class" in about

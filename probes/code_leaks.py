@@ -449,7 +449,7 @@ def _all_columns(source: Script) -> Finding | None:
     calls = [c for c in source.named("select_dtypes") if isinstance(c.func, ast.Attribute)]
     seen: ast.AST | None = None
     for call in calls:
-        statement = next((p for p in source.above(call) if isinstance(p, ast.stmt)), call)
+        statement = source.statement(call) or call
         seen = seen or call
         text = unparse(statement)
         target = _target_column(source)

@@ -489,7 +489,7 @@ def _averaged(source: Script, call: ast.Call) -> bool:
 
 def _divided_under_its_name(source: Script, node: ast.AST) -> bool:
     """`nll = cross_entropy(..., reduction="sum")` and `return nll / tokens` in one function."""
-    statement = next((p for p in source.above(node) if isinstance(p, ast.stmt)), None)
+    statement = source.statement(node)
     scope = source.function_around(node)
     if not isinstance(statement, ast.Assign) or scope is None:
         return False

@@ -212,7 +212,7 @@ def _pads(source: Script) -> Iterator[tuple[ast.Call, ast.expr | None]]:
         name = last_name(call.func)
         if not call.args or name not in ("pad", "pad_sequence", "copyMakeBorder"):
             continue
-        statement = next((p for p in source.above(call) if isinstance(p, ast.stmt)), None)
+        statement = source.statement(call)
         target = unparse(statement.targets[0]) if isinstance(statement, ast.Assign) else ""
         what = unparse(call.args[0])
         plain = isinstance(
@@ -389,7 +389,7 @@ def _blended(source: Script) -> Finding | None:
         return None
     seen: ast.AST | None = None
     for call in source.named(*_RESIZES):
-        statement = next((p for p in source.above(call) if isinstance(p, ast.stmt)), None)
+        statement = source.statement(call)
         target = unparse(statement.targets[0]) if isinstance(statement, ast.Assign) else ""
         what = unparse(call.args[0]) if call.args else ""
         owner = source.owner(call)

@@ -345,7 +345,7 @@ def _drops(source: Script) -> Finding | None:
         value = keyword(call, "drop_last") or keyword(call, "drop_remainder")
         if value is None:
             continue
-        statement = next((p for p in source.above(call) if isinstance(p, ast.stmt)), call)
+        statement = source.statement(call) or call
         target = unparse(statement.targets[0]) if isinstance(statement, ast.Assign) else ""
         learns = side(target) if side(target) is not None else side(source.function_name(call))
         function = source.function_around(call)

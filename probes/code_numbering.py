@@ -88,7 +88,7 @@ def _by_set(source: Script) -> Finding | None:
         if not call.args or not _numbers(source, call):
             continue
         seen = seen or call
-        statement = next((p for p in source.above(call) if isinstance(p, ast.stmt)), call)
+        statement = source.statement(call) or call
         looked_up = _LOOKED_UP.search(unparse(getattr(statement, "targets", [call])[0]).lower())
         told = _CLASSES.search(
             unparse(getattr(statement, "targets", [call])[0]) + " " + unparse(call.args[0])
@@ -152,7 +152,7 @@ def _by_hash(source: Script) -> Finding | None:
             called = node.left
             if last_name(called.func) == "hash" and called.args and "PYTHONHASHSEED" not in source.text:
                 text = unparse(called.args[0]).lower()
-                statement = next((p for p in source.above(node) if isinstance(p, ast.stmt)), node)
+                statement = source.statement(node) or node
                 kept = " ".join(map(unparse, getattr(statement, "targets", []))).lower()
                 found_again = re.search(r"cache|slot|location|worker|lock", kept)  # within one process
                 if not re.search(r"seed|path|file|url|key|id\b", text) and not found_again:

@@ -99,7 +99,7 @@ def _below(source: Script, roots: set[ast.AST]) -> set[ast.AST]:
         if root in seen:
             continue
         seen.add(root)
-        inside = [root, *(_top_level(root) if isinstance(root, ast.Module) else walk(root))]
+        inside = [root, *(top_level(root) if isinstance(root, ast.Module) else walk(root))]
         nodes.update(inside)
         for call in inside if left else ():
             if isinstance(call, ast.Call):
@@ -107,7 +107,7 @@ def _below(source: Script, roots: set[ast.AST]) -> set[ast.AST]:
     return nodes
 
 
-def _top_level(tree: ast.Module) -> Iterator[ast.AST]:
+def top_level(tree: ast.Module) -> Iterator[ast.AST]:
     """What runs when a file is run: not the insides of its functions and classes."""
     for statement in tree.body:
         if not isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):

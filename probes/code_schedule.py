@@ -189,7 +189,7 @@ def _by_hand(source: Script) -> Iterator[tuple[Function, ast.Call]]:
 
 def _applied(source: Script, call: ast.Call) -> bool:
     """`g["lr"] = lr_at(step)`, directly or by way of a name."""
-    statement = next((p for p in source.above(call) if isinstance(p, ast.stmt)), None)
+    statement = source.statement(call)
     if not isinstance(statement, ast.Assign):
         return False
     if _sets_rate(statement):

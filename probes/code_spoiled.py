@@ -126,7 +126,7 @@ def classes_left_out(source: Script) -> Finding | None:
 
 def _rebinds(source: Script, taken: ast.Subscript, above: ast.AST | None) -> bool:
     """`x = x[keep]`, `x, y = x[keep], y[keep]`: the name itself is replaced by the part."""
-    statement = next((p for p in source.above(taken) if isinstance(p, ast.stmt)), None)
+    statement = source.statement(taken)
     if not isinstance(statement, ast.Assign) or not isinstance(above, (ast.Assign, ast.Tuple)):
         return False
     return unparse(taken.value) in {unparse(n) for t in statement.targets for n in walk(t)}

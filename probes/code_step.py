@@ -146,25 +146,20 @@ def _stepped_early(
 
     `step, clear, backward` is an update that is put off by one batch.
     """
-    block = _block(source, backward)
+    block = source.statement(backward)
     loop = source.loops_around(backward)[:1]
     if not loop or block is None or block not in source.parents or source.parents[block] is not loop[0]:
         return None
     inside = set(walk(loop[0]))
     steps = [s for s in source.steps if s in inside]
-    here = [s for s in steps if (b := _block(source, s)) is not None and source.parents.get(b) is loop[0]]
+    here = [s for s in steps if (b := source.statement(s)) is not None and source.parents.get(b) is loop[0]]
     if not steps or len(here) != len(steps) or any(s.lineno > backward.lineno for s in steps):
         return None
     mine = [c for c in clears if c in inside and c.lineno < backward.lineno]
     late = [c for c in clears if c in inside and c not in mine]
     first = min((c.lineno for c in mine), default=None)
-    plain = all(source.parents.get(_block(source, c) or c) is loop[0] for c in mine)
+    plain = all(source.parents.get(source.statement(c) or c) is loop[0] for c in mine)
     return steps[0] if plain and not late and first is not None and first < steps[0].lineno else None
-
-
-def _block(source: Script, node: ast.AST) -> ast.stmt | None:
-    """The statement that a node is a part of."""
-    return next((p for p in (node, *source.above(node)) if isinstance(p, ast.stmt)), None)
 
 
 def _in_turn(source: Script, clear: ast.stmt | ast.expr) -> bool:

@@ -652,7 +652,7 @@ def _other_model(source: Script) -> Finding | None:
 def _made_anew(source: Script, call: ast.Call, owner: ast.expr) -> ast.Assign | None:
     """`model = Net()` or `model = deepcopy(model)` in the block of the optimizer, after it."""
     text = unparse(owner)
-    block = source.parents.get(_statement(source, call))
+    block = source.parents.get(source.statement(call) or call)
     for node in source.nodes:
         if isinstance(node, ast.Assign) and node.lineno > call.lineno and source.parents.get(node) is block:
             if any(unparse(t) == text for t in node.targets) and isinstance(node.value, ast.Call):
@@ -661,12 +661,6 @@ def _made_anew(source: Script, call: ast.Call, owner: ast.expr) -> ast.Assign | 
                 if name == "deepcopy" or (name in source.classes and not around):
                     return node
     return None
-
-
-def _statement(source: Script, node: ast.AST) -> ast.AST:
-    while not isinstance(node, ast.stmt) and node in source.parents:
-        node = source.parents[node]
-    return node
 
 
 @probe()

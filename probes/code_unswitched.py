@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator
 
 from .code import at, first, ok
+from .code_rounds import top_level
 from .code_step import over_batches, switch_of
 from .flow import flow
 from .readers._tree import unparse, walk
@@ -55,7 +56,7 @@ def _never(source: Script) -> Finding | None:
 
 def _looked_at(source: Script, call: ast.Call, loop: Loop) -> bool:
     """Whether something is made of an answer: a loop that measures only time has none of its own."""
-    line = next((p for p in (call, *source.above(call)) if isinstance(p, ast.stmt)), None)
+    line = source.statement(call)
     if not isinstance(line, ast.Assign):
         return not isinstance(line, ast.Expr) or line.value is not call
     names = {n.id for t in line.targets for n in walk(t) if isinstance(n, ast.Name)}
@@ -91,18 +92,12 @@ def _around(source: Script, node: ast.AST) -> Iterator[ast.AST]:
             waiting.append((call, left - 1))
     called: set[Function] = set()
     for scope in scopes:
-        for one in walk(scope) if scope is not source.tree else _top_level(source.tree):
+        for one in walk(scope) if scope is not source.tree else top_level(source.tree):
             yield one
             if isinstance(one, ast.Call) and re.fullmatch(r"(?:self\.)?\w+", unparse(one.func)):
                 called.update(flow(source).functions.get(last_name(one.func), ()))
     for helper in called - set(scopes):
         yield from walk(helper)
-
-
-def _top_level(tree: ast.Module) -> Iterator[ast.AST]:
-    for statement in tree.body:
-        if not isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
-            yield from walk(statement)
 
 
 def _switches(node: ast.AST) -> bool:

@@ -136,6 +136,10 @@ class Script:
             (p for p in self.above(node) if isinstance(p, (ast.FunctionDef, ast.AsyncFunctionDef))), None
         )
 
+    def statement(self, node: ast.AST) -> ast.stmt | None:
+        """The statement that a node is, or is a part of."""
+        return next((p for p in (node, *self.above(node)) if isinstance(p, ast.stmt)), None)
+
     def line(self, node: ast.AST) -> str:
         """The source line of a node, stripped."""
         number = getattr(node, "lineno", 0)
