@@ -243,7 +243,7 @@ def _twice(source: Script) -> Finding | None:
         if keyword(call, "group") is not None:
             continue  # among some of the devices
         if call.args and ".grad" in unparse(call.args[0]) and "norm" not in unparse(call):
-            owner = next((p for p in source.above(call) if isinstance(p, ast.ClassDef)), None)
+            owner = source.class_around(call)
             if owner is not None and re.search(
                 r"Opt(?:im\w*)?$", " ".join([owner.name, *map(unparse, owner.bases)])
             ):

@@ -209,9 +209,9 @@ def sorted_out(found: Comparison) -> Mapping[str, tuple[Edit, ...]]:
     left = [e for e in left if e not in written_anew]
     vague = [e for e in found.weighty if e not in left]
     for topic in topics():
-        mine = [e for e in left if matching(e, topic.patterns)]
         if topic.unless_numbers and found.on_numbers:
             continue
+        mine = [e for e in left if matching(e, topic.patterns)]
         if topic.unless_rewritten:
             mine = [e for e in mine if e not in unclear]
         if topic.name in _OF_FUNCTIONS:

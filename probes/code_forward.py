@@ -238,7 +238,9 @@ def _left_behind(source: Script) -> Finding | None:
             others = [
                 n
                 for n in reads
-                if isinstance(n, ast.Constant) or unparse(n.value) != "self" or _near(source, n) is owner
+                if isinstance(n, ast.Constant)
+                or unparse(n.value) != "self"
+                or source.class_around(n) is owner
             ]
             heirs = any(last_name(b) == owner.name for c in source.classes.values() for b in c.bases)
             given = {a.arg for f in walk(owner) if isinstance(f, ast.FunctionDef) for a in f.args.args}
@@ -247,7 +249,3 @@ def _left_behind(source: Script) -> Finding | None:
                     source, function, f"the scale {target.attr} is worked out and never used on the scores"
                 )
     return ok(source, seen, "the scale of attention is used") if seen is not None else None
-
-
-def _near(source: Script, node: ast.AST) -> ast.ClassDef | None:
-    return next((p for p in source.above(node) if isinstance(p, ast.ClassDef)), None)

@@ -146,7 +146,7 @@ def _trains(source: Script, given: ast.expr) -> bool:
 
 def _derives_from_trainer(source: Script, node: ast.AST) -> bool:
     """The class around, or one it derives from, comes from elsewhere and trains by itself."""
-    owner = next((p for p in source.above(node) if isinstance(p, ast.ClassDef)), None)
+    owner = source.class_around(node)
     return owner is not None and any(
         last_name(b).endswith("Trainer") and last_name(b) not in source.classes for b in owner.bases
     )

@@ -257,7 +257,7 @@ def _turned_at_backward(source: Script) -> ast.expr | None:
         mine = [(c, o) for c, o in taken if source.function_around(c) is function]
         if not one.steps or function is None or len({c for c, _ in mine}) != 1 or not mine:
             continue
-        owner = next((p for p in source.above(function) if isinstance(p, ast.ClassDef)), None)
+        owner = source.class_around(function)
         if _CLIMBS.search(function.name + (owner.name if owner is not None else "")):
             continue
         for call, objective in mine:

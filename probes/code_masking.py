@@ -290,7 +290,7 @@ def _in_data_code(source: Script, node: ast.AST) -> bool:
     name = source.function_name(node).lower()
     if re.search(r"loss|dice|focal|forward|metric|iou|one_hot", name):
         return False
-    owner = next((p for p in source.above(node) if isinstance(p, ast.ClassDef)), None)
+    owner = source.class_around(node)
     return (
         name in ("__getitem__", "__call__", "collate", "collate_fn")
         or (owner is not None and "set" in owner.name.lower())

@@ -206,7 +206,7 @@ def _no_weight(source: Script, target: ast.expr) -> bool:
 
 def _made_for_it(source: Script, node: ast.AST) -> bool:
     """A kind of layer that is made for its start: a class with nothing but `reset_parameters` (and sizes)."""
-    owner = next((p for p in source.above(node) if isinstance(p, ast.ClassDef)), None)
+    owner = source.class_around(node)
     methods = [s.name for s in owner.body if isinstance(s, ast.FunctionDef)] if owner is not None else []
     return "reset_parameters" in methods and set(methods) <= {"reset_parameters", "__init__"}
 
@@ -214,7 +214,7 @@ def _made_for_it(source: Script, node: ast.AST) -> bool:
 def _ends_branch(source: Script, target: ast.expr) -> bool:
     """`self.conv2.weight` of a layer whose output is added to a stream: the branch starts at nothing."""
     layer = target.value if isinstance(target, ast.Attribute) else None
-    owner = next((p for p in source.above(target) if isinstance(p, ast.ClassDef)), None)
+    owner = source.class_around(target)
     if owner is None or not (isinstance(layer, ast.Attribute) and unparse(layer.value) == "self"):
         return False
     for function in [f for f in source.forwards if f in owner.body]:
@@ -351,7 +351,7 @@ def _repeated(source: Script) -> Finding | None:
         if again and not _shares_on_purpose(source, call):
             return at(source, again[0], "one layer is put into a list several times")
     for call in source.named("extend"):
-        about = next((p for p in source.above(call) if isinstance(p, ast.ClassDef)), None)
+        about = source.class_around(call)
         if about in source.modules and source.owner(call).startswith("self.") and call.args:
             if _same_again(call.args[0]) is not None and not _shares_on_purpose(source, call):
                 return at(source, call, "one layer is put into a list several times")
@@ -404,7 +404,7 @@ def _is_layer(source: Script, value: ast.expr) -> bool:
     """An item of a list of layers: `self.blocks[0]`."""
     if not isinstance(value, ast.Subscript) or not isinstance(value.slice, ast.Constant):
         return False
-    around = next((p for p in source.above(value) if isinstance(p, ast.ClassDef)), None)
+    around = source.class_around(value)
     made = source.attribute(around, unparse(value.value).removeprefix("self.")) if around else None
     return isinstance(made, ast.Call) and last_name(made.func) in ("ModuleList", "Sequential", "CellList")
 

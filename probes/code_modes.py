@@ -98,7 +98,7 @@ def _knows_mode(source: Script, rate: ast.expr) -> bool:
 
 
 def _in_module(source: Script, node: ast.AST) -> bool:
-    owner = next((p for p in source.above(node) if isinstance(p, ast.ClassDef)), None)
+    owner = source.class_around(node)
     return owner in source.modules
 
 

@@ -129,6 +129,6 @@ def _within_batch(source: Script, call: ast.Call) -> bool:
     function = source.function_around(call)
     if source.owner(call) not in ("torch", "ops", "tf", "mint") or function is None:
         return False
-    owner = next((p for p in source.above(call) if isinstance(p, ast.ClassDef)), None)
+    owner = source.class_around(call)
     steps = owner is not None and bool(source.loss_methods) and owner in source.modules
     return steps or (source.train_loop is not None and runs_in(source, call, source.train_loop))

@@ -260,7 +260,7 @@ def _goes_nowhere(source: Script, function: Function, node: ast.Call) -> bool:
 
 def _runs_frozen(source: Script, block: ast.With) -> bool:
     """All modules that the block calls are copies, or switched off where they are made: `self.slow(x)`."""
-    owner = next((p for p in source.above(block) if isinstance(p, ast.ClassDef)), None)
+    owner = source.class_around(block)
     called = {
         unparse(c.func)
         for s in block.body
@@ -348,7 +348,7 @@ def _takes_part(source: Script, node: ast.Call) -> bool:
 
 def _fixed_table(source: Script, node: ast.expr) -> bool:
     """The module says of its own weights that they need no gradient: what it gives has none anyway."""
-    owner = next((p for p in source.above(node) if isinstance(p, ast.ClassDef)), None)
+    owner = source.class_around(node)
     return owner is not None and re.search(r"requires_grad(?:_\(|=| = )False", unparse(owner)) is not None
 
 

@@ -404,7 +404,7 @@ def switch_of(source: Script, call: ast.Call) -> tuple[ast.Call, bool] | None:
         return None
     owner = call.func.value
     if isinstance(owner, ast.Name) and owner.id == "self":
-        around = next((p for p in source.above(call) if isinstance(p, ast.ClassDef)), None)
+        around = source.class_around(call)
         if around is not None and around not in source.modules:
             return None
     made = flow(source).made(owner)
@@ -459,7 +459,7 @@ def _restored(source: Script, call: ast.Call) -> bool:
 def _of_another(source: Script, call: ast.Call) -> bool:
     """A part of an object that trains nothing (`self.inception.eval()` of what measures quality)."""
     owner = call.func.value if isinstance(call.func, ast.Attribute) else None
-    around = next((p for p in source.above(call) if isinstance(p, ast.ClassDef)), None)
+    around = source.class_around(call)
     function = source.function_around(call)
     loop = source.train_loop
     if isinstance(owner, ast.Name) and loop is not None and function is source.function_around(loop):
@@ -568,7 +568,7 @@ def _mode_left_open(source: Script, call: ast.Call) -> bool:
     if not source.named("Dropout", "BatchNormalization", "SpatialDropout2D", "GaussianDropout"):
         return False
     function = source.function_around(call)
-    around = next((p for p in source.above(call) if isinstance(p, ast.ClassDef)), None)
+    around = source.class_around(call)
     if function in source.forwards or (
         function is not None and function.name == "train_step" and around in source.modules
     ):

@@ -212,7 +212,7 @@ def _is_read(source: Script, owner: ast.ClassDef, name: str) -> bool:
             continue
         function = source.function_around(node)
         parent = source.parents.get(node)
-        around = next((p for p in source.above(node) if isinstance(p, ast.ClassDef)), None)
+        around = source.class_around(node)
         if around is not None and around is not owner and unparse(node.value) == "self":
             continue  # the attribute of another class
         prepares = function is not None and function.name.lower().startswith(

@@ -131,7 +131,7 @@ def _ends_class(source: Script, layer: ast.expr) -> bool:
     """The layer's values are what `forward` returns or adds up, or it is a table beside random layers."""
     if not isinstance(layer, ast.Attribute):
         return False
-    owner = next((p for p in source.above(layer) if isinstance(p, ast.ClassDef)), None)
+    owner = source.class_around(layer)
     if unparse(layer.value) == "self":
         return owner is not None and _ends(source, owner, f"self.{layer.attr}")
     # `block.attn.out` of a loop over blocks: every module of the script that has a layer of that name

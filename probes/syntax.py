@@ -136,6 +136,10 @@ class Script:
             (p for p in self.above(node) if isinstance(p, (ast.FunctionDef, ast.AsyncFunctionDef))), None
         )
 
+    def class_around(self, node: ast.AST) -> ast.ClassDef | None:
+        """The class that a node stands in."""
+        return next((p for p in self.above(node) if isinstance(p, ast.ClassDef)), None)
+
     def statement(self, node: ast.AST) -> ast.stmt | None:
         """The statement that a node is, or is a part of."""
         return next((p for p in (node, *self.above(node)) if isinstance(p, ast.stmt)), None)
