@@ -8,7 +8,7 @@ import re
 from ..engine.model import State
 from .code import at, first, is_false_node, ok
 from .code_rounds import CLEARS
-from .code_step import once_per_epoch
+from .code_step.stepping import once_per_epoch
 from .flow import flow, returns
 from .readers._tree import unparse, walk
 from .readers.script import keyword, last_name

@@ -5,7 +5,7 @@ One cause has many faces in code, and a script shows one of them: what else is a
 
 from __future__ import annotations
 
-from . import code_step, code_trainable
+from . import code_trainable
 from .code_accumulation import accumulation_without_effect, cleared_between, divided_twice, mean_of_parts
 from .code_activations import softmax_misplaced
 from .code_ctc import ctc_input_wrong
@@ -32,7 +32,9 @@ from .code_schedule import (
     rate_not_applied,
     unit_wrong,
 )
-from .code_step import scheduler_wrong_loop
+from .code_step import modes
+from .code_step.accumulation import accumulation_not_divided
+from .code_step.scheduling import scheduler_wrong_loop
 from .code_switches import switched_astray
 from .code_terms import term_taken_off
 from .code_unswitched import never_switched_off
@@ -99,7 +101,7 @@ def mode_wrong(view: View) -> Finding:
     return any_of(
         look(view)
         for look in (
-            code_step.mode_wrong,
+            modes.mode_wrong,
             set_train_missing,
             dropout_always_on,
             mode_fixed_in_call,
@@ -154,7 +156,7 @@ def accumulation_wrong(view: View) -> Finding:
             accumulation_without_effect,
             cleared_between,
             mean_of_parts,
-            code_step.accumulation_not_divided,
+            accumulation_not_divided,
         )
     )
 

@@ -6,7 +6,7 @@ import ast
 
 from .code import at, first, is_evaluation, is_false_node, ok
 from .code_sides import setting
-from .code_step import switch_of
+from .code_step.modes import switch_of
 from .flow import flow
 from .readers._tree import unparse, walk
 from .readers.script import keyword, last_name

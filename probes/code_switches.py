@@ -7,7 +7,7 @@ import re
 
 from .code import at, first, ok
 from .code_sides import either
-from .code_step import switch_of
+from .code_step.modes import switch_of
 from .readers._tree import unparse, walk
 from .readers.script import last_name
 from .registry import Finding, View, probe

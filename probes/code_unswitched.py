@@ -8,7 +8,8 @@ from collections.abc import Iterator
 
 from .code import at, first, ok
 from .code_rounds import top_level
-from .code_step import over_batches, switch_of
+from .code_step.modes import switch_of
+from .code_step.stepping import over_batches
 from .flow import flow
 from .readers._tree import unparse, walk
 from .readers.script import keyword, last_name

@@ -84,16 +84,21 @@ def probe(*needs: str) -> Callable[[F], F]:
 
 
 def probes_of(*modules: ModuleType) -> dict[str, ProbeFunction]:
-    """Return the probes of these modules, as "module.function"."""
+    """Return the probes of these modules, as "module.function", or "package.function" for those of a package.
+
+    Raises ValueError where two of them would have one name.
+    """
     found: dict[str, ProbeFunction] = {}
     for module in modules:
-        stem = module.__name__.rsplit(".", 1)[-1]
+        stem = module.__name__.removeprefix(f"{__package__}.").partition(".")[0]
         for name, value in vars(module).items():
             if (
                 inspect.isfunction(value)
                 and "needs" in value.__dict__
                 and value.__module__ == module.__name__
             ):
+                if f"{stem}.{name}" in found:
+                    raise ValueError(f"two probes are called {stem}.{name}")
                 found[f"{stem}.{name}"] = value
     return found
 

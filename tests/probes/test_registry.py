@@ -4,6 +4,7 @@ import types
 from typing import Any
 
 import numpy as np
+import pytest
 
 from traindoctor.engine.model import RunInfo, State, Symptom
 from traindoctor.probes import registry
@@ -56,12 +57,15 @@ def test_a_question_is_unknown() -> None:
 
 
 def test_probes_are_found_by_module() -> None:
-    """`probes_of` lists marked functions of a module under "module.function"."""
-    module = types.ModuleType("a.m")
-    module.__dict__["held"] = held
-    held.__module__ = "a.m"
+    """`probes_of` lists marked functions under "module.function"; a package counts as one module."""
+    for name in ("m", "m.part"):
+        module = types.ModuleType(f"traindoctor.probes.{name}")
+        module.__dict__["held"] = held
+        held.__module__ = module.__name__
 
-    assert list(probes_of(module)) == ["m.held"]
+        assert list(probes_of(module)) == ["m.held"]
+        with pytest.raises(ValueError, match="two probes"):
+            probes_of(module, module)
 
 
 def test_every_probe_that_the_rules_name_exists() -> None:
