@@ -147,11 +147,10 @@ def fairseq(folder: Path) -> list[Row]:
     return rows
 
 
-def cells(folder: Path) -> list[Row]:
-    """TensorBoard's scalars of the segmentation project; the score is the Dice coefficient."""
+def _events(folder: Path, names: dict[str, str]) -> list[Row]:
+    """TensorBoard's scalars in the folders below runs/, tags under the lab's names."""
     from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
-    names = {"train/loss": "loss", "train/lr": "lr", "val/loss": "val_loss", "val/dice": "val_acc"}
     rows = []
     for path in sorted(folder.glob("runs/*")):
         events = EventAccumulator(str(path), size_guidance={"scalars": 0})
@@ -159,6 +158,19 @@ def cells(folder: Path) -> list[Row]:
         kept = [t for t in events.Tags()["scalars"] if t in names]
         rows += [{"step": float(e.step), names[t]: e.value} for t in kept for e in events.Scalars(t)]
     return sorted(rows, key=lambda r: r["step"])
+
+
+def cells(folder: Path) -> list[Row]:
+    """TensorBoard's scalars of the segmentation project; the score is the Dice coefficient."""
+    names = {"train/loss": "loss", "train/lr": "lr", "val/loss": "val_loss", "val/dice": "val_acc"}
+    return _events(folder, names)
+
+
+def queries(folder: Path) -> list[Row]:
+    """TensorBoard's scalars of the sentence classifier, the loss scale among them."""
+    names = {"train/loss": "loss", "train/lr": "lr", "val/loss": "val_loss", "val/acc": "val_acc"}
+    names |= {"train/grad_norm": "grad_norm", "train/loss_scale": "loss_scale"}
+    return _events(folder, names)
 
 
 def quotes(folder: Path) -> list[Row]:
@@ -253,7 +265,7 @@ def lowlight(folder: Path) -> list[Row]:
 
 
 # name of the log -> its reader, and the file that the output goes to
-EVENT_FILES = frozenset({"scalars", "cells"})  # logs that take TensorBoard to read
+EVENT_FILES = frozenset({"scalars", "cells", "queries"})  # logs that take TensorBoard to read
 PROJECT_LOGS: dict[str, tuple[Reader, str | None]] = {
     "megatron": (megatron, "pretrain.log"),
     "openmmlab": (openmmlab, None),
@@ -272,4 +284,5 @@ PROJECT_LOGS: dict[str, tuple[Reader, str | None]] = {
     "reviews": (reviews, "train.log"),
     "journeys": (journeys, None),
     "lowlight": (lowlight, "train.log"),
+    "queries": (queries, "train.log"),
 }
