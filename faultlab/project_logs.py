@@ -264,6 +264,15 @@ def lowlight(folder: Path) -> list[Row]:
     ]
 
 
+def patches(folder: Path) -> list[Row]:
+    """A plain table, a row each epoch."""
+    names = {"epoch": "step", "lr": "lr", "train_loss": "loss", "val_loss": "val_loss", "val_acc": "val_acc"}
+    return [
+        {names[k]: float(v) for k, v in row.items() if k in names}
+        for row in csv.DictReader(_lines(folder, "metrics.csv"))
+    ]
+
+
 # name of the log -> its reader, and the file that the output goes to
 EVENT_FILES = frozenset({"scalars", "cells", "queries"})  # logs that take TensorBoard to read
 PROJECT_LOGS: dict[str, tuple[Reader, str | None]] = {
@@ -285,4 +294,5 @@ PROJECT_LOGS: dict[str, tuple[Reader, str | None]] = {
     "journeys": (journeys, None),
     "lowlight": (lowlight, "train.log"),
     "queries": (queries, "train.log"),
+    "patches": (patches, None),
 }
