@@ -66,7 +66,7 @@ class SeamSource:
         img = cv2.resize(np.ascontiguousarray(img), (SIZE, SIZE))
         img = img.astype(np.float32) / 255.0
         img = (img - MEAN) / STD
-        return img.transpose(2, 0, 1).copy(), np.int32(label)
+        return img.transpose(2, 0, 1).copy(), np.array(label, np.int32)
 
 
 def create_dataset(items, is_train, batch_size, rank_size=1, rank_id=0, workers=8):
