@@ -14,7 +14,7 @@ import numpy as np
 
 from .registry import View
 from .run import Floats, Series
-from .stats import block_edges, block_medians, noise
+from .stats import MAD, block_edges, block_medians, noise
 
 _STEPS = frozenset(["step", "iteration", "unknown"])
 MAX_BLOCKS = 20
@@ -175,8 +175,11 @@ def final(found: Pair, share: float = 0.1) -> tuple[float, float, float]:
     half = len(found) // 2
     if half >= 8:  # how much levels of this length move in the second half
         levels = np.array([np.median(gap[i : i + count]) for i in range(half, len(gap) - count + 1, count)])
-        if len(levels) >= 4:
-            error = max(error, noise(levels))
+        if (
+            len(levels) >= 4
+        ):  # where the curves part once, one of the steps is large; where they drift, all are alike
+            steps = MAD * float(np.median(np.abs(np.diff(levels)))) / 2**0.5
+            error = max(error, min(noise(levels), steps))
     return float(np.median(tail_run)), float(np.median(tail_bench)), error
 
 

@@ -17,6 +17,7 @@ MODULES = (
     "benchmark",
     "benchmark_curves",
     "benchmark_end",
+    "benchmark_relations",
     "code_accumulation",
     "code_activations",
     "code_arguments",

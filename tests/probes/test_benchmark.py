@@ -671,7 +671,13 @@ def test_all_symptoms_have_three_states_here() -> None:
     """No symptom of the file goes without a case for each state (those of repeats have their own file)."""
     covered = {(s, state) for s, state, *_ in (*CASES, *CURVES)}
     repeated = {"benchmark-unstable", "loss-outside-benchmark-band", "benchmark-curves-apart"}
-    apart = {*repeated, "versions-differ", "hyperparameter-in-force-differs"}
+    relations = {
+        "metric-apart-at-equal-loss",
+        "eval-loss-apart-at-equal-metric",
+        "loss-above-at-equal-metric",
+        "training-harder-than-benchmark",
+    }
+    apart = {*repeated, *relations, "versions-differ", "hyperparameter-in-force-differs"}
     missing = {
         (s, t)
         for s in symptoms("benchmark").keys() - apart
