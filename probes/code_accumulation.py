@@ -10,7 +10,7 @@ from .code import at, first, is_false_node, ok
 from .code_rounds import CLEARS
 from .code_step.stepping import once_per_epoch
 from .flow import flow, returns
-from .readers._tree import unparse, walk
+from .readers._tree import of, unparse
 from .readers.script import keyword, last_name
 from .registry import Finding, View, probe
 from .syntax import Script
@@ -72,7 +72,7 @@ def _no_effect(source: Script) -> Finding | None:
             continue
         if source.named("accumulate"):
             return ok(source, source.named("accumulate")[0], "the step stands within accumulate")
-        by_hand = any(isinstance(n, ast.BinOp) and isinstance(n.op, ast.Mod) for n in source.nodes)
+        by_hand = any(isinstance(n.op, ast.Mod) for n in source.of(ast.BinOp))
         if not by_hand and not source.named("no_sync") and source.backwards and not source.loose:
             return at(source, call, "nothing opens accumulate(model): every batch is a step of its own")
     return None
@@ -161,7 +161,7 @@ def _items_unused(source: Script) -> Finding | None:
         names = [a.arg for a in (*method.args.args, *method.args.kwonlyargs)]
         if method.name != "compute_loss" or "num_items_in_batch" not in names:
             continue
-        used = [n for n in walk(method) if isinstance(n, ast.Name) and n.id == "num_items_in_batch"]
+        used = [n for n in of(method, ast.Name) if n.id == "num_items_in_batch"]
         if used:
             return ok(source, method, "the loss is divided by the number of items of all micro batches")
         if accumulates:
@@ -183,8 +183,8 @@ def _mean_per_replica(source: Script) -> Finding | None:
     mine = flow(source)
     for call in source.named("gradient"):
         for value in mine.values(call.args[0], 3) if call.args else ():
-            for node in walk(value):
-                if isinstance(node, ast.Call) and last_name(node.func) == "reduce_mean":
+            for node in of(value, ast.Call):
+                if last_name(node.func) == "reduce_mean":
                     return at(
                         source, node, "this is the mean of one replica, and gradients of replicas are summed"
                     )
@@ -192,9 +192,7 @@ def _mean_per_replica(source: Script) -> Finding | None:
 
 
 def _in_tapes(source: Script) -> list[str]:
-    return [
-        unparse(n) for n in source.nodes if isinstance(n, ast.With) and "GradientTape" in unparse(n.items[0])
-    ]
+    return [unparse(n) for n in source.of(ast.With) if "GradientTape" in unparse(n.items[0])]
 
 
 def _summed_gradients(source: Script) -> Finding | None:

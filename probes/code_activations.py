@@ -9,7 +9,7 @@ from itertools import pairwise
 from .code import at, first, is_evaluation, ok
 from .code_sides import either, literal
 from .flow import flow
-from .readers._tree import unparse, walk
+from .readers._tree import of, unparse
 from .readers.script import keyword, last_name
 from .registry import Finding, View, probe
 from .syntax import Script
@@ -39,8 +39,8 @@ def _stacks(source: Script) -> list[tuple[ast.AST, list[ast.expr]]]:
         if len(parts) == 1 and isinstance(parts[0], (ast.List, ast.Tuple)):
             continue  # seen as a list
         found.append((call, list(parts)))
-    for node in source.nodes:
-        if isinstance(node, ast.List) and any(isinstance(e, ast.Call) for e in node.elts):
+    for node in source.of(ast.List):
+        if any(isinstance(e, ast.Call) for e in node.elts):
             found.append((node, list(node.elts)))
     return found
 
@@ -99,8 +99,8 @@ def _of_one(source: Script) -> Finding | None:
                 if width_of(source, layer) == 1 and _over_last(then):
                     return at(source, then, "a softmax over a single output is always one")
     for function in source.forwards:
-        for call in walk(function):
-            if not (isinstance(call, ast.Call) and last_name(call.func) in ("softmax", "log_softmax")):
+        for call in of(function, ast.Call):
+            if last_name(call.func) not in ("softmax", "log_softmax"):
                 continue
             method = isinstance(call.func, ast.Attribute) and unparse(call.func.value) not in (
                 *("F", "torch", "nn.functional", "tf.nn", "ops", "mint"),

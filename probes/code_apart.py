@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from .code import at, ok
 from .code_roles import INPUT_WORDS, TARGET_WORDS
 from .flow import flow
-from .readers._tree import unparse, walk
+from .readers._tree import of, unparse, walk
 from .readers.script import last_name
 from .registry import Finding
 from .script_diff.vocabulary import word_set
@@ -93,12 +93,11 @@ def _pairs(source: Script) -> Iterator[tuple[ast.AST, ast.expr, ast.expr, ast.AS
             if _is_label(second) or name in ("TensorDataset", "ArrayDataset"):
                 yield call, given[i - 1], second, scope
                 break
-    for function in [n for n in source.nodes if isinstance(n, ast.FunctionDef)]:
+    for function in source.of(ast.FunctionDef):
         unpacked = [
             {e.id for e in a.targets[0].elts if isinstance(e, ast.Name)}
-            for a in walk(function)
-            if isinstance(a, ast.Assign)
-            and isinstance(a.targets[0], ast.Tuple)
+            for a in of(function, ast.Assign)
+            if isinstance(a.targets[0], ast.Tuple)
             and isinstance(a.value, ast.Call)
             and unparse(a.value).startswith("zip(*")
         ]
@@ -237,7 +236,7 @@ def _orders(source: Script, index: ast.expr) -> bool:
             return True
         if isinstance(value, ast.UnaryOp) and isinstance(value.op, ast.Invert):
             return True
-        for call in (n for n in walk(value) if isinstance(n, ast.Call)):
+        for call in of(value, ast.Call):
             if last_name(call.func) in (
                 *_DRAWS,
                 "argsort",
@@ -268,13 +267,10 @@ def _taken_from(scope: ast.AST, name: str, other: str, before: int) -> int:
 
 def _reads(node: ast.expr, name: str) -> bool:
     """Whether a value is read for more than its length."""
-    lengths = {
-        id(a) for c in walk(node) if isinstance(c, ast.Call) and last_name(c.func) == "len" for a in c.args
-    } | {id(a.value) for a in walk(node) if isinstance(a, ast.Attribute) and a.attr == "shape"}
-    return any(
-        isinstance(n, (ast.Name, ast.Attribute)) and unparse(n) == name and id(n) not in lengths
-        for n in walk(node)
-    )
+    lengths = {id(a) for c in of(node, ast.Call) if last_name(c.func) == "len" for a in c.args} | {
+        id(a.value) for a in of(node, ast.Attribute) if a.attr == "shape"
+    }
+    return any(unparse(n) == name and id(n) not in lengths for n in of(node, ast.Name, ast.Attribute))
 
 
 def _seeded_between(source: Script, one: ast.stmt, other: ast.stmt) -> bool:
@@ -298,9 +294,7 @@ def _seeded_between(source: Script, one: ast.stmt, other: ast.stmt) -> bool:
 
 def _labels_alone(source: Script) -> Finding | None:
     """`train_set.targets` are put into another order, and `train_set.data` are not."""
-    for node in source.nodes:
-        if not isinstance(node, ast.stmt):
-            continue
+    for node in source.of(ast.stmt):
         held: ast.expr | None = None
         if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Attribute):
             held = node.targets[0]
@@ -316,9 +310,8 @@ def _labels_alone(source: Script) -> Finding | None:
         scope: Function | ast.Module = source.function_around(node) or source.tree
         others = [
             s
-            for s in walk(scope)
-            if isinstance(s, (ast.Assign, ast.Expr))
-            and s is not node
+            for s in of(scope, ast.Assign, ast.Expr)
+            if s is not node
             and re.search(
                 rf"{re.escape(owner)}\.(?!{held.attr}\b)\w+",
                 unparse(s.targets[0] if isinstance(s, ast.Assign) else s),

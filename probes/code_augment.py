@@ -11,7 +11,7 @@ from .code_masking import tags_by_position
 from .code_roles import is_random
 from .code_sides import either
 from .flow import flow
-from .readers._tree import unparse, walk
+from .readers._tree import of, unparse, walk
 from .readers.script import keyword, last_name
 from .registry import Finding, View, probe
 from .syntax import Function, Script
@@ -82,17 +82,15 @@ _FLIPS = re.compile(r"FLIP|ROTATE|Transpose\.")
 
 def _image_alone(source: Script) -> Finding | None:
     seen: ast.AST | None = None
-    for function in [n for n in source.nodes if isinstance(n, ast.FunctionDef)]:
-        names = {n.id for n in walk(function) if isinstance(n, ast.Name)} | {
-            a.arg for a in function.args.args
-        }
+    for function in source.of(ast.FunctionDef):
+        names = {n.id for n in of(function, ast.Name)} | {a.arg for a in function.args.args}
         beside = {n for n in names if _BESIDE.match(n)}
         if not beside or not any(_IMAGE.match(n) for n in names):
             continue
-        for block in walk(function):
-            if not isinstance(block, ast.If) or not _at_random(source, block.test):
+        for block in of(function, ast.If):
+            if not _at_random(source, block.test):
                 continue
-            assigned = [a for s in block.body for a in walk(s) if isinstance(a, ast.Assign)]
+            assigned = [a for s in block.body for a in of(s, ast.Assign)]
             moved = {n for a in assigned for n, m in _moved(a).items() if m and _IMAGE.match(n)}
             if not moved:
                 continue
@@ -114,10 +112,8 @@ def _turned_alone(source: Script, function: Function, beside: set[str]) -> Findi
     if not _same_function(function, beside):
         return None
     moves: dict[str, list[ast.Assign]] = {}
-    for node in walk(function):
-        if isinstance(node, ast.Assign) and not any(
-            isinstance(p, (ast.If, ast.IfExp)) and p in walk(function) for p in source.above(node)
-        ):
+    for node in of(function, ast.Assign):
+        if not any(isinstance(p, (ast.If, ast.IfExp)) and p in walk(function) for p in source.above(node)):
             for name, moved in _moved(node).items():
                 drawn = moved and _at_random(source, node.value)
                 if drawn and (_IMAGE.match(name) or name in beside):
@@ -132,20 +128,14 @@ def _turned_alone(source: Script, function: Function, beside: set[str]) -> Findi
 
 def _how(node: ast.Assign) -> str:
     """The name of what moves: rot90, flip."""
-    names = [last_name(c.func) for c in walk(node.value) if isinstance(c, ast.Call)]
+    names = [last_name(c.func) for c in of(node.value, ast.Call)]
     return next((n for n in names if n in _MOVES and n != "transpose"), "")
 
 
 def _same_function(function: Function, beside: set[str]) -> bool:
     """The mask or the boxes are handed in or loaded here, in pixels of the image, and given back."""
     given = {a.arg for a in function.args.args}
-    out = {
-        n.id
-        for r in walk(function)
-        if isinstance(r, ast.Return) and r.value
-        for n in walk(r.value)
-        if isinstance(n, ast.Name)
-    }
+    out = {n.id for r in of(function, ast.Return) if r.value for n in of(r.value, ast.Name)}
     spatial = {n for n in beside if not n.startswith("target") and n != "points"}
     return bool(spatial & out) and bool(spatial & (given | out))
 
@@ -153,7 +143,7 @@ def _same_function(function: Function, beside: set[str]) -> bool:
 def _at_random(source: Script, test: ast.expr) -> bool:
     if is_random(test):
         return True
-    names = [n for n in walk(test) if isinstance(n, ast.Name)]
+    names = of(test, ast.Name)
     return any(is_random(v) for n in names for v in flow(source).values(n, 2))
 
 
@@ -171,7 +161,7 @@ _DRAWS = ("randperm", "permutation", "shuffle", "flip", "roll")
 def _mixed_apart(source: Script) -> Finding | None:
     """`lam * x + (1 - lam) * x[a]` with targets `y[b]`, or with the targets as they were."""
     seen: ast.AST | None = None
-    for function in [n for n in source.nodes if isinstance(n, ast.FunctionDef)]:
+    for function in source.of(ast.FunctionDef):
         if not re.search(r"(?i)mix", function.name):
             continue
         parameters = [a.arg for a in function.args.args if a.arg != "self"]
@@ -186,9 +176,7 @@ def _mixed_apart(source: Script) -> Finding | None:
                 if isinstance(node.slice, (ast.Slice, ast.Tuple, ast.Constant)):
                     continue
                 partners[held.id].add(unparse(node.slice))
-                fresh[held.id] += any(
-                    isinstance(c, ast.Call) and last_name(c.func) in _DRAWS for c in walk(node.slice)
-                )
+                fresh[held.id] += any(last_name(c.func) in _DRAWS for c in of(node.slice, ast.Call))
             elif isinstance(node, ast.Call) and last_name(node.func) in ("flip", "roll"):
                 name = source.owner(node) if source.owner(node) in partners else ""
                 if name:
@@ -254,19 +242,19 @@ def _draws(source: Script, node: ast.expr) -> bool:
         [node] if isinstance(node, ast.Lambda) else list(flow(source).functions.get(name, []))
     )
     return any(
-        isinstance(n, ast.Call) and re.match(r"random_|stateless_random|uniform$", last_name(n.func))
+        re.match(r"random_|stateless_random|uniform$", last_name(n.func))
         for b in body
-        for n in walk(b)
+        for n in of(b, ast.Call)
     )
 
 
 def _paired_by_listing(source: Script) -> Finding | None:
     """Masks from an unsorted listing are taken by the number of the sample."""
     seen: ast.AST | None = None
-    for node in source.nodes:
-        if not isinstance(node, ast.Assign) or not isinstance(node.targets[0], ast.Attribute):
+    for node in source.of(ast.Assign):
+        if not isinstance(node.targets[0], ast.Attribute):
             continue
-        calls = [c for c in walk(node.value) if isinstance(c, ast.Call)]
+        calls = of(node.value, ast.Call)
         names = {last_name(c.func) for c in calls}
         if not names & {"glob", "listdir", "iterdir", "rglob", "scandir"}:
             continue
@@ -276,12 +264,11 @@ def _paired_by_listing(source: Script) -> Finding | None:
             continue
         by_index = _indexed_by(source, attr)
         other = any(
-            isinstance(n, ast.Subscript)
-            and isinstance(n.value, ast.Attribute)
+            isinstance(n.value, ast.Attribute)
             and n.value.attr != attr
             and unparse(n.slice) in by_index
             and source.function_name(n) == "__getitem__"
-            for n in source.nodes
+            for n in source.of(ast.Subscript)
         )
         if by_index and other:
             return at(
@@ -293,9 +280,8 @@ def _paired_by_listing(source: Script) -> Finding | None:
 def _indexed_by(source: Script, attr: str) -> set[str]:
     return {
         unparse(n.slice)
-        for n in source.nodes
-        if isinstance(n, ast.Subscript)
-        and isinstance(n.value, ast.Attribute)
+        for n in source.of(ast.Subscript)
+        if isinstance(n.value, ast.Attribute)
         and n.value.attr == attr
         and source.function_name(n) == "__getitem__"
         and isinstance(n.slice, ast.Name)
@@ -308,8 +294,8 @@ def _channels_turned(source: Script) -> Finding | None:
     if not known:
         return None
     seen: ast.AST | None = None
-    for node in source.nodes:
-        if not isinstance(node, ast.Subscript) or not isinstance(node.slice, ast.Tuple):
+    for node in source.of(ast.Subscript):
+        if not isinstance(node.slice, ast.Tuple):
             continue
         *_, last = node.slice.elts
         turned = isinstance(last, ast.Slice) and last.step is not None and unparse(last.step) == "-1"

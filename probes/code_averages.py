@@ -7,7 +7,7 @@ import ast
 from .code import at, first, ok
 from .code_evaluation import predicts_least_likely, predicts_over_batch
 from .code_roles import split_of, trains
-from .readers._tree import unparse, walk
+from .readers._tree import of, unparse, walk
 from .readers.script import keyword, last_name
 from .registry import Finding, View, any_of, probe
 from .syntax import Function, Script
@@ -34,25 +34,18 @@ def average_of_wrong_count(view: View) -> Finding:
 
 def _wrong_count(source: Script) -> Finding | None:
     seen = None
-    for function in source.nodes:
-        if not isinstance(function, (ast.FunctionDef, ast.AsyncFunctionDef)):
-            continue
-        every = [n for n in walk(function) if isinstance(n, ast.For)]
+    for function in source.of(ast.FunctionDef, ast.AsyncFunctionDef):
+        every = of(function, ast.For)
         trained = [n for n in every if any(b in walk(n) for b in source.backwards)]
         if any(b in walk(function) for b in source.backwards) and len(trained) == len(every):
             continue
         loops = [n for n in every if n not in trained]
         sums = _sums(source, function, loops)
         inner = {n for loop in loops for n in walk(loop)}
-        learned = {
-            unparse(n.target)
-            for loop in trained
-            for n in walk(loop)
-            if isinstance(n, ast.AugAssign) and n not in inner
-        }
+        learned = {unparse(n.target) for loop in trained for n in of(loop, ast.AugAssign) if n not in inner}
         sums = {name: unit for name, unit in sums.items() if name not in learned}
-        for node in walk(function):
-            if not (isinstance(node, (ast.BinOp, ast.AugAssign)) and isinstance(node.op, ast.Div)):
+        for node in of(function, ast.BinOp, ast.AugAssign):
+            if not isinstance(node.op, ast.Div):
                 continue
             above, below = (
                 (node.left, node.right) if isinstance(node, ast.BinOp) else (node.target, node.value)
@@ -234,6 +227,4 @@ def _trained_on(source: Script, function: Function, divisor: ast.expr, loops: li
 
 def _texts(body: list[ast.stmt]) -> list[str]:
     """The names in a loop that hold data: `self.val_set[i]`."""
-    return [
-        unparse(n) for statement in body for n in walk(statement) if isinstance(n, (ast.Name, ast.Attribute))
-    ]
+    return [unparse(n) for statement in body for n in of(statement, ast.Name, ast.Attribute)]

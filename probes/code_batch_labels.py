@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from .code import at, ok
 from .code_roles import INPUT_WORDS, TARGET_WORDS, base, inputs, is_random
 from .flow import losses
-from .readers._tree import unparse, walk
+from .readers._tree import of, unparse
 from .readers.script import last_name
 from .registry import Finding
 from .syntax import Script
@@ -32,7 +32,7 @@ def drawn_anew(source: Script) -> Finding | None:
             value = value.func.value if isinstance(value.func, ast.Attribute) else value
         if not isinstance(value, ast.Call) or last_name(value.func) not in _DRAWN:
             continue
-        used = [n for n in walk(value) if isinstance(n, ast.Name) and n.id == name]
+        used = [n for n in of(value, ast.Name) if n.id == name]
         shape_alone = all(_of_shape(source, n) for n in used)
         if used and (shape_alone or last_name(value.func).endswith("_like")):
             return at(source, node, "the labels are thrown away and drawn by chance")
@@ -54,10 +54,8 @@ def moved_alone(source: Script) -> Finding | None:
         scope = source.function_around(node) or source.tree
         along = [
             c
-            for c in walk(scope)
-            if isinstance(c, ast.Call)
-            and last_name(c.func) == last_name(value.func)
-            and base(c) != name.lower()
+            for c in of(scope, ast.Call)
+            if last_name(c.func) == last_name(value.func) and base(c) != name.lower()
         ]
         if _first_axis(value) and not along:
             return at(source, node, "the labels are moved along the batch, and the inputs are not")
@@ -89,14 +87,14 @@ def _handed_in(source: Script, node: ast.Assign, name: str) -> bool:
     scope = source.function_around(node) or source.tree
     before = [
         n
-        for n in walk(scope)
-        if isinstance(n, ast.Assign) and n.lineno < node.lineno and any(name in _names(t) for t in n.targets)
+        for n in of(scope, ast.Assign)
+        if n.lineno < node.lineno and any(name in _names(t) for t in n.targets)
     ]
     return any(not is_random(n.value) for n in before)
 
 
 def _names(target: ast.AST) -> set[str]:
-    return {n.id for n in walk(target) if isinstance(n, ast.Name)}
+    return {n.id for n in of(target, ast.Name)}
 
 
 def _of_shape(source: Script, node: ast.AST) -> bool:

@@ -7,7 +7,7 @@ import re
 
 from .code import at, ok
 from .code_roles import is_random, model_calls
-from .readers._tree import unparse, walk
+from .readers._tree import of, unparse, walk
 from .readers.script import last_name
 from .registry import Finding
 from .syntax import Script
@@ -169,9 +169,7 @@ def _arithmetic(source: Script, call: ast.Call) -> tuple[str, ...] | None:
 def _handed_by(source: Script, call: ast.Call, name: str) -> ast.For | None:
     """The loop around a call that hands out a name: what happened to it before the loop is another batch."""
     for loop in source.loops_around(call):
-        if isinstance(loop, ast.For) and any(
-            isinstance(n, ast.Name) and n.id == name for n in walk(loop.target)
-        ):
+        if isinstance(loop, ast.For) and any(n.id == name for n in of(loop.target, ast.Name)):
             return loop
     return None
 
@@ -202,7 +200,7 @@ def _augments(source: Script, call: ast.Call) -> bool:
         w in name.lower() for w in ("augment", "jitter", "flip", "crop", "mixup", "cutmix", "noise", "mask")
     ):
         return True
-    own = [n for n in source.nodes if isinstance(n, ast.FunctionDef) and n.name == name]
+    own = [n for n in source.of(ast.FunctionDef) if n.name == name]
     return len(own) == 1 and is_random(own[0])
 
 
@@ -216,8 +214,8 @@ def _pairs(change: ast.Assign) -> dict[str, ast.expr]:
 
 def _last_change(scope: ast.AST, name: str, before: int) -> _Change | None:
     found: _Change | None = None
-    for node in walk(scope):
-        if isinstance(node, (ast.Assign, ast.AugAssign)) and node.lineno < before:
+    for node in of(scope, ast.Assign, ast.AugAssign):
+        if node.lineno < before:
             target = node.targets[0] if isinstance(node, ast.Assign) else node.target
             places = target.elts if isinstance(target, ast.Tuple) else [target]
             if any(isinstance(p, ast.Name) and p.id == name for p in places):

@@ -152,9 +152,7 @@ _TURNS: dict[type[ast.cmpop], bool] = {ast.Gt: True, ast.GtE: True, ast.Lt: Fals
 
 def _comparisons(source: Script) -> Iterator[tuple[ast.If, ast.Compare, ast.expr, ast.expr, bool]]:
     """`if score > best:`: (if, comparison, the new value, the best one, the new one has to be higher)."""
-    for node in source.nodes:
-        if not isinstance(node, ast.If):
-            continue
+    for node in source.of(ast.If):
         for test in _tests(source, node):
             if len(test.ops) != 1 or type(test.ops[0]) not in _TURNS:
                 continue
@@ -248,7 +246,7 @@ def _never_raised(source: Script) -> Finding | None:
         if isinstance(best, ast.Name) and not loops:
             continue
         inits = _assignments(source, name)
-        if not inits or any(isinstance(p, ast.arg) and p.arg == name for p in source.nodes):
+        if not inits or any(p.arg == name for p in source.of(ast.arg)):
             continue
         later = [a for a in inits if not _is_start(a)]
         if isinstance(best, ast.Name) and source.function_around(node) is not None:
@@ -297,8 +295,8 @@ def _is_start(value: ast.expr) -> bool:
 
 def _kept(source: Script) -> Iterator[tuple[ast.Assign, ast.expr, ast.expr]]:
     """Weights put aside in a loop: (statement, name, value)."""
-    for node in source.nodes:
-        if not isinstance(node, ast.Assign) or len(node.targets) != 1:
+    for node in source.of(ast.Assign):
+        if len(node.targets) != 1:
             continue
         target = node.targets[0]
         if not isinstance(target, (ast.Name, ast.Attribute)) or not re.search(r"(?i)best", unparse(target)):
@@ -356,9 +354,8 @@ def _never_restored(source: Script) -> Finding | None:
         attr = target.attr if isinstance(target, ast.Attribute) else ""
         reads = [
             n
-            for n in source.nodes
-            if isinstance(n, (ast.Name, ast.Attribute))
-            and isinstance(n.ctx, ast.Load)
+            for n in source.of(ast.Name, ast.Attribute)
+            if isinstance(n.ctx, ast.Load)
             and (unparse(n) == name or (attr and isinstance(n, ast.Attribute) and n.attr == attr))
         ]
         seen = seen or node

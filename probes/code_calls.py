@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 from .code import at, first, is_false_node, ok
 from .flow import Flow, flow
-from .readers._tree import unparse, walk
+from .readers._tree import of, unparse
 from .readers.script import keyword, last_name
 from .registry import Finding, View, probe
 from .syntax import Script
@@ -62,12 +62,8 @@ def _held(source: Script, call: ast.Call) -> list[str]:
             names.append(unparse(target))
             if isinstance(target, ast.Name):
                 around = source.function_around(call)
-                for other in walk(around or source.tree):
-                    if (
-                        isinstance(other, ast.Assign)
-                        and other is not parent
-                        and target.id in _names(other.value)
-                    ):
+                for other in of(around or source.tree, ast.Assign):
+                    if other is not parent and target.id in _names(other.value):
                         names.append(unparse(other.targets[0]))
         if isinstance(parent, ast.stmt):
             break
@@ -75,7 +71,7 @@ def _held(source: Script, call: ast.Call) -> list[str]:
 
 
 def _names(node: ast.AST) -> set[str]:
-    return {n.id for n in walk(node) if isinstance(n, ast.Name)}
+    return {n.id for n in of(node, ast.Name)}
 
 
 def _per_sample(source: Script) -> Iterator[tuple[ast.expr, ast.expr]]:
@@ -104,8 +100,8 @@ def softmax_by_hand(view: View) -> Finding:
 
 def _softmax_bare(source: Script) -> Finding | None:
     mine, seen = flow(source), None
-    for node in source.nodes:
-        if not (isinstance(node, ast.BinOp) and isinstance(node.op, ast.Div)):
+    for node in source.of(ast.BinOp):
+        if not isinstance(node.op, ast.Div):
             continue
         total = node.right
         summed = isinstance(total, ast.Call) and last_name(total.func) in ("sum", "reduce_sum")
@@ -138,15 +134,14 @@ def _kept_small(mine: Flow, call: ast.Call) -> bool:
     if argument is None:
         return True
     for value in mine.values(argument, 4):
-        if any(isinstance(n, ast.BinOp) and isinstance(n.op, ast.Sub) for n in walk(value)):
+        if any(isinstance(n.op, ast.Sub) for n in of(value, ast.BinOp)):
             return True
         if any(
-            isinstance(n, ast.UnaryOp)
-            and isinstance(n.operand, ast.BinOp | ast.Name | ast.Attribute | ast.Subscript | ast.Call)
-            for n in walk(value)
+            isinstance(n.operand, ast.BinOp | ast.Name | ast.Attribute | ast.Subscript | ast.Call)
+            for n in of(value, ast.UnaryOp)
         ):
             return True
-        if any(isinstance(n, ast.BinOp) and _negative(n.left) for n in walk(value)):
+        if any(_negative(n.left) for n in of(value, ast.BinOp)):
             return True  # `exp(-0.5 * z ** 2)`
         if any(w in unparse(value) for w in ("clamp", "clip", "minimum", "log_softmax", "tanh", "sigmoid")):
             return True

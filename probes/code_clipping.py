@@ -6,7 +6,7 @@ import ast
 
 from .code import at, first, ok
 from .code_rounds import CLEARS
-from .readers._tree import walk
+from .readers._tree import of
 from .readers.script import last_name
 from .registry import Finding, View, probe
 from .syntax import Script
@@ -47,17 +47,16 @@ def _without_effect(source: Script) -> Finding | None:
 def _mark(source: Script, statement: ast.stmt) -> frozenset[str]:
     """What a statement does with gradients: takes, clips or applies them."""
     found = set()
-    for node in walk(statement):
-        if isinstance(node, ast.Call):
-            name = last_name(node.func)
-            if node in source.backwards:
-                found.add("backward")
-            elif node in source.steps:
-                found.add("step")
-            elif "clip" in name:
-                found.add("clip")
-            elif name not in CLEARS and ("grad" in name or "backward" in name):
-                found.add("gradients")  # taken or changed in another way
+    for node in of(statement, ast.Call):
+        name = last_name(node.func)
+        if node in source.backwards:
+            found.add("backward")
+        elif node in source.steps:
+            found.add("step")
+        elif "clip" in name:
+            found.add("clip")
+        elif name not in CLEARS and ("grad" in name or "backward" in name):
+            found.add("gradients")  # taken or changed in another way
     return frozenset(found)
 
 

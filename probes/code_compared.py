@@ -9,7 +9,7 @@ from .code import at, ok
 from .code_roles import model_calls
 from .code_sides import literal
 from .flow import flow
-from .readers._tree import unparse, walk
+from .readers._tree import of, unparse, walk
 from .readers.script import keyword, last_name
 from .registry import Finding
 from .syntax import Function, Script
@@ -26,12 +26,8 @@ def threshold_on_scores(source: Script) -> Finding | None:
         return None
     calls = set(model_calls(source))
     seen: ast.AST | None = None
-    for node in source.nodes:
-        if not (
-            isinstance(node, ast.Compare)
-            and len(node.ops) == 1
-            and isinstance(node.ops[0], (ast.Gt, ast.GtE))
-        ):
+    for node in source.of(ast.Compare):
+        if not (len(node.ops) == 1 and isinstance(node.ops[0], (ast.Gt, ast.GtE))):
             continue
         limit = literal(source, node.comparators[0])
         if isinstance(limit, bool) or not isinstance(limit, float) or not 0.0 < limit < 1.0:
@@ -72,12 +68,12 @@ def _ends_in_sigmoid(source: Script) -> bool:
 def ignored_counts(source: Script) -> Finding | None:
     """Labels of a token classifier hold -100, and the metric does not leave those out."""
     tokens = source.named("DataCollatorForTokenClassification") or "ForTokenClassification" in source.code
-    functions = [n for n in source.nodes if isinstance(n, ast.FunctionDef) and n.name == "compute_metrics"]
+    functions = [n for n in source.of(ast.FunctionDef) if n.name == "compute_metrics"]
     if not tokens or not functions:
         return None
     for function in functions:
         text = unparse(function)
-        helpers = [f for c in walk(function) if isinstance(c, ast.Call) for f in flow(source).called(c)]
+        helpers = [f for c in of(function, ast.Call) for f in flow(source).called(c)]
         text += " ".join(map(unparse, helpers))
         if not re.search(r"-100|ignore|mask|pad|>= 0|!= -|special", text):
             return at(source, function, "positions without a label (-100) count in this metric")
@@ -93,16 +89,16 @@ _PLAIN = ("to_numpy", "to_list", "to_device", "to_tensor", "to_dense", "to_local
 def one_side_converted(source: Script) -> Finding | None:
     """`back(pred) - true`, where the loss compares `pred` and `true` as they are."""
     seen: ast.AST | None = None
-    for function in [n for n in source.nodes if isinstance(n, ast.FunctionDef)]:
+    for function in source.of(ast.FunctionDef):
         if any(b in walk(function) for b in source.backwards):
             continue
         raw = {
             tuple(map(unparse, c.args[:2]))
-            for c in walk(function)
-            if isinstance(c, ast.Call) and len(c.args) >= 2 and re.search(r"(?i)crit|loss", last_name(c.func))
+            for c in of(function, ast.Call)
+            if len(c.args) >= 2 and re.search(r"(?i)crit|loss", last_name(c.func))
         }
-        for node in walk(function):
-            if not (isinstance(node, ast.BinOp) and isinstance(node.op, ast.Sub)):
+        for node in of(function, ast.BinOp):
+            if not isinstance(node.op, ast.Sub):
                 continue
             ends = [_converted(source, s) for s in (node.left, node.right)]
             if not ends[0][0] and not ends[1][0]:
@@ -153,7 +149,7 @@ def other_order(source: Script) -> Finding | None:
 
 def _gives_predictions_alone(function: Function) -> bool:
     """The loop over the loader throws the labels away."""
-    loops = [n for n in walk(function) if isinstance(n, ast.For) and isinstance(n.target, ast.Tuple)]
+    loops = [n for n in of(function, ast.For) if isinstance(n.target, ast.Tuple)]
     text = unparse(function)
     return any(
         isinstance(e, ast.Name) and (e.id.startswith("_") or len(re.findall(rf"\b{e.id}\b", text)) == 1)
@@ -170,13 +166,11 @@ def _shuffled(source: Script, node: ast.expr) -> bool:
             return True
         for function in flow(source).called(value):
             flags = _true_flags(source, function, value)
-            for test in (n for n in walk(function) if isinstance(n, ast.If)):
+            for test in of(function, ast.If):
                 if isinstance(test.test, ast.Name) and test.test.id in flags:
-                    if any(isinstance(c, ast.Call) and last_name(c.func) == "shuffle" for c in walk(test)):
+                    if any(last_name(c.func) == "shuffle" for c in of(test, ast.Call)):
                         return True
-    return isinstance(node, ast.Call) and any(
-        isinstance(c, ast.Call) and last_name(c.func) == "shuffle" for c in walk(node)
-    )
+    return isinstance(node, ast.Call) and any(last_name(c.func) == "shuffle" for c in of(node, ast.Call))
 
 
 def _true_flags(source: Script, function: Function, call: ast.Call) -> set[str]:
@@ -194,13 +188,9 @@ def _compared(source: Script, call: ast.Call) -> bool:
     if statement is None or not isinstance(statement.targets[0], ast.Name):
         return False
     names = {statement.targets[0].id}
-    for node in source.nodes:
-        if (
-            isinstance(node, ast.Assign)
-            and isinstance(node.targets[0], ast.Name)
-            and node.lineno > call.lineno
-        ):
-            if any(isinstance(n, ast.Name) and n.id in names for n in walk(node.value)):
+    for node in source.of(ast.Assign):
+        if isinstance(node.targets[0], ast.Name) and node.lineno > call.lineno:
+            if any(n.id in names for n in of(node.value, ast.Name)):
                 names.add(node.targets[0].id)
     scores = [c for c in source.calls if c.lineno > call.lineno and len(c.args) > 1]
     return any(

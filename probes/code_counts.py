@@ -8,7 +8,7 @@ import re
 from .code import at, ok
 from .code_sides import literal
 from .flow import flow
-from .readers._tree import unparse, walk
+from .readers._tree import of, unparse, walk
 from .readers.script import keyword, last_name
 from .registry import Finding
 from .syntax import Script
@@ -17,8 +17,8 @@ from .syntax import Script
 def other_batch_size(source: Script) -> Finding | None:
     """`correct / (len(val_loader) * BATCH)`, where the loader's batches have another size."""
     seen = None
-    for node in source.nodes:
-        if not (isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult)):
+    for node in source.of(ast.BinOp):
+        if not isinstance(node.op, ast.Mult):
             continue
         for counted, size in ((node.left, node.right), (node.right, node.left)):
             loader = _length_of(counted)
@@ -63,10 +63,7 @@ def _is_divisor(source: Script, node: ast.expr) -> bool:
         return parent.right is node
     if isinstance(parent, ast.Assign) and isinstance(parent.targets[0], ast.Name):
         name, scope = parent.targets[0].id, source.function_around(parent) or source.tree
-        return any(
-            isinstance(n, ast.BinOp) and isinstance(n.op, ast.Div) and unparse(n.right) == name
-            for n in walk(scope)
-        )
+        return any(isinstance(n.op, ast.Div) and unparse(n.right) == name for n in of(scope, ast.BinOp))
     return False
 
 
@@ -141,5 +138,5 @@ def _of_one_sample(source: Script, scores: ast.expr) -> bool:
     ):
         return True
     loops = [p for p in source.above(scores) if isinstance(p, ast.For)]
-    names = {n.id for loop in loops for n in walk(loop.target) if isinstance(n, ast.Name)}
+    names = {n.id for loop in loops for n in of(loop.target, ast.Name)}
     return isinstance(scores, ast.Name) and scores.id in names

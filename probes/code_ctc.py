@@ -7,7 +7,7 @@ import re
 
 from .code import at, first, ok
 from .flow import flow, returns
-from .readers._tree import unparse, walk
+from .readers._tree import of, unparse
 from .readers.script import keyword, last_name
 from .registry import Finding, View, probe
 from .syntax import Function, Script
@@ -114,7 +114,7 @@ def _is_log(source: Script, node: ast.expr) -> bool:
     made = (
         flow(source).values(node.func, 3) if isinstance(node.func, (ast.Name, ast.Attribute)) else [node.func]
     )
-    return any(isinstance(c, ast.Call) and last_name(c.func) in _LOGS for m in made for c in walk(m))
+    return any(last_name(c.func) in _LOGS for m in made for c in of(m, ast.Call))
 
 
 def _is_scores(source: Script, node: ast.expr) -> bool:
@@ -169,8 +169,8 @@ def _stored(source: Script, key: object) -> list[ast.expr]:
     """What dicts of the scripts hold under a key."""
     return [
         v
-        for d in source.nodes
-        if isinstance(d, ast.Dict) and key is not None
+        for d in source.of(ast.Dict)
+        if key is not None
         for k, v in zip(d.keys, d.values, strict=True)
         if isinstance(k, ast.Constant) and k.value == key
     ]
@@ -204,8 +204,8 @@ def _same_for_all(value: ast.expr) -> bool:
                 for side in (listed.left, listed.right)
             )
         if isinstance(listed, ast.ListComp):
-            names = {n.id for g in listed.generators for n in walk(g.target) if isinstance(n, ast.Name)}
-            used = {n.id for n in walk(listed.elt) if isinstance(n, ast.Name)}
+            names = {n.id for g in listed.generators for n in of(g.target, ast.Name)}
+            used = {n.id for n in of(listed.elt, ast.Name)}
             return not names & used and _is_width(listed.elt)
     return False
 
@@ -229,7 +229,7 @@ def ctc_blank_kept(source: Script) -> Finding | None:
     blanks = {
         unparse(k) for c in (*calls, *source.named("CTCLoss")) if (k := keyword(c, "blank")) is not None
     }
-    for function in [n for n in source.nodes if isinstance(n, ast.FunctionDef)]:
+    for function in source.of(ast.FunctionDef):
         if not (other := _collapses(function)):
             continue
         text = unparse(function)
@@ -244,14 +244,14 @@ def _collapses(function: Function) -> ast.AST | None:
     """`if s != last and ...: out.append(s)` in a loop that moves `last` on."""
     if not returns(function):
         return None
-    for loop in (n for n in walk(function) if isinstance(n, ast.For)):
+    for loop in of(function, ast.For):
         moved = {
             unparse(n.targets[0]): unparse(n.value)
             for n in loop.body
             if isinstance(n, ast.Assign) and isinstance(n.value, ast.Name)
         }
-        for node in walk(loop):
-            if isinstance(node, ast.Compare) and isinstance(node.ops[0], ast.NotEq):
+        for node in of(loop, ast.Compare):
+            if isinstance(node.ops[0], ast.NotEq):
                 left, right = unparse(node.left), unparse(node.comparators[0])
                 if moved.get(right) == left or moved.get(left) == right:
                     return node

@@ -7,7 +7,7 @@ import re
 
 from .code import at, first, imports_locals, ok
 from .code_spoiled import classes_left_out, noise_above
-from .readers._tree import unparse, walk
+from .readers._tree import of, unparse, walk
 from .readers.script import keyword, last_name
 from .registry import Finding, View, probe
 from .syntax import Script
@@ -22,10 +22,10 @@ def drops_training_samples(view: View) -> Finding:
 def _drops(source: Script) -> Finding | None:
     if (left := classes_left_out(source)) is not None:
         return left
-    for node in source.nodes:
-        if isinstance(node, ast.Assign) and "train" in unparse(node.targets[0]).lower():
-            for part in walk(node.value):
-                if isinstance(part, ast.Subscript) and isinstance(part.slice, ast.Compare):
+    for node in source.of(ast.Assign):
+        if "train" in unparse(node.targets[0]).lower():
+            for part in of(node.value, ast.Subscript):
+                if isinstance(part.slice, ast.Compare):
                     if "train" in unparse(part.value).lower():
                         return at(source, node, "training samples are left out by a condition")
     return None
@@ -48,9 +48,7 @@ def _extreme(source: Script) -> Finding | None:
         "RandomRotation", "RandomErasing", "RandomResizedCrop", "ColorJitter", "RandomCrop"
     ):
         seen = seen or call
-        numbers = [
-            n.value for n in walk(call) if isinstance(n, ast.Constant) and isinstance(n.value, (int, float))
-        ]
+        numbers = [n.value for n in of(call, ast.Constant) if isinstance(n.value, (int, float))]
         name = last_name(call.func)
         if name == "RandomRotation" and not classifies:
             continue  # what is shown may have no upper side: cells, textures, the ground from above
@@ -76,12 +74,8 @@ def _extreme(source: Script) -> Finding | None:
         seen = seen or call
         if isinstance(delta, ast.Constant) and isinstance(delta.value, (int, float)) and delta.value >= 128:
             return at(source, call, "a shift this large leaves many images all black or all white")
-    for node in source.nodes:
-        if (
-            isinstance(node, ast.Compare)
-            and isinstance(node.left, ast.Call)
-            and last_name(node.left.func) == "rand"
-        ):
+    for node in source.of(ast.Compare):
+        if isinstance(node.left, ast.Call) and last_name(node.left.func) == "rand":
             limit = node.comparators[0]
             parent = source.parents.get(node)
             if (
@@ -141,21 +135,18 @@ def _no_normalisation(source: Script) -> Finding | None:
 def _unused_spread(source: Script) -> ast.Assign | None:
     """`mu, sigma = x.mean(0), x.std(0)` where no spread of the script is ever read."""
     found: list[tuple[ast.Assign, str]] = []
-    for node in source.nodes:
-        if isinstance(node, ast.Assign):
-            pairs = [(node.targets[0], node.value)]
-            if isinstance(node.targets[0], ast.Tuple) and isinstance(node.value, ast.Tuple):
-                pairs = list(zip(node.targets[0].elts, node.value.elts, strict=False))
-            for target, value in pairs:
-                if isinstance(value, ast.Call) and last_name(value.func) in ("std", "nanstd"):
-                    found.append((node, unparse(target)))
+    for node in source.of(ast.Assign):
+        pairs = [(node.targets[0], node.value)]
+        if isinstance(node.targets[0], ast.Tuple) and isinstance(node.value, ast.Tuple):
+            pairs = list(zip(node.targets[0].elts, node.value.elts, strict=False))
+        for target, value in pairs:
+            if isinstance(value, ast.Call) and last_name(value.func) in ("std", "nanstd"):
+                found.append((node, unparse(target)))
     every = [c for c in source.named("std", "nanstd") if not any(c in walk(n) for n, _ in found)]
     if not found or every:
         return None
     names = {name for _, name in found}
     read = [
-        n
-        for n in source.nodes
-        if isinstance(n, (ast.Name, ast.Attribute)) and isinstance(n.ctx, ast.Load) and unparse(n) in names
+        n for n in source.of(ast.Name, ast.Attribute) if isinstance(n.ctx, ast.Load) and unparse(n) in names
     ]
     return None if read else found[0][0]

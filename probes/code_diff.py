@@ -75,8 +75,8 @@ def _pair(mine: Sequence[Script], theirs: Sequence[Script]) -> tuple[Script, Scr
 def _statements(source: Script) -> dict[str, int]:
     """Simple statements (and the heads of conditions) in normal form -> line."""
     found: dict[str, int] = {}
-    for node in source.nodes:
-        if isinstance(node, ast.stmt) and not isinstance(node, _COMPOUND):
+    for node in source.of(ast.stmt):
+        if not isinstance(node, _COMPOUND):
             text = unparse(node).split("\n", 1)[0]
             if not (isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)):
                 found.setdefault(text, node.lineno)

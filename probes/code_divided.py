@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from .flow import flow
-from .readers._tree import unparse, walk
+from .readers._tree import of, unparse
 from .readers.script import last_name
 from .syntax import Function, Script
 
@@ -138,9 +138,9 @@ class _Way:
         if isinstance(node.op, ast.Mult):
             other = node.right if part is node.left else node.left
             return any(
-                isinstance(n, ast.BinOp) and isinstance(n.op, ast.Div) and not is_accumulation(n.right)
+                isinstance(n.op, ast.Div) and not is_accumulation(n.right)
                 for value in flow(self.source).values(other, 3)
-                for n in walk(value)
+                for n in of(value, ast.BinOp)
             )
         return False
 

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from .code import at, first, is_false_node, ok, outer_loop
 from .code_roles import split_flags, split_of, trains
 from .flow import flow
-from .readers._tree import unparse, walk
+from .readers._tree import of, unparse, walk
 from .readers.script import keyword, last_name
 from .registry import Finding, View, probe
 from .syntax import Script
@@ -128,8 +128,8 @@ def _stale_copy(source: Script) -> Finding | None:
     if (found := _average_left_alone(source)) is not None:
         return found
     seen = None
-    for node in source.nodes:
-        if not (isinstance(node, ast.Assign) and isinstance(node.value, ast.Call)):
+    for node in source.of(ast.Assign):
+        if not isinstance(node.value, ast.Call):
             continue
         if node.lineno >= loop.lineno or not _copies(source, node.value):
             continue
@@ -171,9 +171,7 @@ def _average_left_alone(source: Script) -> Finding | None:
             if owner not in source.above(c) and _about_average(source.owner(c), held)
         ]
         handed = [
-            n
-            for n in source.nodes
-            if isinstance(n, ast.Attribute) and n.attr in names and _about_average(unparse(n.value), held)
+            n for n in source.of(ast.Attribute) if n.attr in names and _about_average(unparse(n.value), held)
         ]
         passed = [c for c in source.calls if owner not in source.above(c) and any(_gets(c, h) for h in held)]
         if held and not calls and not handed and not passed:
@@ -187,7 +185,7 @@ def _moves_on(function: ast.FunctionDef) -> bool:
     """A method that mixes the model's weights into the average."""
     if function.name.startswith("__") and function.name != "__call__":
         return False
-    calls = {last_name(n.func) for n in walk(function) if isinstance(n, ast.Call)}
+    calls = {last_name(n.func) for n in of(function, ast.Call)}
     mixed = bool(calls & {"mul_", "lerp_", "lerp", "add_", "copy_"})
     return mixed and any(
         w in unparse(function).lower() for w in ("decay", "1 -", "1.0 -", "lerp", "momentum")
@@ -235,7 +233,7 @@ def _evaluates(call: ast.Call, name: str) -> bool:
 
 
 def _assignments(source: Script, name: str) -> list[ast.Assign]:
-    found = [n for n in source.nodes if isinstance(n, ast.Assign)]
+    found = source.of(ast.Assign)
     return [n for n in found if any(unparse(t) == name for t in n.targets)]
 
 
@@ -247,8 +245,8 @@ def evaluates_training_data(view: View) -> Finding:
 
 def _evaluates_training(source: Script) -> Finding | None:
     seen = None
-    for node in source.nodes:
-        if not (isinstance(node, ast.Assign) and isinstance(node.value, ast.Call) and node.value.args):
+    for node in source.of(ast.Assign):
+        if not (isinstance(node.value, ast.Call) and node.value.args):
             continue
         targets = node.targets[0].elts if isinstance(node.targets[0], ast.Tuple) else node.targets
         name = last_name(node.value.func)
@@ -300,9 +298,9 @@ def _scored_on_training(source: Script) -> ast.AST | None:
                 continue
             if isinstance(node.iter, (ast.Name, ast.Attribute, ast.Call)) and _sides([node.iter]) == {True}:
                 parameters = {a.arg for a in (*function.args.args, *function.args.kwonlyargs)}
-                own = parameters & {n.id for n in walk(node.iter) if isinstance(n, ast.Name)} - {"self"}
+                own = parameters & {n.id for n in of(node.iter, ast.Name)} - {"self"}
                 # a bank of neighbours is made of the training data, and other data are scored by it
-                others = _sides([n for n in walk(function) if isinstance(n, (ast.Name, ast.Attribute))])
+                others = _sides(of(function, ast.Name, ast.Attribute))
                 if not own and False not in others:
                     return node
     return _held_out_unused(source)
@@ -312,11 +310,8 @@ def _held_out_unused(source: Script) -> ast.Call | None:
     """`test(model, train_loader)` is the only call of `test`, beside a `test_loader`."""
     held = {
         unparse(n)
-        for n in source.nodes
-        if isinstance(n, (ast.Name, ast.Attribute))
-        and isinstance(n.ctx, ast.Store)
-        and _DATA.search(unparse(n))
-        and trains(split_of(unparse(n))) is False
+        for n in source.of(ast.Name, ast.Attribute)
+        if isinstance(n.ctx, ast.Store) and _DATA.search(unparse(n)) and trains(split_of(unparse(n))) is False
     }
     if not held:
         return None
@@ -340,7 +335,7 @@ _SCORE = re.compile(r"(?i)loss|acc|metric|score|auc|result|iou|f1|bleu|wer|ppl|p
 
 def _sides(given: Iterable[ast.expr]) -> set[bool]:
     """The sides of what is called data: loaders, sets, iterators."""
-    names = [unparse(n) for a in given for n in walk(a) if isinstance(n, (ast.Name, ast.Attribute))]
+    names = [unparse(n) for a in given for n in of(a, ast.Name, ast.Attribute)]
     sides = {trains(split_of(n)) for n in names if _DATA.search(n)}
     return {s for s in sides if s is not None}
 
@@ -350,10 +345,10 @@ def _one_source(source: Script) -> ast.Assign | None:
 
     Nothing that differs between the two calls may pick samples out of it.
     """
-    functions = {n.name: n for n in source.nodes if isinstance(n, ast.FunctionDef)}
+    functions = {n.name: n for n in source.of(ast.FunctionDef)}
     made: dict[str, dict[bool, ast.Assign]] = {}
-    for node in source.nodes:
-        if isinstance(node, ast.Assign) and isinstance(node.value, ast.Call):
+    for node in source.of(ast.Assign):
+        if isinstance(node.value, ast.Call):
             side = trains(split_of(unparse(node.targets[0])))
             name = last_name(node.value.func)
             if side is not None and (name in source.classes or name in functions):
@@ -378,17 +373,14 @@ def _all_given(call: ast.expr) -> list[ast.expr]:
 
 
 def _words(node: ast.expr) -> list[str]:
-    return [n.value for n in walk(node) if isinstance(n, ast.Constant) and isinstance(n.value, str)]
+    return [n.value for n in of(node, ast.Constant) if isinstance(n.value, str)]
 
 
 def _picks(owner: ast.AST, flags: frozenset[str]) -> bool:
     """By such a parameter samples are picked: `rows[:n] if fit else rows[n:]`, `x[x.fold == fold]`."""
     for node in walk(owner):
         if isinstance(node, (ast.If, ast.IfExp)) and flags & {unparse(n) for n in walk(node.test)}:
-            if any(
-                isinstance(n, ast.Subscript) and isinstance(n.slice, (ast.Slice, ast.Name))
-                for n in walk(node)
-            ):
+            if any(isinstance(n.slice, (ast.Slice, ast.Name)) for n in of(node, ast.Subscript)):
                 return True
         elif isinstance(node, (ast.Compare, ast.Slice)) and flags & {unparse(n) for n in walk(node)}:
             return True
@@ -396,4 +388,4 @@ def _picks(owner: ast.AST, flags: frozenset[str]) -> bool:
 
 
 def _names(node: ast.expr) -> list[str]:
-    return [unparse(n) for n in walk(node) if isinstance(n, (ast.Name, ast.Attribute))]
+    return [unparse(n) for n in of(node, ast.Name, ast.Attribute)]

@@ -6,7 +6,7 @@ import ast
 import re
 
 from .flow import flow
-from .readers._tree import unparse, walk
+from .readers._tree import of, unparse, walk
 from .readers.script import keyword, last_name
 from .syntax import Script
 
@@ -39,7 +39,7 @@ def _model(source: Script, node: ast.AST, owner: ast.expr) -> tuple[ast.expr | N
             chosen = True
         elif isinstance(parent, ast.For):
             over = parent.iter
-            bound = {n.id for n in walk(parent.target) if isinstance(n, ast.Name)}
+            bound = {n.id for n in of(parent.target, ast.Name)}
             if isinstance(owner, ast.Name) and owner.id in bound:
                 owner = over
             break
@@ -58,7 +58,7 @@ def _model(source: Script, node: ast.AST, owner: ast.expr) -> tuple[ast.expr | N
 def _is_pretrained(source: Script, held: ast.expr) -> bool:
     """It was made with weights, in the script: `resnet50(weights="DEFAULT")`, `from_pretrained(...)`."""
     for value in [held, *flow(source).values(held, 4)]:
-        for call in (n for n in walk(value) if isinstance(n, ast.Call)):
+        for call in of(value, ast.Call):
             if _TRAINED.search(unparse(call.func)):
                 return True
             for name in ("weights", "pretrained", "weights_backbone"):
@@ -73,7 +73,7 @@ def _is_pretrained(source: Script, held: ast.expr) -> bool:
 def _lies_under(source: Script, node: ast.AST, name: str) -> bool:
     """A model is put together on top of it: `Dense(5)(base(x))`, `Sequential(base, Linear(512, 5))`."""
     function = source.function_around(node)
-    calls = [n for n in walk(function or source.tree) if isinstance(n, ast.Call)]
+    calls = of(function or source.tree, ast.Call)
     new = [c for c in calls if last_name(c.func) in ("Dense", "Linear", "Sequential", "Model")]
     used = any(
         unparse(c.func) == name or any(unparse(n) == name for a in c.args for n in walk(a))
@@ -86,12 +86,11 @@ def _lies_under(source: Script, node: ast.AST, name: str) -> bool:
 def _gets_layer(source: Script, node: ast.AST, name: str) -> bool:
     """A new layer is put into it further down: `net.fc = nn.Linear(...)`."""
     return any(
-        isinstance(n, ast.Assign)
-        and isinstance(n.value, ast.Call)
+        isinstance(n.value, ast.Call)
         and n.lineno > getattr(node, "lineno", 0)
         and source.function_around(n) is source.function_around(node)
         and any(unparse(t).startswith(f"{name}.") for t in n.targets)
-        for n in source.nodes
+        for n in source.of(ast.Assign)
     )
 
 

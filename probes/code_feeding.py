@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from .code import at, first, ok
 from .code_sides import either, given, literal, setting, side
 from .flow import flow
-from .readers._tree import unparse, walk
+from .readers._tree import of, unparse
 from .readers.script import keyword, last_name
 from .registry import Finding, View, probe
 from .syntax import Function, Script
@@ -65,9 +65,7 @@ def _loaders(source: Script) -> Iterator[tuple[ast.Call, str]]:
             yield value, one.name
             continue
         for function in flow(source).called(value):
-            inner = [
-                c for c in walk(function) if isinstance(c, ast.Call) and last_name(c.func) == "DataLoader"
-            ]
+            inner = [c for c in of(function, ast.Call) if last_name(c.func) == "DataLoader"]
             if len(inner) != 1 or keyword(inner[0], "sampler") is not None:
                 continue
             flag = keyword(inner[0], "shuffle")
@@ -253,7 +251,7 @@ def _branch(source: Script, node: ast.AST) -> bool | None:
 def _own_loader(source: Script) -> Finding | None:
     """Hugging Face: an overridden `get_train_dataloader` without a sampler."""
     for function in flow(source).functions.get("get_train_dataloader", []):
-        calls = [c for c in walk(function) if isinstance(c, ast.Call) and last_name(c.func) == "DataLoader"]
+        calls = [c for c in of(function, ast.Call) if last_name(c.func) == "DataLoader"]
         for call in calls:
             words = {k.arg for k in call.keywords}
             if None in words:
@@ -268,22 +266,20 @@ def _own_loader(source: Script) -> Finding | None:
 
 def _first_windows(source: Script) -> Finding | None:
     """Windows of a token file start at fixed positions: `arange(batch) * length`."""
-    for function in [n for n in source.nodes if isinstance(n, ast.FunctionDef)]:
+    for function in source.of(ast.FunctionDef):
         if not re.search(r"batch", function.name):
             continue
         text = unparse(function)
         starts = [
             n
-            for n in walk(function)
-            if isinstance(n, ast.Assign)
-            and isinstance(n.targets[0], ast.Name)
-            and "arange" in unparse(n.value)
+            for n in of(function, ast.Assign)
+            if isinstance(n.targets[0], ast.Name) and "arange" in unparse(n.value)
         ]
         advancing = {a.arg for a in function.args.args} - {"split", "self", "data", "mode", "name"}
         for node in starts:
             name = unparse(node.targets[0])
             used = re.search(rf"for \w+ in {name}\b|\[{name}", text)
-            moves = any(isinstance(n, ast.Name) and n.id in advancing for n in walk(node.value))
+            moves = any(n.id in advancing for n in of(node.value, ast.Name))
             drawn = re.search(r"rand|perm|shuffle|step|offset|pos|nonlocal|global|self\.", text)
             if used and not moves and not drawn:
                 return at(source, node, "the same windows are taken in each step")

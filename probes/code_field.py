@@ -7,7 +7,7 @@ import re
 
 from .code import at, first, imports_locals, is_false_node, ok
 from .flow import Flow, flow
-from .readers._tree import unparse, walk
+from .readers._tree import of, unparse
 from .readers.script import last_name
 from .registry import Finding, View, probe
 from .syntax import Script
@@ -150,12 +150,12 @@ def _same_seed(source: Script) -> Finding | None:
         body: ast.AST | None = given
         if isinstance(given, ast.Name):
             body = next(
-                (n for n in source.nodes if isinstance(n, ast.FunctionDef) and n.name == given.id),
+                (n for n in source.of(ast.FunctionDef) if n.name == given.id),
                 None,
             )
         if body is None:
             continue
-        for seeding in (n for n in walk(body) if isinstance(n, ast.Call) and last_name(n.func) == "seed"):
+        for seeding in (n for n in of(body, ast.Call) if last_name(n.func) == "seed"):
             if seeding.args and isinstance(seeding.args[0], ast.Constant):
                 return at(source, seeding, "all workers draw the same random numbers")
     return ok(source, seen, "workers are seeded by their number") if seen is not None else None

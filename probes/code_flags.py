@@ -7,7 +7,7 @@ import re
 
 from .code import at
 from .code_roles import TARGET_WORDS, base, is_training_only, split_flags, targets
-from .readers._tree import unparse, walk
+from .readers._tree import of, unparse, walk
 from .readers.script import last_name
 from .registry import Finding
 from .syntax import Function, Script
@@ -26,11 +26,7 @@ def is_switch(source: Script, test: ast.expr) -> bool:
     text = unparse(test)
     if _SWITCH.match(text) or _SPLIT.search(text):
         return True
-    names = {
-        n.id if isinstance(n, ast.Name) else n.attr
-        for n in walk(test)
-        if isinstance(n, (ast.Name, ast.Attribute))
-    }
+    names = {n.id if isinstance(n, ast.Name) else n.attr for n in of(test, ast.Name, ast.Attribute)}
     for owner, flags in split_flags(source).items():
         if owner in source.above(test) and names & flags:
             return isinstance(test, (ast.Name, ast.Attribute)) or (
@@ -44,8 +40,8 @@ def scaled_by_switch(source: Script) -> Finding | None:
 
     Left aside: anything random, augmentation, and statistics that are fitted to one split and used for both.
     """
-    for node in source.nodes:
-        if not (isinstance(node, (ast.Assign, ast.Return)) and isinstance(node.value, ast.IfExp)):
+    for node in source.of(ast.Assign, ast.Return):
+        if not isinstance(node.value, ast.IfExp):
             continue
         choice = node.value
         if source.function_around(node) in source.forwards or not is_switch(source, choice.test):
@@ -67,8 +63,8 @@ def scaled_by_switch(source: Script) -> Finding | None:
 
 
 def _names(node: ast.expr) -> set[str]:
-    called = {id(n.func) for n in walk(node) if isinstance(n, ast.Call)}
-    return {n.id for n in walk(node) if isinstance(n, ast.Name) and id(n) not in called} - {
+    called = {id(n.func) for n in of(node, ast.Call)}
+    return {n.id for n in of(node, ast.Name) if id(n) not in called} - {
         "self",
         "np",
         "torch",
@@ -100,12 +96,8 @@ def labelled_by_switch(source: Script, _labels: bool = True) -> Finding | None:
     `foreground = CELL if self.train else 0` and then `target = mask == foreground`; names in another order
     for held-out data. Left aside: labels that held-out data lack, smoothing, and anything random.
     """
-    for node in source.nodes:
-        if not (
-            isinstance(node, ast.Assign)
-            and isinstance(node.value, ast.IfExp)
-            and isinstance(node.targets[0], ast.Name)
-        ):
+    for node in source.of(ast.Assign):
+        if not (isinstance(node.value, ast.IfExp) and isinstance(node.targets[0], ast.Name)):
             continue
         choice, name = node.value, node.targets[0].id
         function = source.function_around(node)
@@ -137,25 +129,25 @@ def _codes(sides: tuple[ast.expr, ast.expr]) -> bool:
 
 def _tells_rounds(source: Script, test: ast.expr) -> bool:
     """The variable of a loop over the splits: `for i in range(3)`, `for name in ("train", "val")`."""
-    names = {n.id for n in walk(test) if isinstance(n, ast.Name)}
+    names = {n.id for n in of(test, ast.Name)}
     for loop in (p for p in source.above(test) if isinstance(p, ast.For)):
         over = unparse(loop.iter)
         told = re.fullmatch(r"(?:enumerate\()?range\([23]\)\)?", over) or re.search(
             r"'(?:train|val|valid|test)'", over
         )
-        if told and names & {n.id for n in walk(loop.target) if isinstance(n, ast.Name)}:
+        if told and names & {n.id for n in of(loop.target, ast.Name)}:
             return True
     return False
 
 
 def _used_for_label(source: Script, function: Function, given: ast.Assign, name: str) -> ast.AST | None:
-    for node in walk(function):
-        if not isinstance(node, ast.Assign) or node is given or node.lineno < given.lineno:
+    for node in of(function, ast.Assign):
+        if node is given or node.lineno < given.lineno:
             continue
         if not _is_label(source, node.targets[0]):
             continue
         for part in walk(node.value):
-            reads = [n for n in walk(part) if isinstance(n, ast.Name) and n.id == name]
+            reads = [n for n in of(part, ast.Name) if n.id == name]
             looked = isinstance(part, ast.Call) and last_name(part.func) in (
                 "index",
                 "searchsorted",

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 from .code import at, first, ok
 from .code_wiring import _held
-from .readers._tree import unparse, walk
+from .readers._tree import of, unparse, walk
 from .readers.script import keyword, last_name
 from .registry import Finding, View, probe
 from .syntax import Function, Script
@@ -54,7 +54,7 @@ def _passes(source: Script) -> Iterator[tuple[ast.ClassDef, Function]]:
 
 def _gives_only(source: Script, function: Function, made: dict[str, ast.Call], call: ast.Call) -> bool:
     """The call has no effect but its value."""
-    values = {n.id for a in call.args for n in walk(a) if isinstance(n, ast.Name)}
+    values = {n.id for a in call.args for n in of(a, ast.Name)}
     if (
         _in_place(call)
         or not isinstance(call.func, ast.Attribute)
@@ -102,19 +102,19 @@ def only_last_layer(view: View) -> Finding:
 def _only_last(source: Script) -> Finding | None:
     seen = None
     for _, function in _passes(source):
-        for loop in walk(function):
-            if not isinstance(loop, ast.For) or not _over_layers(loop):
+        for loop in of(function, ast.For):
+            if not _over_layers(loop):
                 continue
             seen = seen or loop
-            each = {n.id for n in walk(loop.target) if isinstance(n, ast.Name)}
+            each = {n.id for n in of(loop.target, ast.Name)}
             run = loop.body[0] if len(loop.body) == 1 else None
             if not isinstance(run, ast.Assign) or not isinstance(run.value, ast.Call):
                 continue
             target = run.targets[0]
-            names = {n.id for n in walk(run.value) if isinstance(n, ast.Name)}
+            names = {n.id for n in of(run.value, ast.Name)}
             layer = isinstance(run.value.func, ast.Name) and run.value.func.id in each
             if isinstance(target, ast.Name) and layer and target.id not in names:
-                given = {n.id for a in run.value.args for n in walk(a) if isinstance(n, ast.Name)}
+                given = {n.id for a in run.value.args for n in of(a, ast.Name)}
                 if given and not given & each:
                     return at(
                         source, run, "each layer gets the same input, and only the last one's output is kept"
@@ -169,8 +169,8 @@ def _plain(source: Script) -> Finding | None:
 def _tensors(owner: ast.ClassDef) -> Iterator[tuple[str, ast.Call]]:
     """Attributes of self with the call that makes each, also of `torch.randn(n) * 0.02`."""
     yield from _held(owner)
-    for node in walk(owner):
-        if isinstance(node, ast.Assign) and isinstance(node.value, ast.BinOp):
+    for node in of(owner, ast.Assign):
+        if isinstance(node.value, ast.BinOp):
             target, sides = node.targets[0], (node.value.left, node.value.right)
             drawn = [s for s in sides if isinstance(s, ast.Call)]
             if isinstance(target, ast.Attribute) and unparse(target.value) == "self" and len(drawn) == 1:
@@ -179,8 +179,8 @@ def _tensors(owner: ast.ClassDef) -> Iterator[tuple[str, ast.Call]]:
 
 def _added(function: Function, name: str) -> bool:
     """The forward pass adds the tensor to values, or multiplies them with it, element by element."""
-    for node in walk(function):
-        if isinstance(node, ast.BinOp) and isinstance(node.op, (ast.Add, ast.Mult)):
+    for node in of(function, ast.BinOp):
+        if isinstance(node.op, (ast.Add, ast.Mult)):
             for side, other in ((node.left, node.right), (node.right, node.left)):
                 inner: ast.expr = side
                 while isinstance(inner, (ast.Subscript, ast.Call)):
@@ -220,9 +220,7 @@ def _left_behind(source: Script) -> Finding | None:
         text = unparse(owner)
         if not re.search(r"softmax|attn|attention", text, re.IGNORECASE):
             continue
-        for node in walk(owner):
-            if not isinstance(node, ast.Assign):
-                continue
+        for node in of(owner, ast.Assign):
             target = node.targets[0]
             if not (isinstance(target, ast.Attribute) and unparse(target.value) == "self"):
                 continue
@@ -243,7 +241,7 @@ def _left_behind(source: Script) -> Finding | None:
                 or source.class_around(n) is owner
             ]
             heirs = any(last_name(b) == owner.name for c in source.classes.values() for b in c.bases)
-            given = {a.arg for f in walk(owner) if isinstance(f, ast.FunctionDef) for a in f.args.args}
+            given = {a.arg for f in of(owner, ast.FunctionDef) for a in f.args.args}
             if not others and not heirs and target.attr not in given:
                 return at(
                     source, function, f"the scale {target.attr} is worked out and never used on the scores"

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 from .code import at, first, ok
 from .flow import flow
-from .readers._tree import unparse, walk
+from .readers._tree import of, unparse
 from .readers.script import keyword, last_name
 from .registry import Finding, View, probe
 from .syntax import Function, Script
@@ -70,8 +70,8 @@ def _nothing_by_hand(owner: ast.ClassDef) -> bool:
 
 
 def _switch(owner: ast.ClassDef) -> ast.Assign | None:
-    for node in walk(owner):
-        if isinstance(node, ast.Assign) and unparse(node.targets[0]).endswith("automatic_optimization"):
+    for node in of(owner, ast.Assign):
+        if unparse(node.targets[0]).endswith("automatic_optimization"):
             if isinstance(node.value, ast.Constant) and node.value.value is False:
                 return node
     return None
@@ -189,7 +189,7 @@ def _bypassed(source: Script) -> Finding | None:
 def _scaled(call: ast.Call) -> bool:
     """A scaler of the script's own: `scaler.scale(loss).backward()`."""
     owner = call.func.value if isinstance(call.func, ast.Attribute) else call
-    return any(isinstance(n, ast.Call) and last_name(n.func) == "scale" for n in walk(owner))
+    return any(last_name(n.func) == "scale" for n in of(owner, ast.Call))
 
 
 # -------------------------------------------------------------------------------------------- MindSpore

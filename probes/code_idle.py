@@ -13,7 +13,7 @@ from collections.abc import Iterable
 
 from .code import at, first, imports_locals, ok
 from .flow import flow
-from .readers._tree import unparse, walk
+from .readers._tree import of, unparse
 from .readers.script import last_name
 from .registry import Finding, View, probe
 from .syntax import Function, Script
@@ -195,7 +195,7 @@ def _given_to(source: Script, call: ast.Call, use: ast.expr) -> bool | set[_Name
         return False
     parent = source.parents.get(call)
     if name in _PREPARES and isinstance(parent, ast.Assign):
-        inside = [n for t in parent.targets for n in walk(t) if isinstance(n, (ast.Name, ast.Attribute))]
+        inside = [n for t in parent.targets for n in of(t, ast.Name, ast.Attribute)]
         return _names(source, [n for n in inside if last_name(n) == last_name(use)])
     keyword = next((k.arg for k in call.keywords if k.value is use), None)
     found: set[_Name] = set()

@@ -27,9 +27,7 @@ def target_in_inputs(view: View) -> Finding:
 
 def _target_inside(source: Script) -> Finding | None:
     seen = None
-    for node in source.nodes:
-        if not isinstance(node, ast.Assign):
-            continue
+    for node in source.of(ast.Assign):
         target = node.targets[0]
         if (
             isinstance(target, ast.Subscript)

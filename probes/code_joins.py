@@ -6,7 +6,7 @@ import ast
 
 from .code import at, first, ok
 from .flow import flow
-from .readers._tree import unparse, walk
+from .readers._tree import of, unparse, walk
 from .readers.script import last_name
 from .registry import Finding, View, probe
 from .syntax import Function, Script
@@ -29,8 +29,8 @@ def _with_itself(source: Script) -> Finding | None:
     for function in source.forwards:
         if source.parents.get(function) not in source.modules:
             continue
-        for call in walk(function):
-            if not (isinstance(call, ast.Call) and last_name(call.func) in _JOINS and call.args):
+        for call in of(function, ast.Call):
+            if not (last_name(call.func) in _JOINS and call.args):
                 continue
             parts = call.args[0].elts if isinstance(call.args[0], (ast.List, ast.Tuple)) else []
             if len(parts) < 2 or any(isinstance(p, ast.Starred) for p in parts):
@@ -61,33 +61,24 @@ def _left_out(function: Function, call: ast.Call) -> str:
     names = {a.arg for a in function.args.args[1:]}
     for node in walk(function):
         if isinstance(node, ast.For):
-            names |= {n.id for n in walk(node.target) if isinstance(n, ast.Name)}
+            names |= {n.id for n in of(node.target, ast.Name)}
         elif isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
             if isinstance(node.value, ast.Call) and last_name(node.value.func) == "pop":
                 names.add(node.targets[0].id)
     for name in sorted(names):
-        reads = [
-            n
-            for n in walk(function)
-            if isinstance(n, ast.Name) and n.id == name and isinstance(n.ctx, ast.Load)
-        ]
+        reads = [n for n in of(function, ast.Name) if n.id == name and isinstance(n.ctx, ast.Load)]
         sized = [
             n
-            for n in walk(function)
-            if isinstance(n, ast.Attribute)
-            and n.attr in ("shape", "size")
-            and isinstance(n.value, ast.Name)
-            and n.value.id == name
+            for n in of(function, ast.Attribute)
+            if n.attr in ("shape", "size") and isinstance(n.value, ast.Name) and n.value.id == name
         ]
-        inside = [n for n in walk(call) if isinstance(n, ast.Name) and n.id == name]
+        inside = [n for n in of(call, ast.Name) if n.id == name]
         if sized and len(sized) == len(reads) and inside:
             return name
-        if not reads and any(isinstance(f, ast.For) and name in unparse(f.target) for f in walk(function)):
+        if not reads and any(name in unparse(f.target) for f in of(function, ast.For)):
             if name not in ("_", "i", "j", "k", "idx") and any(
-                isinstance(f, ast.For)
-                and call in walk(f)
-                and name in {n.id for n in walk(f.target) if isinstance(n, ast.Name)}
-                for f in walk(function)
+                call in walk(f) and name in {n.id for n in of(f.target, ast.Name)}
+                for f in of(function, ast.For)
             ):
                 return name
     return ""

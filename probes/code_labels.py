@@ -9,7 +9,7 @@ from .code import at, first, number, ok
 from .code_batch_labels import drawn_anew, moved_alone
 from .code_roles import TARGET_WORDS, base, is_random, targets
 from .code_sides import either
-from .readers._tree import unparse, walk
+from .readers._tree import of, unparse, walk
 from .readers.script import last_name
 from .registry import Finding, View, probe
 from .syntax import Script
@@ -23,8 +23,8 @@ def labels_permuted_alone(view: View) -> Finding:
 
 def _labels_alone(source: Script) -> Finding | None:
     alone = []
-    for node in source.nodes:
-        if isinstance(node, ast.Assign) and isinstance(node.value, ast.Subscript):
+    for node in source.of(ast.Assign):
+        if isinstance(node.value, ast.Subscript):
             target, taken = unparse(node.targets[0]), unparse(node.value.value)
             order = re.search(r"(?i)perm|order|index|indices|idx", target) is not None
             at_first = not (
@@ -64,7 +64,7 @@ def _already_alone(source: Script, node: ast.Assign) -> bool:
             and source.function_around(other) is function
         ):
             index = unparse(other.value.slice)
-            uses = [n for n in source.nodes if isinstance(n, ast.Subscript) and unparse(n.slice) == index]
+            uses = [n for n in source.of(ast.Subscript) if unparse(n.slice) == index]
             return len(uses) == 1
     return False
 
@@ -82,7 +82,7 @@ def _has_no_partner(source: Script, node: ast.Assign) -> bool:
 
 def _used_once(source: Script, index: str) -> bool:
     """The permutation indexes one array only."""
-    uses = [n for n in source.nodes if isinstance(n, ast.Subscript) and unparse(n.slice) == index]
+    uses = [n for n in source.of(ast.Subscript) if unparse(n.slice) == index]
     return len(uses) == 1
 
 
@@ -101,9 +101,7 @@ def labels_overwritten(view: View) -> Finding:
 def _overwritten(view: View, source: Script) -> Finding | None:
     seen = None
     names = targets(source)
-    for node in source.nodes:
-        if not isinstance(node, (ast.Assign, ast.AugAssign)):
-            continue
+    for node in source.of(ast.Assign, ast.AugAssign):
         target = node.targets[0] if isinstance(node, ast.Assign) else node.target
         name = base(target)
         if isinstance(target, ast.Tuple) or not (name in names or TARGET_WORDS.search(name)):
@@ -134,7 +132,7 @@ _DRAWS = (
 
 
 def _draws(value: ast.AST) -> bool:
-    return any(isinstance(n, ast.Call) and last_name(n.func) in _DRAWS for n in walk(value))
+    return any(last_name(n.func) in _DRAWS for n in of(value, ast.Call))
 
 
 def _fills_all(source: Script, target: ast.Subscript) -> bool:
@@ -160,7 +158,7 @@ def _random_index(source: Script, node: ast.expr) -> bool:
     if is_random(node):
         return True
     scope = source.function_around(node) or source.tree
-    names = [n for n in walk(node) if isinstance(n, ast.Name)]
+    names = of(node, ast.Name)
     values = [source.assigned(n.id, scope, node.lineno) for n in names]
     return any(v is not None and is_random(v) for v in values)
 
@@ -169,29 +167,29 @@ def _made_of_itself(value: ast.expr, target: ast.Subscript) -> bool:
     """`1 - y[i]`, `(y[i] + 1) % n`: another label computed from the old one."""
     old = unparse(target)
     computed = isinstance(value, (ast.BinOp, ast.UnaryOp))
-    return computed and any(unparse(n) == old for n in walk(value) if isinstance(n, ast.Subscript))
+    return computed and any(unparse(n) == old for n in of(value, ast.Subscript))
 
 
 def _moved_together(source: Script, node: ast.AST, index: ast.expr, names: frozenset[str]) -> bool:
     """Something else changes under the same index: augmentation that moves its labels along."""
     scope = source.function_around(node) or source.tree
     used = _words(index)
-    for other in walk(scope):
-        if isinstance(other, (ast.Assign, ast.AugAssign)) and other is not node:
+    for other in of(scope, ast.Assign, ast.AugAssign):
+        if other is not node:
             place = other.targets[0] if isinstance(other, ast.Assign) else other.target
             if base(place) in names:
                 continue
             if isinstance(place, ast.Subscript) and used & _words(place.slice):
                 return True
-            for call in walk(other.value):
-                if isinstance(call, ast.Call) and last_name(call.func) == "where" and call.args:
+            for call in of(other.value, ast.Call):
+                if last_name(call.func) == "where" and call.args:
                     if used & _words(call.args[0]):
                         return True
     return False
 
 
 def _words(node: ast.AST) -> set[str]:
-    return {n.id for n in walk(node) if isinstance(n, ast.Name)}
+    return {n.id for n in of(node, ast.Name)}
 
 
 def _chosen_at_random(
@@ -222,7 +220,7 @@ def _few(view: View, source: Script, mask: ast.expr) -> bool:
     """`rand(n) < 0.06`, here or where the mask is assigned: few labels, or a share that is not known."""
     scope = source.function_around(mask) or source.tree
     made = source.assigned(mask.id, scope, mask.lineno) if isinstance(mask, ast.Name) else mask
-    tests = [n for n in walk(made or mask) if isinstance(n, ast.Compare) and len(n.ops) == 1]
+    tests = [n for n in of(made or mask, ast.Compare) if len(n.ops) == 1]
     shares = [
         number(view, source, t.comparators[0]) for t in tests if isinstance(t.ops[0], (ast.Lt, ast.LtE))
     ]

@@ -11,7 +11,7 @@ from .code_sequence import target_is_input
 from .code_sides import Given, either, given, literal, part, side, words
 from .code_sides_crossed import loader_of_other_side, loaders, same_part, trains_on_held_out_loop
 from .flow import flow
-from .readers._tree import unparse, walk
+from .readers._tree import of, unparse
 from .readers.script import keyword, last_name
 from .registry import Finding, View, any_of, probe
 from .syntax import Script
@@ -218,7 +218,7 @@ def _sources(source: Script, call: ast.Call) -> Iterator[str]:
 
 
 def _strings(node: ast.expr) -> list[str]:
-    return [n.value for n in walk(node) if isinstance(n, ast.Constant) and isinstance(n.value, str)]
+    return [n.value for n in of(node, ast.Constant) if isinstance(n.value, str)]
 
 
 def _cut_later(source: Script, held: Given) -> bool:
@@ -234,7 +234,7 @@ def _cut_later(source: Script, held: Given) -> bool:
             made = " ".join(map(unparse, flow(source).values(sampler, 3)))
             if re.search(r"Subset|idx|indices", made):
                 return True
-    taken = [unparse(n.value) for n in source.nodes if isinstance(n, ast.Subscript)]
+    taken = [unparse(n.value) for n in source.of(ast.Subscript)]
     return any(t.split(".")[-1] == held.name for t in taken)
 
 
@@ -385,8 +385,8 @@ def _made_by(source: Script, owner: ast.expr) -> str:
 def _split_up(source: Script) -> set[str]:
     """Data that are taken apart into training and held-out data."""
     found: set[str] = set()
-    for node in source.nodes:
-        if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Tuple):
+    for node in source.of(ast.Assign):
+        if isinstance(node.targets[0], ast.Tuple):
             sides = {side(unparse(t)) for t in node.targets[0].elts}
             value = node.value
             if isinstance(value, ast.Call) and {True, False} <= sides and "fit" not in last_name(value.func):
@@ -433,7 +433,7 @@ def _on_test(source: Script) -> Finding | None:
 
 def _has_another(source: Script) -> bool:
     """There is held-out data beside the test set."""
-    names = {n.value for n in source.nodes if isinstance(n, ast.Constant) and isinstance(n.value, str)}
+    names = {n.value for n in source.of(ast.Constant) if isinstance(n.value, str)}
     return bool(names & {"dev", "val", "valid", "validation"}) or any(
         not g.learns and set(words(g.name)) & {"dev", "val", "valid"} for g in given(source)
     )
@@ -466,15 +466,15 @@ def _all_columns(source: Script) -> Finding | None:
 
 def _target_column(source: Script) -> str | None:
     """How a script names its target column: `df[cfg.target]`, `table["price"]` assigned to y."""
-    for node in source.nodes:
-        if isinstance(node, ast.Subscript) and isinstance(node.slice, (ast.Name, ast.Attribute)):
+    for node in source.of(ast.Subscript):
+        if isinstance(node.slice, (ast.Name, ast.Attribute)):
             name = unparse(node.slice)
             if re.search(r"(?i)(?:^|[._])(?:target|label|y)(?:_col|_column|_name)?$", name):
                 return name
-    for node in source.nodes:
-        if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
-            if re.search(r"^(?:y|target|targets|labels?)(?:_|$)", node.targets[0].id.lower()):
-                for part_ in walk(node.value):
-                    if isinstance(part_, ast.Subscript) and isinstance(literal(source, part_.slice), str):
+    for assigned in source.of(ast.Assign):
+        if isinstance(assigned.targets[0], ast.Name):
+            if re.search(r"^(?:y|target|targets|labels?)(?:_|$)", assigned.targets[0].id.lower()):
+                for part_ in of(assigned.value, ast.Subscript):
+                    if isinstance(literal(source, part_.slice), str):
                         return unparse(part_.slice)
     return None

@@ -8,7 +8,7 @@ import re
 from .code import at, first, ok
 from .code_few import few_batches, few_by_setting, few_in_a_call, meant, small
 from .code_sides import either, given, literal, setting, side
-from .readers._tree import unparse, walk
+from .readers._tree import of, unparse
 from .readers.script import keyword, last_name
 from .registry import Finding, View, probe
 from .syntax import Script
@@ -91,16 +91,14 @@ _EPOCHS = re.compile(r"(?i)epoch")
 
 def _capped(source: Script, few: int) -> Finding | None:
     seen: ast.AST | None = None
-    for loop in source.nodes:
-        if not isinstance(loop, (ast.For, ast.While)):
-            continue
+    for loop in source.of(ast.For, ast.While):
         bound = loop.test if isinstance(loop, ast.While) else loop.iter
         told = unparse(bound) + (unparse(loop.target) if isinstance(loop, ast.For) else "")
         if not _EPOCHS.search(told):
             continue
         seen = seen or loop
-        for call in walk(bound):
-            if isinstance(call, ast.Call) and last_name(call.func) == "min" and len(call.args) == 2:
+        for call in of(bound, ast.Call):
+            if last_name(call.func) == "min" and len(call.args) == 2:
                 number = next((a.value for a in call.args if isinstance(a, ast.Constant)), None)
                 if small(number, few) and _EPOCHS.search(unparse(call)) and not meant(source, loop):
                     return at(

@@ -11,7 +11,7 @@ from .code_divided import divided_on_its_way, gradients_divided_by_hand
 from .code_keras import compiled
 from .code_rounds import rounds
 from .flow import Flow, flow, losses, objectives, returns, signs
-from .readers._tree import unparse, walk
+from .readers._tree import of, unparse
 from .readers.script import keyword, last_name
 from .registry import Finding, View, any_of, probe
 from .syntax import Script, outermost_call
@@ -288,7 +288,7 @@ def _minus_first(node: ast.expr) -> ast.UnaryOp | None:
 
 def _is_minus(node: ast.expr) -> bool:
     """A negative number, or a tensor made of one."""
-    return any(isinstance(n, ast.UnaryOp) and isinstance(n.op, ast.USub) for n in walk(node))
+    return any(isinstance(n.op, ast.USub) for n in of(node, ast.UnaryOp))
 
 
 def _returns_negated(source: Script) -> Finding:
@@ -323,7 +323,7 @@ def _backward_names(source: Script) -> set[str]:
     A method that hands its loss to a trainer has them in what it returns.
     """
     handed = [v for f in source.loss_methods for r in returns(f) for v in _handed(r)]
-    return {n.id for b in (*source.backwards, *handed) for n in walk(b) if isinstance(n, ast.Name)}
+    return {n.id for b in (*source.backwards, *handed) for n in of(b, ast.Name)}
 
 
 @probe()
@@ -374,8 +374,7 @@ def _names_class_loss(source: Script) -> bool:
     """A loss for classes is used somewhere under its own name, be it as a value: `loss_fn = F.nll_loss`."""
     return any(
         _CLASS_LOSS.search(n.id if isinstance(n, ast.Name) else n.attr)
-        for n in source.nodes
-        if isinstance(n, (ast.Name, ast.Attribute))
+        for n in source.of(ast.Name, ast.Attribute)
     )
 
 
@@ -414,12 +413,11 @@ def _sums_every_term(source: Script, call: ast.Call) -> bool:
     """A negative ELBO, every term of which is summed over the batch: usual for autoencoders."""
     function = source.function_around(call)
     return function is not None and any(
-        isinstance(n, ast.Call)
-        and last_name(n.func) == "sum"
+        last_name(n.func) == "sum"
         and not [a for a in n.args[1:] if source.owner(n) in ("torch", "ops", "tf")]
         and not n.keywords
         and _DIVERGENCE.search(unparse(n))
-        for n in walk(function)
+        for n in of(function, ast.Call)
     )
 
 
@@ -447,22 +445,21 @@ def _divided(source: Script, node: ast.AST) -> bool:
         return True
     names = _backward_names(source)
     handed = [a for c in source.named("add_loss", "gradient") for a in c.args[:1]]
-    names |= {n.id for a in handed for n in walk(a) if isinstance(n, ast.Name)}
+    names |= {n.id for a in handed for n in of(a, ast.Name)}
     for method in source.loss_methods:
-        names |= {n.id for r in returns(method) for n in walk(r) if isinstance(n, ast.Name)}
-    for statement in source.nodes:
-        if isinstance(statement, (ast.Assign, ast.AugAssign)):
-            targets = statement.targets if isinstance(statement, ast.Assign) else [statement.target]
-            over = statement.value.right if isinstance(statement.value, ast.BinOp) else statement.value
-            if _is_accumulation(over):
-                continue
-            if any(unparse(t) in names for t in targets) and "/" in unparse(statement.value):
-                return True
-            if isinstance(statement, ast.AugAssign) and isinstance(statement.op, ast.Div):
-                return any(unparse(t) in names for t in targets)
+        names |= {n.id for r in returns(method) for n in of(r, ast.Name)}
+    for statement in source.of(ast.Assign, ast.AugAssign):
+        targets = statement.targets if isinstance(statement, ast.Assign) else [statement.target]
+        over = statement.value.right if isinstance(statement.value, ast.BinOp) else statement.value
+        if _is_accumulation(over):
+            continue
+        if any(unparse(t) in names for t in targets) and "/" in unparse(statement.value):
+            return True
+        if isinstance(statement, ast.AugAssign) and isinstance(statement.op, ast.Div):
+            return any(unparse(t) in names for t in targets)
     if any("/" in source.owner(b) for b in source.backwards):
         return True
-    given = [n for b in source.backwards for a in b.args for n in walk(a) if isinstance(n, ast.BinOp)]
+    given = [n for b in source.backwards for a in b.args for n in of(a, ast.BinOp)]
     return any(isinstance(n.op, ast.Div) and not _is_accumulation(n.right) for n in given)
 
 
@@ -495,12 +492,11 @@ def _divided_under_its_name(source: Script, node: ast.AST) -> bool:
         return False
     names = {unparse(t) for t in statement.targets} - _backward_names(source)
     return any(
-        isinstance(n, ast.BinOp)
-        and isinstance(n.op, ast.Div)
+        isinstance(n.op, ast.Div)
         and not _is_accumulation(n.right)
         and isinstance(source.parents.get(n), (ast.Return, ast.Assign, ast.Tuple))
-        and names & {unparse(v) for v in walk(n.left) if isinstance(v, ast.Name)}
-        for n in walk(scope)
+        and names & {unparse(v) for v in of(n.left, ast.Name)}
+        for n in of(scope, ast.BinOp)
     )
 
 
@@ -517,12 +513,12 @@ def unsafe_math(view: View) -> Finding:
 
 def _unsafe_math(source: Script) -> Finding | None:
     scopes: list[ast.AST] = list(source.forwards)
-    scopes += [n for n in source.nodes if isinstance(n, ast.FunctionDef) and "loss" in n.name.lower()]
-    scopes += [n for n in source.nodes if isinstance(n, ast.Lambda) and _is_criterion(source, n)]
+    scopes += [n for n in source.of(ast.FunctionDef) if "loss" in n.name.lower()]
+    scopes += [n for n in source.of(ast.Lambda) if _is_criterion(source, n)]
     seen = None
     for scope in scopes:
-        for node in walk(scope):
-            if isinstance(node, ast.Call) and last_name(node.func) in ("log", "sqrt", "rsqrt"):
+        for node in of(scope, ast.Call):
+            if last_name(node.func) in ("log", "sqrt", "rsqrt"):
                 argument = _argument(source, node)
                 if argument is None or is_constant(argument):
                     continue
@@ -539,8 +535,8 @@ def unsafe_division(view: View) -> Finding:
 
 
 def _unsafe_division(source: Script) -> Finding | None:
-    for node in source.nodes:
-        if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Div) and _own_spread(node.right):
+    for node in source.of(ast.BinOp):
+        if isinstance(node.op, ast.Div) and _own_spread(node.right):
             if re.search(r"axis=0\)", source.code) and re.search(
                 r"\.std\((?:axis=)?1\b", unparse(node.right)
             ):

@@ -11,7 +11,7 @@ from .code_ctc import ctc_lengths_padded
 from .code_roles import TARGET_WORDS
 from .code_sides import either, literal
 from .flow import flow, losses
-from .readers._tree import unparse, walk
+from .readers._tree import of, unparse, walk
 from .readers.script import keyword, last_name
 from .registry import Finding, View, probe
 from .syntax import Script
@@ -141,8 +141,8 @@ def _leaves_out(source: Script) -> bool:
         r"DataCollatorFor(?:LanguageModeling|Completion|WholeWord|Seq2Seq|Permutation)", source.code
     ):
         return True
-    for node in source.nodes:
-        if not isinstance(node, (ast.UnaryOp, ast.Name, ast.Attribute)) or not _IGNORED.search(unparse(node)):
+    for node in source.of(ast.UnaryOp, ast.Name, ast.Attribute):
+        if not _IGNORED.search(unparse(node)):
             continue
         if isinstance(node, (ast.Name, ast.Attribute)) and not isinstance(node.ctx, ast.Load):
             continue
@@ -185,8 +185,8 @@ def _left_out_of_the_metric_alone(source: Script) -> Finding | None:
     ignored = _ignored(source)
     if ignored is None or ignored - {USUAL} or not _class_loss(source) or _masks(source) or source.loose:
         return None
-    for node in source.nodes:
-        if not (isinstance(node, ast.Compare) and len(node.ops) == 1 and isinstance(node.ops[0], ast.NotEq)):
+    for node in source.of(ast.Compare):
+        if not (len(node.ops) == 1 and isinstance(node.ops[0], ast.NotEq)):
             continue
         value, function = node.comparators[0], source.function_around(node)
         number = literal(source, value)
@@ -195,7 +195,7 @@ def _left_out_of_the_metric_alone(source: Script) -> Finding | None:
             continue
         if not _is_label(unparse(node.left)) or any(b in walk(function) for b in source.backwards):
             continue
-        if any(isinstance(c, ast.Call) and last_name(c.func) == "argmax" for c in walk(function)):
+        if any(last_name(c.func) == "argmax" for c in of(function, ast.Call)):
             losses_ = source.named("CrossEntropyLoss", "NLLLoss", "cross_entropy", "nll_loss")
             if losses_ and function not in source.forwards:
                 return at(
@@ -258,9 +258,7 @@ def _void_becomes_class(source: Script) -> Finding | None:
     ignored = _ignored(source)
     if not ignored:
         return None
-    for node in source.nodes:
-        if not isinstance(node, ast.Assign):
-            continue
+    for node in source.of(ast.Assign):
         target, value = node.targets[0], node.value
         test: ast.expr | None = None
         if isinstance(target, ast.Subscript) and isinstance(target.slice, ast.Compare):
@@ -301,12 +299,12 @@ def _in_data_code(source: Script, node: ast.AST) -> bool:
 def _special_tokens(source: Script) -> Finding | None:
     """In a loop over word_ids() special tokens (None) get a real label."""
     seen: ast.AST | None = None
-    for loop in (n for n in source.nodes if isinstance(n, ast.For)):
+    for loop in source.of(ast.For):
         word = _word(source, loop)
         if word is None:
             continue
-        for node in walk(loop):
-            if not isinstance(node, ast.If) or not _tests_none(node.test, word):
+        for node in of(loop, ast.If):
+            if not _tests_none(node.test, word):
                 continue
             for call in (c for s in node.body for c in walk(s)):
                 if isinstance(call, ast.Call) and last_name(call.func) == "append" and call.args:
@@ -335,24 +333,21 @@ def _word(source: Script, loop: ast.For) -> str | None:
 
 def _tests_none(test: ast.expr, name: str) -> bool:
     return any(
-        isinstance(n, ast.Compare)
-        and isinstance(n.ops[0], ast.Is)
-        and unparse(n.left) == name
-        and unparse(n.comparators[0]) == "None"
-        for n in walk(test)
+        isinstance(n.ops[0], ast.Is) and unparse(n.left) == name and unparse(n.comparators[0]) == "None"
+        for n in of(test, ast.Compare)
     )
 
 
 def tags_by_position(source: Script) -> Finding | None:
     """The label of a token is looked up by the token's position, not by its word."""
-    for loop in (n for n in source.nodes if isinstance(n, ast.For)):
+    for loop in source.of(ast.For):
         word = _word(source, loop)
         if word is None:
             continue
         if isinstance(loop.iter, ast.Call) and last_name(loop.iter.func) == "enumerate":
             place = loop.target.elts[0] if isinstance(loop.target, ast.Tuple) else None
-            for node in walk(loop):
-                if not isinstance(node, ast.Subscript) or place is None or not isinstance(node.ctx, ast.Load):
+            for node in of(loop, ast.Subscript):
+                if place is None or not isinstance(node.ctx, ast.Load):
                     continue
                 if unparse(node.slice) == unparse(place) and _is_label(unparse(node.value)):
                     return at(source, node, "labels are taken by the position of the piece, not of its word")
@@ -424,7 +419,7 @@ def _makes_samples(source: Script, call: ast.Call) -> bool:
         re.search(r"(?i)set$|^__(?:getitem|call)__$|load|read|transform|prep|augm|item", n) for n in around
     ):
         return True
-    beside = [unparse(c).lower() for c in walk(function) if isinstance(c, ast.Call) and c is not call]
+    beside = [unparse(c).lower() for c in of(function, ast.Call) if c is not call]
     return any(
         re.search(r"open\(|imread|decode_|np\.load|resize\(\w*(?:im|x|photo|pic|frame)", b) for b in beside
     )
@@ -435,8 +430,8 @@ def _is_drawn(source: Script, call: ast.Call, name: str) -> bool:
     function = source.function_around(call)
     if function is None:
         return False
-    for node in walk(function):
-        if isinstance(node, ast.Assign) and unparse(node.targets[0]) == name:
+    for node in of(function, ast.Assign):
+        if unparse(node.targets[0]) == name:
             if isinstance(node.value, ast.Call) and last_name(node.value.func) in _BLANK:
                 return True
     return False

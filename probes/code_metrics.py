@@ -15,7 +15,7 @@ from .code_sides import either, literal, side
 from .code_totals import last_round_only, never_begun_anew
 from .code_unlike import compared_unlike_trained, left_at_once, mask_unused
 from .flow import flow
-from .readers._tree import unparse, walk
+from .readers._tree import of, unparse, walk
 from .readers.script import keyword, last_name
 from .registry import Finding, View, probe
 from .syntax import Script
@@ -93,17 +93,17 @@ def _added(statement: ast.stmt) -> str:
 
 def _starts_anew(source: Script) -> Finding | None:
     seen: ast.AST | None = None
-    for loop in (n for n in source.nodes if isinstance(n, ast.For)):
+    for loop in source.of(ast.For):
         scope = source.function_around(loop)
         if scope is None or _learns(source, loop):
             continue
         inner = [n for n in walk(loop) if isinstance(n, Loops) and n is not loop]
-        nested = {_added(s) for i in inner for s in walk(i) if isinstance(s, ast.stmt)}
+        nested = {_added(s) for i in inner for s in of(i, ast.stmt)}
         added = {_added(s) for s in _own(loop.body)} - nested - {""}
         if not added:
             continue
         end = loop.end_lineno or loop.lineno
-        later = {unparse(n) for n in walk(scope) if isinstance(n, ast.Name) and n.lineno > end}
+        later = {unparse(n) for n in of(scope, ast.Name) if n.lineno > end}
         if added & later:
             seen = seen or loop
         for statement in loop.body:
@@ -127,8 +127,8 @@ def _never_reset(source: Script) -> Finding | None:
     if loop is None or any("LightningModule" in unparse(b) for c in source.classes.values() for b in c.bases):
         return None
     seen: ast.AST | None = None
-    for node in source.nodes:
-        if not (isinstance(node, ast.Assign) and isinstance(node.value, ast.Call)):
+    for node in source.of(ast.Assign):
+        if not isinstance(node.value, ast.Call):
             continue
         made = node.value
         name = last_name(made.func)
@@ -216,7 +216,7 @@ def _may_reset(source: Script, call: ast.Call, names: set[str]) -> bool:
     if name in ("zero_", "fill_", "clear", "fill") and owner.rpartition(".")[0] in names:
         return True
     loops = [x for x in source.above(call) if isinstance(x, ast.For)]
-    over = {n.id for x in loops for n in walk(x.target) if isinstance(n, ast.Name)}
+    over = {n.id for x in loops for n in of(x.target, ast.Name)}
     return name.startswith("reset") and (owner in names or owner in over)
 
 
@@ -224,8 +224,7 @@ def _set_back(source: Script, names: set[str]) -> bool:
     """`meter.total = 0`."""
     return any(
         isinstance(t, ast.Attribute) and unparse(t.value) in names
-        for n in source.nodes
-        if isinstance(n, ast.Assign)
+        for n in source.of(ast.Assign)
         for t in n.targets
     )
 
@@ -235,8 +234,8 @@ def _set_back(source: Script, names: set[str]) -> bool:
 
 def _union_without_overlap(source: Script) -> Finding | None:
     seen: ast.AST | None = None
-    for node in source.nodes:
-        if not isinstance(node, ast.Assign) or not isinstance(node.targets[0], ast.Name):
+    for node in source.of(ast.Assign):
+        if not isinstance(node.targets[0], ast.Name):
             continue
         name = node.targets[0].id
         if not re.search(r"(?:^|_)union", name.lower()):
@@ -246,8 +245,7 @@ def _union_without_overlap(source: Script) -> Finding | None:
         smooth = plain and isinstance(literal(source, node.value.right), (int, float))  # type: ignore[attr-defined]
         scope = source.function_around(node) or source.tree
         less = any(
-            isinstance(n, ast.AugAssign) and isinstance(n.op, ast.Sub) and unparse(n.target) == name
-            for n in walk(scope)
+            isinstance(n.op, ast.Sub) and unparse(n.target) == name for n in of(scope, ast.AugAssign)
         ) or re.search(rf"\b{name} - |- inter", unparse(scope))
         doubled = re.search(r"\b2(?:\.0?)? \*|\* 2\b|dice", unparse(scope).lower())
         if plain and not smooth and not less and not doubled:
@@ -260,17 +258,13 @@ def _union_without_overlap(source: Script) -> Finding | None:
 def _counted_twice(source: Script) -> Finding | None:
     """Two counts that are denominators add up the same."""
     seen: ast.AST | None = None
-    for loop in (n for n in source.nodes if isinstance(n, ast.For)):
+    for loop in source.of(ast.For):
         scope = source.function_around(loop)
         if scope is None:
             continue
         adds = [s for s in _own(loop.body) if isinstance(s, ast.AugAssign) and isinstance(s.op, ast.Add)]
         divides = {
-            n.id
-            for d in walk(scope)
-            if isinstance(d, ast.BinOp) and isinstance(d.op, ast.Div)
-            for n in walk(d.right)
-            if isinstance(n, ast.Name)
+            n.id for d in of(scope, ast.BinOp) if isinstance(d.op, ast.Div) for n in of(d.right, ast.Name)
         }
         counts = [a for a in adds if isinstance(a.target, ast.Name) and a.target.id in divides]
         if len(counts) < 2:
@@ -315,9 +309,8 @@ def _share(source: Script) -> Finding | None:
     learning = {source.function_around(b) for b in source.backwards}
     text = [
         unparse(n)
-        for n in source.nodes
-        if isinstance(n, ast.Call)
-        and not (source.function_around(n) in learning and source.loops_around(n) and not _held(source, n))
+        for n in source.of(ast.Call)
+        if not (source.function_around(n) in learning and source.loops_around(n) and not _held(source, n))
     ]
     if any(_PUT_TOGETHER.search(t) for t in text) or "torchmetrics" in source.code:
         return ok(source, shared[0], "counts of all processes are put together")
@@ -328,7 +321,7 @@ def _share(source: Script) -> Finding | None:
 
 def _held(source: Script, node: ast.AST) -> bool:
     return any(
-        isinstance(x, ast.For) and any(isinstance(n, ast.Name) and side(n.id) is False for n in walk(x.iter))
+        isinstance(x, ast.For) and any(side(n.id) is False for n in of(x.iter, ast.Name))
         for x in source.loops_around(node)
     )
 

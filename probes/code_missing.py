@@ -6,7 +6,7 @@ import ast
 import re
 
 from .code import at, first, imports_locals, ok
-from .readers._tree import unparse, walk
+from .readers._tree import of, unparse
 from .readers.script import last_name
 from .registry import Finding, View, probe
 from .syntax import Script
@@ -58,8 +58,8 @@ def statistics_skip_missing(view: View) -> Finding:
 
 def _marked(source: Script) -> Finding | None:
     """Data code writes NaN into what it hands on (`column[bad] = np.nan`), and nothing deals with it."""
-    for node in source.nodes:
-        if not (isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Subscript)):
+    for node in source.of(ast.Assign):
+        if not isinstance(node.targets[0], ast.Subscript):
             continue
         if unparse(node.value) not in ("np.nan", "numpy.nan", "float('nan')", "math.nan", "torch.nan"):
             continue
@@ -131,21 +131,20 @@ def fill_values_unused(view: View) -> Finding:
 
 def _fill_unused(source: Script) -> Finding | None:
     seen: ast.AST | None = None
-    for node in source.nodes:
-        if not isinstance(node, ast.Assign) or not isinstance(node.targets[0], (ast.Name, ast.Attribute)):
+    for node in source.of(ast.Assign):
+        if not isinstance(node.targets[0], (ast.Name, ast.Attribute)):
             continue
         target = node.targets[0]
         name = target.attr if isinstance(target, ast.Attribute) else target.id
         computed = any(
-            isinstance(c, ast.Call) and last_name(c.func) in ("median", "mean", "mode", "nanmedian")
-            for c in walk(node.value)
+            last_name(c.func) in ("median", "mean", "mode", "nanmedian") for c in of(node.value, ast.Call)
         )
         if not computed or not re.search(r"(?i)fill|imput|median", name):
             continue
         read = any(
             (n.attr if isinstance(n, ast.Attribute) else n.id) == name
-            for n in source.nodes
-            if isinstance(n, (ast.Name, ast.Attribute)) and isinstance(n.ctx, ast.Load)
+            for n in source.of(ast.Name, ast.Attribute)
+            if isinstance(n.ctx, ast.Load)
             if not (isinstance(source.parents.get(n), ast.Call) and source.parents[n].func is n)  # type: ignore[attr-defined]
         )
         seen = seen or node

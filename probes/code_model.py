@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 from .code import at, extractor, first, ok
 from .code_zero_starts import is_of_output, may_start_at_zero
-from .readers._tree import unparse, walk
+from .readers._tree import of, unparse, walk
 from .readers.script import keyword, last_name
 from .registry import Finding, View, probe
 from .syntax import Function, Script
@@ -38,10 +38,10 @@ def _integer_division(source: Script) -> Finding | None:
         "x_test",
     )
     seen = None
-    for node in source.nodes:
-        if isinstance(node, ast.BinOp) and isinstance(node.op, (ast.Div, ast.FloorDiv)):
+    for node in source.of(ast.BinOp):
+        if isinstance(node.op, (ast.Div, ast.FloorDiv)):
             each = _each(source, node)
-            touched = {n.id.lower() for n in walk(node.left) if isinstance(n, ast.Name)} - each
+            touched = {n.id.lower() for n in of(node.left, ast.Name)} - each
             sizes = ("shape", "size(", "len(", ".width", ".height", ".size", "numel(", "bit_length(")
             sized = any(w in unparse(node.left) for w in sizes)
             if touched & set(inputs) and not sized:
@@ -57,7 +57,7 @@ def _each(source: Script, node: ast.AST) -> set[str]:
     """The names that comprehensions around a node bind: `[x // 2 for x in sizes]` divides no inputs."""
     around = (p for p in source.above(node) if isinstance(p, (ast.ListComp, ast.GeneratorExp, ast.SetComp)))
     targets = (g.target for p in around for g in p.generators)
-    return {n.id.lower() for t in targets for n in walk(t) if isinstance(n, ast.Name)}
+    return {n.id.lower() for t in targets for n in of(t, ast.Name)}
 
 
 @probe()
@@ -171,7 +171,7 @@ def _filled_later(source: Script, node: ast.AST, target: ast.expr) -> bool:
     if function is None:
         return False
     name = unparse(target).removesuffix(".data")
-    for call in (n for n in walk(function) if isinstance(n, ast.Call)):
+    for call in of(function, ast.Call):
         if call.lineno <= getattr(node, "lineno", 0) or _instead(source, node, call):
             continue
         held = [*call.args[:1], *([call.func.value] if isinstance(call.func, ast.Attribute) else [])]
@@ -218,12 +218,12 @@ def _ends_branch(source: Script, target: ast.expr) -> bool:
     if owner is None or not (isinstance(layer, ast.Attribute) and unparse(layer.value) == "self"):
         return False
     for function in [f for f in source.forwards if f in owner.body]:
-        calls = [n for n in walk(function) if isinstance(n, ast.Call) and unparse(n.func) == unparse(layer)]
+        calls = [n for n in of(function, ast.Call) if unparse(n.func) == unparse(layer)]
         kept = {
             unparse(t) for c in calls if isinstance(p := source.parents.get(c), ast.Assign) for t in p.targets
         }
-        for node in walk(function):
-            if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add):
+        for node in of(function, ast.BinOp):
+            if isinstance(node.op, ast.Add):
                 sides = (node.left, node.right)
                 if any(s in calls or unparse(s) in kept for s in sides):
                     return True
@@ -302,19 +302,18 @@ def _is_parameter(source: Script, target: ast.expr) -> bool:
         return True
     loops = [p for p in source.above(target) if isinstance(p, ast.For)]
     return any(
-        "parameters()" in unparse(loop.iter)
-        and any(isinstance(n, ast.Name) and n.id == target.id for n in walk(loop.target))
+        "parameters()" in unparse(loop.iter) and any(n.id == target.id for n in of(loop.target, ast.Name))
         for loop in loops
     )
 
 
 def _of_unknown_layer(source: Script, target: ast.expr) -> bool:
     """`block[1].weight` of a loop over blocks: an item by its number may be a norm, which starts constant."""
-    items = [n for n in walk(target) if isinstance(n, ast.Subscript) and isinstance(n.slice, ast.Constant)]
+    items = [n for n in of(target, ast.Subscript) if isinstance(n.slice, ast.Constant)]
     if not items or not isinstance(items[0].slice, ast.Constant) or items[0].slice.value == 0:
         return False
     loops = [p for p in source.above(target) if isinstance(p, ast.For)]
-    names = {n.id for loop in loops for n in walk(loop.target) if isinstance(n, ast.Name)}
+    names = {n.id for loop in loops for n in of(loop.target, ast.Name)}
     return isinstance(items[0].value, ast.Name) and items[0].value.id in names
 
 
@@ -356,8 +355,8 @@ def _repeated(source: Script) -> Finding | None:
             if _same_again(call.args[0]) is not None and not _shares_on_purpose(source, call):
                 return at(source, call, "one layer is put into a list several times")
     for owner in source.modules:
-        for node in walk(owner):
-            if isinstance(node, ast.Assign) and isinstance(node.value, ast.BinOp) and _same_again(node.value):
+        for node in of(owner, ast.Assign):
+            if isinstance(node.value, ast.BinOp) and _same_again(node.value):
                 if unparse(node.targets[0]).startswith("self."):
                     return at(source, node, "one layer is put into a list several times")
     return ok(source, lists[0], "each layer of a list is made anew") if lists else None
@@ -380,14 +379,10 @@ def _same_again(given: ast.expr) -> ast.expr | None:
         plain = ("ReLU", "GELU", "Dropout", "Identity", "SiLU", "Tanh", "Sigmoid")
         return node if any(last_name(c.func) not in plain for c in calls) else None
     if isinstance(node, (ast.ListComp, ast.GeneratorExp)) and isinstance(node.elt, (ast.Name, ast.Attribute)):
-        bound = {n.id for g in node.generators for n in walk(g.target) if isinstance(n, ast.Name)}
+        bound = {n.id for g in node.generators for n in of(g.target, ast.Name)}
         over = node.generators[0].iter
         counted = isinstance(over, ast.Call) and last_name(over.func) == "range"
-        return (
-            node
-            if counted and not bound & {n.id for n in walk(node.elt) if isinstance(n, ast.Name)}
-            else None
-        )
+        return node if counted and not bound & {n.id for n in of(node.elt, ast.Name)} else None
     return None
 
 
@@ -448,9 +443,9 @@ def _deep(source: Script, layers: int, kinds: tuple[str, ...]) -> Finding | None
         return None
     norms = ("BatchNorm", "LayerNorm", "GroupNorm", "RMSNorm", "InstanceNorm", "Transformer")
     eased = any(last_name(c.func).startswith(norms) for c in source.calls)
-    skips = any(
-        isinstance(n, ast.BinOp) and isinstance(n.op, ast.Add) and _adds_input(n) for n in source.nodes
-    ) or any(_adds_branches(f) for f in source.forwards)
+    skips = any(isinstance(n.op, ast.Add) and _adds_input(n) for n in source.of(ast.BinOp)) or any(
+        _adds_branches(f) for f in source.forwards
+    )
     trains = {source.function_around(b) for b in source.backwards}
     together: dict[ast.AST | None, list[ast.Call]] = {}  # what one class or function holds
     for call in calls:
@@ -477,25 +472,24 @@ def _adds_input(node: ast.BinOp) -> bool:
     sides = (node.left, node.right)
     names = [s.id for s in sides if isinstance(s, ast.Name)]
     calls = [s for s in sides if isinstance(s, ast.Call)]
-    return any(n in {m.id for m in walk(c) if isinstance(m, ast.Name)} for n in names for c in calls)
+    return any(n in {m.id for m in of(c, ast.Name)} for n in names for c in calls)
 
 
 def _adds_branches(function: Function) -> bool:
     """`self.conv(a) + self.short(b)`, also by way of names: two ways through the network are joined."""
     kept = {
         t.id
-        for n in walk(function)
-        if isinstance(n, ast.Assign) and isinstance(n.value, ast.Call)
+        for n in of(function, ast.Assign)
+        if isinstance(n.value, ast.Call)
         for t in n.targets
         if isinstance(t, ast.Name)
     }
     return any(
-        isinstance(n, ast.BinOp)
-        and isinstance(n.op, ast.Add)
+        isinstance(n.op, ast.Add)
         and all(
             isinstance(s, ast.Call) or (isinstance(s, ast.Name) and s.id in kept) for s in (n.left, n.right)
         )
-        for n in walk(function)
+        for n in of(function, ast.BinOp)
     )
 
 

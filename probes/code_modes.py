@@ -8,7 +8,7 @@ from .code import at, first, is_evaluation, is_false_node, ok
 from .code_sides import setting
 from .code_step.modes import switch_of
 from .flow import flow
-from .readers._tree import unparse, walk
+from .readers._tree import of, unparse
 from .readers.script import keyword, last_name
 from .registry import Finding, View, probe
 from .syntax import Script
@@ -161,7 +161,7 @@ def _in_graph(source: Script, call: ast.Call) -> bool:
 
 def _makes_input(source: Script, function: ast.AST, depth: int = 3) -> bool:
     """The function makes a `keras.Input`, or one that calls it does."""
-    if any(isinstance(n, ast.Call) and last_name(n.func) in ("Input", "InputLayer") for n in walk(function)):
+    if any(last_name(n.func) in ("Input", "InputLayer") for n in of(function, ast.Call)):
         return True
     name = getattr(function, "name", "")
     callers = {source.function_around(c) for c in source.named(name)} - {None, function}
@@ -192,7 +192,7 @@ def _eval_in_step(source: Script) -> Finding | None:
         return None
     frozen = "requires_grad" in source.text or "freeze" in source.text.lower()
     for method in methods:
-        calls = [n for n in walk(method) if isinstance(n, ast.Call)]
+        calls = of(method, ast.Call)
         found = [s for c in calls if (s := switch_of(source, c)) is not None]
         if found and not found[-1][1] and not frozen:
             return at(

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from .code import at, first, ok
 from .code_sides import either, given, literal, side
 from .flow import flow
-from .readers._tree import unparse, walk
+from .readers._tree import of, unparse, walk
 from .readers.script import keyword, last_name
 from .registry import Finding, View, probe
 from .syntax import Function, Script
@@ -97,8 +97,8 @@ def _by_set(source: Script) -> Finding | None:
             return at(
                 source, call, "numbers follow the order of a set, which changes from process to process"
             )
-    for node in source.nodes:
-        if not isinstance(node, ast.Assign) or not isinstance(node.targets[0], (ast.Name, ast.Attribute)):
+    for node in source.of(ast.Assign):
+        if not isinstance(node.targets[0], (ast.Name, ast.Attribute)):
             continue
         if any(source.owner(c) == unparse(node.targets[0]) for c in source.named("sort")):
             continue
@@ -122,11 +122,10 @@ def _numbers(source: Script, call: ast.Call) -> bool:
     if isinstance(parent, ast.For) and isinstance(parent.target, ast.Tuple):
         first_ = parent.target.elts[0]
         return isinstance(first_, ast.Name) and any(
-            isinstance(n, ast.Assign)
-            and isinstance(n.targets[0], ast.Subscript)
+            isinstance(n.targets[0], ast.Subscript)
             and isinstance(n.value, ast.Name)
             and n.value.id == first_.id
-            for n in walk(parent)
+            for n in of(parent, ast.Assign)
         )
     return False
 
@@ -137,9 +136,7 @@ def _indexed(source: Script, name: str) -> bool:
     if any(source.owner(c).rsplit(".", 1)[-1] == short for c in source.named("index")):
         return True
     told = re.search(r"(?i)class|label|tag|categor|vocab|word|char|token|species|name", short)
-    columns = any(
-        isinstance(n, ast.Subscript) and unparse(n.slice).rsplit(".", 1)[-1] == short for n in source.nodes
-    )
+    columns = any(unparse(n.slice).rsplit(".", 1)[-1] == short for n in source.of(ast.Subscript))
     numbered = any(
         c.args and unparse(c.args[0]).rsplit(".", 1)[-1] == short for c in source.named("enumerate")
     )
@@ -147,8 +144,8 @@ def _indexed(source: Script, name: str) -> bool:
 
 
 def _by_hash(source: Script) -> Finding | None:
-    for node in source.nodes:
-        if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mod) and isinstance(node.left, ast.Call):
+    for node in source.of(ast.BinOp):
+        if isinstance(node.op, ast.Mod) and isinstance(node.left, ast.Call):
             called = node.left
             if last_name(called.func) == "hash" and called.args and "PYTHONHASHSEED" not in source.text:
                 text = unparse(called.args[0]).lower()
@@ -188,9 +185,7 @@ def _dedupes(node: ast.AST, keep_sorted: bool) -> bool:
 
 def _numberings(source: Script, scope: ast.AST, keep_sorted: bool) -> Iterator[ast.expr]:
     """Expressions that give out numbers to distinct values."""
-    for node in walk(scope):
-        if not isinstance(node, ast.Call):
-            continue
+    for node in of(scope, ast.Call):
         if last_name(node.func) == "factorize":
             yield node
         elif last_name(node.func) == "enumerate" and node.args and _numbers(source, node):
@@ -199,9 +194,9 @@ def _numberings(source: Script, scope: ast.AST, keep_sorted: bool) -> Iterator[a
         elif isinstance(node.func, ast.Attribute) and isinstance(node.func.value, ast.Call):
             if last_name(node.func) == "fit_transform" and last_name(node.func.value.func) == "LabelEncoder":
                 yield node
-    for node in walk(scope):
-        if isinstance(node, ast.Attribute) and node.attr == "codes" and "cat" in unparse(node.value)[-4:]:
-            yield node
+    for column in of(scope, ast.Attribute):
+        if column.attr == "codes" and "cat" in unparse(column.value)[-4:]:
+            yield column
 
 
 def _of_held_out(source: Script) -> Finding | None:
@@ -217,8 +212,8 @@ def _of_held_out(source: Script) -> Finding | None:
 def _table_of_held_out(source: Script) -> Finding | None:
     """`{y: i for i, y in enumerate(... val_labels ...)}` beside another such table of the same labels."""
     tables: list[tuple[ast.DictComp, bool | None]] = []
-    for node in source.nodes:
-        if not (isinstance(node, ast.DictComp) and len(node.generators) == 1):
+    for node in source.of(ast.DictComp):
+        if len(node.generators) != 1:
             continue
         over = node.generators[0].iter
         counts = isinstance(over, ast.Call) and last_name(over.func) == "enumerate" and bool(over.args)
@@ -234,11 +229,7 @@ def _table_of_held_out(source: Script) -> Finding | None:
 
 
 def _data_of(node: ast.expr) -> str:
-    return " ".join(
-        n.id if isinstance(n, ast.Name) else n.attr
-        for n in walk(node)
-        if isinstance(n, (ast.Name, ast.Attribute))
-    )
+    return " ".join(n.id if isinstance(n, ast.Name) else n.attr for n in of(node, ast.Name, ast.Attribute))
 
 
 def _in_shared_function(source: Script) -> Finding | None:
@@ -246,7 +237,7 @@ def _in_shared_function(source: Script) -> Finding | None:
     for function in _shared(source):
         parameters = {a.arg for a in function.args.args} - {"self", "cls"}
         for node in _numberings(source, function, False):
-            used = {n.id for n in walk(node) if isinstance(n, ast.Name)}
+            used = {n.id for n in of(node, ast.Name)}
             if used & parameters:
                 return at(
                     source, node, "each split is numbered by itself, so that a number means different classes"
@@ -258,9 +249,8 @@ def _shared(source: Script) -> Iterator[Function]:
     """Functions and classes that make data of both splits."""
     sides: dict[str, set[bool]] = {}
     for one in given(source):
-        for call in walk(one.value):
-            if isinstance(call, ast.Call):
-                sides.setdefault(last_name(call.func), set()).add(one.learns)
+        for call in of(one.value, ast.Call):
+            sides.setdefault(last_name(call.func), set()).add(one.learns)
     both = {n for n, s in sides.items() if len(s) == 2}
     for name in both:
         if name in source.classes:
@@ -311,8 +301,8 @@ def _is_none(node: ast.expr) -> bool:
 def _unlike_maps(source: Script) -> Finding | None:
     """`train["y"] = train.kind.map(a)` beside `val["y"] = val.kind.map(b)`."""
     made: dict[str, dict[bool, tuple[ast.AST, str]]] = {}
-    for node in source.nodes:
-        if not isinstance(node, ast.Assign) or not isinstance(node.targets[0], ast.Subscript):
+    for node in source.of(ast.Assign):
+        if not isinstance(node.targets[0], ast.Subscript):
             continue
         target, value = node.targets[0], node.value
         learns = side(unparse(target.value))

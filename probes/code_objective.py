@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from .code import at, first, ok
 from .code_operators import outputs_of
 from .flow import flow, losses, returns
-from .readers._tree import unparse, walk
+from .readers._tree import of, unparse, walk
 from .readers.script import keyword, last_name
 from .registry import Finding, View, probe
 from .syntax import Function, Script
@@ -38,7 +38,7 @@ def _overlap(source: Script) -> Finding | None:
             if _is_ratio(source, value):
                 return at(source, value, "the overlap itself is minimised: nothing turns it into 1 - x")
         names = [a.arg for a in function.args.args if "logit" in a.arg.lower()]
-        used = {last_name(n.func) for n in walk(function) if isinstance(n, ast.Call)}
+        used = {last_name(n.func) for n in of(function, ast.Call)}
         if names and not used & set(_SQUASHES):
             return at(
                 source,
@@ -86,10 +86,7 @@ def _falls(source: Script, function: Function, value: ast.expr) -> bool:
                 and not isinstance(node.operand, ast.Constant)
             ):
                 return True
-    return any(
-        isinstance(n, ast.BinOp) and isinstance(n.op, ast.Sub) and unparse(n.left) in ("1", "1.0")
-        for n in walk(function)
-    )
+    return any(isinstance(n.op, ast.Sub) and unparse(n.left) in ("1", "1.0") for n in of(function, ast.BinOp))
 
 
 def _turned(source: Script, call: ast.Call) -> bool:
@@ -128,7 +125,7 @@ _COUNTS = re.compile(
 def _upside_down(source: Script) -> Finding | None:
     seen = None
     for node, value in _weights_made(source):
-        for quotient in (n for n in walk(value) if isinstance(n, ast.BinOp) and isinstance(n.op, ast.Div)):
+        for quotient in (n for n in of(value, ast.BinOp) if isinstance(n.op, ast.Div)):
             above, below = _names_in(quotient.left), _names_in(quotient.right)
             seen = seen or node
             if _side(above) == "pos" and _side(below) == "neg" and "pos" in _label_of(node):
@@ -160,7 +157,7 @@ def _label_of(node: ast.AST) -> str:
 
 
 def _names_in(node: ast.AST) -> list[str]:
-    return [last_name(n).lower() for n in walk(node) if isinstance(n, (ast.Name, ast.Attribute))]
+    return [last_name(n).lower() for n in of(node, ast.Name, ast.Attribute)]
 
 
 def _side(names: list[str]) -> str:
@@ -171,8 +168,8 @@ def _side(names: list[str]) -> str:
 
 def _bare(source: Script, node: ast.expr) -> bool:
     """Counts of classes take part one by one, not by their sum or their number."""
-    for one in walk(node):
-        if isinstance(one, (ast.Name, ast.Attribute)) and _COUNTS.search(last_name(one)):
+    for one in of(node, ast.Name, ast.Attribute):
+        if _COUNTS.search(last_name(one)):
             around = [p for p in source.above(one) if isinstance(p, ast.Call)]
             inner = [c for c in around if any(n is c for n in walk(node))]
             if not any(last_name(c.func) in ("sum", "len", "max", "min", "mean") for c in inner):

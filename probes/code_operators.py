@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 from .code import at, first, ok
 from .flow import Flow, flow, losses
-from .readers._tree import unparse, walk
+from .readers._tree import of, unparse, walk
 from .readers.script import keyword, last_name
 from .registry import Finding, View, probe
 from .syntax import Function, Script, outermost_call
@@ -47,8 +47,8 @@ def _needs_sign(source: Script) -> bool:
     kinds = {k for _, k in losses(source)} | {last_name(c.func).lower() for c in source.calls}
     if any(_ON_SCORES.search(k) for k in kinds) or "from_logits=True" in source.code:
         return True
-    for node in source.nodes:
-        if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Sub):
+    for node in source.of(ast.BinOp):
+        if isinstance(node.op, ast.Sub):
             right = unparse(node.right).lower()
             if re.search(r"(?:^|[._])(?:y|target|label)s?_?mean", right):
                 return True
@@ -105,7 +105,7 @@ def _made_by(mine: Flow, node: ast.expr, depth: int = 6) -> Iterator[ast.Call]:
         made = mine.given(node.func)
         if made is not None and isinstance(made.value, ast.Call):
             if last_name(made.value.func) in ("Sequential", "SequentialCell"):
-                yield from (c for c in walk(made.value) if isinstance(c, ast.Call))
+                yield from of(made.value, ast.Call)
             yield made.value
     inner = node.args[0] if node.args else getattr(node.func, "value", None)
     if (
@@ -184,8 +184,8 @@ def _axis(source: Script) -> Finding | None:
     for function in source.forwards:
         if source.parents.get(function) not in source.modules:
             continue
-        for node in walk(function):
-            if not (isinstance(node, ast.Call) and last_name(node.func) in ("softmax", "log_softmax")):
+        for node in of(function, ast.Call):
+            if last_name(node.func) not in ("softmax", "log_softmax"):
                 continue
             axis = _axis_of(node)
             if axis is None:
@@ -228,9 +228,9 @@ def _takes_batches(source: Script) -> bool:
 def _weighs_values(function: Function, node: ast.Call) -> bool:
     """The weights are multiplied with values: `a @ v`, `matmul(a, v)`, and scores come from a product."""
     names = {unparse(node)}
-    for other in walk(function):
-        if isinstance(other, ast.Assign) and any(n is node for n in walk(other.value)):
-            names |= {unparse(t) for t in other.targets}
+    for given in of(function, ast.Assign):
+        if any(n is node for n in walk(given.value)):
+            names |= {unparse(t) for t in given.targets}
     for other in walk(function):
         if isinstance(other, ast.BinOp) and isinstance(other.op, ast.MatMult):
             if unparse(other.left) in names or any(n is node for n in walk(other.left)):
@@ -247,7 +247,7 @@ def _gates(source: Script, node: ast.Call) -> bool:
     if not (isinstance(parent, ast.BinOp) and isinstance(parent.op, ast.Mult)):
         return False
     other = parent.left if parent.right is node else parent.right
-    mine = [n for n in walk(node) if isinstance(n, ast.Attribute) and "gate" in n.attr.lower()]
+    mine = [n for n in of(node, ast.Attribute) if "gate" in n.attr.lower()]
     return (
         bool(mine)
         and isinstance(other, ast.Call)
@@ -273,8 +273,8 @@ _SCALES = re.compile(
 def _unscaled(source: Script) -> Finding | None:
     seen = None
     for function in source.forwards:
-        for node in walk(function):
-            if not (isinstance(node, ast.Call) and last_name(node.func) == "softmax"):
+        for node in of(function, ast.Call):
+            if last_name(node.func) != "softmax":
                 continue
             product = _product_before(flow(source), node)
             if product is None:
@@ -373,8 +373,8 @@ def _reshaped(source: Script) -> Finding | None:
         if not sizes:
             continue
         order = max(sizes, key=len)
-        for node in walk(function):
-            if not (isinstance(node, ast.Call) and last_name(node.func) in ("view", "reshape") and node.args):
+        for node in of(function, ast.Call):
+            if not (last_name(node.func) in ("view", "reshape") and node.args):
                 continue
             first_arg = node.args[0]
             given = list(first_arg.elts) if isinstance(first_arg, (ast.Tuple, ast.List)) else node.args
@@ -393,8 +393,8 @@ def _reshaped(source: Script) -> Finding | None:
 def _unpacked_sizes(function: Function) -> list[list[str]]:
     """`b, t, c = x.shape` -> ["b", "t", "c"]."""
     found = []
-    for node in walk(function):
-        if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Tuple):
+    for node in of(function, ast.Assign):
+        if isinstance(node.targets[0], ast.Tuple):
             text = unparse(node.value)
             if text.endswith((".shape", ".size()")) and not isinstance(node.value, ast.Subscript):
                 found.append([unparse(t) for t in node.targets[0].elts])

@@ -7,7 +7,7 @@ import re
 
 from .code import at, first, imports_locals, is_false_node, ok, outer_loop, runs_in
 from .code_roles import base, targets
-from .readers._tree import unparse, walk
+from .readers._tree import of, unparse, walk
 from .readers.script import keyword, last_name
 from .registry import Finding, View, probe
 from .syntax import Script
@@ -45,7 +45,7 @@ def _no_shuffling(source: Script) -> Finding | None:
         return None
     if any(_carries_on(n) for s in scopes for n in walk(s)):
         return None  # the state of one batch goes into the next: their order is that of the text
-    loops = [n for s in scopes for n in walk(s) if isinstance(n, ast.For) and _strides(n.iter)]
+    loops = [n for s in scopes for n in of(s, ast.For) if _strides(n.iter)]
     return (
         at(source, loops[0], "batches are taken in file order and nothing shuffles them") if loops else None
     )
@@ -65,18 +65,13 @@ def _where_batches_are_made(source: Script) -> list[ast.AST]:
     """The loops around the training step, and the functions that such a loop goes over."""
     outer, inner = outer_loop(source), source.train_loop
     found: list[ast.AST] = [s for s in (inner, outer) if s is not None]
-    functions = {n.name: n for n in source.nodes if isinstance(n, ast.FunctionDef)}
+    functions = {n.name: n for n in source.of(ast.FunctionDef)}
     steps = {source.function_name(b) for b in source.backwards} - {""}
-    loops = [
-        n
-        for n in source.nodes
-        if isinstance(n, ast.For)
-        and any(isinstance(c, ast.Call) and last_name(c.func) in steps for c in walk(n))
-    ]
+    loops = [n for n in source.of(ast.For) if any(last_name(c.func) in steps for c in of(n, ast.Call))]
     found += loops
-    for loop in [n for s in found for n in walk(s) if isinstance(n, ast.For)]:
-        for call in walk(loop.iter):
-            if isinstance(call, ast.Call) and last_name(call.func) in functions:
+    for loop in [n for s in found for n in of(s, ast.For)]:
+        for call in of(loop.iter, ast.Call):
+            if last_name(call.func) in functions:
                 found.append(functions[last_name(call.func)])
     return found
 

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from .code import at, first, is_evaluation, ok
 from .code_rounds import Round, rounds
 from .flow import MAX_VISITED, Flow, Places, flow, losses, objectives
-from .readers._tree import unparse, walk
+from .readers._tree import of, unparse, walk
 from .readers.script import last_name
 from .registry import Finding, View, probe
 from .syntax import Function, Script, outermost_call
@@ -183,11 +183,8 @@ def _given_again(function: Function, name: ast.Name, statement: ast.AST) -> bool
     """The name gets another value between a statement and where it is used."""
     first_line = getattr(statement, "lineno", 0)
     return any(
-        isinstance(n, ast.Name)
-        and n.id == name.id
-        and isinstance(n.ctx, ast.Store)
-        and first_line < n.lineno < name.lineno
-        for n in walk(function)
+        n.id == name.id and isinstance(n.ctx, ast.Store) and first_line < n.lineno < name.lineno
+        for n in of(function, ast.Name)
     )
 
 
@@ -229,7 +226,7 @@ _SHAPES = (
 
 def _prepares(block: ast.With) -> bool:
     """Everything that a block without gradients calls prepares the inputs."""
-    calls = [unparse(c.func) for s in block.body for c in walk(s) if isinstance(c, ast.Call)]
+    calls = [unparse(c.func) for s in block.body for c in of(s, ast.Call)]
     worked = [c for c in calls if not c.rsplit(".", 1)[-1].startswith(_SHAPES)]
     return bool(worked) and all(_PREPARES.search(c) for c in worked)
 
@@ -250,7 +247,7 @@ def _goes_nowhere(source: Script, function: Function, node: ast.Call) -> bool:
     """
     for outer in source.above(node):
         if isinstance(outer, ast.Call) and last_name(outer.func) == "requires_grad_":
-            return any(isinstance(n, ast.Call) and last_name(n.func) == "grad" for n in walk(function))
+            return any(last_name(n.func) == "grad" for n in of(function, ast.Call))
         if isinstance(outer, ast.stmt):
             value = outer.value if isinstance(outer, ast.Expr) else None
             written = ("copy_", "fill_", "mul_", "add_", "lerp_")
@@ -264,8 +261,8 @@ def _runs_frozen(source: Script, block: ast.With) -> bool:
     called = {
         unparse(c.func)
         for s in block.body
-        for c in walk(s)
-        if isinstance(c, ast.Call) and re.fullmatch(r"self\.\w+", unparse(c.func))
+        for c in of(s, ast.Call)
+        if re.fullmatch(r"self\.\w+", unparse(c.func))
     }
     if owner is None or not called:
         return False
@@ -303,8 +300,8 @@ def _runs_twin(function: Function, block: ast.With) -> bool:
     inside = {n for s in block.body for n in walk(s)}
     mine: set[str] = set()
     others: set[str] = set()
-    for node in walk(function):
-        if isinstance(node, ast.Call) and unparse(node.func).startswith("self."):
+    for node in of(function, ast.Call):
+        if unparse(node.func).startswith("self."):
             (mine if node in inside else others).add(unparse(node.func))
     return any(
         a == b or ("_" in a and "_" in b and a.rsplit("_", 1)[0] == b.rsplit("_", 1)[0])
@@ -332,7 +329,7 @@ def _takes_part(source: Script, node: ast.Call) -> bool:
         return True  # handed out of the graph as plain numbers
     if isinstance(parent, ast.BinOp) and inner is not None and not _calls_in(inner):
         other = parent.left if parent.right is node else parent.right
-        names = {unparse(n) for n in walk(inner) if isinstance(n, (ast.Name, ast.Attribute))}
+        names = {unparse(n) for n in of(inner, ast.Name, ast.Attribute)}
         if unparse(other) in names:
             return True  # `v = v - (v / tau).detach()`
     if isinstance(parent, ast.Call) and node in parent.args[1:]:
@@ -378,7 +375,7 @@ def _cuts(source: Script, objective: ast.expr) -> Iterator[tuple[ast.AST, str]]:
             if (
                 _owner(source, function) in source.modules
                 and any(_without(d) for d in function.decorator_list)
-                and any(isinstance(c, ast.Call) and _runs_model(mine, c) for c in walk(function))
+                and any(_runs_model(mine, c) for c in of(function, ast.Call))
             ):
                 yield function, "this part of the model runs without gradients"
         block = next(
@@ -433,7 +430,7 @@ def _carried(mine: Flow, call: ast.Call) -> set[str]:
     parent = mine.source.parents.get(call)
     if not isinstance(parent, ast.Assign):
         return set()
-    return {unparse(n) for t in parent.targets for n in walk(t) if isinstance(n, (ast.Name, ast.Attribute))}
+    return {unparse(n) for t in parent.targets for n in of(t, ast.Name, ast.Attribute)}
 
 
 def _walk(mine: Flow, start: ast.expr) -> tuple[list[ast.expr], list[tuple[ast.expr, ast.expr]]]:

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from .code import at, first, imports_locals, is_false_node, ok
 from .code_sides import off_by_default
-from .readers._tree import unparse, walk
+from .readers._tree import of, unparse
 from .readers.script import keyword, last_name
 from .registry import Finding, View, probe
 from .syntax import Script
@@ -117,16 +117,13 @@ def _half_unscaled(source: Script, fp16: bool) -> Finding | None:
 def _scaled_by_hand(source: Script) -> bool:
     """`(loss * scale).backward()`: the script keeps a loss scale of its own."""
     return any(
-        isinstance(n, ast.BinOp) and isinstance(n.op, ast.Mult)
+        isinstance(n.op, ast.Mult)
         for c in source.backwards
         if isinstance(c.func, ast.Attribute)
-        for n in walk(c.func.value)
+        for n in of(c.func.value, ast.BinOp)
     ) or any(
-        isinstance(n, ast.BinOp)
-        and isinstance(n.op, ast.Mult)
-        and "scale" in unparse(n)
-        and "loss" in unparse(n)
-        for n in source.nodes
+        isinstance(n.op, ast.Mult) and "scale" in unparse(n) and "loss" in unparse(n)
+        for n in source.of(ast.BinOp)
     )
 
 

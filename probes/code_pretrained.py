@@ -7,7 +7,7 @@ import re
 
 from .code import at, first, ok
 from .flow import flow
-from .readers._tree import unparse, walk
+from .readers._tree import of, unparse, walk
 from .readers.script import keyword, last_name
 from .registry import Finding, View, probe
 from .syntax import Script
@@ -41,8 +41,8 @@ def _lost(source: Script) -> Finding | None:
 def _never_put(source: Script) -> Finding | ast.AST | None:
     """What a checkpoint holds is only counted, printed or cut down."""
     seen = None
-    for node in source.nodes:
-        if not (isinstance(node, ast.Assign) and isinstance(node.value, ast.Call)):
+    for node in source.of(ast.Assign):
+        if not isinstance(node.value, ast.Call):
             continue
         call = node.value
         if last_name(call.func) not in _READS or not isinstance(node.targets[0], ast.Name):
@@ -54,9 +54,7 @@ def _never_put(source: Script) -> Finding | ast.AST | None:
         seen = seen or call
         name = node.targets[0].id
         scope = source.function_around(node) or source.tree
-        uses = [
-            n for n in walk(scope) if isinstance(n, ast.Name) and n.id == name and isinstance(n.ctx, ast.Load)
-        ]
+        uses = [n for n in of(scope, ast.Name) if n.id == name and isinstance(n.ctx, ast.Load)]
         if not any(_hands_on(source, use) for use in uses):
             return at(source, node, "the weights are read and never put into the model")
     return seen
@@ -97,11 +95,11 @@ def _made_anew(source: Script) -> Finding | ast.AST | None:
             if not later or not isinstance(node, ast.Assign) or source.parents.get(node) not in block:
                 continue
             same = any(isinstance(t, ast.Name) and t.id == owner.id for t in node.targets)
-            used = any(isinstance(n, ast.Name) and n.id == owner.id for n in walk(node.value))
+            used = any(n.id == owner.id for n in of(node.value, ast.Name))
             between = any(
-                isinstance(n, ast.Name) and n.id == owner.id and isinstance(n.ctx, ast.Load)
+                n.id == owner.id and isinstance(n.ctx, ast.Load)
                 and call.lineno < n.lineno < node.lineno
-                for n in walk(scope)
+                for n in of(scope, ast.Name)
             )  # fmt: skip
             built = isinstance(node.value, ast.Call) and source.loops_around(node) == source.loops_around(
                 call
@@ -138,15 +136,12 @@ def _into_copy(source: Script) -> Finding | ast.AST | None:
 
 
 def _writes(function: ast.AST, name: str) -> bool:
-    return any(
-        isinstance(n, ast.Subscript) and isinstance(n.ctx, ast.Store) and unparse(n.value) == name
-        for n in walk(function)
-    )
+    return any(isinstance(n.ctx, ast.Store) and unparse(n.value) == name for n in of(function, ast.Subscript))
 
 
 def _gives_back(function: ast.AST, name: str) -> bool:
-    given = [n.value for n in walk(function) if isinstance(n, ast.Return) and n.value is not None]
-    return any(isinstance(n, ast.Name) and n.id == name for value in given for n in walk(value))
+    given = [n.value for n in of(function, ast.Return) if n.value is not None]
+    return any(n.id == name for value in given for n in of(value, ast.Name))
 
 
 def _from_config(source: Script) -> Finding | ast.AST | None:
@@ -194,8 +189,8 @@ _SIZES = ("vocab_size", "hidden_size", "n_embd", "num_hidden_layers", "n_layer",
 
 def _frozen_at_random(source: Script) -> Finding | ast.AST | None:
     """`weights=None` on a backbone that is then frozen: it hands on noise."""
-    for node in source.nodes:
-        if not (isinstance(node, ast.Assign) and isinstance(node.value, ast.Call)):
+    for node in source.of(ast.Assign):
+        if not isinstance(node.value, ast.Call):
             continue
         given = keyword(node.value, "weights")
         if given is None or not isinstance(node.targets[0], ast.Name):

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 
 from .code import at, first, imports_locals, ok, outer_loop
-from .readers._tree import unparse, walk
+from .readers._tree import of, unparse
 from .readers.script import keyword, last_name
 from .registry import Finding, View, probe
 from .syntax import Script
@@ -123,7 +123,7 @@ def _taken_out(source: Script, call: ast.Call) -> ast.AST | None:
     if not isinstance(call.func, ast.Name) or around is None:
         return None
     name = call.func.id
-    given = [n for n in walk(around) if isinstance(n, ast.Assign) and name in map(unparse, n.targets)]
+    given = [n for n in of(around, ast.Assign) if name in map(unparse, n.targets)]
     if given:
         return given[0] if all(_is_inner(n.value) for n in given) else None
     places = [a.arg for a in (*around.args.posonlyargs, *around.args.args)]

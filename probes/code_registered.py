@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 from .code import at, first, is_false_node, ok
 from .flow import Flow, flow, returns
-from .readers._tree import unparse, walk
+from .readers._tree import of, unparse, walk
 from .readers.script import last_name
 from .registry import Finding, View, probe
 from .syntax import Script
@@ -45,8 +45,8 @@ def _in_list(source: Script) -> Finding | None:
         if not re.search(r"Module\b|Cell\b", bases) or not re.search(r"\b(?:torch|mindspore)\b", source.text):
             continue
         seen = seen or owner
-        for node in walk(owner):
-            if not (isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Attribute)):
+        for node in of(owner, ast.Assign):
+            if not isinstance(node.targets[0], ast.Attribute):
                 continue
             target = unparse(node.targets[0])
             held = [*_items(node.value), *_appended(owner, target, node.value)]
@@ -80,8 +80,8 @@ def _appended(owner: ast.ClassDef, target: str, value: ast.expr) -> Iterator[ast
     """What the class appends to a list that starts empty."""
     if not isinstance(value, ast.List) or value.elts:
         return
-    for call in walk(owner):
-        if isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute) and call.args:
+    for call in of(owner, ast.Call):
+        if isinstance(call.func, ast.Attribute) and call.args:
             if call.func.attr == "append" and unparse(call.func.value) == target:
                 yield call.args[0]
 
@@ -118,7 +118,7 @@ def _is_layer(mine: Flow, item: ast.expr, depth: int = 3) -> bool:
 
 def _holds_weights(mine: Flow, owner: ast.ClassDef, depth: int) -> bool:
     """A module that makes layers with weights, itself or by modules of the script that it makes."""
-    calls = [c for c in walk(owner) if isinstance(c, ast.Call)]
+    calls = of(owner, ast.Call)
     if any(_WEIGHTS.match(last_name(c.func)) for c in calls):
         return True
     parts = {mine.source.classes.get(last_name(c.func)) for c in calls} - {None, owner}
@@ -156,8 +156,7 @@ def trainable_undone(view: View) -> Finding:
 def _undone(source: Script) -> Finding | None:
     sets = [
         (n, t.value, n.value)
-        for n in source.nodes
-        if isinstance(n, ast.Assign)
+        for n in source.of(ast.Assign)
         for t in n.targets
         if isinstance(t, ast.Attribute) and t.attr == "trainable"
     ]
@@ -217,20 +216,16 @@ def _head_frozen(source: Script) -> Finding | None:
     if not _HEADED.search(source.text):
         return None
     seen = None
-    for node in source.nodes:
-        if not (isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Attribute)):
+    for node in source.of(ast.Assign):
+        if not isinstance(node.targets[0], ast.Attribute):
             continue
         if node.targets[0].attr != "requires_grad" or not isinstance(
             node.value, (ast.Compare, ast.Call, ast.BoolOp)
         ):
             continue
         seen = seen or node
-        words = [
-            n.value for n in walk(node.value) if isinstance(n, ast.Constant) and isinstance(n.value, str)
-        ]
-        lets_in = any(
-            isinstance(op, ast.In) for n in walk(node.value) if isinstance(n, ast.Compare) for op in n.ops
-        )
+        words = [n.value for n in of(node.value, ast.Constant) if isinstance(n.value, str)]
+        lets_in = any(isinstance(op, ast.In) for n in of(node.value, ast.Compare) for op in n.ops)
         starts = isinstance(node.value, ast.Call) and last_name(node.value.func) == "startswith"
         if words and (lets_in or starts) and not any(_HEAD_WORDS.search(w) for w in words):
             return at(source, node, "the head, which starts at random, is frozen by this test on names")

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 
 from .code import at, first, ok
 from .flow import flow
-from .readers._tree import unparse, walk
+from .readers._tree import of, unparse, walk
 from .readers.script import keyword, last_name
 from .registry import Finding, View, probe
 from .syntax import Script
@@ -91,7 +91,7 @@ def _by_keys(source: Script) -> Finding | None:
     saved = _saved_states(source)
     if not saved:
         return None
-    for function in [n for n in source.nodes if isinstance(n, ast.FunctionDef)]:
+    for function in source.of(ast.FunctionDef):
         read = _read_keys(function)
         resumes = read & {k for k, kind in saved.items() if kind == "optimizer"} or any(
             re.search(r"epoch|step|update|iter", k) for k in read - saved.keys()
@@ -113,9 +113,7 @@ _STATES = (*_KINDS, ("average", re.compile(r"(?:^|_)(?:ema|swa|averag\w*|shadow)
 
 def _saved_states(source: Script) -> dict[str, str]:
     """Keys of what is saved with `state_dict()` of the model and of others -> what it is of."""
-    for node in source.nodes:
-        if not isinstance(node, ast.Dict):
-            continue
+    for node in source.of(ast.Dict):
         found = {}
         for key, value in zip(node.keys, node.values, strict=True):
             if isinstance(key, ast.Constant) and isinstance(key.value, str) and isinstance(value, ast.Call):
@@ -131,9 +129,7 @@ def _saved_states(source: Script) -> dict[str, str]:
 
 def _read_keys(function: ast.FunctionDef) -> set[str]:
     """Keys that a function reads of what it loads: `state["model"]`, `ckpt.get("epoch")`."""
-    if not any(
-        isinstance(n, ast.Call) and last_name(n.func) in ("load", "load_checkpoint") for n in walk(function)
-    ):
+    if not any(last_name(n.func) in ("load", "load_checkpoint") for n in of(function, ast.Call)):
         return set()
     return _strings(walk(function))
 
@@ -160,7 +156,7 @@ def _strings_read(source: Script) -> set[str]:
 
 def _goes_over(function: ast.FunctionDef) -> bool:
     """Whatever the checkpoint holds is given back in a loop."""
-    return any(isinstance(n, ast.For) and "load_state_dict" in unparse(n) for n in walk(function))
+    return any("load_state_dict" in unparse(n) for n in of(function, ast.For))
 
 
 def _under_resume(source: Script, call: ast.Call) -> bool:
@@ -173,9 +169,7 @@ def _under_resume(source: Script, call: ast.Call) -> bool:
 def _takes_up_count(source: Script, call: ast.Call) -> bool:
     """The epoch or step goes on where it was."""
     block = next((p for p in source.above(call) if isinstance(p, (ast.If, ast.FunctionDef))), source.tree)
-    return any(
-        isinstance(n, ast.Assign) and re.search(r"epoch|step|\bit", unparse(n).lower()) for n in walk(block)
-    )
+    return any(re.search(r"epoch|step|\bit", unparse(n).lower()) for n in of(block, ast.Assign))
 
 
 def _accelerate(source: Script) -> Finding | None:
@@ -208,11 +202,7 @@ def _hugging_face(source: Script) -> Finding | None:
     mine = flow(source)
     for call in source.named("from_pretrained"):
         ends = [v for a in call.args[:1] for v in mine.values(a, 4)]
-        if any(
-            isinstance(v, ast.Call) and last_name(v.func) == "get_last_checkpoint"
-            for e in ends
-            for v in walk(e)
-        ):
+        if any(last_name(v.func) == "get_last_checkpoint" for e in ends for v in of(e, ast.Call)):
             return at(
                 source, call, "only the weights of the last checkpoint are taken up, and training starts anew"
             )

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 from functools import lru_cache
 
-from .readers._tree import unparse, walk
+from .readers._tree import of, unparse
 from .readers.script import last_name
 from .syntax import Script
 
@@ -72,7 +72,7 @@ def _library(node: ast.expr) -> bool:
 
 def is_random(node: ast.AST) -> bool:
     """Say whether an expression draws random numbers."""
-    return any(isinstance(n, ast.Call) and RANDOM.search(last_name(n.func)) for n in walk(node))
+    return any(RANDOM.search(last_name(n.func)) for n in of(node, ast.Call))
 
 
 def model_calls(source: Script) -> Iterator[ast.Call]:
@@ -80,8 +80,8 @@ def model_calls(source: Script) -> Iterator[ast.Call]:
     built = {c.name for c in source.models if any(_MODULE.search(unparse(b)) for b in c.bases)}
     names = {
         unparse(t)
-        for n in source.nodes
-        if isinstance(n, ast.Assign) and isinstance(n.value, ast.Call) and last_name(n.value.func) in built
+        for n in source.of(ast.Assign)
+        if isinstance(n.value, ast.Call) and last_name(n.value.func) in built
         for t in n.targets
     }
     for call in source.calls:
@@ -143,8 +143,8 @@ def _what_is_minimised(source: Script) -> Iterator[ast.Call]:
         if isinstance(given, ast.Call) and last_name(given.func) == "scale" and given.args:
             given = given.args[0]  # scaler.scale(loss).backward()
         name = unparse(given) if given is not None else ""
-        for node in walk(scope):
-            if isinstance(node, ast.Assign) and isinstance(node.value, ast.Call) and len(node.value.args) > 1:
+        for node in of(scope, ast.Assign):
+            if isinstance(node.value, ast.Call) and len(node.value.args) > 1:
                 target = node.targets[0]
                 places = target.elts if isinstance(target, ast.Tuple) else [target]
                 if name in map(unparse, places):
@@ -153,14 +153,10 @@ def _what_is_minimised(source: Script) -> Iterator[ast.Call]:
 
 def _samples(source: Script) -> Iterator[list[ast.expr]]:
     """(inputs ..., target) of a data set: what `__getitem__` returns, what a TensorDataset is made of."""
-    for node in source.nodes:
-        if isinstance(node, ast.FunctionDef) and node.name == "__getitem__":
-            for out in walk(node):
-                if (
-                    isinstance(out, ast.Return)
-                    and isinstance(out.value, ast.Tuple)
-                    and len(out.value.elts) > 1
-                ):
+    for node in source.of(ast.FunctionDef):
+        if node.name == "__getitem__":
+            for out in of(node, ast.Return):
+                if isinstance(out.value, ast.Tuple) and len(out.value.elts) > 1:
                     yield out.value.elts
     for call in source.named("TensorDataset", "ArrayDataset", "from_tensor_slices", "NumpySlicesDataset"):
         given = call.args[0].elts if call.args and isinstance(call.args[0], ast.Tuple) else call.args
@@ -202,10 +198,10 @@ def split_flags(source: Script) -> dict[ast.AST, frozenset[str]]:
     `Samples(n, mask=8)` for the training set and `Samples(480)` for validation: "n" and "mask". Followed into
     functions that get such a parameter by its name.
     """
-    functions = {n.name: n for n in source.nodes if isinstance(n, (ast.FunctionDef, ast.AsyncFunctionDef))}
+    functions = {n.name: n for n in source.of(ast.FunctionDef, ast.AsyncFunctionDef)}
     made: dict[str, dict[bool, list[ast.Call]]] = {}
-    for node in source.nodes:
-        if isinstance(node, ast.Assign) and isinstance(node.value, ast.Call):
+    for node in source.of(ast.Assign):
+        if isinstance(node.value, ast.Call):
             side = trains(split_of(unparse(node.targets[0])))
             name = last_name(node.value.func)
             if side is not None and (name in functions or name in source.classes):
@@ -223,8 +219,8 @@ def split_flags(source: Script) -> dict[ast.AST, frozenset[str]]:
         if owner in found or not flags:
             continue
         found[owner] = flags
-        for call in walk(owner):
-            if isinstance(call, ast.Call) and last_name(call.func) in functions:
+        for call in of(owner, ast.Call):
+            if last_name(call.func) in functions:
                 inner = functions[last_name(call.func)]
                 passed = {p for p, v in _given(inner, call).items() if base_name(v) in flags}
                 queue.append((inner, frozenset(passed)))

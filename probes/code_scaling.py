@@ -12,7 +12,7 @@ from .code_roles import is_random
 from .code_scaled_again import divided_again, normalised_again, step_made
 from .code_sides import either, given, literal, side
 from .flow import flow
-from .readers._tree import unparse, walk
+from .readers._tree import of, unparse, walk
 from .readers.script import keyword, last_name
 from .registry import Finding, View, probe
 from .syntax import Function, Script
@@ -69,15 +69,14 @@ def _figures_unused(source: Script) -> Finding | None:
         return None
     read = {
         n.id if isinstance(n, ast.Name) else n.attr
-        for n in source.nodes
-        if isinstance(n, (ast.Name, ast.Attribute)) and isinstance(n.ctx, ast.Load)
+        for n in source.of(ast.Name, ast.Attribute)
+        if isinstance(n.ctx, ast.Load)
         if not _is_called(source, n)
     }
     read |= {
         n.slice.value
-        for n in source.nodes
-        if isinstance(n, ast.Subscript)
-        and isinstance(n.slice, ast.Constant)
+        for n in source.of(ast.Subscript)
+        if isinstance(n.slice, ast.Constant)
         and isinstance(n.slice.value, str)
         and isinstance(n.ctx, ast.Load)
     }
@@ -108,8 +107,8 @@ def scaled_by_row(view: View) -> Finding:
 
 def _by_row(source: Script) -> Finding | None:
     seen: ast.AST | None = None
-    for node in source.nodes:
-        if not (isinstance(node, ast.BinOp) and isinstance(node.op, ast.Div)):
+    for node in source.of(ast.BinOp):
+        if not isinstance(node.op, ast.Div):
             continue
         shape = re.fullmatch(
             r"\((\w+) - \1\.mean\((.*?)\)\) / \(?\1\.std\((.*?)\)(?: \+ \S+\))?", unparse(node)
@@ -139,7 +138,7 @@ def _is_called(source: Script, node: ast.AST) -> bool:
 def _function_unused(source: Script) -> Finding | None:
     """`def scale(img): return preprocess_input(img)` that nobody calls."""
     seen: ast.AST | None = None
-    for function in [n for n in source.nodes if isinstance(n, ast.FunctionDef)]:
+    for function in source.of(ast.FunctionDef):
         text = unparse(function)
         scales = re.search(r"preprocess_input|per_image_standardization|/ 255|/ 127\.5", text)
         if (
@@ -150,10 +149,8 @@ def _function_unused(source: Script) -> Finding | None:
             continue
         used = [
             n
-            for n in source.nodes
-            if isinstance(n, (ast.Name, ast.Attribute))
-            and (n.id if isinstance(n, ast.Name) else n.attr) == function.name
-            and isinstance(n.ctx, ast.Load)
+            for n in source.of(ast.Name, ast.Attribute)
+            if (n.id if isinstance(n, ast.Name) else n.attr) == function.name and isinstance(n.ctx, ast.Load)
         ]
         seen = seen or function
         others = len(re.findall(r"preprocess_input|/ 255|/ 127\.5|Rescaling|Normalization", source.code))
@@ -320,8 +317,8 @@ def scaled_apart(view: View) -> Finding:
 def _in_one_branch(source: Script) -> Finding | None:
     """Inputs are scaled by fixed figures only where a switch says that they are for training."""
     seen: ast.AST | None = None
-    for node in source.nodes:
-        if not isinstance(node, ast.If) or not _is_flag(node.test):
+    for node in source.of(ast.If):
+        if not _is_flag(node.test):
             continue
         function = source.function_around(node)
         if (
@@ -346,8 +343,8 @@ def _in_one_branch(source: Script) -> Finding | None:
 
 def _text_in_one_branch(source: Script) -> ast.AST | None:
     """`text.lower() if lower else text`, where callers hand over the switch for training as `lower`."""
-    for node in source.nodes:
-        if not isinstance(node, ast.IfExp) or not isinstance(node.test, ast.Name):
+    for node in source.of(ast.IfExp):
+        if not isinstance(node.test, ast.Name):
             continue
         changed, plain = node.body, node.orelse
         if not isinstance(changed, ast.Call) or last_name(changed.func) not in (
@@ -441,8 +438,8 @@ def _own_statistics(source: Script) -> ast.AST | None:
         stored = re.search(r"self\.\w*(?:mean|std|scale|mu|sigma)\w* =", unparse(methods["fit"])) is not None
         if not stored:
             continue
-        for node in walk(methods["transform"]):
-            if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Div):
+        for node in of(methods["transform"], ast.BinOp):
+            if isinstance(node.op, ast.Div):
                 text = unparse(node)
                 if re.search(r"(\w+) - \1\.mean\(", text) and re.search(r"\w+\.std\(", unparse(node.right)):
                     return node
@@ -489,8 +486,8 @@ def _augmented(source: Script) -> Finding | None:
 def _never_asked(owner: ast.ClassDef, flag: str) -> bool:
     """A class that keeps a switch and draws samples at random whatever it says."""
     kept, asked = False, False
-    for node in walk(owner):
-        if isinstance(node, ast.Attribute) and unparse(node.value) == "self" and node.attr.strip("_") == flag:
+    for node in of(owner, ast.Attribute):
+        if unparse(node.value) == "self" and node.attr.strip("_") == flag:
             kept = kept or isinstance(node.ctx, ast.Store)
             asked = asked or isinstance(node.ctx, ast.Load)
     getters = [f for f in owner.body if isinstance(f, ast.FunctionDef) and f.name == "__getitem__"]
@@ -547,9 +544,7 @@ def _asked_for(source: Script, call: ast.Call) -> bool | None:
 
 def _draws_steps(source: Script, steps: ast.expr) -> bool:
     return any(
-        isinstance(c, ast.Call) and _AT_RANDOM.match(last_name(c.func))
-        for v in flow(source).values(steps, 3)
-        for c in walk(v)
+        _AT_RANDOM.match(last_name(c.func)) for v in flow(source).values(steps, 3) for c in of(v, ast.Call)
     )
 
 

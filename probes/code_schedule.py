@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from .code import at, first, ok
 from .code_units import EPOCH, STEP, loops_of_step, runs_per, unit
 from .flow import flow
-from .readers._tree import unparse, walk
+from .readers._tree import of, unparse, walk
 from .readers.script import SCHEDULERS, keyword, last_name
 from .registry import Finding, View, probe
 from .syntax import Function, Script
@@ -120,10 +120,8 @@ def _closure(source: Script, function: ast.Lambda | Function) -> str | None:
         elif isinstance(node, ast.Compare):
             asked = list(node.comparators)
         for one in asked:
-            for part in walk(one):
-                if isinstance(part, (ast.Name, ast.Attribute)) and not (
-                    isinstance(part, ast.Name) and part.id in own
-                ):
+            for part in of(one, ast.Name, ast.Attribute):
+                if not (isinstance(part, ast.Name) and part.id in own):
                     found.add(unit(mine, part))
     if _mixed(source, function):
         return EPOCH
@@ -135,11 +133,8 @@ def _mixed(source: Script, function: ast.Lambda | Function) -> bool:
     """A number of steps is taken off a number of epochs: `total - warmup`, one of each."""
     mine = flow(source)
     return any(
-        isinstance(n, ast.BinOp)
-        and isinstance(n.op, ast.Sub)
-        and unit(mine, n.left) == EPOCH
-        and unit(mine, n.right) == STEP
-        for n in walk(function)
+        isinstance(n.op, ast.Sub) and unit(mine, n.left) == EPOCH and unit(mine, n.right) == STEP
+        for n in of(function, ast.BinOp)
     )
 
 
@@ -197,10 +192,7 @@ def _applied(source: Script, call: ast.Call) -> bool:
     names = {unparse(t) for t in statement.targets}
     scope = source.function_around(call) or source.tree
     return any(
-        isinstance(n, ast.Assign)
-        and _sets_rate(n)
-        and names & {unparse(v) for v in walk(n.value) if isinstance(v, ast.expr)}
-        for n in walk(scope)
+        _sets_rate(n) and names & {unparse(v) for v in of(n.value, ast.expr)} for n in of(scope, ast.Assign)
     )
 
 
@@ -252,8 +244,8 @@ def _of_one_epoch(source: Script) -> Iterator[ast.AST]:
         return
     if re.search(r"(?i)\bepochs?\w* *= *1\b", source.code):
         return  # one epoch may be all there is
-    for node in source.nodes:
-        if not (isinstance(node, ast.Assign) and isinstance(node.targets[0], (ast.Name, ast.Attribute))):
+    for node in source.of(ast.Assign):
+        if not isinstance(node.targets[0], (ast.Name, ast.Attribute)):
             continue
         name = last_name(node.targets[0])
         if not _WHOLE.match(name.lower()) or not _batches_of_one(node.value):
@@ -294,9 +286,7 @@ def _shapes_rate(source: Script, name: str) -> bool:
         inside: list[ast.AST] = [given]
         if kind == "lambdalr" and isinstance(given, (ast.Name, ast.Attribute)):
             inside += functions.get(last_name(given), [])
-        if any(
-            isinstance(n, (ast.Name, ast.Attribute)) and last_name(n) == name for i in inside for n in walk(i)
-        ):
+        if any(last_name(n) == name for i in inside for n in of(i, ast.Name, ast.Attribute)):
             return True
     return False
 
@@ -339,12 +329,8 @@ def formula_wrong(view: View) -> Finding:
 def _formula(source: Script) -> Finding | None:
     seen = None
     for function in _rate_functions(source):
-        for node in walk(function):
-            if (
-                isinstance(node, ast.BinOp)
-                and isinstance(node.op, ast.Div)
-                and isinstance(node.left, ast.BinOp)
-            ):
+        for node in of(function, ast.BinOp):
+            if isinstance(node.op, ast.Div) and isinstance(node.left, ast.BinOp):
                 if not isinstance(node.left.op, ast.Sub) or "warm" not in unparse(node.left.right).lower():
                     continue
                 seen = seen or node
@@ -367,12 +353,11 @@ def _formula(source: Script) -> Finding | None:
 
 def _rate_functions(source: Script) -> Iterator[ast.AST]:
     """Functions, lambdas and schedule classes that give a learning rate."""
-    for node in source.nodes:
-        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
-            owner = source.parents.get(node)
-            named = _RATE.search(node.name) or (isinstance(owner, ast.ClassDef) and _RATE.search(owner.name))
-            if named or "warmup" in unparse(node).lower():
-                yield node
+    for node in source.of(ast.FunctionDef, ast.AsyncFunctionDef):
+        owner = source.parents.get(node)
+        named = _RATE.search(node.name) or (isinstance(owner, ast.ClassDef) and _RATE.search(owner.name))
+        if named or "warmup" in unparse(node).lower():
+            yield node
 
 
 @probe()
@@ -389,8 +374,8 @@ _FULL = re.compile(
 def _flat(source: Script) -> Finding | None:
     seen = None
     for function in _rate_functions(source):
-        for node in walk(function):
-            if not isinstance(node, ast.If) or not isinstance(node.test, ast.Compare):
+        for node in of(function, ast.If):
+            if not isinstance(node.test, ast.Compare):
                 continue
             if not isinstance(node.test.ops[0], (ast.Lt, ast.LtE)) or not node.body:
                 continue
@@ -413,7 +398,7 @@ def _flat(source: Script) -> Finding | None:
             ):
                 continue
             seen = seen or node
-            inside = {unparse(n) for n in walk(value) if isinstance(n, ast.expr)}
+            inside = {unparse(n) for n in of(value, ast.expr)}
             if step not in inside and _FULL.match(unparse(value)):
                 return at(source, node.body[0], "during the warm-up the rate is the full one already")
     return ok(source, seen, "the rate rises during the warm-up") if seen is not None else None
@@ -443,7 +428,7 @@ def _not_applied(source: Script) -> Finding | None:
     ]
     if not asked or not source.trains_by_hand:
         return None
-    sets = [n for n in source.nodes if isinstance(n, ast.Assign) and _sets_rate(n)]
+    sets = [n for n in source.of(ast.Assign) if _sets_rate(n)]
     other = source.named("assign", "LambdaLR", "set_lr", "assign_lr", "update") or "'lr':" in source.code
     if sets or source.named("LambdaLR"):
         return ok(source, sets[0] if sets else asked[0], "the rate is given to the optimizer")
@@ -462,14 +447,13 @@ def _reads_rate(call: ast.Call, functions: list[Function]) -> bool:
     handed = any(
         _HOLDS_RATE.search(n.id if isinstance(n, ast.Name) else n.attr)
         for g in given
-        for n in walk(g)
-        if isinstance(n, (ast.Name, ast.Attribute))
+        for n in of(g, ast.Name, ast.Attribute)
     )
     return handed or any("param_groups" in unparse(f) for f in functions)
 
 
 def _gives_number(function: Function) -> bool:
-    return any(isinstance(n, ast.Return) and n.value is not None for n in walk(function))
+    return any(n.value is not None for n in of(function, ast.Return))
 
 
 @probe()
@@ -557,8 +541,8 @@ def _rebuilt(source: Script) -> Finding | None:
             continue
         made = any(
             mine.made(n.value) in source.modules
-            for n in walk(loop)
-            if isinstance(n, ast.Assign) and isinstance(n.value, ast.Call)
+            for n in of(loop, ast.Assign)
+            if isinstance(n.value, ast.Call)
         )
         if not made and isinstance(source.parents.get(call), ast.Assign):
             return at(source, call, "the optimizer is built anew in every round of the training loop")

@@ -10,7 +10,7 @@ from .code import at, first, ok
 from .code_roles import model_calls
 from .code_sides import either
 from .flow import flow
-from .readers._tree import unparse, walk
+from .readers._tree import of, unparse
 from .registry import Finding, View, probe
 from .syntax import Script
 
@@ -28,30 +28,23 @@ _SHIFTED = re.compile(r"\[\.\.\., 1:\]|\[:, 1:\]|\.roll\(|shift|(?<!argv)\[1:\]|
 
 def _windows(source: Script) -> Iterator[tuple[ast.Assign, ast.expr, ast.Assign, ast.expr]]:
     """Two names that a function returns together, each a window of the data."""
-    for function in [n for n in source.nodes if isinstance(n, ast.FunctionDef)]:
-        made = {
-            n.targets[0].id: n
-            for n in walk(function)
-            if isinstance(n, ast.Assign) and isinstance(n.targets[0], ast.Name)
-        }
-        for out in walk(function):
-            if isinstance(out, ast.Return) and isinstance(out.value, ast.Tuple) and len(out.value.elts) == 2:
-                pair = [n.id for e in out.value.elts for n in walk(e) if isinstance(n, ast.Name)]
+    for function in source.of(ast.FunctionDef):
+        made = {n.targets[0].id: n for n in of(function, ast.Assign) if isinstance(n.targets[0], ast.Name)}
+        for out in of(function, ast.Return):
+            if isinstance(out.value, ast.Tuple) and len(out.value.elts) == 2:
+                pair = [n.id for e in out.value.elts for n in of(e, ast.Name)]
                 known = [made[p] for p in pair if p in made]
                 if len(known) == 2 and known[0] is not known[1]:
                     yield known[0], known[0].value, known[1], known[1].value
-    for node in source.nodes:
-        if isinstance(node, ast.Return) and isinstance(node.value, ast.Tuple) and len(node.value.elts) == 2:
+    for node in source.of(ast.Return):
+        if isinstance(node.value, ast.Tuple) and len(node.value.elts) == 2:
             fake = ast.copy_location(ast.Assign(targets=[], value=node.value), node)
             yield fake, node.value.elts[0], fake, node.value.elts[1]
 
 
 def _sliced(node: ast.expr) -> bool:
     """A window that starts at a position: `d[i:i + n]`."""
-    return any(
-        isinstance(n, ast.Slice) and n.lower is not None and isinstance(n.upper, ast.BinOp)
-        for n in walk(node)
-    )
+    return any(n.lower is not None and isinstance(n.upper, ast.BinOp) for n in of(node, ast.Slice))
 
 
 def _same_window(source: Script) -> Finding | None:
@@ -103,11 +96,10 @@ def _cut(source: Script, node: ast.expr) -> str | None:
         else:
             break
     cut = isinstance(node, ast.Subscript) and any(
-        isinstance(n, ast.Slice) and n.upper is not None and unparse(n.upper) == "-1"
-        for n in walk(node.slice)
+        n.upper is not None and unparse(n.upper) == "-1" for n in of(node.slice, ast.Slice)
     )
     later = isinstance(node, ast.Subscript) and any(
-        isinstance(n, ast.Slice) and n.lower is not None and unparse(n.lower) == "1" for n in walk(node.slice)
+        n.lower is not None and unparse(n.lower) == "1" for n in of(node.slice, ast.Slice)
     )
     return unparse(node) if cut or later else None
 

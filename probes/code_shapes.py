@@ -8,7 +8,7 @@ import re
 from .code import at, first, ok
 from .code_activations import layer_of, width_of
 from .flow import flow, losses
-from .readers._tree import unparse, walk
+from .readers._tree import of, unparse
 from .readers.script import last_name
 from .registry import Finding, View, probe
 from .syntax import Script
@@ -73,14 +73,10 @@ def _flat(source: Script, target: ast.expr) -> bool | None:
 def _kept_targets(source: Script) -> list[ast.expr]:
     """What targets are taken from, item by item: the last of what `__getitem__` gives, of a TensorDataset."""
     found: list[ast.expr] = []
-    for node in source.nodes:
-        if isinstance(node, ast.FunctionDef) and node.name == "__getitem__":
-            for out in walk(node):
-                if (
-                    isinstance(out, ast.Return)
-                    and isinstance(out.value, ast.Tuple)
-                    and len(out.value.elts) == 2
-                ):
+    for node in source.of(ast.FunctionDef):
+        if node.name == "__getitem__":
+            for out in of(node, ast.Return):
+                if isinstance(out.value, ast.Tuple) and len(out.value.elts) == 2:
                     found.append(out.value.elts[1])
     for call in source.named("TensorDataset"):
         if len(call.args) == 2:

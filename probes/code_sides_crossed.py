@@ -68,8 +68,7 @@ def _known(source: Script, data: ast.expr, learns: bool) -> bool:
     others = {g.name for g in given(source) if g.learns != learns and stem(g.name) == stem(name)}
     others |= {
         a.arg
-        for n in source.nodes
-        if isinstance(n, ast.FunctionDef)
+        for n in source.of(ast.FunctionDef)
         for a in n.args.args
         if side(a.arg) is not learns and side(a.arg) is not None and stem(a.arg) == stem(name)
     }
@@ -79,9 +78,7 @@ def _known(source: Script, data: ast.expr, learns: bool) -> bool:
 def trains_on_held_out_loop(source: Script) -> Finding | None:
     """The loop that updates the weights goes through a held-out loader, and one of training is there, too."""
     seen: ast.AST | None = None
-    names = {n.id for n in source.nodes if isinstance(n, ast.Name)} | {
-        n.attr for n in source.nodes if isinstance(n, ast.Attribute)
-    }
+    names = {n.id for n in source.of(ast.Name)} | {n.attr for n in source.of(ast.Attribute)}
     for step in source.steps:
         loop = next((p for p in source.loops_around(step) if isinstance(p, ast.For)), None)
         if loop is None or not any(b in walk(loop) for b in source.backwards):
@@ -147,7 +144,7 @@ def part_of(call: ast.Call) -> bool | None:
 
 def _cut(source: Script, held: Given) -> bool:
     """The held-out part is taken out of it afterwards, or in a loader with a sampler."""
-    names = [n for n in source.nodes if isinstance(n, (ast.Name, ast.Attribute)) and _is(n, held.name)]
+    names = [n for n in source.of(ast.Name, ast.Attribute) if _is(n, held.name)]
     for name in names:
         for above in source.above(name):
             if isinstance(above, ast.Subscript) or (

@@ -7,7 +7,7 @@ import re
 
 from .code import at, first, ok
 from .code_sides import given, part
-from .readers._tree import walk
+from .readers._tree import of
 from .registry import Finding, View, probe
 from .syntax import Script
 
@@ -40,8 +40,8 @@ def _by_order(source: Script) -> Finding | None:
     for one in given(source):
         if part(source, one.value).picked and _by_position(one.value):
             cut.setdefault(one.learns, one.node)
-    for node in source.nodes:
-        if isinstance(node, ast.Return) and isinstance(node.value, ast.Tuple) and len(node.value.elts) == 2:
+    for node in source.of(ast.Return):
+        if isinstance(node.value, ast.Tuple) and len(node.value.elts) == 2:
             if "split" in source.function_name(node) and all(_by_position(e) for e in node.value.elts):
                 cut |= {True: node, False: node}
     if len(cut) < 2:
@@ -55,8 +55,8 @@ def _by_order(source: Script) -> Finding | None:
 
 
 def _keys(call: ast.Call) -> list[str]:
-    return [n.value for n in walk(call.args[0]) if isinstance(n, ast.Constant) and isinstance(n.value, str)]
+    return [n.value for n in of(call.args[0], ast.Constant) if isinstance(n.value, str)]
 
 
 def _by_position(value: ast.expr) -> bool:
-    return any(isinstance(n, ast.Subscript) and isinstance(n.slice, ast.Slice) for n in walk(value))
+    return any(isinstance(n.slice, ast.Slice) for n in of(value, ast.Subscript))

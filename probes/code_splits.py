@@ -11,7 +11,7 @@ from .code_batches import batches_differ, symbol
 from .code_flags import labelled_by_switch
 from .code_roles import EVALUATION, base, inputs, is_training_only, split_flags, split_of, targets, trains
 from .flow import flow
-from .readers._tree import unparse, walk
+from .readers._tree import of, unparse, walk
 from .readers.script import last_name
 from .registry import Finding, View, probe
 from .syntax import Script
@@ -56,9 +56,7 @@ _Change = ast.Assign | ast.AugAssign
 def _processing(source: Script, labels: bool) -> dict[tuple[str, str], list[_Change]]:
     """Statements that change a split's data in place (`val_x = (val_x - mean) / std`), by split and stem."""
     found: dict[tuple[str, str], list[_Change]] = {}
-    for node in source.nodes:
-        if not isinstance(node, (ast.Assign, ast.AugAssign)):
-            continue
+    for node in source.of(ast.Assign, ast.AugAssign):
         target = node.targets[0] if isinstance(node, ast.Assign) else node.target
         if isinstance(target, ast.Tuple):
             _pairs(node, labels, found)
@@ -97,7 +95,7 @@ def _changes(node: _Change, name: str, labels: bool) -> bool:
         return not isinstance(node.target, ast.Subscript) and not text and not mask
     if isinstance(node.targets[0], ast.Subscript):
         return False
-    old = [n for n in walk(node.value) if isinstance(n, (ast.Name, ast.Attribute))]
+    old = of(node.value, ast.Name, ast.Attribute)
     if not any(unparse(n).removeprefix("self.") == name for n in old):
         return False
     calls = labels and any(isinstance(n, ast.Call) for n in walk(node.value)) and "." in name
@@ -182,9 +180,7 @@ def _by_flag(source: Script, labels: bool) -> Finding | None:
 
 def _tests(test: ast.expr, flags: frozenset[str]) -> bool:
     return any(
-        (n.id if isinstance(n, ast.Name) else n.attr) in flags
-        for n in walk(test)
-        if isinstance(n, (ast.Name, ast.Attribute))
+        (n.id if isinstance(n, ast.Name) else n.attr) in flags for n in of(test, ast.Name, ast.Attribute)
     )
 
 
@@ -206,13 +202,11 @@ def _computes(value: ast.expr, name: str, labels: bool) -> bool:
     """Arithmetic on the old value, or for labels another numbering."""
     if _legitimate(value):
         return False
-    for node in walk(value):
-        if isinstance(node, ast.BinOp) and isinstance(node.op, _SCALING):
-            if any(base(n) == name for n in walk(node) if isinstance(n, (ast.Name, ast.Attribute))):
+    for node in of(value, ast.BinOp):
+        if isinstance(node.op, _SCALING):
+            if any(base(n) == name for n in of(node, ast.Name, ast.Attribute)):
                 return True
-    return labels and any(
-        isinstance(n, ast.Call) and last_name(n.func) in ("index", "map") for n in walk(value)
-    )
+    return labels and any(last_name(n.func) in ("index", "map") for n in of(value, ast.Call))
 
 
 def _selects(value: ast.expr) -> bool:
@@ -279,11 +273,7 @@ _SIZES = re.compile(
 
 def _takes_data_of(made: ast.expr, split: str) -> bool:
     """The value is made of data that are called like the split, not of their number, seed or place."""
-    names = [
-        n.id if isinstance(n, ast.Name) else n.attr
-        for n in walk(made)
-        if isinstance(n, (ast.Name, ast.Attribute))
-    ]
+    names = [n.id if isinstance(n, ast.Name) else n.attr for n in of(made, ast.Name, ast.Attribute)]
     return any(split in name.lower() and not _SIZES.search(name.lower()) for name in names)
 
 
@@ -296,8 +286,7 @@ def _is_assigned(source: Script, stem: str, split: str) -> bool:
     wanted = stem.replace("*", split).split(".")[0]
     return any(
         (n.id if isinstance(n, ast.Name) else n.attr).lower() == wanted
-        for n in source.nodes
-        if isinstance(n, (ast.Name, ast.Attribute))
+        for n in source.of(ast.Name, ast.Attribute)
     )
 
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from .code import at, first, ok
 from .code_roles import INPUT_WORDS, TARGET_WORDS, base, model_calls
 from .code_sides import literal
-from .readers._tree import unparse, walk
+from .readers._tree import of, unparse, walk
 from .readers.script import last_name
 from .registry import Finding, View, probe
 from .syntax import Loop, Script
@@ -59,14 +59,14 @@ def _batches(source: Script) -> Iterator[tuple[ast.For, list[str]]]:
         if not isinstance(loop, ast.For) or loop in done:
             continue
         done.add(loop)
-        names = [n.id for n in walk(loop.target) if isinstance(n, ast.Name)]
+        names = [n.id for n in of(loop.target, ast.Name)]
         if len(names) > 1:
             yield loop, names
 
 
 def _shape_alone(source: Script, value: ast.expr, name: str) -> bool:
     """The name is used for its shape, and for nothing else."""
-    used = [n for n in walk(value) if isinstance(n, ast.Name) and n.id == name]
+    used = [n for n in of(value, ast.Name) if n.id == name]
     above = [source.parents.get(n) for n in used]
     return bool(used) and all(
         isinstance(a, ast.Attribute) and a.attr in ("shape", "size", "device", "dtype") for a in above
@@ -84,8 +84,8 @@ def noise_above(source: Script, most: float) -> Finding | None:
                 continue
             if TARGET_WORDS.search(target.id.lower()):
                 continue
-            for part in walk(node.value):
-                if isinstance(part, ast.BinOp) and isinstance(part.op, ast.Mult):
+            for part in of(node.value, ast.BinOp):
+                if isinstance(part.op, ast.Mult):
                     sides = (part.left, part.right)
                     drawn = any(isinstance(s, ast.Call) and last_name(s.func) in _NORMAL for s in sides)
                     sizes = [literal(source, s) for s in sides if not isinstance(s, ast.Call)]
@@ -102,8 +102,8 @@ def classes_left_out(source: Script) -> Finding | None:
     """`keep = y < 5; x, y = x[keep], y[keep]` in the loop that trains: most classes are never seen."""
     for loop, names in _batches(source):
         labels = [n for n in names if TARGET_WORDS.search(n.lower())]
-        for node in walk(loop):
-            if not isinstance(node, ast.Compare) or len(node.ops) != 1 or unparse(node.left) not in labels:
+        for node in of(loop, ast.Compare):
+            if len(node.ops) != 1 or unparse(node.left) not in labels:
                 continue
             limit = literal(source, node.comparators[0])
             if isinstance(limit, bool) or not isinstance(limit, int) or limit < 1:
@@ -114,8 +114,8 @@ def classes_left_out(source: Script) -> Finding | None:
                 masks |= {unparse(t) for t in holder.targets}
             taken = {
                 unparse(s.value)
-                for s in walk(loop)
-                if isinstance(s, ast.Subscript) and unparse(s.slice) in masks
+                for s in of(loop, ast.Subscript)
+                if unparse(s.slice) in masks
                 for a in [source.parents.get(s)]
                 if _rebinds(source, s, a)
             }

@@ -8,10 +8,10 @@ import re
 from .code import at, first, ok
 from .code_sides import either
 from .code_step.modes import switch_of
-from .readers._tree import unparse, walk
+from .readers._tree import of, unparse, walk
 from .readers.script import last_name
 from .registry import Finding, View, probe
-from .syntax import Function, Script
+from .syntax import Script
 
 _EVALUATING_HOOKS = re.compile(
     r"^(?:on_)?(?:validation|test|predict)_(?:start|epoch_start|batch_start|step)$"
@@ -42,33 +42,29 @@ def _hook_trains(source: Script) -> Finding | None:
         for method in owner.body:
             if not isinstance(method, ast.FunctionDef) or not _EVALUATING_HOOKS.match(method.name):
                 continue
-            switches = [s for c in _calls(method) if (s := switch_of(source, c)) is not None]
+            switches = [s for c in of(method, ast.Call) if (s := switch_of(source, c)) is not None]
             seen = seen or (switches[0][0] if switches else None)
             if switches and all(on for _, on in switches) and not _MEANT.search(unparse(owner)):
                 return at(source, switches[0][0], "held-out data are put through the model in training mode")
     return ok(source, seen, "hooks of evaluation leave the model in evaluation mode") if seen else None
 
 
-def _calls(function: Function) -> list[ast.Call]:
-    return [n for n in walk(function) if isinstance(n, ast.Call)]
-
-
 def _evaluation_trains(source: Script) -> Finding | None:
     """A function that only evaluates begins with `model.train(...)` and never calls `eval()`."""
     seen = None
-    for function in [n for n in source.nodes if isinstance(n, ast.FunctionDef)]:
+    for function in source.of(ast.FunctionDef):
         name = function.name
         if not _EVALUATES.search(name) or "train" in name.lower() or _MEANT.search(name):
             continue
         inside = set(walk(function))
         if any(c in inside for c in (*source.backwards, *source.steps)):
             continue
-        loops = [n for n in walk(function) if isinstance(n, (ast.For, ast.While))]
+        loops = of(function, ast.For, ast.While)
         if not loops:
             continue
         begins = min(loop.lineno for loop in loops)
-        trains = [c for c in _calls(function) if _is_train(source, c)]
-        evals = [c for c in _calls(function) if _is_eval(c)]
+        trains = [c for c in of(function, ast.Call) if _is_train(source, c)]
+        evals = [c for c in of(function, ast.Call) if _is_eval(c)]
         if not trains:
             continue
         seen = seen or trains[0]
@@ -124,16 +120,14 @@ _FROM_OTHERS = re.compile(
 def _norm_stands_still(source: Script) -> Finding | None:
     """`for m in model.modules(): if isinstance(m, BatchNorm2d): m.eval()` where nothing is pretrained."""
     seen = None
-    for node in source.nodes:
-        if not isinstance(node, ast.If) or not re.search(
-            r"isinstance\(.*(?:BatchNorm|_BatchNorm)", unparse(node.test)
-        ):
+    for node in source.of(ast.If):
+        if not re.search(r"isinstance\(.*(?:BatchNorm|_BatchNorm)", unparse(node.test)):
             continue
         evals = [
             c
             for s in node.body
-            for c in walk(s)
-            if isinstance(c, ast.Call) and isinstance(c.func, ast.Attribute) and c.func.attr == "eval"
+            for c in of(s, ast.Call)
+            if isinstance(c.func, ast.Attribute) and c.func.attr == "eval"
         ]
         if not evals:
             continue

@@ -7,7 +7,7 @@ import re
 
 from .code import at, first, ok
 from .flow import MAX_DEPTH, flow, losses, objectives, returns
-from .readers._tree import unparse, walk
+from .readers._tree import of, unparse, walk
 from .readers.script import keyword, last_name
 from .registry import Finding, View, probe
 from .syntax import Script
@@ -87,11 +87,7 @@ def _negative(node: ast.expr) -> bool:
 
 
 def _names(node: ast.expr) -> list[str]:
-    return [
-        last_name(n)
-        for n in walk(node)
-        if isinstance(n, (ast.Name, ast.Attribute)) and isinstance(n.ctx, ast.Load)
-    ]
+    return [last_name(n) for n in of(node, ast.Name, ast.Attribute) if isinstance(n.ctx, ast.Load)]
 
 
 def _about(node: ast.expr) -> str:
@@ -112,8 +108,7 @@ def _handed_out(source: Script, node: ast.expr) -> bool:
     names = set(_names(node))
     return any(
         isinstance(target, ast.Tuple) and names & {last_name(name) for name in target.elts}
-        for line in source.nodes
-        if isinstance(line, ast.Assign)
+        for line in source.of(ast.Assign)
         for target in line.targets
     )
 

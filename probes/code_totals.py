@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 
 from .code import at, ok
-from .readers._tree import unparse, walk
+from .readers._tree import of, unparse, walk
 from .readers.script import last_name
 from .registry import Finding
 from .syntax import Script
@@ -50,8 +50,8 @@ def never_begun_anew(source: Script) -> Finding | None:
         inner = [s for s in _once(loop.body) if isinstance(s, (ast.For, ast.AsyncFor))]
         if not inner:
             continue
-        anew = {unparse(t) for n in walk(loop) if isinstance(n, ast.Assign) for t in _flat(n.targets)}
-        added = [n for n in walk(loop) if isinstance(n, ast.AugAssign) and isinstance(n.op, ast.Add)]
+        anew = {unparse(t) for n in of(loop, ast.Assign) for t in _flat(n.targets)}
+        added = [n for n in of(loop, ast.AugAssign) if isinstance(n.op, ast.Add)]
         grown = {unparse(n.target) for n in added} - anew
         rounds = {unparse(n) for n in walk(loop.target)}
         quotients = list(_quotients(source, loop, after=False))
@@ -62,7 +62,7 @@ def never_begun_anew(source: Script) -> Finding | None:
             if not lines or not ends:
                 continue
             for top, below, place in quotients:
-                parts = {unparse(n) for n in walk(below) if isinstance(n, (ast.Name, ast.Attribute))}
+                parts = {unparse(n) for n in of(below, ast.Name, ast.Attribute)}
                 fixed = not parts & (grown | rounds) and (parts & anew or _FIXED.search(unparse(below)))
                 wrong = (top == name and fixed) or (top in anew and unparse(below) == name)
                 if wrong and place.lineno > min(ends):
@@ -81,9 +81,7 @@ _FIXED = re.compile(r"(?:^|[^a-z])(?:len|num|n|batches|steps|count)(?:[^a-z]|$)"
 
 
 def _loops(source: Script) -> Iterator[ast.For | ast.AsyncFor]:
-    for node in source.nodes:
-        if isinstance(node, (ast.For, ast.AsyncFor)):
-            yield node
+    yield from source.of(ast.For, ast.AsyncFor)
 
 
 def _once(body: list[ast.stmt]) -> Iterator[ast.stmt]:
@@ -113,8 +111,8 @@ def _zeroed_before(source: Script, loop: ast.AST) -> dict[str, ast.stmt]:
     last: dict[str, tuple[ast.stmt, bool]] = {}
     scope = _block(source, loop)
     line = getattr(loop, "lineno", 0)
-    for node in walk(scope):
-        if not isinstance(node, (ast.Assign, ast.AnnAssign)) or node.value is None or node.lineno >= line:
+    for node in of(scope, ast.Assign, ast.AnnAssign):
+        if node.value is None or node.lineno >= line:
             continue
         if source.function_around(node) is not source.function_around(loop):
             continue
@@ -139,8 +137,8 @@ def _is_zero(value: ast.expr) -> bool:
 
 def _is_read(source: Script, loop: ast.AST, name: str) -> bool:
     """A loop's body uses a name for more than to show it."""
-    for node in walk(loop):
-        if isinstance(node, ast.Name) and node.id == name and isinstance(node.ctx, ast.Load):
+    for node in of(loop, ast.Name):
+        if node.id == name and isinstance(node.ctx, ast.Load):
             shown = [p for p in source.above(node) if isinstance(p, ast.Call)]
             if not any(_SHOWS.match(last_name(c.func)) for c in shown if c in walk(loop)):
                 return True
@@ -148,7 +146,7 @@ def _is_read(source: Script, loop: ast.AST, name: str) -> bool:
 
 
 def _is_added(loop: ast.AST, name: str) -> bool:
-    return any(isinstance(n, ast.AugAssign) and unparse(n.target) == name for n in walk(loop))
+    return any(unparse(n.target) == name for n in of(loop, ast.AugAssign))
 
 
 def _quotients(

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 from .code import at, first, ok
 from .flow import flow
-from .readers._tree import unparse, walk
+from .readers._tree import of, unparse
 from .readers.script import last_name
 from .registry import Finding, View, probe
 from .syntax import Script
@@ -39,15 +39,14 @@ def _drawn(source: Script) -> Finding | None:
         n.id
         for c in source.named(*_BY_PYTHON)
         for a in [*c.args, *(k.value for k in c.keywords)]
-        for n in walk(a)
-        if isinstance(n, ast.Name)
+        for n in of(a, ast.Name)
     }
     seen: ast.AST | None = None
     for function in _traced(source):
         seen = seen or function
         if getattr(function, "name", "") in wrapped:
             continue
-        for call in (n for n in walk(function) if isinstance(n, ast.Call)):
+        for call in of(function, ast.Call):
             inner = source.function_around(call)
             if inner is not None and inner is not function and inner.name in wrapped:
                 continue
@@ -61,11 +60,10 @@ def _drawn(source: Script) -> Finding | None:
 
 def _traced(source: Script) -> Iterator[ast.AST]:
     """Functions that a tracer gets: by a decorator, or handed to the `map` of a tf.data pipeline."""
-    for node in source.nodes:
-        if isinstance(node, ast.FunctionDef):
-            made = [d.func if isinstance(d, ast.Call) else d for d in node.decorator_list]
-            if any(_TRACERS.match(unparse(d)) for d in made):
-                yield node
+    for node in source.of(ast.FunctionDef):
+        made = [d.func if isinstance(d, ast.Call) else d for d in node.decorator_list]
+        if any(_TRACERS.match(unparse(d)) for d in made):
+            yield node
     pipelines = re.search(r"tf\.data|TFRecordDataset|from_tensor_slices|AUTOTUNE", source.code) is not None
     for call in source.named("map") if pipelines else ():
         if not isinstance(call.func, ast.Attribute) or not call.args:

@@ -12,7 +12,7 @@ from .code import at, first, ok
 from .code_extraction import extracts_features
 from .code_handed import gradient_weights
 from .flow import Flow, flow
-from .readers._tree import unparse, walk
+from .readers._tree import of, unparse
 from .readers.script import keyword, last_name
 from .registry import Finding, View, any_of, probe
 from .syntax import Script
@@ -143,8 +143,7 @@ def _optional(source: Script, node: ast.AST, depth: int = 3) -> bool:
     chosen = {a.arg for a in _arguments(function)} & {
         n.id
         for part in [*tests, *(p.iter for p in above if isinstance(p, ast.For))]
-        for n in walk(part)
-        if isinstance(n, ast.Name)
+        for n in of(part, ast.Name)
     }
     if calls and all(any(_OPTION.search(v) for v in _passed(function, c, chosen)) for c in calls):
         return True
@@ -239,7 +238,7 @@ def _is_written(mine: Flow, owner: ast.expr) -> bool:
 
 
 def _binds(target: ast.expr, name: str) -> bool:
-    return any(isinstance(n, ast.Name) and n.id == name for n in walk(target))
+    return any(n.id == name for n in of(target, ast.Name))
 
 
 def _switches_off(value: ast.expr) -> bool:
@@ -324,8 +323,8 @@ def _owners(mine: Flow, given: ast.expr) -> set[str]:
     return {
         mine.source.owner(c)
         for w in ways
-        for c in walk(w)
-        if isinstance(c, ast.Call) and (last_name(c.func) in _PARAMETERS or "param" in last_name(c.func))
+        for c in of(w, ast.Call)
+        if (last_name(c.func) in _PARAMETERS or "param" in last_name(c.func))
     }
 
 
@@ -493,7 +492,7 @@ def _of_owner(mine: Flow, owner: ast.expr, node: ast.AST, depth: int = 4) -> Cov
 def _is_apart(mine: Flow, name: str, made: ast.Call, part: str) -> bool:
     """A layer beside a part: no copy that only judges, nothing built from the part, no plain object."""
     given = [*made.args, *(k.value for k in made.keywords)]
-    if any(unparse(n) == part for a in given for n in walk(a) if isinstance(n, ast.expr)):
+    if any(unparse(n) == part for a in given for n in of(a, ast.expr)):
         return False  # `Agent(self.net)`, `Adam(self.net.parameters())`
     held = mine.source.classes.get(last_name(made.func))
     if held is not None and held not in mine.source.modules:
@@ -505,9 +504,8 @@ def layers_of(owner: ast.ClassDef) -> dict[str, ast.Call]:
     """What a class assigns to its attributes by calling something: `self.fc = nn.Linear(...)`."""
     return {
         unparse(node.targets[0]): node.value
-        for node in walk(owner)
-        if isinstance(node, ast.Assign)
-        and isinstance(node.value, ast.Call)
+        for node in of(owner, ast.Assign)
+        if isinstance(node.value, ast.Call)
         and isinstance(node.targets[0], ast.Attribute)
         and last_name(node.value.func)[:1].isupper()
     }
@@ -544,8 +542,8 @@ def _together(mine: Flow, covers: list[Cover]) -> Cover:
 
 def _class_named(mine: Flow, text: str) -> ast.ClassDef | None:
     """The class of what is written `text` somewhere in the script."""
-    for node in walk(mine.source.tree):
-        if isinstance(node, (ast.Name, ast.Attribute)) and isinstance(node.ctx, ast.Load):
+    for node in of(mine.source.tree, ast.Name, ast.Attribute):
+        if isinstance(node.ctx, ast.Load):
             if unparse(node) == text and (held := mine.made(node)) is not None:
                 return held
     return None
@@ -620,7 +618,7 @@ def _is_filled(source: Script, name: str) -> bool:
     for call in source.named("append", "extend", "add", "update"):
         if source.owner(call).split("[")[0] == name:
             return True
-    return any(isinstance(n, ast.AugAssign) and unparse(n.target) == name for n in source.nodes)
+    return any(unparse(n.target) == name for n in source.of(ast.AugAssign))
 
 
 # --------------------------------------------------------------------------------- another model, a new layer
@@ -653,11 +651,11 @@ def _made_anew(source: Script, call: ast.Call, owner: ast.expr) -> ast.Assign | 
     """`model = Net()` or `model = deepcopy(model)` in the block of the optimizer, after it."""
     text = unparse(owner)
     block = source.parents.get(source.statement(call) or call)
-    for node in source.nodes:
-        if isinstance(node, ast.Assign) and node.lineno > call.lineno and source.parents.get(node) is block:
+    for node in source.of(ast.Assign):
+        if node.lineno > call.lineno and source.parents.get(node) is block:
             if any(unparse(t) == text for t in node.targets) and isinstance(node.value, ast.Call):
                 name = last_name(node.value.func)
-                around = any(unparse(n) == text for n in walk(node.value) if isinstance(n, ast.expr))
+                around = any(unparse(n) == text for n in of(node.value, ast.expr))
                 if name == "deepcopy" or (name in source.classes and not around):
                     return node
     return None
@@ -673,8 +671,8 @@ def _replaced_after(source: Script) -> Finding | None:
     built = [(c, given) for c in source.optimizer_calls if (given := _given(c)) is not None]
     if not built:
         return None
-    for node in source.nodes:
-        if not (isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Attribute)):
+    for node in source.of(ast.Assign):
+        if not isinstance(node.targets[0], ast.Attribute):
             continue
         owner = unparse(node.targets[0].value)
         for call, given in built:
@@ -690,8 +688,7 @@ def _replaced_after(source: Script) -> Finding | None:
             ):
                 made = made.func.value
             layer = isinstance(made, ast.Call) and any(
-                isinstance(n, (ast.Name, ast.Attribute)) and last_name(n)[:1].isupper()
-                for n in walk(made.func)
+                last_name(n)[:1].isupper() for n in of(made.func, ast.Name, ast.Attribute)
             )
             if inside and same and layer and node.lineno > call.lineno and owner != "self":
                 line = source.place(call).line

@@ -7,7 +7,7 @@ import re
 from functools import lru_cache
 
 from .flow import Flow
-from .readers._tree import unparse, walk
+from .readers._tree import of, unparse
 from .readers.script import last_name
 from .syntax import Loop, Script
 
@@ -69,7 +69,7 @@ def _label(node: ast.expr) -> str:
 
 def _sized(node: ast.expr) -> bool:
     """`len(data) // batch`: what is divided is a number of samples."""
-    return any(isinstance(n, ast.Call) and last_name(n.func) == "len" for n in walk(node))
+    return any(last_name(n.func) == "len" for n in of(node, ast.Call))
 
 
 def _of_call(mine: Flow, node: ast.Call, depth: int) -> str | None:

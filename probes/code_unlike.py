@@ -11,7 +11,7 @@ from ..engine.model import State
 from .code import at, ok
 from .code_sequence import input_again
 from .flow import flow
-from .readers._tree import unparse, walk
+from .readers._tree import of, unparse, walk
 from .readers.script import last_name
 from .registry import Finding
 from .script_diff.vocabulary import word_set
@@ -161,7 +161,7 @@ def _peeled(node: ast.expr) -> _Form:
 
 
 def _itself(value: ast.expr, name: str) -> bool:
-    return any(isinstance(n, ast.Name) and n.id == name for n in walk(value))
+    return any(n.id == name for n in of(value, ast.Name))
 
 
 def _sum(known: int | None, start: int, more: int | None) -> int | None:
@@ -194,7 +194,7 @@ def _begins(index: ast.expr) -> tuple[int | None, bool]:
 def left_at_once(source: Script) -> Finding | None:
     """The loop that scores held-out data ends in its first round: `break` or `return` under no condition."""
     seen: ast.AST | None = None
-    for loop in (n for n in source.nodes if isinstance(n, ast.For)):
+    for loop in source.of(ast.For):
         if any(b in walk(loop) for b in source.backwards) or not _over_batches(loop):
             continue
         sums = [
@@ -230,8 +230,8 @@ _KEEPS = re.compile(
 def mask_unused(source: Script) -> Finding | None:
     """A metric's function finds out which places have a label, and then counts all of them."""
     seen: ast.AST | None = None
-    for node in source.nodes:
-        if not (isinstance(node, ast.Assign) and isinstance(node.value, ast.Compare)):
+    for node in source.of(ast.Assign):
+        if not isinstance(node.value, ast.Compare):
             continue
         target, function = node.targets[0], source.function_around(node)
         if not isinstance(target, ast.Name) or not _KEEPS.match(target.id) or function is None:
@@ -240,16 +240,10 @@ def mask_unused(source: Script) -> Finding | None:
             isinstance(n, ast.FunctionDef) for n in walk(function) if n is not function
         ):
             continue
-        scores = any(
-            isinstance(c, ast.Call) and last_name(c.func) in ("argmax", "eq", "no_grad")
-            for c in walk(function)
-        )
+        scores = any(last_name(c.func) in ("argmax", "eq", "no_grad") for c in of(function, ast.Call))
         if not scores or function in source.forwards or any(b in walk(function) for b in source.backwards):
             continue
         seen = seen or node
-        if not any(
-            isinstance(n, ast.Name) and n.id == target.id and isinstance(n.ctx, ast.Load)
-            for n in walk(function)
-        ):
+        if not any(n.id == target.id and isinstance(n.ctx, ast.Load) for n in of(function, ast.Name)):
             return at(source, node, f"`{target.id}` is found out and never used: what has no label counts")
     return ok(source, seen, "what has no label is left out of the metric") if seen is not None else None

@@ -11,7 +11,7 @@ from .code_rounds import top_level
 from .code_step.modes import switch_of
 from .code_step.stepping import over_batches
 from .flow import flow
-from .readers._tree import unparse, walk
+from .readers._tree import of, unparse, walk
 from .readers.script import keyword, last_name
 from .registry import Finding, View, probe
 from .syntax import Function, Loop, Script
@@ -39,7 +39,7 @@ def _never(source: Script) -> Finding | None:
     names = {n for n in names if re.search(r"(?i)model|net|module|encoder|classifier", n)}
     judged: ast.AST | None = None
     for loop in _evaluations(source) if names else ():
-        run = [n for n in walk(loop) if isinstance(n, ast.Call) and last_name(n.func) in names]
+        run = [n for n in of(loop, ast.Call) if last_name(n.func) in names]
         if not any(_looked_at(source, c, loop) for c in run) or any(
             b in walk(loop) for b in source.backwards
         ):
@@ -60,10 +60,8 @@ def _looked_at(source: Script, call: ast.Call, loop: Loop) -> bool:
     line = source.statement(call)
     if not isinstance(line, ast.Assign):
         return not isinstance(line, ast.Expr) or line.value is not call
-    names = {n.id for t in line.targets for n in walk(t) if isinstance(n, ast.Name)}
-    return not names or any(
-        isinstance(n, ast.Name) and n.id in names and isinstance(n.ctx, ast.Load) for n in walk(loop)
-    )
+    names = {n.id for t in line.targets for n in of(t, ast.Name)}
+    return not names or any(n.id in names and isinstance(n.ctx, ast.Load) for n in of(loop, ast.Name))
 
 
 def _evaluations(source: Script) -> Iterator[Loop]:
@@ -73,7 +71,7 @@ def _evaluations(source: Script) -> Iterator[Loop]:
         block = source.parents.get(holder) if isinstance(holder, ast.withitem) else holder
         if not isinstance(block, (ast.With, ast.FunctionDef)):
             continue
-        inside = [n for n in walk(block) if isinstance(n, (ast.For, ast.While)) and over_batches(n)]
+        inside = [n for n in of(block, ast.For, ast.While) if over_batches(n)]
         around = [loop for loop in source.loops_around(block)[:1] if over_batches(loop)]
         yield from inside[:1] or around
 

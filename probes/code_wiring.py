@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from .code import at, first, ok
 from .code_model import repeats
 from .code_trainable import layers_of
-from .readers._tree import unparse, walk
+from .readers._tree import of, unparse, walk
 from .readers.script import last_name
 from .registry import Finding, View, probe
 from .syntax import Function, Script
@@ -61,15 +61,11 @@ def _value_unused(source: Script) -> Finding | None:
         if owner not in source.modules or _raises(function):
             continue
         seen = seen or function
-        read = {n.id for n in walk(function) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)}
+        read = {n.id for n in of(function, ast.Name) if isinstance(n.ctx, ast.Load)}
         if read & {"locals", "vars", "eval", "exec"}:
             continue
-        for node in walk(function):
-            if (
-                isinstance(node, ast.Assign)
-                and len(node.targets) == 1
-                and isinstance(node.targets[0], ast.Name)
-            ):
+        for node in of(function, ast.Assign):
+            if len(node.targets) == 1 and isinstance(node.targets[0], ast.Name):
                 name = node.targets[0].id
                 if re.search(r"(?i)quant|observ|stub", unparse(node.value)):
                     continue  # called for what it notes
@@ -118,10 +114,10 @@ def _is_made(function: Function, value: ast.expr) -> bool:
 
 def _about(value: ast.AST, names: set[str]) -> bool:
     """The names take part as values, not by their sizes."""
-    for node in walk(value):
-        if isinstance(node, ast.Attribute) and node.attr in ("shape", "device", "dtype", "ndim"):
+    for node in of(value, ast.Attribute):
+        if node.attr in ("shape", "device", "dtype", "ndim"):
             return False
-    return any(isinstance(n, ast.Name) and n.id in names for n in walk(value))
+    return any(n.id in names for n in of(value, ast.Name))
 
 
 # --------------------------------------------------------------------------------------- made and never used
@@ -170,9 +166,7 @@ _HEAD = re.compile(r"^(?:fc|head|heads|classifier|last_linear)$")
 
 def _held(owner: ast.ClassDef) -> Iterator[tuple[str, ast.Call]]:
     """Attributes of self with the call that makes each, tuples taken apart."""
-    for node in walk(owner):
-        if not isinstance(node, ast.Assign):
-            continue
+    for node in of(owner, ast.Assign):
         target, value = node.targets[0], node.value
         pairs = [(target, value)]
         if (
@@ -282,8 +276,8 @@ def _added(function: Function) -> list[str]:
 
 
 def _runs_self(call: ast.Call, name: str) -> bool:
-    of_self = any(isinstance(n, ast.Call) and unparse(n.func).startswith("self.") for n in walk(call))
-    return of_self and any(isinstance(n, ast.Name) and n.id == name for n in walk(call))
+    of_self = any(unparse(n.func).startswith("self.") for n in of(call, ast.Call))
+    return of_self and any(n.id == name for n in of(call, ast.Name))
 
 
 def _hands_on(value: ast.expr | None, stream: str) -> bool:
@@ -296,13 +290,13 @@ def _replaces(node: ast.Assign, stream: str, norms: set[str]) -> bool:
     """`x = self.drop(self.mlp(self.norm(x)))`: a branch of the normalised stream that keeps none of it."""
     if unparse(node.targets[0]) != stream or not isinstance(node.value, ast.Call):
         return False
-    calls = [n for n in walk(node.value) if isinstance(n, ast.Call) and unparse(n.func).startswith("self.")]
+    calls = [n for n in of(node.value, ast.Call) if unparse(n.func).startswith("self.")]
     names = [last_name(c.func) for c in calls]
     normal = [c for c in calls if last_name(c.func) in norms]
     inner = [c for c in normal if c.args and isinstance(c.args[0], ast.Name) and c.args[0].id == stream]
-    kept = any(isinstance(n, ast.BinOp) and isinstance(n.op, ast.Add) for n in walk(node.value))
+    kept = any(isinstance(n.op, ast.Add) for n in of(node.value, ast.BinOp))
     ends = any(re.search(r"head|final|proj|pool|out|logit|embed|lm_", n) for n in names)
-    rest = {n.id for a in node.value.args[1:] for n in walk(a) if isinstance(n, ast.Name)}
+    rest = {n.id for a in node.value.args[1:] for n in of(a, ast.Name)}
     return bool(inner) and len(calls) > 1 and not kept and not ends and stream not in rest
 
 
@@ -338,15 +332,12 @@ def _without_norm(source: Script, surely: bool) -> Finding | None:
             r"\brezero|layerscale|fixup|\bln_?\w*\(|skip_init|alpha|gamma", text, re.I
         ):
             continue
-        if any(last_name(c.func) in _own_norms(source) for c in walk(owner) if isinstance(c, ast.Call)):
+        if any(last_name(c.func) in _own_norms(source) for c in of(owner, ast.Call)):
             continue
         if surely and not (_normalises_stream(source) or _depth(source, owner) >= _DEEP):
             return None
-        for node in walk(function):
-            if isinstance(node, (ast.Assign, ast.AugAssign)):
-                return at(
-                    source, node, "branches are added to the stream and nothing in the block normalises it"
-                )
+        for node in of(function, ast.Assign, ast.AugAssign):
+            return at(source, node, "branches are added to the stream and nothing in the block normalises it")
     return ok(source, seen, "blocks with attention normalise their stream") if seen is not None else None
 
 

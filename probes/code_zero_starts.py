@@ -10,7 +10,7 @@ import ast
 import re
 
 from .flow import Flow, flow, returns
-from .readers._tree import unparse, walk
+from .readers._tree import of, unparse, walk
 from .readers.script import last_name
 from .syntax import Script
 
@@ -97,7 +97,7 @@ def _layer(target: ast.expr) -> ast.expr | None:
 
 def _is_rows(target: ast.expr) -> bool:
     """Some rows of a weight, as that of the padding: `table.weight[0]`, not `weight[:]`."""
-    items = [n for n in walk(target) if isinstance(n, ast.Subscript)]
+    items = of(target, ast.Subscript)
     return any(re.search(r"weight|embed|table", unparse(n.value)) and not _is_all(n.slice) for n in items)
 
 
@@ -141,20 +141,17 @@ def _ends_class(source: Script, layer: ast.expr) -> bool:
 
 def _layers(owner: ast.ClassDef) -> set[str]:
     """What attributes a class is given, also several at once."""
-    given = (t for n in walk(owner) if isinstance(n, ast.Assign) for t in n.targets)
+    given = (t for n in of(owner, ast.Assign) for t in n.targets)
     return {unparse(e) for t in given for e in (t.elts if isinstance(t, ast.Tuple) else [t])}
 
 
 def _ends(source: Script, owner: ast.ClassDef, name: str) -> bool:
     mine = flow(source)
     made = {
-        unparse(t): n.value
-        for n in walk(owner)
-        if isinstance(n, ast.Assign) and isinstance(n.value, ast.Call)
-        for t in n.targets
+        unparse(t): n.value for n in of(owner, ast.Assign) if isinstance(n.value, ast.Call) for t in n.targets
     }
     stacks = ("Sequential", "SequentialCell", "ModuleList", "CellList")
-    calls = [last_name(n.func) for n in walk(owner) if isinstance(n, ast.Call)]
+    calls = [last_name(n.func) for n in of(owner, ast.Call)]
     several = any(isinstance(n, (ast.GeneratorExp, ast.ListComp)) for n in walk(owner))
     if sum(c in stacks or _LEARNED.match(c) is not None for c in calls) < 2 and not several:
         return False  # no other layer makes its units differ

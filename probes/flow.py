@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
-from .readers._tree import unparse, walk
+from .readers._tree import of, unparse, walk
 from .readers.script import LOSSES, last_name
 from .syntax import Function, Script
 
@@ -56,9 +56,8 @@ class Flow:
     def functions(self) -> dict[str, list[Function]]:
         """Functions and methods by name."""
         found: dict[str, list[Function]] = defaultdict(list)
-        for node in walk(self.source.tree):
-            if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
-                found[node.name].append(node)
+        for node in of(self.source.tree, ast.FunctionDef, ast.AsyncFunctionDef):
+            found[node.name].append(node)
         return dict(found)
 
     @cached_property

@@ -10,7 +10,7 @@ import ast
 import re
 from collections.abc import Iterable, Iterator, Sequence
 
-from .readers._tree import unparse, walk
+from .readers._tree import of, unparse, walk
 
 _CODE = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 _REGISTERED = re.compile(r"(?i)regist")
@@ -101,6 +101,5 @@ def _words(node: ast.AST, strings: bool) -> Iterator[str]:
 
 def _matters(statement: ast.stmt) -> bool:
     return any(
-        isinstance(n, ast.Call) and (getattr(n.func, "attr", "") or getattr(n.func, "id", "")) in _MISSED
-        for n in walk(statement)
+        (getattr(n.func, "attr", "") or getattr(n.func, "id", "")) in _MISSED for n in of(statement, ast.Call)
     )

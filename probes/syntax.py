@@ -12,10 +12,11 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any, overload
 
 from ..engine.model import Place
 from .readers import notebook
-from .readers._tree import unparse, walk
+from .readers._tree import A, B, C, of, unparse, walk
 from .readers.script import OPTIMIZERS, frameworks, last_name
 
 Loop = ast.For | ast.While
@@ -62,6 +63,19 @@ class Script:
         """Every node of the tree, from the top down."""
         return tuple(walk(self.tree))
 
+    @overload
+    def of(self, first: type[A], /) -> tuple[A, ...]: ...
+
+    @overload
+    def of(self, first: type[A], second: type[B], /) -> tuple[A | B, ...]: ...
+
+    @overload
+    def of(self, first: type[A], second: type[B], third: type[C], /) -> tuple[A | B | C, ...]: ...
+
+    def of(self, *types: Any) -> tuple[ast.AST, ...]:
+        """Every node of these types, from the top down."""
+        return of(self.tree, *types)
+
     @cached_property
     def code(self) -> str:
         """The whole as Python writes it: without comments, in one style."""
@@ -85,7 +99,7 @@ class Script:
     @cached_property
     def calls(self) -> tuple[ast.Call, ...]:
         """All calls, in source order."""
-        found = [n for n in self.nodes if isinstance(n, ast.Call)]
+        found = self.of(ast.Call)
         return tuple(sorted(found, key=lambda c: (c.lineno, c.col_offset)))
 
     def named(self, *names: str) -> tuple[ast.Call, ...]:
@@ -255,8 +269,7 @@ class Script:
         """The last value that is assigned to each plain name anywhere."""
         return {
             target.id: node.value
-            for node in self.nodes
-            if isinstance(node, ast.Assign)
+            for node in self.of(ast.Assign)
             for target in node.targets
             if isinstance(target, ast.Name)
         }
@@ -266,8 +279,8 @@ class Script:
         """Names that an optimizer was assigned to."""
         return frozenset(
             unparse(t).lower()
-            for node in self.nodes
-            if isinstance(node, ast.Assign) and isinstance(node.value, ast.Call)
+            for node in self.of(ast.Assign)
+            if isinstance(node.value, ast.Call)
             if self._builds_optimizer(node.value.func)
             for t in node.targets
         )
@@ -286,7 +299,7 @@ class Script:
     @cached_property
     def classes(self) -> dict[str, ast.ClassDef]:
         """Classes of this file by name."""
-        return {n.name: n for n in self.nodes if isinstance(n, ast.ClassDef)}
+        return {n.name: n for n in self.of(ast.ClassDef)}
 
     @cached_property
     def forwards(self) -> tuple[Function, ...]:
@@ -314,8 +327,8 @@ class Script:
         nested = {
             last_name(n.func)
             for c in self.classes.values()
-            for n in walk(c)
-            if isinstance(n, ast.Call) and last_name(n.func) != c.name
+            for n in of(c, ast.Call)
+            if last_name(n.func) != c.name
         }
         holds = [c for n, c in self.classes.items() if n in built and any(f in c.body for f in self.forwards)]
         top = [c for c in holds if c.name not in nested]
@@ -325,12 +338,8 @@ class Script:
         """The last value assigned to a name in a scope (above a line, if given)."""
         found: ast.expr | None = None
         at = 0
-        for node in walk(scope):
-            if (
-                isinstance(node, ast.Assign)
-                and (before is None or node.lineno < before)
-                and node.lineno >= at
-            ):
+        for node in of(scope, ast.Assign):
+            if (before is None or node.lineno < before) and node.lineno >= at:
                 for target in node.targets:
                     if unparse(target) == name:
                         found, at = node.value, node.lineno
@@ -339,8 +348,8 @@ class Script:
     def output_of(self, function: Function) -> list[ast.expr]:
         """The expressions a forward method returns, with a returned name replaced by its last value."""
         found = []
-        for node in walk(function):
-            if isinstance(node, ast.Return) and node.value is not None:
+        for node in of(function, ast.Return):
+            if node.value is not None:
                 value = node.value
                 if isinstance(value, ast.Name):
                     value = self.assigned(value.id, function, node.lineno + 1) or value
@@ -359,8 +368,8 @@ class Script:
         from .readers.script import LOSSES
 
         found = {}
-        for node in self.nodes:
-            if isinstance(node, ast.Assign) and isinstance(node.value, ast.Call):
+        for node in self.of(ast.Assign):
+            if isinstance(node.value, ast.Call):
                 kind = last_name(node.value.func).lower()
                 if kind in LOSSES:
                     found.update({unparse(t): kind for t in node.targets})

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 
 from ..code import at, first, ok
-from ..readers._tree import unparse, walk
+from ..readers._tree import of, unparse, walk
 from ..readers.script import last_name
 from ..registry import Finding, View, probe
 from ..syntax import Script
@@ -23,9 +23,8 @@ def _not_divided(source: Script) -> Finding | None:
     for node, count in _accumulates(source):
         divided = [
             n
-            for n in source.nodes
-            if isinstance(n, (ast.BinOp, ast.AugAssign))
-            and isinstance(n.op, ast.Div)
+            for n in source.of(ast.BinOp, ast.AugAssign)
+            if isinstance(n.op, ast.Div)
             and unparse(n.right if isinstance(n, ast.BinOp) else n.value) == count
             and ".item()" not in unparse(n)  # a figure for the log
         ]
@@ -56,12 +55,11 @@ def _handed_on(source: Script, count: str) -> bool:
 def _joins_all(loop: ast.AST) -> bool:
     """`cat(kept[:j] + [mine] + kept[j + 1:])`: each loss is that of all batches, and reaches one of them."""
     return any(
-        isinstance(n, ast.Call)
-        and last_name(n.func) in ("cat", "concat", "concatenate")
+        last_name(n.func) in ("cat", "concat", "concatenate")
         and bool(n.args)
         and isinstance(n.args[0], ast.BinOp)
         and any(isinstance(part, ast.Slice) for part in walk(n.args[0]))
-        for n in walk(loop)
+        for n in of(loop, ast.Call)
     )
 
 
@@ -97,12 +95,8 @@ def _accumulates(source: Script) -> Iterator[tuple[ast.AST, str]]:
     for step in source.steps:
         for parent in source.above(step):
             if isinstance(parent, ast.If) and not any(parent in source.above(b) for b in source.backwards):
-                for gate in walk(parent.test):
-                    if (
-                        isinstance(gate, ast.BinOp)
-                        and isinstance(gate.op, ast.Mod)
-                        and not _reports(gate.right)
-                    ):
+                for gate in of(parent.test, ast.BinOp):
+                    if isinstance(gate.op, ast.Mod) and not _reports(gate.right):
                         yield step, unparse(gate.right)
     for backward in source.backwards:
         loops = source.loops_around(backward)

@@ -8,7 +8,7 @@ import re
 from ...engine.model import State
 from ..code import at, first, imports_locals, is_evaluation, is_false, is_false_node, ok, outer_loop, runs_in
 from ..flow import flow
-from ..readers._tree import unparse, walk
+from ..readers._tree import of, unparse
 from ..readers.script import keyword, last_name
 from ..registry import Finding, View, any_of, probe
 from ..syntax import Script
@@ -144,7 +144,7 @@ def _is_copy(source: Script, call: ast.Call) -> bool:
             return True
     loops = [p for p in source.above(call) if isinstance(p, ast.For)]
     return isinstance(owner, ast.Name) and any(
-        isinstance(n, ast.Name) and n.id == owner.id for loop in loops for n in walk(loop.target)
+        n.id == owner.id for loop in loops for n in of(loop.target, ast.Name)
     )
 
 
@@ -168,7 +168,7 @@ def _of_another(source: Script, call: ast.Call) -> bool:
     loop = source.train_loop
     if isinstance(owner, ast.Name) and loop is not None and function is source.function_around(loop):
         # a model that the training loop does not run: it only prepared what is trained on
-        return not any(isinstance(n, ast.Name) and n.id == owner.id for n in walk(loop))
+        return not any(n.id == owner.id for n in of(loop, ast.Name))
     if around is None or not isinstance(owner, ast.Attribute):
         return False
     root = unparse(owner).split(".")[0]
@@ -228,8 +228,8 @@ def _left_in_evaluation(source: Script, modes: tuple[ast.Call, ...]) -> ast.Call
     """MindSpore: the loop that takes gradients switches to evaluation, and nothing in it switches back."""
     taken = {
         unparse(t)
-        for n in source.nodes
-        if isinstance(n, ast.Assign) and isinstance(n.value, ast.Call)
+        for n in source.of(ast.Assign)
+        if isinstance(n.value, ast.Call)
         if last_name(n.value.func) in ("value_and_grad", "TrainOneStepCell", "TrainOneStepWithLossScaleCell")
         for t in n.targets
     }
@@ -237,7 +237,7 @@ def _left_in_evaluation(source: Script, modes: tuple[ast.Call, ...]) -> ast.Call
     for call in modes if trains and not source.loose else ():
         if not is_false(call):
             continue
-        for loop in (n for n in source.nodes if isinstance(n, (ast.For, ast.While))):
+        for loop in source.of(ast.For, ast.While):
             if not any(runs_in(source, t, loop) for t in trains) or not runs_in(source, call, loop):
                 continue
             back = [m for m in modes if not is_false(m) and runs_in(source, m, loop)]
@@ -248,14 +248,14 @@ def _left_in_evaluation(source: Script, modes: tuple[ast.Call, ...]) -> ast.Call
 def _mode_under_tape(source: Script) -> Finding | None:
     """The mode of the model under each tape whose gradients are applied."""
     seen = None
-    for block in source.nodes:
-        if not (isinstance(block, ast.With) and "GradientTape" in unparse(block.items[0].context_expr)):
+    for block in source.of(ast.With):
+        if "GradientTape" not in unparse(block.items[0].context_expr):
             continue
-        calls = [c for c in walk(block) if isinstance(c, ast.Call) and keyword(c, "training") is not None]
+        calls = [c for c in of(block, ast.Call) if keyword(c, "training") is not None]
         off = [c for c in calls if (given := keyword(c, "training")) is not None and is_false_node(given)]
         if calls and len(off) == len(calls) and _applies(source, block):
             return at(source, off[0], "the model is run in evaluation mode where its gradient is taken")
-        bare = next((c for c in walk(block) if isinstance(c, ast.Call) and _mode_left_open(source, c)), None)
+        bare = next((c for c in of(block, ast.Call) if _mode_left_open(source, c)), None)
         if bare is not None and not calls and _applies(source, block):
             return at(source, bare, "nothing tells the model that it trains where its gradient is taken")
         seen = seen or (calls[0] if calls else None)
@@ -357,6 +357,6 @@ def _measures(source: Script, switch: ast.Call) -> bool:
         return False
     if any(isinstance(p, ast.ClassDef) and p in source.modules for p in source.above(block)):
         return not source.loss_methods and is_evaluation(source, block)
-    called = {last_name(n.func) for n in walk(block) if isinstance(n, ast.Call)}
+    called = {last_name(n.func) for n in of(block, ast.Call)}
     weights = called & {"parameters", "named_parameters", "state_dict", "buffers"}
     return not (weights and not called & {"argmax", "item", "append"})

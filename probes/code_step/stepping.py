@@ -7,7 +7,7 @@ import re
 
 from ..code import at, first, imports_locals, ok, outer_loop
 from ..code_rounds import CLEARS, Round, may_update, rounds
-from ..readers._tree import unparse, walk
+from ..readers._tree import of, unparse
 from ..registry import Finding, View, probe
 from ..syntax import Script
 
@@ -49,7 +49,7 @@ def once_per_epoch(source: Script) -> Finding | None:
 
 def _optimizers(source: Script) -> set[str]:
     """Names of optimizers that the scripts build."""
-    made = [n for n in source.nodes if isinstance(n, ast.Assign) and n.value in source.optimizer_calls]
+    made = [n for n in source.of(ast.Assign) if n.value in source.optimizer_calls]
     return {unparse(t) for n in made for t in n.targets}
 
 
@@ -99,11 +99,9 @@ def _thrown_away(source: Script) -> ast.Call | None:
         statement, scope = source.parents.get(call), source.function_around(call)
         if scope is None or not isinstance(statement, ast.Assign):
             continue
-        names = {n.id for t in statement.targets for n in walk(t) if isinstance(n, ast.Name)}
+        names = {n.id for t in statement.targets for n in of(t, ast.Name)}
         plain = all(isinstance(t, ast.Name) for t in statement.targets)
-        if plain and not any(
-            isinstance(n, ast.Name) and n.id in names and isinstance(n.ctx, ast.Load) for n in walk(scope)
-        ):
+        if plain and not any(n.id in names and isinstance(n.ctx, ast.Load) for n in of(scope, ast.Name)):
             return call
     return None
 

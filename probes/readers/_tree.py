@@ -7,9 +7,15 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from typing import TypeVar, overload
+
+A = TypeVar("A", bound=ast.AST)
+B = TypeVar("B", bound=ast.AST)
+C = TypeVar("C", bound=ast.AST)
 
 _BELOW = "_below"
 _ALL = "_all"
+_OF = "_of"
 _TEXT = "_text"
 _ASKED_OFTEN = (ast.Module, ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.For, ast.While, ast.With)
 
@@ -29,6 +35,29 @@ def _walk(node: ast.AST) -> Iterator[ast.AST]:
     for one in waiting:
         yield one
         waiting += below(one)
+
+
+@overload
+def of(node: ast.AST, first: type[A], /) -> tuple[A, ...]: ...
+
+
+@overload
+def of(node: ast.AST, first: type[A], second: type[B], /) -> tuple[A | B, ...]: ...
+
+
+@overload
+def of(node: ast.AST, first: type[A], second: type[B], third: type[C], /) -> tuple[A | B | C, ...]: ...
+
+
+def of(node: ast.AST, *types: type[ast.AST]) -> tuple[ast.AST, ...]:
+    """What `walk` gives of these types, in its order."""
+    if not isinstance(node, _ASKED_OFTEN):
+        return tuple(n for n in _walk(node) if isinstance(n, types))
+    kept: dict[tuple[type[ast.AST], ...], tuple[ast.AST, ...]] = node.__dict__.setdefault(_OF, {})
+    found = kept.get(types)
+    if found is None:
+        found = kept[types] = tuple(n for n in walk(node) if isinstance(n, types))
+    return found
 
 
 def below(node: ast.AST) -> tuple[ast.AST, ...]:

@@ -18,7 +18,7 @@ from functools import cached_property, lru_cache
 from ..files import RunFile, decode
 from ..run import FileContent, Setting
 from . import Gives, _python_config, notebook
-from ._tree import below, unparse, walk
+from ._tree import below, of, unparse, walk
 
 FORMAT = "python-script"
 GIVES = Gives(
@@ -680,9 +680,7 @@ class Extractor:
 
     def _positional_rate(self, call: ast.Call) -> Iterator[Setting]:
         if keyword(call, "lr") is None and keyword(call, "learning_rate") is None:
-            keras = any(
-                isinstance(n, ast.Name) and n.id in ("keras", "tf", "optimizers") for n in walk(call.func)
-            )
+            keras = any(n.id in ("keras", "tf", "optimizers") for n in of(call.func, ast.Name))
             position = 1 if call.args and _is_parameters(call.args[0]) and not keras else 0
             yield from self._one(call, "learning_rate", _nth(call, position))
 
@@ -900,7 +898,7 @@ def _arithmetic(op: ast.operator, left: float, right: float) -> float | None:
 
 def _imports_own_files(tree: ast.Module) -> bool:
     """Another file of the same project may hold what this one does not say."""
-    return any(isinstance(n, ast.ImportFrom) and n.level > 0 for n in walk(tree))
+    return any(n.level > 0 for n in of(tree, ast.ImportFrom))
 
 
 def _first(call: ast.Call) -> ast.expr | None:
