@@ -273,6 +273,26 @@ def patches(folder: Path) -> list[Row]:
     ]
 
 
+def panels(folder: Path) -> list[Row]:
+    """Time-stamped lines of both stages in one file; the score is the macro F1."""
+    rows: list[Row] = []
+    for line in _lines(folder, "train.log"):
+        epoch = re.search(r" epoch \[(\d+)/", line)
+        step = re.search(r"\] iter (\d+) ", line)
+        cells = line.replace(" ", ";")
+        if epoch and step:
+            row = _pairs(cells, {"loss": "loss", "lr": "lr"}, ":;")
+            rows.append({"step": float(step[1]), "epoch": float(epoch[1]), **row})
+        elif epoch:
+            row = _pairs(
+                line.replace("val loss", ";val_loss").replace(" macro", ";macro"),
+                {"val_loss": "val_loss", "macro-F1": "val_acc"},
+                ": ",
+            )
+            rows.append({"epoch": float(epoch[1]), **row})
+    return rows
+
+
 # name of the log -> its reader, and the file that the output goes to
 EVENT_FILES = frozenset({"scalars", "cells", "queries"})  # logs that take TensorBoard to read
 PROJECT_LOGS: dict[str, tuple[Reader, str | None]] = {
@@ -295,4 +315,5 @@ PROJECT_LOGS: dict[str, tuple[Reader, str | None]] = {
     "lowlight": (lowlight, "train.log"),
     "queries": (queries, "train.log"),
     "patches": (patches, None),
+    "panels": (panels, None),
 }
