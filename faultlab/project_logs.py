@@ -293,6 +293,13 @@ def panels(folder: Path) -> list[Row]:
     return rows
 
 
+def concrete(folder: Path) -> list[Row]:
+    """JSON lines, one each epoch, and the result of the test at the end."""
+    names = {"epoch": "step", "train_loss": "loss", "val_loss": "val_loss", "val_mae": "val_mae"}
+    rows = [json.loads(line) for line in _lines(folder, "log.jsonl")]
+    return [{names[k]: float(v) for k, v in row.items() if k in names} for row in rows if "epoch" in row]
+
+
 # name of the log -> its reader, and the file that the output goes to
 EVENT_FILES = frozenset({"scalars", "cells", "queries"})  # logs that take TensorBoard to read
 PROJECT_LOGS: dict[str, tuple[Reader, str | None]] = {
@@ -316,4 +323,5 @@ PROJECT_LOGS: dict[str, tuple[Reader, str | None]] = {
     "queries": (queries, "train.log"),
     "patches": (patches, None),
     "panels": (panels, None),
+    "concrete": (concrete, None),
 }
