@@ -300,6 +300,14 @@ def concrete(folder: Path) -> list[Row]:
     return [{names[k]: float(v) for k, v in row.items() if k in names} for row in rows if "epoch" in row]
 
 
+def orders(folder: Path) -> list[Row]:
+    """trainer_state.json as the tagger writes it by hand; the score is the F1 of spans."""
+    names = {"step": "step", "epoch": "epoch", "loss": "loss", "eval_loss": "val_loss", "eval_f1": "val_acc"}
+    names |= {"learning_rate": "lr", "grad_norm": "grad_norm"}
+    state = json.loads((folder / "output" / "trainer_state.json").read_text(encoding="utf-8"))
+    return [{names[k]: float(v) for k, v in row.items() if k in names} for row in state["log_history"]]
+
+
 # name of the log -> its reader, and the file that the output goes to
 EVENT_FILES = frozenset({"scalars", "cells", "queries"})  # logs that take TensorBoard to read
 PROJECT_LOGS: dict[str, tuple[Reader, str | None]] = {
@@ -324,4 +332,5 @@ PROJECT_LOGS: dict[str, tuple[Reader, str | None]] = {
     "patches": (patches, None),
     "panels": (panels, None),
     "concrete": (concrete, None),
+    "orders": (orders, None),
 }
