@@ -54,7 +54,15 @@ def both(view: View, key: str) -> Both | None:
         return None
     if key == "global_batch_size" and not _same_factors(mine, theirs):
         return None
+    if key == "lr_scheduler" and {str(mine.value), str(theirs.value)} & _FORMLESS:
+        return None
     return mine, theirs
+
+
+# schedules whose name does not tell their course: a function of the user's, others one after another
+_FORMLESS = frozenset(
+    {"lambdalr", "multiplicativelr", "sequentiallr", "chainedscheduler", "lambda", "sequential"}
+)
 
 
 def _rates(view: View) -> Both | None:

@@ -18,7 +18,7 @@ from .code import MISSING, scripts
 from .code_roles import split_of
 from .registry import Finding, View, absent, present, probe, unknown
 from .run import Run
-from .script_diff.edits import Edit, edits, likeness_of
+from .script_diff.edits import Edit, LeftOut, edits, left_out, likeness_of
 from .script_diff.ports import is_port
 from .settings import is_harmless
 from .syntax import Script
@@ -42,6 +42,7 @@ class Comparison:
     why: str = ""
     cut: bool = False
     on_numbers: bool = False  # the run's program learns numbers: it has no loss on the scores of classes
+    left_out: tuple[LeftOut, ...] = ()  # lines of one side that are no edit by themselves
 
     @property
     def weighty(self) -> tuple[Edit, ...]:
@@ -67,6 +68,7 @@ def compare(run: Run, benchmark: Run | None) -> Comparison:
 @lru_cache(maxsize=8)
 def _compared(mine: tuple[Script, ...], theirs: tuple[Script, ...]) -> Comparison:
     found: dict[Edit, None] = {}
+    idle: list[LeftOut] = []
     best = (-1.0, "", "")
     cut = len(mine) > MAX_PROGRAMS
     if any(is_port(a, b) for a in mine[:MAX_PROGRAMS] for b in theirs[:MAX_PROGRAMS]):
@@ -80,11 +82,12 @@ def _compared(mine: tuple[Script, ...], theirs: tuple[Script, ...]) -> Compariso
             best = (alike, source.path, other.path)
         if alike >= SAME_PROGRAM:
             found.update(dict.fromkeys(edits(source, other)))
+            idle += left_out(source, other)
     why = ""
     if best[0] < SAME_PROGRAM:
         why = f"the two scripts share {best[0]:.0%} of their statements: too few to name differences"
     numbers = not any(_CLASSES.search(s.code) for s in mine) and any(_NUMBERS.search(s.code) for s in mine)
-    return Comparison(tuple(found), best[0], best[1], best[2], why, cut, numbers)
+    return Comparison(tuple(found), best[0], best[1], best[2], why, cut, numbers, tuple(idle))
 
 
 _CLASSES = re.compile(
@@ -103,6 +106,10 @@ def light(edit: Edit) -> bool:
         return True
     if edit.kind == "added" and edit.new & _SEEDS:
         return True
+    if edit.kind.startswith("argument-") and edit.within and edit.within[0].endswith(_DEVICES):
+        return True
+    if edit.kind == "name" and all(_DEVICE.match(w) for w in edit.gone | edit.new):
+        return True
     if edit.kind == "constant" and edit.within and edit.within[0].endswith(".name"):
         return not edit.within[0].startswith(("load", "get_", "create_", "from_"))  # what a layer is called
     if edit.roles[:1] == ("seed",) or "seed" in edit.key.lower() or edit.setting == "seed":
@@ -117,6 +124,10 @@ def light(edit: Edit) -> bool:
     )  # `out = tokenizer(text, max_length=8)`
     name = argument if named else edit.key
     return bool(name) and edit.kind == "constant" and is_harmless(name)
+
+
+_DEVICES = (".device", ".accelerator", ".fabric")
+_DEVICE = re.compile(r"\$(?::Accelerator|:device|(?:\w*_)?(?:device|dev|accelerator|fabric))$")
 
 
 def _chooses(edit: Edit) -> bool:
@@ -205,7 +216,7 @@ def sorted_out(found: Comparison) -> Mapping[str, tuple[Edit, ...]]:
     paired = _paired(found.weighty)
     unclear = [e for e in found.weighty if e.rewritten] + paired
     left = [e for e in found.weighty if not _vague(e) and e not in paired]
-    written_anew = [e for e in left if _elsewhere(e, found.weighty)]
+    written_anew = [e for e in left if _elsewhere(e, found.weighty) or _made_before(e, found.left_out)]
     left = [e for e in left if e not in written_anew]
     vague = [e for e in found.weighty if e not in left]
     for topic in topics():
@@ -249,7 +260,88 @@ def _paired(edits: Sequence[Edit]) -> list[Edit]:
     moved = [
         e for e in edits if e.within and e.within[0].endswith(".activation") and (e.gone | e.new) & _OUTPUTS
     ]
-    return [*(e for e in (*told, *moved) if told and moved), *_averaged_by_hand(edits), *_attention(edits)]
+    both = [e for e in (*told, *moved) if told and moved]
+    return [*both, *_averaged_by_hand(edits), *_attention(edits), *_rescheduled(edits), *_taken_apart(edits)]
+
+
+def _rescheduled(edits: Sequence[Edit]) -> list[Edit]:
+    """A rate that was set by hand and now is by a schedule's object, or back: one course in two ways."""
+    found: list[Edit] = []
+    for side, other in (("gone", "new"), ("new", "gone")):
+        by_hand = [
+            e
+            for e in edits
+            if e.kind in ("added", "removed")
+            and getattr(e, side) & _RATES
+            and {"schedule", "step"} & set(e.roles)
+        ]
+        stepped = [
+            e
+            for e in edits
+            if getattr(e, other) & {"step()", "scheduler_step()"}
+            and any(_one_of(getattr(e, other), p) for p in _SCHEDULE)
+        ]
+        found += [*by_hand, *stepped] if by_hand and stepped else []
+    for e in edits:
+        if (
+            e.kind == "replaced"
+            and (e.gone | e.new) & _OWN_COURSE
+            and (e.gone | e.new) & {"cos()", "/", "own()"}
+        ):
+            found.append(e)
+    longer = [e for e in edits if e.kind in ("wrapped", "unwrapped") and {"*", "len()"} <= e.gone | e.new]
+    longer = [e for e in longer if "schedule" in e.roles]
+    handed = [
+        e
+        for e in edits
+        if e.kind.startswith("argument-") and any(_one_of(e.gone | e.new, p) for p in _SCHEDULE)
+    ]
+    return found + (longer + handed if longer and handed else [])
+
+
+_RATES = {"lr", "learning_rate"}
+_OWN_COURSE = {"LambdaLR()", "SequentialLR()", "ChainedScheduler()", "MultiplicativeLR()"}
+_SCHEDULE = (
+    "$:*LR",
+    "*LR()",
+    "$:*Scheduler*",
+    "$:*schedul*",
+    "$*sched*",
+    "scheduler",
+    "lr_scheduler",
+    "sched",
+)
+
+
+def _taken_apart(edits: Sequence[Edit]) -> list[Edit]:
+    """Axes that are parted, joined or named by another function than before: what stands where is not seen.
+
+    Scores of (batch, classes, length) instead of flat ones, and labels that are not flattened, are one loss.
+    """
+    lines = {
+        (e.mine, e.theirs)
+        for e in edits
+        if e.kind in ("replaced", "expression", "wrapped", "unwrapped", "name") and (e.gone | e.new) & _PARTED
+        if _core(e.gone) and _core(e.new) and not (e.gone | e.new) & _SUMMED
+    }
+    for e in edits:
+        if (
+            e.kind == "replaced"
+            and "loss.prediction" in e.roles
+            and (e.gone | e.new) & {"transpose()", "permute()"}
+        ):
+            flat = [x for x in edits if (x.mine, x.theirs) == (e.mine, e.theirs) and "loss.target" in x.roles]
+            if all((x.gone | x.new) & {"flatten()", "view()"} for x in (e, *flat)) and flat:
+                lines.add((e.mine, e.theirs))
+    return [e for e in edits if (e.mine, e.theirs) in lines]
+
+
+_SUMMED = frozenset(
+    {"sum()", "mean()", "max()", "min()", "amax()", "std()", "var()", "norm()", "@", "matmul()", "bmm()"}
+)
+_PARTED = frozenset(
+    {"chunk()", "split()", "unbind()", "tensor_split()", "unfold()", "rearrange()", "einsum()", "unstack()"}
+)
 
 
 def _attention(edits: Sequence[Edit]) -> list[Edit]:
@@ -269,6 +361,10 @@ _OF_ATTENTION = {"softmax()", "$:softmax", "sqrt()", "masked_fill()", "@", "matm
 def _averaged_by_hand(edits: Sequence[Edit]) -> list[Edit]:
     """A sum that is divided by its count, for a mean; a division of the loss for one of its gradients."""
     summed = [e for e in edits if e.kind == "wrapped" and {"/", "'sum'"} <= e.new]
+    asked = [e for e in edits if "'sum'" in e.new and e.within and e.within[0].endswith(".reduction")]
+    shared = [e for e in edits if "/" in e.new and "loss" in e.roles and e.new & _COUNTS]
+    if asked and shared and all(e.split != "eval" for e in (*asked, *shared)):
+        summed += [*asked, *shared]
     lines = {(e.mine, e.theirs) for e in summed}
     found = [e for e in edits if (e.mine, e.theirs) in lines]
     for a in edits:
@@ -279,6 +375,7 @@ def _averaged_by_hand(edits: Sequence[Edit]) -> list[Edit]:
     return found
 
 
+_COUNTS = {"size()", "numel()", "len()", "shape", "count_nonzero()", "nelement()"}
 _OUTPUTS = {"'softmax'", "'sigmoid'"}
 
 
@@ -321,8 +418,42 @@ def _elsewhere(edit: Edit, every: Sequence[Edit]) -> bool:
     return False
 
 
+def _made_before(edit: Edit, lines: Sequence[LeftOut]) -> bool:
+    """Whether all that is new in one place stood, or gone now stands, where a layer or helper is made.
+
+    `self.block(x)` and its layers called one by one: relu as a layer, and as a function.
+    """
+    if edit.kind not in ("added", "removed", "wrapped", "unwrapped", "expression", "replaced"):
+        return False
+    for mine, words, other in ((False, edit.new, edit.gone), (True, edit.gone, edit.new)):
+        names = {n.lower().replace("_", "") + "()" for line in lines for n in line.layers} - _LAYERS
+        names |= {"sequential()", "sequentialcell()", "modulelist()"}
+        done = _core(words) - _core(other) - names
+        held = {w for line in lines if line.mine is mine for w in _core(line.words)}
+        if not done & _LAYERS or not done <= held:
+            continue
+        if not _core(other) - _core(words) - names - _OF_SHAPES:
+            return True
+    return False
+
+
+_LAYERS = frozenset(
+    {"relu()", "gelu()", "silu()", "tanh()", "sigmoid()", "elu()", "leakyrelu()", "dropout()", "dropout2d()"}
+    | {"maxpool2d()", "avgpool2d()", "maxpool1d()", "flatten()"}
+)
+
+
 def _same_argument(a: Edit, b: Edit) -> bool:
-    """An argument of a line that is given at another place, or by its name."""
+    """An argument of a line that is given at another place, or by its name, or to what is new for it."""
+    for gone, new in ((a.gone, b.new), (a.new, b.gone)):
+        single = {w for w in gone if w.startswith("$") and not w.startswith("$:")}
+        if (
+            len(single) == 1
+            and single <= new
+            and "own()" in new
+            and gone <= {*single, *(w for w in gone if w[:2] == "$:")}
+        ):
+            return True
     if {a.kind, b.kind} != {"argument-added", "argument-removed"} or (a.mine, a.theirs) != (b.mine, b.theirs):
         return False
     mine, theirs = ({w for w in e.gone | e.new if w != "label-value"} for e in (a, b))
@@ -336,8 +467,15 @@ def _core(words: frozenset[str]) -> frozenset[str]:
     done = {w for w in words if w.endswith("()") or (w and not w[0].isalnum() and w[0] not in "$'_-")}
     if {"train()", "eval()", "set_train()", "zero_grad()", "reset()"} & done:
         done = {w for w in done if not w[:1].isupper()}  # of what class the object is matters no more
-    return frozenset(done)
+    done = {w.lower().replace("_", "") for w in done}  # a layer, or the function that it calls
+    return frozenset(done - _OF_SHAPES or done)
 
+
+# axes and shapes are written in many ways around what matters
+_OF_SHAPES = frozenset(
+    {"view()", "reshape()", "flatten()", "squeeze()", "unsqueeze()", "transpose()", "permute()", "size()"}
+    | {"contiguous()", "item()", "detach()", "float()"}
+)
 
 _APART = ("constant", "argument-added", "argument-removed")  # a line may hold several that are not one edit
 

@@ -16,7 +16,7 @@ from typing import Any, Literal
 
 from ..engine.model import SettingValue
 from .run import Configured, Run
-from .settings import number, table
+from .settings import canonical_key, number, table
 
 _IMPLIED = 30  # trust of what a script does by saying nothing
 _LAYERS = {
@@ -74,10 +74,43 @@ def defaults_of(run: Run) -> dict[str, Default]:
     known = defaults()["frameworks"][framework]
     for component, values in _components(run, known):
         note = f"default of {framework} {known['version']}, {values['at']} ({component})"
+        told = _told(run, component)
         for key, value in values.items():
-            if key != "at":
+            if key != "at" and key not in told:
                 found.setdefault(key, Default(value, note))
     return found
+
+
+def _told(run: Run, optimizer: str) -> frozenset[str]:
+    """Settings that a script gives an optimizer, as whatever: its defaults for them are not in force."""
+    if optimizer != str(getattr(run.settings.get("optimizer"), "value", "")):
+        return frozenset()
+    found: set[str] = set()
+    for text in run.scripts.values():
+        found |= _arguments(text, optimizer)
+    return frozenset(found)
+
+
+@lru_cache(maxsize=1024)
+def _arguments(text: str, optimizer: str) -> frozenset[str]:
+    """Canonical names of what a script's calls of an optimizer's class are given."""
+    found: set[str] = set()
+    for match in re.finditer(rf"(?i)\b{re.escape(optimizer)}\s*\(", text):
+        inside = _call(text, match.end())
+        for name in re.findall(r"(?:^|[,(\s])(\w+)\s*=[^=]", inside):
+            if (known := canonical_key(name)) is not None:
+                found.add(known[0])
+    return frozenset(found)
+
+
+def _call(text: str, begin: int, most: int = 2000) -> str:
+    """What stands between a bracket and the one that closes it."""
+    depth = 1
+    for i, letter in enumerate(text[begin : begin + most]):
+        depth += (letter == "(") - (letter == ")")
+        if depth == 0:
+            return text[begin : begin + i]
+    return text[begin : begin + most]
 
 
 def _components(run: Run, known: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:

@@ -25,7 +25,7 @@ def _not_divided(source: Script) -> Finding | None:
             n
             for n in source.of(ast.BinOp, ast.AugAssign)
             if isinstance(n.op, ast.Div)
-            and unparse(n.right if isinstance(n, ast.BinOp) else n.value) == count
+            and count in _factors(n.right if isinstance(n, ast.BinOp) else n.value)
             and ".item()" not in unparse(n)  # a figure for the log
         ]
         if divided:
@@ -40,6 +40,14 @@ def _not_divided(source: Script) -> Finding | None:
             source, node, f"the optimizer steps every {count} batches and the loss is not divided by {count}"
         )
     return None
+
+
+def _factors(value: ast.expr) -> Iterator[str]:
+    """What a product is made of, as written: `tokens * accum` -> "tokens * accum", "tokens", "accum"."""
+    yield unparse(value)
+    if isinstance(value, ast.BinOp) and isinstance(value.op, ast.Mult):
+        yield from _factors(value.left)
+        yield from _factors(value.right)
 
 
 def _handed_on(source: Script, count: str) -> bool:

@@ -6,7 +6,7 @@ import ast
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from functools import cached_property, lru_cache
 
 from ...engine.model import Place
 from ..settings import canonical_key
@@ -19,7 +19,7 @@ from .meaning import Same, same_meaning
 from .rewrites import rewritten_lines
 from .roles import Roles
 from .terms import Term
-from .vocabulary import word_set
+from .vocabulary import FUNCTIONAL, word_set
 
 MAX_EDITS = 400
 MAX_QUOTE = 160
@@ -62,10 +62,29 @@ class Edit:
         return f"`{self.theirs_code}` is missing"
 
 
-@lru_cache(maxsize=16)
+@dataclass(frozen=True)
+class LeftOut:
+    """A line of one side that is no edit by itself: what it does, and the layers of its program."""
+
+    mine: bool
+    words: frozenset[str]
+    layers: frozenset[str]
+
+
 def edits(mine: Script, theirs: Script) -> tuple[Edit, ...]:
     """What of `theirs` was changed to make `mine`, in the order of my lines."""
-    return tuple(_Finder(align(program(mine), program(theirs))).found())
+    return _found(mine, theirs)[0]
+
+
+def left_out(mine: Script, theirs: Script) -> tuple[LeftOut, ...]:
+    """Lines of one side alone that make what is used elsewhere: layers, helpers, returned values."""
+    return _found(mine, theirs)[1]
+
+
+@lru_cache(maxsize=16)
+def _found(mine: Script, theirs: Script) -> tuple[tuple[Edit, ...], tuple[LeftOut, ...]]:
+    finder = _Finder(align(program(mine), program(theirs)))
+    return tuple(finder.found()), tuple(finder.idle)
 
 
 @lru_cache(maxsize=64)
@@ -86,6 +105,7 @@ class _Finder:
         self.my_units = set(aligned.units)
         self.their_units = set(aligned.units.values())
         self.added, self.removed = set(aligned.added), set(aligned.removed)
+        self.idle: list[LeftOut] = []
         self.my_names = _every_name(aligned.mine)
         self.their_names = {aligned.attributes.get(n, n) for n in _every_name(aligned.theirs)}
 
@@ -156,12 +176,21 @@ class _Finder:
                 continue
             if not self._idle(line, self.mine, self.my_units, self.their_names):
                 yield line, self._one(line, self.mine, "added")
+            else:
+                self._leave_out(line, self.mine)
         for line in aligned.removed:
             if line in explained or self._stands_in(line, self.mine, self.my_units):
                 continue
             if not self._idle(line, self.theirs, self.their_units, self.my_names):
                 yield line, self._one(line, self.theirs, "removed")
+            else:
+                self._leave_out(line, self.theirs)
         yield from self._moves()
+
+    def _leave_out(self, line: Line, roles: Roles) -> None:
+        words = frozenset(_words(line.term.part("value"), roles))
+        if words and len(self.idle) < MAX_EDITS:
+            self.idle.append(LeftOut(roles is self.mine, words, frozenset(roles.layers)))
 
     # ---------------------------------------------------------------------------------------- changed lines
 
@@ -208,7 +237,18 @@ class _Finder:
             if not mine and not theirs:
                 break
             after, before = _replaced(after, mine), _replaced(before, theirs)
-        return before, after
+        old, new = ({t.key for t in x.walk() if t.kind == "attribute"} for x in (before, after))
+        return _fields_filled(before, self.theirs_fields, new), _fields_filled(after, self.my_fields, old)
+
+    @cached_property
+    def my_fields(self) -> Mapping[str, Term]:
+        """Constants of my classes of settings."""
+        return _fields(self.aligned.mine)
+
+    @cached_property
+    def theirs_fields(self) -> Mapping[str, Term]:
+        """Constants of theirs."""
+        return _fields(self.aligned.theirs)
 
     def _constant(self, of: Program, name: str) -> Term | None:
         given = [x for x in of.units[0].lines if name in x.targets and x.term.kind == "assign"]
@@ -234,13 +274,20 @@ class _Finder:
             value = term.part("value")
             if value is not None and self._gives_nothing(line):
                 return not self._hook(line.unit, roles, units)
-            return value is None or value.kind in ("name", "constant", "sequence")
+            if value is None or value.kind in ("name", "constant"):
+                return True
+            return value.kind == "sequence" and not any(t.label in _LOSSES for t in value.walk())
         if term.kind == "do" and self._thrown_away(line, roles):
             return True
+        if term.kind == "assign" and (given := term.part("target")) is not None:
+            if (value := term.part("value")) is not None and given.key == value.key:
+                return True  # `x = x.to(device)`
         if term.kind == "default":
             return line.targets[0] not in others or line.unit not in units
         if term.kind in ("try", "break", "continue"):
             return term.kind == "try"
+        if self._draws(line):
+            return True
         if line.targets and term.kind in ("assign", "do"):
             plain = [t.removeprefix("self.") for t in line.targets]
             if term.kind == "do":
@@ -256,9 +303,30 @@ class _Finder:
                 return True  # told by the lines under it
         if term.kind in ("do", "assign"):
             calls = [t for t in term.walk() if t.kind == "call"]
-            if calls and self._split_off(calls[0], roles):
+            if calls and (self._split_off(calls[0], roles) or self._written_out(line, roles)):
                 return True
         return False
+
+    def _draws(self, line: Line) -> bool:
+        """`x, y = next(batches)`, where the other side goes through the batches by a loop."""
+        value = line.term.part("value")
+        if line.term.kind != "assign" or value is None or rewritten(value).label != "next":
+            return False
+        others = self.removed if line in self.added else self.added
+        heads = [*others, *(self.aligned.changed.values() if line in self.added else self.aligned.changed)]
+        return any(h.term.kind == "for" and set(line.targets) <= set(h.targets) for h in heads)
+
+    def _written_out(self, line: Line, roles: Roles) -> bool:
+        """`self.apply(self._init)`, and the other side has in place what the function does in place."""
+        value = line.term.part("value")
+        given = (
+            {t.label for e, p in value.parts if e != "self" for t in p.walk()} if value is not None else set()
+        )
+        one_sided = [u for u in roles.program.units if u.last in given and u.lines]
+        units = [u for u in one_sided if u not in self.my_units and u not in self.their_units]
+        done = {w for u in units for x in u.lines for w in _in_place(x.term)}
+        others = self.added if roles is self.theirs else self.removed
+        return bool(done) and done <= {w for x in others for w in _in_place(x.term)}
 
     def _thrown_away(self, line: Line, roles: Roles) -> bool:
         """`self.norm(x)` in a forward pass, and nothing takes what it gives: what is missing tells it."""
@@ -284,7 +352,8 @@ class _Finder:
                 for t in x.term.walk()
                 if t.kind in ("call", "operation")
             )
-            if not done - held and any(x.term.kind == "return" for x in unit.lines):
+            gives = line.term.kind == "do" or any(x.term.kind == "return" for x in unit.lines)
+            if not done - held and gives:
                 return True
         return False
 
@@ -336,7 +405,7 @@ class _Finder:
             kind = f"condition-{kind}"
         elif term.kind == "decorator":
             kind = f"decorator-{kind}"
-        value = term.part("value") or term.part("test") or term
+        value = rewritten(term.part("value") or term.part("test") or term)
         words = frozenset(_words(value, roles)) | _target_words(term)
         if _changes_in_place(line):
             words |= self._made_for(line, roles, kind)
@@ -606,6 +675,12 @@ def _differs_behind_first(mine: Term, theirs: Term) -> bool:
     return same and any(a.key != b.key for (_, a), (_, b) in pairs[1:])
 
 
+def _in_place(term: Term) -> set[str]:
+    """Functions that write into what they are given: `zeros_(w)` and `w.zero_()` are one."""
+    calls = {t.label for t in term.walk() if t.kind == "call" and t.label.endswith("_")}
+    return {c.strip("_").removesuffix("s") for c in calls}
+
+
 def _chooses(term: Term) -> bool:
     """Whether a condition says which of many are taken: `[i for i, y in enumerate(labels) if y < 5]`."""
     if term.kind == "comprehension":
@@ -629,6 +704,43 @@ def _filled_in(term: Term, held: Mapping[str, Line], of: object) -> tuple[Term, 
     used = {line for name, line in held.items() if name in _read(term)}
     values = {n: of(x).part("value") for n, x in held.items()}  # type: ignore[operator]
     return _replaced(term, {n: v for n, v in values.items() if v is not None}), used
+
+
+def _fields(of: Program) -> dict[str, Term]:
+    """Fields of classes that hold settings: attribute -> the one constant that it ever has."""
+    found: dict[str, Term] = {}
+    spoiled: set[str] = set()
+    classes: set[str] = set()
+    for line in of.lines:
+        value = line.term.part("value")
+        if isinstance(line.unit.node, ast.ClassDef) and len(line.targets) == 1 and not line.around:
+            if value is not None and value.kind in ("number", "constant"):
+                classes.add(line.unit.last)
+                spoiled |= {line.targets[0]} & found.keys()
+                found[line.targets[0]] = value
+    for line in of.lines if found else ():
+        target = line.term.part("target")
+        owner = target.part("of") if target is not None and target.kind == "attribute" else None
+        if target is not None and owner is not None and owner.label != "self":
+            spoiled.add(target.label)
+        for term in line.term.walk():
+            if term.kind == "call" and (term.label in classes or term.label in ("replace", "setattr")):
+                if any(edge.startswith(("#", "**")) for edge, _ in term.parts):
+                    return {}  # given by their places
+                spoiled |= {edge for edge, _ in term.parts}
+    return {name: value for name, value in found.items() if name not in spoiled}
+
+
+def _fields_filled(term: Term, fields: Mapping[str, Term], others: set[int]) -> Term:
+    """The term with fields that only one side reads written out: `cfg.epochs` -> 4."""
+    if not fields:
+        return term
+    if term.kind == "attribute" and term.label in fields and term.key not in others:
+        of = term.part("of")
+        held = of is not None and of.kind in ("name", "attribute") and of.label not in ("self", "cls")
+        return fields[term.label] if held else term
+    parts = tuple((e, p if e == "target" else _fields_filled(p, fields, others)) for e, p in term.parts)
+    return Term(term.kind, term.label, parts, term.node)
 
 
 def _read(term: Term) -> frozenset[str]:
@@ -770,6 +882,10 @@ _NO_SETTING = (
     "params",
 )
 
+_LOSSES = frozenset(FUNCTIONAL.values()) & word_set(
+    "cross_entropy mse_loss l1_loss smooth_l1_loss huber_loss nll_loss binary_cross_entropy kl_div "
+    "binary_cross_entropy_with_logits"
+)
 _ORDERED = word_set(
     "zero_grad backward step clip_grad_norm_ clip_grad_value_ unscale_ update set_epoch train eval "
     "manual_seed seed load_state_dict apply freeze to prepare DistributedDataParallel all_reduce"

@@ -19,9 +19,15 @@ def _one(term: Term) -> Term:
         return _item(term)
     if term.kind != "call":
         return term
+    if (groups := term.part("params")) is not None and (plain := _one_group(groups)) is not None:
+        return Term(
+            "call", term.label, tuple((e, plain if e == "params" else p) for e, p in term.parts), term.node
+        )
     first = term.parts[0][1] if term.parts else None
     if first is None:
         return term
+    if term.label == "Compose":
+        return _composed(term)
     if term.label == "nll_loss" and first.label == "log_softmax" and first.kind == "call":
         return _with_first(term, "cross_entropy", first.parts[0][1])
     if term.label == "binary_cross_entropy" and first.kind == "call" and first.label == "sigmoid":
@@ -54,6 +60,31 @@ def _one(term: Term) -> Term:
             axes = Term("sequence", "", (("#0", _number(2)), ("#1", _number(3))))
             return Term("call", "mean", (("#0", first.parts[0][1]), ("dim", axes)), term.node)
     return term
+
+
+def _one_group(groups: Term) -> Term | None:
+    """The parameters of `[{"params": parameters}]`, a single group without settings of its own."""
+    if groups.kind != "sequence" or len(groups.parts) != 1:
+        return None
+    group = groups.parts[0][1]
+    return (
+        group.parts[0][1] if group.kind == "mapping" and [e for e, _ in group.parts] == ["params"] else None
+    )
+
+
+def _composed(term: Term) -> Term:
+    """`ToImage(), ..., ToDtype(float32, scale=True)` is `ToTensor()` (torchvision, transforms v2)."""
+    [(edge, steps), *more] = term.parts
+    made = [p for _, p in steps.parts]
+    if steps.kind != "sequence" or not any(p.label in ("ToImage", "PILToTensor") for p in made):
+        return term
+    scaled = [i for i, p in enumerate(made) if p.label == "ToDtype" and "True" in {t.label for t in p.walk()}]
+    if len(scaled) != 1 or not any(t.label == "float32" for t in made[scaled[0]].walk()):
+        return term
+    made[scaled[0]] = Term("call", "ToTensor", (), made[scaled[0]].node)
+    kept = [p for p in made if p.label not in ("ToImage", "PILToTensor")]
+    whole = Term("sequence", steps.label, tuple((f"#{i}", p) for i, p in enumerate(kept)), steps.node)
+    return Term("call", "Compose", ((edge, whole), *more), term.node)
 
 
 def _average(term: Term, first: Term) -> Term:

@@ -131,6 +131,7 @@ _OPERATORS: Mapping[type[ast.AST], str] = {
     ast.Invert: "not",
 }
 _FLIPPED = {"<": ">", "<=": ">="}
+_OF_MODEL = ("parameters", "named_parameters", "trainable_params", "modules", "children", "buffers")
 _DEVICES = ("device", "dev", "cuda", "npu", "gpu", "local_rank", "rank", "accelerator")
 
 
@@ -238,7 +239,10 @@ class Normaliser:
 
     def _ifexp(self, node: ast.IfExp) -> Term:
         parts = (("test", node.test), ("then", node.body), ("else", node.orelse))
-        return Term("choice", "", tuple((e, self.term(n)) for e, n in parts), node)
+        made = tuple((e, self.term(n)) for e, n in parts)
+        if made[1][1].key == made[2][1].key:
+            return made[1][1]
+        return Term("choice", "", made, node)
 
     # --------------------------------------------------------------------------------------- containers
 
@@ -321,6 +325,10 @@ class Normaliser:
             return owner
         if owner is None and name in WRAPPERS and node.args:
             return self.term(node.args[0])
+        if owner is None and (inside := self._same_value(name, node)) is not None:
+            return self.term(inside)
+        if name == "gather" and _along_axis(node):
+            name = "take_along"  # elements by their places; `gather` alone is what ranks do
         given = list(node.args)
         if name == "trange":
             name = "range"
@@ -340,6 +348,20 @@ class Normaliser:
         if not isinstance(func, (ast.Name, ast.Attribute)):
             first = [("self", self.term(func))]
         return self._arguments(name, first, given, node)
+
+    def _same_value(self, name: str, node: ast.Call) -> ast.expr | None:
+        """What a call gives that only asks for another way to keep it: `checkpoint(f, x)` is `f(x)`."""
+        if name == "checkpoint" and len(node.args) > 1 and not isinstance(node.args[0], ast.Starred):
+            written = (
+                self.imported.get(node.func.id, "") if isinstance(node.func, ast.Name) else _dotted(node.func)
+            )
+            if "checkpoint" in written.rpartition(".")[0]:
+                return ast.copy_location(ast.Call(func=node.args[0], args=node.args[1:], keywords=[]), node)
+        if name == "list" and len(node.args) == 1 and not node.keywords:
+            of = node.args[0]
+            if isinstance(of, ast.Call) and isinstance(of.func, ast.Attribute) and of.func.attr in _OF_MODEL:
+                return of
+        return None
 
     def _functional(self, made: ast.Call, call: ast.Call) -> Term:
         """`criterion(a, b)` of an object without state: the function that it stands for."""
@@ -416,6 +438,17 @@ def _renamed(term: Term, names: Mapping[str, str]) -> Term:
 
 
 renamed = _renamed
+
+
+def _along_axis(node: ast.Call) -> bool:
+    """`x.gather(1, places)`: an axis is told."""
+    told: list[ast.expr] = [*node.args, *(k.value for k in node.keywords if k.arg in ("dim", "axis"))]
+    return any(
+        isinstance(n.operand if isinstance(n, ast.UnaryOp) else n, ast.Constant)
+        and isinstance(ast.literal_eval(n), int)
+        for n in told
+        if isinstance(n, (ast.Constant, ast.UnaryOp))
+    )
 
 
 def _dotted(node: ast.expr) -> str:

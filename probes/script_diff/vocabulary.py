@@ -110,6 +110,8 @@ NO_MATTER = word_set(
 
 # argument -> its default, written as the label of its term; "*": of every call
 DEFAULTS: dict[str, dict[str, str]] = {
+    "RandomHorizontalFlip": {"p": "0.5"},
+    "RandomVerticalFlip": {"p": "0.5"},
     "*": {
         "reduction": "'mean'",
         "keepdim": "False",
