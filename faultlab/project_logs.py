@@ -308,6 +308,16 @@ def orders(folder: Path) -> list[Row]:
     return [{names[k]: float(v) for k, v in row.items() if k in names} for row in state["log_history"]]
 
 
+def chargen(folder: Path) -> list[Row]:
+    """Lines of `step N`, one every few steps and one for the held-out text."""
+    rows: list[Row] = []
+    for line in _lines(folder, "train.log"):
+        if step := re.match(r"step (\d+) \|", line):
+            names = {"val loss": "val_loss", "loss": "loss", "lr": "lr", "norm": "grad_norm"}
+            rows.append({"step": float(step[1]), **_pairs(line.replace("| ", "|"), names, " ")})
+    return rows
+
+
 # name of the log -> its reader, and the file that the output goes to
 EVENT_FILES = frozenset({"scalars", "cells", "queries"})  # logs that take TensorBoard to read
 PROJECT_LOGS: dict[str, tuple[Reader, str | None]] = {
@@ -333,4 +343,5 @@ PROJECT_LOGS: dict[str, tuple[Reader, str | None]] = {
     "panels": (panels, None),
     "concrete": (concrete, None),
     "orders": (orders, None),
+    "chargen": (chargen, "train.log"),
 }
