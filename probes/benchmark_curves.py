@@ -14,7 +14,7 @@ import numpy as np
 
 from ..engine.model import Place
 from . import names as quantities
-from . import situation
+from . import plateau, situation
 from .benchmark import both, equal
 from .compare import Blocks, Pair, band, blocks, cleaned, final, move_together, pair, pair_noise
 from .config import number_of
@@ -57,6 +57,8 @@ def lr_curve_differs(view: View, relative: float, points: int = 5) -> Finding:
         return absent(f"the learning rates agree at {len(off) - len(bad)} of {len(off)} steps", **rest)
     if _stretched(found, relative):
         return absent("the learning rates are those of one schedule over runs of different length", **rest)
+    if bad[0] > 0 and plateau.watches(view.run) and plateau.lowered_while_improving(view.run) is None:
+        return unknown("the schedule follows how the run goes: another rate is what comes of it", **rest)
     at = int(bad[0])
     text = (
         f"the learning rates differ at {len(bad)} of {len(off)} steps, first at step {found.x[at]:g}"

@@ -691,6 +691,9 @@ def train_samples_few(view: View, samples: float) -> Finding:
     rest = _found(setting, threshold=samples)
     if value >= samples:
         return absent(f"{value:g} training samples", **rest)
+    theirs = number_of(view.benchmark, "train_samples") if view.benchmark is not None else None
+    if theirs is not None and theirs <= value:
+        return unknown(f"{value:g} training samples, and the benchmark has no more ({theirs:g})")
     if "adapter" in view.run.settings or value_of(view.run, "pretrained") not in (None, False):
         return unknown(f"{value:g} training samples, and the model starts from trained weights")
     return present(f"{value:g} training samples", **rest)

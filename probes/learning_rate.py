@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from ..engine.model import State
-from . import situation
+from . import plateau, situation
 from .config import number_of, says, value_of
 from .numerics import broken
 from .registry import Finding, View, absent, place, place_of, present, probe, unknown
@@ -409,7 +409,12 @@ def lr_decays_early(view: View, within: float, level: float, points: int = 8) ->
         return present(words, value=float(lr.values[at]), **_at(lr, at, step=float(lr.steps[at])))
     scheduler = value_of(view.run, "lr_scheduler")
     stepwise = scheduler in ("multistep", "step")
-    if scheduler in ("plateau", "constant"):
+    if plateau.watches(view.run):
+        improving = plateau.lowered_while_improving(view.run)
+        if improving is None:
+            return absent("the schedule lowers the rate where nothing improves", series=(CURVE,))
+        return present(improving, **_at(lr, len(lr.values) - 1, value=float(lr.values[-1])))
+    if scheduler == "constant":
         return absent(f"the schedule ({scheduler}) is made to end on a low level", series=(CURVE,))
     top = int(np.argmax(lr.values))
     least = float(lr.values[-1])

@@ -70,6 +70,8 @@ def _of_training(
         return "samples" if all(map(_amount, values)) else None
     if last in known["subsets"] or (inside and _counts(words) and all(map(_amount, values))):
         return "samples"
+    if not above and _counts_something(words) and all(map(_amount, values)):
+        return "samples"
     if named & known["processing"] or last in known["processing"] or inside:
         return "processing"
     return None
@@ -80,6 +82,17 @@ def _counts(words: list[str]) -> bool:
     known = _words()
     return bool(set(words) & known["counts"]) and not set(words) & (
         known["no_samples"] - {"class", "classes"}
+    )
+
+
+def _counts_something(words: list[str]) -> bool:
+    """`n_stations`, `num_days`: in a flat list of settings, a count of things that are no part of a model."""
+    known = _words()
+    return (
+        len(words) == 2
+        and words[0] in ("n", "num")
+        and words[1].endswith("s")
+        and words[1] not in known["no_samples"] | known["of_model"]
     )
 
 

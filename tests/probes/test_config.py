@@ -395,3 +395,11 @@ def test_an_event_stops_the_excuse_for_numbers_as_text() -> None:
     found = written({"lr": "1e-5"}, [LOSS], events=[event], facts={"number_as_text": "lr: 1e-5"})
 
     assert read(View(found), symptoms("settings")["learning-rate-is-text"], probes()).state == "present"
+
+
+@pytest.mark.parametrize(("theirs", "expected"), [(200, "unknown"), (150, "unknown"), (900, "present")])
+def test_as_few_samples_as_in_the_benchmark_are_no_reason(theirs: int, expected: str) -> None:
+    """The benchmark trains well on as many."""
+    mine, other = written({"num_train": 200}), written({"num_train": theirs})
+
+    assert reading("settings", "train-samples-few", mine, other).state == expected
