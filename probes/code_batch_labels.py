@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from functools import lru_cache
 
 from .code import at, ok
 from .code_roles import INPUT_WORDS, TARGET_WORDS, base, inputs, is_random
@@ -62,12 +63,17 @@ def moved_alone(source: Script) -> Finding | None:
     return ok(source, seen, "labels are moved with their inputs") if seen is not None else None
 
 
-def _rewritten(source: Script) -> Iterator[tuple[ast.Assign, str]]:
+@lru_cache(maxsize=16)
+def _rewritten(source: Script) -> tuple[tuple[ast.Assign, str], ...]:
     """Assignments to a name of labels that was handed in: by a loop, by a parameter, or out of a batch."""
+    return tuple(_each_rewritten(source))
+
+
+def _each_rewritten(source: Script) -> Iterator[tuple[ast.Assign, str]]:
     mine = {base(c.args[1]) for c, _ in losses(source) if len(c.args) > 1} - inputs(source)
-    for node in source.nodes:
-        target = node.targets[0] if isinstance(node, ast.Assign) else None
-        if not isinstance(node, ast.Assign) or not isinstance(target, ast.Name):
+    for node in source.of(ast.Assign):
+        target = node.targets[0]
+        if not isinstance(target, ast.Name):
             continue
         low = target.id.lower()
         if (low in mine or TARGET_WORDS.search(low)) and not INPUT_WORDS.search(low):

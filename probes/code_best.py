@@ -265,7 +265,7 @@ def _waits_anew(node: ast.AST) -> bool:
 
 def _assignments(source: Script, name: str) -> list[ast.expr]:
     found: list[ast.expr] = []
-    for node in source.nodes:
+    for node in source.of(ast.Assign, ast.AnnAssign, ast.AugAssign, ast.NamedExpr):
         pairs: list[tuple[ast.expr, ast.expr]] = []
         if isinstance(node, ast.Assign):
             for target in node.targets:

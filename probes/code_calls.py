@@ -76,7 +76,7 @@ def _names(node: ast.AST) -> set[str]:
 
 def _per_sample(source: Script) -> Iterator[tuple[ast.expr, ast.expr]]:
     """Expressions that take the second axis for time, with their sequence: `h[:, -1]`, `h.mean(1)`."""
-    for node in source.nodes:
+    for node in source.of(ast.Subscript, ast.Call):
         if (
             isinstance(node, ast.Subscript)
             and isinstance(node.slice, ast.Tuple)

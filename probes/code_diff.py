@@ -30,10 +30,10 @@ _FRAMEWORKS = ("torch", "mindspore", "tensorflow", "keras", "jax", "paddle", "to
 
 def _frameworks(source: Script) -> set[str]:
     found = set()
-    for node in source.nodes:
+    for node in source.of(ast.Import, ast.ImportFrom):
         if isinstance(node, ast.Import):
             found |= {a.name.split(".")[0] for a in node.names}
-        elif isinstance(node, ast.ImportFrom) and node.module:
+        elif node.module:
             found.add(node.module.split(".")[0])
     return found & set(_FRAMEWORKS)
 

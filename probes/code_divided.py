@@ -61,10 +61,10 @@ class _Way:
 
     def __post_init__(self) -> None:
         self.loads: dict[str, list[ast.AST]] = defaultdict(list)
-        for node in self.source.nodes:
+        for node in self.source.of(ast.Name, ast.Attribute):
             if isinstance(node, ast.Name):
                 self.loads[node.id].append(node)
-            elif isinstance(node, ast.Attribute):
+            else:
                 self.loads["." + node.attr].append(node)
 
     def follow(self, start: ast.expr) -> None:

@@ -278,7 +278,7 @@ def _scored_on_training(source: Script) -> ast.AST | None:
 
     A score that is named one of held-out data, or a function that goes over nothing else.
     """
-    for node in source.nodes:
+    for node in source.of(ast.Assign, ast.For):
         if isinstance(node, ast.Assign) and isinstance(node.value, ast.Call):
             name = last_name(node.value.func)
             target = node.targets[0]

@@ -141,7 +141,7 @@ def _advanced(source: Script, kept: set[_Name]) -> bool | None:
 
 def _uses(source: Script, known: set[_Name]) -> Iterable[ast.expr]:
     words = {name for _, name in known}
-    for node in source.nodes:
+    for node in source.of(ast.Constant, ast.Name, ast.Attribute):
         if isinstance(node, ast.Constant) and node.value in words:
             parent = source.parents.get(node)
             if isinstance(parent, ast.Call) and last_name(parent.func) in ("getattr", "pop"):

@@ -50,10 +50,12 @@ def compiled(source: Script) -> tuple[Compiled, ...]:
 
 def _called(mine: Flow) -> Iterator[Compiled]:
     """Losses that the script calls itself: `loss_fn(labels, model(x, training=True))`, under a tape."""
+    called = {unparse(c.func) for c in mine.source.calls}
     made = {
         unparse(t): n.value
-        for n in mine.source.nodes
-        if isinstance(n, ast.Assign) and isinstance(n.value, ast.Call) and _loss(mine, n.value)[0]
+        for n in mine.source.of(ast.Assign)
+        if isinstance(n.value, ast.Call) and any(unparse(t) in called for t in n.targets)
+        if _loss(mine, n.value)[0]
         for t in n.targets
     }
     for call in mine.source.calls:

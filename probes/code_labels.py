@@ -52,8 +52,8 @@ def _labels_alone(source: Script) -> Finding | None:
 def _already_alone(source: Script, node: ast.Assign) -> bool:
     """Some of it was chosen before, without the labels: `x = x[y == 0]`."""
     name, function = unparse(node.targets[0]), source.function_around(node)
-    for other in source.nodes:
-        if not (isinstance(other, ast.Assign) and isinstance(other.value, ast.Subscript)) or other is node:
+    for other in source.of(ast.Assign):
+        if not isinstance(other.value, ast.Subscript) or other is node:
             continue
         chosen = (
             unparse(other.targets[0]) == unparse(other.value.value) == name and other.lineno < node.lineno

@@ -94,7 +94,7 @@ _LIBRARY = ("array", "asarray", "tensor", "sort", "list", "from_numpy", "sorted"
 def _thinned(source: Script, one: Given, whole: str = "") -> bool:
     """What was taken for one side is taken out later: `train = train.drop(val.index)`, `pool.remove(i)`."""
     names = {one.name, whole} - {""}
-    for node in source.nodes:
+    for node in source.of(ast.Call, ast.Assign, ast.AugAssign, ast.Delete):
         if isinstance(node, ast.Call) and last_name(node.func) in _TAKES_OUT:
             owner = source.owner(node)
             if owner.split(".")[-1] in names or owner in names:

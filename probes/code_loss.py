@@ -586,7 +586,7 @@ def division_without_floor(view: View) -> Finding:
 def _division_bare(source: Script) -> Finding | None:
     spreads = _spread_names(source)
     seen = None
-    for node in source.nodes:
+    for node in source.of(ast.BinOp, ast.Call):
         if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Div):
             text = unparse(node.right)
             if _own_spread(node.right) or text in spreads:
@@ -640,10 +640,10 @@ def _spread_names(source: Script) -> set[str]:
     """Names that hold the spread of each column and are given nothing else anywhere."""
     found: set[str] = set()
     changed: set[str] = set()
-    for node in source.nodes:
+    for node in source.of(ast.AugAssign, ast.Assign):
         if isinstance(node, ast.AugAssign):
             changed.add(_root(node.target))  # `std += eps`
-        elif isinstance(node, ast.Assign):
+        else:
             for target, value in _assigned(node):
                 own = isinstance(target, (ast.Name, ast.Attribute)) and _own_spread(value)
                 (found if own else changed).add(_root(target))  # `std[std == 0] = 1`

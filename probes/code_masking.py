@@ -106,7 +106,7 @@ def _tokens_for_labels(source: Script) -> Finding | None:
 
 def _labels_given(source: Script) -> Iterator[ast.expr]:
     """What goes to the model under the name of labels: of a dict, a keyword, an item that is set."""
-    for node in source.nodes:
+    for node in source.of(ast.Dict, ast.Call, ast.Assign):
         if isinstance(node, ast.Dict):
             for key, value in zip(node.keys, node.values, strict=True):
                 if isinstance(key, ast.Constant) and key.value == "labels":

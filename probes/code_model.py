@@ -326,12 +326,12 @@ def weights_shared(view: View) -> Finding:
 def _shared(source: Script) -> Finding | None:
     if not source.forwards:
         return None
-    for node in source.nodes:
-        if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Attribute):
+    for node in source.of(ast.Assign):
+        if isinstance(node.targets[0], ast.Attribute):
             target, value = node.targets[0], node.value
             if target.attr == "weight" and isinstance(value, ast.Attribute) and value.attr == "weight":
                 return at(source, node, "two layers share one weight")
-        if isinstance(node, ast.Assign) and _is_layer(source, node.value):
+        if _is_layer(source, node.value):
             if unparse(node.targets[0]).startswith("self.") and isinstance(node.targets[0], ast.Subscript):
                 return at(source, node, "one layer stands in two places")
     return ok(source, source.forwards[0], "no weight is shared by assignment")

@@ -139,7 +139,7 @@ def _upside_down(source: Script) -> Finding | None:
 
 
 def _weights_made(source: Script) -> Iterator[tuple[ast.AST, ast.expr]]:
-    for node in source.nodes:
+    for node in source.of(ast.Assign, ast.Return):
         if isinstance(node, ast.Assign) and isinstance(node.targets[0], (ast.Name, ast.Attribute)):
             if _WEIGHTS.search(last_name(node.targets[0])):
                 yield node, node.value

@@ -65,12 +65,12 @@ _JOINS = re.compile(
 
 def _words(source: Script) -> Iterator[str]:
     """Names that the script uses and texts that it hands to calls; what is only imported is not used."""
-    for node in source.nodes:
+    for node in source.of(ast.Name, ast.Attribute, ast.Call):
         if isinstance(node, ast.Name):
             yield node.id
         elif isinstance(node, ast.Attribute):
             yield node.attr
-        elif isinstance(node, ast.Call):
+        else:
             given = [*node.args, *(k.value for k in node.keywords)]
             yield from (a.value for a in given if isinstance(a, ast.Constant) and isinstance(a.value, str))
 

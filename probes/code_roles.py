@@ -111,10 +111,8 @@ def targets(source: Script) -> frozenset[str]:
         found |= {base(a) for a in call.args[1:]}
     for pair in _samples(source):
         found.add(base(pair[-1]))
-    for node in source.nodes:
-        name = (
-            node.id if isinstance(node, ast.Name) else node.attr if isinstance(node, ast.Attribute) else ""
-        ).lower()
+    for node in source.of(ast.Name, ast.Attribute):
+        name = last_name(node).lower()
         if TARGET_WORDS.search(name) or name.endswith(("_y", "labels", "targets")):
             found.add(name)
     return frozenset(n for n in found if n and not INPUT_WORDS.search(n) and n not in ("ids", "tokens"))
@@ -126,10 +124,8 @@ def inputs(source: Script) -> frozenset[str]:
     found = {base(call.args[0]) for call in model_calls(source)}
     for pair in _samples(source):
         found |= {base(p) for p in pair[:-1]}
-    for node in source.nodes:
-        name = (
-            node.id if isinstance(node, ast.Name) else node.attr if isinstance(node, ast.Attribute) else ""
-        ).lower()
+    for node in source.of(ast.Name, ast.Attribute):
+        name = last_name(node).lower()
         if INPUT_WORDS.search(name):
             found.add(name)
     return frozenset(found - targets(source) - {""})
@@ -164,6 +160,7 @@ def _samples(source: Script) -> Iterator[list[ast.expr]]:
             yield list(given)
 
 
+@lru_cache(maxsize=4096)
 def split_of(name: str) -> str | None:
     """The part of the data that a name tells: `val_loader` -> "val"; "train" or a word of evaluation."""
     words = re.split(r"[_\d.\[\]'\"]+", re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name).lower())

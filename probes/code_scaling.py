@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
+from functools import lru_cache
 
 from .code import at, first, ok
 from .code_flags import scaled_by_switch
@@ -32,7 +33,7 @@ _FIGURES_OF = re.compile(r"(?i)score|loss|resid|decision|error|pred|reward|time|
 
 def _figures_unused(source: Script) -> Finding | None:
     made: dict[str, ast.AST] = {}
-    for node in source.nodes:
+    for node in source.of(ast.Assign, ast.keyword):
         targets: list[ast.expr] = []
         if isinstance(node, ast.Assign) and not _FIGURES_OF.search(unparse(node.value)):
             for target in node.targets:
@@ -139,13 +140,10 @@ def _function_unused(source: Script) -> Finding | None:
     """`def scale(img): return preprocess_input(img)` that nobody calls."""
     seen: ast.AST | None = None
     for function in source.of(ast.FunctionDef):
+        if len(function.body) > 3 or source.class_around(function) is not None:
+            continue
         text = unparse(function)
-        scales = re.search(r"preprocess_input|per_image_standardization|/ 255|/ 127\.5", text)
-        if (
-            not scales
-            or len(function.body) > 3
-            or any(isinstance(p, ast.ClassDef) for p in source.above(function))
-        ):
+        if not re.search(r"preprocess_input|per_image_standardization|/ 255|/ 127\.5", text):
             continue
         used = [
             n
@@ -178,8 +176,14 @@ def range_does_not_fit(view: View) -> Finding:
     )
 
 
-def _pipelines(source: Script) -> Iterator[list[ast.expr]]:
-    for node in source.nodes:
+@lru_cache(maxsize=16)
+def _pipelines(source: Script) -> tuple[list[ast.expr], ...]:
+    """The steps of each pipeline, as far as it is written out."""
+    return tuple(_each_pipeline(source))
+
+
+def _each_pipeline(source: Script) -> Iterator[list[ast.expr]]:
+    for node in source.of(ast.List, ast.Tuple, ast.Call):
         if isinstance(node, (ast.List, ast.Tuple)) and len(node.elts) > 1:
             steps = [step_made(source, e) for e in node.elts]
             if sum(isinstance(e, ast.Call) for e in steps) > 1:

@@ -216,7 +216,7 @@ def _misnamed(source: Script) -> Iterator[ast.AST]:
     """`total_steps = epochs`: a name that counts steps is given a bare number of epochs."""
     if not _in_batches(source):
         return
-    for node in source.nodes:
+    for node in source.of(ast.Assign, ast.Call):
         pairs: list[tuple[str, ast.expr, ast.AST]] = []
         if isinstance(node, ast.Assign) and isinstance(node.targets[0], (ast.Name, ast.Attribute)):
             pairs = [(last_name(node.targets[0]), node.value, node)]
@@ -250,9 +250,9 @@ def _of_one_epoch(source: Script) -> Iterator[ast.AST]:
         name = last_name(node.targets[0])
         if not _WHOLE.match(name.lower()) or not _batches_of_one(node.value):
             continue
-        if len([g for g in source.nodes if _gives(g, unparse(node.targets[0]))]) == 1 and _shapes_rate(
-            source, name
-        ):
+        target = unparse(node.targets[0])
+        given = [g for g in source.of(ast.Assign, ast.AugAssign) if _gives(g, target)]
+        if len(given) == 1 and _shapes_rate(source, name):
             yield node
 
 

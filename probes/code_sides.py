@@ -88,7 +88,7 @@ def given(source: Script) -> tuple[Given, ...]:
 
 
 def _given(source: Script) -> Iterator[Given]:
-    for node in source.nodes:
+    for node in source.of(ast.Assign, ast.AnnAssign, ast.Dict, ast.Call, ast.Return):
         pairs: list[tuple[str, ast.expr]] = []
         if isinstance(node, (ast.Assign, ast.AnnAssign)) and node.value is not None:
             target = node.targets[0] if isinstance(node, ast.Assign) else node.target
@@ -307,7 +307,7 @@ def default(source: Script, node: ast.expr) -> object:
 @lru_cache(maxsize=16)
 def _defaults(source: Script) -> dict[str, object]:
     found: dict[str, object] = {}
-    for node in source.nodes:
+    for node in source.of(ast.Call, ast.AnnAssign):
         if isinstance(node, ast.Call) and last_name(node.func) in ("add_argument", "option"):
             flags = [a.value for a in node.args if isinstance(a, ast.Constant) and isinstance(a.value, str)]
             value = next((k.value for k in node.keywords if k.arg == "default"), None)

@@ -54,9 +54,9 @@ _ASIDE = re.compile(r"memory|feature|stat|bank|gallery|calib|adapt|probe|plot|vi
 
 def _plain(source: Script) -> Iterator[Given]:
     held = {stem(g.name) for g in given(source) if not g.learns and "loader" in g.name}
-    for node in source.nodes if held else ():
-        target = node.targets[0] if isinstance(node, ast.Assign) else None
-        if isinstance(node, ast.Assign) and isinstance(target, (ast.Name, ast.Attribute)):
+    for node in source.of(ast.Assign) if held else ():
+        target = node.targets[0]
+        if isinstance(target, (ast.Name, ast.Attribute)):
             name = target.id if isinstance(target, ast.Name) else target.attr
             if side(name) is None and "loader" in name and stem(name) in held:
                 yield Given(name, True, node.value, node, source.function_around(node))

@@ -63,8 +63,10 @@ def _processing(source: Script, labels: bool) -> dict[tuple[str, str], list[_Cha
             continue
         name = _whole(target)
         split = split_of(name)
+        if not split or not name:
+            continue
         passed = _legitimate(node.value) if isinstance(node, ast.Assign) else is_training_only(node.value)
-        if not split or not name or passed or not _changes(node, name, labels):
+        if passed or not _changes(node, name, labels):
             continue
         if isinstance(node, ast.AugAssign) and _grows(source, node):
             continue

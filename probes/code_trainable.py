@@ -108,12 +108,12 @@ def _features_only(source: Script) -> bool:
 
 def _switches(source: Script) -> Iterator[tuple[ast.AST, ast.expr, ast.expr]]:
     """Everything that sets whether parameters train: where, of what, to what."""
-    for node in source.nodes:
+    for node in source.of(ast.Assign, ast.Call):
         if isinstance(node, ast.Assign):
             for target in node.targets:
                 if isinstance(target, ast.Attribute) and target.attr in ("requires_grad", "trainable"):
                     yield node, target.value, node.value
-        elif isinstance(node, ast.Call):
+        else:
             name = last_name(node.func)
             if name == "requires_grad_" and isinstance(node.func, ast.Attribute):
                 yield node, node.func.value, node.args[0] if node.args else ast.Constant(True)

@@ -82,7 +82,7 @@ def _shift(pair: tuple[_Form, _Form]) -> tuple[int, int] | None:
 
 
 def _comparisons(source: Script) -> Iterator[tuple[ast.AST, ast.expr, ast.expr]]:
-    for node in source.nodes:
+    for node in source.of(ast.Compare, ast.BinOp):
         if isinstance(node, ast.Compare) and len(node.ops) == 1 and isinstance(node.ops[0], ast.Eq):
             yield node, node.left, node.comparators[0]
         elif isinstance(node, ast.BinOp) and isinstance(node.op, ast.Sub):

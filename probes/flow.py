@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
-from .readers._tree import of, unparse, walk
+from .readers._tree import below, of, unparse, walk
 from .readers.script import LOSSES, last_name
 from .syntax import Function, Script
 
@@ -271,8 +271,15 @@ def flow(source: Script) -> Flow:
     return Flow(source)
 
 
-def returns(function: Function) -> list[ast.expr]:
-    """What a function gives back, those of functions inside it left out."""
+def returns(function: Function) -> tuple[ast.expr, ...]:
+    """What a function gives back, those of functions inside it left out; kept with the function."""
+    kept: tuple[ast.expr, ...] | None = function.__dict__.get("_returns")
+    if kept is None:
+        kept = function.__dict__["_returns"] = tuple(_returns(function))
+    return kept
+
+
+def _returns(function: Function) -> list[ast.expr]:
     found: list[ast.expr] = []
     waiting: list[ast.AST] = list(function.body)
     while waiting:
@@ -281,7 +288,7 @@ def returns(function: Function) -> list[ast.expr]:
             continue
         if isinstance(node, ast.Return) and node.value is not None:
             found.append(node.value)
-        waiting += list(ast.iter_child_nodes(node))
+        waiting += below(node)
     return found
 
 

@@ -14,7 +14,7 @@ from functools import lru_cache
 
 from ..engine.model import Place
 from .reached import reached
-from .readers._tree import walk
+from .readers._tree import of, walk
 from .readers.notebook import file_of
 from .readers.script import IMPLIED, Extractor, frameworks, parse, parsed
 from .run import Setting
@@ -131,11 +131,11 @@ def _needed(path: str, tree: ast.Module, known: Mapping[str, object]) -> tuple[t
     """The files of this project that a file imports, in order; and whether one of its own is not there."""
     found: list[str] = []
     loose = False
-    for node in walk(tree):
+    for node in of(tree, ast.Import, ast.ImportFrom):
         if isinstance(node, ast.Import):
             for alias in node.names:
                 found += _files_of(alias.name, path, 0, known)
-        elif isinstance(node, ast.ImportFrom):
+        else:
             module = node.module or ""
             named = [f"{module}.{alias.name}".lstrip(".") for alias in node.names]
             mine = [f for name in (module, *named) for f in _files_of(name, path, node.level, known)]

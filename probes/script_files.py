@@ -204,7 +204,10 @@ class _OnDisk(Mapping[str, object]):
         return self.seen[path]
 
     def _file(self, path: str) -> RunFile | None:
-        real = os.path.realpath(self.root / path)
+        at = self.root / path
+        if not os.path.lexists(at):  # nearly always: quicker than to follow every folder on the way
+            return None
+        real = os.path.realpath(at)
         if not real.startswith(str(self.root).rstrip(os.sep) + os.sep) or not Path(real).is_file():
             return None
         info = Path(real).stat()

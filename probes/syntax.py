@@ -16,7 +16,7 @@ from typing import Any, overload
 
 from ..engine.model import Place
 from .readers import notebook
-from .readers._tree import A, B, C, of, unparse, walk
+from .readers._tree import A, B, C, below, of, unparse, walk
 from .readers.script import OPTIMIZERS, frameworks, last_name
 
 Loop = ast.For | ast.While
@@ -72,6 +72,9 @@ class Script:
     @overload
     def of(self, first: type[A], second: type[B], third: type[C], /) -> tuple[A | B | C, ...]: ...
 
+    @overload
+    def of(self, *types: type[ast.AST]) -> tuple[ast.AST, ...]: ...
+
     def of(self, *types: Any) -> tuple[ast.AST, ...]:
         """Every node of these types, from the top down."""
         return of(self.tree, *types)
@@ -94,7 +97,7 @@ class Script:
     @cached_property
     def parents(self) -> dict[ast.AST, ast.AST]:
         """Each node's parent."""
-        return {child: node for node in self.nodes for child in ast.iter_child_nodes(node)}
+        return {child: node for node in self.nodes for child in below(node)}
 
     @cached_property
     def calls(self) -> tuple[ast.Call, ...]:
@@ -121,10 +124,10 @@ class Script:
     def mentions(self) -> dict[str, list[ast.Attribute | ast.Constant]]:
         """Attributes by their name, and texts that say nothing else: `x.norm`, `getattr(x, "norm")`."""
         found: dict[str, list[ast.Attribute | ast.Constant]] = {}
-        for node in self.nodes:
+        for node in self.of(ast.Attribute, ast.Constant):
             if isinstance(node, ast.Attribute):
                 found.setdefault(node.attr, []).append(node)
-            elif isinstance(node, ast.Constant) and isinstance(node.value, str):
+            elif isinstance(node.value, str):
                 found.setdefault(node.value, []).append(node)
         return found
 
@@ -146,9 +149,18 @@ class Script:
 
     def function_around(self, node: ast.AST) -> Function | None:
         """The function that a node stands in."""
-        return next(
-            (p for p in self.above(node) if isinstance(p, (ast.FunctionDef, ast.AsyncFunctionDef))), None
-        )
+        return self._functions.get(node)
+
+    @cached_property
+    def _functions(self) -> dict[ast.AST, Function]:
+        """The function around each node that stands in one."""
+        found: dict[ast.AST, Function] = {}
+        for node, parent in self.parents.items():  # from the top down
+            if isinstance(parent, (ast.FunctionDef, ast.AsyncFunctionDef)):
+                found[node] = parent
+            elif parent in found:
+                found[node] = found[parent]
+        return found
 
     def class_around(self, node: ast.AST) -> ast.ClassDef | None:
         """The class that a node stands in."""

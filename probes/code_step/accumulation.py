@@ -78,7 +78,7 @@ def _by_engine(source: Script, call: ast.Call) -> bool:
 
 def _scales_gradients(source: Script) -> bool:
     """Gradients are multiplied or divided after backward: `scale_grads(model, 1 / tokens)`, `p.grad /= n`."""
-    for node in source.nodes:
+    for node in source.of(ast.Call, ast.AugAssign):
         if isinstance(node, ast.Call) and _SCALES.search(last_name(node.func)):
             return True
         if isinstance(node, ast.Call) and last_name(node.func) in ("mul_", "div_"):

@@ -71,7 +71,7 @@ def _piles_up(source: Script, one: Round) -> Finding | None:
 def _cleared_by_hand(source: Script) -> list[ast.stmt | ast.expr]:
     """`p.grad = None`, `p.grad.zero_()`, `p.grad.fill_(0)`, `p.grad *= 0`."""
     found: list[ast.stmt | ast.expr] = []
-    for node in source.nodes:
+    for node in source.of(ast.Assign, ast.Call, ast.AugAssign):
         if isinstance(node, ast.Assign):
             nothing = isinstance(node.value, ast.Constant) or last_name(node.value).startswith("zeros")
             if isinstance(node.value, ast.Call):

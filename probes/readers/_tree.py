@@ -17,11 +17,13 @@ _BELOW = "_below"
 _ALL = "_all"
 _OF = "_of"
 _TEXT = "_text"
+_LEAVES = (ast.Name, ast.Constant, ast.expr_context, ast.operator, ast.unaryop, ast.boolop, ast.cmpop)
+_SET_APART = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 _ASKED_OFTEN = (ast.Module, ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.For, ast.While, ast.With)
 
 
 def walk(node: ast.AST) -> Iterator[ast.AST]:
-    """The node and all nodes below it, from the top down, in the order of `ast.walk`."""
+    """The node and all nodes below it, in the order of `ast.walk`, without `ast.Load` and such."""
     if not isinstance(node, _ASKED_OFTEN):
         return _walk(node)
     found: tuple[ast.AST, ...] | None = node.__dict__.get(_ALL)
@@ -49,6 +51,10 @@ def of(node: ast.AST, first: type[A], second: type[B], /) -> tuple[A | B, ...]: 
 def of(node: ast.AST, first: type[A], second: type[B], third: type[C], /) -> tuple[A | B | C, ...]: ...
 
 
+@overload
+def of(node: ast.AST, *types: type[ast.AST]) -> tuple[ast.AST, ...]: ...
+
+
 def of(node: ast.AST, *types: type[ast.AST]) -> tuple[ast.AST, ...]:
     """What `walk` gives of these types, in its order."""
     if not isinstance(node, _ASKED_OFTEN):
@@ -61,17 +67,20 @@ def of(node: ast.AST, *types: type[ast.AST]) -> tuple[ast.AST, ...]:
 
 
 def below(node: ast.AST) -> tuple[ast.AST, ...]:
-    """What `ast.iter_child_nodes` gives, kept with the node."""
-    found: tuple[ast.AST, ...] | None = node.__dict__.get(_BELOW)
+    """What `ast.iter_child_nodes` gives, without `ast.Load` and such, kept with the node."""
+    if isinstance(node, _LEAVES):
+        return ()
+    kept = node.__dict__
+    found: tuple[ast.AST, ...] | None = kept.get(_BELOW)
     if found is None:
         nodes: list[ast.AST] = []
         for name in node._fields:
-            value = getattr(node, name, None)
-            if isinstance(value, ast.AST):
-                nodes.append(value)
-            elif isinstance(value, list):
+            value = kept.get(name)
+            if isinstance(value, list):
                 nodes += [v for v in value if isinstance(v, ast.AST)]
-        found = node.__dict__[_BELOW] = tuple(nodes)
+            elif isinstance(value, ast.AST) and not isinstance(value, ast.expr_context):
+                nodes.append(value)
+        found = kept[_BELOW] = tuple(nodes)
     return found
 
 
@@ -79,5 +88,27 @@ def unparse(node: ast.AST) -> str:
     """The node as `ast.unparse` writes it: without comments, in one style."""
     found: str | None = node.__dict__.get(_TEXT)
     if found is None:
-        found = node.__dict__[_TEXT] = ast.unparse(node)
+        known = _joined(node) if isinstance(node, ast.Module) else _dotted(node)
+        found = node.__dict__[_TEXT] = known or ast.unparse(node)
     return found
+
+
+def _joined(module: ast.Module) -> str:
+    """The text of a module, put together of those of its statements, which are asked for as well."""
+    lines: list[str] = []
+    for statement in module.body:
+        docstring = not lines and isinstance(statement, ast.Expr)
+        text = ast.unparse(ast.Module([statement], [])) if docstring else unparse(statement)
+        if lines and isinstance(statement, _SET_APART):
+            lines.append("")
+        lines.append(text)
+    return "\n".join(lines)
+
+
+def _dotted(node: ast.AST) -> str:
+    """The text of `a.b.c`, which is asked for most, or ""."""
+    names: list[str] = []
+    while isinstance(node, ast.Attribute):
+        names.append(node.attr)
+        node = node.value
+    return ".".join((node.id, *reversed(names))) if isinstance(node, ast.Name) else ""

@@ -265,7 +265,7 @@ def parse(text: str) -> ast.Module:
 
 def _call_it_self(tree: ast.Module) -> None:
     """Give the first argument of methods its usual name, where an author calls it `s` or `this`."""
-    for owner in [n for n in ast.walk(tree) if isinstance(n, ast.ClassDef)]:
+    for owner in of(tree, ast.ClassDef):
         for method in owner.body:
             if not isinstance(method, (ast.FunctionDef, ast.AsyncFunctionDef)) or not method.args.args:
                 continue
@@ -273,7 +273,7 @@ def _call_it_self(tree: ast.Module) -> None:
             wrapped = any(last_name(d) in ("staticmethod", "classmethod") for d in method.decorator_list)
             if wrapped or mine.arg in ("self", "cls", "mcs") or method.name == "__new__":
                 continue
-            inside = list(ast.walk(method))
+            inside = tuple(walk(method))
             held = {n.id for n in inside if isinstance(n, ast.Name)}
             again = sum(isinstance(n, ast.arg) and n.arg == mine.arg for n in inside) > 1
             stored = any(
@@ -320,10 +320,10 @@ def _deeper(tree: ast.AST, most: int) -> bool:
 def frameworks(tree: ast.Module) -> list[str]:
     """The training frameworks a script imports, in order."""
     found = []
-    for node in walk(tree):
+    for node in of(tree, ast.Import, ast.ImportFrom):
         if isinstance(node, ast.Import):
             found += [_FRAMEWORKS.get(a.name.split(".")[0], "") for a in node.names]
-        elif isinstance(node, ast.ImportFrom) and not node.level:
+        elif not node.level:
             found.append(_FRAMEWORKS.get((node.module or "").split(".")[0], ""))
     return [f for f in dict.fromkeys(found) if f]
 
@@ -343,22 +343,22 @@ class Extractor:
     options: set[str] = field(default_factory=set)  # members that the command line declares
     open: set[str] = field(default_factory=set)  # members that a command line or a configuration file may set
 
-    nodes: tuple[ast.AST, ...] = field(init=False)
     classes: dict[str, ast.ClassDef] = field(init=False)
 
     def __post_init__(self) -> None:
-        self.nodes = tuple(walk(self.tree))
-        self.classes = {n.name: n for n in reversed(self.nodes) if isinstance(n, ast.ClassDef)}
-        self.parameters = _constructed(self.nodes)
+        self.classes = {n.name: n for n in reversed(of(self.tree, ast.ClassDef))}
+        self.parameters = _constructed(self.tree)
         self.open = {name for name, _ in _declared(self.classes.values())}
-        for node in self.nodes:
-            if isinstance(node, ast.Assign) and len(node.targets) == 1:
-                self._remember(node.targets[0], node.value)
-            elif isinstance(node, ast.AnnAssign) and node.value is not None:
-                self._remember(node.target, node.value)
-            elif isinstance(node, ast.Call) and last_name(node.func) == "add_argument":
+        for node in of(self.tree, ast.Assign, ast.AnnAssign, ast.Call):
+            if isinstance(node, ast.Assign):
+                if len(node.targets) == 1:
+                    self._remember(node.targets[0], node.value)
+            elif isinstance(node, ast.AnnAssign):
+                if node.value is not None:
+                    self._remember(node.target, node.value)
+            elif last_name(node.func) == "add_argument":
                 self._argument(node)
-            elif isinstance(node, ast.Call) and last_name(node.func) in _FLAGS and len(node.args) > 1:
+            elif last_name(node.func) in _FLAGS and len(node.args) > 1:
                 flag = node.args[0]
                 if isinstance(flag, ast.Constant) and isinstance(flag.value, str):
                     self.members[flag.value] = (node.args[1], node.lineno)
@@ -368,9 +368,9 @@ class Extractor:
     def _filled_in(self) -> None:
         """Fields that the program itself gives one constant, as in `Config(lr=0.1)`: no longer a default."""
         given: dict[str, list[ast.expr]] = {}
-        for node in self.nodes:
-            owner = self.classes.get(last_name(node.func)) if isinstance(node, ast.Call) else None
-            if isinstance(node, ast.Call) and owner is not None and _holds_settings(owner):
+        for node in of(self.tree, ast.Call):
+            owner = self.classes.get(last_name(node.func))
+            if owner is not None and _holds_settings(owner):
                 for word in node.keywords:
                     if word.arg:
                         given.setdefault(word.arg, []).append(word.value)
@@ -485,16 +485,13 @@ class Extractor:
     def settings(self) -> Iterator[Setting]:
         """Everything the script fixes, under canonical names where calls say what is meant."""
         yield from self._constants()
-        for node in self.nodes:
-            if isinstance(node, ast.Call):
-                yield from self._call(node)
-            elif isinstance(node, ast.For):
-                yield from self._epochs(node)
+        for node in of(self.tree, ast.Call, ast.For):
+            yield from self._call(node) if isinstance(node, ast.Call) else self._epochs(node)
         yield from self._implied()
 
     def _implied(self) -> Iterator[Setting]:
         """What a script that writes out its own training step does by saying nothing (PyTorch 2 defaults)."""
-        calls = [c for c in self.nodes if isinstance(c, ast.Call)]
+        calls = of(self.tree, ast.Call)
         arguments = [c for c in calls if last_name(c.func).endswith("TrainingArguments") and c.keywords]
         half = ("fp16", "bf16", "half", "float16", "deepspeed", "accelerat", "autocast")
         if arguments and all(k.arg for c in arguments for k in c.keywords):
@@ -514,7 +511,7 @@ class Extractor:
         words = unparse(self.tree).lower()
         if not any(w in words for w in ("autocast", "half", "bfloat16", "float16", "fp16", "bf16", "amp")):
             yield Setting("precision", "fp32", self.file, None, IMPLIED)
-        for call in (c for c in self.nodes if isinstance(c, ast.Call)):
+        for call in calls:
             kind = last_name(call.func).lower()
             if kind in ("sgd", "adam", "adamw") and all(k.arg for k in call.keywords):
                 if keyword(call, "weight_decay") is None and "param_groups" not in unparse(call):
@@ -529,7 +526,7 @@ class Extractor:
 
     def _fields(self) -> Iterator[Setting]:
         """The defaults of a class that holds settings: a dataclass, or one that is called so."""
-        for name, one in _declared(n for n in self.nodes if isinstance(n, ast.ClassDef)):
+        for name, one in _declared(of(self.tree, ast.ClassDef)):
             known, value, _ = self.value(one.value)
             if known:
                 yield Setting(name, value, self.file, one.lineno, DEFAULT)
@@ -607,7 +604,7 @@ class Extractor:
         """Optimizers without a schedule beside one that has one: of a warm start, a probe, a critic."""
         made: dict[str, list[ast.Call]] = {}
         scheduled: set[str] = set()
-        for node in self.nodes:
+        for node in of(self.tree, ast.Assign, ast.Call):
             if isinstance(node, ast.Assign) and isinstance(node.value, ast.Call):
                 if last_name(node.value.func).lower() in OPTIMIZERS:
                     made.setdefault(unparse(node.targets[0]), []).append(node.value)
@@ -627,10 +624,10 @@ class Extractor:
     @cached_property
     def choices(self) -> frozenset[ast.Call]:
         """Calls that build optimizers of which only one is in force."""
-        made = [n for n in self.nodes if isinstance(n, ast.Call) and last_name(n.func).lower() in OPTIMIZERS]
+        made = [n for n in of(self.tree, ast.Call) if last_name(n.func).lower() in OPTIMIZERS]
         made = [c for c in made if c.args or c.keywords]
-        values = [v for n in self.nodes if isinstance(n, ast.Dict) for v in n.values]
-        values += [n.value for n in self.nodes if isinstance(n, ast.Assign)]
+        values = [v for n in of(self.tree, ast.Dict) for v in n.values]
+        values += [n.value for n in of(self.tree, ast.Assign)]
         named = {
             last_name(v).lower()
             for v in values
@@ -639,39 +636,34 @@ class Extractor:
         }
         if named and len(named | {last_name(c.func).lower() for c in made}) > 1:
             return frozenset(made)
-        inside = [
-            [n for s in branch for n in walk(s)]
-            for node in self.nodes
-            if isinstance(node, ast.If) and node.orelse
+        built = set(made)
+        held = [
+            {c for s in branch for c in of(s, ast.Call) if c in built}
+            for node in (of(self.tree, ast.If) if made else ())
+            if node.orelse
             for branch in (node.body, node.orelse)
         ]
-        held = [{c for c in made if c in set(branch)} for branch in inside]
         pairs = zip(held[::2], held[1::2], strict=True)
         found: set[ast.Call] = set()
         for one, other in pairs:
             kinds = {last_name(c.func).lower() for c in one}, {last_name(c.func).lower() for c in other}
             if one and other and kinds[0] != kinds[1]:
                 found |= one | other
-        homes = {id(n): f for f in self.nodes if isinstance(f, ast.FunctionDef) for n in walk(f)}
+        homes = {n: f for f in of(self.tree, ast.FunctionDef) for n in of(f, ast.Assign)}
         first: dict[str, ast.AST | None] = {}
-        for node in self.nodes:
-            if isinstance(node, ast.Assign) and isinstance(node.value, ast.Call) and node.value in made:
-                name = unparse(node.targets[0])
-                if name.startswith("self.") and first.setdefault(name, homes.get(id(node))) is not homes.get(
-                    id(node)
-                ):
-                    found.add(node.value)  # of a later phase of training
+        for given in of(self.tree, ast.Assign):
+            if given.value in built:
+                name, home = unparse(given.targets[0]), homes.get(given)
+                if name.startswith("self.") and first.setdefault(name, home) is not home:
+                    found.add(given.value)  # of a later phase of training
         return frozenset(found)
 
     @cached_property
     def _sets_rates(self) -> bool:
         """The script gives the optimizer its rates itself: `group["lr"] = rate`."""
         return any(
-            isinstance(n, ast.Subscript)
-            and isinstance(n.ctx, ast.Store)
-            and isinstance(n.slice, ast.Constant)
-            and n.slice.value == "lr"
-            for n in self.nodes
+            isinstance(n.ctx, ast.Store) and isinstance(n.slice, ast.Constant) and n.slice.value == "lr"
+            for n in of(self.tree, ast.Subscript)
         )
 
     def _keywords(self, call: ast.Call, kind: str) -> Iterator[Setting]:
@@ -805,11 +797,11 @@ _KERAS_SCHEDULES = frozenset(
 )
 
 
-def _constructed(nodes: Iterable[ast.AST]) -> dict[str, ast.expr]:
+def _constructed(tree: ast.Module) -> dict[str, ast.expr]:
     """Parameters of constructors here that have one constant value: as passed by name, else by default."""
     defaults: dict[str, list[ast.expr]] = {}
     passed: dict[str, list[ast.expr]] = {}
-    classes = {n.name: n for n in nodes if isinstance(n, ast.ClassDef)}
+    classes = {n.name: n for n in of(tree, ast.ClassDef)}
     for owner in classes.values():
         for made in owner.body:
             if isinstance(made, ast.FunctionDef) and made.name == "__init__":
@@ -820,8 +812,8 @@ def _constructed(nodes: Iterable[ast.AST]) -> dict[str, ast.expr]:
                 for arg, default in zip(made.args.kwonlyargs, made.args.kw_defaults, strict=True):
                     if default is not None:
                         defaults.setdefault(arg.arg, []).append(default)
-    for node in nodes:
-        if isinstance(node, ast.Call) and last_name(node.func) in classes:
+    for node in of(tree, ast.Call):
+        if last_name(node.func) in classes:
             for word in node.keywords:
                 same = isinstance(word.value, (ast.Name, ast.Attribute)) and last_name(word.value) == word.arg
                 if word.arg and not same:
