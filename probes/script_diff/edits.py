@@ -104,7 +104,7 @@ class _Finder:
         }
         self.my_units = set(aligned.units)
         self.their_units = set(aligned.units.values())
-        self.added, self.removed = set(aligned.added), set(aligned.removed)
+        self.added, self.removed = dict.fromkeys(aligned.added), dict.fromkeys(aligned.removed)
         self.idle: list[LeftOut] = []
         self.my_names = _every_name(aligned.mine)
         self.their_names = {aligned.attributes.get(n, n) for n in _every_name(aligned.theirs)}
