@@ -15,7 +15,7 @@ import numpy as np
 from ..engine.model import Place, Scalar, State
 from . import settings as names
 from .compare import pair
-from .config import number_of, says
+from .config.values import number_of, says
 from .effective import defaults_of, framework_of, in_one_convention
 from .events import unfinished
 from .learning_rate import logged_peak, logged_warmup

@@ -17,7 +17,7 @@ from . import names as quantities
 from . import plateau, situation
 from .benchmark import both, equal
 from .compare import Blocks, Pair, band, blocks, cleaned, final, move_together, pair, pair_noise
-from .config import number_of
+from .config.values import number_of
 from .learning_rate import curve
 from .registry import Finding, View, absent, any_of, place, present, probe, unknown
 from .run import Series

@@ -14,7 +14,7 @@ from ..engine.model import State
 from . import names as quantities
 from .benchmark_curves import end_of_metric, metric_of_both
 from .compare import FLOOR, sides
-from .config import number_of
+from .config.values import number_of
 from .epochs import steps_per_epoch
 from .registry import Finding, View, absent, place, present, probe, unknown
 from .run import Floats, Run

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping
 from ..engine.model import Place, State
 from . import data_files
 from . import settings as names
-from .config import number_of
+from .config.values import number_of
 from .in_force import trains_alone
 from .registry import Finding, View, absent, any_of, present, probe, unknown
 from .run import DataList, Listed, Run

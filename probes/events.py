@@ -10,7 +10,7 @@ import numpy as np
 
 from ..engine.model import Place
 from . import settings as names
-from .config import number_of, says
+from .config.values import number_of, says
 from .registry import Finding, View, absent, place, place_of, present, probe, unknown
 from .run import RANK_PART, Event, Floats, Run, Series
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from ..engine.model import Place, State
 from . import settings as names
-from .config import HALF, says, value_of
+from .config.values import HALF, says, value_of
 from .registry import Finding, View, absent, place, place_of, present, probe, unknown
 from .run import Configured, Event, Run
 from .shapes import shape

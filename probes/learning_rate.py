@@ -14,7 +14,7 @@ import numpy as np
 
 from ..engine.model import State
 from . import plateau, situation
-from .config import number_of, says, value_of
+from .config.values import number_of, says, value_of
 from .numerics import broken
 from .registry import Finding, View, absent, place, place_of, present, probe, unknown
 from .run import Configured, Floats, Run, Series

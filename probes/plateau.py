@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from .compare import axes_of, cleaned
-from .config import value_of
+from .config.values import value_of
 from .run import Run
 
 LEAST = 1e-3  # an improvement is at least this share of the best value so far ...

@@ -6,7 +6,7 @@ import re
 
 from ..engine.model import Place
 from . import settings as names
-from .config import number_of, says, value_of
+from .config.values import number_of, says, value_of
 from .registry import Finding, View, absent, place_of, present, probe, unknown
 from .run import Run
 

@@ -17,7 +17,7 @@ from . import settings
 from .benchmark import both, equal
 from .benchmark_curves import LOWER, METRICS, comparable_length, end_of_metric
 from .compare import blocks, pair
-from .config import number_of
+from .config.values import number_of
 from .registry import Finding, View, absent, place, present, probe, unknown
 from .run import Run, Series
 

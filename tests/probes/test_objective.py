@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from traindoctor.engine.model import State
-from traindoctor.probes import benchmark_curves, config, gradients, metrics, objective, rounding, scaler
+from traindoctor.probes import benchmark_curves, gradients, metrics, objective, rounding, scaler
+from traindoctor.probes.config import precision
 from traindoctor.probes.registry import Finding, View
 from traindoctor.probes.run import Run, Series
 
@@ -129,18 +130,18 @@ def test_a_loss_scale_below_one(value: float, expected: str) -> None:
 )
 def test_a_loss_scale_that_cannot_work(value: float, expected: str) -> None:
     logged = view(run([series("loss_scale", np.full(20, value))], {"precision": "fp16"}))
-    found = config.loss_scale_unfit(logged, large=65536.0, logged=2.0**24, tiny=1.0)
+    found = precision.loss_scale_unfit(logged, large=65536.0, logged=2.0**24, tiny=1.0)
     assert state(found) == ("absent" if expected == "unknown" else expected)
-    fixed = config.fixed_loss_scale_large(logged, limit=65536.0, logged=2.0**24)
+    fixed = precision.fixed_loss_scale_large(logged, limit=65536.0, logged=2.0**24)
     assert state(fixed) == ("present" if value == 2.0**30 else "unknown")
 
 
 def test_a_logged_scale_of_one_is_no_scaling() -> None:
     curve = series("loss_scale", np.ones(20))
-    found = config.fp16_without_scaling(view(run([curve], {"precision": "fp16"})))
+    found = precision.fp16_without_scaling(view(run([curve], {"precision": "fp16"})))
     assert state(found) == "present"
     falls = series("loss_scale", [4.0, 2.0] + [1.0] * 18)
-    assert state(config.fp16_without_scaling(view(run([falls], {"precision": "fp16"})))) == "absent"
+    assert state(precision.fp16_without_scaling(view(run([falls], {"precision": "fp16"})))) == "absent"
 
 
 def test_skips_show_in_the_norms_where_the_scale_hides_them() -> None:

@@ -1,0 +1,170 @@
+"""The model in the configuration: what is frozen, how it starts, and sizes that must fit."""
+
+from __future__ import annotations
+
+import re
+
+from ...engine.model import Place
+from .. import settings as names
+from ..registry import Finding, View, absent, present, probe, unknown
+from .values import carried, not_recorded, number_of, says, value_of
+
+
+@probe("config:freeze")
+def layers_frozen(view: View) -> Finding:
+    """Part of the model is frozen by configuration."""
+    setting = view.run.settings["freeze"]
+    value = setting.value
+    if isinstance(value, tuple):
+        frozen = any(v not in (0, -1, None, False, "", "none") for v in value)
+    elif isinstance(value, (int, float)) and not isinstance(value, bool):
+        # the usual detection recipes keep the stem (mmdetection: 1, detectron2: 2) of a trained backbone
+        usual = {"frozen_stages": 1, "freeze_at": 2}.get(names.parts_of(setting.raw)[-1], 0)
+        frozen = value > usual
+    else:
+        frozen = value not in (None, False, "", "none", "no", "false", "null", "[]")
+    if "adapter" in view.run.settings:
+        return unknown("adapters are trained, so the rest is frozen by design")
+    if frozen:
+        return present(f"part of the model is frozen ({says(setting)})", **carried(setting))
+    return absent(f"nothing is frozen ({says(setting)})", **carried(setting))
+
+
+@probe("config:init_std")
+def init_extreme(view: View, large: float, small: float) -> Finding:
+    """The standard deviation of the initial weights is far from what is used."""
+    setting = view.run.settings["init_std"]
+    value = number_of(view.run, "init_std")
+    if value is None or value < 0:
+        return not_recorded("init_std")
+    mine = [s for s in view.run.raw_settings if s.key == "init_std" and s.file == setting.file]
+    drawn = [(float(s.value), s) for s in mine if isinstance(s.value, (int, float))]  # of each kind of layer
+    widest, at = max(drawn, key=lambda x: x[0], default=(value, None))
+    if at is not None and widest > max(value, large):
+        text = f"init_std = {widest:g} in {at.file}"
+        if min(v for v, _ in drawn) <= small * widest:
+            return unknown(
+                f"{text} beside ones of a ten-thousandth of it: layers are scaled against each other"
+            )
+        where = (Place(at.file, at.line),)
+        return present(f"{text}, above {large:g}", value=widest, threshold=large, where=where)
+    if value > large:
+        return present(f"{says(setting)}, above {large:g}", **carried(setting, threshold=large))
+    if value < small:
+        return present(f"{says(setting)}, below {small:g}", **carried(setting, threshold=small))
+    return absent(says(setting), **carried(setting, threshold=large))
+
+
+@probe("config:initializer|config:init_std")
+def init_zero(view: View) -> Finding:
+    """All weights start at one value."""
+    setting = view.run.settings.get("initializer")
+    if setting is not None and re.fullmatch(
+        r"(?:all_?)?(?:zeros?|ones?|const(?:ant)?)_?(?:init|initializer)?", str(setting.value)
+    ):
+        return present(f"weights start at one value ({says(setting)})", **carried(setting))
+    spread = number_of(view.run, "init_std")
+    if spread == 0:
+        return present("the spread of the initial weights is zero", **carried(view.run.settings["init_std"]))
+    shown = setting or view.run.settings["init_std"]
+    return absent(says(shown), **carried(shown))
+
+
+@probe("config:vocab_size", "config:tokenizer_vocab_size")
+def vocab_mismatch(view: View) -> Finding:
+    """The tokenizer has more tokens than the model has embeddings."""
+    run = view.run
+    model, tokens = number_of(run, "vocab_size"), number_of(run, "tokenizer_vocab_size")
+    if model is None or tokens is None:
+        return not_recorded("vocab_size")
+    text = f"the tokenizer has {tokens:g} tokens, the model {model:g} embeddings"
+    rest = carried(run.settings["tokenizer_vocab_size"], threshold=model)
+    # more embeddings than tokens is usual: they are padded to a multiple of 64 or 128
+    return present(text, **rest) if tokens > model else absent(text, **rest)
+
+
+@probe("config:num_classes", "config:data_num_classes")
+def num_classes_mismatch(view: View) -> Finding:
+    """Data and model have different numbers of classes."""
+    run = view.run
+    model, data = number_of(run, "num_classes"), number_of(run, "data_num_classes")
+    if model is None or data is None:
+        return not_recorded("num_classes")
+    if run.settings["num_classes"].raw == run.settings["data_num_classes"].raw:
+        return unknown("the number of classes is known from the data only")
+    text = f"the data have {data:g} classes, the model {model:g}"
+    rest = carried(run.settings["num_classes"], threshold=data)
+    # one more is a background class; one output is enough for two classes
+    fits = model in (data, data + 1) or (model == 1 and data == 2)
+    return absent(text, **rest) if fits else present(text, **rest)
+
+
+@probe("config:pad_token_id|config:pad_token")
+def pad_equals_eos(view: View) -> Finding:
+    """Padding and the end of a text are one token."""
+    run = view.run
+    for pad, eos in (("pad_token", "eos_token"), ("pad_token_id", "eos_token_id")):
+        first, second = run.settings.get(pad), run.settings.get(eos)
+        if first is None or second is None:
+            continue
+        ends = second.value if isinstance(second.value, tuple) else (second.value,)
+        equal = any(names.same(first.value, e) for e in ends)
+        text = f"{says(first)}, {says(second)}"
+        return present(text, **carried(first)) if equal else absent(text, **carried(first))
+    return unknown("the end token is not recorded")
+
+
+@probe("config:activation")
+def activation_unfit(view: View, layers: float) -> Finding:
+    """Sigmoid or tanh between the layers of a deep model."""
+    setting = view.run.settings["activation"]
+    if setting.value not in ("sigmoid", "tanh", "hardsigmoid", "hard_sigmoid", "softsign", "hardtanh"):
+        return absent(says(setting), **carried(setting))
+    depth = number_of(view.run, "num_layers")
+    if depth is None:
+        return unknown(f"{says(setting)}; the number of layers is not recorded")
+    text = f"{says(setting)} in {depth:g} layers"
+    rest = carried(setting, threshold=layers)
+    return present(text, **rest) if depth >= layers else absent(text, **rest)
+
+
+@probe("config:normalization_layer")
+def norm_layers_missing(view: View, layers: float) -> Finding:
+    """A deep model without normalisation layers."""
+    setting = view.run.settings["normalization_layer"]
+    if setting.value != "none":
+        return absent(says(setting), **carried(setting))
+    depth = number_of(view.run, "num_layers")
+    if depth is None:
+        return unknown("no normalisation layers; the number of layers is not recorded")
+    text = f"{depth:g} layers without normalisation ({says(setting)})"
+    rest = carried(setting, threshold=layers)
+    return present(text, **rest) if depth >= layers else absent(text, **rest)
+
+
+_BATCH_NORM_MODELS = re.compile(
+    r"^(?:wide_?)?(?:resnet|resnext|mobilenet|efficientnet|densenet|shufflenet|regnet)"
+)
+
+
+@probe("config:batch_size")
+def batch_norm_small_batch(view: View, limit: float) -> Finding:
+    """Batch normalisation over fewer than `limit` samples per device."""
+    run = view.run
+    size = number_of(run, "batch_size")
+    if size is None:
+        return not_recorded("batch_size")
+    norm = value_of(run, "normalization_layer")
+    setting = run.settings["batch_size"]
+    rest = carried(setting, threshold=limit)
+    if size >= limit:
+        return absent(f"{size:g} samples per device", **rest)
+    if any(names.parts_of(r.key)[-1:] == ["norm_eval"] and r.value is True for r in run.raw_settings):
+        return absent("the statistics of batch normalisation are not updated (norm_eval)", **rest)
+    if norm is not None and any(names.parts_of(r.key)[-1:] == ["frozen_stages"] for r in run.raw_settings):
+        return unknown("detection backbones often keep their batch statistics; not recorded here", **rest)
+    if norm == "batchnorm" or (norm is None and _BATCH_NORM_MODELS.match(str(value_of(run, "model") or ""))):
+        return present(f"batch normalisation over {size:g} samples per device", **rest)
+    if norm is not None:
+        return absent(f"normalisation is {norm}", **rest)
+    return unknown("the kind of normalisation layers is not recorded")

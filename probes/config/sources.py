@@ -1,0 +1,90 @@
+"""How settings are written: numbers as text, and files that contradict each other."""
+
+from __future__ import annotations
+
+from .. import settings as names
+from ..registry import Finding, View, absent, place_of, present, probe, unknown
+from ..run import Configured
+from .values import says, scalar_of
+
+
+@probe()
+def number_as_text(view: View) -> Finding:
+    """A number such as 1e-5 in YAML, which the usual reader hands to the program as text.
+
+    A run that trained has converted it (an optimizer refuses text), so it counts only where nothing was
+    trained or the run ended with an exception.
+    """
+    run = view.run
+    written = run.facts.get("number_as_text")
+    if written is None:
+        if any(s.file.endswith((".yaml", ".yml")) for s in run.raw_settings):
+            return absent("all numbers are written as numbers")
+        return unknown("there is no YAML configuration")
+    if not any(n.endswith("/loss") for n in run.series) or run.events_of("traceback"):
+        return present(f"{written} is text to the usual YAML reader", value=str(written))
+    return unknown(f"{written} is text to the usual YAML reader, yet training went on")
+
+
+_OVERRIDABLE = (
+    "batch_size",
+    "dropout",
+    "epochs",
+    "gradient_accumulation_steps",
+    "label_smoothing",
+    "learning_rate",
+    "lr_scheduler",
+    "max_grad_norm",
+    "momentum",
+    "optimizer",
+    "warmup_ratio",
+    "warmup_steps",
+    "weight_decay",
+)
+
+
+@probe()
+def setting_conflict(view: View) -> Finding:
+    """One hyperparameter, named at the top level of two files (or twice in one), has two values."""
+    direct = [s for s in view.run.raw_settings if len(names.parts_of(s.key)) <= 2]
+    every = names.candidates(direct)
+    compared = 0
+    for key in _OVERRIDABLE:
+        rows = [
+            c
+            for c in every.get(key, ())
+            if c.trust > 40 and not c.file.endswith(("trainer_state.json", ".py"))
+        ]
+        taken = {c.file for c in rows if names.same(c.value, rows[0].value)}
+        for other in rows[1:]:
+            equal = names.same(rows[0].value, other.value)
+            if not _rivals(rows[0], other) or (not equal and _other_launch(rows[0], other, taken)):
+                continue
+            compared += 1
+            if not equal:
+                text = f"{says(rows[0])} ({rows[0].file}) and {says(other)} ({other.file})"
+                where = (place_of(rows[0]), place_of(other))
+                return present(text, value=scalar_of(rows[0]), threshold=scalar_of(other), where=where)
+    if compared:
+        return absent(f"{compared} settings stand in more than one place, with the same values")
+    return unknown("no hyperparameter stands in two places")
+
+
+def _other_launch(first: Configured, other: Configured, taken: set[str]) -> bool:
+    """Another command of a launch script that has the value in force, too: an earlier or later stage."""
+    one_line = first.file == other.file and first.line == other.line
+    return other.file.endswith((".sh", ".bash")) and other.file in taken and not one_line
+
+
+def _rivals(first: Configured, other: Configured) -> bool:
+    """Two names in one file are two settings (`batch_size`, `train_batch_size`); one name is a conflict."""
+    if first.value is None or other.value is None:
+        return False
+    folders = [c.file[: c.file.rfind("/") + 1] for c in (first, other)]
+    if not folders[0].startswith(folders[1]) and not folders[1].startswith(folders[0]):
+        return False  # two runs' records
+    suffixes = {c.file.rpartition(".")[2] for c in (first, other)}
+    if first.file != other.file and len(suffixes) == 1 and suffixes & {"sh", "log", "txt", "out", "bash"}:
+        return False  # two launch scripts or two logs are two runs
+    last = [names.parts_of(c.raw)[-1] for c in (first, other)]
+    return last[0] == last[1] or (first.file != other.file and first.key != "batch_size")

@@ -1,0 +1,57 @@
+"""What a setting says and where it stands, for all who judge settings."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from ...engine.model import Place, Scalar
+from .. import settings as names
+from ..registry import Finding, place_of, unknown
+from ..run import Configured, Run
+
+HALF = ("fp16", "bf16", "fp8")
+
+
+def value_of(run: Run, key: str) -> Scalar | tuple[Scalar, ...]:
+    """Return the value in force of a setting; None also when it is not recorded."""
+    return run.settings[key].value if key in run.settings else None
+
+
+def number_of(run: Run, key: str) -> float | None:
+    """Return a setting as a number, or None."""
+    value = value_of(run, key)
+    return None if isinstance(value, tuple) else names.number(value)
+
+
+def says(setting: Configured) -> str:
+    """A setting as the file has it: "lr = 0.1"."""
+    value = setting.value
+    if setting.key == "precision" and names.parts_of(setting.raw)[-1] != "precision":
+        return f"{value}, from {setting.raw}"
+    shown = f"{value:g}" if isinstance(value, float) else str(value)
+    return f"{setting.raw} = {shown}"
+
+
+def scalar_of(setting: Configured) -> Scalar:
+    """The value of a setting for a finding, of a list its text."""
+    return str(setting.value) if isinstance(setting.value, tuple) else setting.value
+
+
+def carried(setting: Configured, **rest: Any) -> dict[str, Any]:
+    """What every finding about a setting carries."""
+    where = (place_of(setting),) if setting.file else ()
+    return {"value": scalar_of(setting), "where": where, **rest}
+
+
+def not_recorded(key: str) -> Finding:
+    """Unknown, as nobody wrote the setting down."""
+    return unknown(f"{key.replace('_', ' ')} is not recorded")
+
+
+def raw_value(run: Run, pattern: str) -> tuple[str, Place] | None:
+    """The first raw setting whose text is all of this pattern, with its place."""
+    for setting in run.raw_settings:
+        if isinstance(setting.value, str) and re.fullmatch(pattern, setting.value.strip(), re.IGNORECASE):
+            return f"{setting.key} = {setting.value}", Place(setting.file, setting.line)
+    return None
