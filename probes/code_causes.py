@@ -6,8 +6,17 @@ One cause has many faces in code, and a script shows one of them: what else is a
 from __future__ import annotations
 
 from . import code_trainable
+from .code import first
 from .code_accumulation import accumulation_without_effect, cleared_between, divided_twice, mean_of_parts
 from .code_activations import softmax_misplaced
+from .code_axes import normalised_over_batch, torn_in_model, weights_over_other_axis
+from .code_branches import (
+    added_to_itself,
+    branch_unjoined,
+    mask_unread,
+    overwritten_unread,
+    twin_called_twice,
+)
 from .code_ctc import ctc_input_wrong
 from .code_field import set_train_missing
 from .code_forward import only_last_layer, result_thrown_away, scale_unused, tensor_not_registered
@@ -32,6 +41,7 @@ from .code_schedule import (
     rate_not_applied,
     unit_wrong,
 )
+from .code_sides import either
 from .code_step import modes
 from .code_step.accumulation import accumulation_not_divided
 from .code_step.scheduling import scheduler_wrong_loop
@@ -50,6 +60,15 @@ from .registry import Finding, View, any_of, probe
 
 
 @probe()
+def branch_lost(view: View) -> Finding:
+    """A branch of the model leads nowhere: overwritten, never joined, joined with itself, not looked at."""
+    return first(view, either(*_BRANCHES), "the scripts hold no model")
+
+
+_BRANCHES = (overwritten_unread, twin_called_twice, added_to_itself, branch_unjoined, mask_unread)
+
+
+@probe()
 def wiring_wrong(view: View) -> Finding:
     """The model is wired otherwise than designed: a branch left out, a stream replaced, the way back cut."""
     return any_of(
@@ -62,6 +81,7 @@ def wiring_wrong(view: View) -> Finding:
             joined_with_itself,
             result_thrown_away,
             only_last_layer,
+            branch_lost,
         )
     )
 
@@ -129,6 +149,15 @@ def part_not_trained(view: View) -> Finding:
 
 
 @probe()
+def axis_wrong(view: View) -> Finding:
+    """The model works along another axis than its shapes tell: a sum, a length, a reshape."""
+    return first(view, either(*_AXES), "the scripts hold no model")
+
+
+_AXES = (weights_over_other_axis, normalised_over_batch, torn_in_model)
+
+
+@probe()
 def operator_wrong(view: View) -> Finding:
     """The model uses an operator that is usually meant otherwise: activation, axis, scale, or reshape."""
     return any_of(
@@ -142,6 +171,7 @@ def operator_wrong(view: View) -> Finding:
             output_without_gradient,
             integer_division,
             softmax_misplaced,
+            axis_wrong,
         )
     )
 

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 
 from .code import at, first, ok
-from .code_wiring import _held
+from .code_wiring import held
 from .readers._tree import of, unparse, walk
 from .readers.script import keyword, last_name
 from .registry import Finding, View, probe
@@ -37,7 +37,7 @@ def _thrown(source: Script) -> Finding | None:
     seen = None
     for owner, function in _passes(source):
         seen = seen or function
-        made = dict(_held(owner))
+        made = dict(held(owner))
         for node in walk(function):
             call = node.value if isinstance(node, ast.Expr) else None
             if isinstance(call, ast.Call) and _gives_only(source, function, made, call):
@@ -168,7 +168,7 @@ def _plain(source: Script) -> Finding | None:
 
 def _tensors(owner: ast.ClassDef) -> Iterator[tuple[str, ast.Call]]:
     """Attributes of self with the call that makes each, also of `torch.randn(n) * 0.02`."""
-    yield from _held(owner)
+    yield from held(owner)
     for node in of(owner, ast.Assign):
         if isinstance(node.value, ast.BinOp):
             target, sides = node.targets[0], (node.value.left, node.value.right)

@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator
 
 from .code import at, first, ok
+from .code_branches import loss_mask_unread
 from .code_ctc import ctc_lengths_padded
 from .code_roles import TARGET_WORDS
 from .code_sides import either, literal
@@ -55,8 +56,38 @@ def label_padding_counts(view: View) -> Finding:
         ctc_lengths_padded,
         _tokens_for_labels,
         _left_out_of_the_metric_alone,
+        loss_mask_unread,
+        _asked_after_filling,
     )
     return first(view, either(*checks), "no labels are padded")
+
+
+def _asked_after_filling(source: Script) -> Finding | None:
+    """Gaps are looked for in what was filled before: `v = nan_to_num(v)`, then `valid = ~isnan(v)`."""
+    for call in source.named("isnan", "isna", "isnull", "notna", "notnull", "isfinite"):
+        given = call.args[0] if call.args else getattr(call.func, "value", None)
+        while isinstance(given, ast.Subscript):
+            given = given.value
+        if not isinstance(given, (ast.Name, ast.Attribute)) or isinstance(source.statement(call), ast.Assert):
+            continue
+        found = flow(source).given(given)
+        value = found.value if found is not None and not found.places else None
+        while isinstance(value, ast.Call) and last_name(value.func) in (
+            "astype",
+            "copy",
+            "float",
+            "reset_index",
+        ):
+            value = value.func.value if isinstance(value.func, ast.Attribute) else None
+        if not isinstance(value, ast.Call) or source.function_around(call) is not source.function_around(
+            value
+        ):
+            continue
+        filled = last_name(value.func) == "nan_to_num" or (last_name(value.func) == "fillna" and value.args)
+        kept = isinstance(source.statement(call), (ast.Assign, ast.Return))
+        if filled and kept:
+            return at(source, call, "gaps are looked for after they were filled, so that none is found")
+    return None
 
 
 def _padding(source: Script) -> Finding | None:

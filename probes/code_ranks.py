@@ -7,6 +7,8 @@ import re
 from collections.abc import Iterator
 
 from .code import at, first, imports_locals, ok, outer_loop
+from .code_shards import part_not_taken
+from .code_sides import either
 from .readers._tree import of, unparse
 from .readers.script import keyword, last_name
 from .registry import Finding, View, probe
@@ -140,8 +142,8 @@ def _taken_out(source: Script, call: ast.Call) -> ast.AST | None:
 
 @probe()
 def same_shard(view: View) -> Finding:
-    """Every process asks the distributed sampler for the same fixed shard."""
-    return first(view, _same_shard, "the scripts use no distributed sampler")
+    """Processes do not divide the data: they ask for one fixed part, or for none."""
+    return first(view, either(part_not_taken, _same_shard), "the scripts use no distributed sampler")
 
 
 def _same_shard(source: Script) -> Finding | None:

@@ -9,6 +9,7 @@ from functools import lru_cache
 
 from .code import at, first, ok
 from .code_flags import scaled_by_switch
+from .code_left_over import figures_left, fitted_left
 from .code_roles import is_random
 from .code_scaled_again import divided_again, normalised_again, step_made
 from .code_sides import either, given, literal, side
@@ -25,7 +26,11 @@ _CENTRE = re.compile(r"(?i)(?:^|_)(?:mean|mu|avg)(?:_|$)")
 @probe()
 def scaling_unused(view: View) -> Finding:
     """Mean and deviation of the inputs, or a scaling function, are there, and none of it is used."""
-    return first(view, either(_figures_unused, _function_unused), "the scripts prepare no scaling of inputs")
+    return first(
+        view,
+        either(_figures_unused, _function_unused, figures_left, fitted_left),
+        "the scripts prepare no scaling of inputs",
+    )
 
 
 _FIGURES_OF = re.compile(r"(?i)score|loss|resid|decision|error|pred|reward|time|grad|param|latent|\blog")

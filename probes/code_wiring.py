@@ -70,7 +70,7 @@ def _value_unused(source: Script) -> Finding | None:
                 if re.search(r"(?i)quant|observ|stub", unparse(node.value)):
                     continue  # called for what it notes
                 axis = _AXES.match(name) and not unparse(node.value).startswith("self.")
-                if name not in read and not axis and _is_made(function, node.value):
+                if name not in read and not axis and is_made(function, node.value):
                     return at(
                         source, node, f"the value {name} is computed in the forward pass and never used"
                     )
@@ -81,10 +81,10 @@ def _raises(function: Function) -> bool:
     return any(isinstance(n, ast.Raise) for n in function.body)
 
 
-def _is_made(function: Function, value: ast.expr) -> bool:
+def is_made(function: Function, value: ast.expr) -> bool:
     """The value is the input itself, or computed of it, or by a layer, or are positions."""
     if isinstance(value, ast.IfExp):
-        return _is_made(function, value.body) or _is_made(function, value.orelse)
+        return is_made(function, value.body) or is_made(function, value.orelse)
     given = {a.arg for a in function.args.args[1:]}
     if isinstance(value, ast.Name):
         return value.id in given
@@ -149,14 +149,18 @@ def _unused(source: Script, norms: bool) -> Finding | None:
             continue
         if all(_raises(f) for f in source.forwards if f in owner.body):
             continue  # it only holds weights for others
-        for name, made in _held(owner):
+        for name, made in held(owner):
             norm = bool(_NORM.search(last_name(made.func)))
             weighty = last_name(made.func) in _WEIGHTS or _class_with_weights(source, made)
             if norm is not norms or not (norm or weighty) or _chosen(source, made):
                 continue
             seen = seen or made
             # a network that gives features has a head that is left from the classifier it was
-            if not _HEAD.match(name) and not _is_read(source, owner, name):
+            if (
+                not _HEAD.match(name)
+                and not is_read(source, owner, name)
+                and not _has_twin(owner, name, made)
+            ):
                 return at(source, made, f"the layer {name} is made and never used")
     return ok(source, seen, "every layer that is made is used") if seen is not None else None
 
@@ -164,7 +168,7 @@ def _unused(source: Script, norms: bool) -> Finding | None:
 _HEAD = re.compile(r"^(?:fc|head|heads|classifier|last_linear)$")
 
 
-def _held(owner: ast.ClassDef) -> Iterator[tuple[str, ast.Call]]:
+def held(owner: ast.ClassDef) -> Iterator[tuple[str, ast.Call]]:
     """Attributes of self with the call that makes each, tuples taken apart."""
     for node in of(owner, ast.Assign):
         target, value = node.targets[0], node.value
@@ -197,11 +201,13 @@ def _looks_up(owner: ast.ClassDef) -> bool:
     )
 
 
-def _is_read(source: Script, owner: ast.ClassDef, name: str) -> bool:
+def is_read(source: Script, owner: ast.ClassDef, name: str) -> bool:
     """The attribute is read anywhere but in what only prepares it (its weights set, a tie)."""
     for node in source.mentions.get(name, ()):
         if isinstance(node, ast.Constant):
-            return True
+            if _looked_up(source, node):
+                return True
+            continue
         if not isinstance(node.ctx, ast.Load):
             continue
         function = source.function_around(node)
@@ -218,6 +224,33 @@ def _is_read(source: Script, owner: ast.ClassDef, name: str) -> bool:
                 continue
         return True
     return False
+
+
+def _has_twin(owner: ast.ClassDef, name: str, made: ast.Call) -> bool:
+    """A layer made alike is called twice: it stands in the place of this one."""
+    for other, call in held(owner):
+        if other != name and unparse(call) == unparse(made):
+            uses = [n for n in walk(owner) if isinstance(n, ast.Call) and unparse(n.func) == f"self.{other}"]
+            if len(uses) > 1:
+                return True
+    return False
+
+
+def _looked_up(source: Script, node: ast.Constant) -> bool:
+    """The text may name an attribute: in `getattr(net, "head")`, or in a list where `getattr` takes one."""
+    parent = source.parents.get(node)
+    if isinstance(parent, ast.Call):
+        name = last_name(parent.func)
+        if re.search(r"attr|get_submodule|get_parameter|module", name):
+            return True
+        if name not in ("append", "extend", "update", "set", "list", "tuple"):
+            return False
+    by_name = [
+        c for c in source.named("getattr", "attrgetter", "get_submodule") if len(c.args) > 1 or not c.args
+    ]
+    return isinstance(parent, (ast.List, ast.Tuple, ast.Set, ast.Assign)) and any(
+        not isinstance(c.args[1], ast.Constant) for c in by_name if len(c.args) > 1
+    )
 
 
 # ------------------------------------------------------------------------------------- the residual stream
@@ -239,7 +272,7 @@ def _replaced(source: Script) -> Finding | None:
         owner = source.parents.get(function)
         if not isinstance(owner, ast.ClassDef):
             continue
-        norms = {n for n, made in _held(owner) if _NORM.search(last_name(made.func))}
+        norms = {n for n, made in held(owner) if _NORM.search(last_name(made.func))}
         for stream in _added(function):
             seen = seen or function
             returned = [n for n in function.body if isinstance(n, ast.Return)]
@@ -382,10 +415,9 @@ def norm_is_identity(view: View) -> Finding:
 def _identity(source: Script) -> Finding | None:
     seen = None
     for owner in source.modules:
-        held = list(_held(owner))
         named = [
             (n, c)
-            for n, c in held
+            for n, c in held(owner)
             if re.match(r"(?:n|ln|bn|norm|layer_?norm|rms_?norm)\d*(?:_\w+)?$", n, re.I)
         ]
         if not named:

@@ -188,6 +188,7 @@ def _joined(parts: list[str], texts: Mapping[str, str], trees: Mapping[str, ast.
         pieces.append((len(lines), path))
         lines += lines_of(texts[path])
     *modules, entry = moved
-    bodies, more = reached(entry, modules)
+    bodies, left_out, more = reached(entry, modules)
     body = [statement for statements in (*bodies, entry.body) for statement in statements]
-    return Script(parts[-1], "\n".join(lines), ast.Module(body, []), tuple(pieces), loose=more)
+    text = "\n".join(lines)
+    return Script(parts[-1], text, ast.Module(body, []), tuple(pieces), loose=more, left_out=tuple(left_out))

@@ -32,8 +32,10 @@ _MISSED = frozenset(
 )
 
 
-def reached(entry: ast.Module, modules: Sequence[ast.Module]) -> tuple[list[list[ast.stmt]], bool]:
-    """The statements of each module that belong to the entry's program, and whether what is left out matters.
+def reached(
+    entry: ast.Module, modules: Sequence[ast.Module]
+) -> tuple[list[list[ast.stmt]], list[ast.stmt], bool]:
+    """The statements of each module that belong to the entry's program, those left out, and if they matter.
 
     What a module does when it is imported stays, but not what it does only when it is run itself.
     """
@@ -58,7 +60,7 @@ def reached(entry: ast.Module, modules: Sequence[ast.Module]) -> tuple[list[list
                 seen.add(word)
                 waiting += defined.get(word, ())
     left_out = [s for body in bodies for s in body if s not in kept]
-    return [[s for s in body if s in kept] for body in bodies], any(map(_matters, left_out))
+    return [[s for s in body if s in kept] for body in bodies], left_out, any(map(_matters, left_out))
 
 
 def _names(statement: ast.stmt) -> list[str]:

@@ -38,7 +38,8 @@ class Script:
     """A parsed script with the questions that probes ask.
 
     `pieces` says which files it was put together of: (lines before the file, path), in order. `loose`: it
-    imports a file of its own project that is not in the run directory.
+    imports a file of its own project that is not in the run directory. `left_out`: what stands at the top of
+    its modules and nothing of the program names.
     """
 
     path: str
@@ -46,6 +47,7 @@ class Script:
     tree: ast.Module
     pieces: tuple[tuple[int, str], ...] = ()
     loose: bool = False
+    left_out: tuple[ast.stmt, ...] = ()
 
     def place(self, node: ast.AST | int | None) -> Place:
         """The file and line of a node, or of a line of the whole; in a notebook the cell and its line."""

@@ -34,7 +34,7 @@ if __name__ == "__main__":
 
 
 def names(entry: str, library: str = LIBRARY) -> tuple[list[str], bool]:
-    (body,), matters = reached(ast.parse(entry), [ast.parse(library)])
+    (body,), _, matters = reached(ast.parse(entry), [ast.parse(library)])
     return [s.name for s in body if isinstance(s, (ast.FunctionDef, ast.ClassDef))], matters
 
 
