@@ -11,9 +11,10 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 
 from ..engine.model import Place, State
-from . import data_files
 from . import settings as names
 from .config.values import number_of
+from .data_files.files import files_missing as data_files_missing
+from .data_files.repeated import shards_overlap as data_shards_overlap
 from .in_force import trains_alone
 from .registry import Finding, View, absent, any_of, present, probe, unknown
 from .run import DataList, Listed, Run
@@ -80,7 +81,7 @@ def _either(files: Finding, lists: Finding) -> Finding:
 @probe()
 def files_missing(view: View) -> Finding:
     """Files are missing: by the data files where they were found, by the lists that lie in the run else."""
-    return _either(data_files.files_missing(view), _files_missing(view))
+    return _either(data_files_missing(view), _files_missing(view))
 
 
 def _files_missing(view: View) -> Finding:
@@ -224,7 +225,7 @@ def _places(shards: Mapping[int, DataList]) -> tuple[Place, ...]:
 @probe()
 def shards_overlap(view: View) -> Finding:
     """Ranks share samples or leave some out: by the data files where found, by the lists in the run else."""
-    return _either(data_files.shards_overlap(view), _shards_overlap(view))
+    return _either(data_shards_overlap(view), _shards_overlap(view))
 
 
 def _shards_overlap(view: View) -> Finding:

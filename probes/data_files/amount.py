@@ -1,0 +1,117 @@
+"""Order and number of the samples in data files."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ...engine.model import Place
+from ..dataset.model import DataSet, Part
+from ..registry import Finding, View, absent, present, unknown
+from .common import FINAL, needs_data, said_of
+
+
+def _sortedness(part: Part) -> float | None:
+    """Changes of label between neighbours over those expected in random order, or None."""
+    labels = part.labels
+    if (
+        labels is None
+        or not labels.classes
+        or labels.by_folder
+        or len(labels.counts) < 2
+        or labels.pairs < 50
+    ):
+        return None
+    total = sum(labels.counts.values())
+    expected = labels.pairs * (1 - sum((n / total) ** 2 for n in labels.counts.values()))
+    if expected < 10:
+        return None
+    changes = labels.runs - (total - labels.pairs)
+    return max(0, changes) / expected
+
+
+def _sorted(parts: Sequence[Part], share: float, none: str) -> Finding:
+    looked = [(s, p) for p in parts if (s := _sortedness(p)) is not None]
+    if not looked:
+        return unknown(none)
+    value, part = min(looked, key=lambda sp: sp[0])
+    why = f"neighbours in {said_of(part)} change their label {value:.2g} times as often as in random order"
+    rest = {"value": value, "threshold": share, "where": (Place(part.files[0]),)}
+    return present(why, **rest) if value <= share else absent(why, **rest)
+
+
+@needs_data
+def sorted_by_class(data: DataSet, view: View, share: float) -> Finding:
+    """Rows of the training files come class by class."""
+    del view
+    parts = [p for p in data.training if p.kind not in FINAL]
+    return _sorted(parts, share, "no training file with a label for each row")
+
+
+@needs_data
+def drawn_in_class_order(data: DataSet, view: View, share: float) -> Finding:
+    """Samples reach the model class by class, as a manifest or dumped batches show."""
+    del view
+    parts = [p for p in data.training if p.kind in FINAL]
+    return _sorted(parts, share, "no manifest or dumped batches with labels among the data files")
+
+
+@needs_data
+def epochs_same_order(data: DataSet, view: View, least: float) -> Finding:
+    """A manifest shows the samples of several epochs in one and the same order."""
+    del view
+    judged = [e for e in data.epochs if e.samples >= least]
+    if not judged:
+        return unknown("no manifest with two epochs of named samples among the data files")
+    one = judged[0]
+    place = (Place(one.file),)
+    if one.same:
+        return present(f"{one.epochs} epochs have the {one.samples} samples in the same order", where=place)
+    return absent(f"{one.epochs} epochs have their samples in different orders", where=place)
+
+
+_PARAMETERS = frozenset(
+    [
+        "num_parameters",
+        "n_parameters",
+        "num_params",
+        "n_params",
+        "total_params",
+        "trainable_params",
+        "parameters",
+    ]
+)
+
+
+def _parameters(view: View) -> float | None:
+    """The number of the model's parameters, where a log or a configuration of the run tells it."""
+    found = [
+        float(s.value)
+        for s in view.run.raw_settings
+        if s.key.rpartition(".")[2].lower() in _PARAMETERS
+        and isinstance(s.value, (int, float))
+        and not isinstance(s.value, bool)
+    ]
+    return max(found, default=None)
+
+
+@needs_data
+def samples_few(data: DataSet, view: View, samples: float, each: float) -> Finding:
+    """Fewer training samples than `samples`, and more than `each` parameters of the model for each."""
+    parts = [p for p in data.training if p.kind not in ("batches", "manifest")]
+    known = [p.rows for p in parts if p.rows is not None]
+    if not known or len(known) < len(parts):
+        return unknown("the number of training samples is not known")
+    # The same samples in two formats are not counted twice.
+    count = max(sum(p.rows or 0 for p in parts if p.format == form) for form in {p.format for p in parts})
+    said = f"{count} training samples"
+    if count >= samples:
+        return absent(said, value=count, threshold=samples)
+    parameters = _parameters(view)
+    if parameters is None:
+        return unknown(f"{said}; how many parameters the model has is not known")
+    said = f"{said}, {parameters / max(1, count):.3g} parameters for each"
+    if parameters <= each * count:
+        return absent(said, value=count, threshold=samples)
+    if "adapter" in view.run.settings or "pretrained" in view.run.settings:
+        return unknown(f"{said}, and the model may start from trained weights")
+    return present(said, value=count, threshold=samples)

@@ -1,0 +1,76 @@
+"""Files that cannot be read, are missing, or were changed."""
+
+from __future__ import annotations
+
+from ...engine.model import Place
+from ..dataset.model import DataSet
+from ..registry import Finding, View, absent, present, unknown
+from .common import needs_data
+
+
+@needs_data
+def unreadable(data: DataSet, view: View) -> Finding:
+    """Files that are cut off, empty or no such file inside; rows with too few or too many cells."""
+    del view
+    count = sum(p.problem_count for p in data.parts) + len(data.not_read)
+    found = [q for p in data.parts for q in p.problems]
+    looked = sum(p.looked for p in data.parts)
+    if count:
+        first = f"{found[0].place.file}: {found[0].what}" if found else "{}: {}".format(*data.not_read[0])
+        places = [q.place for q in found[:5]] or [Place(data.not_read[0][0])]
+        what = "file or row" if count == 1 else "files or rows"
+        return present(
+            f"{count} {what} cannot be read: {first}", value=count, threshold=0, where=tuple(places)
+        )
+    if not looked:
+        return unknown("no sample was read")
+    return absent(f"all of {looked} samples that were looked at can be read", value=0)
+
+
+@needs_data
+def files_missing(data: DataSet, view: View) -> Finding:
+    """Files that a manifest, a checksum list or the numbers of shards announce and that are not there."""
+    del view
+    lost = sum(x.missing_count for x in data.listed if x.checked)
+    told = [f"{n} files are missing" for n in [lost] if n] + list(data.gaps)
+    if told:
+        places = [Place(x.file, line or None) for x in data.listed if x.checked for _, line in x.missing[:2]]
+        named = [path for x in data.listed if x.checked for path, _ in x.missing[:3]]
+        more = f" ({', '.join(named)})" if named else ""
+        return present(f"{told[0]}{more}", value=lost + len(data.gaps), threshold=0, where=tuple(places))
+    short = _declared(data)
+    if short is not None:
+        return short
+    checked = sum(x.checked for x in data.listed)
+    if checked:
+        return absent(f"all {checked} files that are listed are there", value=0)
+    return unknown("no manifest, checksum list or numbered shards tell what should be there")
+
+
+def _declared(data: DataSet) -> Finding | None:
+    """A description of the data set tells more samples than there are."""
+    for part in data.parts:
+        told = {"train": "train", "eval": "validation", "test": "test"}.get(part.split)
+        want = data.declared.get(told or "")
+        if want and part.exact and part.rows is not None and part.rows < want:
+            why = f"dataset_info.json tells {want} samples of {told}, {part.rows} are there"
+            return present(why, value=part.rows, threshold=want)
+    return None
+
+
+@needs_data
+def files_changed(data: DataSet, view: View) -> Finding:
+    """Files whose size or checksum is not what a manifest says."""
+    del view
+    changed = sum(x.changed_count for x in data.listed)
+    checked, sums = sum(x.checked for x in data.listed), sum(x.sums for x in data.listed)
+    if changed:
+        path, line, what = next(c for x in data.listed for c in x.changed)
+        file = next(x.file for x in data.listed if x.changed)
+        why = f"{changed} of {checked} files are not what the manifest says: {path} has {what}"
+        return present(why, value=changed, threshold=0, where=(Place(file, line or None),))
+    if not checked:
+        return unknown("no manifest names files that are there")
+    if not sums:
+        return unknown(f"{checked} files are there; no checksum was computed")
+    return absent(f"{sums} checksums agree", value=0)

@@ -1,0 +1,167 @@
+"""Labels in data files: their range, balance and noise."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+from ...engine.model import Place
+from ..dataset import neighbours
+from ..dataset.model import DataSet, Part
+from ..registry import Finding, View, absent, present, unknown
+from .common import FINAL, looked_at, needs_data, said_of
+
+
+@needs_data
+def labels_out_of_range(data: DataSet, view: View) -> Finding:
+    """Class numbers that are negative, or as large as the number of classes that the run records."""
+    setting = view.run.settings.get("num_classes")
+    classes = setting.value if setting is not None else None
+    looked = [p for p in data.parts if p.labels is not None and p.labels.integral and p.labels.classes]
+    for part in looked:
+        labels = part.labels
+        if labels is None or part.kind == "images":
+            continue
+        scores = labels.low == -labels.high  # -1 and 1, or grades about zero: no class numbers
+        if labels.low < 0 and not scores:
+            where = (labels.low_at,) if labels.low_at else ()
+            return present(
+                f"{labels.name} goes down to {labels.low:g}", value=labels.low, threshold=0, where=where
+            )
+        if not isinstance(classes, int) or isinstance(classes, bool) or not labels.high >= classes > 1:
+            continue
+        if part.kind not in FINAL and labels.low == 1 and labels.high == classes:
+            return unknown(f"{labels.name} goes from 1 to {classes} in the file; the script may subtract one")
+        where = (labels.high_at,) if labels.high_at else ()
+        why = f"{labels.name} goes up to {labels.high:g}; the model has {classes} classes, numbered from 0"
+        return present(why, value=labels.high, threshold=classes, where=where)
+    whole = [p for p in looked if p.whole and p.labels is not None and _contiguous(p)]
+    if whole:
+        return absent(f"labels are 0 to {whole[0].labels.high:g} without a gap")  # type: ignore[union-attr]
+    return unknown("no class numbers were read whole among the data files")
+
+
+def _contiguous(part: Part) -> bool:
+    labels = part.labels
+    return labels is not None and labels.low == 0 and labels.high == len(labels.counts) - 1
+
+
+@needs_data
+def classes_unbalanced(data: DataSet, view: View, ratio: float, least: float) -> Finding:
+    """The largest class of the training data has many times the samples of the smallest."""
+    del view
+    worst: tuple[float, Part] | None = None
+    for part in data.training:
+        counts = list(part.labels.counts.values()) if part.labels is not None and part.labels.classes else []
+        if len(counts) >= 2 and sum(counts) >= least:
+            value = max(counts) / min(counts)
+            worst = (value, part) if worst is None or value > worst[0] else worst
+    if worst is None:
+        return unknown("no labels of classes were found in the training data")
+    value, part = worst
+    counted = part.labels.counts if part.labels is not None else {}
+    (most, n_most), (few, n_few) = next(iter(counted.items())), list(counted.items())[-1]
+    why = f"{len(counted)} classes with {n_few} ({few}) to {n_most} ({most}) samples of {looked_at(part)}"
+    rest = {"value": value, "threshold": ratio, "where": (Place(part.files[0]),)}
+    return present(why, **rest) if value >= ratio else absent(why, **rest)
+
+
+@needs_data
+def classes_unseen(data: DataSet, view: View, share: float) -> Finding:
+    """A share of the evaluation data is of classes that the training data do not have."""
+    del view
+    train = [p for p in data.training if p.labels is not None and p.labels.classes]
+    held = [p for p in data.of("eval", "test") if p.labels is not None and p.labels.classes]
+    if not train or not held:
+        return unknown("labels of training and of evaluation data are not both there")
+    by_folder = any(p.labels.by_folder for p in train if p.labels is not None)
+    known = {c for p in train if p.labels is not None for c in p.labels.counts}
+    for part in held:
+        if part.labels is None or part.labels.by_folder != by_folder:
+            continue
+        new = [c for c in part.labels.counts if c not in known]
+        concerned = sum(part.labels.counts[c] for c in new) / max(1, sum(part.labels.counts.values()))
+        if concerned >= share and all(p.whole for p in train):
+            why = (
+                f"{concerned:.1%} of the {part.name} are of {len(new)} classes that training lacks: "
+                f"{', '.join(new[:4])}"
+            )
+            return present(why, value=concerned, threshold=share, where=(Place(part.files[0]),))
+        if new:
+            return unknown("single classes of evaluation were not met in training, or training was sampled")
+    return absent(f"every class of evaluation is among the {len(known)} of training", value=0)
+
+
+@needs_data
+def label_noise(data: DataSet, view: View, share: float, agreement: float) -> Finding:
+    """Samples of a table whose nearest neighbours nearly all carry one other label: a suspicion."""
+    del view
+    found = [(p, s) for p in data.training if (s := _suspects(p, data.bounds.seed)) is not None]
+    for part, one in found:
+        part_share = one.count / one.looked
+        if part_share >= share and one.agreement >= agreement:
+            why = (
+                f"{one.count} of {one.looked} samples of {said_of(part)} stand among neighbours of one other "
+                f"label ({', '.join(one.examples)}): suspected, not proven"
+            )
+            return present(why, value=part_share, threshold=share, where=one.places[:5])
+    judged = [one for _, one in found if one.agreement >= agreement]
+    if judged:
+        shown = judged[0]
+        why = f"{shown.count} of {shown.looked} samples stand among neighbours of another label"
+        return absent(why, value=shown.count / shown.looked, threshold=share)
+    if found:
+        return unknown("the classes overlap too much for neighbours to tell wrong labels")
+    return unknown("no table of numbers with classes and at least 60 samples among the training data")
+
+
+@lru_cache(maxsize=8)
+def _suspects(part: Part, seed: int) -> neighbours.Suspects | None:
+    return neighbours.suspects(part, seed)
+
+
+@needs_data
+def labels_contradict(data: DataSet, view: View, share: float) -> Finding:
+    """Samples that are equal but for their label."""
+    del view
+    looked = 0
+    for part in data.training:
+        one = neighbours.contradicting(part)
+        if one is None or not one.looked or not neighbours.telling(part):
+            continue
+        looked += one.looked
+        if one.share >= share:
+            held = f"{one.looked} samples of {said_of(part)}"
+            why = f"{one.count} of {held} are equal to another with another label"
+            return present(why, value=one.share, threshold=share, where=one.places)
+    if not looked:
+        return unknown("no training data with labels whose samples are told apart by their values")
+    return absent(f"{looked} samples: none or few are equal with another label", threshold=share)
+
+
+@needs_data
+def labels_all_ignored(data: DataSet, view: View) -> Finding:
+    """Dumped label arrays that hold nothing but the ignore index."""
+    del view
+    parts = [p for p in data.parts if p.kind == "batches" and p.labels is not None and p.labels.batches]
+    for part in parts:
+        if part.labels is not None and part.labels.all_ignored:
+            count = len(part.labels.all_ignored)
+            why = f"{count} of {part.labels.batches} batches carry only the ignore index"
+            return present(why, value=count, threshold=0, where=part.labels.all_ignored[:5])
+    if not parts:
+        return unknown("no dumped batches with labels among the data files")
+    return absent("every dumped batch carries valid labels", value=0)
+
+
+@needs_data
+def masks_empty(data: DataSet, view: View) -> Finding:
+    """Attention masks among dumped batches with a row that leaves nothing to attend to."""
+    del view
+    masks = sum(p.masks for p in data.parts)
+    found = [m for p in data.parts for m in p.masks_empty]
+    if found:
+        why = f"{len(found)} of {masks} attention masks have a row that hides everything"
+        return present(why, value=len(found), threshold=0, where=tuple(found[:5]))
+    if not masks:
+        return unknown("no attention masks among the data files")
+    return absent(f"{masks} attention masks leave something in every row", value=0)

@@ -1,0 +1,97 @@
+"""Samples that stand in data files twice: within a split, across splits, in several shards."""
+
+from __future__ import annotations
+
+from ...engine.model import Place
+from ..dataset import neighbours
+from ..dataset.model import DataSet
+from ..registry import Finding, View, absent, present, unknown
+from .common import needs_data, said_of
+
+
+@needs_data
+def duplicates_across_splits(data: DataSet, view: View, share: float) -> Finding:
+    """Samples of an evaluation split stand in the training split as well, beyond what chance repeats."""
+    del view
+    train = [p for p in data.training if p.hashed]
+    looked = []
+    for part in data.of("eval", "test"):
+        one = neighbours.shared(train, part)
+        if not one.looked:
+            continue
+        looked.append((one, part))
+        if one.share >= share and one.share > 2 * one.by_chance:
+            of = f"{one.count} of {one.looked} samples of {said_of(part)}"
+            why = f"{of} stand in the training data too ({one.share:.1%})"
+            return present(why, value=one.share, threshold=share, where=one.places)
+    if not looked:
+        return unknown("training and evaluation samples are not both there in one format")
+    if (
+        all(p.whole for p in train)
+        and all(p.whole for _, p in looked)
+        and all(not o.count for o, _ in looked)
+    ):
+        return absent(
+            f"none of {looked[0][0].looked} evaluation samples stands in the training data", value=0
+        )
+    if any(o.count for o, _ in looked):
+        return unknown("some evaluation samples are equal to training samples, no more than chance repeats")
+    return unknown("only a part of the samples was compared; none is in both")
+
+
+@needs_data
+def duplicates(data: DataSet, view: View, share: float) -> Finding:
+    """Samples of the training data that repeat an earlier one."""
+    del view
+    looked = []
+    for part in data.training:
+        if not part.hashed or (part.kind == "manifest"):
+            continue
+        one = neighbours.repeated(part)
+        looked.append((one, part))
+        if one.share >= share:
+            held = f"{one.looked} samples of {said_of(part)}"
+            why = f"{one.count} of {held} repeat an earlier one ({one.share:.1%})"
+            return present(why, value=one.share, threshold=share, where=one.places)
+    judged = [one for one, _ in looked if one.looked]
+    if not judged:
+        return unknown("no samples were compared")
+    return absent(f"{judged[0].count} of {judged[0].looked} samples repeat an earlier one", threshold=share)
+
+
+@needs_data
+def shards_overlap(data: DataSet, view: View) -> Finding:
+    """Per-rank lists of samples overlap, or leave samples out."""
+    del view
+    shards = data.shards
+    if shards is None:
+        return unknown("no lists of the samples of each rank among the data files")
+    places = tuple(Place(f) for f in shards.files[:3])
+    total = sum(map(len, shards.ranks.values()))
+    union = frozenset().union(*shards.ranks.values())
+    twice = total - len(union)
+    if twice >= len(shards.ranks):  # a sampler that fills up the last batch repeats fewer than one per rank
+        why = f"{twice} of {total} samples are given to several of {len(shards.ranks)} ranks"
+        return present(why, value=twice / total, threshold=0, where=places)
+    left = len(shards.universe - union) if shards.universe is not None else 0
+    if left >= len(shards.ranks):  # one that drops the last batch leaves out fewer than one per rank
+        why = f"{left} of {len(shards.universe or ())} samples are given to no rank"
+        return present(why, value=left / total, threshold=0, where=places)
+    return absent(
+        f"{len(shards.ranks)} ranks share {len(union)} samples without overlap", value=0, where=places
+    )
+
+
+@needs_data
+def shards_uneven(data: DataSet, view: View, ratio: float) -> Finding:
+    """Some rank gets clearly more samples than another."""
+    del view
+    shards = data.shards
+    if shards is None:
+        return unknown("no lists of the samples of each rank among the data files")
+    sizes = {r: len(m) for r, m in shards.ranks.items()}
+    least, most = min(sizes, key=sizes.__getitem__), max(sizes, key=sizes.__getitem__)
+    value = sizes[most] / max(1, sizes[least])
+    why = f"rank {least} gets {sizes[least]} samples, rank {most} {sizes[most]}"
+    rest = {"value": value, "threshold": ratio, "where": (Place(shards.files[0]),)}
+    return present(why, **rest) if value >= ratio and sizes[most] - sizes[least] > 1 else absent(why, **rest)

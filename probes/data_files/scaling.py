@@ -1,0 +1,169 @@
+"""Ranges of the columns of data files: unscaled, apart, constant, of two kinds, other in each split."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ...engine.model import Place
+from ..dataset.model import Column, DataSet, Part
+from ..dataset.naming import is_identifier, is_label
+from ..registry import Finding, View, absent, present, unknown
+from .common import FINAL, NUMBERED, RAW, columns_of, looked_at, needs_data, said_of, said_of_all
+
+
+def _scales(part: Part) -> list[Column]:
+    """Columns whose scale matters: measured quantities, neither labels nor numbers of rows or tokens."""
+    return [
+        c
+        for c in part.columns
+        if c.number
+        and not c.constant
+        and c.std > 0
+        and not is_label(c.name)
+        and not is_identifier(c.name)
+        and not (c.dtype.startswith(("int", "bool")) or (c.dtype.startswith("uint") and c.dtype != "uint8"))
+    ]
+
+
+def _spread_out(column: Column) -> bool:
+    """Whether at least half of its values differ from the median: rare flags and sparse counts do not."""
+    values = column.values
+    return bool(len(values)) and bool(np.median(np.abs(values - np.median(values))) > 0)
+
+
+@needs_data
+def columns_apart(data: DataSet, view: View, ratio: float) -> Finding:
+    """The spreads of a raw table's columns lie orders of magnitude apart."""
+    del view
+    best: tuple[float, Part, Column, Column] | None = None
+    for part in data.training:
+        columns = [c for c in _scales(part) if _spread_out(c)] if part.kind in (*RAW, "array") else []
+        if len(columns) >= 2:
+            low, high = min(columns, key=lambda c: c.std), max(columns, key=lambda c: c.std)
+            value = high.std / low.std
+            if best is None or value > best[0]:
+                best = value, part, low, high
+    if best is None:
+        return unknown("no table with several columns of numbers among the training data")
+    value, part, low, high = best
+    why = (
+        f"{high.name} has {value:.3g} times the spread of {low.name} ({high.std:.3g} and {low.std:.3g}) in "
+        f"{said_of(part)}"
+    )
+    rest = {"value": value, "threshold": ratio, "where": (Place(part.files[0]),)}
+    return present(why, **rest) if value >= ratio else absent(why, **rest)
+
+
+@needs_data
+def inputs_unscaled(data: DataSet, view: View, large: float, small: float, ratio: float) -> Finding:
+    """The inputs of dumped batches lie far outside -1..1, near zero throughout, or far apart in scale."""
+    del view
+    looked = [(p, c) for p in data.parts if p.kind in FINAL for c in _scales(p) if not _is_mean(c)]
+    for part, column in looked:
+        size = max(abs(column.low), abs(column.high))
+        usual = float(np.quantile(np.abs(column.values), 0.9)) if len(column.values) else size
+        said = f"{column.name} of {said_of(part)} goes from {column.low:.4g} to {column.high:.4g}"
+        rest = {"where": (Place(part.files[0]),)}
+        if usual > large:
+            raw = (
+                ": pixels that were not divided by 255"
+                if 200 <= column.high <= 255 and column.low >= 0
+                else ""
+            )
+            return present(f"{said}{raw}", value=usual, threshold=large, **rest)
+        if size < small:
+            return present(f"{said}: close to zero throughout", value=size, threshold=small, **rest)
+    spreads = [c.std for _, c in looked]
+    if len(spreads) >= 2 and max(spreads) > ratio * min(spreads):
+        value = max(spreads) / min(spreads)
+        return present(f"spreads of the inputs lie {value:.3g} times apart", value=value, threshold=ratio)
+    if not looked:
+        return unknown("no dumped batches with inputs of real numbers among the data files")
+    return absent(f"the inputs of {looked_at(looked[0][0])} lie on a common scale around zero")
+
+
+def _is_mean(column: Column) -> bool:
+    return column.name == "mean of a sample"
+
+
+@needs_data
+def splits_scaled_differently(data: DataSet, view: View, shift: float, ratio: float) -> Finding:
+    """A column or channel has another mean or spread in evaluation than in training."""
+    del view
+    train = {c.name: (p, c) for p in data.training for c in _scales(p) if len(c.values) >= 50}
+    worst: tuple[float, str, Place] | None = None
+    looked = 0
+    for part, column in columns_of(data.of("eval", "test")):
+        if column.name not in train or column.std <= 0 or len(column.values) < 50:
+            continue
+        mine = train[column.name][1]
+        looked += 1
+        # Medians and quartile spreads: a few extreme values are another matter.
+        a, b = _middle(mine.values), _middle(column.values)
+        if a[1] <= 0 or b[1] <= 0:
+            continue
+        moved, times = abs(a[0] - b[0]) / max(a[1], b[1]), max(a[1] / b[1], b[1] / a[1])
+        if moved >= shift or times >= ratio:
+            why = (
+                f"{column.name}: median {a[0]:.4g} and spread {a[1]:.4g} in training, "
+                f"{b[0]:.4g} and {b[1]:.4g} in {part.name}"
+            )
+            if worst is None or max(moved / shift, times / ratio) > worst[0]:
+                worst = max(moved / shift, times / ratio), why, Place(part.files[0])
+    if worst is not None:
+        return present(worst[1], value=worst[0], threshold=1.0, where=(worst[2],))
+    if not looked:
+        return unknown("no column of numbers is known in both training and evaluation data")
+    return absent(f"{looked} columns are alike in training and evaluation", value=0)
+
+
+def _middle(values: Any) -> tuple[float, float]:
+    low, middle, high = np.quantile(values, (0.25, 0.5, 0.75))
+    return float(middle), float(high - low) / 1.349
+
+
+@needs_data
+def constant_columns(data: DataSet, view: View) -> Finding:
+    """Columns of numbers of the training data with one and the same value everywhere.
+
+    Passed over: texts (a source, an instruction), and single ones of many alike, as the pixels of a border.
+    """
+    del view
+    parts = [p for p in data.training if p.kind in (*RAW, "array", "batches") and p.looked >= 20]
+    still = [(p, c) for p, c in columns_of(parts) if c.constant and c.number and c.missing < 0.5 * c.count]
+    found = [(p, c) for p, c in still if not _one_of_many(p, c)]
+    if found:
+        named = ", ".join(c.name for _, c in found[:4])
+        why = f"{len(found)} columns of {said_of(found[0][0])} never change: {named}"
+        return present(why, value=len(found), threshold=0, where=(Place(found[0][0].files[0]),))
+    if not any(p.columns for p in parts):
+        return unknown("no table or array of at least 20 samples among the training data")
+    return absent(f"every column changes over {said_of_all(parts)}", value=0)
+
+
+def _one_of_many(part: Part, column: Column) -> bool:
+    """`pixel_0_3` beside dozens of other pixels, most of which change."""
+    alike = [c for c in part.columns if NUMBERED.sub("", c.name) == NUMBERED.sub("", column.name)]
+    return len(alike) >= 16 and sum(c.constant for c in alike) < 0.5 * len(alike)
+
+
+@needs_data
+def modes_mixed(data: DataSet, view: View) -> Finding:
+    """Images of one part differ in their number of channels."""
+    del view
+    parts = [p for p in data.parts if p.kind == "images" and p.shapes]
+    for part in parts:
+        modes: dict[str, int] = {}
+        for shape, count in part.shapes.items():
+            mode = {"palette": "RGB"}.get(shape.rpartition(" ")[2], shape.rpartition(" ")[2])
+            modes[mode] = modes.get(mode, 0) + count
+        if len(modes) > 1:
+            said = ", ".join(f"{n} {m}" for m, n in sorted(modes.items(), key=lambda kv: -kv[1]))
+            return present(
+                f"images of {said_of(part)} differ in their channels: {said}", value=len(modes), threshold=1
+            )
+    if not parts:
+        return unknown("no folder of images among the data files")
+    return absent(f"all images have the same channels ({said_of_all(parts)})", value=1)

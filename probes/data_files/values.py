@@ -1,0 +1,133 @@
+"""Missing, infinite and outlying values in data files."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from ...engine.model import Place
+from ..dataset.model import Column, DataSet, Part
+from ..dataset.naming import is_identifier, is_label
+from ..registry import Finding, View, absent, present, unknown
+from .common import FINAL, RAW, columns_of, needs_data, said_of, said_of_all
+
+
+def _gone(parts: Sequence[Part], which: Callable[[Part, Column], bool]) -> list[tuple[Part, Column]]:
+    return [(p, c) for p, c in columns_of(parts) if which(p, c) and c.missing + c.infinite > 0]
+
+
+def _missing_words(found: Sequence[tuple[Part, Column]]) -> tuple[str, int, tuple[Place, ...]]:
+    part, worst = max(found, key=lambda pc: pc[1].missing + pc[1].infinite)
+    count = sum(c.missing + c.infinite for _, c in found)
+    what = "infinite" if worst.infinite > worst.missing else "missing"
+    share = (worst.missing + worst.infinite) / max(1, worst.entries)
+    others = f", {count} in all over {len(found)} columns" if len(found) > 1 else ""
+    worst_count = worst.missing + worst.infinite
+    why = f"{worst_count} {what} values in {worst.name} of {said_of(part)} ({share:.2%}){others}"
+    places = tuple(p for _, c in found[:3] if (p := c.missing_at or c.infinite_at) is not None)
+    return why, count, places
+
+
+def _optional(column: Column, usual: float) -> bool:
+    return column.missing > usual * column.count
+
+
+@needs_data
+def missing_values(data: DataSet, view: View, usual: float) -> Finding:
+    """Empty cells and NaN in columns of numbers, in labels and in the texts that a model reads.
+
+    A text that is empty in more than a share `usual` of the samples is optional by design ("input" beside
+    "instruction").
+    """
+    del view
+    parts = [p for p in data.parts if p.kind in RAW and p.looked]
+    found = _gone(
+        parts, lambda _, c: c.number or is_label(c.name) or (c.free_text and not _optional(c, usual))
+    )
+    if found:
+        why, count, places = _missing_words(found)
+        return present(why, value=count, threshold=0, where=places)
+    if not any(c.number or c.free_text for _, c in columns_of(parts)):
+        return unknown("no table among the data files")
+    return absent(f"no value is missing in {said_of_all(parts)}", value=0)
+
+
+@needs_data
+def inputs_not_finite(data: DataSet, view: View) -> Finding:
+    """NaN or infinite values in arrays; absent only in what the model itself receives (dumped batches)."""
+    del view
+    parts = [p for p in data.parts if p.kind in ("array", *FINAL) and p.looked]
+    found = _gone(parts, lambda *_: True)
+    if found:
+        why, count, places = _missing_words(found)
+        return present(why, value=count, threshold=0, where=places)
+    final = [p for p in parts if p.kind in FINAL and p.columns]
+    if final:
+        return absent(f"all values of {said_of_all(final)} are finite", value=0)
+    if parts:
+        return unknown("the arrays on disk are finite; what reaches the model was not dumped")
+    return unknown("no dumped batches among the data files")
+
+
+def _extreme(part: Part, column: Column, factor: float, score: float) -> tuple[float, float, float] | None:
+    """The value that lies farthest out: (value, robust z-score, times the 99th percentile); None if none."""
+    values = column.values
+    if not column.number or len(values) < 50 or is_identifier(column.name) or column.constant:
+        return None
+    if part.labels is not None and column.name == part.labels.name and part.labels.classes:
+        return None
+    middle = float(np.median(values))
+    distances = np.abs(values - middle)
+    usual = float(np.quantile(distances, 0.99))
+    spread = 1.4826 * float(np.median(distances))  # 0 where half of the values are one: nothing to measure by
+    far = column.high if column.high - middle >= middle - column.low else column.low
+    distance = abs(far - middle)
+    if usual <= 0 or spread <= 0 or distance < factor * usual or distance < score * spread:
+        return None
+    return far, distance / spread, distance / usual
+
+
+def _outliers(parts: Sequence[Part], factor: float, score: float) -> Finding | None:
+    found = []
+    for part, column in columns_of(parts):
+        one = _extreme(part, column, factor, score)
+        if one is not None:
+            found.append((one, part, column))
+    if not found:
+        return None
+    (far, z, times), part, column = max(found, key=lambda f: f[0][1])
+    place = column.high_at if far == column.high else column.low_at
+    more = f"; {len(found)} columns have such values" if len(found) > 1 else ""
+    why = (
+        f"{column.name} of {said_of(part)} reaches {far:.6g}, {times:.3g} times the 99th percentile of "
+        f"the distance from the median (robust z-score {z:.3g}){more}"
+    )
+    return present(why, value=z, threshold=factor, where=(place,) if place else ())
+
+
+@needs_data
+def outliers(data: DataSet, view: View, factor: float, score: float) -> Finding:
+    """A value of a table many times farther from the median than 99 % of its column, by robust z-score."""
+    del view
+    parts = [p for p in data.parts if p.kind in RAW and p.looked]
+    found = _outliers(parts, factor, score)
+    if found is not None:
+        return found
+    if not any(c.number and len(c.values) >= 50 for _, c in columns_of(parts)):
+        return unknown("no column of at least 50 numbers among the data files")
+    return absent(f"no value lies that far out in {said_of_all(parts)}", threshold=factor)
+
+
+@needs_data
+def inputs_have_outliers(data: DataSet, view: View, factor: float, score: float) -> Finding:
+    """The same for arrays; absent only in what the model itself receives (dumped batches)."""
+    del view
+    parts = [p for p in data.parts if p.kind in ("array", *FINAL) and p.looked]
+    found = _outliers(parts, factor, score)
+    if found is not None:
+        return found
+    final = [p for p in parts if p.kind in FINAL and any(len(c.values) >= 50 for c in p.columns)]
+    if final:
+        return absent(f"no value lies that far out in {said_of_all(final)}", threshold=factor)
+    return unknown("no dumped batches among the data files")
