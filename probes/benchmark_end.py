@@ -12,7 +12,7 @@ import numpy as np
 
 from ..engine.model import State
 from . import names as quantities
-from .benchmark_curves import end_of_metric, metric_of_both
+from .benchmark_curves.end import end_of_metric, metric_of_both
 from .compare import FLOOR, sides
 from .config.values import number_of
 from .epochs import steps_per_epoch

@@ -12,7 +12,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from . import names as quantities
-from .benchmark_curves import LOWER, METRICS, places_of
+from .benchmark_curves.common import places_of
+from .benchmark_curves.end import LOWER, METRICS
 from .compare import Pair, pair
 from .registry import Finding, View, absent, present, probe, unknown
 from .run import Floats

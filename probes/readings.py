@@ -15,7 +15,10 @@ from .shared_code import without_shared
 MODULES = (
     "acceptance",
     "benchmark",
-    "benchmark_curves",
+    "benchmark_curves.course",
+    "benchmark_curves.end",
+    "benchmark_curves.gradients",
+    "benchmark_curves.start",
     "benchmark_end",
     "benchmark_relations",
     "code_accumulation",

@@ -15,7 +15,7 @@ from ..engine.model import Place
 from . import names as quantities
 from . import settings
 from .benchmark import both, equal
-from .benchmark_curves import LOWER, METRICS, comparable_length, end_of_metric
+from .benchmark_curves.end import LOWER, METRICS, comparable_length, end_of_metric
 from .compare import blocks, pair
 from .config.values import number_of
 from .registry import Finding, View, absent, place, present, probe, unknown

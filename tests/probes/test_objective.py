@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from traindoctor.engine.model import State
-from traindoctor.probes import benchmark_curves, gradients, metrics, objective, rounding, scaler
+from traindoctor.probes import gradients, metrics, objective, rounding, scaler
+from traindoctor.probes.benchmark_curves import gradients as against_benchmark
 from traindoctor.probes.config import precision
 from traindoctor.probes.registry import Finding, View
 from traindoctor.probes.run import Run, Series
@@ -197,7 +198,7 @@ def test_an_evaluation_loss_that_stands_still(values: list[float], expected: str
 def test_first_gradients_beside_the_benchmarks(share: float, apart: float, expected: str) -> None:
     loss, norm = series("train/loss", FALL), series("grad_norm", 1 + FALL)
     mine = run([series("train/loss", apart * FALL), series("grad_norm", share * (1 + FALL))])
-    found = benchmark_curves.grad_norm_below_at_start(view(mine, run([loss, norm])), ratio=0.67, loss=0.1)
+    found = against_benchmark.grad_norm_below_at_start(view(mine, run([loss, norm])), ratio=0.67, loss=0.1)
     assert state(found) == expected
 
 
