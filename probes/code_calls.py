@@ -235,7 +235,7 @@ def _twice(source: Script) -> Finding | None:
     if not wraps or source.named("no_sync"):
         return None
     for call in source.named("all_reduce", "allreduce", "all_reduce_coalesced"):
-        if keyword(call, "group") is not None:
+        if keyword(call, "group") is not None or any("group" in unparse(a) for a in call.args[1:]):
             continue  # among some of the devices
         if call.args and ".grad" in unparse(call.args[0]) and "norm" not in unparse(call):
             owner = source.class_around(call)

@@ -176,14 +176,13 @@ class Topic:
     """A kind of edit: its name, the patterns of which one has to match, and which data it has to deal with.
 
     `sides`: "eval" or "train": only edits of that data; "both": not of one of them alone.
-    `unless_rewritten`: not told of lines that were written anew, as equal ways to write it look so different.
+    None is told of lines that were written anew: equal ways to write them look different.
     `unless_numbers`: not told of programs whose loss is on numbers, not on the scores of classes.
     """
 
     name: str
     patterns: tuple[Pattern, ...]
     sides: str = ""
-    unless_rewritten: bool = False
     unless_numbers: bool = False
 
 
@@ -199,7 +198,6 @@ def topics() -> tuple[Topic, ...]:
             name,
             tuple(row["patterns"]),
             row.get("sides", ""),
-            bool(row.get("unless_rewritten")),
             bool(row.get("unless_numbers")),
         )
         for name, row in loaded["edits"].items()
@@ -223,8 +221,7 @@ def sorted_out(found: Comparison) -> Mapping[str, tuple[Edit, ...]]:
         if topic.unless_numbers and found.on_numbers:
             continue
         mine = [e for e in left if matching(e, topic.patterns)]
-        if topic.unless_rewritten:
-            mine = [e for e in mine if e not in unclear]
+        mine = [e for e in mine if e not in unclear]
         if topic.name in _OF_FUNCTIONS:
             mine += [e for e in vague if "own()" in _called(e, topic) and matching(e, topic.patterns)]
         if mine and topic.sides:

@@ -92,6 +92,10 @@ def _values(node: ast.expr) -> list[ast.expr]:
         return [*_values(node.value), *key]
     if isinstance(node, ast.Compare):
         return []
+    if isinstance(node, ast.Call) and last_name(node.func) in ("len", "size", "numel", "type", "isinstance"):
+        return []
+    if isinstance(node, ast.Attribute) and node.attr in ("shape", "dtype", "ndim", "device", "index"):
+        return []
     if isinstance(node, (ast.Name, ast.Constant)):
         return [node]
     if isinstance(node, ast.Attribute):

@@ -183,7 +183,7 @@ def _maker(value: ast.expr) -> ast.Call | None:
             value = inner
             continue
         name = last_name(value.func)
-        if name == "DataLoader" and value.args:
+        if (name == "DataLoader" or name.endswith("Sampler")) and value.args:
             value = value.args[0]
             continue
         if _NO_MAKER.match(name) or not (value.args or value.keywords):

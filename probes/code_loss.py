@@ -671,7 +671,8 @@ def _own_spread(node: ast.expr) -> bool:
     of = node.func.value if last_name(node.func.value) not in ("linalg", "np", "torch") else node.args[:1]
     if last_name(node.func) == "norm" and not (isinstance(of, ast.Name) and _INPUT.search(of.id)):
         return False  # features of a model, put onto the unit sphere, are not zero
-    return bool(node.args or keyword(node, "dim") or keyword(node, "axis"))
+    given = node.args[1:] if unparse(node.func.value) in ("torch", "np", "numpy", "ops") else node.args
+    return bool(given or keyword(node, "dim") or keyword(node, "axis"))
 
 
 _SPREADS = ("std", "norm", "var", "nanstd", "nanvar")

@@ -137,6 +137,9 @@ def _zero_init(source: Script) -> Finding | None:
         return at(source, node, "weights start at zero or one constant, so units stay alike")
     for call in source.calls:
         given = keyword(call, "weight_init") or keyword(call, "kernel_initializer")
+        made = source.classes.get(last_name(call.func))
+        if made is not None and made not in source.modules:
+            continue  # settings of a model: which of its layers they are for is not seen
         if given is None or last_name(call.func).lower().startswith(("batchnorm", "layernorm")):
             continue
         seen = seen or call

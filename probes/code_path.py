@@ -42,6 +42,8 @@ def _path_cut(source: Script) -> Finding | None:
         owner = _owner(source, function)
         if owner not in source.modules and (function.name == "__call__" or _is_trainer(owner)):
             continue
+        if _own_gradient(owner):
+            continue
         for node in _run(function):
             if isinstance(node, ast.Call) and last_name(node.func) in ("detach", "stop_gradient"):
                 asked = any(
@@ -392,6 +394,24 @@ def _cuts(source: Script, objective: ast.expr) -> Iterator[tuple[ast.AST, str]]:
             continue
         if block is not None and _runs_model(mine, call) and not _on_purpose(unparse(block)):
             yield block, "part of the forward pass runs without gradients"
+
+
+def _own_gradient(owner: ast.ClassDef | None) -> bool:
+    """A class that writes its gradient itself (`bprop`, `backward`), or whose weights are set to constants.
+
+    `self.proj.weight = Parameter(torch.ones(shape))`: a fixed sum over each patch of a mask.
+    """
+    if owner is None:
+        return False
+    if any(isinstance(s, ast.FunctionDef) and s.name in ("bprop", "backward") for s in owner.body):
+        return True
+    return any(
+        isinstance(n, ast.Assign)
+        and isinstance(n.targets[0], ast.Attribute)
+        and n.targets[0].attr == "weight"
+        and any(isinstance(c, ast.Call) and last_name(c.func) == "ones" for c in walk(n.value))
+        for n in walk(owner)
+    )
 
 
 def _runs_elsewhere(mine: Flow, call: ast.Call, uncut: list[ast.expr]) -> bool:

@@ -281,6 +281,10 @@ def _aligns_language(run: Run) -> bool:
     return any(_LANGUAGE_MODEL.search(text) and _PREFERENCES.search(text) for text in run.scripts.values())
 
 
+def _plain(value: object) -> float | None:
+    return float(value) if isinstance(value, (int, float)) and not isinstance(value, bool) else None
+
+
 def _below(view: View, adam: float, sgd: float, what: str) -> Finding:
     peak = _peak(view.run)
     if peak is None:
@@ -293,6 +297,13 @@ def _below(view: View, adam: float, sgd: float, what: str) -> Finding:
     if lr is not None and wanted is not None and lr.peak == value < 0.2 * wanted:
         return unknown(
             f"{text}; configured is {wanted:g}, and the schedule keeps it below", value=value, **rest
+        )
+    more = [
+        n for s in view.run.raw_settings if s.key == "learning_rate" if (n := _plain(s.value)) is not None
+    ]
+    if lr is None and value in more and max(more) > value:
+        return unknown(
+            f"{text}; another optimizer of the scripts is given {max(more):g}", value=value, **rest
         )
     if vanishes(view.run) is not None:
         return unknown(

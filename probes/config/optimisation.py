@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 
 from .. import settings as names
+from ..readers.script import DEFAULT
 from ..registry import Finding, View, absent, any_of, present, probe, unknown
-from ..run import Run
+from ..run import Configured, Run
 from .values import carried, not_recorded, number_of, raw_value, says, value_of
 
 _ENOUGH_TOKENS = 4096  # tokens per batch from which a small number of sequences is no small batch
@@ -23,10 +24,16 @@ def setting_above(view: View, setting: str, limit: float, limit_sgd: float | Non
     if found is None or value is None:
         return not_recorded(setting)
     if limit_sgd is not None and value_of(view.run, "optimizer") in _COUPLED:
-        limit = limit_sgd
+        if not _of_two_modules(found, view.run.settings["optimizer"]):
+            limit = limit_sgd
     if value > limit:
         return present(f"{says(found)}, above {limit:g}", **carried(found, threshold=limit))
     return absent(f"{says(found)}, not above {limit:g}", **carried(found, threshold=limit))
+
+
+def _of_two_modules(one: Configured, other: Configured) -> bool:
+    """A default of one module, and another optimizer in another module: not known to go together."""
+    return one.trust <= DEFAULT and one.file.endswith(".py") and one.file != other.file
 
 
 @probe()

@@ -6,6 +6,7 @@ import re
 
 import numpy as np
 
+from ..readers.script import DEFAULT
 from ..registry import Finding, View, absent, any_of, present, probe, unknown
 from ..run import Run
 from .values import HALF, carried, not_recorded, number_of, raw_value, says, value_of
@@ -47,6 +48,8 @@ def fp16_without_scaling(view: View) -> Finding:
     switch = run.settings.get("dynamic_loss_scale")
     scaled = number_of(run, "loss_scale")
     off = scale is not None and (scale.value is None or scaled == 1)
+    if scale is not None and scale.value is None and scale.trust <= DEFAULT:
+        return unknown("fp16 is in use; no loss scale unless one is asked for", **carried(scale))
     if scale is not None and not off:
         return absent(f"a loss scale is configured ({says(scale)})", **carried(scale))
     if number_of(run, "initial_loss_scale") is not None and not off:

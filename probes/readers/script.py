@@ -526,9 +526,11 @@ class Extractor:
 
     def _fields(self) -> Iterator[Setting]:
         """The defaults of a class that holds settings: a dataclass, or one that is called so."""
-        for name, one in _declared(of(self.tree, ast.ClassDef)):
-            known, value, _ = self.value(one.value)
-            if known:
+        for node in of(self.tree, ast.ClassDef):
+            for name, one in _declared([node]):
+                known, value, _ = self.value(one.value)
+                if not known or _of_a_part(node.name, name):
+                    continue
                 yield Setting(name, value, self.file, one.lineno, DEFAULT)
 
     def _constants(self) -> Iterator[Setting]:
@@ -839,6 +841,15 @@ def _holds_settings(node: ast.ClassDef) -> bool:
     return node.name.lower().endswith(
         ("config", "cfg", "args", "arguments", "hparams", "options", "settings")
     )
+
+
+_PART = re.compile(r"(?i)smooth|loss|metric|head|pooler|decoder|discrim|sched|augment|norm")
+_OF_PARTS = frozenset({"epsilon", "eps", "alpha", "beta", "gamma", "momentum", "activation"})
+
+
+def _of_a_part(name: str, field: str) -> bool:
+    """A field that means something else in the class of a part: the epsilon of a `LabelSmoother`."""
+    return field in _OF_PARTS and _PART.search(name) is not None
 
 
 def _declared(classes: Iterable[ast.ClassDef]) -> Iterator[tuple[str, ast.Assign | ast.AnnAssign]]:

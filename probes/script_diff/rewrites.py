@@ -1,4 +1,4 @@
-"""Stretches of lines that were written anew: both sides have other code there, and neither lacks a number.
+"""Stretches of lines that were written anew: both sides have other code there, and no number that is new.
 
 What such a stretch changes cannot be told by comparing it line by line; a small edit can be named.
 """
@@ -29,6 +29,7 @@ def rewritten_lines(aligned: Alignment, edits: Iterable[tuple[Line, _Edit]]) -> 
     for line, edit in edits:
         kinds[line].add(edit.kind)
     found: set[Line] = set()
+    every = (_numbers(aligned.mine.lines), _numbers(aligned.theirs.lines))
     for mine, theirs in _stretches(aligned):
         if not mine or not theirs or max(len(mine), len(theirs)) < LEAST_LINES:
             continue
@@ -39,8 +40,7 @@ def rewritten_lines(aligned: Alignment, edits: Iterable[tuple[Line, _Edit]]) -> 
         there = sum((_made_of(their_term(aligned, line)) for line in theirs), Counter())
         if min((here - there).total(), (there - here).total()) < LEAST_OTHER:
             continue
-        numbers = {n for x in (mine, theirs) for n in _numbers(x)}
-        if all((n in _numbers(mine)) == (n in _numbers(theirs)) for n in numbers):
+        if _numbers(mine) <= every[1] and _numbers(theirs) <= every[0]:
             found.update(mine, theirs)
     return frozenset(found)
 
