@@ -46,6 +46,11 @@ NEAR = 5  # lines between the edit and a finding that is at its place
 KEPT = 3  # of so many packages one is kept aside
 
 
+def half_of(script: str) -> str:
+    """Which half a script belongs to, by its package."""
+    return "dev" if zlib.crc32(script.partition("/")[0].encode()) % KEPT else "holdout"
+
+
 @dataclass(frozen=True)
 class Mutant:
     """One script with one fault: an operator at one of its places."""
@@ -56,7 +61,7 @@ class Mutant:
     @property
     def half(self) -> str:
         """Which half the package belongs to."""
-        return "dev" if zlib.crc32(self.script.partition("/")[0].encode()) % KEPT else "holdout"
+        return half_of(self.script)
 
     @property
     def label(self) -> str:
@@ -227,11 +232,8 @@ def main() -> int:
         [OPERATORS[n] for n in given.operators.split(",")] if given.operators else list(OPERATORS.values())
     )
     names = [path.relative_to(given.folder / "src").as_posix() for path in public.scripts(given.folder)]
-    mutants = [
-        m
-        for m in chosen(given.folder, names, operators, given.most)
-        if given.half in (None, m.half) and given.only in m.label
-    ]
+    names = [n for n in names if given.half in (None, half_of(n))]  # the halves are chosen apart
+    mutants = [m for m in chosen(given.folder, names, operators, given.most) if given.only in m.label]
     results: list[Result] = []
     log = given.json or Path(os.devnull)
     with ProcessPoolExecutor(given.jobs) as pool, log.open("w", encoding="utf-8") as kept:

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import argparse
 import ast
+import hashlib
 import json
 import re
 import subprocess
@@ -36,12 +37,13 @@ sys.path[:0] = [str(HERE.parent), str(HERE.parent / "src")]
 from traindoctor.cli.script_work import report  # noqa: E402
 from traindoctor.engine.load import load_rules  # noqa: E402
 from traindoctor.engine.model import RuleBase  # noqa: E402
-from traindoctor.probes import script_files  # noqa: E402
+from traindoctor.probes import readers, script_files, syntax  # noqa: E402
 from traindoctor.probes.files import RunUnreadable  # noqa: E402
 from traindoctor.probes.readers.script import frameworks, parse  # noqa: E402
 from traindoctor.probes.syntax import Script  # noqa: E402
 
 SOURCES = HERE / "public_sources.yaml"
+LISTED = "scripts.json"  # in the folder of downloads
 MAX_SIZE = 512 * 1024  # of a file, as the command has it
 MOST = 25  # scripts of one package, evenly chosen: recipes of one author are much alike
 PARTS = ("packages", "later")  # lists of public_sources.yaml
@@ -136,17 +138,43 @@ def training_scripts(folder: Path) -> Iterator[Path]:
 
 
 def scripts(folder: Path, parts: Sequence[str] = PARTS) -> list[Path]:
-    """At most MOST scripts of each package that these lists name; what is missing is downloaded."""
+    """At most MOST scripts of each package that these lists name; what is missing is downloaded.
+
+    What trains in a package is told once and kept beside the downloads, until the code that tells it changes.
+    """
     wanted = sources()
+    store = folder / LISTED
+    listed = _listed(store)
+    known = len(listed)
     chosen: list[Path] = []
     for package in [p for part in parts for p in wanted[part]]:
         try:
-            found = list(training_scripts(fetch(package, folder)))
+            home = fetch(package, folder)
         except OSError as error:
             print(f"left out: {error}", file=sys.stderr)
             continue
-        chosen += found[:: max(1, -(-len(found) // MOST))]
+        if package not in listed:
+            listed[package] = [p.relative_to(home).as_posix() for p in training_scripts(home)]
+        found = listed[package]
+        chosen += [home / name for name in found[:: max(1, -(-len(found) // MOST))]]
+    if len(listed) > known:
+        store.write_text(json.dumps({"told_by": _telling(), "packages": listed}), encoding="utf-8")
     return chosen
+
+
+def _listed(store: Path) -> dict[str, list[str]]:
+    """The training scripts of each package that were told before by the same code."""
+    try:
+        kept = json.loads(store.read_text(encoding="utf-8"))
+        return dict(kept["packages"]) if kept["told_by"] == _telling() else {}
+    except (OSError, ValueError, KeyError, TypeError):
+        return {}
+
+
+def _telling() -> str:
+    """What stands for the code that tells which file trains."""
+    files = [__file__, *(str(m.__file__) for m in (syntax, readers.script, readers._tree))]
+    return hashlib.sha256(b"".join(Path(f).read_bytes() for f in files)).hexdigest()
 
 
 def _is_training(path: str, text: str) -> bool:

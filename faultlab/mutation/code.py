@@ -6,6 +6,10 @@ import ast
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import Any, TypeVar, overload
+
+A = TypeVar("A", bound=ast.AST)
+B = TypeVar("B", bound=ast.AST)
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +31,7 @@ class Code:
     text: str
     data: bytes = field(init=False)
     tree: ast.Module = field(init=False)
+    _of: dict[tuple[type[ast.AST], ...], tuple[ast.AST, ...]] = field(init=False, default_factory=dict)
 
     def __post_init__(self) -> None:
         self.data = self.text.encode("utf-8")
@@ -37,6 +42,21 @@ class Code:
         """All nodes in the order of the text."""
         found = [n for n in ast.walk(self.tree) if hasattr(n, "lineno")]
         return tuple(sorted(found, key=lambda n: (n.lineno, n.col_offset)))
+
+    @overload
+    def of(self, first: type[A], /) -> tuple[A, ...]: ...
+
+    @overload
+    def of(self, first: type[A], second: type[B], /) -> tuple[A | B, ...]: ...
+
+    @overload
+    def of(self, *types: type[ast.AST]) -> tuple[ast.AST, ...]: ...
+
+    def of(self, *types: Any) -> tuple[ast.AST, ...]:
+        """All nodes of these types in the order of the text."""
+        if types not in self._of:
+            self._of[types] = tuple(n for n in self.nodes if isinstance(n, types))
+        return self._of[types]
 
     @cached_property
     def parents(self) -> dict[ast.AST, ast.AST]:
@@ -52,9 +72,22 @@ class Code:
 
     def calls(self, *names: str) -> Iterator[ast.Call]:
         """Calls of functions or methods whose last name is one of these."""
-        for node in self.nodes:
-            if isinstance(node, ast.Call) and called(node) in names:
-                yield node
+        calls = self.of(ast.Call)
+        yield from (calls[n] for n in sorted(n for name in set(names) for n in self._called.get(name, ())))
+
+    @cached_property
+    def _called(self) -> dict[str, list[int]]:
+        """Where among all calls those of each last name stand."""
+        found: dict[str, list[int]] = {}
+        for n, call in enumerate(self.of(ast.Call)):
+            found.setdefault(called(call), []).append(n)
+        return found
+
+    @cached_property
+    def packages(self) -> frozenset[str]:
+        """The packages that are imported, by the first part of their names."""
+        plain = {a.name for n in self.of(ast.Import) for a in n.names}
+        return frozenset(p.split(".")[0] for p in plain | {n.module or "" for n in self.of(ast.ImportFrom)})
 
     def source(self, node: ast.AST) -> str:
         """The text of a node."""

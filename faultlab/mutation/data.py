@@ -46,8 +46,8 @@ def _losses(code: Code) -> Iterator[tuple[ast.Call, ast.Name, ast.stmt]]:
     if "torch" not in code.text:
         return
     classifies = any(n in code.text for n in ("CrossEntropyLoss", "NLLLoss", *_CLASSES))
-    for call in code.nodes:
-        if not isinstance(call, ast.Call) or len(call.args) != 2:
+    for call in code.of(ast.Call):
+        if len(call.args) != 2:
             continue
         known = called(call) in _CLASSES
         named = classifies and re.search(r"criterion|^_?loss$|loss_?fn|loss_?func(?:tion)?$", called(call))
@@ -114,8 +114,8 @@ def classes_left_out(code: Code) -> Iterator[Site]:
 
 def _loops(code: Code) -> Iterator[tuple[ast.For, ast.Name, ast.Name]]:
     """Loops over batches that train: the loop, the names of inputs and labels."""
-    for loop in code.nodes:
-        if not isinstance(loop, ast.For) or not _backward(loop):
+    for loop in code.of(ast.For):
+        if not _backward(loop):
             continue
         target: ast.expr = loop.target
         over = loop.iter
@@ -150,8 +150,8 @@ def _over(loop: ast.For) -> ast.expr:
 
 def _train_loaders(code: Code) -> Iterator[tuple[ast.For, ast.expr]]:
     """Loops that train over something called a loader: the loop, and what it goes through."""
-    for loop in code.nodes:
-        if isinstance(loop, ast.For) and _backward(loop):
+    for loop in code.of(ast.For):
+        if _backward(loop):
             over = _over(loop)
             if isinstance(over, (ast.Name, ast.Attribute)) and re.search(r"loader", ast.unparse(over)):
                 if not any(isinstance(n, ast.For) and n is not loop and _backward(n) for n in ast.walk(loop)):
@@ -206,7 +206,7 @@ def debug_subset(code: Code) -> Iterator[Site]:
 
 def trains_on_held_out(code: Code) -> Iterator[Site]:
     """The loop that trains goes through the held-out data."""
-    names = {n.id for n in code.nodes if isinstance(n, ast.Name)}
+    names = {n.id for n in code.of(ast.Name)}
     for loop, over in _train_loaders(code):
         if not isinstance(over, ast.Name) or not _TRAINS.search(over.id):
             continue
@@ -338,9 +338,8 @@ def pixels_not_divided(code: Code) -> Iterator[Site]:
 def _divisions(code: Code) -> list[ast.BinOp]:
     return [
         n
-        for n in code.nodes
-        if isinstance(n, ast.BinOp)
-        and isinstance(n.op, ast.Div)
+        for n in code.of(ast.BinOp)
+        if isinstance(n.op, ast.Div)
         and isinstance(n.right, ast.Constant)
         and n.right.value in (255, 255.0)
         and not isinstance(n.left, ast.Constant)
@@ -413,9 +412,7 @@ def transform_of_training(code: Code) -> Iterator[Site]:
 
 def length_far_too_short(code: Code) -> Iterator[Site]:
     """Texts are cut off after a few tokens."""
-    for call in code.nodes:
-        if not isinstance(call, ast.Call):
-            continue
+    for call in code.of(ast.Call):
         if called(call) == "add_argument" and call.args:
             value = (
                 keyword(call, "default") if _LENGTH.match(ast.unparse(call.args[0]).strip("'\"-")) else None
@@ -478,12 +475,8 @@ def _epochs(code: Code, node: ast.AST) -> bool:
 
 def _scoring(code: Code) -> Iterator[ast.For]:
     """Loops that sum up over held-out batches, in functions that are called after an evaluation."""
-    for loop in code.nodes:
-        if (
-            isinstance(loop, ast.For)
-            and not _backward(loop)
-            and re.search("loader", ast.unparse(_over(loop)))
-        ):
+    for loop in code.of(ast.For):
+        if not _backward(loop) and re.search("loader", ast.unparse(_over(loop))):
             name = getattr(_around(code, loop), "name", "")
             sums = any(isinstance(s, ast.AugAssign) for s in loop.body)
             if sums and (_HELD_OUT.search(name) or name.startswith(("evaluat", "validat"))):

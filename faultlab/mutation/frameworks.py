@@ -15,12 +15,7 @@ _KEPT = 0.5  # shares of dropout below this can be taken for shares that are kep
 
 def _uses(code: Code, *packages: str) -> bool:
     """Whether one of these packages is imported."""
-    for node in code.nodes:
-        names = [a.name for a in node.names] if isinstance(node, ast.Import) else []
-        names += [node.module or ""] if isinstance(node, ast.ImportFrom) else []
-        if any(n.split(".")[0] in packages for n in names):
-            return True
-    return False
+    return not code.packages.isdisjoint(packages)
 
 
 def _keras(code: Code) -> bool:
@@ -29,11 +24,10 @@ def _keras(code: Code) -> bool:
 
 def _steps(code: Code, *names: str) -> Iterator[ast.FunctionDef]:
     """Methods of a Lightning module with one of these names."""
-    for node in code.nodes:
-        if isinstance(node, ast.ClassDef):
-            methods = [f for f in node.body if isinstance(f, ast.FunctionDef)]
-            if {"training_step", "configure_optimizers"} <= {f.name for f in methods}:
-                yield from (f for f in methods if f.name in names)
+    for node in code.of(ast.ClassDef):
+        methods = [f for f in node.body if isinstance(f, ast.FunctionDef)]
+        if {"training_step", "configure_optimizers"} <= {f.name for f in methods}:
+            yield from (f for f in methods if f.name in names)
 
 
 def _constant(node: ast.AST | None) -> object:
@@ -111,8 +105,8 @@ def tape_over_part(code: Code) -> Iterator[Site]:
 
 def inference_in_tape(code: Code) -> Iterator[Site]:
     """The model runs in inference mode under the tape."""
-    for node in code.nodes:
-        if isinstance(node, ast.With) and any("GradientTape" in ast.unparse(i) for i in node.items):
+    for node in code.of(ast.With):
+        if any("GradientTape" in ast.unparse(i) for i in node.items):
             flags = [
                 flag
                 for call in ast.walk(node)
@@ -244,11 +238,10 @@ def features_detached(code: Code) -> Iterator[Site]:
 
 def schedule_by_epoch(code: Code) -> Iterator[Site]:
     """A schedule that counts in steps is advanced once in an epoch."""
-    for node in code.nodes:
-        if isinstance(node, ast.Dict):
-            for key, value in zip(node.keys, node.values, strict=True):
-                if _constant(key) == "interval" and _constant(value) == "step":
-                    yield (code.replace(value, '"epoch"'),)
+    for node in code.of(ast.Dict):
+        for key, value in zip(node.keys, node.values, strict=True):
+            if _constant(key) == "interval" and _constant(value) == "step":
+                yield (code.replace(value, '"epoch"'),)
 
 
 def watched_turned(code: Code) -> Iterator[Site]:
@@ -274,8 +267,8 @@ def watched_turned(code: Code) -> Iterator[Site]:
 def ignored_counts(code: Code) -> Iterator[Site]:
     """Nothing is left out of the loss: padding and prompts count as targets."""
     found = []
-    for node in code.nodes:
-        if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Subscript) and code.alone(node):
+    for node in code.of(ast.Assign):
+        if isinstance(node.targets[0], ast.Subscript) and code.alone(node):
             value = ast.unparse(node.value)
             if value == "-100" or re.search(r"(?i)ignore_(?:token_id|index)$", value):
                 found.append(node)
@@ -403,7 +396,7 @@ def optimization_left_to_nobody(code: Code) -> Iterator[Site]:
 
 def _names(code: Code) -> set[str]:
     """The last names of everything that is called."""
-    return {called(n) for n in code.nodes if isinstance(n, ast.Call)}
+    return {called(n) for n in code.of(ast.Call)}
 
 
 _HELD = frozenset({"data.leakage", "evaluation.logic"})

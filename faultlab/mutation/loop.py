@@ -68,14 +68,14 @@ def schedule_stands(code: Code) -> Iterator[Site]:
 
 def accumulation_not_divided(code: Code) -> Iterator[Site]:
     """The loss of a micro-batch is no longer divided by their number."""
-    for node in code.nodes:
-        if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Div):
+    for node in code.of(ast.BinOp):
+        if isinstance(node.op, ast.Div):
             statement = code.statement(node)
             about = ast.unparse(statement) if isinstance(statement, (ast.Assign, ast.Expr)) else ""
             if re.search("accum", ast.unparse(node.right)) and "loss" in about:
                 yield (code.replace(node, code.source(node.left)),)
-    for node in code.nodes:
-        if isinstance(node, ast.AugAssign) and isinstance(node.op, ast.Div) and code.alone(node):
+    for node in code.of(ast.AugAssign):
+        if isinstance(node.op, ast.Div) and code.alone(node):
             if re.search("accum", ast.unparse(node.value)) and "loss" in ast.unparse(node.target):
                 yield (code.without(node),)
 

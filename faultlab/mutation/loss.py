@@ -50,13 +50,12 @@ def _of_torch(call: ast.Call) -> bool:
 def _losses(code: Code, *kinds: str) -> Iterator[tuple[ast.Call, str]]:
     """Calls of these losses with a prediction and a target, as a function or by the object's name."""
     made: dict[str, list[str]] = defaultdict(list)
-    for node in code.nodes:
-        if isinstance(node, ast.Assign):
-            for target in node.targets:
-                given = node.value
-                made[ast.unparse(target)].append(called(given) if isinstance(given, ast.Call) else "")
-    for node in code.nodes:
-        if isinstance(node, ast.Call) and len(node.args) >= 2 and not _scores(code, node):
+    for node in code.of(ast.Assign):
+        for target in node.targets:
+            given = node.value
+            made[ast.unparse(target)].append(called(given) if isinstance(given, ast.Call) else "")
+    for node in code.of(ast.Call):
+        if len(node.args) >= 2 and not _scores(code, node):
             one = made.get(ast.unparse(node.func), [])
             if called(node) in kinds and _of_torch(node):
                 yield node, called(node)
@@ -100,7 +99,7 @@ def _loss_targets(statement: ast.stmt | None) -> str:
 def _used(code: Code, made: ast.Call) -> bool:
     """Whether what a call makes is called somewhere else under the name it is given."""
     name = _loss_targets(code.statement(made))
-    return any(ast.unparse(c.func) == name for c in code.nodes if isinstance(c, ast.Call))
+    return any(ast.unparse(c.func) == name for c in code.of(ast.Call))
 
 
 def loss_summed(code: Code) -> Iterator[Site]:
@@ -150,8 +149,8 @@ def arguments_turned(code: Code) -> Iterator[Site]:
 
 def padding_learned(code: Code) -> Iterator[Site]:
     """Positions that were to be ignored are learned: no mark any more, or the loss does not know it."""
-    for node in code.nodes:
-        if isinstance(node, ast.UnaryOp) and ast.unparse(node) == "-100":
+    for node in code.of(ast.UnaryOp):
+        if ast.unparse(node) == "-100":
             statement = code.statement(node)
             around = code.parents.get(node)
             if isinstance(around, ast.keyword) and around.arg == "ignore_index":
@@ -170,8 +169,8 @@ def padding_learned(code: Code) -> Iterator[Site]:
 def padding_not_masked(code: Code) -> Iterator[Site]:
     """The loss of a padded position counts like any other."""
     mask = re.compile(r"(?i)mask|is_pad|non_?pad")
-    for node in code.nodes:
-        if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult):
+    for node in code.of(ast.BinOp):
+        if isinstance(node.op, ast.Mult):
             statement = code.statement(node)
             if not re.search("(?i)loss|nll", _loss_targets(statement)):
                 continue
@@ -190,8 +189,8 @@ def smoothing_too_strong(code: Code) -> Iterator[Site]:
 
 def _terms(code: Code) -> Iterator[ast.BinOp]:
     """Sums of terms of a loss that is trained on."""
-    for node in code.nodes:
-        if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add):
+    for node in code.of(ast.BinOp):
+        if isinstance(node.op, ast.Add):
             statement = code.statement(node)
             if not isinstance(statement, ast.Assign) or not re.search("loss$", _loss_targets(statement)):
                 continue
@@ -231,8 +230,8 @@ def class_weights_dropped(code: Code) -> Iterator[Site]:
 
 def floor_left_out(code: Code) -> Iterator[Site]:
     """Nothing keeps a divisor, a logarithm or a root from zero."""
-    for node in code.nodes:
-        if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add):
+    for node in code.of(ast.BinOp):
+        if isinstance(node.op, ast.Add):
             around = code.parents.get(node)
             small = isinstance(node.right, ast.Constant) and isinstance(node.right.value, float)
             tiny = small and 0 < node.right.value <= 1e-4  # type: ignore[attr-defined]
@@ -290,8 +289,8 @@ def metric_not_reset(code: Code) -> Iterator[Site]:
 
 def sums_over_epochs(code: Code) -> Iterator[Site]:
     """A sum begins before the first epoch, and no epoch begins anew."""
-    for loop in code.nodes:
-        if not isinstance(loop, ast.For) or "epoch" not in ast.unparse(loop.target).lower():
+    for loop in code.of(ast.For):
+        if "epoch" not in ast.unparse(loop.target).lower():
             continue
         for place, statement in enumerate(loop.body):
             if not (isinstance(statement, ast.Assign) and isinstance(statement.targets[0], ast.Name)):
@@ -313,8 +312,8 @@ def _learns(node: ast.AST) -> bool:
 
 def _scored(code: Code) -> Iterator[ast.For]:
     """Loops over data of which a metric is computed."""
-    for node in code.nodes:
-        if isinstance(node, ast.For) and not _learns(node):
+    for node in code.of(ast.For):
+        if not _learns(node):
             if _EVALUATES.search("_" + ast.unparse(node.iter)) or _evaluates(code, node):
                 yield node
 
@@ -333,8 +332,8 @@ def last_batch_only(code: Code) -> Iterator[Site]:
 
 def batches_for_samples(code: Code) -> Iterator[Site]:
     """A sum over samples divided by the number of batches."""
-    for node in code.nodes:
-        if isinstance(node, (ast.BinOp, ast.AugAssign)) and isinstance(node.op, ast.Div):
+    for node in code.of(ast.BinOp, ast.AugAssign):
+        if isinstance(node.op, ast.Div):
             right = node.right if isinstance(node, ast.BinOp) else node.value
             for call in ast.walk(right):
                 if isinstance(call, ast.Call) and called(call) == "len" and call.args:
@@ -366,8 +365,8 @@ def _twin(code: Code, node: ast.expr) -> str:
     )
     if found == text or not re.search("(?i)(?:loader|data|dataset|_iter|_ds)$", found):
         return ""
-    for other in code.nodes:
-        if isinstance(other, (ast.Name, ast.Attribute)) and isinstance(other.ctx, ast.Store):
+    for other in code.of(ast.Name, ast.Attribute):
+        if isinstance(other.ctx, ast.Store):
             if ast.unparse(other) == found:
                 attribute = isinstance(other, ast.Attribute)
                 if attribute or _scope(code, other) in (code.tree, _scope(code, node)):
@@ -386,8 +385,8 @@ def trained_data_scored(code: Code) -> Iterator[Site]:
             if isinstance(node, (ast.Name, ast.Attribute)) and (twin := _twin(code, node)):
                 yield (code.replace(node, twin),)
                 break
-    for node in code.nodes:
-        if isinstance(node, ast.Call) and _EVALUATES.search("_" + called(node)):
+    for node in code.of(ast.Call):
+        if _EVALUATES.search("_" + called(node)):
             every = (*node.args, *(k.value for k in node.keywords))
             if re.search("train|fit|load", called(node).lower()):
                 continue
@@ -400,8 +399,8 @@ def trained_data_scored(code: Code) -> Iterator[Site]:
 def best_turned(code: Code) -> Iterator[Site]:
     """The worst model is kept as the best."""
     turned = {ast.Gt: "<", ast.GtE: "<=", ast.Lt: ">", ast.LtE: ">="}
-    for node in code.nodes:
-        if isinstance(node, ast.Compare) and len(node.ops) == 1 and type(node.ops[0]) in turned:
+    for node in code.of(ast.Compare):
+        if len(node.ops) == 1 and type(node.ops[0]) in turned:
             around = code.parents.get(node)
             right = node.comparators[0]
             names = [ast.unparse(n).rpartition(".")[2] for n in (node.left, right)]
@@ -420,8 +419,8 @@ def best_turned(code: Code) -> Iterator[Site]:
 
 def best_not_raised(code: Code) -> Iterator[Site]:
     """The best score so far is never written down, so that each model that beats the start is the best."""
-    for node in code.nodes:
-        if isinstance(node, ast.If) and isinstance(node.test, ast.Compare) and len(node.body) > 1:
+    for node in code.of(ast.If):
+        if isinstance(node.test, ast.Compare) and len(node.body) > 1:
             sides = {ast.unparse(n) for n in (node.test.left, *node.test.comparators)}
             ordered = isinstance(node.test.ops[0], (ast.Gt, ast.GtE, ast.Lt, ast.LtE))
             for statement in node.body if ordered else ():

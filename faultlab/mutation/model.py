@@ -18,8 +18,8 @@ _NO_WEIGHTS = re.compile(r"optim|sched|scaler|loss|ema|metric|rng|average|sample
 
 
 def _functions(code: Code, *names: str) -> Iterator[ast.FunctionDef]:
-    for node in code.nodes:
-        if isinstance(node, ast.FunctionDef) and node.name in names:
+    for node in code.of(ast.FunctionDef):
+        if node.name in names:
             yield node
 
 
@@ -34,8 +34,8 @@ def _within(code: Code, node: ast.AST, *names: str) -> bool:
 
 
 def _calls(code: Code, pattern: re.Pattern[str]) -> Iterator[ast.Call]:
-    for node in code.nodes:
-        if isinstance(node, ast.Call) and pattern.match(called(node)):
+    for node in code.of(ast.Call):
+        if pattern.match(called(node)):
             yield node
 
 
@@ -208,7 +208,7 @@ def term_lost(code: Code) -> Iterator[Site]:
 
 def norms_identity(code: Code) -> Iterator[Site]:
     """Every normalisation layer of the script is replaced by the identity."""
-    own = {n.name for n in code.nodes if isinstance(n, ast.ClassDef)}
+    own = {n.name for n in code.of(ast.ClassDef)}
     found = [c for c in _calls(code, _NORM) if owner(c).split(".")[-1] == "nn" or called(c) in own]
     if found:
         yield tuple(code.replace(c, f"{owner(c) or 'nn'}.Identity()") for c in found)
@@ -340,8 +340,8 @@ def _trains(code: Code, node: ast.AST) -> bool:
 
 def scale_missing(code: Code) -> Iterator[Site]:
     """The scale of the attention's scores is left out."""
-    for node in code.nodes:
-        if not isinstance(node, (ast.BinOp, ast.AugAssign)) or not _within(code, node, *_FORWARD):
+    for node in code.of(ast.BinOp, ast.AugAssign):
+        if not _within(code, node, *_FORWARD):
             continue
         factor = node.right if isinstance(node, ast.BinOp) else node.value
         kept = node.left if isinstance(node, ast.BinOp) else node.target
@@ -401,8 +401,8 @@ def keep_probability(code: Code) -> Iterator[Site]:
 
 def one_block_again(code: Code) -> Iterator[Site]:
     """One block stands in all places of a stack."""
-    for node in code.nodes:
-        if not isinstance(node, ast.ListComp) or len(node.generators) != 1:
+    for node in code.of(ast.ListComp):
+        if len(node.generators) != 1:
             continue
         parent, loop = code.parents.get(node), node.generators[0]
         holder = parent if isinstance(parent, ast.Call) else code.parents.get(parent) if parent else None
@@ -487,22 +487,21 @@ def _loads(code: Code) -> Iterator[ast.Expr]:
 
 def pretrained_off(code: Code) -> Iterator[Site]:
     """The model is made without its trained weights."""
-    for node in code.nodes:
-        if isinstance(node, ast.Call):
-            flag = keyword(node, "pretrained")
-            if isinstance(flag, ast.Constant) and flag.value is True:
-                yield (code.replace(flag, "False"),)
-            function = node.func
-            if (
-                isinstance(function, ast.Attribute)
-                and function.attr == "from_pretrained"
-                and re.search(r"Model|ForS|ForT|ForC|ForQ|LMHead", owner(node))
-                and node.args
-            ):
-                given = code.source(node.args[0])
-                text = f"{owner(node)}.from_config(AutoConfig.from_pretrained({given}))"
-                if owner(node).startswith("AutoModel"):
-                    yield (code.replace(node, text),)
+    for node in code.of(ast.Call):
+        flag = keyword(node, "pretrained")
+        if isinstance(flag, ast.Constant) and flag.value is True:
+            yield (code.replace(flag, "False"),)
+        function = node.func
+        if (
+            isinstance(function, ast.Attribute)
+            and function.attr == "from_pretrained"
+            and re.search(r"Model|ForS|ForT|ForC|ForQ|LMHead", owner(node))
+            and node.args
+        ):
+            given = code.source(node.args[0])
+            text = f"{owner(node)}.from_config(AutoConfig.from_pretrained({given}))"
+            if owner(node).startswith("AutoModel"):
+                yield (code.replace(node, text),)
 
 
 # ------------------------------------------------------------------------------- values that go astray

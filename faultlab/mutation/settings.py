@@ -24,9 +24,12 @@ _ADAM = frozenset(
 _FALLING = frozenset({"StepLR", "MultiStepLR", "ExponentialLR"})
 
 
+_GIVE = (ast.Call, ast.Assign, ast.AnnAssign, ast.Dict, ast.FunctionDef, ast.AsyncFunctionDef)
+
+
 def numbers(code: Code, names: re.Pattern[str]) -> Iterator[tuple[ast.Constant, float]]:
     """Literal numbers that a keyword, a default, an assignment or an entry of a table gives to a name."""
-    for node in code.nodes:
+    for node in code.of(*_GIVE):
         values: list[ast.expr | None] = []
         if isinstance(node, ast.Call) and called(node) == "add_argument":
             flags = [a.value for a in node.args if isinstance(a, ast.Constant) and isinstance(a.value, str)]
@@ -62,7 +65,7 @@ def _defaults(function: ast.FunctionDef | ast.AsyncFunctionDef) -> Iterator[tupl
 
 def _given(code: Code) -> set[str]:
     """Names that some call of the script gives a value to."""
-    return {k.arg for n in code.nodes if isinstance(n, ast.Call) for k in n.keywords if k.arg}
+    return {k.arg for n in code.of(ast.Call) for k in n.keywords if k.arg}
 
 
 def _held_out(code: Code, node: ast.AST) -> bool:
@@ -191,29 +194,26 @@ def warmup_left_out(code: Code) -> Iterator[Site]:
 
 def warmup_outlasts_training(code: Code) -> Iterator[Site]:
     """A warm-up twice as long as the whole of training."""
-    for call in code.nodes:
-        if isinstance(call, ast.Call):
-            warm = keyword(call, "num_warmup_steps", "warmup_steps")
-            total = keyword(call, "num_training_steps", "total_steps", "t_total", "max_steps")
-            if warm is not None and total is not None and not isinstance(total, ast.Constant):
-                yield (code.replace(warm, f"2 * ({code.source(total)})"),)
+    for call in code.of(ast.Call):
+        warm = keyword(call, "num_warmup_steps", "warmup_steps")
+        total = keyword(call, "num_training_steps", "total_steps", "t_total", "max_steps")
+        if warm is not None and total is not None and not isinstance(total, ast.Constant):
+            yield (code.replace(warm, f"2 * ({code.source(total)})"),)
 
 
 def schedule_in_epochs(code: Code) -> Iterator[Site]:
     """The length of a schedule that moves with every step, given in epochs."""
     totals: dict[str, ast.expr] = {}
-    for node in code.nodes:
-        if isinstance(node, ast.Assign):
-            epochs = _epochs_of(node.value)
+    for node in code.of(ast.Assign):
+        epochs = _epochs_of(node.value)
+        if epochs is not None:
+            totals.update({ast.unparse(t): epochs for t in node.targets})
+    for call in code.of(ast.Call):
+        total = keyword(call, "num_training_steps", "total_steps", "t_total", "T_max", "total_iters")
+        if total is not None:
+            epochs = _epochs_of(total) or totals.get(ast.unparse(total))
             if epochs is not None:
-                totals.update({ast.unparse(t): epochs for t in node.targets})
-    for call in code.nodes:
-        if isinstance(call, ast.Call):
-            total = keyword(call, "num_training_steps", "total_steps", "t_total", "T_max", "total_iters")
-            if total is not None:
-                epochs = _epochs_of(total) or totals.get(ast.unparse(total))
-                if epochs is not None:
-                    yield (code.replace(total, code.source(epochs)),)
+                yield (code.replace(total, code.source(epochs)),)
 
 
 def _epochs_of(value: ast.expr) -> ast.expr | None:
@@ -266,8 +266,8 @@ def _optimizer(call: ast.AST) -> bool:
 
 def large_epsilon(code: Code) -> Iterator[Site]:
     """An epsilon of Adam that outweighs the gradients."""
-    for call in code.nodes:
-        if isinstance(call, ast.Call) and called(call) in _ADAM:
+    for call in code.of(ast.Call):
+        if called(call) in _ADAM:
             value = keyword(call, "eps", "epsilon")
             if isinstance(value, ast.Constant) and isinstance(value.value, float) and value.value < 1e-3:
                 yield (code.replace(value, "0.1"),)
@@ -278,7 +278,7 @@ def large_epsilon(code: Code) -> Iterator[Site]:
 
 def plain_descent(code: Code) -> Iterator[Site]:
     """Adam replaced by plain stochastic gradient descent at Adam's rate."""
-    if not any(isinstance(n, ast.Import) and any(a.name == "torch" for a in n.names) for n in code.nodes):
+    if not any(any(a.name == "torch" for a in n.names) for n in code.of(ast.Import)):
         return
     for call in code.calls("Adam", "AdamW"):
         rate = keyword(call, "lr")

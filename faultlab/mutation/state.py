@@ -41,8 +41,8 @@ def progress_not_restored(code: Code) -> Iterator[Site]:
     """A restart counts epochs or steps from the start."""
     if not list(code.calls("load_state_dict")):
         return
-    for node in code.nodes:
-        if isinstance(node, ast.Assign) and code.alone(node) and len(node.targets) == 1:
+    for node in code.of(ast.Assign):
+        if code.alone(node) and len(node.targets) == 1:
             target, value = ast.unparse(node.targets[0]), ast.unparse(node.value)
             if (
                 re.search(r"(?:epoch|iter|steps?)$", target)
@@ -68,11 +68,7 @@ def not_wrapped(code: Code) -> Iterator[Site]:
     """The model is trained without its data-parallel wrapper."""
     for statement, call in _wrapped(code):
         name = ast.unparse(call.args[0])
-        inner = [
-            n
-            for n in code.nodes
-            if isinstance(n, ast.Attribute) and n.attr == "module" and ast.unparse(n.value) == name
-        ]
+        inner = [n for n in code.of(ast.Attribute) if n.attr == "module" and ast.unparse(n.value) == name]
         yield (code.without(statement), *(code.replace(n, name) for n in inner))
 
 
@@ -82,8 +78,8 @@ def past_the_wrapper(code: Code) -> Iterator[Site]:
         name = ast.unparse(call.args[0])
         if not isinstance(call.args[0], ast.Name):
             continue
-        for use in code.nodes:
-            if isinstance(use, ast.Call) and ast.unparse(use.func) == name and _before_backward(code, use):
+        for use in code.of(ast.Call):
+            if ast.unparse(use.func) == name and _before_backward(code, use):
                 yield (code.replace(use.func, f"{name}.module"),)
 
 
@@ -230,8 +226,8 @@ _AVERAGES = re.compile(
 
 def average_turned(code: Code) -> Iterator[Site]:
     """A running average of the weights keeps the new and forgets the old: its two shares change places."""
-    for node in code.nodes:
-        if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add):
+    for node in code.of(ast.BinOp):
+        if isinstance(node.op, ast.Add):
             sides = [
                 s for s in (node.left, node.right) if isinstance(s, ast.BinOp) and isinstance(s.op, ast.Mult)
             ]

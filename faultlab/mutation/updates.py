@@ -232,8 +232,8 @@ def _calls(node: ast.AST, *names: str) -> list[ast.Call]:
 
 def _loss_lines(code: Code, losses: Container[str]) -> Iterator[ast.Assign]:
     """Where a standard loss is computed that gradients are taken of."""
-    for node in code.nodes:
-        if isinstance(node, ast.Assign) and isinstance(node.value, ast.Call) and code.alone(node):
+    for node in code.of(ast.Assign):
+        if isinstance(node.value, ast.Call) and code.alone(node):
             made = called(node.value)
             if re.search(r"criterion|cross_entropy|mse_loss|l1_loss|nll_loss|loss_fn|loss_func", made):
                 if ast.unparse(node.targets[0]) in losses:
