@@ -8,6 +8,8 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, TypeVar, overload
 
+from traindoctor.probes.readers._tree import below, walk
+
 A = TypeVar("A", bound=ast.AST)
 B = TypeVar("B", bound=ast.AST)
 
@@ -40,7 +42,7 @@ class Code:
     @cached_property
     def nodes(self) -> tuple[ast.AST, ...]:
         """All nodes in the order of the text."""
-        found = [n for n in ast.walk(self.tree) if hasattr(n, "lineno")]
+        found = [n for n in walk(self.tree) if hasattr(n, "lineno")]
         return tuple(sorted(found, key=lambda n: (n.lineno, n.col_offset)))
 
     @overload
@@ -61,7 +63,7 @@ class Code:
     @cached_property
     def parents(self) -> dict[ast.AST, ast.AST]:
         """The node that holds each node."""
-        return {child: node for node in ast.walk(self.tree) for child in ast.iter_child_nodes(node)}
+        return {child: node for node in walk(self.tree) for child in below(node)}
 
     @cached_property
     def _starts(self) -> list[int]:

@@ -6,6 +6,8 @@ import ast
 import re
 from collections.abc import Iterator
 
+from traindoctor.probes.readers._tree import walk
+
 from .code import Code, Operator, Site, called, keyword
 
 _LABELS = re.compile(r"(?:^|_)(?:targets?|labels?|y|ys|classes)(?:_var|_batch|_b)?$|^batch_y$|^mb_y$")
@@ -35,7 +37,7 @@ def _trained(code: Code, loss: ast.Call) -> bool:
         block = code.parents.get(at)
         body = getattr(block, "body", [])
         after = body[body.index(at) :] if at in body else []
-        if any(isinstance(n, ast.Call) and called(n) == "backward" for s in after for n in ast.walk(s)):
+        if any(isinstance(n, ast.Call) and called(n) == "backward" for s in after for n in walk(s)):
             return True
         at = block
     return False
@@ -135,7 +137,7 @@ def _loops(code: Code) -> Iterator[tuple[ast.For, ast.Name, ast.Name]]:
 
 def _backward(loop: ast.For) -> bool:
     """Whether a loop's own body runs the backward pass."""
-    return any(isinstance(n, ast.Call) and called(n) == "backward" for n in ast.walk(loop))
+    return any(isinstance(n, ast.Call) and called(n) == "backward" for n in walk(loop))
 
 
 def _over(loop: ast.For) -> ast.expr:
@@ -154,7 +156,7 @@ def _train_loaders(code: Code) -> Iterator[tuple[ast.For, ast.expr]]:
         if _backward(loop):
             over = _over(loop)
             if isinstance(over, (ast.Name, ast.Attribute)) and re.search(r"loader", ast.unparse(over)):
-                if not any(isinstance(n, ast.For) and n is not loop and _backward(n) for n in ast.walk(loop)):
+                if not any(isinstance(n, ast.For) and n is not loop and _backward(n) for n in walk(loop)):
                     yield loop, over
 
 
@@ -466,7 +468,7 @@ def _epochs(code: Code, node: ast.AST) -> bool:
     while at is not None:
         if isinstance(at, (ast.For, ast.While)) and any(
             isinstance(n, ast.Call) and called(n) in ("backward", "train", "train_on_batch", "_update")
-            for n in ast.walk(at)
+            for n in walk(at)
         ):
             return True
         at = code.parents.get(at)
@@ -494,7 +496,7 @@ def scored_batch_alone(code: Code) -> Iterator[Site]:
 def compared_off_by_one(code: Code) -> Iterator[Site]:
     """Predictions are compared with labels that are numbered from another start than in the loss."""
     for loop in _scoring(code):
-        for node in (n for n in ast.walk(loop) if isinstance(n, (ast.Compare, ast.Call))):
+        for node in (n for n in walk(loop) if isinstance(n, (ast.Compare, ast.Call))):
             label: ast.expr | None = None
             if isinstance(node, ast.Compare) and len(node.ops) == 1 and isinstance(node.ops[0], ast.Eq):
                 label = node.comparators[0]

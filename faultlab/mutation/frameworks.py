@@ -6,6 +6,8 @@ import ast
 import re
 from collections.abc import Iterator
 
+from traindoctor.probes.readers._tree import walk
+
 from .code import Code, Operator, Site, called, keyword, owner
 
 _CROSS_ENTROPY = re.compile(r"^(?:sparse_?)?(?:categorical|binary)_?crossentropy$", re.IGNORECASE)
@@ -109,7 +111,7 @@ def inference_in_tape(code: Code) -> Iterator[Site]:
         if any("GradientTape" in ast.unparse(i) for i in node.items):
             flags = [
                 flag
-                for call in ast.walk(node)
+                for call in walk(node)
                 if isinstance(call, ast.Call)
                 and (flag := keyword(call, "training")) is not None
                 and _constant(flag) is True
@@ -183,12 +185,12 @@ def dropped_for_kept(code: Code) -> Iterator[Site]:
 def step_returns_nothing(code: Code) -> Iterator[Site]:
     """The loss is logged and not handed to the trainer, which then skips the batch."""
     for step in _steps(code, "training_step"):
-        returns = [n for n in ast.walk(step) if isinstance(n, ast.Return) and n.value is not None]
+        returns = [n for n in walk(step) if isinstance(n, ast.Return) and n.value is not None]
         last = step.body[-1]
         if len(step.body) > 1 and returns == [last] and isinstance(last, ast.Return) and code.alone(last):
             if isinstance(last.value, ast.Name) or (
                 isinstance(last.value, ast.Dict)
-                and not any(isinstance(n, ast.Call) for n in ast.walk(last.value))
+                and not any(isinstance(n, ast.Call) for n in walk(last.value))
             ):
                 if "automatic_optimization" not in code.text:
                     yield (code.without(last),)
@@ -201,7 +203,7 @@ def optimizer_over_part(code: Code) -> Iterator[Site]:
         parts = list(
             dict.fromkeys(
                 target.attr
-                for node in ast.walk(owned)
+                for node in walk(owned)
                 if isinstance(node, ast.Assign) and isinstance(node.value, ast.Call)
                 if re.search(r"(?:^|\.)nn\.(?!Module|.*Loss)\w+$", ast.unparse(node.value.func))
                 for target in node.targets
@@ -209,7 +211,7 @@ def optimizer_over_part(code: Code) -> Iterator[Site]:
             )
         )
         weighted = [p for p in parts if not re.search(r"loss|criteri|relu|drop|act|pool|soft", p)]
-        for call in ast.walk(method):
+        for call in walk(method):
             if (
                 isinstance(call, ast.Call)
                 and ast.unparse(call) == "self.parameters()"
@@ -345,7 +347,7 @@ def mode_not_told(code: Code) -> Iterator[Site]:
     named = [c for c in code.calls("call") if owner(c).startswith("super")]
     for node in code.nodes if _keras(code) and not named else ():
         if isinstance(node, ast.With) and any("GradientTape" in ast.unparse(i) for i in node.items):
-            calls = [c for c in ast.walk(node) if isinstance(c, ast.Call) and len(c.args) == 1]
+            calls = [c for c in walk(node) if isinstance(c, ast.Call) and len(c.args) == 1]
             told = [c for c in calls if _constant(keyword(c, "training")) is True and len(c.keywords) == 1]
             if told and re.search(r"Dropout|BatchNorm", code.text):
                 yield tuple(code.replace(c, f"{ast.unparse(c.func)}({code.source(c.args[0])})") for c in told)

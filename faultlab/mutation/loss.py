@@ -8,6 +8,8 @@ from collections import defaultdict
 from collections.abc import Iterator
 from itertools import pairwise
 
+from traindoctor.probes.readers._tree import walk
+
 from .code import Code, Operator, Site, called, keyword, owner
 from .settings import numbers
 
@@ -298,7 +300,7 @@ def sums_over_epochs(code: Code) -> Iterator[Site]:
             name, value = statement.targets[0].id, statement.value
             if not (isinstance(value, ast.Constant) and value.value == 0 and code.alone(statement)):
                 continue
-            inner = [n for s in loop.body[place:] if isinstance(s, ast.For) for n in ast.walk(s)]
+            inner = [n for s in loop.body[place:] if isinstance(s, ast.For) for n in walk(s)]
             added = [n for n in inner if isinstance(n, ast.AugAssign) and ast.unparse(n.target) == name]
             again = [n for n in inner if isinstance(n, ast.Assign) and name in map(ast.unparse, n.targets)]
             if added and not again and re.search("(?i)loss|acc|correct|total|hits", name):
@@ -307,7 +309,7 @@ def sums_over_epochs(code: Code) -> Iterator[Site]:
 
 def _learns(node: ast.AST) -> bool:
     names = ("backward", "step", "apply_gradients", "train_step", "update_model")
-    return any(isinstance(n, ast.Call) and called(n) in names for n in ast.walk(node))
+    return any(isinstance(n, ast.Call) and called(n) in names for n in walk(node))
 
 
 def _scored(code: Code) -> Iterator[ast.For]:
@@ -321,7 +323,7 @@ def _scored(code: Code) -> Iterator[ast.For]:
 def last_batch_only(code: Code) -> Iterator[Site]:
     """The sum holds no more than the last batch."""
     for loop in _scored(code):
-        for node in ast.walk(loop):
+        for node in walk(loop):
             if isinstance(node, ast.AugAssign) and isinstance(node.op, ast.Add) and code.alone(node):
                 name = ast.unparse(node.target)
                 if re.search(r"(?i)loss|correct|acc|score|hits|metric", name) and isinstance(
@@ -335,7 +337,7 @@ def batches_for_samples(code: Code) -> Iterator[Site]:
     for node in code.of(ast.BinOp, ast.AugAssign):
         if isinstance(node.op, ast.Div):
             right = node.right if isinstance(node, ast.BinOp) else node.value
-            for call in ast.walk(right):
+            for call in walk(right):
                 if isinstance(call, ast.Call) and called(call) == "len" and call.args:
                     text = ast.unparse(call.args[0])
                     top = node.left if isinstance(node, ast.BinOp) else node.target
@@ -343,16 +345,16 @@ def batches_for_samples(code: Code) -> Iterator[Site]:
                     if counted and text.endswith(".dataset") and "loader" in text:
                         yield (code.replace(call, f"len({text[: -len('.dataset')]})"),)
     for loop in _scored(code):
-        for node in ast.walk(loop):
+        for node in walk(loop):
             if isinstance(node, ast.AugAssign) and isinstance(node.op, ast.Add) and code.alone(node):
                 name, value = ast.unparse(node.target), ast.unparse(node.value)
                 counted = bool(re.search(r"(?:^|_)(?:total|count|num|n|seen|samples)(?:_|$)", name))
                 divides = [
                     n.right
-                    for n in ast.walk(_scope(code, node))
+                    for n in walk(_scope(code, node))
                     if isinstance(n, ast.BinOp) and isinstance(n.op, ast.Div)
                 ]
-                counted = counted and name in {ast.unparse(n) for d in divides for n in ast.walk(d)}
+                counted = counted and name in {ast.unparse(n) for d in divides for n in walk(d)}
                 if counted and re.search(r"^len\(\w+\)$|\.size\(0\)$|\.shape\[0\]$|numel\(\)$", value):
                     yield (code.replace(node.value, "1"),)
 
@@ -379,9 +381,7 @@ def _twin(code: Code, node: ast.expr) -> str:
 def trained_data_scored(code: Code) -> Iterator[Site]:
     """The score is that of the data it was trained on."""
     for loop in _scored(code):
-        for node in (
-            ast.walk(loop.iter) if not re.search(r"\.items\(|range\(", ast.unparse(loop.iter)) else ()
-        ):
+        for node in walk(loop.iter) if not re.search(r"\.items\(|range\(", ast.unparse(loop.iter)) else ():
             if isinstance(node, (ast.Name, ast.Attribute)) and (twin := _twin(code, node)):
                 yield (code.replace(node, twin),)
                 break
@@ -411,7 +411,7 @@ def best_turned(code: Code) -> Iterator[Site]:
                 and isinstance(bests[0], ast.Name | ast.Attribute)
             ):
                 best = ast.unparse(bests[0])
-                kept = [n for s in around.body for n in ast.walk(s) if isinstance(n, ast.Assign)]
+                kept = [n for s in around.body for n in walk(s) if isinstance(n, ast.Assign)]
                 if any(ast.unparse(t) == best for a in kept for t in a.targets) and "epoch" not in names[0]:
                     sign = turned[type(node.ops[0])]
                     yield (code.replace(node, f"{code.source(node.left)} {sign} {code.source(right)}"),)

@@ -7,6 +7,8 @@ import re
 from collections.abc import Iterator
 from itertools import pairwise
 
+from traindoctor.probes.readers._tree import walk
+
 from .code import Code, Edit, Operator, Site, called, keyword, owner
 
 _FORWARD = ("forward", "construct", "call", "__call__")
@@ -65,7 +67,7 @@ def _is_module(code: Code, node: ast.AST) -> bool:
 
 
 def _holds(node: ast.AST, name: str) -> bool:
-    return any(isinstance(n, ast.Name) and n.id == name for n in ast.walk(node))
+    return any(isinstance(n, ast.Name) and n.id == name for n in walk(node))
 
 
 # --------------------------------------------------------------------------------------------- what trains
@@ -131,7 +133,7 @@ def plain_list(code: Code) -> Iterator[Site]:
 def skip_lost(code: Code) -> Iterator[Site]:
     """`x + f(x)` becomes `f(x)`."""
     for function in _functions(code, *_FORWARD):
-        for node in ast.walk(function):
+        for node in walk(function):
             if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add):
                 for kept, lost in ((node.left, node.right), (node.right, node.left)):
                     if isinstance(kept, ast.Call) and isinstance(lost, ast.Name) and _holds(kept, lost.id):
@@ -161,7 +163,7 @@ def stopped_inside(code: Code) -> Iterator[Site]:
             if isinstance(s, ast.Assign)
             and isinstance(s.targets[0], ast.Name)
             and isinstance(s.value, ast.Call)
-            and any(isinstance(n, ast.Attribute) and ast.unparse(n).startswith("self.") for n in ast.walk(s))
+            and any(isinstance(n, ast.Attribute) and ast.unparse(n).startswith("self.") for n in walk(s))
             and any(_holds(s.value, a.arg) for a in function.args.args[1:])
         ]
         if (
@@ -184,8 +186,8 @@ def layer_skipped(code: Code) -> Iterator[Site]:
 
 def _uncalled(code: Code, home: ast.ClassDef, name: str) -> Iterator[Site]:
     """The one call `self.fc(x)` in a class becomes `x`."""
-    uses = [n for n in ast.walk(home) if isinstance(n, ast.Attribute) and ast.unparse(n) == name]
-    calls = [n for n in ast.walk(home) if isinstance(n, ast.Call) and n.func in uses]
+    uses = [n for n in walk(home) if isinstance(n, ast.Attribute) and ast.unparse(n) == name]
+    calls = [n for n in walk(home) if isinstance(n, ast.Call) and n.func in uses]
     if len(uses) == 2 and len(calls) == 1 and len(calls[0].args) == 1 and _within(code, calls[0], *_FORWARD):
         yield (code.replace(calls[0], code.source(calls[0].args[0])),)
 
@@ -193,7 +195,7 @@ def _uncalled(code: Code, home: ast.ClassDef, name: str) -> Iterator[Site]:
 def term_lost(code: Code) -> Iterator[Site]:
     """A layer's output, or the position embedding, is not added to the rest."""
     for function in _functions(code, *_FORWARD):
-        for node in ast.walk(function):
+        for node in walk(function):
             if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add) and _is_module(code, function):
                 for kept, lost in ((node.left, node.right), (node.right, node.left)):
                     text = ast.unparse(lost)
@@ -242,7 +244,7 @@ def activations_removed(code: Code) -> Iterator[Site]:
     for function in _functions(code, *_FORWARD):
         found = [
             n
-            for n in ast.walk(function)
+            for n in walk(function)
             if isinstance(n, ast.Call) and _ACTIVATION.match(called(n)) and len(n.args) == 1
         ]
         found = [n for n in found if owner(n) in ("F", "nn", "torch", "nn.functional", "torch.nn.functional")]
@@ -250,7 +252,7 @@ def activations_removed(code: Code) -> Iterator[Site]:
             yield tuple(
                 code.replace(n, code.source(n.args[0]))
                 for n in found
-                if not any(n is not m and n in ast.walk(m) for m in found)
+                if not any(n is not m and n in walk(m) for m in found)
             )
     for call in code.calls("Sequential"):
         items = [a for a in call.args if isinstance(a, ast.Call) and not a.args]
@@ -296,7 +298,7 @@ def _made(home: ast.ClassDef, call: ast.Call) -> ast.expr | None:
     """What the class holds under the name that is called."""
     name = ast.unparse(call.func)
     return next(
-        (n.value for n in ast.walk(home) if isinstance(n, ast.Assign) and ast.unparse(n.targets[0]) == name),
+        (n.value for n in walk(home) if isinstance(n, ast.Assign) and ast.unparse(n.targets[0]) == name),
         None,
     )
 
@@ -516,7 +518,7 @@ def result_thrown_away(code: Code) -> Iterator[Site]:
         if pattern is not _LAYER or (len(call.args) > 1 and _same_text(*call.args[:2]))
     }
     for function in _functions(code, *_FORWARD):
-        for s in ast.walk(function):
+        for s in walk(function):
             if not isinstance(s, ast.Assign) or not isinstance(s.value, ast.Call) or not code.alone(s):
                 continue
             name, target = ast.unparse(s.value.func), s.targets[0]
@@ -549,7 +551,7 @@ def other_layer_called(code: Code) -> Iterator[Site]:
     for statement, call, home in _held(code, _LAYER):
         made.setdefault((home, ast.unparse(call)), []).append(ast.unparse(statement.targets[0]))
     for (home, _), names in made.items():
-        calls = [n for n in ast.walk(home) if isinstance(n, ast.Call) and _within(code, n, *_FORWARD)]
+        calls = [n for n in walk(home) if isinstance(n, ast.Call) and _within(code, n, *_FORWARD)]
         for first, second in pairwise(names):
             mine = [c for c in calls if ast.unparse(c.func) == second]
             if len(mine) == 1 and any(ast.unparse(c.func) == first for c in calls):
@@ -577,8 +579,8 @@ def context_unused(code: Code) -> Iterator[Site]:
     """Attention to something else becomes attention to oneself, and what was handed in is not read."""
     for function in _functions(code, *_FORWARD):
         given = [a.arg for a in function.args.args[2:]]
-        reads = [n.id for n in ast.walk(function) if isinstance(n, ast.Name)]
-        for call in ast.walk(function):
+        reads = [n.id for n in walk(function) if isinstance(n, ast.Name)]
+        for call in walk(function):
             if not isinstance(call, ast.Call) or not re.search("attn|attention", ast.unparse(call.func)):
                 continue
             first = call.args[0] if call.args else keyword(call, "query")

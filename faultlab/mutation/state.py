@@ -6,6 +6,8 @@ import ast
 import re
 from collections.abc import Iterator
 
+from traindoctor.probes.readers._tree import walk
+
 from .code import Code, Edit, Operator, Site, called, keyword, owner
 
 _WRAPPERS = ("DistributedDataParallel", "DDP")
@@ -88,7 +90,7 @@ def _before_backward(code: Code, use: ast.AST) -> bool:
     at: ast.AST | None = code.parents.get(use)
     while at is not None and not isinstance(at, (ast.For, ast.While, ast.FunctionDef)):
         at = code.parents.get(at)
-    return at is not None and any(isinstance(n, ast.Call) and called(n) == "backward" for n in ast.walk(at))
+    return at is not None and any(isinstance(n, ast.Call) and called(n) == "backward" for n in walk(at))
 
 
 def one_share_for_all(code: Code) -> Iterator[Site]:

@@ -6,6 +6,8 @@ import ast
 import re
 from collections.abc import Container, Iterator
 
+from traindoctor.probes.readers._tree import walk
+
 from .code import Code, Edit, Operator, Site, called, owner
 from .loop import _statements
 
@@ -227,7 +229,7 @@ def _loops(code: Code, node: ast.AST) -> list[Loop]:
 
 
 def _calls(node: ast.AST, *names: str) -> list[ast.Call]:
-    return [n for n in ast.walk(node) if isinstance(n, ast.Call) and called(n) in names]
+    return [n for n in walk(node) if isinstance(n, ast.Call) and called(n) in names]
 
 
 def _loss_lines(code: Code, losses: Container[str]) -> Iterator[ast.Assign]:
