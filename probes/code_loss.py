@@ -10,6 +10,7 @@ from .code import at, first, imports_locals, is_constant, is_evaluation, ok
 from .code_divided import divided_on_its_way, gradients_divided_by_hand
 from .code_keras import compiled
 from .code_rounds import rounds
+from .code_spreads import of_itself
 from .flow import Flow, flow, losses, objectives, returns, signs
 from .readers._tree import of, unparse
 from .readers.script import keyword, last_name
@@ -536,7 +537,7 @@ def unsafe_division(view: View) -> Finding:
 
 def _unsafe_division(source: Script) -> Finding | None:
     for node in source.of(ast.BinOp):
-        if isinstance(node.op, ast.Div) and _own_spread(node.right):
+        if isinstance(node.op, ast.Div) and _own_spread(node.right) and of_itself(source, node):
             if re.search(r"axis=0\)", source.code) and re.search(
                 r"\.std\((?:axis=)?1\b", unparse(node.right)
             ):
@@ -589,6 +590,8 @@ def _division_bare(source: Script) -> Finding | None:
     for node in source.of(ast.BinOp, ast.Call):
         if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Div):
             text = unparse(node.right)
+            if _own_spread(node.right) and not of_itself(source, node):
+                continue  # a score, or a ratio of signal to noise
             if _own_spread(node.right) or text in spreads:
                 return at(source, node, "nothing keeps this spread from being zero")
             if _of_one_sample(source, node):

@@ -32,6 +32,9 @@ def _one(term: Term) -> Term:
         return _with_first(term, "cross_entropy", first.parts[0][1])
     if term.label == "binary_cross_entropy" and first.kind == "call" and first.label == "sigmoid":
         return _with_first(term, "binary_cross_entropy_with_logits", first.parts[0][1])
+    if term.label in _SCHEDULES:
+        named = ("name", Term("constant", repr(_SCHEDULES[term.label])))
+        return Term("call", "get_scheduler", (named, *term.parts), term.node)
     if term.label in ("huber_loss", "smooth_l1_loss"):
         kept = tuple(p for p in term.parts if p[0] not in ("delta", "beta") or p[1].label != "1.0")
         return Term("call", "smooth_l1_loss", kept, term.node)
@@ -60,6 +63,17 @@ def _one(term: Term) -> Term:
             axes = Term("sequence", "", (("#0", _number(2)), ("#1", _number(3))))
             return Term("call", "mean", (("#0", first.parts[0][1]), ("dim", axes)), term.node)
     return term
+
+
+# what transformers.get_scheduler(name, ...) makes (optimization.py, TYPE_TO_SCHEDULER_FUNCTION)
+_SCHEDULES = {
+    "get_linear_schedule_with_warmup": "linear",
+    "get_cosine_schedule_with_warmup": "cosine",
+    "get_cosine_with_hard_restarts_schedule_with_warmup": "cosine_with_restarts",
+    "get_polynomial_decay_schedule_with_warmup": "polynomial",
+    "get_constant_schedule": "constant",
+    "get_constant_schedule_with_warmup": "constant_with_warmup",
+}
 
 
 def _one_group(groups: Term) -> Term | None:

@@ -18,20 +18,36 @@ from .vocabulary import DEFAULTS, word_set
 MAX_STEPS = 60_000  # expressions evaluated in one run; a longer one says nothing
 MAX_NESTED = 40
 _SCALARS = word_set("kl_div ctc_loss")
+_CLEARS = word_set("zero_grad clear_grad clear_gradients")
+_READS_GRADIENTS = word_set("backward manual_backward clip_grad_norm_ clip_grad_value_ unscale_ step")
 
 
 class Events:
     """One run under one guess of the tensors' shape."""
 
     def __init__(
-        self, program: Program, shape: tuple[int, ...], seed: int, same: Mapping[str, str] | None = None
+        self,
+        program: Program,
+        shape: tuple[int, ...],
+        seed: int,
+        same: Mapping[str, str] | None = None,
+        mixed: bool = False,
     ) -> None:
-        """`same`: names of this program -> the other one's, where they are known to be renamed."""
+        """`same`: names of this program -> the other one's, where they are known to be renamed.
+
+        `mixed`: about half of all unknown values have one axis less than `shape`.
+        """
         self.program = program
         self.shape = shape
+        self.mixed = mixed
         self.seed = seed
         self.same = same or {}
         self.events: list[tuple[int, bool, str]] = []
+        self.cleared: dict[int, tuple[int, str, bool]] = {}  # gradients that nothing has read since: by owner
+        self.stepped: set[int] = set()
+        self.backwards = 0
+        self.fresh = False  # no gradient can have been taken yet
+        self.unsure = False  # a condition was decided by a value that did not fit the assumed shapes
         self.covered: set[Line] = set()
         self.steps = 0
         self.depth = 0
@@ -59,6 +75,10 @@ class Events:
     def behaviour(self, routine: Routine) -> int:
         """The mark of a function that is handed on."""
 
+    def shape_of(self, made: int) -> tuple[int, ...]:
+        """The shape that an unknown value is assumed to have, by its mark."""
+        return self.shape[:-1] if self.mixed and mark("rank", made, self.seed) % 2 else self.shape
+
     def name_of(self, name: str) -> str:
         """A name, in the other program's words."""
         return self.same.get(name, name)
@@ -71,7 +91,7 @@ class Events:
 
     def note(self, label: str, made: int, shaky: bool) -> None:
         """Write an event down."""
-        self.events.append((mark(label, made, self.under), shaky, label))
+        self.events.append((mark(label, made, self.under), shaky, "" if self.unsure else label))
         if len(self.events) > MAX_STEPS:
             raise TooLong
 
@@ -83,12 +103,38 @@ class Events:
         made = mark(label, first, parts)
         self.often[made] += 1
         shaky = shaky or self.shaky(owner)
-        if label == "call" and self.inside is not None:
+        if label in _READS_GRADIENTS and self.cleared:
+            self._clear_before(label, first, given)
+        if label in ("backward", "manual_backward"):
+            self.backwards, self.fresh = self.backwards + 1, False
+        elif label == "step":
+            self.stepped |= {first, *(self.mark(x) for x in given)}
+        if label in _CLEARS:
+            self.cleared.setdefault(first, (made, label, shaky))
+        elif label == "call" and self.inside is not None:
             self.inside.append((mark(made, self.under), shaky))
         else:
             self.note(label, made, shaky)
         tensor = not label[:1].isupper()
         return Thing(mark(made, self.often[made], self.under), shaky, tensor)
+
+    def _clear_before(self, label: str, owner: int, given: Sequence[Any]) -> None:
+        """Tell that gradients are cleared where they are next read: where before that makes no difference."""
+        if label == "step":
+            steps = {owner, *(self.mark(x) for x in given)}
+            if not steps & self.cleared.keys() and self.cleared.keys() <= self.stepped:
+                return  # a schedule, after the optimizer's step
+        if not (self.fresh and label in ("backward", "manual_backward")):
+            self.clear()
+        self.cleared.clear()
+
+    def clear(self) -> None:
+        """Tell of all gradients that were cleared and not read since."""
+        under, self.under = self.under, ()
+        for made, label, shaky in sorted(self.cleared.values()):
+            self.note(label, made, shaky)
+        self.under = under
+        self.cleared.clear()
 
     def pure(self, label: str, given: Sequence[Any], named: Mapping[str, Any], owner: Any = None) -> Thing:
         """A call without effect: equal arguments, equal value."""
@@ -150,6 +196,8 @@ class Events:
                 found += parts
             elif plain and name not in self.read_names:
                 found.append(mark(name, self.mark(value)))
+            elif isinstance(value, Thing) and "__function__" in value.attributes:
+                continue  # a layer without state
             elif not plain and depth < 4 and not isinstance(value, (Instance, Routine, Chain)):
                 found.append(self.mark(value, 30))
         return mark("holds", sorted(found))

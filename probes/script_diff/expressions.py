@@ -312,6 +312,7 @@ class Expressions(Events):
     def truth(self, value: Any) -> bool:
         """Whether a condition holds; of something unknown by its mark."""
         if isinstance(value, (Thing, Tensor, Instance, Own, Routine, Chain)):
+            self.unsure = self.unsure or self.shaky(value)
             if isinstance(value, Chain):
                 return bool(value.items)
             if isinstance(value, (Instance, Own, Routine)):
@@ -331,7 +332,8 @@ class Expressions(Events):
         if isinstance(value, Tensor):
             return value
         if isinstance(value, Thing):
-            return Tensor(v.leaf(value.mark, () if value.scalar else self.shape), value.shaky)
+            shape = () if value.scalar else self.shape_of(value.mark)
+            return Tensor(v.leaf(value.mark, shape), value.shaky)
         if isinstance(value, bool):
             return Tensor(np.asarray(value))
         if isinstance(value, (int, float)):

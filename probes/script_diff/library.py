@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import ast
 from abc import abstractmethod
+from collections import Counter
 from collections.abc import Mapping
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -22,7 +24,7 @@ PURE = word_set(
     "id set sorted reversed str repr bool bytes Path device dtype shape size numel dim ndim "
     "ndimension is_available deepcopy copy zeros_like ones_like count index most_common groupby "
     "iloc loc columns head named_modules kl_div ctc_loss cosine_similarity one_hot normalize "
-    "pad interpolate"
+    "pad interpolate Subset"
 )
 _STATELESS = (frozenset(FUNCTIONAL.values()) | {"silu"}) - {"flatten"}
 _LOSSES = word_set(
@@ -30,6 +32,13 @@ _LOSSES = word_set(
     "binary_cross_entropy_with_logits"
 )
 _KERAS = word_set("Dense Conv1D Conv2D Conv3D SeparableConv2D DepthwiseConv2D Conv2DTranspose")
+_KERAS_LAYERS = _KERAS | word_set(
+    "LayerNormalization BatchNormalization GroupNormalization LSTM GRU SimpleRNN Bidirectional Embedding "
+    "Dropout SpatialDropout1D SpatialDropout2D MultiHeadAttention Activation Flatten Reshape Permute "
+    "MaxPooling1D MaxPooling2D AveragePooling1D AveragePooling2D GlobalAveragePooling1D TimeDistributed "
+    "GlobalAveragePooling2D GlobalMaxPooling1D GlobalMaxPooling2D Add Subtract Multiply Concatenate"
+)
+_MERGES = {"Add": "+", "Subtract": "-", "Multiply": "*", "Concatenate": "cat"}
 # modules of keras.applications whose preprocess_input scales to -1..1 (keras-docs, imagenet_utils, mode "tf")
 _TO_ONE = (
     "mobilenet",
@@ -78,6 +87,8 @@ class Library(Expressions):
             return Chain(list(items), CHAINS[label])
         if label in ("detach", "item", "data") and len(given) == 1 and not named:
             return self._cut(given[0])
+        if label == "random_split" and (parts := self._split_at_random(given, named)) is not None:
+            return parts
         if label in ("clone", "identity") and len(given) == 1:
             return self.pure(label, given, named)
         if label in v.COMPUTED and label not in ("type", "to"):
@@ -110,6 +121,8 @@ class Library(Expressions):
                 return self.computed(label, given, named)
         if label == "size" and given:
             return self._size(given, named)
+        if label in ("to", "type", "type_as") and (cast := self._cast(given, named)) is not None:
+            return cast
         if label == "compute_average_loss" and len(given) == 1 and set(named) == {"global_batch_size"}:
             return self.computed("/", [self.computed("sum", given, {}), named["global_batch_size"]], {})
         if label == "preprocess_input" and len(given) == 1 and written(term, _TO_ONE):
@@ -118,6 +131,11 @@ class Library(Expressions):
             return self._loss(label, given, named)
         if label in PURE or quiet:
             return self.pure(label, given, named)
+        if label in _KERAS_LAYERS and not self._named_elsewhere(named.get("name")):
+            named.pop("name", None)
+        if label in _MERGES and not given and set(named) <= {"dim"}:
+            merges = {"label": _MERGES[label], "dim": named.get("dim", -1.0)}
+            return Thing(mark("merge", sorted(merges.items())), attributes={"__merges__": merges})
         then = named.get("activation")
         if label in _KERAS and isinstance(then, str):
             made = self.event(label, given, {k: x for k, x in named.items() if k != "activation"})
@@ -186,6 +204,68 @@ class Library(Expressions):
             made = self.pure("size", given, named)
             made.shaky, made.scalar = True, True
             return made
+
+    def _named_elsewhere(self, name: Any) -> bool:
+        """Whether a layer is asked for by its name: as a loss's key, in a file of weights."""
+        if self.read_names & {"get_layer", "load_weights"}:
+            return True
+        return isinstance(name, str) and self._texts[name] > 1
+
+    @cached_property
+    def _texts(self) -> Counter[str]:
+        """How often the program writes a text, or a key."""
+        found: Counter[str] = Counter()
+        for line in self.program.lines:
+            for term in line.term.walk():
+                if term.kind in ("constant", "key"):
+                    found[term.label.strip("'\"")] += 1
+                elif term.kind == "mapping":
+                    found.update(edge for edge, _ in term.parts)
+        return found
+
+    def merged(self, merges: Mapping[str, Any], values: list[Any]) -> Any:
+        """What a layer without weights makes of several: `Add()([x, y])` is x + y."""
+        if merges["label"] == "cat":
+            return self.computed("cat", [values], {"dim": merges["dim"]})
+        total = values[0]
+        for x in values[1:]:
+            total = self.computed(merges["label"], [total, x], {})
+        return total
+
+    def _cast(self, given: list[Any], named: Mapping[str, Any]) -> Any:
+        """`x.to(dtype)` of a tensor: every element by itself; None where it may be anything else."""
+        to = given[1] if len(given) == 2 and not named else named.get("dtype") if len(given) == 1 else None
+        if len(named) > 1 or not isinstance(to, Thing) or not isinstance(given[0], (Thing, Tensor)):
+            return None
+        if isinstance(given[0], Thing) and not given[0].item:
+            return None
+        try:
+            x = self.tensor(given[0])
+        except v.Unfit:
+            return None
+        return Tensor(v.converted(x.array, to.mark), x.shaky or to.shaky, x.under, x.cut)
+
+    def _split_at_random(self, given: list[Any], named: Mapping[str, Any]) -> list[Any] | None:
+        """Subsets by the parts of one permutation (torch.utils.data.random_split); None for shares."""
+        names = ("dataset", "lengths", "generator")
+        known = {**dict(zip(names, given, strict=False)), **named}
+        lengths = known.get("lengths")
+        whole = known.get("dataset")
+        if whole is None or not isinstance(lengths, list) or not lengths:
+            return None
+        if any(not isinstance(n, (int, float)) or 0 < n < 1 for n in lengths):
+            return None
+        kept = {"generator": known["generator"]} if known.get("generator") is not None else {}
+        count = Count(len(whole)) if isinstance(whole, range) else self._builtin("len", [whole], {})[1]
+        order = self.event("randperm", [count], kept)
+        found, start = [], 0.0
+        for i, n in enumerate(lengths):
+            ends = slice(start if i else None, start + n if i < len(lengths) - 1 else None)
+            start += n
+            part = self.pure("Subset", [whole, indices := self.item(order, ends)], {})
+            part.attributes.update(indices=indices, dataset=whole)
+            found.append(part)
+        return found
 
     def _converted(self, label: str, value: float) -> Any:
         """float(), int() or bool() of a number."""

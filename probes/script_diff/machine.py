@@ -51,7 +51,10 @@ class Machine(Library):
     def run(self) -> None:
         """The module from its first line, then what only a framework would call."""
         self.declared()
+        self.fresh = True
         self.body(self.top, None, "")
+        if not self.backwards:
+            self.clear()
         self.sinks(self.top)
         for instance in list(self.instances):
             self.hooks(instance)
@@ -146,6 +149,9 @@ class Machine(Library):
         if self.depth >= MAX_DEPTH:
             return made
         often, self.often = self.often, Counter()
+        cleared, self.cleared = self.cleared, {}
+        fresh, self.fresh = self.fresh, False
+        backwards = self.backwards
         inside, self.inside = self.inside, None
         under, self.under = self.under, ()
         try:
@@ -157,9 +163,12 @@ class Machine(Library):
             given: list[Any] = [Thing(mark("argument", i), item=True, batch=True) for i in range(count)]
             passes = routine.unit is not None and routine.unit.last in FORWARD and routine.owner is not None
             value = (self.forward if passes else self.call)(routine, given, {})
+            if self.backwards == backwards:
+                self.clear()  # for whoever takes gradients next
             self.note("returns", self.mark(value), self.shaky(value))
         finally:
             self.often, self.inside, self.under = often, inside, under
+            self.cleared, self.fresh = cleared, fresh and self.backwards == backwards
         return made
 
     def parameters(self, routine: Routine) -> tuple[str, ...]:
@@ -442,6 +451,9 @@ class Machine(Library):
         if isinstance(callee, Thing) and "__function__" in callee.attributes:
             label, settings = callee.attributes["__function__"]
             return self.outside(label, given, {**settings, **named}, False, NONE)
+        if isinstance(callee, Thing) and "__merges__" in callee.attributes and len(given) == 1 and not named:
+            if isinstance(given[0], (list, tuple)) and given[0]:
+                return self.merged(callee.attributes["__merges__"], list(given[0]))
         if isinstance(callee, Thing) and "__then__" in callee.attributes:
             layer = callee.attributes.get("__layer__")
             value = (
@@ -516,6 +528,8 @@ class Machine(Library):
             }
         if label in ("add_argument", "add_option") and given and isinstance(given[0], str):
             return self.option(given, named)
+        if label in ("to", "astype") and (cast := self._cast([owner, *given], named)) is not None:
+            return cast
         if label in PURE or quiet or (isinstance(owner, str)):
             return self.pure(label, given, named, owner)
         made = self.event(label, given, named, owner)

@@ -15,6 +15,8 @@ from .terms import Term
 
 # ranks of the tensors that are assumed; a guess that does not fit says nothing
 GUESSES = ((2, 3), (3, 2, 4, 5), (2, 3, 4), (3,), (3, 2), (3, 4), (2, 5), (2, 4, 3, 3), (3, 3))
+# where none of these fits: every value has all of these axes, or all but the last
+MIXED = ((2, 3, 4), (3, 2, 4), (2, 4, 3), (3, 4, 2), (2, 3, 5), (3, 2, 5), (4, 3, 2), (4, 2, 3)) * 2
 # what a program that does odd things to its values may raise: then nothing is said of it
 _ODD = (RecursionError, ArithmeticError, AttributeError, LookupError, TypeError, ValueError, MemoryError)
 MAX_UNITS = 60  # units that are held against each other one by one
@@ -79,9 +81,12 @@ def _compared(
     covered: tuple[set[Line], set[Line]] = (set(), set())
     branches: set[tuple[int, bool]] = set()
     agreed = False
-    for seed, shape in enumerate(GUESSES):
-        first = Machine(aligned.mine, shape, seed)
-        second = Machine(aligned.theirs, shape, seed, names)
+    for seed, shape in enumerate((*GUESSES, *MIXED)):
+        mixed = seed >= len(GUESSES)
+        if mixed and agreed:
+            break
+        first = Machine(aligned.mine, shape, seed, mixed=mixed)
+        second = Machine(aligned.theirs, shape, seed, names, mixed=mixed)
         try:
             here(first)
             (there or here)(second)
@@ -105,8 +110,11 @@ def _verdict(a: Machine, b: Machine) -> bool | None:
     """Whether two runs agree; None where they part at something whose shape was guessed wrongly."""
     for x, y in zip(a.events, b.events, strict=False):
         if x[0] != y[0]:
-            return None if (x[1] or y[1]) and x[2] == y[2] else False
-    return len(a.events) == len(b.events)
+            guessed = not x[2] or not y[2]  # behind a condition on a value of a wrongly guessed shape
+            return None if guessed or ((x[1] or y[1]) and x[2] == y[2]) else False
+    if len(a.events) != len(b.events):
+        return None if a.unsure or b.unsure else False
+    return True
 
 
 def _seen_whole(

@@ -108,6 +108,11 @@ def _fake(label: str, *values: Array) -> Array:
     return np.asarray(np.sin(total + seed) + 2.0)
 
 
+def converted(x: Array, kind: int) -> Array:
+    """Elements as another kind of number, of which only a mark is known."""
+    return _fake(str(kind), real(x))
+
+
 def _like_dice(label: str, a: Array, b: Array) -> Array:
     """Elementwise truth values of a comparison of which only its laws are known."""
     if label in ("==", "!="):
@@ -212,6 +217,8 @@ def compute(label: str, given: Sequence[Array], named: Mapping[str, object]) -> 
     dim, keep = named.pop("dim", None), bool(named.pop("keepdim", False))
     if label in _ELEMENT and len(given) == 1 and not named:
         return _ELEMENT[label](real(given[0]))
+    if label in ("*", "mul") and len(given) == 2 and not named and given[0].dtype == given[1].dtype == bool:
+        return np.logical_and(given[0], given[1])
     if label in _BINARY and len(given) == 2 and not named:
         return _BINARY[label](real(given[0]), real(given[1]))
     if label in _REDUCE and len(given) == 1 and not named:
@@ -219,7 +226,8 @@ def compute(label: str, given: Sequence[Array], named: Mapping[str, object]) -> 
             raise Unfit  # values and places
         if _counted(given[0], _axes(dim)) < (2 if label in ("var", "std") else 1):
             raise Unfit  # numpy would warn and give NaN
-        return np.asarray(_REDUCE[label](real(given[0]), axis=_axes(dim), keepdims=keep))
+        of = given[0] if label == "sum" else real(given[0])  # a sum of truth values is a whole number
+        return np.asarray(_REDUCE[label](of, axis=_axes(dim), keepdims=keep))
     if label in ("softmax", "log_softmax") and len(given) == 1 and dim is not None:
         found = _softmax(given[0], _axes(dim))
         return STABLE * np.log(found) if label == "log_softmax" else STABLE * found
@@ -231,7 +239,7 @@ def compute(label: str, given: Sequence[Array], named: Mapping[str, object]) -> 
             raise Unfit
         return _fake(mark(label, tuple(sorted(named))).__str__(), *given, *map(np.asarray, extra))
     if label in _CASTS and len(given) == 1 and not named:
-        if given[0].dtype == bool and label in ("float", "double", "long", "int"):
+        if given[0].dtype != float and label in ("float", "double", "long", "int"):
             return given[0].astype(float)
         return _fake(label, given[0])
     if label in _COMPARES and len(given) == 2:
@@ -292,8 +300,8 @@ def einsum(rule: str, arrays: Sequence[Array]) -> Array:
 
 
 def real(x: Array) -> Array:
-    """Truth values as numbers."""
-    return x.astype(float) if x.dtype == bool else x
+    """Truth values, and counts of them, as numbers."""
+    return x.astype(float) if x.dtype != float else x
 
 
 def compare(label: str, a: Array, b: Array) -> Array:

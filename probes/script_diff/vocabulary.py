@@ -156,6 +156,7 @@ DEFAULTS: dict[str, dict[str, str]] = {
     "StepLR": {"gamma": "0.1"},
     "CosineAnnealingLR": {"eta_min": "0.0"},
     "fit": {"shuffle": "True"},
+    "shuffle": {"reshuffle_each_iteration": "True"},
     "enumerate": {"start": "0.0"},
     "manual_seed": {},
     "requires_grad_": {"requires_grad": "True"},
@@ -174,6 +175,7 @@ _NORM = _signature("num_features eps momentum affine")
 _RNN = _signature("input_size hidden_size num_layers bias batch_first dropout bidirectional")
 _ADAM = _signature("params lr betas eps weight_decay amsgrad")
 _LOSS = _signature("input target weight")
+_WARMUP = _signature("optimizer num_warmup_steps num_training_steps")
 
 SIGNATURES: dict[str, tuple[str, ...]] = {
     "DataLoader": _signature("dataset batch_size shuffle sampler batch_sampler num_workers collate_fn"),
@@ -209,6 +211,13 @@ SIGNATURES: dict[str, tuple[str, ...]] = {
     "CosineAnnealingLR": _signature("optimizer T_max eta_min"),
     "LambdaLR": _signature("optimizer lr_lambda"),
     "OneCycleLR": _signature("optimizer max_lr total_steps"),
+    "get_scheduler": _signature("name optimizer num_warmup_steps num_training_steps"),
+    "get_linear_schedule_with_warmup": _WARMUP,
+    "get_cosine_schedule_with_warmup": _WARMUP,
+    "get_polynomial_decay_schedule_with_warmup": _WARMUP,
+    "get_cosine_with_hard_restarts_schedule_with_warmup": _WARMUP,
+    "get_constant_schedule_with_warmup": _WARMUP[:2],
+    "get_constant_schedule": _WARMUP[:1],
     "clip_grad_norm_": _signature("parameters max_norm norm_type"),
     "clip_grad_value_": _signature("parameters clip_value"),
     "cross_entropy": _LOSS,

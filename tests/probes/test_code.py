@@ -290,6 +290,10 @@ def test_an_output_with_slope_and_a_metric_without() -> None:
     [
         ("mu, sigma = x.mean(0), x.std(0)\nx = (x - mu) / sigma\n", State.PRESENT),
         ("x = (x - x.mean(axis=0)) / x.std(axis=0)\n", State.PRESENT),
+        ("centred = x - x.mean(axis=0)\nx = centred / np.std(x, axis=0)\n", State.PRESENT),
+        ("score = 1 - np.mean((guess - y) ** 2, axis=0) / y.var(axis=0)\n", State.UNKNOWN),
+        ("error = np.square(y - guess).mean(0)\nprint(error / np.var(y, axis=0))\n", State.UNKNOWN),
+        ("strength = x.mean(axis=0) / x.std(axis=0)\n", State.UNKNOWN),
         ("mu, sigma = x.mean(0), x.std(0)\nx = (x - mu) / (sigma + 1e-6)\n", State.ABSENT),
         ("s = x.std(0)\ns[s == 0] = 1\nx = x / s\ny = y / (y.std(0) + 1e-6)\n", State.ABSENT),
         ("x = x / 255\n", State.UNKNOWN),
