@@ -19,6 +19,7 @@ from .code_branches import (
 )
 from .code_ctc import ctc_input_wrong
 from .code_field import set_train_missing
+from .code_formulas import score_minimised
 from .code_forward import only_last_layer, result_thrown_away, scale_unused, tensor_not_registered
 from .code_idle import schedule_idle
 from .code_joins import joined_with_itself
@@ -33,6 +34,7 @@ from .code_objective import (
     overlap_loss_wrong,
 )
 from .code_operators import attention_unscaled, output_rectified, reshape_for_transpose, softmax_axis
+from .code_outputs import chances_into_scores, last_layer_squashed
 from .code_path import gradient_path_cut, output_without_gradient
 from .code_registered import layers_in_plain_list, new_head_frozen, trainable_undone
 from .code_schedule import (
@@ -48,6 +50,13 @@ from .code_step.scheduling import scheduler_wrong_loop
 from .code_switches import switched_astray
 from .code_terms import term_taken_off
 from .code_unswitched import never_switched_off
+from .code_untrained import (
+    decay_turned_round,
+    frozen_with_the_new,
+    group_overwritten,
+    method_without_gradients,
+    one_part_given,
+)
 from .code_wiring import (
     blocks_without_norm,
     layer_unused,
@@ -134,6 +143,15 @@ def mode_wrong(view: View) -> Finding:
 
 
 @probe()
+def left_untrained(view: View) -> Finding:
+    """Parameters are in no group of the optimizer, frozen with others, or without gradients."""
+    return first(view, either(*_UNTRAINED), "the scripts build no optimizer")
+
+
+_UNTRAINED = (one_part_given, group_overwritten, frozen_with_the_new, method_without_gradients)
+
+
+@probe()
 def part_not_trained(view: View) -> Finding:
     """Parameters are frozen, not registered, left out of the optimizer, or replaced after it was built."""
     return any_of(
@@ -144,6 +162,7 @@ def part_not_trained(view: View) -> Finding:
             trainable_undone,
             new_head_frozen,
             code_trainable.part_not_trained,
+            left_untrained,
         )
     )
 
@@ -192,6 +211,24 @@ def accumulation_wrong(view: View) -> Finding:
 
 
 @probe()
+def output_squashed(view: View) -> Finding:
+    """The last layer of the model gives probabilities, and the losses of the program take raw scores."""
+    return first(view, either(last_layer_squashed, chances_into_scores), "no loss takes raw scores")
+
+
+@probe()
+def score_is_minimised(view: View) -> Finding:
+    """What is minimised is a score of which more is better (PSNR, accuracy, overlap)."""
+    return first(view, score_minimised, "no hand-written training step in the scripts")
+
+
+@probe()
+def decay_astray(view: View) -> Finding:
+    """Weight decay goes to the parameters that are listed to be left without it, and not to the others."""
+    return first(view, decay_turned_round, "the scripts choose no weight decay by name")
+
+
+@probe()
 def loss_wrong(view: View) -> Finding:
     """The loss is computed in a way that is usually wrong: standard losses, overlaps, weights, arguments."""
     return any_of(
@@ -205,5 +242,7 @@ def loss_wrong(view: View) -> Finding:
             class_loss_on_numbers,
             term_taken_off,
             ctc_input_wrong,
+            output_squashed,
+            score_is_minimised,
         )
     )

@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator
 
 from .code import at, first, ok
+from .code_asked import shuffle_not_asked
 from .code_sides import either, given, literal, setting, side
 from .flow import flow
 from .readers._tree import of, unparse
@@ -18,7 +19,7 @@ from .syntax import Function, Script
 @probe()
 def loader_keeps_order(view: View) -> Finding:
     """The training loader hands samples out in their stored order, and nothing mixed them before."""
-    return first(view, _loader, "the scripts build no training loader")
+    return first(view, either(_loader, shuffle_not_asked), "the scripts build no training loader")
 
 
 @probe()

@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator
 
 from .code import at, first, ok
+from .code_overlaps import overlap
 from .code_sequence import target_is_input
 from .code_sides import Given, either, given, literal, part, side, words
 from .code_sides_crossed import loader_of_other_side, loaders, same_part, trains_on_held_out_loop
@@ -28,6 +29,7 @@ def training_sees_evaluation(view: View) -> Finding:
             selected_on_test,
             all_columns_are_inputs,
             target_is_input,
+            overlap,
         )
     )
 

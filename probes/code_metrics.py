@@ -11,6 +11,7 @@ from .code_activations import activated_twice
 from .code_compared import ignored_counts, one_side_converted, other_order, threshold_on_scores
 from .code_counts import logged_without_reset, normalised_over_batch, other_batch_size
 from .code_ctc import ctc_blank_kept
+from .code_formulas import formula_wrong, half_converted, reduced_unlike
 from .code_sides import either, literal, side
 from .code_totals import last_round_only, never_begun_anew
 from .code_unlike import compared_unlike_trained, left_at_once, mask_unused
@@ -36,6 +37,9 @@ def metric_miscounts(view: View) -> Finding:
             threshold_on_scores,
             ignored_counts,
             one_side_converted,
+            half_converted,
+            formula_wrong,
+            reduced_unlike,
             other_order,
             activated_twice,
             ctc_blank_kept,

@@ -7,6 +7,8 @@ import re
 from collections.abc import Iterator
 
 from .code import at, extractor, first, ok
+from .code_reused import layer_reused
+from .code_sides import either
 from .code_zero_starts import is_of_output, may_start_at_zero
 from .readers._tree import of, unparse, walk
 from .readers.script import keyword, last_name
@@ -343,7 +345,7 @@ def _shared(source: Script) -> Finding | None:
 @probe()
 def layer_repeated(view: View) -> Finding:
     """A list of layers holds one layer several times: `[Layer()] * n`, `[layer for _ in range(n)]`."""
-    return first(view, _repeated, "the scripts make no list of layers")
+    return first(view, either(_repeated, layer_reused), "the scripts make no list of layers")
 
 
 def _repeated(source: Script) -> Finding | None:
@@ -409,19 +411,24 @@ def _is_layer(source: Script, value: ast.expr) -> bool:
 
 @probe()
 def batch_norm_momentum(view: View) -> Finding:
-    """Momentum above one half or zero (PyTorch: weight of the new batch), or no running statistics."""
+    """Momentum that gives the new batch more than one half, or nothing, of the running statistics."""
     return first(view, _bn_momentum, "the scripts hold no batch norm")
 
 
 def _bn_momentum(source: Script) -> Finding | None:
     calls = [c for c in source.calls if last_name(c.func).startswith("BatchNorm")]
-    if not calls or source.frameworks != ("pytorch",):  # elsewhere it is the weight of the old average
+    if not calls or source.frameworks not in (("pytorch",), ("mindspore",)):
         return None
+    of_new = source.frameworks == ("pytorch",)  # in MindSpore it is the weight of the old average
     for call in calls:
         momentum = keyword(call, "momentum")
         if isinstance(momentum, ast.Constant) and isinstance(momentum.value, (int, float)):
-            if momentum.value > 0.5 or momentum.value == 0:
-                return at(source, call, "PyTorch's momentum is the weight of the new batch")
+            share = momentum.value if of_new else 1.0 - momentum.value
+            if share > 0.5 or (of_new and share == 0):
+                whose = "PyTorch's momentum is the weight of the new batch"
+                return at(
+                    source, call, whose if of_new else "MindSpore's momentum is the weight of the old one"
+                )
     return ok(source, calls[0], "batch-norm momentum is in its usual range")
 
 

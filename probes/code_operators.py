@@ -7,6 +7,8 @@ import re
 from collections.abc import Iterator
 
 from .code import at, first, ok
+from .code_outputs import last_layer_cut
+from .code_sides import either
 from .flow import Flow, flow, losses
 from .readers._tree import of, unparse, walk
 from .readers.script import keyword, last_name
@@ -28,7 +30,7 @@ def output_rectified(view: View) -> Finding:
 
     False positive: targets that cannot be negative. A regression counts only where the script standardises.
     """
-    return first(view, _rectified, "no loss whose model's last operation can be told")
+    return first(view, either(_rectified, last_layer_cut), "no loss whose model's last operation can be told")
 
 
 def _rectified(source: Script) -> Finding | None:

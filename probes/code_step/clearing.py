@@ -58,11 +58,13 @@ def _piles_up(source: Script, one: Round) -> Finding | None:
         if one.repeated and not imports_locals(source):
             return at(source, one.backward, "gradients pile up: nothing around this step clears them")
         return None
+    # of the loops around backward the innermost one that steps: inside it gradients of micro-batches add up
     loops = source.loops_around(one.backward)
-    if not loops or not any(loops[0] in source.loops_around(s) for s in one.steps):
+    stepping = next((p for p in loops if any(p in source.loops_around(s) for s in one.steps)), None)
+    if stepping is None:
         return None
     around = source.function_around(one.backward)
-    turn = turn_of(source, loops[0])
+    turn = turn_of(source, stepping)
     if all(c not in turn and source.function_around(c) is around for c in clears):
         return at(source, clears[0], _OUTSIDE)
     return None
@@ -90,6 +92,8 @@ def _cleared_by_hand(source: Script) -> list[ast.stmt | ast.expr]:
 def _is_engine(source: Script, call: ast.Call) -> bool:
     """`engine.backward(loss)` of DeepSpeed, whose step clears the gradients."""
     owner = source.owner(call).lower()
+    if "accelerat" in owner:
+        return False
     return bool(call.args) and ("engine" in owner or "deepspeed" in source.text)
 
 

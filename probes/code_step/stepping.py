@@ -7,18 +7,25 @@ import re
 
 from ..code import at, first, imports_locals, ok, outer_loop
 from ..code_rounds import CLEARS, Round, may_update, rounds
+from ..code_sides import either
 from ..readers._tree import of, unparse
 from ..registry import Finding, View, probe
 from ..syntax import Script
+from .logged import stepped_when_logging
 
 
 @probe()
 def step_once_per_epoch(view: View) -> Finding:
     """The loop over batches clears gradients and calls backward, and the step comes after that loop.
 
-    Only the last batch of each epoch counts. Gradients that pile up on purpose are not cleared in between.
+    Only the last batch of each epoch counts, or only batches that are logged. Gradients that pile up on
+    purpose are not cleared in between.
     """
-    return first(view, once_per_epoch, "no hand-written training step in the scripts")
+    return first(
+        view,
+        either(stepped_when_logging, once_per_epoch),
+        "no hand-written training step in the scripts",
+    )
 
 
 def once_per_epoch(source: Script) -> Finding | None:
