@@ -37,6 +37,7 @@ from .code_operators import attention_unscaled, output_rectified, reshape_for_tr
 from .code_outputs import chances_into_scores, last_layer_squashed
 from .code_path import gradient_path_cut, output_without_gradient
 from .code_registered import layers_in_plain_list, new_head_frozen, trainable_undone
+from .code_replicas import exchanged_too_early
 from .code_schedule import (
     formula_wrong,
     plateau_direction,
@@ -196,6 +197,12 @@ def operator_wrong(view: View) -> Finding:
 
 
 @probe()
+def early_exchange(view: View) -> Finding:
+    """Gradients are exchanged between replicas for the wrong micro-batches."""
+    return first(view, exchanged_too_early, "the scripts put off no exchange of gradients")
+
+
+@probe()
 def accumulation_wrong(view: View) -> Finding:
     """Gradients of several batches, replicas or devices are put together wrongly."""
     return any_of(
@@ -206,6 +213,7 @@ def accumulation_wrong(view: View) -> Finding:
             cleared_between,
             mean_of_parts,
             accumulation_not_divided,
+            early_exchange,
         )
     )
 

@@ -113,12 +113,14 @@ def not_prepared(view: View) -> Finding:
 
 
 def _not_prepared(source: Script) -> Finding | None:
-    calls = [c for c in source.backwards if _is_accelerator(source, c)]
+    calls = [c for c in source.backwards if is_accelerator(source, c)]
     if not calls or source.loose:
         return None
     if any(_derives_from_trainer(source, c) for c in calls):
         return None
-    prepared = [c for c in source.named("prepare", "prepare_model") if _is_accelerator(source, c)]
+    prepared = [c for c in source.named("prepare", "prepare_model") if is_accelerator(source, c)]
+    if (found := _one_of_two(source, prepared)) is not None:
+        return found
     for call in prepared:
         if last_name(call.func) == "prepare_model" or any(_trains(source, a) for a in call.args):
             return ok(source, call, "the model is prepared")
@@ -128,8 +130,49 @@ def _not_prepared(source: Script) -> Finding | None:
     return at(source, calls[0], "neither model nor optimizer goes through accelerator.prepare")
 
 
-def _is_accelerator(source: Script, call: ast.Call) -> bool:
-    return re.search(r"(?i)(?:^|\.)_?accelerator$", source.owner(call)) is not None
+def is_accelerator(source: Script, call: ast.Call) -> bool:
+    """A method of Accelerate's object, by its usual name or by what the name was given."""
+    owner = source.owner(call)
+    if re.search(r"(?i)(?:^|\.)_?accelerator$", owner):
+        return True
+    made = [a for a in of(source.tree, ast.Assign) if isinstance(a.value, ast.Call)]
+    return any(
+        last_name(a.value.func) == "Accelerator" and owner in map(unparse, a.targets)
+        for a in made
+        if isinstance(a.value, ast.Call)
+    )
+
+
+def _one_of_two(source: Script, prepared: list[ast.Call]) -> Finding | None:
+    """`optimizer, loader = accelerator.prepare(optimizer, loader)`: the model is left out, or the optimizer.
+
+    Told by names that hold a model of this script, or an optimizer; several calls count together.
+    """
+    given = [a for c in prepared for a in c.args]
+    names = {unparse(a) for a in given}
+    plain = all(isinstance(a, (ast.Name, ast.Attribute)) for a in given)
+    if not given or not plain or any(last_name(c.func) != "prepare" for c in prepared):
+        return None
+    models = {n for n in names if re.search(r"(?i)model|net$|module", n) and not re.search(r"(?i)opt", n)}
+    models |= {unparse(a) for a in given if flow(source).made(a) in source.modules}
+    optimizers = {n for n in names if n.lower() in source.optimizers or re.search(r"(?i)opt", n)}
+    if not models and optimizers and _models_left(source, names):
+        return at(source, prepared[0], "the optimizer is prepared, and the model is not")
+    if models and not optimizers and source.optimizers and source.steps:
+        return at(source, prepared[0], "the model is prepared, and the optimizer that steps is not")
+    return None
+
+
+def _models_left(source: Script, names: set[str]) -> bool:
+    """A model of the script is put on the accelerator's device by hand."""
+    return any(
+        isinstance(c.func, ast.Attribute)
+        and re.search(r"(?i)(?:^|\.)(?:model|net)$", unparse(c.func.value))
+        and unparse(c.func.value) not in names
+        and c.args
+        and unparse(c.args[0]).endswith(".device")
+        for c in source.named("to")
+    )
 
 
 def _trains(source: Script, given: ast.expr) -> bool:

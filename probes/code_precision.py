@@ -7,7 +7,8 @@ import re
 from collections.abc import Sequence
 
 from .code import at, first, imports_locals, is_false_node, ok
-from .code_sides import off_by_default
+from .code_handed import is_accelerator
+from .code_sides import either, off_by_default
 from .readers._tree import of, unparse
 from .readers.script import keyword, last_name
 from .registry import Finding, View, probe
@@ -17,7 +18,11 @@ from .syntax import Script
 @probe()
 def clip_before_unscale(view: View) -> Finding:
     """A scaler scales the loss and gradients are clipped without, or before, `unscale_`."""
-    return first(view, _clip_before, "the scripts do not clip scaled gradients")
+    return first(
+        view,
+        either(_clip_before, _clip_past_engine, _clip_before_division),
+        "no scaled gradients are clipped",
+    )
 
 
 def _clip_before(source: Script) -> Finding | None:
@@ -32,6 +37,33 @@ def _clip_before(source: Script) -> Finding | None:
     if early:
         return at(source, early[0], "gradients are clipped while they are still multiplied by the loss scale")
     return ok(source, clips[0], "gradients are unscaled before they are clipped")
+
+
+def _clip_past_engine(source: Script) -> Finding | None:
+    """Accelerate scales the loss in fp16, and the clip is PyTorch's own: it meets scaled gradients."""
+    if not any(is_accelerator(source, c) for c in source.backwards) or source.named("unscale_gradients"):
+        return None
+    if not re.search(r"fp16|mixed_precision", source.code):
+        return None
+    for call in source.named("clip_grad_norm_", "clip_grad_value_"):
+        if re.search(r"(?:^|\.)utils$", source.owner(call)) or isinstance(call.func, ast.Name):
+            return at(source, call, "Accelerate unscales in its own clip; this one meets scaled gradients")
+    return None
+
+
+def _clip_before_division(source: Script) -> Finding | None:
+    """MindSpore: `grads = clip(grads)`, then `grads = loss_scaler.unscale(grads)`."""
+    for function in source.of(ast.FunctionDef):
+        clips = [c for c in of(function, ast.Call) if last_name(c.func).startswith("clip_by")]
+        divides = [c for c in of(function, ast.Call) if last_name(c.func) == "unscale" and c.args]
+        for clip in clips:
+            names = {unparse(a) for a in clip.args[:1]}
+            later = [d for d in divides if unparse(d.args[0]) in names and d.lineno > clip.lineno]
+            if later and not any(d.lineno < clip.lineno and unparse(d.args[0]) in names for d in divides):
+                return at(
+                    source, clip, "gradients are clipped while they are still multiplied by the loss scale"
+                )
+    return None
 
 
 def _unscaled_way(source: Script, clip: ast.Call) -> bool:

@@ -7,6 +7,12 @@ import re
 from collections.abc import Iterator
 
 from .code import at, first, imports_locals, ok, outer_loop
+from .code_replicas import (
+    apart_after_wrapping,
+    drawn_by_rank_on_mindspore,
+    unreduced_on_mindspore,
+    unwrapped_in_training,
+)
 from .code_shards import part_not_taken
 from .code_sides import either
 from .readers._tree import of, unparse
@@ -33,7 +39,7 @@ def _no_set_epoch(source: Script) -> Finding | None:
 @probe()
 def no_gradient_synchronisation(view: View) -> Finding:
     """A process group is made, and neither a wrapper nor an all-reduce joins the gradients."""
-    return first(view, _no_sync, "the scripts train in one process")
+    return first(view, either(_no_sync, unreduced_on_mindspore), "the scripts train in one process")
 
 
 def _no_sync(source: Script) -> Finding | None:
@@ -90,7 +96,7 @@ def _is_metric_reduce(source: Script, call: ast.Call) -> bool:
 @probe()
 def wrapper_bypassed(view: View) -> Finding:
     """The training loop calls `model.module(x)`: the wrapper never sees the forward pass."""
-    return first(view, _bypassed, "the scripts wrap no model")
+    return first(view, either(_bypassed, unwrapped_in_training), "the scripts wrap no model")
 
 
 def _bypassed(source: Script) -> Finding | None:
@@ -164,7 +170,11 @@ def seed_by_rank(view: View) -> Finding:
 
     A data-parallel wrapper or a broadcast makes them equal: then this is right, and wanted for the data.
     """
-    return first(view, _seed_by_rank, "the scripts train in one process")
+    return first(
+        view,
+        either(_seed_by_rank, apart_after_wrapping, drawn_by_rank_on_mindspore),
+        "the scripts train in one process",
+    )
 
 
 def _seed_by_rank(source: Script) -> Finding | None:
