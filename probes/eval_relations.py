@@ -151,3 +151,42 @@ def _end(series: Series, part: float = 0.3) -> tuple[float, float]:
     values = finite(series)
     tail = values[-max(3, round(part * len(values))) :]
     return float(np.mean(tail)), float(stats.noise(values)) / len(tail) ** 0.5
+
+
+@probe("train/loss", "eval/loss")
+def worse_than_untrained(
+    view: View, ratio: float, most: float, progress: float, good: float = 0.5, begin: float = 1.0
+) -> Finding:
+    """Evaluation loses `ratio` to `most` times what the untrained model lost, while training learns.
+
+    An answer without knowledge costs what the first training step does. Only answers that are sure of
+    something else cost several times as much: labels under other numbers. Inputs out of all scale cost
+    hundreds of times as much. No evaluation may have lost less than `begin` times the first training loss:
+    what is learned by heart gets worse than that only later. The training loss has to fall by `progress`;
+    where the metric of evaluation is above `good`, answers are right and their loss is computed otherwise.
+    """
+    run = view.run
+    if regression(run) or objective(run):
+        return unknown("the loss is no measure of how sure answers are")
+    train, held = finite(run.series["train/loss"]), finite(run.series["eval/loss"])
+    if len(train) < 4 or len(held) < 3 or not np.isfinite(run.series["train/loss"].values[-1]):
+        return unknown("too few losses, or no number at the end of training")
+    first = float(np.median(train[: max(1, min(5, len(train) // 20))]))
+    fall = 1 - float(np.median(train[-max(1, len(train) // 5) :])) / max(first, 1e-300)
+    late = held[len(held) // 2 :]
+    factor = float(np.median(late)) / max(first, 1e-300)
+    words = (
+        f"eval/loss stays at {float(np.median(late)):.4g}, {factor:.1f} times the first training loss"
+        f" ({first:.4g}); the training loss falls by {fall:.0%}"
+    )
+    rest: dict[str, Any] = {"value": factor, "threshold": ratio, "series": ("train/loss", "eval/loss")}
+    if first <= 0 or not 0 <= fall <= 1 or fall < progress:
+        return unknown(f"{words}: training does not learn", **rest)
+    if not ratio <= factor < most or float(np.min(late)) < 0.8 * ratio * first:
+        return absent(words, **rest)
+    if float(np.min(held)) < begin * first:
+        return absent(f"{words}, but was below it at first", **rest)
+    level = _level(metric(run, "eval", FRACTIONS))
+    if level is not None and level > good:
+        return absent(f"{words}; {level:.3g} of the answers are right", **rest)
+    return found(words, where=last_place(run.series["eval/loss"]), **rest)

@@ -136,3 +136,59 @@ def test_a_loss_without_a_floor_tells_of_no_gap() -> None:
 
     for symptom in ("train-good-eval-bad", "eval-loss-turns-up"):
         assert reading("metrics", symptom, made).state == "unknown"
+
+
+LEARNS = [2.1, 1.4, 0.9, 0.6, 0.4, 0.3]
+
+
+@pytest.mark.parametrize(
+    ("loss", "accuracy", "expected"),
+    [
+        # classes under other numbers, an inverted mask, another vocabulary: sure, and wrong
+        ([3.9, 6.0, 8.2, 9.1, 9.6, 9.9], [0.07, 0.03, 0.02, 0.01, 0.01, 0.01], "present"),
+        ([6.8, 7.5, 8.4, 8.1, 8.2, 8.2], None, "present"),
+        ([2.9, 5.0, 6.9, 7.7, 8.0, 8.0], [0.16, 0.17, 0.17, 0.17, 0.17, 0.17], "present"),
+        # a shifted domain is unsure; learning by heart was better at first; a sum is of right answers
+        ([2.2, 2.4, 2.8, 3.0, 3.1, 3.2], [0.2, 0.2, 0.2, 0.2, 0.2, 0.2], "absent"),
+        ([1.7, 1.9, 3.5, 5.5, 6.5, 7.0], [0.4, 0.4, 0.4, 0.4, 0.4, 0.4], "absent"),
+        ([34.0, 33.0, 33.0, 33.0, 33.0, 33.0], [0.7, 0.8, 0.9, 0.9, 0.9, 0.9], "absent"),
+        (LEARNS, [0.3, 0.5, 0.7, 0.8, 0.9, 0.9], "absent"),
+        # inputs without their scaling cost far more
+        ([900.0, 800.0, 850.0, 700.0, 900.0, 800.0], [0.2, 0.2, 0.2, 0.2, 0.2, 0.2], "absent"),
+    ],
+)
+def test_sure_answers_to_another_question_cost_more_than_guesses(
+    loss: Any, accuracy: Any, expected: str
+) -> None:
+    curves = [series("train/loss", LEARNS, AT), held("eval/loss", loss)]
+    if accuracy is not None:
+        curves.append(held("eval/accuracy", accuracy))
+
+    assert state("eval-surely-wrong", *curves) == expected
+
+
+@pytest.mark.parametrize(
+    ("loss", "expected"),
+    [
+        ([900.0, 800.0, 850.0, 700.0, 900.0, 800.0], "present"),
+        ([100.0, 300.0, 1270.0, 400.0, 292.0, 346.0], "present"),
+        ([1.1e3, 1.2e3, 1.1e3, 730.0, 700.0, 703.0], "present"),
+        ([6.8, 7.5, 8.4, 8.1, 8.2, 8.2], "absent"),
+        ([900.0, 80.0, 4.0, 1.4, 0.9, 0.8], "absent"),  # averages that still come down
+        (LEARNS, "absent"),
+    ],
+)
+def test_inputs_out_of_all_scale_cost_a_multiple(loss: Any, expected: str) -> None:
+    train = series("train/loss", LEARNS, AT)
+
+    assert state("eval-loss-out-of-scale", train, held("eval/loss", loss)) == expected
+
+
+def test_what_an_untrained_model_loses_needs_a_training_that_learns() -> None:
+    high = held("eval/loss", [9.0] * 6)
+
+    for train in ([2.1] * 6, [2.1, 1.0, 0.8, 0.5, np.nan, np.nan], [2.1, 0.3]):
+        assert state("eval-surely-wrong", series("train/loss", train, AT[: len(train)]), high) == "unknown"
+        assert (
+            state("eval-loss-out-of-scale", series("train/loss", train, AT[: len(train)]), high) == "unknown"
+        )
