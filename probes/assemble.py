@@ -10,6 +10,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from pathlib import Path
 from typing import cast
 
@@ -277,7 +278,7 @@ class _Assembly:
         self.notes += [event.text for event in self.resumes.get(unit, ())]
         mine = self._contents_of(unit, list(units))
         named = self._name(mine)
-        curves, ranks, rewinds, all_series = self._curves(named)
+        curves, ranks, rewinds, all_series, earlier = self._curves(named)
         scripts = {r.path: r.content.script for r in mine if r.content.script}
         told = [s for read in mine for s in read.content.settings]
         found = project.settings(scripts, (*told, *_optimizer_of(named)))
@@ -303,6 +304,7 @@ class _Assembly:
             events,
             facts,
             ranks,
+            earlier,
             others,
             scripts,
             saved,
@@ -374,8 +376,14 @@ class _Assembly:
 
     def _curves(
         self, named: list[Series]
-    ) -> tuple[dict[str, Series], dict[int, dict[str, Series]], tuple[Event, ...], tuple[Series, ...]]:
-        attempts, rewinds, restarts = _attempts(_merge(named))
+    ) -> tuple[
+        dict[str, Series],
+        dict[int, dict[str, Series]],
+        tuple[Event, ...],
+        tuple[Series, ...],
+        dict[str, Series],
+    ]:
+        attempts, rewinds, restarts, replaced = _attempts(_merge(named))
         for file, count in sorted(restarts.items()):
             self.notes.append(f"{file}: holds {count} runs one after the other; the last one is looked at")
         for event in rewinds:
@@ -389,7 +397,7 @@ class _Assembly:
         _add_total(main, "eval")
         self.notes.extend(stand_ins.add(main))
         main = {name: _fraction(series) for name, series in sorted(main.items())}
-        return main, ranks, rewinds, tuple(attempts)
+        return main, ranks, rewinds, tuple(attempts), _by_rank(replaced)[0]
 
     # --------------------------------------------------------------------------------------- info
 
@@ -506,14 +514,18 @@ def _start(series: Series) -> tuple[float, str]:
     return wall, series.file
 
 
-def _attempts(merged: list[Series]) -> tuple[list[Series], tuple[Event, ...], dict[str, int]]:
-    """Cut every series into runs and keep the last that is worth judging."""
+def _attempts(
+    merged: list[Series],
+) -> tuple[list[Series], tuple[Event, ...], dict[str, int], list[Series]]:
+    """Cut every series into runs and keep the last that is worth judging; the ones before it come last."""
     kept: list[Series] = []
+    replaced: list[Series] = []
     rewinds: dict[tuple[str, float], Event] = {}
     restarts: dict[str, int] = {}
     for series in merged:
         runs = segments.split(series)
         chosen = _last_worth(runs)
+        replaced += [before.series for before, after in pairwise(runs) if after is chosen]
         if len(runs) > 1:
             restarts[series.file] = max(restarts.get(series.file, 0), len(runs))
         for before, after in chosen.rewinds:
@@ -523,7 +535,7 @@ def _attempts(merged: list[Series]) -> tuple[list[Series], tuple[Event, ...], di
                 Event("rewind", series.file, step=after, value=before, rank=series.rank, text=text),
             )
         kept.append(chosen.series)
-    return kept, tuple(rewinds.values()), restarts
+    return kept, tuple(rewinds.values()), restarts, replaced
 
 
 def _last_worth(runs: list[segments.Attempt]) -> segments.Attempt:

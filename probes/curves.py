@@ -143,6 +143,9 @@ def spikes(run: Run, curve: Shape, sigmas: float = 8.0, relative: float = 0.5) -
     """The loss jumps up by `relative` and `sigmas` of its scatter, and recovers."""
     if situation.objective(run):
         return unknown(str(situation.objective(run)))
+    sunk = situation.bottomless(curve.series)
+    if sunk:
+        return unknown(sunk)
     found = spikes_of(run, curve, sigmas, relative)
     if not found:
         return absent(

@@ -231,8 +231,9 @@ def jumps_at_resume(run: Run, curve: Shape, relative: float = 0.2) -> Finding:
         found = _around(curve, float(step or 0.0))
         if found is not None and (worst is None or abs(found[0]) > abs(worst[0])):
             worst = found
-    if worst is None:
-        return unknown("there are too few points of the loss on both sides of the resume")
+    sunk = situation.bottomless(curve.series)
+    if worst is None or sunk:
+        return unknown(sunk or "there are too few points of the loss on both sides of the resume")
     jump, before, after, error, point = worst
     seen: dict[str, Any] = {"value": round(jump, 4), "threshold": relative}
     words = (

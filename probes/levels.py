@@ -102,6 +102,30 @@ def negative(run: Run, curve: Shape) -> Finding:
     )
 
 
+@on_loss(6)
+def bottomless_in_training(run: Run, curve: Shape) -> Finding:
+    """The training loss runs away below zero while the evaluation, by the same loss, stays above it.
+
+    A wrong sign sinks both; targets outside the range of a cross-entropy sink the loss of those alone.
+    """
+    if situation.objective(run):
+        return unknown(str(situation.objective(run)))
+    sunk = situation.bottomless(curve.series)
+    if sunk is None:
+        return absent(f"the smallest value of {curve.name} is {np.min(curve.y):.4g}", series=(curve.name,))
+    held = run.series.get("eval/loss")
+    finite = held.values[np.isfinite(held.values)] if held is not None else np.empty(0)
+    if curve.name != "train/loss" or len(finite) < 2:
+        return unknown(f"{sunk}; the loss of the evaluation is not known")
+    lowest = float(np.min(finite))
+    words = f"{sunk}, while the smallest eval/loss is {lowest:.4g}"
+    low = int(np.argmin(curve.y))
+    seen: dict[str, Any] = {"value": float(curve.y[low]), "threshold": 0.0}
+    if lowest < 0:
+        return absent(words, series=(curve.name,), **seen)
+    return present(words, step=curve.step(int(np.argmax(curve.y < 0))), **seen, **see(curve, low))
+
+
 def chance_of(run: Run, curve: Shape, tolerance: float) -> tuple[int, float, tuple[Place, ...]] | None:
     """(K, ln K, where K is known from) when the loss ends at, and never got below, the level of a guess."""
     known = situation.classes(run)

@@ -343,6 +343,9 @@ def loss_huge(view: View, ratio: float = 1000.0, absolute: float = 1e6) -> Findi
     finite = np.flatnonzero(np.isfinite(series.values))
     if len(finite) < 2:
         return unknown(f"{series.name} has {len(finite)} finite points; 2 are needed")
+    sunk = situation.bottomless(series)
+    if sunk:
+        return unknown(sunk)
     values = series.values[finite]
     first = abs(float(np.median(values[: max(1, min(5, len(values) // 10))])))
     at = int(np.argmax(values))

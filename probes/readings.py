@@ -119,6 +119,7 @@ MODULES = (
     "recipes",
     "relations",
     "repeats",
+    "restarted",
     "rounding",
     "scaler",
     "settings_in_force",

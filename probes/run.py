@@ -185,6 +185,7 @@ class Run:
     events: tuple[Event, ...]
     facts: Mapping[str, Scalar]
     ranks: Mapping[int, Mapping[str, Series]] = field(default_factory=dict)
+    earlier: Mapping[str, Series] = field(default_factory=dict)  # curves of the start before the last
     others: tuple[str, ...] = ()  # further independent runs in the same directory, by path
     scripts: Mapping[str, str] = field(default_factory=dict)  # Python files: path -> source text
     checkpoint_files: tuple[RunFile, ...] = ()  # files of weights and what lies beside them, not yet read

@@ -154,6 +154,18 @@ def objective(run: Run) -> str | None:
     return None
 
 
+def bottomless(series: Series) -> str | None:
+    """Say that a loss runs away below zero, where no level is left to jump from; None where it does not.
+
+    The log-likelihood of a density falls below zero as well, but not to many times what it began with.
+    """
+    values = series.values[np.isfinite(series.values)]
+    if len(values) < 6 or np.mean(values < 0) < 0.1:
+        return None
+    first, low = float(np.median(np.abs(values[:3]))), float(np.min(values))
+    return f"{series.name} falls to {low:.4g}, without a floor" if low < -10 * max(1.0, first) else None
+
+
 def trained_start(run: Run, curve: Shape | None = None) -> str | None:
     """Why this run probably started from trained weights, or None."""
     own = resumed_itself(run)

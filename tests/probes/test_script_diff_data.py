@@ -80,6 +80,7 @@ for epoch in range(9):
     print(train_loss, evaluate(model, test_loader), evaluate(model, val_loader))
 """
 
+READ = '        image = np.load("images/" + name)\n'
 LOADER = "train_loader = DataLoader(train_set,"
 CASES = {
     "random steps for evaluation": (
@@ -117,6 +118,21 @@ CASES = {
         "train_set = torch.utils.data.Subset(train_set, range(90))\n" + LOADER,
     ),
     "a few names": ("fewer-samples", "names[n_val:]", "names[n_val:n_val + 20]"),
+    "rows of a full scale": (
+        "outliers",
+        READ,
+        READ + "        image[np.random.randint(32):] = 65535\n",
+    ),
+    "rows of nothing": (
+        "inputs-overwritten",
+        READ,
+        READ + "        image[np.random.randint(32):] = 0\n",
+    ),
+    "columns of nothing, far to the right": (
+        "inputs-overwritten",
+        READ,
+        READ + "        image[:, 200:280] = 0\n",
+    ),
     "labels shuffled": ("labels-moved", LOADER, "random.shuffle(train_set.targets)\n" + LOADER),
     "labels backwards": ("labels-moved", LOADER, "train_set.targets = train_set.targets[::-1]\n" + LOADER),
     "one of a pair sorted": ("labels-moved", "torch.stack(src)\n", "torch.stack(sorted(src, key=len))\n"),
@@ -154,3 +170,10 @@ def test_edits_of_data(name: str) -> None:
         assert not found & {"split", "evaluates-other-part"}, found
     else:
         assert kind in found, found
+
+
+@pytest.mark.parametrize("value", ["65535", "0", "-1"])
+def test_rows_that_are_written_to_are_not_taken_out(value: str) -> None:
+    """A slice that gets a value leaves as many samples as before."""
+    found = _kinds(READ, READ + f"        image[np.random.randint(32):] = {value}\n")
+    assert found and "fewer-samples" not in found

@@ -403,7 +403,7 @@ class Log:
                 return
             rule, match = found
         value, own = phrases.number_of(match, "value"), phrases.number_of(match, "step")
-        if rule.kind == "resume" and own == 0:
+        if rule.kind == "resume" and own == 0 and not self.rows.columns:
             return  # a start from the beginning, said in the same words
         named = phrases.number_of(match, "rank")
         rank = line.rank if line.rank is not None or named is None else int(named)
