@@ -70,7 +70,7 @@ def _of_training(
         return "samples" if all(map(_amount, values)) else None
     if last in known["subsets"] or (inside and _counts(words) and all(map(_amount, values))):
         return "samples"
-    if not above and _counts_something(words) and all(map(_amount, values)):
+    if not above and _counts_something(words, values) and all(map(_amount, values)):
         return "samples"
     if named & known["processing"] or last in known["processing"] or inside:
         return "processing"
@@ -85,15 +85,19 @@ def _counts(words: list[str]) -> bool:
     )
 
 
-def _counts_something(words: list[str]) -> bool:
-    """`n_stations`, `num_days`: in a flat list of settings, a count of things that are no part of a model."""
-    known = _words()
-    return (
-        len(words) == 2
-        and words[0] in ("n", "num")
-        and words[1].endswith("s")
-        and words[1] not in known["no_samples"] | known["of_model"]
-    )
+def _counts_something(words: list[str], values: tuple[object, ...], least: float = 50) -> bool:
+    """`n_stations`, `num_days`, `clips`: in a flat list of settings, counts of what no model is made of.
+
+    A bare word has to stand for whole numbers, one of them `least` or more: what a data set has many of.
+    """
+    known, thing = _words(), words[-1]
+    if not thing.endswith("s") or thing.endswith("ss") or thing in known["no_samples"] | known["of_model"]:
+        return False
+    if len(words) == 2:
+        return words[0] in ("n", "num")
+    numbers = [amount(v) for v in values if not isinstance(v, (bool, tuple))]
+    whole = [n for n in numbers if n is not None and n == int(n)]
+    return len(words) == 1 and len(whole) == len(values) > 0 and max(whole) >= least
 
 
 def _amount(value: object) -> bool:
