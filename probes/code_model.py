@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator
 
 from .code import at, extractor, first, ok
+from .code_each_round import one_in_all_rounds
 from .code_reused import layer_reused
 from .code_sides import either
 from .code_zero_starts import is_of_output, may_start_at_zero
@@ -344,7 +345,7 @@ def _shared(source: Script) -> Finding | None:
 
 @probe()
 def layer_repeated(view: View) -> Finding:
-    """A list of layers holds one layer several times: `[Layer()] * n`, `[layer for _ in range(n)]`."""
+    """A list of layers, or a loop over their settings, has one layer several times: `[Layer()] * n`."""
     return first(view, either(_repeated, layer_reused), "the scripts make no list of layers")
 
 
@@ -364,6 +365,8 @@ def _repeated(source: Script) -> Finding | None:
             if isinstance(node.value, ast.BinOp) and _same_again(node.value):
                 if unparse(node.targets[0]).startswith("self."):
                     return at(source, node, "one layer is put into a list several times")
+    if (call := one_in_all_rounds(source)) is not None:
+        return at(source, call, "one layer, made before this loop, stands for a layer of each round")
     return ok(source, lists[0], "each layer of a list is made anew") if lists else None
 
 

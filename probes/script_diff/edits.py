@@ -506,7 +506,19 @@ class _Finder:
                 found.add("same-layer")
         if "forward" in roles.place(line) and roles.scores(line):
             found.add("to-softmax")
+        if before is not None and self._in_all_rounds(line, roles, before, after):
+            found.add("one-layer-each-round")
         return found
+
+    def _in_all_rounds(self, line: Line, roles: Roles, before: Term, after: Term) -> bool:
+        """A layer that is made before a loop and called in it, for one that was made in each round."""
+        loops = [h for h in line.around if h.term.kind in ("for", "while")]
+        owners = [t.part("self") for t in before.walk() if t.kind == "call"]
+        made = {o.label for o in owners if o is not None and o.kind == "call" and o.label[:1].isupper()}
+        called = {t.label for t in after.walk() if t.kind == "call" and roles.layers.get(t.label) in made}
+        if not loops or not called:
+            return False
+        return any(set(x.targets) & called and loops[-1] not in x.around for x in line.unit.lines)
 
     def _beside(self, line: Line) -> Place | None:
         """Where in my program a line of theirs would stand: after the counterpart of the one before it."""
