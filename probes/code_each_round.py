@@ -1,4 +1,4 @@
-"""One layer where each round of a loop should have its own: made before the loop, put or called in it."""
+"""One layer where each round of a loop should have its own: made before the loop and called in it."""
 
 from __future__ import annotations
 
@@ -12,29 +12,25 @@ from .syntax import Script
 _WITH_WEIGHTS = re.compile(
     r"^(?:Dense|Linear|Embedding|LSTM|GRU|RNN|\w*Conv\w*|\w*Norm(?:alization)?\w*|\w*Attention\w*|\w*(?:Layer|Block))$"
 )
-_LISTS = ("ModuleList", "Sequential", "CellList", "SequentialCell")
 
 
 def one_in_all_rounds(source: Script) -> ast.Call | None:
-    """The call that puts one layer into a list each round, or that lets a stream through it each round.
+    """The call that lets a stream through one layer in each round of a loop over settings.
 
     A layer that is called in every round may be meant so (a recurrent design). It is not where the loop goes
     over settings, one for each layer, and reads none of them: `for rate in (1, 2, 4): x = conv(x)`.
     """
     for loop in source.of(ast.For):
-        before = _made_before(source, loop)
+        before = _made_before(source, loop) if _reads_no_setting(loop) else set()
         if not before:
             continue
-        settings = _reads_no_setting(loop)
         given = {t.id for a in of(loop, ast.Assign) for t in a.targets if isinstance(t, ast.Name)}
         for call in of(loop, ast.Call):
             first = call.args[0] if len(call.args) == 1 else None
             if not isinstance(first, ast.Name):
                 continue
-            if last_name(call.func) == "append" and first.id in before and _holds_layers(source, call):
-                return call
             applied = isinstance(call.func, ast.Name) and call.func.id in before
-            if settings and applied and first.id in given:
+            if applied and first.id in given:
                 return call
     return None
 
@@ -72,15 +68,3 @@ def _reads_no_setting(loop: ast.For) -> bool:
         return False
     reads = {n.id for line in loop.body for n in of(line, ast.Name) if isinstance(n.ctx, ast.Load)}
     return not targets & reads
-
-
-def _holds_layers(source: Script, call: ast.Call) -> bool:
-    """Whether the list that is appended to is one of modules."""
-    held = unparse(call.func.value) if isinstance(call.func, ast.Attribute) else ""
-    for made in source.named(*_LISTS):
-        if any(unparse(a.value if isinstance(a, ast.Starred) else a) == held for a in made.args):
-            return True
-        parent = source.parents.get(made)
-        if isinstance(parent, ast.Assign) and any(unparse(t) == held for t in parent.targets):
-            return True
-    return False
