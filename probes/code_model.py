@@ -365,8 +365,8 @@ def _repeated(source: Script) -> Finding | None:
             if isinstance(node.value, ast.BinOp) and _same_again(node.value):
                 if unparse(node.targets[0]).startswith("self."):
                     return at(source, node, "one layer is put into a list several times")
-    if (call := one_in_all_rounds(source)) is not None:
-        return at(source, call, "one layer, made before this loop, stands for a layer of each round")
+    if (shared := one_in_all_rounds(source)) is not None:
+        return at(source, shared, "one layer, made before this loop, stands for a layer of each round")
     return ok(source, lists[0], "each layer of a list is made anew") if lists else None
 
 
