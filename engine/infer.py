@@ -16,7 +16,7 @@ unknown one carries 0: only arrows to mechanisms and to present symptoms take pa
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -114,12 +114,31 @@ def case_of(
     """Return the case of these readings; symptoms that the rules do not know are left out."""
     seen = np.zeros(len(network.symptoms), dtype=np.int8)
     sign = {State.PRESENT: 1, State.ABSENT: -1, State.UNKNOWN: 0}
+    position = {s: i for i, s in enumerate(network.symptoms)}
     for i, symptom in enumerate(network.symptoms):
         seen[i] = sign[states.get(symptom, State.UNKNOWN)]
         if seen[i] < 0 and rules.symptoms[symptom].one_of_many:
             seen[i] = 0
+    for symptom in _yielding(rules, states):
+        if (number := position.get(symptom)) is not None and seen[number] < 0:
+            seen[number] = 0
     priors = [prior_of(rules, cause, context or {}) for cause in network.causes]
     return Case(logit(np.array(priors, dtype=np.float64)), seen)
+
+
+def _yielding(rules: RuleBase, states: Mapping[str, State]) -> Iterator[str]:
+    """Symptoms whose absence says nothing here: see `Yields`."""
+    given = rules.yields
+    if given is None:
+        return
+    speaks = {
+        s
+        for s, state in states.items()
+        if state is State.PRESENT and s in rules.symptoms and rules.symptoms[s].area == given.to
+    }
+    for cause in rules.causes.values() if speaks else ():
+        if any(x.to in speaks and x.strength >= given.strength for x in cause.shows):
+            yield from (x.to for x in cause.shows if rules.symptoms[x.to].area == given.area)
 
 
 def prior_of(rules: RuleBase, cause: str, context: Mapping[str, Scalar]) -> float:

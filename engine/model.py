@@ -283,6 +283,15 @@ class Caution:
 
 
 @dataclass(frozen=True, slots=True)
+class Yields:
+    """Absent symptoms of one area say nothing of a cause that present ones of another area speak for."""
+
+    area: str
+    to: str
+    strength: float  # from which a link of the present one counts
+
+
+@dataclass(frozen=True, slots=True)
 class RuleBase:
     """The whole knowledge base, resolved: words are numbers, every reference exists."""
 
@@ -294,6 +303,7 @@ class RuleBase:
     version: str
     prior_min: float = 0.002  # prior of a cause that cannot apply here; inference misbehaves below it
     caution: Caution | None = None
+    yields: Yields | None = None
     problems: tuple[str, ...] = ()  # rule packs that could not be used, and why
     packs: tuple[str, ...] = ()  # folders of rule packs that the user named
     flows: tuple[Flow, ...] = ()  # in the order of the files

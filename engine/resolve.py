@@ -26,6 +26,7 @@ from .model import (
     State,
     Step,
     Symptom,
+    Yields,
 )
 from .schema import (
     CauseFile,
@@ -150,6 +151,7 @@ def resolve(layer: Layer, version: str, problems: list[str]) -> RuleBase:
         version=version,
         prior_min=layer.scale.spec.bounds.prior_min,
         caution=_caution(layer.scale.spec),
+        yields=_yields(layer.scale.spec),
         flows=tuple(_flow(e, check) for e in layer.flows),
         heads={name: head_of(e.spec) for name, e in layer.checklists},
         crosswalk=_crosswalk(layer, check),
@@ -164,6 +166,11 @@ def _caution(scale: ScaleFile) -> Caution | None:
     if given is None:
         return None
     return Caution(given.lines, given.weight, given.share, frozenset(given.settles))
+
+
+def _yields(scale: ScaleFile) -> Yields | None:
+    given = scale.yields
+    return Yields(given.area, given.to, given.strength) if given is not None else None
 
 
 def _checker(layer: Layer, scale: ScaleFile) -> Checker:

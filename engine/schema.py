@@ -104,6 +104,14 @@ class CautionEntry(Strict):
     settles: tuple[str, ...]
 
 
+class YieldsEntry(Strict):
+    """Whose silence says nothing where other symptoms speak."""
+
+    area: str
+    to: str
+    strength: Annotated[float, Field(gt=0, le=1)]
+
+
 class ScaleFile(Strict):
     """scale.yaml: word -> probability."""
 
@@ -113,6 +121,7 @@ class ScaleFile(Strict):
     works: dict[str, Probability]
     bounds: Bounds
     caution: CautionEntry | None = None
+    yields: YieldsEntry | None = None
 
 
 class SourcesFile(Strict):

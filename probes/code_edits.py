@@ -15,10 +15,12 @@ from importlib.resources import files
 
 from ..engine.model import Place
 from .code import MISSING, scripts
+from .code_equal_edits import making_up
 from .code_roles import split_of
 from .registry import Finding, View, absent, present, probe, unknown
 from .run import Run
 from .script_diff.edits import Edit, LeftOut, edits, left_out, likeness_of
+from .script_diff.marks import STRUCTURE
 from .script_diff.ports import is_port
 from .settings import is_harmless
 from .syntax import Script
@@ -104,7 +106,7 @@ def light(edit: Edit) -> bool:
         return True  # evaluation does not depend on how many samples it takes at a time
     if edit.within and is_loud(edit.within[0].rpartition(".")[2]):
         return True
-    if edit.kind == "added" and edit.new & _SEEDS:
+    if edit.kind == "added" and edit.new & _SEEDS and not any("rank" in w for w in edit.new):
         return True
     if edit.kind.startswith("argument-") and edit.within and edit.within[0].endswith(_DEVICES):
         return True
@@ -212,9 +214,9 @@ def sorted_out(found: Comparison) -> Mapping[str, tuple[Edit, ...]]:
     """
     kinds: dict[str, tuple[Edit, ...]] = {}
     paired = _paired(found.weighty)
-    unclear = [e for e in found.weighty if e.rewritten] + paired
     left = [e for e in found.weighty if not _vague(e) and e not in paired]
     written_anew = [e for e in left if _elsewhere(e, found.weighty) or _made_before(e, found.left_out)]
+    unclear = [e for e in found.weighty if e.rewritten] + paired + written_anew
     left = [e for e in left if e not in written_anew]
     vague = [e for e in found.weighty if e not in left]
     for topic in topics():
@@ -223,7 +225,8 @@ def sorted_out(found: Comparison) -> Mapping[str, tuple[Edit, ...]]:
         mine = [e for e in left if matching(e, topic.patterns)]
         mine = [e for e in mine if e not in unclear]
         if topic.name in _OF_FUNCTIONS:
-            mine += [e for e in vague if "own()" in _called(e, topic) and matching(e, topic.patterns)]
+            functions = [e for e in vague if "own()" in _called(e, topic) and matching(e, topic.patterns)]
+            mine += [e for e in functions if e not in unclear]
         if mine and topic.sides:
             one = {e.split for e in mine} - {""}
             alone = len(one) == 1 and not any(e.split == "" for e in mine)
@@ -258,7 +261,14 @@ def _paired(edits: Sequence[Edit]) -> list[Edit]:
         e for e in edits if e.within and e.within[0].endswith(".activation") and (e.gone | e.new) & _OUTPUTS
     ]
     both = [e for e in (*told, *moved) if told and moved]
-    return [*both, *_averaged_by_hand(edits), *_attention(edits), *_rescheduled(edits), *_taken_apart(edits)]
+    return [
+        *both,
+        *_averaged_by_hand(edits),
+        *_attention(edits),
+        *_rescheduled(edits),
+        *_taken_apart(edits),
+        *making_up(edits),
+    ]
 
 
 def _rescheduled(edits: Sequence[Edit]) -> list[Edit]:
@@ -319,7 +329,7 @@ def _taken_apart(edits: Sequence[Edit]) -> list[Edit]:
         (e.mine, e.theirs)
         for e in edits
         if e.kind in ("replaced", "expression", "wrapped", "unwrapped", "name") and (e.gone | e.new) & _PARTED
-        if _core(e.gone) and _core(e.new) and not (e.gone | e.new) & _SUMMED
+        if _core(e.gone) and _core(e.new) and not (e.gone | e.new) & _SUMMED and not _scrambles(e)
     }
     for e in edits:
         if (
@@ -331,6 +341,12 @@ def _taken_apart(edits: Sequence[Edit]) -> list[Edit]:
             if all((x.gone | x.new) & {"flatten()", "view()"} for x in (e, *flat)) and flat:
                 lines.add((e.mine, e.theirs))
     return [e for e in edits if (e.mine, e.theirs) in lines]
+
+
+def _scrambles(edit: Edit) -> bool:
+    """The last axis taken apart, for a view that has it in front: `x.unbind(-1)` -> `x.view(2, *shape)`."""
+    parted = {"unbind.dim", "chunk.dim", "split.dim"} & edit.gone and "-1.0" in edit.gone
+    return bool(parted) and "view()" in edit.new and not {"transpose()", "permute()", "movedim()"} & edit.new
 
 
 _SUMMED = frozenset(
@@ -385,6 +401,7 @@ _OF_FUNCTIONS = (
     "average-left-out",
     "wrapper-bypassed",
     "hand-written-operator",
+    "zero-init",
     "fused-operator",
     "optimizer-made-elsewhere",
     "statistics-fitted",
@@ -393,14 +410,18 @@ _OF_FUNCTIONS = (
 
 def _vague(edit: Edit) -> bool:
     """What cannot be told from a rewriting: a call of the script's own function, other names unpacked."""
+    if edit.new & STRUCTURE:
+        return False
     if edit.kind in ("added", "removed", "replaced", "expression", "wrapped", "unwrapped"):
         if "own()" in edit.gone | edit.new:
             return True
-    return bool(edit.within) and edit.within[0].endswith(".target") and edit.kind in ("name", "expression")
+    return edit.within[:1] in (("assign.target",), ("for.target",)) and edit.kind in ("name", "expression")
 
 
 def _elsewhere(edit: Edit, every: Sequence[Edit]) -> bool:
     """Whether all that is gone in one place is new in another, or the other way round: it was moved."""
+    if edit.new & STRUCTURE:
+        return False
     if edit.kind in ("argument-added", "argument-removed"):
         return any(_same_argument(edit, other) for other in every)
     if edit.kind not in ("added", "removed", "wrapped", "unwrapped", "expression"):
@@ -607,6 +628,8 @@ def _identifiers(code: str) -> frozenset[str]:
 def _like(word: str, pattern: str) -> bool:
     if pattern in _OPERATORS:  # no wildcards
         return word == pattern
+    if word.startswith("$:") and not pattern.startswith("$:"):  # what made a variable is no name of one
+        return False
     return fnmatchcase(word, pattern)
 
 

@@ -185,7 +185,7 @@ def trains_alone(view: View) -> Finding:
     asked = names.device_count({k: v for k, v in run.settings.items() if v.trust > 40})
     if asked is None:
         switch = run.settings.get("distributed")
-        if switch is not None and switch.value is False:
+        if switch is not None and switch.value is False and switch.trust > 40:  # no option's default
             return absent(f"one process is asked for ({says(switch)})", where=_places(switch))
     counted = names.number(run.facts.get("world_size"))
     joined = names.number(run.facts.get("communicator_size"))

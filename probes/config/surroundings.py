@@ -14,7 +14,7 @@ def world_size_one(view: View) -> Finding:
     asked = names.device_count({k: v for k, v in run.settings.items() if v.trust > 40})
     if asked is None:
         switch = run.settings.get("distributed")
-        if switch is not None and switch.value is False:
+        if switch is not None and switch.value is False and switch.trust > 40:  # no option's default
             return absent(f"one process is configured ({says(switch)})", **carried(switch))
         return unknown("the number of devices is not recorded")
     count, setting = asked

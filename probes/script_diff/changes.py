@@ -209,6 +209,9 @@ def _name(a: Term, b: Term, within: tuple[tuple[str, str], ...]) -> Iterator[Cha
 def _parts(a: Term, b: Term, within: tuple[tuple[str, str], ...]) -> Iterator[Change]:
     here, there = dict(a.parts), dict(b.parts)
     if a.kind == "choice" and a.label == b.label:
+        if _turned(a, b):
+            yield Change("turned", a, b, within)
+            return
         for edge in here:
             yield from _compare(here[edge], there[edge], (("choice", edge), *within))
         return
@@ -221,3 +224,29 @@ def _parts(a: Term, b: Term, within: tuple[tuple[str, str], ...]) -> Iterator[Ch
     for edge in there:
         if edge not in here:
             yield Change("argument-added", None, there[edge], ((label, edge), *within))
+
+
+def _turned(a: Term, b: Term) -> bool:
+    """`x if asked else y` -> `y if asked else x`, or the test negated."""
+    test, then, other = (a.part(e) for e in ("test", "then", "else"))
+    asked, mine, theirs = (b.part(e) for e in ("test", "then", "else"))
+    if test is None or then is None or other is None or asked is None or mine is None or theirs is None:
+        return False
+    if test.key == asked.key:
+        return then.key == theirs.key and other.key == mine.key
+    return then.key == mine.key and other.key == theirs.key and _negated(test, asked)
+
+
+_OPPOSITES = ({"==", "!="}, {"in", "not in"}, {"is", "is not"})
+
+
+def _negated(a: Term, b: Term) -> bool:
+    for one, other in ((a, b), (b, a)):
+        if other.label == "not" and len(other.parts) == 1 and other.parts[0][1].key == one.key:
+            return True
+    if a.kind != "operation" or b.kind != "operation":
+        return False
+    here, there = [p.key for _, p in a.parts], [p.key for _, p in b.parts]
+    if {a.label, b.label} == {"<", "<="}:  # not (x < y) is y <= x
+        return here == there[::-1]
+    return here == there and {a.label, b.label} in _OPPOSITES

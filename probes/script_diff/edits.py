@@ -15,6 +15,7 @@ from .align import Alignment, align, their_term
 from .changes import Change, changes
 from .equal import rewritten
 from .lines import Line, Program, Unit, program
+from .marks import OPTIMIZERS, lost, marks, weighty
 from .meaning import Same, same_meaning
 from .rewrites import rewritten_lines
 from .roles import Roles
@@ -205,7 +206,10 @@ class _Finder:
         for _ in range(4):
             names = before.names ^ after.names
             hold_mine = {
-                n: x for x in self.added for n in x.targets if n in names and _gives(x, n) and _sees(x, mine)
+                n: x
+                for x in self.added
+                for n in x.targets
+                if n in names and _gives(x, n) and _sees(x, mine) and not weighty(n, x, after)
             }
             hold_theirs = {
                 n: x
@@ -274,9 +278,11 @@ class _Finder:
             value = term.part("value")
             if value is not None and self._gives_nothing(line):
                 return not self._hook(line.unit, roles, units)
-            if value is None or value.kind in ("name", "constant"):
+            if value is None or _plain_value(value):
                 return True
-            return value.kind == "sequence" and not any(t.label in _LOSSES for t in value.walk())
+            return value.kind == "sequence" and not (
+                line.around or any(t.label in _LOSSES for t in value.walk())
+            )
         if term.kind == "do" and self._thrown_away(line, roles):
             return True
         if term.kind == "assign" and (given := term.part("target")) is not None:
@@ -293,8 +299,8 @@ class _Finder:
             if term.kind == "do":
                 plain += [t.partition(".")[0] for t in line.targets]  # `shuffle(data.targets)` acts on `data`
             if not any(t in others or t in _OF_TRAINERS for t in plain) and not _changes_in_place(line):
-                return True
-            if term.kind == "assign" and self._same_start(line):
+                return not self._in_hook(line, roles, units)
+            if term.kind == "assign" and (self._same_start(line) or self._only_kept(line, roles)):
                 return True
         if term.kind in ("if", "for", "while", "with"):
             one_sided = self.added if line in self.added else self.removed
@@ -362,6 +368,27 @@ class _Finder:
         owner = any(u.name == unit.owner for u in units) if unit.owner else False
         return owner and not roles.called(unit.last)
 
+    def _in_hook(self, line: Line, roles: Roles, units: set[Unit]) -> bool:
+        """Whether a line of a method of one side alone changes a loss that its framework takes from it."""
+        value = line.term.part("value")
+        if line.unit in units or value is None or value.kind != "operation":
+            return False
+        return self._hook(line.unit, roles, units) and "loss" in roles.reach(line)
+
+    def _only_kept(self, line: Line, roles: Roles) -> bool:
+        """`self.scaler = scaler`, which nothing reads where it is missing."""
+        value, target = line.term.part("value"), line.term.part("target")
+        if value is None or value.kind != "name" or target is None or target.kind != "attribute":
+            return False
+        other = self.theirs if roles is self.mine else self.mine
+        return not any(
+            t.kind == "attribute" and t.label == target.label
+            for x in other.program.lines
+            for edge, part in x.term.parts
+            if edge != "target"
+            for t in part.walk()
+        )
+
     def _gives_nothing(self, line: Line) -> bool:
         """Whether a function that gives something back on one side does not on the other."""
         other = self.aligned.units.get(line.unit) or next(
@@ -415,8 +442,9 @@ class _Finder:
             one_sided = self.added if kind.endswith("added") else self.removed
             heads = [h for h in line.around if h in one_sided]
             within = tuple(sorted({w for h in heads for w in _words(h.term, roles)}))
-        added = kind.endswith("added")
         words |= self._marks(line, roles, None, term)
+        if added := kind.endswith("added"):
+            words |= marks(line, roles, None, None, term)
         if term.kind == "return" and self._gives_nothing(line):
             words |= {"return"}
         found = self._roles(line, roles)
@@ -606,8 +634,12 @@ class _Finder:
             here = _words(change.after, self.mine) if change.after is not None else Counter()
             there = _words(change.before, self.theirs) if change.before is not None else Counter()
             gone, new = frozenset(there - here), frozenset(here - there)
+            if change.kind == "turned":
+                gone, new = frozenset(there), frozenset(here)
             new |= self._marks(mine, self.mine, change.before, change.after)
             gone |= self._marks(theirs, self.theirs, change.after, change.before)
+            new |= marks(mine, self.mine, theirs, change.before, change.after)
+            gone |= lost(change.before, change.after)
             within = tuple(f"{call}.{edge}" for call, edge in change.within)
             ratio = _ratio(change)
             if ratio == 1.0:
@@ -615,6 +647,7 @@ class _Finder:
         else:
             gone = frozenset()
             new = crossed | frozenset(_words(mine.term.part("value") or mine.term, self.mine))
+            new |= marks(mine, self.mine, theirs, None, None)
         found = self._roles(mine, self.mine, change.within if change is not None else ())
         if mine.term.kind in ("if", "while") and kind not in ("moved", "into-loop", "out-of-loop"):
             kind = "condition"
@@ -918,7 +951,35 @@ def _depends(a: Line, b: Line) -> bool:
     modes = {"train", "eval"}
     if calls_a & modes and calls_b & modes:
         return True
+    if (_remakes_layers(a) and _of_parameters(b)) or (_remakes_layers(b) and _of_parameters(a)):
+        return True
     return bool(calls_a - modes and calls_b - modes)
+
+
+def _remakes_layers(line: Line) -> bool:
+    """A line that puts another layer into a model: `setattr(a, name, Layer())`, `net.fc = Linear(8, 2)`."""
+    value, target = line.term.part("value"), line.term.part("target")
+    if value is None or value.kind != "call":
+        return False
+    if value.label in ("setattr", "add_module", "register_module"):
+        return True
+    return target is not None and target.kind == "attribute" and value.label[:1].isupper()
+
+
+_TAKE_OVER = word_set("parameters named_parameters DistributedDataParallel") | OPTIMIZERS
+
+
+def _of_parameters(line: Line) -> bool:
+    """A line that is about the parameters that a model has then: one under a loop over `parameters()`."""
+    terms = [line.term, *(h.term for h in line.around if h.term.kind == "for")]
+    return any(t.label in _TAKE_OVER for one in terms for t in one.walk())
+
+
+def _plain_value(value: Term) -> bool:
+    """A name or a constant, or several of them: nothing is done to what is given back."""
+    if value.kind == "sequence":
+        return all(_plain_value(p) for _, p in value.parts)
+    return value.kind in ("name", "constant")
 
 
 def _steps_schedule(call: Term) -> bool:

@@ -341,8 +341,11 @@ def _filled(node: ast.expr) -> tuple[str, ...]:
         return ()
     if node.func.attr in ("sort", "reverse") and not node.args:
         return _targets(node.func.value)
-    if node.func.attr in ("append", "extend", "insert"):
-        return _targets(node.func.value)
+    if node.func.attr in ("append", "extend", "insert", "add"):
+        into = node.func.value  # `groups.setdefault(key, []).append(p)` fills `groups`
+        if isinstance(into, ast.Call) and isinstance(into.func, ast.Attribute):
+            into = into.func.value if into.func.attr in ("setdefault", "get") else into
+        return _targets(into)
     if node.func.attr in ("add_argument", "add_option", "option") and node.args:
         names = [a.value for a in node.args if isinstance(a, ast.Constant) and isinstance(a.value, str)]
         long = next((n for n in names if n.startswith("--")), names[0] if names else "")

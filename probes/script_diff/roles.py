@@ -12,6 +12,7 @@ from collections.abc import Iterator, Sequence
 from functools import cached_property
 
 from ..code_roles import split_of, trains
+from ..readers.script import last_name
 from .lines import Line, Program, Unit
 from .terms import Term
 from .vocabulary import word_set
@@ -59,6 +60,7 @@ _MAPS = (
     "with_transform",
     "set_transform",
 )
+_FIGURES = ("#1", "#2", "mean", "std", "mean_vec", "std_vec")  # of `normalize(image, mean, std)`
 _SPLITS = word_set("train_test_split random_split Subset KFold StratifiedKFold GroupKFold TimeSeriesSplit")
 
 
@@ -71,6 +73,9 @@ _HOOK = re.compile(
     r"^prepare_data$|^fit$|^compute_loss$"
 )
 _FORWARD = ("forward", "construct", "call")
+_IS_LOSS = re.compile(
+    r"(?:Loss|Losses|Criterion|Objective|LossBase|_loss|_criterion)$|^(?:Loss|Criterion)[A-Z]"
+)
 _GIVES_LOSS = ("training_step", "compute_loss")  # methods that hand their loss to a trainer
 # functions that are called after a loss, and steps of training
 _MINIMISED = re.compile(r"^(?:shared_step|_step|train_step)$|(?:^|_)(?:loss|losses|objectives?)(?:_|$)")
@@ -110,12 +115,58 @@ class Roles:
 
     @cached_property
     def _classes(self) -> frozenset[str]:
-        """Units that are classes with a forward method, by name; Flax has it in `__call__`."""
+        """Units that are classes with a forward method, by name; Flax has it in `__call__`.
+
+        A module of a network may have methods of other names alone: two towers, an encoder and a decoder.
+        """
         modules = {c.name for c in self.program.source.modules}
         return frozenset(
             u.owner
             for u in self.program.units
-            if u.last in _FORWARD or (u.last == "__call__" and u.owner in modules)
+            if (u.owner and u.last in _FORWARD)
+            or (u.owner in modules and (u.last == "__call__" or u in self._computing))
+            if u.owner not in self._losses
+        )
+
+    def part_of_another(self, name: str) -> bool:
+        """Whether another class of layers makes one of this class."""
+        return any(
+            x.unit.owner not in ("", name) and x.unit.owner in self._classes for x in self._calls[name]
+        )
+
+    @cached_property
+    def _losses(self) -> frozenset[str]:
+        """Classes that compute a loss: by their name, or what they derive from."""
+        return frozenset(
+            name
+            for name, node in self.program.source.classes.items()
+            if _IS_LOSS.search(name) or any(_IS_LOSS.search(last_name(b)) for b in node.bases)
+        )
+
+    @cached_property
+    def _computing(self) -> frozenset[Unit]:
+        """Methods that hand values to layers of their object and give a value back: part of a model."""
+        made = {
+            t.removeprefix("self.")
+            for x in self.program.lines
+            if x.unit.last in ("__init__", "setup", "build") and x.term.kind == "assign"
+            for t in x.targets
+            if t.startswith("self.")
+        }
+        return frozenset(
+            unit
+            for unit in self.program.units
+            if unit.owner
+            and unit.parameters[:1] == ("self",)
+            and not unit.last.startswith("__")
+            and not _HOOK.search(unit.last)
+            and any(x.term.kind == "return" and x.term.parts for x in unit.lines)
+            and any(t.kind == "call" and t.label in made for x in unit.lines for t in x.term.walk())
+            and not any(
+                t.kind == "call" and (t.label in _LOSS or t.label in ("backward", "step"))
+                for x in unit.lines
+                for t in x.term.walk()
+            )
         )
 
     @cached_property
@@ -136,7 +187,9 @@ class Roles:
         unit = line.unit
         if unit.last == "__call__":
             return unit.owner in self._classes
-        return unit.last in _FORWARD or line in self._applied
+        if unit in self._computing and unit.owner in self._classes:
+            return True
+        return (unit.last in _FORWARD and unit.owner not in self._losses) or line in self._applied
 
     @cached_property
     def _uses(self) -> dict[str, list[tuple[Line, tuple[tuple[str, str], ...]]]]:
@@ -165,6 +218,10 @@ class Roles:
         found: dict[str, str] = {}
         for line in self.program.lines:
             value = line.term.part("value")
+            if (
+                value is not None and value.kind == "choice"
+            ):  # reducer = Reducer(...) if distributed else Identity()
+                value = value.part("then")
             if line.term.kind == "assign" and value is not None and value.kind == "call":
                 for target in line.targets:
                     found.setdefault(target.removeprefix("self."), value.label)
@@ -268,7 +325,7 @@ class Roles:
     def split(self, line: Line) -> str:
         """ "train", "eval" or "": which data a line deals with."""
         for target in line.targets:
-            if side := _side(target):
+            if (side := _side(target)) and not _is_mask(line.term):
                 return side
         if self.evaluates(line):
             return "eval"
@@ -348,7 +405,9 @@ class Roles:
         top = owner.split(".")[0]
         hook = bool(_HOOK.search(last))  # of a framework's module: it is not what a sample goes through
         applied = line in self._applied
-        if applied or last in _FORWARD or (owner in self._classes and last != "__init__" and not hook):
+        if owner in self._losses and last != "__init__":
+            found.append("loss")
+        elif applied or last in _FORWARD or (owner in self._classes and last != "__init__" and not hook):
             found.append("forward")
         if applied or top in self._classes:
             found.append("model")
@@ -515,7 +574,12 @@ class Roles:
             for use, chain in self._uses.get(line.unit.last, ())[:6]:  # handed on: LambdaLR(optimizer, rate)
                 if role := self._role(use, chain)[0]:
                     found.setdefault(role)
-            if line.unit.last in _FORWARD or (line.unit.last == "__call__" and self._is_forward(line)):
+            for use, chain in self._handed(line.unit):  # called in place: SGD(net.slow_parameters())
+                if role := self._role(use, chain)[0]:
+                    found.setdefault(role)
+            if line.unit.owner in self._losses:
+                found["loss"] = None
+            elif line.unit.last in _FORWARD or (line.unit.last == "__call__" and self._is_forward(line)):
                 found["output"] = None
             elif (not names or "loss" in names) and self._is_minimised(line, within):
                 found["loss"] = None
@@ -595,11 +659,11 @@ class Roles:
                 return "inputs", False
             if call in ("Dropout", "Dropout2d", "dropout") and edge == "p":
                 return "dropout", False
-            if call == "Normalize" or (call == "normalize" and line.unit.owner not in self._classes):
+            if call == "Normalize" or (call == "normalize" and edge in _FIGURES and call not in self._units):
                 return (
                     "normalisation",
                     False,
-                )  # of the data; in a model `normalize` makes vectors of length one
+                )  # what the data are scaled by; else vectors of length one are made
             if call in ("clip_grad_norm_", "clip_grad_value_"):
                 return "clip", False
             if call in _METRIC:
@@ -620,7 +684,12 @@ class Roles:
             for use, way in self._uses.get(line.unit.last, ())[:4]:  # handed on: LambdaLR(optimizer, rate)
                 if use.term.kind != "return" and (role := self._role(use, way)[0]):
                     return role, False
+            for use, way in self._handed(line.unit):
+                if use.term.kind != "return" and (role := self._role(use, way)[0]):
+                    return role, False
             plain = all(c in ("return", "sequence", "mapping") for c, _ in chain)
+            if line.unit.owner in self._losses and line.unit.last in (*_FORWARD, "__call__"):
+                return "loss", False
             if (
                 (line.unit.last in _FORWARD or line.unit.last == "__call__")
                 and plain
@@ -705,6 +774,25 @@ class Roles:
             found += self._given_back(line, int(places[0][1:]) if places else None)
         return found
 
+    def _handed(self, unit: Unit) -> list[tuple[Line, tuple[tuple[str, str], ...]]]:
+        """Where what a function gives is an argument at once: the line, and what it is handed to."""
+        if unit.last in _SHARED or unit.last in _FORWARD or len(self._units[unit.last]) != 1:
+            return []
+        found: list[tuple[Line, tuple[tuple[str, str], ...]]] = []
+        for line in self._calls.get(unit.last, ())[:6]:
+            waiting: list[tuple[Term, tuple[tuple[str, str], ...]]] = [
+                (part, ((line.term.kind, edge),)) for edge, part in line.term.parts if edge != "target"
+            ]
+            while waiting:
+                term, chain = waiting.pop()
+                if term.kind == "call" and term.label == unit.last:
+                    if any(call not in ("assign", "return", "do", "for") for call, _ in chain):
+                        found.append((line, chain))
+                    continue
+                label = term.label if term.kind in ("call", "operation") else term.kind
+                waiting += [(part, ((label, edge), *chain)) for edge, part in term.parts]
+        return found[:6]
+
     def _given_back(self, line: Line, place: int | None = None, deep: int = 0) -> list[tuple[Line, str]]:
         """What the callers call a returned value, or the item of it at a place."""
         found: list[tuple[Line, str]] = []
@@ -734,6 +822,37 @@ def _side(name: str) -> str:
     if (side := trains(split_of(name))) is not None:
         return "train" if side else "eval"
     return next((_SHORT[w] for w in name.lower().split("_") if w in _SHORT), "")
+
+
+def _is_mask(term: Term) -> bool:
+    """`valid = ~isnan(values)`: what is true or false of each value is no part of the data."""
+    value = term.part("value")
+    if value is None:
+        return False
+    if value.kind == "call":
+        return value.label in (
+            "isnan",
+            "isfinite",
+            "notna",
+            "isna",
+            "isin",
+            "ne",
+            "eq",
+            "logical_not",
+            "logical_and",
+        )
+    return value.kind == "operation" and value.label in (
+        "not",
+        "==",
+        "!=",
+        "<",
+        "<=",
+        ">",
+        ">=",
+        "&",
+        "|",
+        "~",
+    )
 
 
 def _maps_columns(term: Term) -> bool:

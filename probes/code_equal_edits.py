@@ -1,0 +1,113 @@
+"""Edits that make up for each other: one thing computed in another documented way, told by several edits."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from .script_diff.edits import Edit
+
+
+def making_up(edits: Sequence[Edit]) -> list[Edit]:
+    """Those of the edits that are equal together."""
+    return [
+        *_reduced_by_hand(edits),
+        *_cross_entropy_by_hand(edits),
+        *_scale_handed_over(edits),
+        *_last_state(edits),
+        *_regrouped(edits),
+    ]
+
+
+def _sides(edit: Edit) -> Iterator[tuple[frozenset[str], frozenset[str]]]:
+    yield edit.gone, edit.new
+    yield edit.new, edit.gone
+
+
+def _reduced_by_hand(edits: Sequence[Edit]) -> list[Edit]:
+    """`loss(reduction="sum")` for `loss(reduction="none").sum()`, or back."""
+    found = []
+    for told in edits:
+        if not told.within or not told.within[0].endswith(".reduction"):
+            continue
+        for by_itself, by_hand in _sides(told):
+            if by_itself == {"'sum'"} and by_hand == {"'none'"}:
+                forward = by_itself == told.gone
+                beside = [e for e in edits if "sum()" in (e.new - e.gone if forward else e.gone - e.new)]
+                found += [told, *beside] if beside else []
+    return found
+
+
+def _cross_entropy_by_hand(edits: Sequence[Edit]) -> list[Edit]:
+    """The log of the softmax at the target, negated, for the cross entropy; also with a mask and a sum."""
+    for edit in edits:
+        for call, _by_hand in _sides(edit):
+            if "cross_entropy()" not in call:
+                continue
+            forward = call == edit.gone
+            near = [e for e in edits if e is edit or _close(e, edit)]
+            done: frozenset[str] = frozenset().union(*((e.new if forward else e.gone) for e in near))
+            if not {"log_softmax()", "negative"} <= done or not done & _PICKS:
+                continue
+            ignored = any(w.endswith("ignore_index") for w in call)
+            masked = bool(done & {"!=", "masked_fill()", "where()"})
+            if ignored != masked and not (masked and "-100.0" in done):  # what is ignored if nothing is said
+                continue
+            if ("'sum'" in call) == ("sum()" in done and "mean()" not in done and "/" not in done):
+                return near
+    return []
+
+
+_PICKS = {"gather()", "take_along()", "take_along_dim()", "take_along_axis()", "one_hot()"}
+
+
+def _close(a: Edit, b: Edit, lines: int = 4) -> bool:
+    """Whether two edits stand within a few lines of one file."""
+    return any(
+        x is not None
+        and y is not None
+        and x.file == y.file
+        and x.line is not None
+        and y.line is not None
+        and abs(x.line - y.line) <= lines
+        for x, y in ((a.mine, b.mine), (a.theirs, b.theirs))
+    )
+
+
+def _regrouped(edits: Sequence[Edit]) -> list[Edit]:
+    """Parameters dealt out to groups one by one, each to one of them, for groups that are listed; or back."""
+    for edit in edits:
+        for words in (edit.gone, edit.new):
+            if edit.kind in ("added", "removed") and {"append()", "choice"} <= words:
+                if any(w.endswith("parameters()") for w in (*words, *edit.within)):
+                    groups = [
+                        e
+                        for e in edits
+                        if e.within[:1] == ("mapping.params",)
+                        or ("optimizer.params" in e.roles and e.kind[:8] == "argument")
+                    ]
+                    return [edit, *groups]
+    return []
+
+
+def _last_state(edits: Sequence[Edit]) -> list[Edit]:
+    """The last of a recurrent layer's outputs, for its last state: one thing where it reads one way."""
+    for edit in edits:
+        if "[:, -1" in edit.theirs_code and "[-1]" in edit.mine_code and edit.kind in ("index", "name"):
+            unpacked = [e for e in edits if e.within[:1] == ("assign.target",) and "," in e.mine_code]
+            same = [e for e in edits if (e.mine, e.theirs) == (edit.mine, edit.theirs)]
+            if unpacked:
+                return [*unpacked, *same]
+    return []
+
+
+def _scale_handed_over(edits: Sequence[Edit]) -> list[Edit]:
+    """MindSpore: with `drop_overflow_update` the manager unscales, without it the optimizer does."""
+    manager = [e for e in edits if e.within and e.within[0].endswith("Manager.drop_overflow_update")]
+    told = [e for e in edits if e.within and e.within[0].endswith(".loss_scale") and e not in manager]
+    for a in manager:
+        for b in told:
+            if ("True" in a.new and b.kind == "argument-removed") or (
+                "False" in a.new and b.kind == "argument-added"
+            ):
+                return [a, b]
+    return []
