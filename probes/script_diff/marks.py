@@ -31,7 +31,8 @@ def marks(
     found = set(remade_late(line) - (remade_late(other) if other is not None else frozenset()))
     if shares_module(line, roles, other, after):
         found.add("shared-module")
-    if _within_another(line, roles):
+    constants = before is not None and after is not None and {before.kind, after.kind} == {"constant"}
+    if constants and _within_another(line, roles):
         found.add("inner-block")
     if undivided(line, before, after):
         found.add("undivided")
