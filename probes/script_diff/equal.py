@@ -161,6 +161,11 @@ def _comprehension(term: Term) -> Term:
 def _item(term: Term) -> Term:
     """`x[:, 0]` and `x[..., 0]` as `x.squeeze(-1)`: where both are written, the axis has one element."""
     index, of = term.part("index"), term.part("of")
+    if index is not None and of is not None and index.kind == "sequence" and len(index.parts) > 3:
+        first, *rest = (part for _, part in index.parts)  # one value per sample, spread over its axes
+        if first.kind == "slice" and not first.parts and all(p.label == "None" for p in rest):
+            ones = [(f"#{i}", _number(1)) for i in range(2, len(rest) + 2)]
+            return Term("call", "view", (("#0", of), ("#1", _number(-1)), *ones), term.node)
     if index is None or of is None or index.kind != "sequence" or len(index.parts) != 2:
         return term
     (_, first), (_, second) = index.parts
