@@ -33,7 +33,11 @@ def _wide(source: Script) -> Finding | None:
         if not _is_layers_weight(source, call):
             continue
         seen = seen or call
-        if (spread := _spread(call)) is not None and spread >= WIDE:
+        if (
+            (spread := _spread(call)) is not None
+            and spread >= WIDE
+            and not _made_up_for(source, call, spread)
+        ):
             return at(
                 source, call, f"weights of a layer start with deviation {spread:.3g}, whatever its width"
             )
@@ -51,6 +55,20 @@ def _wide(source: Script) -> Finding | None:
                     source, call, f"weights of a layer start with deviation {spread:.3g}, whatever its width"
                 )
     return ok(source, seen, "weights start with a small deviation") if seen is not None else None
+
+
+def _made_up_for(source: Script, call: ast.Call, spread: float) -> bool:
+    """Whether the same function draws a second named layer so small that both together are no longer wide.
+
+    Who gives two layers in a row a large and a tiny deviation has thought of their product.
+    """
+    around = source.function_around(call)
+    others = [
+        other
+        for other in source.named("normal_")
+        if other is not call and source.function_around(other) is around and _is_layers_weight(source, other)
+    ]
+    return around is not None and any((s := _spread(o)) is not None and s * spread < 0.01 for o in others)
 
 
 def _spread(call: ast.Call) -> float | None:

@@ -248,6 +248,20 @@ def test_the_spread_that_weights_start_with(code: str, found: bool) -> None:
 
 
 @pytest.mark.parametrize(
+    ("second", "found"), [("1e-4", False), ("0.001", False), ("0.02", True), ("1.0", True)]
+)
+def test_a_wide_layer_before_a_tiny_one_is_meant(second: str, found: bool) -> None:
+    """Who draws the second of two layers as small as the first is wide has thought of both."""
+    body = (
+        "class Up(nn.Module):\n    def __init__(self):\n        super().__init__()\n"
+        "        self.up, self.down = nn.Linear(64, 128), nn.Linear(128, 64)\n"
+        "        nn.init.normal_(self.up.weight, std=1.9)\n"
+        f"        nn.init.normal_(self.down.weight, std={second})\n"
+    )
+    assert (state("script-weights-start-wide", TORCH + body + LOOP) == "present") is found
+
+
+@pytest.mark.parametrize(
     ("given", "found"),
     [
         ("kernel_initializer=keras.initializers.RandomNormal(stddev=1.0)", True),
