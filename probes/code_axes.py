@@ -12,7 +12,7 @@ from collections.abc import Iterator
 
 from .code import at, first
 from .flow import flow
-from .readers._tree import unparse, walk
+from .readers._tree import of, unparse
 from .readers.script import keyword, last_name
 from .registry import Finding, View, probe
 from .syntax import Function, Script
@@ -66,10 +66,10 @@ def torn_in_model(source: Script) -> Finding | None:
 
 
 def _torn_by_reshape(source: Script, in_model: bool) -> Finding | None:
-    for function in (n for n in source.nodes if isinstance(n, ast.FunctionDef)):
+    for function in source.of(ast.FunctionDef):
         if (source.class_around(function) in source.modules) is not in_model:
             continue
-        if not any(isinstance(n, ast.Attribute) and n.attr in _RESHAPES for n in walk(function)):
+        if not any(n.attr in _RESHAPES for n in of(function, ast.Attribute)):
             continue
         for call, before, after in _reshapes(source, function):
             if _torn(before, after):
@@ -116,8 +116,8 @@ def _reshapes(source: Script, function: Function) -> Iterator[tuple[ast.Call, La
         if not isinstance(statement, (ast.Assign, ast.Return, ast.Expr)):
             _forget(known, statement)  # a branch, a loop: it is not known which way was taken
             continue
-        for node in walk(statement):
-            if isinstance(node, ast.Call) and last_name(node.func) in _RESHAPES:
+        for node in of(statement, ast.Call):
+            if last_name(node.func) in _RESHAPES:
                 if _inside(source, node, statement):
                     continue
                 before = (
@@ -140,8 +140,8 @@ def _inside(source: Script, node: ast.AST, statement: ast.AST) -> bool:
 
 
 def _forget(known: dict[str, Layout], statement: ast.AST) -> None:
-    for node in walk(statement):
-        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+    for node in of(statement, ast.Name):
+        if isinstance(node.ctx, ast.Store):
             for name in [n for n, layout in known.items() if n.split(".")[0] == node.id or node.id in layout]:
                 known.pop(name)
 
@@ -260,8 +260,8 @@ def weights_over_other_axis(source: Script) -> Finding | None:
     for function in source.forwards:
         if re.search(r"slot|rout|cluster|linear_?att|efficient", unparse(source.parents[function]).lower()):
             continue
-        for node in walk(function):
-            if isinstance(node, ast.Call) and last_name(node.func) in ("softmax", "Softmax"):
+        for node in of(function, ast.Call):
+            if last_name(node.func) in ("softmax", "Softmax"):
                 axis = _axis(node)
                 if axis is None:
                     continue
@@ -289,22 +289,18 @@ def _axis(call: ast.Call) -> int | None:
 def _names_of(function: Function, node: ast.Call) -> set[str]:
     """The expression itself and the name that it is given, where that is given nothing else after it."""
     found = {unparse(node)}
-    for other in walk(function):
-        if isinstance(other, ast.Assign) and other.value is node and isinstance(other.targets[0], ast.Name):
+    for other in of(function, ast.Assign):
+        if other.value is node and isinstance(other.targets[0], ast.Name):
             name = other.targets[0].id
-            later = [
-                n
-                for n in walk(function)
-                if isinstance(n, ast.Name) and n.id == name and isinstance(n.ctx, ast.Store)
-            ]
+            later = [n for n in of(function, ast.Name) if n.id == name and isinstance(n.ctx, ast.Store)]
             if max(n.lineno for n in later) <= other.lineno:
                 found.add(name)
     return found
 
 
 def _summed_elsewhere(source: Script, function: Function, node: ast.Call, names: set[str], axis: int) -> bool:
-    for call in walk(function):
-        if not isinstance(call, ast.Call) or call.lineno < node.lineno:
+    for call in of(function, ast.Call):
+        if call.lineno < node.lineno:
             continue
         name = last_name(call.func)
         if name == "einsum" and call.args and isinstance(call.args[0], ast.Constant):
@@ -349,8 +345,8 @@ def _einsum_elsewhere(call: ast.Call, names: set[str], axis: int) -> bool:
 
 def _rank(source: Script, node: ast.Call) -> int | None:
     """How many axes the scores have: what a convolution gives tells it."""
-    for inner in walk(node):
-        if isinstance(inner, ast.Call) and isinstance(inner.func, ast.Attribute):
+    for inner in of(node, ast.Call):
+        if isinstance(inner.func, ast.Attribute):
             if unparse(inner.func.value) == "self" and (made := flow(source).given(inner.func)) is not None:
                 kind = last_name(made.value.func) if isinstance(made.value, ast.Call) else ""
                 if (found := re.fullmatch(r"Conv([123])[dD]", kind)) is not None:
@@ -368,8 +364,8 @@ def normalised_over_batch(source: Script) -> Finding | None:
     """
     for owner in source.modules:
         for function in (f for f in owner.body if isinstance(f, ast.FunctionDef)):
-            for call in walk(function):
-                if not (isinstance(call, ast.Call) and last_name(call.func) in ("normalize", "l2_normalize")):
+            for call in of(function, ast.Call):
+                if last_name(call.func) not in ("normalize", "l2_normalize"):
                     continue
                 inner = call.args[0] if call.args else None
                 layer = isinstance(inner, ast.Call) and unparse(inner.func).startswith("self.")

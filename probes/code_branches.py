@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from .code import at
 from .code_wiring import held, is_made, is_read
 from .flow import flow
-from .readers._tree import unparse, walk
+from .readers._tree import of, unparse, walk
 from .readers.script import keyword, last_name
 from .registry import Finding
 from .syntax import Function, Script
@@ -45,7 +45,7 @@ def overwritten_unread(source: Script) -> Finding | None:
                 continue
             made = unparse(first.value.func)
             layer = made.startswith("self.") and last_name(first.value.func) in weights
-            read = [n for n in walk(second) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)]
+            read = [n for n in of(second, ast.Name) if isinstance(n.ctx, ast.Load)]
             if layer and name not in {n.id for n in read} and not _mentions(first.value, name):
                 return at(
                     source, second, f"{name} is computed by a layer, and overwritten before anything reads it"
@@ -60,7 +60,7 @@ def _plain_target(node: ast.stmt) -> str | None:
 
 
 def _mentions(node: ast.AST, name: str) -> bool:
-    return any(isinstance(n, ast.Name) and n.id == name for n in walk(node))
+    return any(n.id == name for n in of(node, ast.Name))
 
 
 # --------------------------------------------------------------------------------------- one of two, twice
@@ -69,7 +69,7 @@ def _mentions(node: ast.AST, name: str) -> bool:
 def twin_called_twice(source: Script) -> Finding | None:
     """Of two layers that are made alike one is called twice in the forward pass, and the other one never."""
     for owner, left, twin in twins(source):
-        call = next(c for c in walk(owner) if isinstance(c, ast.Call) and unparse(c.func) == f"self.{twin}")
+        call = next(c for c in of(owner, ast.Call) if unparse(c.func) == f"self.{twin}")
         return at(source, call, f"{twin} is called twice, and {left}, which is made like it, never")
     return None
 
@@ -82,10 +82,8 @@ def twins(source: Script) -> Iterator[tuple[ast.ClassDef, str, str]]:
             n.func.attr
             for f in owner.body
             if isinstance(f, ast.FunctionDef) and f.name != "__init__"
-            for n in walk(f)
-            if isinstance(n, ast.Call)
-            and isinstance(n.func, ast.Attribute)
-            and unparse(n.func.value) == "self"
+            for n in of(f, ast.Call)
+            if isinstance(n.func, ast.Attribute) and unparse(n.func.value) == "self"
         )
         for left, made in layers.items():
             alike = re.sub(r"\d+$", "", left)
@@ -128,12 +126,8 @@ def _chosen_as(function: Function, one: ast.expr, other: ast.expr) -> bool:
     """`one` may be `other`: a name that takes it in one of two cases."""
     if not isinstance(one, ast.Name) or not isinstance(other, ast.Name):
         return False
-    for node in walk(function):
-        if (
-            isinstance(node, ast.Assign)
-            and _plain_target(node) == one.id
-            and isinstance(node.value, ast.IfExp)
-        ):
+    for node in of(function, ast.Assign):
+        if _plain_target(node) == one.id and isinstance(node.value, ast.IfExp):
             ways = (node.value.body, node.value.orelse)
             plain = [w for w in ways if isinstance(w, ast.Name) and w.id == other.id]
             called = [w for w in ways if isinstance(w, ast.Call) and not _mentions(w, other.id)]
@@ -171,8 +165,8 @@ def branch_unjoined(source: Script) -> Finding | None:
             layer = isinstance(node.value, (ast.Call, ast.BinOp)) and "self." in unparse(node.value)
             if layer and is_made(function, node.value):
                 return at(source, node, "this value is computed in the model and never used")
-    for function in (n for n in source.nodes if isinstance(n, ast.FunctionDef)):
-        if not any(isinstance(n, ast.Call) and last_name(n.func) == "Model" for n in walk(function)):
+    for function in source.of(ast.FunctionDef):
+        if not any(last_name(n.func) == "Model" for n in of(function, ast.Call)):
             continue
         for node in _unread(function):
             value = node.value
@@ -185,11 +179,11 @@ def branch_unjoined(source: Script) -> Finding | None:
 
 
 def _unread(function: Function) -> Iterator[ast.Assign]:
-    read = {n.id for n in walk(function) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)}
+    read = {n.id for n in of(function, ast.Name) if isinstance(n.ctx, ast.Load)}
     if read & {"locals", "vars", "eval", "exec"}:
         return
-    for node in walk(function):
-        if isinstance(node, ast.Assign) and (name := _plain_target(node)) is not None:
+    for node in of(function, ast.Assign):
+        if (name := _plain_target(node)) is not None:
             if name not in read and not name.startswith("_"):
                 yield node
 

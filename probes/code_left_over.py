@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 
 from .code import at
-from .readers._tree import unparse, walk
+from .readers._tree import of, unparse, walk
 from .readers.script import last_name
 from .registry import Finding
 from .syntax import Function, Script
@@ -42,7 +42,7 @@ def _of_module(source: Script) -> Iterator[ast.AST]:
             )
             if plain and not _OF_OTHERS.search(name):
                 made[name] = (source.place(node).file, node)
-    read = {n.id for n in source.nodes if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)}
+    read = {n.id for n in source.of(ast.Name) if isinstance(n.ctx, ast.Load)}
     for name, (file, node) in made.items():
         if not _SPREAD.match(name) or name in read or name in source.mentions:
             continue
@@ -163,7 +163,7 @@ def fitted_left(source: Script) -> Finding | None:
         inside = set(walk(owner))
         if not any(n not in inside for n in source.mentions.get(name, ())) and not _opened(source, owner):
             return at(source, fits[0], f"this scaler is fitted, and its {name} is never called")
-    for function in (f for f in source.nodes if isinstance(f, ast.FunctionDef)):
+    for function in source.of(ast.FunctionDef):
         for given in function.args.args:
             if _SCALER.match(given.arg) and _ignored(function, given.arg) and _handed(source, function):
                 return at(source, function, f"{given.arg} is handed over and not looked at")
@@ -176,10 +176,10 @@ def _methods(owner: ast.ClassDef) -> list[Function]:
 
 def _divides(function: Function) -> bool:
     """`(x - self.mean) / self.std`"""
-    for node in walk(function):
-        if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Div):
+    for node in of(function, ast.BinOp):
+        if isinstance(node.op, ast.Div):
             below = node.right
-            names = {n.attr for n in walk(below) if isinstance(n, ast.Attribute)}
+            names = {n.attr for n in of(below, ast.Attribute)}
             if any(_SPREAD.match(n) for n in names) and "self." in unparse(node.left):
                 return True
     return False
@@ -189,10 +189,10 @@ def _ignored(function: Function, name: str) -> bool:
     """Nothing in the body reads the parameter, and the body does something."""
     if len(function.body) == 1 and isinstance(function.body[0], (ast.Pass, ast.Raise, ast.Expr)):
         return False
-    return not any(isinstance(n, ast.Name) and n.id == name for n in walk(function))
+    return not any(n.id == name for n in of(function, ast.Name))
 
 
 def _handed(source: Script, function: Function) -> bool:
     """One version of the function exists, and somebody calls it."""
-    same = [f for f in source.nodes if isinstance(f, ast.FunctionDef) and f.name == function.name]
+    same = [f for f in source.of(ast.FunctionDef) if f.name == function.name]
     return len(same) == 1 and bool(source.named(function.name))

@@ -252,7 +252,7 @@ def _is_constant_start(call: ast.Call) -> bool:
 
 def _constants_given(source: Script) -> Iterator[tuple[ast.AST, ast.expr]]:
     """What is filled with one constant: `zeros_(w)`, `w.fill_(c)`, `m.weight = Parameter(zeros(n))`."""
-    for node in source.nodes:
+    for node in source.of(ast.Call, ast.Assign):
         if isinstance(node, ast.Call):
             name = last_name(node.func)
             owner = node.func.value if isinstance(node.func, ast.Attribute) else None

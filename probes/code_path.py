@@ -406,11 +406,10 @@ def _own_gradient(owner: ast.ClassDef | None) -> bool:
     if any(isinstance(s, ast.FunctionDef) and s.name in ("bprop", "backward") for s in owner.body):
         return True
     return any(
-        isinstance(n, ast.Assign)
-        and isinstance(n.targets[0], ast.Attribute)
+        isinstance(n.targets[0], ast.Attribute)
         and n.targets[0].attr == "weight"
-        and any(isinstance(c, ast.Call) and last_name(c.func) == "ones" for c in walk(n.value))
-        for n in walk(owner)
+        and any(last_name(c.func) == "ones" for c in of(n.value, ast.Call))
+        for n in of(owner, ast.Assign)
     )
 
 

@@ -48,7 +48,7 @@ _NAMES = ("normalize", "normalise", "standardize", "standardise")
 
 def _one_split(source: Script) -> Finding | None:
     sides: dict[bool, list[tuple[ast.expr, list[str] | None]]] = {True: [], False: []}
-    for node in source.nodes:
+    for node in source.of(ast.Call, ast.List):
         steps = _steps(node)
         if steps is None:
             continue

@@ -6,7 +6,7 @@ import ast
 import re
 
 from .code import at
-from .readers._tree import unparse, walk
+from .readers._tree import of, unparse
 from .readers.script import keyword, last_name
 from .registry import Finding
 from .syntax import Function, Script
@@ -28,16 +28,16 @@ def part_not_taken(source: Script) -> Finding | None:
 
 def _sampler_unread(source: Script) -> Finding | None:
     """A distributed sampler is made, and only its epoch is ever set: the loader does without it."""
-    for node in source.nodes:
-        if not (isinstance(node, ast.Assign) and isinstance(node.value, ast.Call)):
+    for node in source.of(ast.Assign):
+        if not (isinstance(node.value, ast.Call)):
             continue
         name = unparse(node.targets[0])
         if last_name(node.value.func) != "DistributedSampler" or not isinstance(node.targets[0], ast.Name):
             continue
         uses = [
             n
-            for n in source.nodes
-            if isinstance(n, ast.Name) and n.id == name and isinstance(n.ctx, ast.Load)
+            for n in source.of(ast.Name)
+            if n.id == name and isinstance(n.ctx, ast.Load)
             if not _only_asked(source, n)
         ]
         if not uses and source.named(*_LOADERS):
@@ -80,13 +80,13 @@ def _first_shard(source: Script) -> Finding | None:
 
 def _ranks_unread(source: Script) -> Finding | None:
     """A function that makes a data set is told rank and number of processes, and looks at neither."""
-    for function in (n for n in source.nodes if isinstance(n, ast.FunctionDef)):
+    for function in source.of(ast.FunctionDef):
         names = [a.arg for a in (*function.args.args, *function.args.kwonlyargs)]
         ranks, sizes = [n for n in names if _RANKS.match(n)], [n for n in names if _SIZES.match(n)]
         if not ranks or not sizes or not _makes_data(function) or not _handed(source, function, ranks[0]):
             continue
         body = ast.Module(function.body, [])
-        read = {n.id for n in walk(body) if isinstance(n, ast.Name)}
+        read = {n.id for n in of(body, ast.Name)}
         if not read & {*ranks, *sizes}:
             return at(
                 source,
@@ -98,8 +98,7 @@ def _ranks_unread(source: Script) -> Finding | None:
 
 def _makes_data(function: Function) -> bool:
     return any(
-        isinstance(n, ast.Call) and re.search(r"(?:Dataset|DataLoader|TFRecord\w*)$", last_name(n.func))
-        for n in walk(function)
+        re.search(r"(?:Dataset|DataLoader|TFRecord\w*)$", last_name(n.func)) for n in of(function, ast.Call)
     )
 
 
@@ -120,7 +119,7 @@ def _ranks_not_given(source: Script) -> Finding | None:
 
     Counts where the caller knows its rank, under the very names.
     """
-    for function in (n for n in source.nodes if isinstance(n, ast.FunctionDef)):
+    for function in source.of(ast.FunctionDef):
         args = function.args.args
         optional = [a.arg for a in args[len(args) - len(function.args.defaults) :]]
         ranks, sizes = [n for n in optional if _RANKS.match(n)], [n for n in optional if _SIZES.match(n)]
@@ -131,11 +130,7 @@ def _ranks_not_given(source: Script) -> Finding | None:
             continue
         for call in calls:
             around = source.function_around(call)
-            known = {
-                n.id
-                for n in walk(around or source.tree)
-                if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)
-            }
+            known = {n.id for n in of(around or source.tree, ast.Name) if isinstance(n.ctx, ast.Store)}
             if ranks[0] in known and sizes[0] in known:
                 return at(source, call, f"{ranks[0]} and {sizes[0]} are known here and not handed on")
     return None

@@ -7,7 +7,7 @@ import re
 
 from .code import at, first, ok
 from .flow import flow
-from .readers._tree import unparse, walk
+from .readers._tree import of, unparse, walk
 from .readers.script import keyword, last_name
 from .registry import Finding, View, probe
 from .syntax import Script
@@ -124,12 +124,8 @@ def _tested(source: Script, call: ast.Call, owner: str) -> bool:
     """`if isinstance(m, (nn.Linear, nn.Conv2d)):`, norms not among them."""
     for parent in source.above(call):
         if isinstance(parent, ast.If):
-            for test in walk(parent.test):
-                if (
-                    isinstance(test, ast.Call)
-                    and last_name(test.func) == "isinstance"
-                    and len(test.args) == 2
-                ):
+            for test in of(parent.test, ast.Call):
+                if last_name(test.func) == "isinstance" and len(test.args) == 2:
                     kinds = test.args[1]
                     names = [last_name(e) for e in (kinds.elts if isinstance(kinds, ast.Tuple) else [kinds])]
                     in_body = any(call in walk(s) for s in parent.body)

@@ -230,7 +230,7 @@ def _has_twin(owner: ast.ClassDef, name: str, made: ast.Call) -> bool:
     """A layer made alike is called twice: it stands in the place of this one."""
     for other, call in held(owner):
         if other != name and unparse(call) == unparse(made):
-            uses = [n for n in walk(owner) if isinstance(n, ast.Call) and unparse(n.func) == f"self.{other}"]
+            uses = [n for n in of(owner, ast.Call) if unparse(n.func) == f"self.{other}"]
             if len(uses) > 1:
                 return True
     return False

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
-from .readers._tree import below, of, unparse, walk
+from .readers._tree import below, of, unparse
 from .readers.script import LOSSES, last_name
 from .syntax import Function, Script
 
@@ -64,7 +64,7 @@ class Flow:
     def _given(self) -> dict[tuple[ast.AST | None, str], list[Given]]:
         """Assignments by scope and target; attributes of self belong to their class."""
         found: dict[tuple[ast.AST | None, str], list[Given]] = defaultdict(list)
-        for node in walk(self.source.tree):
+        for node in self.source.of(ast.Assign, ast.AnnAssign, ast.withitem, ast.NamedExpr):
             pairs: list[tuple[ast.expr, ast.expr]] = []
             if isinstance(node, ast.Assign):
                 pairs = [(t, node.value) for t in node.targets]

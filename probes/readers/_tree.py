@@ -6,7 +6,7 @@ What was found is kept with the nodes: a tree must not be changed after the firs
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import TypeVar, overload
 
 A = TypeVar("A", bound=ast.AST)
@@ -16,8 +16,10 @@ C = TypeVar("C", bound=ast.AST)
 _BELOW = "_below"
 _ALL = "_all"
 _OF = "_of"
+_PLACES = "_places"
 _TEXT = "_text"
-_LEAVES = (ast.Name, ast.Constant, ast.expr_context, ast.operator, ast.unaryop, ast.boolop, ast.cmpop)
+_MARKS = (ast.expr_context, ast.operator, ast.unaryop, ast.boolop, ast.cmpop)
+_LEAVES = frozenset({ast.Name, ast.Constant, *(t for m in _MARKS for t in m.__subclasses__())})
 _SET_APART = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 _ASKED_OFTEN = (ast.Module, ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.For, ast.While, ast.With)
 
@@ -62,13 +64,25 @@ def of(node: ast.AST, *types: type[ast.AST]) -> tuple[ast.AST, ...]:
     kept: dict[tuple[type[ast.AST], ...], tuple[ast.AST, ...]] = node.__dict__.setdefault(_OF, {})
     found = kept.get(types)
     if found is None:
-        found = kept[types] = tuple(n for n in walk(node) if isinstance(n, types))
+        found = kept[types] = tuple(_of(node, types))
     return found
+
+
+def _of(node: ast.AST, types: tuple[type[ast.AST], ...]) -> Iterable[ast.AST]:
+    if not all(t._fields for t in types):  # `ast.stmt` and such stand for many types
+        return (n for n in walk(node) if isinstance(n, types))
+    places: dict[type[ast.AST], list[int]] | None = node.__dict__.get(_PLACES)
+    if places is None:
+        places = node.__dict__[_PLACES] = {}
+        for n, one in enumerate(walk(node)):
+            places.setdefault(type(one), []).append(n)
+    every = node.__dict__[_ALL]
+    return (every[n] for n in sorted(n for t in types for n in places.get(t, ())))
 
 
 def below(node: ast.AST) -> tuple[ast.AST, ...]:
     """What `ast.iter_child_nodes` gives, without `ast.Load` and such, kept with the node."""
-    if isinstance(node, _LEAVES):
+    if type(node) in _LEAVES:
         return ()
     kept = node.__dict__
     found: tuple[ast.AST, ...] | None = kept.get(_BELOW)
