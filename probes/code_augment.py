@@ -11,7 +11,7 @@ from .code_masking import tags_by_position
 from .code_roles import is_random
 from .code_sides import either
 from .flow import flow
-from .readers._tree import of, unparse, walk
+from .readers._tree import names_in, of, unparse, walk
 from .readers.script import keyword, last_name
 from .registry import Finding, View, probe
 from .syntax import Function, Script
@@ -83,7 +83,7 @@ _FLIPS = re.compile(r"FLIP|ROTATE|Transpose\.")
 def _image_alone(source: Script) -> Finding | None:
     seen: ast.AST | None = None
     for function in source.of(ast.FunctionDef):
-        names = {n.id for n in of(function, ast.Name)} | {a.arg for a in function.args.args}
+        names = names_in(function) | {a.arg for a in function.args.args}
         beside = {n for n in names if _BESIDE.match(n)}
         if not beside or not any(_IMAGE.match(n) for n in names):
             continue

@@ -9,7 +9,7 @@ from functools import lru_cache
 from .code import at, ok
 from .code_roles import INPUT_WORDS, TARGET_WORDS, base, inputs, is_random
 from .flow import losses
-from .readers._tree import of, unparse
+from .readers._tree import names_in, of, unparse
 from .readers.script import last_name
 from .registry import Finding
 from .syntax import Script
@@ -84,7 +84,7 @@ def _each_rewritten(source: Script) -> Iterator[tuple[ast.Assign, str]]:
 def _handed_in(source: Script, node: ast.Assign, name: str) -> bool:
     """The name has a value before: of a loop or a parameter, or one that was no chance."""
     for above in source.above(node):
-        if isinstance(above, ast.For) and name in _names(above.target):
+        if isinstance(above, ast.For) and name in names_in(above.target):
             return True
         if isinstance(above, (ast.FunctionDef, ast.AsyncFunctionDef)):
             if name in {a.arg for a in above.args.args}:
@@ -94,13 +94,9 @@ def _handed_in(source: Script, node: ast.Assign, name: str) -> bool:
     before = [
         n
         for n in of(scope, ast.Assign)
-        if n.lineno < node.lineno and any(name in _names(t) for t in n.targets)
+        if n.lineno < node.lineno and any(name in names_in(t) for t in n.targets)
     ]
     return any(not is_random(n.value) for n in before)
-
-
-def _names(target: ast.AST) -> set[str]:
-    return {n.id for n in of(target, ast.Name)}
 
 
 def _of_shape(source: Script, node: ast.AST) -> bool:

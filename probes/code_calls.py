@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 from .code import at, first, is_false_node, ok
 from .flow import Flow, flow
-from .readers._tree import of, unparse
+from .readers._tree import names_in, of, unparse
 from .readers.script import keyword, last_name
 from .registry import Finding, View, probe
 from .syntax import Script
@@ -63,15 +63,11 @@ def _held(source: Script, call: ast.Call) -> list[str]:
             if isinstance(target, ast.Name):
                 around = source.function_around(call)
                 for other in of(around or source.tree, ast.Assign):
-                    if other is not parent and target.id in _names(other.value):
+                    if other is not parent and target.id in names_in(other.value):
                         names.append(unparse(other.targets[0]))
         if isinstance(parent, ast.stmt):
             break
     return [n for n in names if n.startswith("self.")] or names
-
-
-def _names(node: ast.AST) -> set[str]:
-    return {n.id for n in of(node, ast.Name)}
 
 
 def _per_sample(source: Script) -> Iterator[tuple[ast.expr, ast.expr]]:

@@ -7,7 +7,7 @@ import re
 
 from .code import at, first, ok
 from .flow import flow, returns
-from .readers._tree import of, unparse
+from .readers._tree import names_in, of, unparse
 from .readers.script import keyword, last_name
 from .registry import Finding, View, probe
 from .syntax import Function, Script
@@ -205,7 +205,7 @@ def _same_for_all(value: ast.expr) -> bool:
             )
         if isinstance(listed, ast.ListComp):
             names = {n.id for g in listed.generators for n in of(g.target, ast.Name)}
-            used = {n.id for n in of(listed.elt, ast.Name)}
+            used = names_in(listed.elt)
             return not names & used and _is_width(listed.elt)
     return False
 

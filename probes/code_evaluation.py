@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from .code import at, first, is_false_node, ok, outer_loop
 from .code_roles import split_flags, split_of, trains
 from .flow import flow
-from .readers._tree import of, unparse, walk
+from .readers._tree import names_in, of, unparse, walk
 from .readers.script import keyword, last_name
 from .registry import Finding, View, probe
 from .syntax import Script
@@ -298,7 +298,7 @@ def _scored_on_training(source: Script) -> ast.AST | None:
                 continue
             if isinstance(node.iter, (ast.Name, ast.Attribute, ast.Call)) and _sides([node.iter]) == {True}:
                 parameters = {a.arg for a in (*function.args.args, *function.args.kwonlyargs)}
-                own = parameters & {n.id for n in of(node.iter, ast.Name)} - {"self"}
+                own = parameters & names_in(node.iter) - {"self"}
                 # a bank of neighbours is made of the training data, and other data are scored by it
                 others = _sides(of(function, ast.Name, ast.Attribute))
                 if not own and False not in others:

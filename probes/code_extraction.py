@@ -6,7 +6,7 @@ import ast
 import re
 
 from .flow import flow
-from .readers._tree import of, unparse, walk
+from .readers._tree import names_in, of, unparse, walk
 from .readers.script import keyword, last_name
 from .syntax import Script
 
@@ -39,7 +39,7 @@ def _model(source: Script, node: ast.AST, owner: ast.expr) -> tuple[ast.expr | N
             chosen = True
         elif isinstance(parent, ast.For):
             over = parent.iter
-            bound = {n.id for n in of(parent.target, ast.Name)}
+            bound = names_in(parent.target)
             if isinstance(owner, ast.Name) and owner.id in bound:
                 owner = over
             break

@@ -7,7 +7,7 @@ import re
 
 from .code import at
 from .code_roles import TARGET_WORDS, base, is_training_only, split_flags, targets
-from .readers._tree import of, unparse, walk
+from .readers._tree import names_in, of, unparse, walk
 from .readers.script import last_name
 from .registry import Finding
 from .syntax import Function, Script
@@ -129,13 +129,13 @@ def _codes(sides: tuple[ast.expr, ast.expr]) -> bool:
 
 def _tells_rounds(source: Script, test: ast.expr) -> bool:
     """The variable of a loop over the splits: `for i in range(3)`, `for name in ("train", "val")`."""
-    names = {n.id for n in of(test, ast.Name)}
+    names = names_in(test)
     for loop in (p for p in source.above(test) if isinstance(p, ast.For)):
         over = unparse(loop.iter)
         told = re.fullmatch(r"(?:enumerate\()?range\([23]\)\)?", over) or re.search(
             r"'(?:train|val|valid|test)'", over
         )
-        if told and names & {n.id for n in of(loop.target, ast.Name)}:
+        if told and names & names_in(loop.target):
             return True
     return False
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 from .code import at, first, ok
 from .code_wiring import held
-from .readers._tree import of, unparse, walk
+from .readers._tree import names_in, of, unparse, walk
 from .readers.script import keyword, last_name
 from .registry import Finding, View, probe
 from .syntax import Function, Script
@@ -106,12 +106,12 @@ def _only_last(source: Script) -> Finding | None:
             if not _over_layers(loop):
                 continue
             seen = seen or loop
-            each = {n.id for n in of(loop.target, ast.Name)}
+            each = names_in(loop.target)
             run = loop.body[0] if len(loop.body) == 1 else None
             if not isinstance(run, ast.Assign) or not isinstance(run.value, ast.Call):
                 continue
             target = run.targets[0]
-            names = {n.id for n in of(run.value, ast.Name)}
+            names = names_in(run.value)
             layer = isinstance(run.value.func, ast.Name) and run.value.func.id in each
             if isinstance(target, ast.Name) and layer and target.id not in names:
                 given = {n.id for a in run.value.args for n in of(a, ast.Name)}

@@ -6,7 +6,7 @@ import ast
 
 from .code import at, first, ok
 from .flow import flow
-from .readers._tree import of, unparse, walk
+from .readers._tree import names_in, of, unparse, walk
 from .readers.script import last_name
 from .registry import Finding, View, probe
 from .syntax import Function, Script
@@ -61,7 +61,7 @@ def _left_out(function: Function, call: ast.Call) -> str:
     names = {a.arg for a in function.args.args[1:]}
     for node in walk(function):
         if isinstance(node, ast.For):
-            names |= {n.id for n in of(node.target, ast.Name)}
+            names |= names_in(node.target)
         elif isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
             if isinstance(node.value, ast.Call) and last_name(node.value.func) == "pop":
                 names.add(node.targets[0].id)
@@ -77,8 +77,7 @@ def _left_out(function: Function, call: ast.Call) -> str:
             return name
         if not reads and any(name in unparse(f.target) for f in of(function, ast.For)):
             if name not in ("_", "i", "j", "k", "idx") and any(
-                call in walk(f) and name in {n.id for n in of(f.target, ast.Name)}
-                for f in of(function, ast.For)
+                call in walk(f) and name in names_in(f.target) for f in of(function, ast.For)
             ):
                 return name
     return ""

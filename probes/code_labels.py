@@ -9,7 +9,7 @@ from .code import at, first, number, ok
 from .code_batch_labels import drawn_anew, moved_alone
 from .code_roles import TARGET_WORDS, base, is_random, targets
 from .code_sides import either
-from .readers._tree import of, unparse, walk
+from .readers._tree import names_in, of, unparse, walk
 from .readers.script import last_name
 from .registry import Finding, View, probe
 from .syntax import Script
@@ -173,23 +173,19 @@ def _made_of_itself(value: ast.expr, target: ast.Subscript) -> bool:
 def _moved_together(source: Script, node: ast.AST, index: ast.expr, names: frozenset[str]) -> bool:
     """Something else changes under the same index: augmentation that moves its labels along."""
     scope = source.function_around(node) or source.tree
-    used = _words(index)
+    used = names_in(index)
     for other in of(scope, ast.Assign, ast.AugAssign):
         if other is not node:
             place = other.targets[0] if isinstance(other, ast.Assign) else other.target
             if base(place) in names:
                 continue
-            if isinstance(place, ast.Subscript) and used & _words(place.slice):
+            if isinstance(place, ast.Subscript) and used & names_in(place.slice):
                 return True
             for call in of(other.value, ast.Call):
                 if last_name(call.func) == "where" and call.args:
-                    if used & _words(call.args[0]):
+                    if used & names_in(call.args[0]):
                         return True
     return False
-
-
-def _words(node: ast.AST) -> set[str]:
-    return {n.id for n in of(node, ast.Name)}
 
 
 def _chosen_at_random(

@@ -11,7 +11,7 @@ from .code_each_round import one_in_all_rounds
 from .code_reused import layer_reused
 from .code_sides import either
 from .code_zero_starts import is_of_output, may_start_at_zero
-from .readers._tree import of, unparse, walk
+from .readers._tree import names_in, of, unparse, walk
 from .readers.script import keyword, last_name
 from .registry import Finding, View, probe
 from .syntax import Function, Script
@@ -390,7 +390,7 @@ def _same_again(given: ast.expr) -> ast.expr | None:
         bound = {n.id for g in node.generators for n in of(g.target, ast.Name)}
         over = node.generators[0].iter
         counted = isinstance(over, ast.Call) and last_name(over.func) == "range"
-        return node if counted and not bound & {n.id for n in of(node.elt, ast.Name)} else None
+        return node if counted and not bound & names_in(node.elt) else None
     return None
 
 
@@ -485,7 +485,7 @@ def _adds_input(node: ast.BinOp) -> bool:
     sides = (node.left, node.right)
     names = [s.id for s in sides if isinstance(s, ast.Name)]
     calls = [s for s in sides if isinstance(s, ast.Call)]
-    return any(n in {m.id for m in of(c, ast.Name)} for n in names for c in calls)
+    return any(n in names_in(c) for n in names for c in calls)
 
 
 def _adds_branches(function: Function) -> bool:

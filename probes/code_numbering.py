@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from .code import at, first, ok
 from .code_sides import either, given, literal, side
 from .flow import flow
-from .readers._tree import of, unparse, walk
+from .readers._tree import names_in, of, unparse, walk
 from .readers.script import keyword, last_name
 from .registry import Finding, View, probe
 from .syntax import Function, Script
@@ -237,7 +237,7 @@ def _in_shared_function(source: Script) -> Finding | None:
     for function in _shared(source):
         parameters = {a.arg for a in function.args.args} - {"self", "cls"}
         for node in _numberings(source, function, False):
-            used = {n.id for n in of(node, ast.Name)}
+            used = names_in(node)
             if used & parameters:
                 return at(
                     source, node, "each split is numbered by itself, so that a number means different classes"

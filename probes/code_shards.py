@@ -6,7 +6,7 @@ import ast
 import re
 
 from .code import at
-from .readers._tree import of, unparse
+from .readers._tree import names_in, of, unparse
 from .readers.script import keyword, last_name
 from .registry import Finding
 from .syntax import Function, Script
@@ -86,7 +86,7 @@ def _ranks_unread(source: Script) -> Finding | None:
         if not ranks or not sizes or not _makes_data(function) or not _handed(source, function, ranks[0]):
             continue
         body = ast.Module(function.body, [])
-        read = {n.id for n in of(body, ast.Name)}
+        read = names_in(body)
         if not read & {*ranks, *sizes}:
             return at(
                 source,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 
 from .flow import flow
-from .readers._tree import of
+from .readers._tree import names_in
 from .readers.script import last_name
 from .syntax import Script
 
@@ -27,7 +27,7 @@ def of_itself(source: Script, node: ast.BinOp) -> bool:
     operand = call.func.value if plain else call.args[0] if call.args else None
     if operand is None:
         return True
-    names = {n.id for n in of(operand, ast.Name)} - {"np", "torch"}
+    names = names_in(operand) - {"np", "torch"}
     ways = [node.left, *flow(source).values(node.left, 3)]
     return any(_in_full(way, names) for way in ways)
 

@@ -8,7 +8,7 @@ import re
 from .code import at
 from .code_wiring import held
 from .flow import flow
-from .readers._tree import of, unparse
+from .readers._tree import names_in, of, unparse
 from .readers.script import last_name
 from .registry import Finding
 from .syntax import Script
@@ -51,7 +51,7 @@ def group_overwritten(source: Script) -> Finding | None:
     for loop in of(source.tree, ast.For):
         if not re.search(r"parameters\(|trainable_params\(|\.items\(\)", unparse(loop.iter)):
             continue
-        each = {n.id for n in of(loop.target, ast.Name)}
+        each = names_in(loop.target)
         if not re.search(r"param", unparse(loop.iter)) or not each:
             continue
         names = loop.target.elts if isinstance(loop.target, ast.Tuple) else [loop.target]
@@ -63,7 +63,7 @@ def group_overwritten(source: Script) -> Finding | None:
             ):
                 continue
             one = value.elts[0]
-            key = {n.id for n in of(target.slice, ast.Name)}
+            key = names_in(target.slice)
             guarded = any(isinstance(p, ast.If) and " not in " in unparse(p.test) for p in source.above(node))
             if isinstance(one, ast.Name) and one.id in each and first not in key and key and not guarded:
                 return at(

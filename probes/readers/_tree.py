@@ -80,6 +80,11 @@ def _of(node: ast.AST, types: tuple[type[ast.AST], ...]) -> Iterable[ast.AST]:
     return (every[n] for n in sorted(n for t in types for n in places.get(t, ())))
 
 
+def names_in(node: ast.AST) -> set[str]:
+    """The plain names that stand in a node."""
+    return {n.id for n in of(node, ast.Name)}
+
+
 def below(node: ast.AST) -> tuple[ast.AST, ...]:
     """What `ast.iter_child_nodes` gives, without `ast.Load` and such, kept with the node."""
     if type(node) in _LEAVES:
