@@ -20,6 +20,7 @@ from .run import Run
 from .syntax import Script
 
 MISSING = "no training script in the run directory"
+_SHOWN = ("enumerate", "tqdm", "track", "iter")
 _MOST_CALLERS = 50  # functions that are gone through on the way up to a loop
 Check = Callable[[Script], Finding | None]
 
@@ -122,6 +123,16 @@ def runs_in(source: Script, node: ast.AST, loop: ast.AST, depth: int = 4) -> boo
         seen |= functions
         nodes = [c for f in functions for c in source.named(f.name) if f not in source.above(c)]
     return False
+
+
+def gone_over(over: ast.expr, *also: str) -> ast.expr:
+    """What a loop goes over, without what counts it or shows how far it is: `tqdm(enumerate(x))` -> `x`.
+
+    `also`: further functions that are looked through.
+    """
+    while isinstance(over, ast.Call) and over.args and last_name(over.func) in (*_SHOWN, *also):
+        over = over.args[0]
+    return over
 
 
 def outer_loop(source: Script) -> ast.For | ast.While | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 
-from .code import at, first, ok
+from .code import at, first, gone_over, ok
 from .code_evaluation import predicts_least_likely, predicts_over_batch
 from .code_roles import split_of, trains
 from .readers._tree import of, unparse, walk
@@ -185,7 +185,7 @@ def _count(
     if not (isinstance(value, ast.Call) and last_name(value.func) == "len" and value.args):
         return None
     counted = unparse(value.args[0])
-    walked = [unparse(_unwrapped(loop.iter)) for loop in loops]
+    walked = [unparse(gone_over(loop.iter)) for loop in loops]
     if counted in walked:
         batches = any(w in counted.lower() for w in ("load", "batch", "dl")) or counted.endswith("_iter")
         return _BATCHES if batches or _builds_loader(source, counted) else None
@@ -201,17 +201,6 @@ def _resolved(source: Script, function: Function, value: ast.expr) -> ast.expr:
 def _builds_loader(source: Script, name: str) -> bool:
     made = source.assigned(name, source.tree)
     return isinstance(made, ast.Call) and last_name(made.func) == "DataLoader"
-
-
-def _unwrapped(node: ast.expr) -> ast.expr:
-    """`tqdm(enumerate(loader))` -> `loader`."""
-    while (
-        isinstance(node, ast.Call)
-        and node.args
-        and last_name(node.func) in ("tqdm", "enumerate", "track", "iter")
-    ):
-        node = node.args[0]
-    return node
 
 
 def _trained_on(source: Script, function: Function, divisor: ast.expr, loops: list[ast.For]) -> bool:

@@ -6,7 +6,7 @@ import ast
 import re
 from collections.abc import Iterator
 
-from .code import at, ok
+from .code import at, gone_over, ok
 from .code_sides import literal, side
 from .flow import flow
 from .readers._tree import unparse
@@ -17,7 +17,7 @@ from .syntax import Script
 TRYING = re.compile(r"(?i)debug|smoke|quick|dry|overfit|sanity|fast_dev|toy|demo|tiny|test")
 _FAST = re.compile(r"(?i)(?:^|_|\.)fast(?:_|$)")  # `if finish_fast:`
 _ASIDE = re.compile(r"(?i)profil|bench|warm|find|range_test|calib|estimate|measure|eval|valid|test")
-_SHOWN = ("enumerate", "tqdm", "trange", "track", "iter", "zip", "prefetch", "log_every")
+_SHOWN = ("trange", "zip", "prefetch", "log_every")  # beside what is looked through everywhere
 
 
 def small(number: object, few: int) -> bool:
@@ -42,7 +42,7 @@ def few_batches(source: Script, few: int) -> Finding | None:
         seen = seen or loop
         if _ASIDE.search(source.function_name(loop)) or meant(source, loop):
             continue
-        over = _counted_out(loop.iter)
+        over = gone_over(loop.iter, *_SHOWN)
         if (number := _taken(source, over)) is not None and small(number, few):
             return at(source, over, f"each round trains on {number} batches of the data")
         for stop, number in _stops(loop):
@@ -67,13 +67,6 @@ def _training_loops(source: Script) -> Iterator[ast.For]:
 
 
 _EPOCH = re.compile(r"(?i)epoch|round")
-
-
-def _counted_out(node: ast.expr) -> ast.expr:
-    """What a loop goes through, without what counts it or shows its progress."""
-    while isinstance(node, ast.Call) and last_name(node.func) in _SHOWN and node.args:
-        node = node.args[0]
-    return node
 
 
 def _taken(source: Script, over: ast.expr) -> object:

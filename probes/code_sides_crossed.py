@@ -6,7 +6,7 @@ import ast
 import re
 from collections.abc import Iterator
 
-from .code import at, ok
+from .code import at, gone_over, ok
 from .code_sides import Given, given, side, stem, words
 from .flow import flow
 from .readers._tree import unparse, walk
@@ -83,9 +83,7 @@ def trains_on_held_out_loop(source: Script) -> Finding | None:
         loop = next((p for p in source.loops_around(step) if isinstance(p, ast.For)), None)
         if loop is None or not any(b in walk(loop) for b in source.backwards):
             continue
-        over: ast.expr = loop.iter
-        while isinstance(over, ast.Call) and over.args and last_name(over.func) in _SHOWN:
-            over = over.args[0]
+        over = gone_over(loop.iter, "list")
         if not isinstance(over, (ast.Name, ast.Attribute)):
             continue
         seen = seen or loop
@@ -96,9 +94,6 @@ def trains_on_held_out_loop(source: Script) -> Finding | None:
         if beside and not {"adapt", "attack", "tta"} & set(words(source.function_name(loop))):
             return at(source, over, f"the loop that trains goes through held-out data, not `{min(beside)}`")
     return ok(source, seen, "training goes through its own data") if seen is not None else None
-
-
-_SHOWN = ("enumerate", "tqdm", "iter", "list", "track")
 
 
 def same_part(source: Script) -> Finding | None:
