@@ -101,6 +101,8 @@ def _cleared_between(source: Script) -> Finding | None:
             gated = bool(gates) and micro[:1] == loops[:1] and gates[0] not in source.above(backward)
             if not (inner or gated) or (inner and _steps_within(source, micro[0])):
                 continue
+            if gated and _steps_too(source, step, micro[0]):
+                continue  # the same optimizer steps in every round as well: a second loss joins now and then
             judged = judged or step
             for clear in source.named(*CLEARS):
                 around = source.loops_around(clear)
@@ -124,6 +126,17 @@ def _steps_within(source: Script, micro: ast.AST) -> bool:
         if micro in above and not any(
             isinstance(p, ast.If) and " % " in unparse(p.test) for p in above[: above.index(micro)]
         ):
+            return True
+    return False
+
+
+def _steps_too(source: Script, step: ast.Call, loop: ast.AST) -> bool:
+    """The optimizer of a step that waits steps elsewhere in the loop without waiting."""
+    for other in source.steps:
+        above = list(source.above(other))
+        if other is step or source.owner(other) != source.owner(step) or loop not in above:
+            continue
+        if not any(isinstance(p, ast.If) for p in above[: above.index(loop)]):
             return True
     return False
 

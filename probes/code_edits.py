@@ -261,6 +261,7 @@ def _paired(edits: Sequence[Edit]) -> list[Edit]:
         e for e in edits if e.within and e.within[0].endswith(".activation") and (e.gone | e.new) & _OUTPUTS
     ]
     both = [e for e in (*told, *moved) if told and moved]
+    both += [*_batches_by_hand(edits), *_drawn_again(edits)]
     return [
         *both,
         *_averaged_by_hand(edits),
@@ -269,6 +270,31 @@ def _paired(edits: Sequence[Edit]) -> list[Edit]:
         *_taken_apart(edits),
         *making_up(edits),
     ]
+
+
+def _batches_by_hand(edits: Sequence[Edit]) -> list[Edit]:
+    """Both names that a loader gave are items of arrays now: `x, y` -> `inputs[rows], labels[rows]`."""
+    lines: dict[tuple[Place | None, Place | None], list[Edit]] = {}
+    for e in edits:
+        if e.kind == "name" and e.split != "eval":
+            lines.setdefault((e.mine, e.theirs), []).append(e)
+    found: list[Edit] = []
+    for mine in lines.values():
+        roles = {r for e in mine for r in e.roles[:1]}
+        items = all(e.mine_code.count("[") >= 2 > e.theirs_code.count("[") for e in mine)
+        if roles & {"loss.target", "labels"} and roles & {"inputs", "loss.prediction"} and items:
+            found += mine
+    return found
+
+
+def _drawn_again(edits: Sequence[Edit]) -> list[Edit]:
+    """Samples put into an order by chance in place, and now by their places, or back."""
+    before = [e for e in edits if e.gone & _CHANCE and not e.new & _CHANCE]
+    after = [e for e in edits if e.new & _CHANCE and not e.gone & _CHANCE]
+    return [*before, *after] if before and after else []
+
+
+_CHANCE = frozenset({"shuffle()", "permutation()", "randperm()"})
 
 
 def _rescheduled(edits: Sequence[Edit]) -> list[Edit]:
@@ -415,6 +441,9 @@ def _vague(edit: Edit) -> bool:
     if edit.kind in ("added", "removed", "replaced", "expression", "wrapped", "unwrapped"):
         if "own()" in edit.gone | edit.new:
             return True
+    if edit.kind in ("moved", "into-loop", "out-of-loop") and edit.mine_code != edit.theirs_code:
+        if "own()" in edit.new:
+            return True  # the function that is called there is new, not where it is called
     return edit.within[:1] in (("assign.target",), ("for.target",)) and edit.kind in ("name", "expression")
 
 
@@ -486,9 +515,11 @@ def _core(words: frozenset[str]) -> frozenset[str]:
     if {"train()", "eval()", "set_train()", "zero_grad()", "reset()"} & done:
         done = {w for w in done if not w[:1].isupper()}  # of what class the object is matters no more
     done = {w.lower().replace("_", "") for w in done}  # a layer, or the function that it calls
+    done = {"shuffle()" if w in _SHUFFLES else w for w in done}
     return frozenset(done - _OF_SHAPES or done)
 
 
+_SHUFFLES = ("permutation()", "randperm()", "permuted()", "shuffled()")
 # axes and shapes are written in many ways around what matters
 _OF_SHAPES = frozenset(
     {"view()", "reshape()", "flatten()", "squeeze()", "unsqueeze()", "transpose()", "permute()", "size()"}

@@ -310,11 +310,11 @@ def _share(source: Script) -> Finding | None:
         shared += [call for a in call.args if isinstance(a, ast.Name) and side(a.id) is False][:1]
     if not shared or source.loose:
         return None
-    learning = {source.function_around(b) for b in source.backwards}
+    batches = {loops[0] for b in source.backwards if (loops := source.loops_around(b))}
     text = [
         unparse(n)
         for n in source.of(ast.Call)
-        if not (source.function_around(n) in learning and source.loops_around(n) and not _held(source, n))
+        if not (batches & set(source.loops_around(n)) and not _held(source, n))
     ]
     if any(_PUT_TOGETHER.search(t) for t in text) or "torchmetrics" in source.code:
         return ok(source, shared[0], "counts of all processes are put together")

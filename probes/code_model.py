@@ -150,11 +150,34 @@ def _zero_init(source: Script) -> Finding | None:
         if re.fullmatch(
             r"'(?:zeros?|ones?)'|.*\b(?:zeros?|ones|zeros_initializer|ones_initializer)\(.*\)", text
         ):
+            if _LAST.search(_given_to(source, call)):
+                outputs = True
+                continue
             return at(source, call, "weights start at zero or one constant, so units stay alike")
     if outputs:
         return None
     seen = seen or next(iter(source.named(*_DRAWS)), None)
     return ok(source, seen, "weights are initialised at random") if seen is not None else None
+
+
+# what starts at nothing for a reason: the spread of a code, a shift, a gate, the scores
+_LAST = re.compile(
+    r"(?i)log_?(?:var|std|sigma|scale)|logits?\b|(?:^|[._])(?:head|gate|delta|offset|shift|residual)"
+)
+
+
+def _given_to(source: Script, call: ast.Call) -> str:
+    """What a call's value is called: `self.a, self.b = f(), g()` -> "self.b" of g."""
+    parent = source.parents.get(call)
+    place = None
+    if isinstance(parent, ast.Tuple):
+        place, parent = parent.elts.index(call), source.parents.get(parent)
+    if not isinstance(parent, ast.Assign):
+        return ""
+    target = parent.targets[0]
+    if place is not None:
+        target = target.elts[place] if isinstance(target, ast.Tuple) and place < len(target.elts) else target
+    return unparse(target)
 
 
 def _rest_of_weights(source: Script, node: ast.AST) -> bool:

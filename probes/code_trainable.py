@@ -204,6 +204,9 @@ def _aside(mine: Flow, owner: ast.expr) -> bool:
         )
         if loop is not None:
             owner = loop.iter
+        several = _several(owner)
+        if several:
+            return all(_aside(mine, one) for one in several)
         while isinstance(owner, ast.Call) and isinstance(owner.func, ast.Attribute):
             if last_name(owner.func) in _COPIES:
                 return True
@@ -223,6 +226,17 @@ def _aside(mine: Flow, owner: ast.expr) -> bool:
             return True
         owner = made
     return False
+
+
+def _several(value: ast.expr) -> list[ast.expr]:
+    """What is gone through in turn: `[*a.parameters(), *b.parameters()]`, `chain(a, b)`, `a + b`."""
+    if isinstance(value, (ast.List, ast.Tuple)):
+        return [e.value if isinstance(e, ast.Starred) else e for e in value.elts]
+    if isinstance(value, ast.Call) and last_name(value.func) in ("chain", "list"):
+        return list(value.args)
+    if isinstance(value, ast.BinOp) and isinstance(value.op, ast.Add):
+        return [value.left, value.right]
+    return []
 
 
 def _is_written(mine: Flow, owner: ast.expr) -> bool:

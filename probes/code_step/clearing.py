@@ -97,6 +97,17 @@ def _is_engine(source: Script, call: ast.Call) -> bool:
     return bool(call.args) and ("engine" in owner or "deepspeed" in source.text)
 
 
+def _filled(source: Script, clear: ast.expr | ast.stmt, steps: Sequence[ast.Call]) -> bool:
+    """Gradients are written by hand between this and the next step: `net.weights.grad = grad(...)`."""
+    later = [_position(s) for s in steps if _position(s) > _position(clear)]
+    return bool(later) and any(
+        isinstance(t, ast.Attribute) and t.attr == "grad"
+        for n in source.of(ast.Assign)
+        if _position(clear) < _position(n) < min(later) and not isinstance(n.value, ast.Constant)
+        for t in n.targets
+    )
+
+
 @probe()
 def cleared_before_step(view: View) -> Finding:
     """zero_grad stands after backward and before step in one block of statements."""
@@ -119,7 +130,7 @@ def _cleared_early(source: Script) -> Finding | None:
         steps = [c for c in source.steps if c in inside and _position(c) > _position(backward)]
         late = [c for c in clears if c in inside and _position(c) > _position(backward)]
         same = [c for c in late if source.loops_around(c)[-len(loops) :] == loops or not loops]
-        same = [c for c in same if not _other_branch(source, c, backward)]
+        same = [c for c in same if not _other_branch(source, c, backward) and not _filled(source, c, steps)]
         if steps and same and min(map(_position, same)) < min(map(_position, steps)):
             return at(source, same[0], "gradients are cleared between backward and the optimizer step")
         if (early := _stepped_early(source, backward, clears)) is not None:

@@ -213,7 +213,7 @@ def _functional_mode(source: Script) -> Finding | None:
     """Mode in functional training: `model(x, training=False)` under a tape, `net.set_train(False)`."""
     if (found := _mode_under_tape(source)) is not None:
         return found
-    modes = source.named("set_train")
+    modes = tuple(c for c in source.named("set_train") if not _is_copy(source, c))
     if (left := _left_in_evaluation(source, modes)) is not None:
         return at(
             source, left, "the evaluation leaves the model in its mode, and the next epoch trains in it"
@@ -342,6 +342,9 @@ def _train_while_evaluating(source: Script) -> Finding | None:
     )
 
 
+_AMONG_PROCESSES = frozenset({"all_gather", "all_reduce", "broadcast", "all_gather_into_tensor"})
+
+
 def _measures(source: Script, switch: ast.Call) -> bool:
     """What runs without gradients may be an evaluation: it is no part of the training step or of a module.
 
@@ -358,5 +361,7 @@ def _measures(source: Script, switch: ast.Call) -> bool:
     if any(isinstance(p, ast.ClassDef) and p in source.modules for p in source.above(block)):
         return not source.loss_methods and is_evaluation(source, block)
     called = {last_name(n.func) for n in of(block, ast.Call)}
+    if called & _AMONG_PROCESSES and not of(block, ast.For):
+        return False  # it gathers what a training step compares
     weights = called & {"parameters", "named_parameters", "state_dict", "buffers"}
     return not (weights and not called & {"argmax", "item", "append"})

@@ -28,6 +28,12 @@ def _one(term: Term) -> Term:
         return term
     if term.label == "Compose":
         return _composed(term)
+    if term.label in _RANKS:
+        return Term("call", term.label, tuple((e, _unbent(p)) for e, p in term.parts), term.node)
+    if term.label == "argmax" and first.kind == "call" and first.label in ("softmax", "log_softmax"):
+        axes = [x.part("dim") for x in (term, first)]
+        if axes[0] is not None and axes[1] is not None and axes[0].key == axes[1].key:
+            return Term("call", "argmax", ((term.parts[0][0], first.parts[0][1]), *term.parts[1:]), term.node)
     if term.label == "nll_loss" and first.label == "log_softmax" and first.kind == "call":
         return _with_first(term, "cross_entropy", first.parts[0][1])
     if term.label == "binary_cross_entropy" and first.kind == "call" and first.label == "sigmoid":
@@ -74,6 +80,22 @@ _SCHEDULES = {
     "get_constant_schedule": "constant",
     "get_constant_schedule_with_warmup": "constant_with_warmup",
 }
+
+
+# metrics that depend on the order of the scores alone
+_RANKS = ("roc_auc_score", "average_precision_score", "roc_curve")
+
+
+def _unbent(term: Term) -> Term:
+    """Scores without the sigmoid that keeps their order."""
+    if term.kind != "call" or not term.parts:
+        return term
+    edge, inner = term.parts[0]
+    if term.label == "sigmoid":
+        return inner
+    if term.label in ("numpy", "detach", "tolist", "cpu", "float", "squeeze", "flatten"):
+        return Term("call", term.label, ((edge, _unbent(inner)), *term.parts[1:]), term.node)
+    return term
 
 
 def _one_group(groups: Term) -> Term | None:

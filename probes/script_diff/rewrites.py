@@ -15,6 +15,7 @@ from .terms import Term
 
 LEAST_LINES = 2  # of the longer side
 LEAST_OTHER = 2  # calls, operators, attributes of either side that the other has not
+HUGE = 1e4  # from here on a number stands for infinity: scores that are masked
 ORDINARY = (0.0, 1.0, 2.0)  # numbers that a rewriting may add: counts, axes, ends of slices
 
 
@@ -89,5 +90,5 @@ def _numbers(lines: Iterable[Line]) -> frozenset[float]:
         abs(float(t.label))
         for line in lines
         for t in line.term.walk()
-        if t.kind == "number" and abs(float(t.label)) not in ORDINARY
+        if t.kind == "number" and abs(float(t.label)) not in ORDINARY and abs(float(t.label)) < HUGE
     )
