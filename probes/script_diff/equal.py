@@ -31,8 +31,8 @@ def _one(term: Term) -> Term:
     if term.label in _RANKS:
         return Term("call", term.label, tuple((e, _unbent(p)) for e, p in term.parts), term.node)
     if term.label == "argmax" and first.kind == "call" and first.label in ("softmax", "log_softmax"):
-        axes = [x.part("dim") for x in (term, first)]
-        if axes[0] is not None and axes[1] is not None and axes[0].key == axes[1].key:
+        over = [x.part("dim") for x in (term, first)]
+        if over[0] is not None and over[1] is not None and over[0].key == over[1].key:
             return Term("call", "argmax", ((term.parts[0][0], first.parts[0][1]), *term.parts[1:]), term.node)
     if term.label == "nll_loss" and first.label == "log_softmax" and first.kind == "call":
         return _with_first(term, "cross_entropy", first.parts[0][1])
