@@ -44,11 +44,13 @@ from .code_schedule import (
     rate_not_applied,
     unit_wrong,
 )
+from .code_schedule_counts import counted_otherwise
 from .code_sides import either
 from .code_step import modes
 from .code_step.accumulation import accumulation_not_divided
 from .code_step.scheduling import scheduler_wrong_loop
 from .code_switches import switched_astray
+from .code_taped import block_drops_mode, taped_in_inference
 from .code_terms import term_taken_off
 from .code_unswitched import never_switched_off
 from .code_untrained import (
@@ -110,6 +112,12 @@ def norm_missing(view: View, *, layers: int) -> Finding:
 
 
 @probe()
+def schedule_counted_otherwise(view: View) -> Finding:
+    """The length of the schedule is counted in samples or epochs, while it goes on with each step."""
+    return first(view, counted_otherwise, "the scripts count no steps of a schedule")
+
+
+@probe()
 def schedule_wrong(view: View) -> Finding:
     """The schedule of the learning rate has a wrong length, formula or direction, or is never applied."""
     return any_of(
@@ -121,7 +129,16 @@ def schedule_wrong(view: View) -> Finding:
             plateau_direction,
             rate_not_applied,
             schedule_idle,
+            schedule_counted_otherwise,
         )
+    )
+
+
+@probe()
+def inference_while_training(view: View) -> Finding:
+    """TensorFlow: the model, or a part of a block, trains in the mode of inference."""
+    return first(
+        view, either(taped_in_inference, block_drops_mode), "the scripts take no gradients by a tape"
     )
 
 
@@ -139,6 +156,7 @@ def mode_wrong(view: View) -> Finding:
             batch_statistics_off,
             switched_astray,
             never_switched_off,
+            inference_while_training,
         )
     )
 

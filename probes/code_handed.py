@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator
 
 from .code import at, first, ok
+from .code_sides import either
 from .flow import flow
 from .readers._tree import of, unparse
 from .readers.script import keyword, last_name
@@ -119,7 +120,7 @@ def _not_prepared(source: Script) -> Finding | None:
     if any(_derives_from_trainer(source, c) for c in calls):
         return None
     prepared = [c for c in source.named("prepare", "prepare_model") if is_accelerator(source, c)]
-    if (found := _one_of_two(source, prepared)) is not None:
+    if (found := _one_of_two(source, prepared, "model")) is not None:
         return found
     for call in prepared:
         if last_name(call.func) == "prepare_model" or any(_trains(source, a) for a in call.args):
@@ -143,7 +144,7 @@ def is_accelerator(source: Script, call: ast.Call) -> bool:
     )
 
 
-def _one_of_two(source: Script, prepared: list[ast.Call]) -> Finding | None:
+def _one_of_two(source: Script, prepared: list[ast.Call], left: str) -> Finding | None:
     """`optimizer, loader = accelerator.prepare(optimizer, loader)`: the model is left out, or the optimizer.
 
     Told by names that hold a model of this script, or an optimizer; several calls count together.
@@ -156,9 +157,9 @@ def _one_of_two(source: Script, prepared: list[ast.Call]) -> Finding | None:
     models = {n for n in names if re.search(r"(?i)model|net$|module", n) and not re.search(r"(?i)opt", n)}
     models |= {unparse(a) for a in given if flow(source).made(a) in source.modules}
     optimizers = {n for n in names if n.lower() in source.optimizers or re.search(r"(?i)opt", n)}
-    if not models and optimizers and _models_left(source, names):
+    if left == "model" and not models and optimizers and _models_left(source, names):
         return at(source, prepared[0], "the optimizer is prepared, and the model is not")
-    if models and not optimizers and source.optimizers and source.steps:
+    if left == "optimizer" and models and not optimizers and source.optimizers and source.steps:
         return at(source, prepared[0], "the model is prepared, and the optimizer that steps is not")
     return None
 
@@ -201,7 +202,17 @@ def engine_bypassed(view: View) -> Finding:
 
     `accelerator.backward(loss)` scales the loss in fp16 and divides it by the number of micro batches.
     """
-    return first(view, _bypassed, "the scripts hand no model to Accelerate or Fabric")
+    return first(
+        view, either(_bypassed, _optimizer_left), "the scripts hand no model to Accelerate or Fabric"
+    )
+
+
+def _optimizer_left(source: Script) -> Finding | None:
+    """The optimizer steps by itself, with each micro-batch, and on gradients that are still scaled."""
+    if source.loose or not any(is_accelerator(source, c) for c in source.backwards):
+        return None
+    prepared = [c for c in source.named("prepare", "prepare_model") if is_accelerator(source, c)]
+    return _one_of_two(source, prepared, "optimizer")
 
 
 def _bypassed(source: Script) -> Finding | None:

@@ -7,6 +7,7 @@ import re
 
 from .code import at, first, number, ok
 from .code_batch_labels import drawn_anew, moved_alone
+from .code_handed_apart import lists_apart
 from .code_roles import TARGET_WORDS, base, is_random, targets
 from .code_sides import either
 from .readers._tree import names_in, of, unparse, walk
@@ -18,7 +19,7 @@ from .syntax import Script
 @probe()
 def labels_permuted_alone(view: View) -> Finding:
     """`y = y[randperm]` where no other array is indexed by the same permutation, `y = roll(y, 1, 0)`."""
-    return first(view, either(_labels_alone, moved_alone), "the scripts do not reorder labels")
+    return first(view, either(_labels_alone, moved_alone, lists_apart), "the scripts do not reorder labels")
 
 
 def _labels_alone(source: Script) -> Finding | None:

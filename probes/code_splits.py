@@ -9,6 +9,7 @@ from ..engine.model import State
 from .code import at, first, ok
 from .code_batches import batches_differ, symbol
 from .code_flags import labelled_by_switch
+from .code_handed_apart import setting_left_out
 from .code_roles import EVALUATION, base, inputs, is_training_only, split_flags, split_of, targets, trains
 from .flow import flow
 from .readers._tree import of, unparse, walk
@@ -26,13 +27,17 @@ def splits_processed_differently(view: View, *, labels: bool) -> Finding:
     `labels`: look at labels instead of inputs. What belongs to training alone is passed over: statements with
     random parts, augmentation, selection and order of samples; so are padding and crops.
     """
-    checks = (_split_mismatch, _by_flag, labelled_by_switch if labels else batches_differ)
+    checks = (_split_mismatch, _by_flag, labelled_by_switch if labels else batches_differ, _setting_left)
 
     def check(source: Script) -> Finding | None:
         found = [f for f in (c(source, labels) for c in checks) if f is not None]
         return next((f for f in found if f.state is State.PRESENT), found[0] if found else None)
 
     return first(view, check, "the scripts do not process splits by name")
+
+
+def _setting_left(source: Script, labels: bool) -> Finding | None:
+    return None if labels else setting_left_out(source)
 
 
 def _split_mismatch(source: Script, labels: bool) -> Finding | None:

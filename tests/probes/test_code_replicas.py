@@ -139,7 +139,6 @@ ALL = "model, opt, loader = acc.prepare(model, opt, loader)"
     ("prepare", "found"),
     [
         ("model = model.to(acc.device)\n    opt, loader = acc.prepare(opt, loader)", True),
-        ("model, loader = acc.prepare(model, loader)", True),
         (ALL, False),
         ("model, opt = acc.prepare(model, opt)\n    loader = acc.prepare(loader)", False),
     ],
@@ -166,3 +165,11 @@ def test_the_clip_of_mindspore(order: str, found: bool) -> None:
     body = "\n    ".join(lines[k] for k in order.split(", "))
     code = f"import mindspore as ms\nfrom mindspore import nn, ops, amp\ndef step(grad_fn, scaler, opt, x):\n    loss, grads = grad_fn(x)\n    {body}\n    opt(grads)\n"
     assert _found("script-clip-before-unscale", code) is found
+
+
+@pytest.mark.parametrize(
+    ("prepare", "found"), [("model, loader = acc.prepare(model, loader)", True), (ALL, False)]
+)
+def test_an_optimizer_that_accelerate_never_gets(prepare: str, found: bool) -> None:
+    code = ACCELERATE.format(prepare=prepare, run="model(x)", clip="acc.clip_grad_norm_")
+    assert _found("script-engine-bypassed", code) is found
