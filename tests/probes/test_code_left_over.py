@@ -239,6 +239,7 @@ def test_samples_that_are_torn(code: str, found: bool) -> None:
         ("if isinstance(m, (nn.Conv2d, nn.Linear)):\n            m.weight.data.normal_(0, 1)", True),
         ("if isinstance(m, nn.Linear):\n            nn.init.normal_(m.weight, std=0.02)", False),
         ("if isinstance(m, nn.Embedding):\n            nn.init.normal_(m.weight)", False),
+        ("m.up = nn.Linear(8, 8)\n        nn.init.normal_(m.up.weight)", True),
         ("if isinstance(m, nn.BatchNorm2d):\n            nn.init.normal_(m.weight, 1.0, 0.02)", False),
     ],
 )
