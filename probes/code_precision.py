@@ -30,7 +30,7 @@ def _clip_before(source: Script) -> Finding | None:
     scaled = [c for c in source.named("scale") if "scaler" in source.owner(c).lower()]
     if not clips or not scaled:
         return None
-    unscales = source.named("unscale_")
+    unscales = source.named("unscale_", "unscale", "unscale_gradients", "unscale_grads")
     early = [c for c in clips if _comes_first(source, c, unscales)] if unscales else list(clips)
     if not unscales and imports_locals(source):
         return None

@@ -173,3 +173,18 @@ def test_the_clip_of_mindspore(order: str, found: bool) -> None:
 def test_an_optimizer_that_accelerate_never_gets(prepare: str, found: bool) -> None:
     code = ACCELERATE.format(prepare=prepare, run="model(x)", clip="acc.clip_grad_norm_")
     assert _found("script-engine-bypassed", code) is found
+
+
+@pytest.mark.parametrize("name", ["unscale_", "unscale", "unscale_grads"])
+def test_a_scaler_of_ones_own_unscales_by_another_name(name: str) -> None:
+    """The order counts: what clips after the gradients were divided is right, before it is not."""
+    start = (
+        "import torch\nimport torch.nn as nn\nmodel = nn.Linear(4, 2)\nscaler = LossScaler(2.0 ** 16)\n"
+        "opt = torch.optim.AdamW(model.parameters())\nfor x, y in loader:\n    opt.zero_grad()\n"
+        "    loss = nn.functional.cross_entropy(model(x), y)\n    scaler.scale(loss).backward()\n"
+    )
+    divide = f"    scaler.{name}(model.parameters())\n"
+    clip = "    nn.utils.clip_grad_norm_(model.parameters(), 1.0)\n"
+
+    assert not _found("script-clip-before-unscale", start + divide + clip + "    opt.step()\n")
+    assert _found("script-clip-before-unscale", start + clip + divide + "    opt.step()\n")
