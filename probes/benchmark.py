@@ -314,6 +314,38 @@ def settings_differ(view: View, settings: list[str], pipelines: bool = False, le
 
 
 @probe("benchmark")
+def normalisation_left_out(view: View, scale: float) -> Finding:
+    """Mean 0 and deviation 1 change nothing, where the benchmark's tell of raw values on another scale.
+
+    Raw values lie about the benchmark's mean, with its deviation: on another scale means beyond `scale`.
+    """
+    pairs = [both(view, "mean"), both(view, "std")]
+    if pairs[0] is None or pairs[1] is None:
+        return _missing(view, "std" if pairs[0] is not None else "mean")
+    (mean, std), (their_mean, their_std) = (
+        [_values(pair[side]) for pair in pairs if pair is not None] for side in (0, 1)
+    )
+    if not (mean and std and their_mean and their_std):
+        return unknown("mean and deviation are not recorded as numbers")
+    text = "; ".join(_sides(pair) for pair in pairs if pair is not None)
+    where = tuple(p for pair in pairs if pair is not None for p in _where(pair))
+    high = max(max(map(abs, their_mean)), max(map(abs, their_std)))
+    raw = high if high > scale else max(map(abs, their_std))
+    rest: dict[str, Any] = {"value": raw, "threshold": scale, "where": where}
+    plain = set(mean) == {0.0} and set(std) == {1.0}
+    if plain and (raw > scale or 0 < raw < 1 / scale):
+        return present(f"{text}: values on a scale of {raw:.4g} reach the model as they are", **rest)
+    return absent(text, **rest)
+
+
+def _values(setting: Configured) -> list[float]:
+    """The numbers of a setting, one or a list; none where one of them is no number."""
+    values = setting.value if isinstance(setting.value, tuple) else (setting.value,)
+    numbers = [float(v) for v in values if isinstance(v, (int, float)) and not isinstance(v, bool)]
+    return numbers if len(numbers) == len(values) else []
+
+
+@probe("benchmark")
 def lr_per_sample_differs(view: View, ratio: float) -> Finding:
     """Learning rate divided by batch size, against the benchmark's."""
     rates, batches = _rates(view), both(view, "global_batch_size")

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from functools import lru_cache
 from importlib.resources import files
@@ -213,12 +213,13 @@ def sorted_out(found: Comparison) -> Mapping[str, tuple[Edit, ...]]:
     What no kind matches stands under "".
     """
     kinds: dict[str, tuple[Edit, ...]] = {}
-    paired = _paired(found.weighty)
-    left = [e for e in found.weighty if not _vague(e) and e not in paired]
-    written_anew = [e for e in left if _elsewhere(e, found.weighty) or _made_before(e, found.left_out)]
-    unclear = [e for e in found.weighty if e.rewritten] + paired + written_anew
+    weighty = _cut_elsewhere(found.weighty)
+    paired = _paired(weighty)
+    left = [e for e in weighty if not _vague(e) and e not in paired]
+    written_anew = [e for e in left if _elsewhere(e, weighty) or _made_before(e, found.left_out)]
+    unclear = [e for e in weighty if e.rewritten] + paired + written_anew
     left = [e for e in left if e not in written_anew]
-    vague = [e for e in found.weighty if e not in left]
+    vague = [e for e in weighty if e not in left]
     for topic in topics():
         if topic.unless_numbers and found.on_numbers:
             continue
@@ -252,6 +253,26 @@ def sorted_out(found: Comparison) -> Mapping[str, tuple[Edit, ...]]:
 # what is left out with another thing is no edit of its own: without a scaler there is none to update
 _PARTS = (("scaler-left-out", "scaler-update"), ("update-left-out", "scaler-update"))
 UNCLEAR = "rewritten"  # edits that differ, it is not understood in what: no evidence for a cause
+
+
+def _cut_elsewhere(edits: Sequence[Edit]) -> tuple[Edit, ...]:
+    """Parts of training and evaluation that are cut out of one thing, both with the same change: a split."""
+    found = list(edits)
+    for a in edits:
+        for b in edits:
+            same = (a.kind, a.gone, a.new) == (b.kind, b.gone, b.new) and a.gone | a.new
+            mine, theirs = ({*_CUT.findall(x)} & {*_CUT.findall(y)} for x, y in _codes(a, b))
+            if same and (a.split, b.split) == ("train", "eval") and mine and theirs:
+                one = replace(a, roles=("split", *a.roles), new=a.new | {"slice"}, split="")
+                found = [one if e is a else e for e in found if e is not b]
+    return tuple(found)
+
+
+def _codes(a: Edit, b: Edit) -> tuple[tuple[str, str], tuple[str, str]]:
+    return (a.mine_code, b.mine_code), (a.theirs_code, b.theirs_code)
+
+
+_CUT = re.compile(r"(\w+)\[[^\[\]]*:")  # names that a slice is taken of
 
 
 def _paired(edits: Sequence[Edit]) -> list[Edit]:

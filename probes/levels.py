@@ -225,7 +225,8 @@ def initial_above_chance(run: Run, curve: Shape, ratio: float = 1.5) -> Finding:
     scatter = min(1.0, stats.noise(np.log(curve.y))) if curve.positive else 0.0
     seen: dict[str, Any] = {"value": round(first, 4), "threshold": round(ratio * level, 4)}
     words = f"the first value of {curve.name} is {first:.4g}, a guess among {known.count} gives {level:.4g}"
-    if first > ratio * level * math.exp(3 * scatter) and curve.index[0] == 0:
+    told = curve.index[0] == 0 and not is_mean_of_epochs(curve)  # steps of an epoch can throw a model far off
+    if told and first > ratio * level * math.exp(3 * scatter):
         where = (place(curve.series, int(curve.index[0])), place_of(known.setting))
         return present(words, step=curve.step(0), where=where, series=(curve.name,), **seen)
     if first > ratio * level:

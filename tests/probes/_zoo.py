@@ -687,6 +687,18 @@ def sick_runs(rng: np.random.Generator, n: int) -> dict[str, Sick]:
     )
     add("below zero", run([series("train/loss", 1.0 - 3 * t, at)]), "loss-negative")
     add(
+        "without a floor in training alone",
+        run(
+            [
+                series("train/loss", 1.0 - 300 * t**2, at),
+                series("eval/loss", 0.7 + np.arange(10), np.linspace(1, n, 10)),
+            ]
+        ),
+        "loss-negative",
+        "loss-bottomless-in-training",
+        without=("loss-spikes",),
+    )
+    add(
         "starts far above a guess",
         run([series("train/loss", noisy(rng, decay(n, 40.0, 0.5)), steps(n, 1))], {"num_classes": 10}),
         "loss-initial-above-chance",

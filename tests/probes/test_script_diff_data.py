@@ -71,12 +71,21 @@ stream = tf.data.Dataset.from_tensor_slices(names)
 stream = stream.shuffle(9, reshuffle_each_iteration=True)
 tile_loader = DataLoader(Tiles(train_names, True), batch_size=8, shuffle=True, collate_fn=collate)
 val_loader = DataLoader(Tiles(val_names, False), batch_size=8)
+texts = [open(f).read() for f in names]
+train_text = "".join(s[: int(0.9 * len(s))] for s in texts)
+val_text = "".join(s[int(0.9 * len(s)) :] for s in texts)
+train_ids, val_ids = torch.tensor(encode(train_text)), torch.tensor(encode(val_text))
+if crops:
+    crops_train, crops_val = x_train[:, :28], x_val[:, :28]
 model = make_model()
 optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
 for epoch in range(9):
     train_loss = train_epoch(model, train_loader, optimizer)
     train_epoch(model, tile_loader, optimizer)
     train_epoch(model, stream, optimizer)
+    train_epoch(model, DataLoader(train_ids), optimizer)
+    train_epoch(model, DataLoader(crops_train), optimizer)
+    print(evaluate(model, DataLoader(val_ids)), evaluate(model, DataLoader(crops_val)))
     print(train_loss, evaluate(model, test_loader), evaluate(model, val_loader))
 """
 
@@ -132,6 +141,18 @@ CASES = {
         "inputs-overwritten",
         READ,
         READ + "        image[:, 200:280] = 0\n",
+    ),
+    "cut once, not per part": (
+        "split",
+        'train_text = "".join(s[: int(0.9 * len(s))] for s in texts)\n'
+        'val_text = "".join(s[int(0.9 * len(s)) :] for s in texts)\n',
+        'text = "".join(texts)\ntrain_text, val_text = text[: int(0.8 * len(text))], '
+        "text[int(0.8 * len(text)) :]\n",
+    ),
+    "both sides cropped alike": (
+        None,
+        "    crops_train, crops_val = x_train[:, :28], x_val[:, :28]\n",
+        "    crops_train, crops_val = x_train[:, :14], x_val[:, :14]\n",
     ),
     "labels shuffled": ("labels-moved", LOADER, "random.shuffle(train_set.targets)\n" + LOADER),
     "labels backwards": ("labels-moved", LOADER, "train_set.targets = train_set.targets[::-1]\n" + LOADER),
