@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from traindoctor.engine.model import RunInfo
 from traindoctor.probes import learning_rate
 from traindoctor.probes.run import Event, Run, Series
 
@@ -53,6 +54,21 @@ LATE = np.where(T < 10, 1e-4, 0.5)
 def broken_at(point: int, settings: dict[str, Any], rate: Any = CONSTANT) -> Run:
     """A loss that is no number from this point on, with its learning rate."""
     return run([lr(rate), series("train/loss", np.where(point > T, 2.0 - T / N, math.nan))], settings)
+
+
+def started_twice(*lines: int, first: float = 1.0) -> Run:
+    """Two starts in one log, lines 1 to 20 and 32 to 51, and the lines that tell of a resume."""
+    after, rate = np.arange(32, 52), np.linspace(1e-3, 1e-4, 20)
+    return run(
+        [series("train/loss", np.linspace(first, 0.5, 20), lines=after), lr(rate, lines=after)],
+        events=[Event("resume", "log.txt", n, step=1.0) for n in lines],
+        facts={"framework": "pytorch"},
+        info=RunInfo("run", formats=("text-log",)),
+        earlier={
+            "train/loss": series("train/loss", np.linspace(3.0, 1.0, 20)),
+            "learning_rate": lr(rate),
+        },
+    )
 
 
 CASES: list[tuple[str, str, Run]] = [
@@ -137,6 +153,10 @@ CASES: list[tuple[str, str, Run]] = [
     ("lr-jumps-at-resume", "absent", made(COSINE)),
     ("lr-jumps-at-resume", "unknown", made(COSINE, events=(Event("resume", "log.txt", 1, step=900.0),))),
     ("lr-jumps-at-resume", "unknown", run(events=RESUME)),
+    ("steps-begin-anew-at-resume", "present", started_twice(25)),
+    ("steps-begin-anew-at-resume", "absent", started_twice()),
+    ("steps-begin-anew-at-resume", "unknown", started_twice(60)),
+    ("steps-begin-anew-at-resume", "unknown", started_twice(25, first=3.0)),
     ("lr-curve-differs-from-config", "present", made(warm(CONSTANT), {"learning_rate": 3e-4})),
     ("lr-curve-differs-from-config", "present", made(warm(COSINE), {"learning_rate": 3e-3})),
     ("lr-curve-differs-from-config", "absent", made(warm(COSINE), {"learning_rate": 1e-3})),
