@@ -43,9 +43,10 @@ def _clip_past_engine(source: Script) -> Finding | None:
     """Accelerate scales the loss in fp16, and the clip is PyTorch's own: it meets scaled gradients."""
     if not any(is_accelerator(source, c) for c in source.backwards) or source.named("unscale_gradients"):
         return None
-    if not re.search(r"fp16|mixed_precision", source.code):
+    clips = source.named("clip_grad_norm_", "clip_grad_value_")
+    if "fp16" not in source.code or any(is_accelerator(source, c) for c in clips):
         return None
-    for call in source.named("clip_grad_norm_", "clip_grad_value_"):
+    for call in clips:
         if re.search(r"(?:^|\.)utils$", source.owner(call)) or isinstance(call.func, ast.Name):
             return at(source, call, "Accelerate unscales in its own clip; this one meets scaled gradients")
     return None

@@ -36,6 +36,10 @@ COUNTS = {
         "def lr_at(i, warmup_steps, epochs, steps_per_epoch):\n    return math.cos((i - warmup_steps) / (epochs * steps_per_epoch))\n",
         False,
     ),
+    "a milestone in steps": (
+        "def plan(sched, total_iters, milestone, epochs):\n    lr_step = total_iters * milestone / epochs\n    return lr_step\n",
+        False,
+    ),
     "one for all": (
         "def rates(cfg, steps_per_epoch):\n    return [0.1] * cfg.epochs * steps_per_epoch\ndef plan(cfg, loader):\n    steps_per_epoch = len(loader)\n    return rates(cfg, 1)\n",
         True,
