@@ -103,7 +103,20 @@ def _compared(
     if not agreed:
         return None
     unchanged = frozenset({*aligned.same, *aligned.same.values()})
-    return _seen_whole(covered[0], branches, unchanged), _seen_whole(covered[1], branches, unchanged)
+    moved = _under_another(aligned)
+    here, there = (_seen_whole(lines, branches, unchanged, moved) for lines in covered)
+    return here, there
+
+
+def _under_another(aligned: Alignment) -> frozenset[Line]:
+    """Lines that stand under another condition than their counterpart."""
+    found: set[Line] = set()
+    for table in (aligned.same, aligned.changed, aligned.moved):
+        for mine, theirs in table.items():
+            partners = [aligned.partner(h) for h in mine.around]
+            if len(partners) != len(theirs.around) or set(partners) != set(theirs.around):
+                found |= {mine, theirs}
+    return frozenset(found)
 
 
 def _verdict(a: Machine, b: Machine) -> bool | None:
@@ -118,7 +131,10 @@ def _verdict(a: Machine, b: Machine) -> bool | None:
 
 
 def _seen_whole(
-    lines: set[Line], branches: set[tuple[int, bool]], unchanged: frozenset[Line]
+    lines: set[Line],
+    branches: set[tuple[int, bool]],
+    unchanged: frozenset[Line],
+    moved: frozenset[Line],
 ) -> frozenset[Line]:
     """The lines of which both sides of every condition that is new there were taken in runs that agreed."""
 
@@ -129,7 +145,11 @@ def _seen_whole(
         line
         for line in lines
         if all(both(t) for t in line.term.walk() if t.kind == "choice")
-        and all(both(h.term) for h in (line, *line.around) if h.term.kind == "if" and h not in unchanged)
+        and all(
+            both(h.term)
+            for h in (line, *line.around)
+            if h.term.kind == "if" and (h not in unchanged or line in moved)
+        )
     )
 
 

@@ -282,3 +282,32 @@ def test_an_equal_way_is_no_edit_of_a_kind(text: str, pairs: list[Edit]) -> None
 @pytest.mark.parametrize(("text", "pairs"), FAULTS.values(), ids=FAULTS)
 def test_a_slip_in_it_is_an_edit_of_a_kind(text: str, pairs: list[Edit]) -> None:
     assert kinds(text, pairs) != set()
+
+
+def test_a_line_under_another_condition_is_an_edit() -> None:
+    """A run that takes one side of the condition only says nothing of a line that came under it."""
+    text = """
+from torch.utils.data import DataLoader, Dataset
+
+
+class Spoken(Dataset):
+    def __init__(self, waves, train):
+        self.waves = waves
+        self.train = train
+
+    def __getitem__(self, i):
+        feats = self.waves[i]
+        feats = (feats - feats.mean(0)) / (feats.std(0) + 1e-5)
+        if self.train:
+            feats = mask_bands(feats)
+        return feats
+
+
+loaders = [DataLoader(Spoken(read(part), part == "train"), 32) for part in ("train", "val")]
+"""
+    line = "        feats = (feats - feats.mean(0)) / (feats.std(0) + 1e-5)\n"
+
+    assert (
+        kinds(text, [(line, ""), ("        if self.train:\n", "        if self.train:\n    " + line)])
+        != set()
+    )
