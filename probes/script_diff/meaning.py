@@ -104,8 +104,8 @@ def _compared(
         return None
     unchanged = frozenset({*aligned.same, *aligned.same.values()})
     moved = _under_another(aligned)
-    here, there = (_seen_whole(lines, branches, unchanged, moved) for lines in covered)
-    return here, there
+    mine, theirs = (_seen_whole(lines, branches, unchanged, moved) for lines in covered)
+    return mine, theirs
 
 
 def _under_another(aligned: Alignment) -> frozenset[Line]:
