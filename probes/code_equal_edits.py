@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from .script_diff.edits import Edit
+
+MANY = 4  # changes of one line: it was written anew
 
 
 def making_up(edits: Sequence[Edit]) -> list[Edit]:
@@ -15,6 +18,7 @@ def making_up(edits: Sequence[Edit]) -> list[Edit]:
         *_scale_handed_over(edits),
         *_last_state(edits),
         *_regrouped(edits),
+        *_course_anew(edits),
     ]
 
 
@@ -34,7 +38,19 @@ def _reduced_by_hand(edits: Sequence[Edit]) -> list[Edit]:
                 forward = by_itself == told.gone
                 beside = [e for e in edits if "sum()" in (e.new - e.gone if forward else e.gone - e.new)]
                 found += [told, *beside] if beside else []
+    for told in edits:  # of one line
+        for by_itself, by_hand in _sides(told):
+            if by_itself == {"'sum'"} and by_hand == {"'none'", "sum()"}:
+                found.append(told)
     return found
+
+
+def _course_anew(edits: Sequence[Edit]) -> list[Edit]:
+    """A formula of the rate that was written anew: a line of a schedule with many changes."""
+    lines = Counter(
+        (e.mine, e.theirs) for e in edits if "schedule" in e.roles and e.within[-1:] == ("return.value",)
+    )
+    return [e for e in edits if lines[e.mine, e.theirs] >= MANY]
 
 
 def _cross_entropy_by_hand(edits: Sequence[Edit]) -> list[Edit]:
