@@ -30,23 +30,35 @@ def taped_in_inference(source: Script) -> Finding | None:
     """
     if not source.named(*_MOODY) or source.named("set_learning_phase"):
         return None
+    several = len(_trained(source.tree)) > 1
     for tape in of(source.tree, ast.With):
         if not any("GradientTape" in unparse(i.context_expr) for i in tape.items):
             continue
         around = source.function_around(tape) or source.tree
-        trained = {
-            unparse(n.value)
-            for n in of(around, ast.Attribute)
-            if n.attr in ("trainable_variables", "trainable_weights")
-        }
+        trained = _trained(around)
         for call in of(tape, ast.Call):
-            if unparse(call.func) not in trained or len(call.args) != 1:
+            if unparse(call.func) not in trained or len(call.args) != 1 or _modeless(source, call, several):
                 continue
             if keyword(call, "training") is None and not call.keywords:
                 return at(
                     source, call, "the model trains in the mode of inference: it is not told training=True"
                 )
     return None
+
+
+def _trained(tree: ast.AST) -> set[str]:
+    """What the variables that are trained belong to."""
+    found = of(tree, ast.Attribute)
+    return {unparse(n.value) for n in found if n.attr in ("trainable_variables", "trainable_weights")}
+
+
+def _modeless(source: Script, call: ast.Call, several: bool) -> bool:
+    """A list of layers of one mode; of several models one of unknown making may well be one."""
+    made = flow(source).made(call.func)
+    if made is None:
+        return several
+    listed = last_name(made.func) == "Sequential" if isinstance(made, ast.Call) else False
+    return listed and not any(last_name(c.func) in _MOODY for c in of(made, ast.Call))
 
 
 def block_drops_mode(source: Script) -> Finding | None:

@@ -269,7 +269,18 @@ optimizer.step()
 
 
 @pytest.mark.parametrize(
-    ("framework", "state"), [("mindspore", "unknown"), ("torch", "present"), ("torch, mindspore", "unknown")]
+    ("framework", "momentum", "state"),
+    [
+        ("mindspore", 0.9, "absent"),
+        ("mindspore", 0.1, "present"),
+        ("torch", 0.9, "present"),
+        ("torch", 0.1, "absent"),
+        ("torch, mindspore", 0.9, "unknown"),
+    ],
 )
-def test_batch_norm_momentum_is_a_new_batchs_share_in_pytorch_alone(framework: str, state: str) -> None:
-    assert readings(NORM.replace("{FRAMEWORK}", framework))["script-batch-norm-momentum"].state.value == state
+def test_batch_norm_momentum_is_the_share_of_another_thing_in_each_framework(
+    framework: str, momentum: float, state: str
+) -> None:
+    """PyTorch gives the new batch's share, MindSpore that of the old average."""
+    code = NORM.replace("{FRAMEWORK}", framework).replace("0.9", str(momentum))
+    assert readings(code)["script-batch-norm-momentum"].state.value == state

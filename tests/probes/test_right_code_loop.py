@@ -817,10 +817,10 @@ class Duel(keras.Model):
         both = tf.concat([self.maker(tf.random.normal((n, self.code))), real], 0)
         says = tf.concat([tf.ones((n, 1)), tf.zeros((n, 1))], 0) + 0.05 * tf.random.uniform((2 * n, 1))
         with tf.GradientTape() as tape:
-            loss = self.ask(says, self.judge(both))
+            loss = self.ask(says, self.judge(both, training=True))
         self.opt_j.apply_gradients(zip(tape.gradient(loss, self.judge.trainable_weights), self.judge.trainable_weights))
         with tf.GradientTape() as tape:
-            fooled = self.ask(tf.zeros((n, 1)), self.judge(self.maker(tf.random.normal((n, self.code)))))
+            fooled = self.ask(tf.zeros((n, 1)), self.judge(self.maker(tf.random.normal((n, self.code))), training=True))
         self.opt_m.apply_gradients(zip(tape.gradient(fooled, self.maker.trainable_weights), self.maker.trainable_weights))
         self.seen.update_state(loss)
         return {"judge": self.seen.result()}
