@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 RUN := examples/fp16-collapse/run
 BENCHMARK := examples/fp16-collapse/benchmark
 
-.PHONY: demo test lint types check wheel-test integration examples faultlab score score-code score-held corpus mutants bench docs clean
+.PHONY: demo test lint types check wheel-test integration examples faultlab score experience score-code score-held corpus mutants bench docs clean
 
 demo: $(VENV)/.ready
 	$(BIN)/diagnose $(RUN) --benchmark $(BENCHMARK) --format terminal --format markdown --output demo-report/report.md
@@ -38,12 +38,15 @@ faultlab:        # needs PyTorch: trains every recorded run of the fault lab ane
 score: $(VENV)/.test
 	$(BIN)/python faultlab/score.py
 
+experience: $(VENV)/.test       # fits rules/experience.yaml to the recorded runs anew, before the score
+	$(BIN)/python faultlab/experience.py --jobs 2
+
 score-code: $(VENV)/.test      # the script checks over the corpus of programs in faultlab/code
 	$(BIN)/python faultlab/code_score.py
 
 score-held: $(VENV)/.test      # fails where the score is clearly worse than the stored one (a part of the cases)
-	$(BIN)/python faultlab/score.py --against faultlab/score.json --every 4 --jobs 2
-	$(BIN)/python faultlab/code_score.py --against faultlab/code_score.json --every 5 --jobs 2
+	$(BIN)/python faultlab/score.py --against faultlab/score.json --every 5 --jobs 2
+	$(BIN)/python faultlab/code_score.py --against faultlab/code_score.json --every 6 --jobs 2
 
 corpus: $(VENV)/.test     # downloads published training code (not part of CI) and counts false alarms in it
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check unearth

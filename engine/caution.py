@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from math import log
+from types import MappingProxyType
 
 from .explain import contributions
 from .infer import Belief, sigmoid
@@ -17,15 +18,20 @@ from .model import RuleBase
 
 NAME = "few-lines-of-evidence"  # its entry among the contributions to a cause
 HALF = 0.5
+NOTHING: Mapping[str, float] = MappingProxyType({})
 
 
-def held(rules: RuleBase, belief: Belief) -> dict[str, float]:
-    """Return cause -> log-odds to take away, for the causes that are held back."""
+def held(rules: RuleBase, belief: Belief, added: Mapping[str, float] = NOTHING) -> dict[str, float]:
+    """Return cause -> log-odds to take away, for the causes that are held back.
+
+    `added` are log-odds that something beside the network adds to causes.
+    """
     given = rules.caution
     if given is None or given.share >= 1.0:
         return {}
     found: dict[str, float] = {}
-    for cause, odds in zip(belief.network.causes, belief.log_odds.tolist(), strict=True):
+    for cause, inferred in zip(belief.network.causes, belief.log_odds.tolist(), strict=True):
+        odds = inferred + added.get(cause, 0.0)
         if odds <= 0.0:
             continue
         lines = [n for n, part in contributions(belief, cause).items() if part >= given.weight]
@@ -37,8 +43,8 @@ def held(rules: RuleBase, belief: Belief) -> dict[str, float]:
     return found
 
 
-def believed(belief: Belief, held: Mapping[str, float]) -> dict[str, float]:
-    """The probability of every cause, less what is held back."""
+def believed(belief: Belief, moved: Mapping[str, float]) -> dict[str, float]:
+    """The probability of every cause, with these log-odds added."""
     rows = zip(belief.network.causes, belief.log_odds.tolist(), strict=True)
     found = belief.probability
-    return {**found, **{cause: float(sigmoid(odds - held[cause])) for cause, odds in rows if cause in held}}
+    return {**found, **{cause: float(sigmoid(odds + moved[cause])) for cause, odds in rows if cause in moved}}

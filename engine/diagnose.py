@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from . import advise, caution, explain
+from . import advise, caution, experience, explain
 from .checklist import check_all, first_reasons
 from .graph import Path, active_causes, outline, strongest_paths
 from .infer import Belief, believe, sigmoid
@@ -77,9 +77,11 @@ def diagnose(
     seen = [s for s, r in findings.items() if r.state is State.PRESENT]
     facts = run.context if context is None else context
     belief = believe(rules, {s: r.state for s, r in findings.items()}, facts)
-    held = caution.held(rules, belief)
-    probability = caution.believed(belief, held)
-    work = _Work(rules, findings, belief, held, probability, _all_paths(rules), facts)
+    added = experience.added(rules, belief)
+    taken = {c: -odds for c, odds in caution.held(rules, belief, added).items()}
+    beside = {experience.NAME: added, caution.NAME: taken}
+    probability = caution.believed(belief, experience.together(added, taken))
+    work = _Work(rules, findings, belief, beside, probability, _all_paths(rules), facts)
     order = ranked(rules, probability)
     leading = [c for c in order[: advise.LEADING] if probability[c] >= advise.IN_QUESTION]
     names = {checklist, *(s.checklist for flow in rules.flows for s in flow.steps if s.checklist)}
@@ -118,8 +120,8 @@ class _Work:
     rules: RuleBase
     findings: Evidence
     belief: Belief
-    held: Mapping[str, float]  # cause -> log-odds that caution takes away
-    probability: Mapping[str, float]  # of every cause, with caution
+    beside: Mapping[str, Mapping[str, float]]  # what is added beside the network: name -> cause -> log-odds
+    probability: Mapping[str, float]  # of every cause, with what is added
     paths: Mapping[str, Mapping[str, Path]]
     facts: Mapping[str, Scalar]
 
@@ -142,8 +144,7 @@ class _Work:
         rule, belief = self.rules.causes[cause], self.belief
         row = belief.network.causes.index(cause)
         parts = explain.contributions(belief, cause)
-        if cause in self.held:
-            parts[caution.NAME] = -self.held[cause]
+        parts |= {name: odds[cause] for name, odds in self.beside.items() if cause in odds}
         return Hypothesis(
             cause=cause,
             title=rule.title,

@@ -141,6 +141,8 @@ def _add(
     more, problems = _read(pack, trial)
     if more.scale is not None:
         problems.append("scale.yaml: a rule pack does not bring its own scale")
+    if more.experience is not None:
+        problems.append("experience.yaml: a rule pack does not bring weights for all causes")
     problems += outside_name_space(more)
     both = layer + replace(more, pack=None)
     merged = resolve(both, "", problems)
@@ -209,6 +211,7 @@ def _reader_of(name: str) -> Callable[[str, Document], Layer] | None:
     folder = name.split("/", 1)[0] if "/" in name else ""
     return {
         "scale.yaml": _scale,
+        "experience.yaml": _experience,
         "sources.yaml": _sources,
         "mechanisms.yaml": _mechanisms,
         "pack.yaml": _pack,
@@ -237,6 +240,13 @@ def _scale(_: str, document: Document) -> Layer:
     from .schema import ScaleFile
 
     return Layer(scale=Entry(validated(ScaleFile, document), document))
+
+
+def _experience(_: str, document: Document) -> Layer:
+    from .resolve import Entry, Layer
+    from .schema import ExperienceFile
+
+    return Layer(experience=Entry(validated(ExperienceFile, document), document))
 
 
 def _sources(_: str, document: Document) -> Layer:

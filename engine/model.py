@@ -283,6 +283,14 @@ class Caution:
 
 
 @dataclass(frozen=True, slots=True)
+class Experience:
+    """What recorded runs add to the links (see engine/experience.py)."""
+
+    weights: Mapping[str, Mapping[str, float]]  # symptom -> cause -> log-odds that its presence adds
+    most: float  # log-odds by which a cause is moved at most
+
+
+@dataclass(frozen=True, slots=True)
 class Yields:
     """Absent symptoms of one area say nothing of a cause that present ones of another area speak for."""
 
@@ -303,6 +311,7 @@ class RuleBase:
     version: str
     prior_min: float = 0.002  # prior of a cause that cannot apply here; inference misbehaves below it
     caution: Caution | None = None
+    experience: Experience | None = None
     yields: Yields | None = None
     problems: tuple[str, ...] = ()  # rule packs that could not be used, and why
     packs: tuple[str, ...] = ()  # folders of rule packs that the user named

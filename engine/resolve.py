@@ -15,6 +15,7 @@ from .model import (
     ChecklistPart,
     CrosswalkEntry,
     Example,
+    Experience,
     Flow,
     Link,
     Look,
@@ -34,6 +35,7 @@ from .schema import (
     ChecklistFile,
     CrosswalkFile,
     ExampleEntry,
+    ExperienceFile,
     FlowEntry,
     LinkEntry,
     LookEntry,
@@ -75,6 +77,7 @@ class Layer:
     checklists: tuple[tuple[str, Entry[ChecklistFile]], ...] = ()  # (name, entry)
     crosswalks: tuple[Entry[CrosswalkFile], ...] = ()
     pack: Entry[PackFile] | None = None
+    experience: Entry[ExperienceFile] | None = None
     flows: tuple[Entry[FlowEntry], ...] = ()
     lost: frozenset[str] = frozenset()  # ids in files that were refused: pointing at them is no second error
     unread: frozenset[str] = frozenset()  # kinds of which a file could not even be parsed
@@ -90,6 +93,7 @@ class Layer:
             self.checklists + other.checklists,
             self.crosswalks + other.crosswalks,
             self.pack or other.pack,
+            self.experience or other.experience,
             self.flows + other.flows,
             self.lost | other.lost,
             self.unread | other.unread,
@@ -152,6 +156,7 @@ def resolve(layer: Layer, version: str, problems: list[str]) -> RuleBase:
         prior_min=layer.scale.spec.bounds.prior_min,
         caution=_caution(layer.scale.spec),
         yields=_yields(layer.scale.spec),
+        experience=_experience(layer, check),
         flows=tuple(_flow(e, check) for e in layer.flows),
         heads={name: head_of(e.spec) for name, e in layer.checklists},
         crosswalk=_crosswalk(layer, check),
@@ -166,6 +171,17 @@ def _caution(scale: ScaleFile) -> Caution | None:
     if given is None:
         return None
     return Caution(given.lines, given.weight, given.share, frozenset(given.settles))
+
+
+def _experience(layer: Layer, check: Checker) -> Experience | None:
+    entry = layer.experience
+    if entry is None:
+        return None
+    for symptom, weights in entry.spec.weights.items():
+        check.reference(entry, ("weights", symptom), "symptom", symptom)
+        for cause in weights:
+            check.reference(entry, ("weights", symptom, cause), "cause", cause)
+    return Experience(entry.spec.weights, entry.spec.most)
 
 
 def _yields(scale: ScaleFile) -> Yields | None:

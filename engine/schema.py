@@ -124,6 +124,14 @@ class ScaleFile(Strict):
     yields: YieldsEntry | None = None
 
 
+class ExperienceFile(Strict):
+    """experience.yaml: symptom -> cause -> log-odds that it adds, fitted to recorded runs."""
+
+    estimated_from: Text
+    most: Annotated[float, Field(gt=0, le=2)]
+    weights: dict[NodeId, dict[str, Annotated[float, Field(ge=-4, le=4)]]]
+
+
 class SourcesFile(Strict):
     """sources.yaml: provenance id -> citation."""
 

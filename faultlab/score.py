@@ -98,8 +98,7 @@ def look(job: tuple[str, dict[str, Any], bool, bool]) -> View:
     """Diagnose one case in one view, in a copy whose path says nothing."""
     name, label, with_benchmark, with_script = job
     with tempfile.TemporaryDirectory() as scratch:
-        run = _copy(name, Path(scratch) / "run", with_script)
-        benchmark = _benchmark(label, Path(scratch) / "benchmark", with_script) if with_benchmark else None
+        run, benchmark = copied(job, Path(scratch))
         start = time.perf_counter()
         found = diagnosis(run, benchmark)
         seconds = time.perf_counter() - start
@@ -123,6 +122,13 @@ def look(job: tuple[str, dict[str, Any], bool, bool]) -> View:
         errors=tuple(f.symptom for f in found.findings if f.why.startswith("probe error")),
         present=tuple(f.symptom for f in found.findings if f.state == "present"),
     )
+
+
+def copied(job: tuple[str, dict[str, Any], bool, bool], scratch: Path) -> tuple[Path, Path | None]:
+    """Copy what a view shows below a folder; return the run's directory and its benchmark's, if any."""
+    name, label, with_benchmark, with_script = job
+    run = _copy(name, scratch / "run", with_script)
+    return run, _benchmark(label, scratch / "benchmark", with_script) if with_benchmark else None
 
 
 def _benchmark(label: dict[str, Any], target: Path, with_script: bool) -> Path:

@@ -233,6 +233,7 @@ def test_a_pack_adds_to_the_base(folder: Folder, texts: dict[str, str]) -> None:
             "causes/parts/bad.yaml:1: title: this field is missing",
         ),
         ({"scale.yaml": "SCALE"}, "does not bring its own scale"),
+        ({"experience.yaml": "estimated_from: us\nmost: 1\nweights: {}\n"}, "does not bring weights"),
         ({"readme.txt": "nothing"}, "there are no rule files here"),
     ],
 )

@@ -1,0 +1,44 @@
+"""What recorded runs have shown beyond the links: log-odds that present symptoms add to causes.
+
+A link says what its author knows: this cause leads to that symptom, so strongly. What else comes with a fault
+(a symptom that speaks against a rival, the second of two readings of one thing) no author writes down. The
+weights of `rules/experience.yaml` are fitted to the fault lab's runs, what the network says being given
+(faultlab/experience.py). They weigh rivals against each other, by no more than `most`: symptoms that come
+together are no independent witnesses. A cause that the links alone leave below one half stays there, so that
+no run is alarmed by numbers for which there is no sentence.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from .infer import Belief
+from .model import RuleBase, State
+
+NAME = "recorded-runs"  # its entry among the contributions to a cause
+BELOW_HALF = 0.05  # log-odds below one half at which a cause stops that is lifted from below it
+
+
+def added(rules: RuleBase, belief: Belief) -> dict[str, float]:
+    """Return cause -> log-odds to add, for the causes that change."""
+    given = rules.experience
+    if given is None:
+        return {}
+    total: dict[str, float] = {}
+    for symptom, weights in given.weights.items():
+        if belief.states.get(symptom) is State.PRESENT:
+            for cause, weight in weights.items():
+                total[cause] = total.get(cause, 0.0) + weight
+    moved = {c: max(-given.most, min(given.most, w)) for c, w in total.items() if w}
+    odds = dict(zip(belief.network.causes, belief.log_odds.tolist(), strict=True))
+    return {c: _below_half(odds[c], odds[c] + w) - odds[c] for c, w in moved.items() if c in odds}
+
+
+def _below_half(before: float, after: float) -> float:
+    """Log-odds that do not cross one half from below; what would lie further above it comes closer to it."""
+    return after if before >= 0.0 or after <= -BELOW_HALF else -BELOW_HALF / (1.0 + BELOW_HALF + after)
+
+
+def together(*parts: Mapping[str, float]) -> dict[str, float]:
+    """The sums of several mappings from causes to log-odds."""
+    return {c: sum(part.get(c, 0.0) for part in parts) for c in sorted({c for part in parts for c in part})}

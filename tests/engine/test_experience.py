@@ -1,0 +1,109 @@
+"""What recorded runs add to the links: engine/experience.py and rules/experience.yaml."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from traindoctor.engine import caution, experience
+from traindoctor.engine.diagnose import diagnose
+from traindoctor.engine.infer import believe
+from traindoctor.engine.load import RuleError, load_rules
+from traindoctor.engine.model import Experience, Hypothesis, Reading, RuleBase, RunInfo, State
+
+Make = Callable[..., RuleBase]
+
+
+@pytest.fixture
+def base(make: Make) -> RuleBase:
+    """Two causes of one symptom, the first more usual; a second symptom that the links give to neither."""
+    arrows = [("a.x", "loud", 0.9), ("a.y", "loud", 0.9), ("a.z", "warm", 0.1)]
+    leaks = {"loud": 0.002, "warm": 0.25}
+    return make({"a.x": 0.03, "a.y": 0.02, "a.z": 0.01}, arrows, leaks=leaks)
+
+
+def hypotheses(rules: RuleBase, **states: State) -> dict[str, Hypothesis]:
+    """Hypotheses by cause, in their order."""
+    evidence = {s: Reading(s, state, "read") for s, state in states.items()}
+    return {h.cause: h for h in diagnose(rules, evidence, run=RunInfo("run")).hypotheses}
+
+
+def test_weights_turn_the_order_of_rivals(base: RuleBase) -> None:
+    """A present symptom without a link tells two rivals apart; its part stands among the contributions."""
+    taught = replace(base, experience=Experience({"warm": {"a.y": 1.5, "a.x": -1.5}}, 2.0))
+    before = hypotheses(base, loud=State.PRESENT, warm=State.PRESENT)
+    after = hypotheses(taught, loud=State.PRESENT, warm=State.PRESENT)
+    assert (next(iter(before)), next(iter(after))) == ("a.x", "a.y")
+    assert after["a.x"].contributions[experience.NAME] == pytest.approx(-1.5)
+    assert experience.NAME not in after["a.z"].contributions
+
+
+def test_only_what_is_present_counts(base: RuleBase) -> None:
+    """Absent and unknown symptoms add nothing."""
+    taught = replace(base, experience=Experience({"warm": {"a.y": 1.5}}, 2.0))
+    for states in ({"loud": State.PRESENT}, {"loud": State.PRESENT, "warm": State.ABSENT}):
+        assert hypotheses(taught, **states)["a.y"].probability == pytest.approx(
+            hypotheses(base, **states)["a.y"].probability
+        )
+
+
+def test_no_cause_is_believed_for_weights_alone(base: RuleBase) -> None:
+    """From below one half nothing is lifted over it, and more stays more."""
+    taught = replace(base, experience=Experience({"warm": dict.fromkeys(("a.x", "a.y", "a.z"), 4.0)}, 4.0))
+    for states in ({"warm": State.PRESENT}, {"warm": State.PRESENT, "loud": State.PRESENT}):
+        plain, found = hypotheses(base, **states), hypotheses(taught, **states)
+        low = [c for c, h in plain.items() if h.probability < 0.5]
+        assert low
+        assert all(plain[c].probability < found[c].probability < 0.5 for c in low)
+        assert sorted(low, key=lambda c: plain[c].probability) == sorted(
+            low, key=lambda c: found[c].probability
+        )
+
+
+def test_what_the_links_believe_may_be_believed_more_or_less(make: Make) -> None:
+    """Above one half weights count in full, in both directions, and caution looks at what comes of them."""
+    rules = make({"a.x": 0.05}, [("a.x", "s", 0.9)], leaks={"s": 0.01, "t": 0.1})
+    states = {"s": State.PRESENT, "t": State.PRESENT}
+    odds = believe(rules, states).log_odds[0]
+    assert odds > 0.0
+    for weight, moved in ((-3.0, -1.0), (0.5, 0.5)):
+        taught = replace(rules, experience=Experience({"t": {"a.x": weight}}, 1.0))
+        assert experience.added(taught, believe(taught, states)) == {"a.x": pytest.approx(moved)}
+    careful = replace(load_rules().caution, lines=3) if load_rules().caution else None
+    doubted = replace(rules, caution=careful, experience=Experience({"t": {"a.x": -3.0}}, 3.0))
+    assert caution.NAME not in hypotheses(doubted, **states)["a.x"].contributions
+
+
+def test_contributions_add_up_to_the_probability(base: RuleBase) -> None:
+    """Prior and contributions are the posterior exactly, with what is added beside the network."""
+    from math import exp, log
+
+    taught = replace(
+        base, experience=Experience({"warm": {"a.x": 2.0, "a.y": -0.7}}, 2.0), caution=load_rules().caution
+    )
+    for h in hypotheses(taught, loud=State.PRESENT, warm=State.PRESENT).values():
+        odds = log(h.prior / (1.0 - h.prior)) + sum(h.contributions.values())
+        assert h.probability == pytest.approx(1.0 / (1.0 + exp(-odds)))
+
+
+def test_the_file_names_what_the_rules_have() -> None:
+    """The installed weights are of the rules' symptoms and causes, and moderate."""
+    rules = load_rules()
+    assert rules.experience is not None
+    weights = rules.experience.weights
+    assert weights
+    assert weights.keys() <= rules.symptoms.keys()
+    assert {c for w in weights.values() for c in w} <= rules.causes.keys()
+    assert rules.experience.most <= 1.0
+
+
+def test_a_wrong_name_is_told_with_its_line(folder: Callable[..., Path]) -> None:
+    """A symptom or cause that does not exist is an error of the file."""
+    file = "estimated_from: runs\nmost: 1\nweights:\n  noise: {a.nowhere: 0.5}\n  nosie: {}\n"
+    with pytest.raises(RuleError) as told:
+        load_rules(folder({"experience.yaml": file}))
+    assert "experience.yaml:4: there is no cause 'a.nowhere'" in str(told.value)
+    assert "experience.yaml:5: there is no symptom 'nosie'" in str(told.value)
