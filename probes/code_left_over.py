@@ -47,6 +47,8 @@ def _of_module(source: Script) -> Iterator[ast.AST]:
         if not _SPREAD.match(name) or name in read or name in source.mentions:
             continue
         others = [n for n, (f, _) in made.items() if f == file and _CENTRE.match(n)]
+        if sum(f == file and bool(_SPREAD.match(n)) for n, (f, _) in made.items()) > 2:
+            continue  # figures of several sets: a store that others take from
         if others and not any(n in read or n in source.mentions for n in others):
             if not _standardises(source):
                 yield node

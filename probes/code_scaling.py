@@ -71,7 +71,7 @@ def _figures_unused(source: Script) -> Finding | None:
                 made.setdefault(node.arg, node.value)
     spreads = [n for n in made if _SPREAD.search(n) and not re.search(r"(?i)scale", n)]
     centres = [n for n in made if _CENTRE.search(n)]
-    if not spreads or not centres:
+    if not spreads or not centres or len(spreads) > 2:  # of many sets: a store that others take from
         return None
     read = {
         n.id if isinstance(n, ast.Name) else n.attr

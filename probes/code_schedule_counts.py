@@ -68,8 +68,8 @@ def _steps_over_epochs(source: Script) -> Finding | None:
     for node in of(source.tree, ast.BinOp):
         if not isinstance(node.op, ast.Div):
             continue
-        if isinstance(node.left, ast.BinOp) and isinstance(node.left.op, ast.Mult):
-            continue  # steps in an epoch, times epochs
+        if isinstance(node.left, ast.BinOp) and isinstance(node.left.op, (ast.Mult, ast.Div)):
+            continue  # steps in an epoch, times epochs; a rate for each of both
         above, below = " ".join(_names(node.left)), " ".join(_names(node.right))
         steps = re.search(r"(?i)\b\w*(?:steps?|iters?)\b", above) and "epoch" not in above.lower()
         epochs = re.search(r"(?i)\b\w*epochs?\b", below) and not re.search(

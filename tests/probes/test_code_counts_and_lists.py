@@ -36,6 +36,10 @@ COUNTS = {
         "def lr_at(i, warmup_steps, epochs, steps_per_epoch):\n    return math.cos((i - warmup_steps) / (epochs * steps_per_epoch))\n",
         False,
     ),
+    "a decay for each of both": (
+        "def decay_rate(steps, decay_epochs):\n    return 1.0 / steps / decay_epochs\n",
+        False,
+    ),
     "a milestone in steps": (
         "def plan(sched, total_iters, milestone, epochs):\n    lr_step = total_iters * milestone / epochs\n    return lr_step\n",
         False,

@@ -69,6 +69,10 @@ SCALING = {
         "MEAN = (0.5, 0.4, 0.4)\nSTD = (0.2, 0.2, 0.2)\ndef load(x):\n    return x.float()\n",
         True,
     ),
+    "a store of figures of several sets": (
+        "A_MEAN, A_STD = [0.5], [0.2]\nB_MEAN, B_STD = [0.4], [0.3]\nC_MEAN, C_STD = [0.1], [1.0]\ndef load(x):\n    return x.float()\n",
+        False,
+    ),
 }
 
 
