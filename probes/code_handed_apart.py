@@ -35,7 +35,12 @@ def setting_left_out(source: Script) -> Finding | None:
         ):
             continue
         names = [a.arg for a in init.args.args][1:]
-        optional = names[len(names) - len(init.args.defaults) :] if init.args.defaults else []
+        # A switch (True, False) is often of training alone: several views, pairs, targets of another kind.
+        optional = [
+            name
+            for name, usual in zip(names[::-1], init.args.defaults[::-1], strict=False)
+            if not (isinstance(usual, ast.Constant) and isinstance(usual.value, bool))
+        ][::-1]
         sides: dict[str, list[ast.Call]] = {"train": [], "held": []}
         for call in source.named(owner.name):
             statement = source.statement(call)

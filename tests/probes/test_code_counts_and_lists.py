@@ -111,6 +111,7 @@ def test_lists_side_by_side(case: str) -> None:
         ("window=args.window", "window=args.window", False),
         ("flip=True", "", False),
         ("window=1", "", False),
+        ("pairs=True", "", False),
     ],
 )
 def test_settings_of_one_side(train: str, held: str, found: bool) -> None:
@@ -118,7 +119,7 @@ def test_settings_of_one_side(train: str, held: str, found: bool) -> None:
         TORCH
         + f"""
 class Rows:
-    def __init__(self, x, window=1, flip=False):
+    def __init__(self, x, window=1, flip=False, pairs=False):
         self.x, self.window, self.flip = x, window, flip
     def __getitem__(self, i):
         return self.x[i:i + self.window], 0
