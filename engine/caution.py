@@ -30,7 +30,7 @@ def held(rules: RuleBase, belief: Belief, added: Mapping[str, float] = NOTHING) 
     if given is None or given.share >= 1.0:
         return {}
     found: dict[str, float] = {}
-    for cause, inferred in zip(belief.network.causes, belief.log_odds.tolist(), strict=True):
+    for cause, inferred in belief.odds.items():
         odds = inferred + added.get(cause, 0.0)
         if odds <= 0.0:
             continue
@@ -45,6 +45,5 @@ def held(rules: RuleBase, belief: Belief, added: Mapping[str, float] = NOTHING) 
 
 def believed(belief: Belief, moved: Mapping[str, float]) -> dict[str, float]:
     """The probability of every cause, with these log-odds added."""
-    rows = zip(belief.network.causes, belief.log_odds.tolist(), strict=True)
-    found = belief.probability
-    return {**found, **{cause: float(sigmoid(odds + moved[cause])) for cause, odds in rows if cause in moved}}
+    odds = belief.odds
+    return {c: float(sigmoid(odds[c] + moved[c])) if c in moved else p for c, p in belief.probability.items()}

@@ -30,7 +30,7 @@ def added(rules: RuleBase, belief: Belief) -> dict[str, float]:
             for cause, weight in weights.items():
                 total[cause] = total.get(cause, 0.0) + weight
     moved = {c: max(-given.most, min(given.most, w)) for c, w in total.items() if w}
-    odds = dict(zip(belief.network.causes, belief.log_odds.tolist(), strict=True))
+    odds = belief.odds
     return {c: _below_half(odds[c], odds[c] + w) - odds[c] for c, w in moved.items() if c in odds}
 
 

@@ -230,7 +230,7 @@ def logit(p: Floats) -> Floats:
     return np.asarray(np.log(p) - np.log1p(-p), dtype=np.float64)
 
 
-def sigmoid(x: Floats) -> Floats:
+def sigmoid(x: Floats | float) -> Floats:
     """Probabilities of log-odds."""
     return np.asarray(0.5 * (1.0 + np.tanh(0.5 * x)), dtype=np.float64)
 
@@ -352,6 +352,11 @@ class Belief:
     def converged(self) -> bool:
         """Whether belief propagation settled."""
         return bool(self.messages.converged[0])
+
+    @property
+    def odds(self) -> dict[str, float]:
+        """Posterior log-odds of every cause."""
+        return dict(zip(self.network.causes, self.log_odds.tolist(), strict=True))
 
     @property
     def probability(self) -> dict[str, float]:

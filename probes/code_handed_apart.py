@@ -6,13 +6,12 @@ import ast
 import re
 
 from .code import at
+from .code_sides import HELD_OUT, OF_TRAINING
 from .readers._tree import of, unparse, walk
 from .readers.script import last_name
 from .registry import Finding
 from .syntax import Script
 
-_TRAIN = re.compile(r"(?i)(?:^|_)(?:train(?:ing)?|trn|tr)(?:_|$)")
-_HELD = re.compile(r"(?i)(?:^|_)(?:val(?:id)?(?:ation)?|test|held(?:_?out)?|dev|eval|holdout)(?:_|$)")
 # what only training is meant to have
 _OF_TRAINING = re.compile(
     r"(?i)aug|jitter|flip|crop|shuffle|train|mode|split|transf|drop|nois|mix|prob|^p_|limit|seed|batch|worker|sampl|cache"
@@ -45,7 +44,7 @@ def setting_left_out(source: Script) -> Finding | None:
         for call in source.named(owner.name):
             statement = source.statement(call)
             target = unparse(statement.targets[0]) if isinstance(statement, ast.Assign) else ""
-            side = "train" if _TRAIN.search(target) else "held" if _HELD.search(target) else ""
+            side = "train" if OF_TRAINING.search(target) else "held" if HELD_OUT.search(target) else ""
             if side and isinstance(statement, ast.Assign) and statement.value is call:
                 sides[side].append(call)
         if not sides["train"] or not sides["held"]:

@@ -7,13 +7,10 @@ import re
 from collections.abc import Iterator
 
 from .code import at, first
-from .code_sides import either
+from .code_sides import HELD_OUT, OF_TRAINING, either
 from .readers._tree import of, unparse
 from .registry import Finding, View, probe
 from .syntax import Script
-
-_TRAIN = re.compile(r"(?i)(?:^|_)(?:train(?:ing)?|trn|tr)(?:_|$)")
-_HELD = re.compile(r"(?i)(?:^|_)(?:val(?:id)?(?:ation)?|test|held(?:_?out)?|dev|eval|holdout)(?:_|$)")
 
 
 @probe()
@@ -44,7 +41,7 @@ def _whole_and_slice(source: Script) -> Finding | None:
             continue
         if unparse(part.value) != whole.id or part.slice.step is not None:
             continue
-        if any(_TRAIN.search(a) and _HELD.search(b) for a, b in _taken_as(source, node)):
+        if any(OF_TRAINING.search(a) and HELD_OUT.search(b) for a, b in _taken_as(source, node)):
             return at(source, node, "the held-out part is a slice of what training takes as a whole")
     return None
 
@@ -101,9 +98,9 @@ def _fold_left_in(source: Script) -> Finding | None:
                 continue
             key = unparse(tests[0].left), unparse(node.value.generators[0].iter)
             value = unparse(tests[0].comparators[0])
-            if isinstance(tests[0].ops[0], ast.Eq) and _HELD.search(target.id):
+            if isinstance(tests[0].ops[0], ast.Eq) and HELD_OUT.search(target.id):
                 kept[key, value] = node
-            elif isinstance(tests[0].ops[0], ast.NotEq) and _TRAIN.search(target.id):
+            elif isinstance(tests[0].ops[0], ast.NotEq) and OF_TRAINING.search(target.id):
                 left[key] = (value, node)
         for (key, value), _ in kept.items():
             if key in left and left[key][0] != value:

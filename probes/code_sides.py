@@ -35,6 +35,9 @@ _HELD = frozenset(
         *("eval", "evaluation", "evaluate", "heldout", "holdout", "valset", "testset", "oof"),
     )
 )
+# in the name of a variable, between underscores
+OF_TRAINING = re.compile(r"(?i)(?:^|_)(?:train(?:ing)?|trn|tr)(?:_|$)")
+HELD_OUT = re.compile(r"(?i)(?:^|_)(?:val(?:id)?(?:ation)?|test|held(?:_?out)?|dev|eval|holdout)(?:_|$)")
 Check = Callable[[Script], Finding | None]
 
 
