@@ -20,9 +20,7 @@ def read_hive(path: Path) -> tuple[np.ndarray, np.ndarray]:
 
 
 class SwarmWindows(Dataset):
-    def __init__(
-        self, hives: list[tuple[np.ndarray, np.ndarray]], mean: np.ndarray, std: np.ndarray, stride: int
-    ):
+    def __init__(self, hives: list[tuple[np.ndarray, np.ndarray]], mean: np.ndarray, std: np.ndarray, stride: int):
         self.readings = [(values - mean) / std for values, _ in hives]
         self.places, self.labels = [], []
         for h, (_, swarmed) in enumerate(hives):
@@ -63,9 +61,7 @@ class HiveDataModule(L.LightningDataModule):
         return (len(self.train_set) - swarms) / max(swarms, 1.0)
 
     def _loader(self, windows: SwarmWindows, **how) -> DataLoader:
-        return DataLoader(
-            windows, batch_size=self.hparams.batch_size, num_workers=self.hparams.num_workers, **how
-        )
+        return DataLoader(windows, batch_size=self.hparams.batch_size, num_workers=self.hparams.num_workers, **how)
 
     def train_dataloader(self) -> DataLoader:
         return self._loader(self.train_set, shuffle=True, drop_last=True)

@@ -76,9 +76,7 @@ def main(opt):
     dev = torch.device("cuda" if torch.cuda.is_available() else "cpu")
     amp = dev.type == "cuda"
     tiles, val_tiles, test_tiles = split_tiles(opt.root)
-    train_dl = DataLoader(
-        RoofTiles(tiles, augment=True), opt.batch, shuffle=True, num_workers=opt.workers, drop_last=True
-    )
+    train_dl = DataLoader(RoofTiles(tiles, augment=True), opt.batch, shuffle=True, num_workers=opt.workers, drop_last=True)
     val_dl = DataLoader(RoofTiles(val_tiles), opt.batch, num_workers=opt.workers)
     test_dl = DataLoader(RoofTiles(test_tiles), opt.batch, num_workers=opt.workers)
 
