@@ -112,8 +112,8 @@ class _Finder:
 
     def found(self) -> Iterator[Edit]:
         every = [(line, edit) for line, edit in self._all() if edit is not None]
-        same = same_meaning(self.aligned) if every else Same()
         plain = all(self._plainly_other(line, edit) for line, edit in every)
+        same = Same() if plain else same_meaning(self.aligned)
         left = [(line, edit) for line, edit in every if plain or not self._same(same, line, edit)]
         left = self._written_again(left)
         anew = rewritten_lines(self.aligned, left)

@@ -11,7 +11,7 @@ import numpy as np
 
 from . import values as v
 from .lines import Line, Program, Unit
-from .objects import Chain, Frame, Instance, Key, Own, Routine, TooLong
+from .objects import Chain, Enough, Frame, Instance, Key, Own, Routine, TooLong
 from .values import Tensor, Thing, mark
 from .vocabulary import DEFAULTS, word_set
 
@@ -43,6 +43,8 @@ class Events:
         self.seed = seed
         self.same = same or {}
         self.events: list[tuple[int, bool, str]] = []
+        self.beside: Sequence[tuple[int, bool, str]] = ()  # events of the other run: it ends where they part
+        self.most = MAX_STEPS + 1  # events after which the run ends
         self.cleared: dict[int, tuple[int, str, bool]] = {}  # gradients that nothing has read since: by owner
         self.stepped: set[int] = set()
         self.backwards = 0
@@ -92,8 +94,13 @@ class Events:
     def note(self, label: str, made: int, shaky: bool) -> None:
         """Write an event down."""
         self.events.append((mark(label, made, self.under), shaky, "" if self.unsure else label))
-        if len(self.events) > MAX_STEPS:
+        count = len(self.events)
+        if count > MAX_STEPS:
             raise TooLong
+        if count >= self.most or (
+            count <= len(self.beside) and self.beside[count - 1][0] != self.events[-1][0]
+        ):
+            raise Enough
 
     def event(self, label: str, given: Sequence[Any], named: Mapping[str, Any], owner: Any = None) -> Thing:
         """A call of something that is not followed; what it gives is new each time."""

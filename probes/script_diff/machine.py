@@ -19,6 +19,7 @@ from .objects import (
     NONE,
     Chain,
     Count,
+    Enough,
     Frame,
     Instance,
     Own,
@@ -540,4 +541,4 @@ class Machine(Library):
         return made
 
 
-__all__ = ["Machine", "TooLong"]
+__all__ = ["Enough", "Machine", "TooLong"]

@@ -7,10 +7,12 @@ to do the same only where a run passed through them and no event differed under 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 
 from .align import Alignment
+from .events import MAX_STEPS
 from .lines import Line, Unit
-from .machine import Machine, TooLong
+from .machine import Enough, Machine, TooLong
 from .terms import Term
 
 # ranks of the tensors that are assumed; a guess that does not fit says nothing
@@ -20,6 +22,12 @@ MIXED = ((2, 3, 4), (3, 2, 4), (2, 4, 3), (3, 4, 2), (2, 3, 5), (3, 2, 5), (4, 3
 # what a program that does odd things to its values may raise: then nothing is said of it
 _ODD = (RecursionError, ArithmeticError, AttributeError, LookupError, TypeError, ValueError, MemoryError)
 MAX_UNITS = 60  # units that are held against each other one by one
+NO_END = MAX_STEPS + 1  # events that no run has
+MARGIN = 20  # events by which runs under another guess may part later
+
+
+_Part = Callable[[Machine], None]  # what of a program is run
+_Runs = tuple[Machine, Machine]
 
 
 class Same:
@@ -67,31 +75,40 @@ def same_meaning(aligned: Alignment) -> Same:
     return found
 
 
-def _alone(unit: Unit) -> Callable[[Machine], None]:
+def _alone(unit: Unit) -> _Part:
     return lambda machine: machine.alone(unit)
 
 
 def _compared(
     aligned: Alignment,
     names: dict[str, str],
-    here: Callable[[Machine], None],
-    there: Callable[[Machine], None] | None = None,
+    here: _Part,
+    there: _Part | None = None,
 ) -> tuple[frozenset[Line], frozenset[Line]] | None:
     """The lines that were run through, or None where the two differ or nothing can be said."""
     covered: tuple[set[Line], set[Line]] = (set(), set())
     branches: set[tuple[int, bool]] = set()
     agreed = False
+    most = NO_END
     for seed, shape in enumerate((*GUESSES, *MIXED)):
         mixed = seed >= len(GUESSES)
         if mixed and agreed:
             break
-        first = Machine(aligned.mine, shape, seed, mixed=mixed)
-        second = Machine(aligned.theirs, shape, seed, names, mixed=mixed)
+
+        def make(shape: tuple[int, ...] = shape, seed: int = seed, mixed: bool = mixed) -> _Runs:
+            return (
+                Machine(aligned.mine, shape, seed, mixed=mixed),
+                Machine(aligned.theirs, shape, seed, names, mixed=mixed),
+            )
+
         try:
-            here(first)
-            (there or here)(second)
+            first, second, parted = _both(make, here, there or here, most)
+            if not parted and most < NO_END:
+                first, second, parted = _both(make, here, there or here, NO_END)
         except (TooLong, *_ODD):
             return None
+        if parted:
+            most = 2 * len(second.events) + MARGIN
         verdict = _verdict(first, second)
         if verdict is False:
             return None
@@ -106,6 +123,20 @@ def _compared(
     moved = _under_another(aligned)
     mine, theirs = (_seen_whole(lines, branches, unchanged, moved) for lines in covered)
     return mine, theirs
+
+
+def _both(make: Callable[[], _Runs], here: _Part, there: _Part, most: int) -> tuple[Machine, Machine, bool]:
+    """Both runs, of so many events, and whether they part; the second ends there."""
+    first, second = make()
+    first.most = second.most = most
+    with suppress(Enough):
+        here(first)
+    second.beside = first.events
+    with suppress(Enough):
+        there(second)
+    count = len(second.events)
+    parted = 0 < count <= len(first.events) and second.events[-1][0] != first.events[count - 1][0]
+    return first, second, parted
 
 
 def _under_another(aligned: Alignment) -> frozenset[Line]:

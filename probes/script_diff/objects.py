@@ -24,6 +24,10 @@ class TooLong(Exception):
     """The run is longer than what is followed."""
 
 
+class Enough(Exception):
+    """What was to be learnt from the run is known."""
+
+
 class Count(float):
     """How many items something has: true for sums and shares only, as at most three are run over."""
 
