@@ -173,6 +173,12 @@ def queries(folder: Path) -> list[Row]:
     return _events(folder, names)
 
 
+def blossoms(folder: Path) -> list[Row]:
+    """TensorBoard's scalars of the flower pictures, one of each tag an epoch."""
+    names = {"Loss/train": "loss", "Loss/val": "val_loss", "Accuracy/val": "val_acc", "lr": "lr"}
+    return _events(folder, names)
+
+
 def quotes(folder: Path) -> list[Row]:
     """JSON lines of the language model: pretraining and fine-tuning one after the other."""
     names = {"step": "step", "loss": "loss", "val_loss": "val_loss", "val_acc": "val_acc", "lr": "lr"}
@@ -319,7 +325,7 @@ def chargen(folder: Path) -> list[Row]:
 
 
 # name of the log -> its reader, and the file that the output goes to
-EVENT_FILES = frozenset({"scalars", "cells", "queries"})  # logs that take TensorBoard to read
+EVENT_FILES = frozenset({"scalars", "cells", "queries", "blossoms"})  # logs that take TensorBoard to read
 PROJECT_LOGS: dict[str, tuple[Reader, str | None]] = {
     "megatron": (megatron, "pretrain.log"),
     "openmmlab": (openmmlab, None),
@@ -344,4 +350,5 @@ PROJECT_LOGS: dict[str, tuple[Reader, str | None]] = {
     "concrete": (concrete, None),
     "orders": (orders, None),
     "chargen": (chargen, "train.log"),
+    "blossoms": (blossoms, None),
 }
