@@ -179,6 +179,16 @@ def blossoms(folder: Path) -> list[Row]:
     return _events(folder, names)
 
 
+def bookings(folder: Path) -> list[Row]:
+    """Time-stamped lines, one an epoch."""
+    rows: list[Row] = []
+    for line in _lines(folder, "train.log"):
+        if epoch := re.search(r" epoch (\d+)/", line):
+            names = {"train_loss": "loss", "val_loss": "val_loss", "val_acc": "val_acc"}
+            rows.append({"step": float(epoch[1]), **_pairs(line.replace(" ", ";"), names, "=")})
+    return rows
+
+
 def quotes(folder: Path) -> list[Row]:
     """JSON lines of the language model: pretraining and fine-tuning one after the other."""
     names = {"step": "step", "loss": "loss", "val_loss": "val_loss", "val_acc": "val_acc", "lr": "lr"}
@@ -351,4 +361,5 @@ PROJECT_LOGS: dict[str, tuple[Reader, str | None]] = {
     "orders": (orders, None),
     "chargen": (chargen, "train.log"),
     "blossoms": (blossoms, None),
+    "bookings": (bookings, None),
 }
