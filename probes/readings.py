@@ -20,6 +20,7 @@ MODULES = (
     "benchmark_curves.gradients",
     "benchmark_curves.start",
     "benchmark_end",
+    "benchmark_rates",
     "benchmark_relations",
     "code_accumulation",
     "code_activations",
