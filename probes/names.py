@@ -84,14 +84,15 @@ def _ignored() -> frozenset[str]:
 
 
 _HELD_OUT = re.compile(r"\bh(?:e|o)ld[-_ ]outs?\b", re.IGNORECASE)
+_PERCENT = re.compile(r"[\s_]*[(\[]\s*(?:%|in %|percent)\s*[)\]]\s*$")
 _BARS = re.compile(
     r"(?<![^\s/_.])\|{1,2}\s*(?:g|grads?|gradient|∇|d[lw])\s*\|{1,2}(?:_?2)?(?=$|\s)", re.IGNORECASE
 )
 
 
 def _plain(raw: str) -> str:
-    """Return the name with what takes more than one word to say in one: "held-out", "|g|"."""
-    raw = _HELD_OUT.sub("heldout", languages.name(raw.strip()))
+    """Return the name without its unit, and with what takes several words in one: "held-out", "|g|"."""
+    raw = _PERCENT.sub("", _HELD_OUT.sub("heldout", languages.name(raw.strip())))
     return _BARS.sub("grad_norm", raw) if "|" in raw else raw
 
 

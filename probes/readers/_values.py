@@ -107,6 +107,9 @@ SPLIT_KEYS = (
     "dataset",
     "on",
 )
+CONFIG_PARTS = frozenset(  # keys under which a log or a result keeps the settings of its run
+    {"config", "params", "hparams", "hyperparameters", "args", "settings", "hyper_params", "hyper", "setup"}
+)
 _WALLS = frozenset({"wall_time", "walltime", "wall", "timestamp", "_timestamp", "wall time", "unix_time"})
 _CLOCKS = frozenset(
     {"elapsed_time", "remaining_time", "eta_seconds", "percentage", "data_time", "total_steps"}

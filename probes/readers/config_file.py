@@ -17,6 +17,9 @@ from ..run import FileContent, Setting
 from . import Gives
 from ._config_tree import Leaf, Node, Tree, leaves, parse_json, parse_yaml, plain
 from ._secrets import redact, secret_key
+from ._values import CONFIG_PARTS
+from ._values import plain as plain_key
+from .text.arguments import dumps
 
 FORMAT = "config"
 GIVES = Gives(
@@ -46,6 +49,7 @@ _REQUIREMENT = re.compile(r"^\s*([A-Za-z0-9][\w.-]*)(?:\[[^\]]*\])?\s*(?:===?|@|
 _PACKAGE = re.compile(r"^\s*([A-Za-z][\w.-]*)\s+v?(\d+(?:\.\w+)+\S*)(?:\s+\S+){0,3}\s*$")
 _ONE_EQUAL = re.compile(r"^(\s*[A-Za-z0-9][\w.-]*)=(?=\d)")
 _LINE = re.compile(r"^\s*(?:--)?([A-Za-z_][\w./\- ]{0,60}?)\s*(?:=|:|\.{3,}|\t|\s{2,}:?)\s*(.*?)\s*[,;]?\s*$")
+_PRINTED = re.compile(r"\s*[A-Za-z_][\w.]*\(")  # Namespace(lr=0.1, ...) as the file's whole text
 _SECTION = re.compile(r"^\s*\[([\w .:/-]+)\]\s*(?:[#;].*)?$")
 _ENV_SIGNS = frozenset(
     {
@@ -119,6 +123,8 @@ def read(file: RunFile) -> FileContent:
         return _read_toml(file, text)
     if file.suffix == ".json" or text.lstrip().startswith("{"):
         return _read_tree(file, parse_json(text))
+    if _PRINTED.match(text):
+        return _content(file, [(key, value, 1) for key, value in dumps(text)], [])
     if _mostly_packages(lines := _lines(file, text)):
         return FileContent("packages", facts=_versions(_packages(lines)))
     return _content(file, _text_leaves(text), [])
@@ -204,7 +210,9 @@ def _is_number(value: Scalar) -> bool:
 
 
 def _has_setting(root: Node) -> bool:
-    return sum(1 for k in root.items if names.canonical_key(k)) >= 2
+    """Two settings at the top, or in a part that is called by what it holds ("hyperparameters")."""
+    parts = [n for k, n in root.items.items() if n.kind == "map" and plain_key(k) in CONFIG_PARTS]
+    return any(sum(1 for k in node.items if names.canonical_key(k)) >= 2 for node in (root, *parts))
 
 
 def _sniff_lines(file: RunFile, text: str) -> bool:
@@ -213,6 +221,8 @@ def _sniff_lines(file: RunFile, text: str) -> bool:
         return False
     if _LOG_NAMES.search(file.name.rsplit(".", 1)[0]):
         return False
+    if _PRINTED.match(text):
+        return any(names.canonical_key(key) for key, _ in dumps(text[: 64 * 1024]))
     if _mostly_packages(lines):
         return len(lines) >= 3 or _requirements_name(file.name)
     good = [m for m in map(_LINE.match, lines) if m]

@@ -18,7 +18,8 @@ import numpy as np
 
 from .. import names
 from ..files import RunFile
-from ..run import FileContent, Series, StepUnit, Window
+from ..run import FileContent, Series, Setting, StepUnit, Window
+from ..settings import canonical_key
 from . import Gives
 from ._values import (
     LARGEST,
@@ -34,6 +35,7 @@ from ._values import (
     step_kind,
 )
 from .json_log import tag_of
+from .text.arguments import scalar, setting
 
 FORMAT = "csv-log"
 GIVES = Gives(
@@ -77,6 +79,9 @@ _DATA = frozenset(
         *("op_name", "op_type", "shape", "dtype"),
     ]
 )
+MAX_COMMENTS = 50  # lines above a table
+LONGEST_COMMENT = 4000
+_PAIR = re.compile(r"(?<![\w.-])([A-Za-z_][\w.-]{0,60})\s*[=:]\s*([^\s,;]{1,80})")
 _MARKERS = ("<<<<<<<", ">>>>>>>", "=======", "|||||||")
 
 
@@ -99,7 +104,7 @@ def sniff(file: RunFile) -> bool:
     if not text or text.startswith(("version https://git-lfs", "{", "<", "%PDF")):
         return False
     cut = file.size > len(head)
-    lines = _lines(text)[: LOOK + 8]
+    lines = _without_comments(_lines(text))[0][: LOOK + 8]
     if cut and len(lines) > 1 and len(lines) < LOOK + 8:
         lines.pop()
     delimiter = _delimiter(lines)
@@ -111,7 +116,7 @@ def sniff(file: RunFile) -> bool:
 
 def read(file: RunFile) -> FileContent:
     """Read the table. Raises ValueError when no row of it can be read."""
-    lines = _lines(file.read_text().lstrip("\ufeff"))
+    lines, comments = _without_comments(_lines(file.read_text().lstrip("\ufeff")))
     delimiter = _delimiter(lines)
     if delimiter is None:
         raise ValueError("no table in it")
@@ -120,7 +125,8 @@ def read(file: RunFile) -> FileContent:
     for table in tables:
         series.extend(_Reader(file, table, delimiter).series())
     facts = {"framework": "keras"} if _is_keras(tables[0]) else {}
-    return FileContent(FORMAT, tuple(_joined(series)), facts=facts, notes=tuple(notes))
+    settings = tuple(_settings(file, comments))
+    return FileContent(FORMAT, tuple(_joined(series)), settings, facts=facts, notes=tuple(notes))
 
 
 def has_no_header(file: RunFile) -> bool:
@@ -149,6 +155,25 @@ def _lines(text: str) -> list[str]:
     return text.split("\n")
 
 
+def _without_comments(lines: list[str]) -> tuple[list[str], list[str]]:
+    """Blank out the comments above a table: (lines, comments). A "#" may also begin the header itself."""
+    first = next((at for at, line in enumerate(lines) if line.strip() and not line.startswith("#")), None)
+    if not first or first > MAX_COMMENTS:
+        return lines, []
+    cells = re.split(r"[,;\t|]", lines[first])
+    if len(cells) < 2 or any(number(cell) is not None for cell in cells):
+        return lines, []
+    return [""] * first + lines[first:], [line.lstrip("# \t") for line in lines[:first]]
+
+
+def _settings(file: RunFile, comments: Sequence[str]) -> Iterator[Setting]:
+    """The settings in comments: `# lr=0.1 batch_size=64`."""
+    for at, line in enumerate(comments, start=1):
+        for match in _PAIR.finditer(line[:LONGEST_COMMENT]):
+            if canonical_key(match.group(1)):
+                yield setting(match.group(1), scalar(match.group(2)), file.path, at, 60)
+
+
 def _delimiter(lines: Sequence[str]) -> str | None:
     """The separator that cuts the header and the first rows into equally many cells."""
     sample = [line for line in lines[:40] if line.strip("\x00 \t") and not line.startswith(_MARKERS)]
@@ -156,7 +181,8 @@ def _delimiter(lines: Sequence[str]) -> str | None:
     if not sample or len(sample[0]) > LONG_LINE:
         return None
     best: tuple[float, str] | None = None
-    for delimiter in (",", "\t", ";", "|"):
+    bordered = sample[0].lstrip().startswith("|")  # a table for the eye, which the reader of texts knows
+    for delimiter in (",", "\t", ";") if bordered else (",", "\t", ";", "|"):
         width = _width(sample[0], delimiter)
         if width < 2:
             continue
@@ -439,27 +465,35 @@ class _Reader:
         )
 
     def _by_split(self, raw: str, values: Any, axis: _Axis, column: int) -> Iterator[Series]:
+        for word, rows in self._splits(column):
+            if not np.all(np.ma.getmaskarray(values)[rows]):
+                yield self._one(raw, values, axis, rows, word)
+
+    def _splits(self, column: int) -> Iterator[tuple[str, Any]]:
+        """For each text in a column: the data set that it means ("" for none), and its rows."""
         cells = [row[column].strip() if column < len(row) else "" for row in self.table.rows]
         for cell in dict.fromkeys(cells):
-            rows = np.array([c == cell for c in cells], dtype=bool)
-            word = split_of(cell) or ""
-            if rows.any() and not np.all(np.ma.getmaskarray(values)[rows]):
-                yield self._one(raw, values, axis, rows, word)
+            yield split_of(cell) or "", np.array([c == cell for c in cells], dtype=bool)
 
     def _long(self, axis: _Axis) -> Iterator[Series]:
         """A table of (step, name, value) rows: one series per name."""
         name_at = next(i for i, name in enumerate(self.known) if name in _NAMES)
         values = self._column(self.known.index("value"))
-        if values is not None:
-            yield from self._by_name("", values, axis, name_at)
+        if values is None:
+            return
+        split_column = self._texts_in(_SPLITS)
+        for word, rows in [("", None)] if split_column is None else self._splits(split_column):
+            yield from self._by_name("", values, axis, name_at, word, rows)
 
     def _texts_in(self, wanted: frozenset[str]) -> int | None:
         """The first column of one of these names that holds texts."""
         found = (i for i, name in enumerate(self.known) if name in wanted)
         return next((i for i in found if self._column(i) is None), None)
 
-    def _by_name(self, prefix: str, values: Any, axis: _Axis, name_at: int) -> Iterator[Series]:
-        """One series per text in a column, called by it."""
+    def _by_name(
+        self, prefix: str, values: Any, axis: _Axis, name_at: int, word: str = "", among: Any = None
+    ) -> Iterator[Series]:
+        """One series per text in a column, called by it; of the rows of one data set, where that is said."""
         found: dict[str, list[int]] = {}
         for i, row in enumerate(self.table.rows):
             if name_at < len(row) and row[name_at].strip():
@@ -467,7 +501,10 @@ class _Reader:
         for name, at in list(found.items())[:MAX_COLUMNS]:
             rows = np.zeros(len(self.table.rows), dtype=bool)
             rows[at] = True
-            yield self._one(prefix + name, values, axis, rows, "")
+            if among is not None:
+                rows &= among
+            if rows.any():
+                yield self._one(prefix + name, values, axis, rows, word)
 
 
 def _filled(steps: Any) -> Any:

@@ -24,6 +24,7 @@ from . import Gives
 from ._config_tree import brackets_are_shallow
 from ._cut_json import load_cut
 from ._values import (
+    CONFIG_PARTS,
     flatten,
     is_clock,
     is_loss,
@@ -73,9 +74,6 @@ _CONFIG_WORDS = frozenset(
         *("train_batch_size", "model_name", "fp16", "bf16", "scheduler", "zero_optimization"),
     ]
 )
-_CONFIG_PARTS = frozenset(
-    {"config", "params", "hparams", "hyperparameters", "args", "settings", "hyper_params", "hyper", "setup"}
-)
 _KINDS_CUT = frozenset({"curves", "rows", "triples"})
 _KINDS = _KINDS_CUT | {"results"}
 _YAML = frozenset({".yaml", ".yml"})
@@ -117,7 +115,7 @@ def _content(file: RunFile, loaded: Any, kind: str | None) -> FileContent:
     if kind == "triples":
         return _read_triples(file, loaded)
     if kind == "results":
-        return FileContent(FORMAT, facts=_final(loaded))
+        return FileContent(FORMAT, settings=tuple(_settings(file, loaded)), facts=_final(loaded))
     raise ValueError("holds no metrics")
 
 
@@ -442,7 +440,7 @@ def _settings(file: RunFile, loaded: Any) -> Iterator[Setting]:
     if not isinstance(loaded, dict):
         return
     for key, value in loaded.items():
-        if isinstance(value, dict) and plain(key) in _CONFIG_PARTS:
+        if isinstance(value, dict) and plain(key) in CONFIG_PARTS:
             for name, leaf in flatten(value):
                 usable, found = setting_value(name, leaf)
                 if usable:

@@ -24,6 +24,7 @@ from ..run import Event, EventKind, FileContent, Series, Setting, StepUnit, Wind
 from . import Gives
 from ._rows import Axes, Axis, Rows, masked, masked_event
 from ._values import (
+    CONFIG_PARTS,
     MAX_LEAVES,
     SPLIT_KEYS,
     flatten,
@@ -316,6 +317,8 @@ class LineReader:
         if "env_info" in row or ("config" in row and isinstance(row["config"], str)):
             self._preamble(row, line)
             return
+        if self._took_settings(row, line):
+            return
         if not self.dialect:
             self._recognise(row)
         self._count += 1
@@ -338,6 +341,18 @@ class LineReader:
         self._event(row, axis, place.rank)
         if values:
             self.rows.add(axis, values, split, place.rank)
+
+    def _took_settings(self, row: Mapping[str, Any], line: int) -> bool:
+        """Take a row that holds the settings of the run: `{"type": "config", ...}`, `{"args": {...}}`."""
+        said = any(isinstance(row.get(k), str) and plain(row[k]) in CONFIG_PARTS for k in SPLIT_KEYS)
+        held = [key for key, value in row.items() if plain(key) in CONFIG_PARTS and isinstance(value, dict)]
+        if not said and not held:
+            return False
+        for name, leaf in flatten(row if said and not held else {key: row[key] for key in held}):
+            usable, found = setting_value(name, leaf)
+            if usable and name not in SPLIT_KEYS and not is_wall(name):
+                self.settings.append(Setting(name.replace("/", "."), found, self.file.path, line, 60))
+        return said or not any(is_metric(key) for key in row)
 
     def take_many(self, keys: tuple[str, ...], rows: list[dict[str, Any]], first: int) -> bool:
         """Take rows of the same keys that hold only numbers, column by column; False: take each by itself.

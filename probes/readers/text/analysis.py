@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from typing import Literal
 
 from ... import names
@@ -47,6 +48,7 @@ _PROSE = re.compile(
     r"\b(?:the|that|which|was|were|had|we|than|because|but|our|they|would|should|this|these|when)\b",
     re.IGNORECASE,
 )
+_OF_LOSSES = frozenset({"loss", "losses", "done", "end", "finished"})
 _LAST_ROW = re.compile(r"train_runtime|train_samples_per_second")
 _WORD = re.compile(r"[A-Za-z]{3,}")
 _DARKNET = re.compile(rb"^\s*\d+: \S+, \S+ avg(?: loss)?, \S+ rate,")
@@ -124,6 +126,7 @@ class _Analysis:
         self.keys = 0
         self.counts_epochs = False  # a bar over epochs
         self.split = ""
+        self.sides: dict[str, int] = {}  # numbers whose name is only that of a data set
 
     def _texts(self) -> tuple[list[str], int]:
         """The text before each number (without the prefix), and the first number after the prefix."""
@@ -235,8 +238,30 @@ class _Analysis:
         elif step is not None:
             if not after.startswith("%"):
                 self.steps.append((step[0], at, step[1]))
+        elif keys.side_of(words):
+            same = self._same_of_other_side(at, words[0].strip(".:"))
+            if same:
+                self._metric(at, same, ":")
+            else:
+                self.sides.setdefault(keys.side_of(words), at)
         else:
             self._metric(at, key, separator)
+
+    def _same_of_other_side(self, at: int, word: str) -> str:
+        """`train loss 0.5, val 0.6`: the second number is what the first one is, of the other data set."""
+        last = self.metrics[-1] if self.metrics else None
+        if last is None or last.slot != at - 1:
+            return ""
+        words = last.raw.split()
+        sides = [i for i, w in enumerate(words) if keys.side_of([w.lower()])]
+        if (
+            len(sides) != 1
+            or len(words) < 2
+            or keys.side_of([words[sides[0]].lower()]) == keys.side_of([word])
+        ):
+            return ""
+        words[sides[0]] = word
+        return " ".join(words)
 
     def _count(self, at: int, before: str) -> None:
         """`[100/1000]`, `| 44/6400 [`, `[640/60000 (1%)]`: a count without a name."""
@@ -290,7 +315,28 @@ class _Analysis:
 
     # ---------------------------------------------------------------------------------- the whole
 
+    def _pair_of_losses(self) -> Iterator[Metric]:
+        """`epoch 3  train 2.31  val 2.40`: losses, where a score stands beside them or by their size.
+
+        A fraction and a percentage are no losses; a number from 1 to 10 is neither.
+        """
+        if set(self.sides) != {"train", "eval"} or not (self.steps or self.epoch is not None):
+            return
+        told = [set(_WORD.findall(self.before[at].lower())) - keys.SPLITS for at in self.sides.values()]
+        if any("/loss" in m.canonical for m in self.metrics) or any(w - _OF_LOSSES for w in told):
+            return  # "time: train 2.1 val 1.3"
+        values = [to_float(self.tokens[at]) for at in self.sides.values()]
+        percent = any(self.after(at).startswith("%") for at in self.sides.values())
+        scored = any(w & {"loss", "losses"} for w in told) or any(
+            _of_a_data_set(m.canonical) for m in self.metrics
+        )
+        if percent or None in values or not (scored or all(1 < v < 10 for v in values if v is not None)):
+            return
+        for side, at in self.sides.items():
+            yield Metric(at, f"{side} loss", "", f"{side}/loss")
+
     def _made(self) -> Shape | None:
+        self.metrics += self._pair_of_losses()
         step = min(self.steps, default=None)
         if step is None and self.epoch is None:
             self.metrics = [m for m in self.metrics if not keys.is_ambiguous(m.raw)]

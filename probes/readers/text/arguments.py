@@ -45,6 +45,11 @@ _TRAINING = {
 }
 
 
+_TABLE_ROW = re.compile(
+    r"^\s*[|│]\s*([A-Za-z_][\w./\- ]{0,60}?)\s*[|│]\s*([^|│]{1,80}?)\s*[|│]\s*$"
+)  # | lr | 0.01 |
+
+
 def dotted(line: str) -> tuple[str, str] | None:
     """`  adam_beta1 ...................... 0.9` of Megatron's argument dump."""
     match = _DOTTED.match(line) if "..." in line and len(line) < _LONG else None
@@ -53,7 +58,7 @@ def dotted(line: str) -> tuple[str, str] | None:
 
 def banner(line: str) -> tuple[str, str] | None:
     """`learning_rate: 0.001` on a line of its own, if the name is a setting's."""
-    match = _BANNER.match(line)
+    match = _BANNER.match(line) or _TABLE_ROW.match(line)
     if match is None:
         return None
     key = match.group(1).strip()

@@ -176,7 +176,8 @@ class Columns:
         index = np.array(self.points[key].rows, dtype=np.intp)
         steps, epochs = self._take("step", index), self._take("epoch", index)
         known = bool(np.all(np.isfinite(epochs)))
-        if np.isfinite(steps).mean() > 0.5 and not (key[2] == "epoch" and known and np.isnan(steps).any()):
+        part = key[2] == "epoch" and known and bool(np.isnan(steps).any())
+        if np.isfinite(steps).mean() > 0.5 and not part and (known or not _stands(steps)):
             return self._by_step(key, index, _filled(steps), epochs if known else None)
         if known:
             if _crowded(epochs):
@@ -281,6 +282,11 @@ def _filled(steps: Floats) -> Floats:
     where[where < 0] = int(np.flatnonzero(known)[0])
     filled: Floats = steps[where]
     return filled
+
+
+def _stands(steps: Floats) -> bool:
+    """Every line names the same step: the last of each epoch's bar (`train 3: 100% 20/20`), no place."""
+    return len(steps) > 2 and bool(np.all(steps == steps[0]))
 
 
 def _crowded(places: Floats, epochs: Floats | None = None) -> bool:

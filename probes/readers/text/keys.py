@@ -11,7 +11,7 @@ from ... import names
 StepKind = Literal["step", "iteration", "batch", "bare", "sample"]
 Separator = Literal[":", "=", "is", " ", "bracket", "none"]
 
-TRAIN = frozenset({"train", "training", "trn", "fit"})
+TRAIN = frozenset({"train", "training", "trn", "tr", "fit"})
 EVAL = frozenset(
     {
         "val",
@@ -27,12 +27,13 @@ EVAL = frozenset(
         "devel",
         "vld",
         "vali",
+        "va",
         "heldout",
         "held-out",
         "held out",
     }
 )
-TEST = frozenset({"test", "testing", "tests", "holdout", "hold-out"})
+TEST = frozenset({"test", "testing", "tests", "te", "holdout", "hold-out"})
 SPLITS = TRAIN | EVAL | TEST
 
 _OPENING = " \t\"'[({<~$*#"
@@ -42,7 +43,7 @@ _WRAPPER = re.compile(
 _MODULE = re.compile(r"\b(?:np|numpy|jnp|torch|mindspore|ms)\.$")
 # What ends the text that belongs to something else. "Val. Loss" and "Avg. Acc" are names.
 _DELIMITER = re.compile(
-    r"[,;|\[\]{}\t!?\"'<>*#=]|  +|:\s|:$|\s[-–—~]+\s|^\s*[-–—>~]+\s?|\)\s|[-=]>|…|\(\s"
+    r"[,;|•·\[\]{}\t!?\"'<>*#=]|  +|:\s|:$|\s[-–—~]+\s|^\s*[-–—>~]+\s?|\)\s|[-=]>|…|\(\s"
     r"|(?<!\bVal)(?<!\bval)(?<!\bAvg)(?<!\bavg)(?<!\bAcc)\.\s"
 )
 _IN_BRACKETS = re.compile(r"\s*\(([^()]*)\)$")
@@ -123,6 +124,8 @@ def key_of(before: str) -> tuple[str, Separator]:
     separator: Separator = " "
     if text.endswith(("->", "=>")):
         return "", ":"
+    if text.endswith("epoch_"):
+        return "epoch", " "  # "epoch_3"
     if text.endswith((":", "=")):
         separator = ":" if text[-1] == ":" else "="
         text = text[:-1].rstrip(" \t\"':=*")
@@ -168,6 +171,12 @@ def _last_words(text: str) -> str:
 def is_epoch(words: list[str], separator: Separator) -> bool:
     """Say whether the name of a number is that of an epoch (a lone "e" too)."""
     return words[-1] in _EPOCH and separator != "none" and (words[-1] != "e" or len(words) == 1)
+
+
+def side_of(words: list[str]) -> Literal["", "train", "eval"]:
+    """The data set that a number is of whose name is nothing else: `train 2.31  val 2.40`."""
+    word = words[0].strip(".:") if len(words) == 1 else ""
+    return "train" if word in TRAIN else "eval" if word in EVAL else ""
 
 
 def step_of(words: list[str]) -> tuple[int, StepKind] | None:

@@ -16,7 +16,14 @@ _NUMBER = (
 )
 # One captured group: splitting with it gives text, token, text, token, ..., text.
 TOKEN = re.compile(
-    rb"(?<![\w.@])(?<![A-Za-z]-)(" + _SPECIAL + rb"|" + _CLOCK + rb"|" + _NUMBER + rb")", re.IGNORECASE
+    rb"(?:(?<![\w.@])(?<![A-Za-z]-)|(?<=epoch_)(?=\d+[\s:,;|\]]))("
+    + _SPECIAL
+    + rb"|"
+    + _CLOCK
+    + rb"|"
+    + _NUMBER
+    + rb")",
+    re.IGNORECASE,
 )
 _UNIT = re.compile(rb"^([-+]?(?:\d+\.?\d*|\.\d+))(?:nats?|bits?)$", re.IGNORECASE)  # of a cross-entropy
 _NAN = re.compile(rb"^[-+]?(?:nan.*|1\.\#(?:IND|QNAN|SNAN)\d*)$", re.IGNORECASE)

@@ -372,3 +372,28 @@ def test_every_real_configuration_is_read() -> None:
 def test_what_a_script_logs_in_with_is_hidden(line: str) -> None:
     assert "openSesame" not in redact("", line)
     assert redact("", line).startswith(line.partition("(")[0])
+
+
+@pytest.mark.parametrize("name", ["args.txt", "opt.txt", "hparams.params"])
+def test_a_printed_namespace_in_a_file_of_its_own(tmp_path: Path, name: str) -> None:
+    """`print(args, file=f)` leaves one line."""
+    content = read(tmp_path, name, "Namespace(lr=0.0003, batch_size=64, optimizer='adamw', resume=None)\n")
+
+    assert values(content) == {"lr": 0.0003, "batch_size": 64, "optimizer": "adamw", "resume": None}
+
+
+def test_text_that_only_looks_like_a_namespace(tmp_path: Path) -> None:
+    """A call without settings, or prose with a bracket, is no configuration."""
+    for text in ("main(x=1, y=2)\n", "Thanks (a lot) for reading.\n", "Namespace(lr=0.1\n"):
+        assert not config_file.sniff(file(tmp_path, "note.txt", text)), text
+
+
+def test_settings_of_a_summary(tmp_path: Path) -> None:
+    """A result file that keeps the settings in a part of its own is read for these."""
+    content = read(
+        tmp_path,
+        "summary.json",
+        json.dumps({"hyperparameters": {"learning_rate": 3e-4, "batch_size": 64}, "best": {"fold": 2}}),
+    )
+
+    assert values(content)["hyperparameters.learning_rate"] == 3e-4

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from traindoctor.probes import names
 from traindoctor.probes.assemble import open_run
 from traindoctor.probes.files import RunFile
 from traindoctor.probes.readers import csv_log
@@ -154,6 +155,43 @@ def test_tables_in_long_form(tmp_path: Path) -> None:
     loss = curve(content, "loss")
     assert loss.steps.tolist() == [1, 2] and np.isnan(loss.values[1])
     assert loss.walls is not None and curve(content, "acc").values.tolist() == [0.1]
+
+
+@pytest.mark.parametrize(
+    "comment", ["# lr=0.001 batch_size=64", "# lr: 0.001, batch_size: 64", "#\n# lr=0.001\n# batch_size=64"]
+)
+def test_comments_above_a_table(tmp_path: Path, comment: str) -> None:
+    """They are no header; the settings in them are kept with their line."""
+    content = read(tmp_path, comment + "\nepoch,loss\n1,1.0\n2,0.8\n3,0.7\n", "history.csv")
+
+    assert curve(content, "loss").values.tolist() == [1.0, 0.8, 0.7]
+    assert {s.key: s.value for s in content.settings} == {"lr": 0.001, "batch_size": 64}
+
+
+def test_a_header_behind_a_hash_is_a_header(tmp_path: Path) -> None:
+    """`numpy.savetxt` writes the header as a comment."""
+    content = read(tmp_path, "# epoch,loss\n1,1.0\n2,0.8\n3,0.7\n", "history.csv")
+
+    assert curve(content, "loss").values.tolist() == [1.0, 0.8, 0.7]
+
+
+def test_units_in_the_names_of_columns(tmp_path: Path) -> None:
+    """A percentage is said in the header."""
+    text = "Epoch,Train Loss,Validation Accuracy (%)\n1,1.0,50.0\n2,0.8,62.5\n3,0.7,70\n"
+    content = read(tmp_path, text, "history.csv")
+
+    assert curve(content, "Validation Accuracy (%)").values.tolist() == [50.0, 62.5, 70.0]
+    assert names.canonical("Validation Accuracy (%)") == "eval/accuracy"
+
+
+def test_a_column_of_splits_in_long_form(tmp_path: Path) -> None:
+    """(step, split, name, value) rows are one curve per name and data set: they are not mixed."""
+    rows = [f"{e},train,loss,{2 - e}\n{e},val,loss,{2.5 - e}\n{e},val,acc,0.{e}\n" for e in range(2)]
+    content = read(tmp_path, "epoch,split,metric,value\n" + "".join(rows), "metrics.csv")
+
+    assert curve(content, "loss", "train").values.tolist() == [2.0, 1.0]
+    assert curve(content, "loss", "eval").values.tolist() == [2.5, 1.5]
+    assert curve(content, "acc", "eval").values.tolist() == [0.0, 0.1]
 
 
 def test_downloads_of_tensorboard_and_wandb(tmp_path: Path) -> None:

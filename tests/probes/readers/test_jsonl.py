@@ -312,3 +312,32 @@ def test_a_line_of_greeting_before_the_rows(tmp_path: Path, name: str, found: bo
 
     assert jsonl.sniff(file) is found
     assert not found or curve(jsonl.read(file), "loss").steps.tolist() == list(range(1, 9))
+
+
+@pytest.mark.parametrize(
+    "first",
+    [
+        {"type": "config", "lr": 0.001, "optimizer": "adamw", "epochs": 2},
+        {"event": "hparams", "lr": 0.001, "optimizer": "adamw", "epochs": 2},
+        {"time": 1700000000.5, "args": {"lr": 0.001, "optimizer": "adamw", "epochs": 2}},
+    ],
+)
+def test_a_row_of_settings_is_no_row_of_a_curve(tmp_path: Path, first: dict[str, Any]) -> None:
+    """The configuration that a script logs before its first row: settings, and not a learning-rate curve."""
+    content = read(tmp_path, lines(first, *({"epoch": e, "loss": 2.0 - e} for e in range(2))))
+
+    assert [s.raw for s in content.series] == ["loss"]
+    assert {s.key.rpartition(".")[2]: s.value for s in content.settings} == {
+        "lr": 0.001,
+        "optimizer": "adamw",
+        "epochs": 2,
+    }
+
+
+def test_metrics_beside_settings_are_kept(tmp_path: Path) -> None:
+    """A row may hold both: W&B-like exports repeat the configuration in each row."""
+    rows = ({"step": s, "loss": 2.0 - s, "config": {"lr": 0.001}} for s in range(2))
+    content = read(tmp_path, lines(*rows))
+
+    assert curve(content, "loss").values.tolist() == [2.0, 1.0]
+    assert {s.key for s in content.settings} == {"config.lr"}

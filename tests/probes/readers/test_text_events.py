@@ -224,6 +224,7 @@ def test_nested_dump(tmp_path: Path) -> None:
         "Overriding: learning_rate = 0.001",
         "2024-01-01 10:00:00 - INFO -   learning_rate: 0.001",
         '"learning_rate": 0.001,',
+        "| learning_rate | 0.001 |",
     ],
 )
 def test_banner_before_the_first_row(tmp_path: Path, line: str) -> None:

@@ -56,6 +56,11 @@ def test_the_training_loss(tmp_path: Path, text: str, unit: str, expected: list[
         "Epoch: 3/10\nTrain Loss: 0.5 - Train Acc: 0.8\nValid Loss: 0.6 - Valid Acc: 0.812\n",
         "Epoch 3\n-----\ntrain Loss: 0.5 Acc: 0.8\nval Loss: 0.6 Acc: 0.812\n",
         "Epoch 3\nTraining:\nloss 0.5, accuracy: 0.8\nValidation:\nloss 0.6, accuracy: 0.812\n",
+        "Epoch 3 Loss train: 0.5 val: 0.6 Acc train: 0.8 val: 0.812\n",
+        "epoch_3 loss_train=0.5 loss_val=0.6 acc_train=0.8 acc_val=0.812\n",
+        "epoch=3 tr_loss=0.5 tr_acc=0.8 va_loss=0.6 va_acc=0.812 t=12.3s\n",
+        "Epoch 3 • train_loss 0.5 • train_acc 0.8 • val_loss 0.6 • val_acc 0.812\n",
+        "| epoch | train loss | train acc | val loss | val acc |\n|---|---|---|---|---|\n| 3 | 0.5 | 0.8 | 0.6 | 0.812 |\n",
     ],
 )
 def test_words_tell_the_data_set(tmp_path: Path, text: str) -> None:
@@ -66,6 +71,51 @@ def test_words_tell_the_data_set(tmp_path: Path, text: str) -> None:
     assert points(content, "eval/loss") == [(3, 0.6)]
     assert points(content, "train/accuracy") == [(3, pytest.approx(0.8))]
     assert points(content, "eval/accuracy") == [(3, pytest.approx(0.812))]
+
+
+@pytest.mark.parametrize(
+    ("line", "train", "evaluation"),
+    [
+        ("Epoch {e}  train 2.31  val 2.40  acc 0.31\n", 2.31, 2.40),
+        ("epoch {e} | train 2.31 | valid 2.40 | best 2.40\n", 2.31, 2.40),
+        ("Ep {e} - trn 2.31 - dev 2.40\n", 2.31, 2.40),
+        ("Epoch {e} | losses: train 0.06, val 0.25\n", 0.06, 0.25),
+        ("step {e}0: train loss 0.5, val 0.6\n", 0.5, 0.6),
+    ],
+)
+def test_numbers_named_by_their_data_set_alone(
+    tmp_path: Path, line: str, train: float, evaluation: float
+) -> None:
+    """Losses, where a score or the word stands beside them, or their size leaves nothing else."""
+    content = read(tmp_path, "".join(line.format(e=e) for e in (1, 2, 3)))
+
+    assert [v for _, v in points(content, "train/loss")] == [train] * 3
+    assert [v for _, v in points(content, "eval/loss")] == [evaluation] * 3
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "Epoch {e}, Loss: 1.2, Train: 0.31, Val: 0.29, Test: 0.3\n",  # scores of some kind
+        "epoch {e} loss 1.2 time: train 2.1 val 1.3\n",
+        "epoch {e} loss 1.2 train 45.2 val 43.1\n",
+        "epoch {e} loss 1.2 train 2.3% val 2.1%\n",
+    ],
+)
+def test_numbers_of_a_data_set_that_may_be_anything(tmp_path: Path, line: str) -> None:
+    """Where a loss stands beside them, or they are times or shares, they are left alone."""
+    content = read(tmp_path, "".join(line.format(e=e) for e in (1, 2, 3)))
+
+    assert [v for _, v in points(content, "train/loss")] == [1.2] * 3
+    assert all(s.raw.lower() == "loss" for s in content.series)
+
+
+def test_bars_that_all_end_at_the_same_step_stand_by_their_epochs(tmp_path: Path) -> None:
+    """The last state of each epoch's bar says 20/20: that is no place on the curve."""
+    bars = "train {e}: 100%|####| 20/20 [00:02<00:00, 9.1it/s, loss={loss}]\nval {e}: 100%|####| 5/5 [00:00<00:00, 9.1it/s, loss=0.6]\n"
+    content = read(tmp_path, "".join(bars.format(e=e, loss=2.0 - 0.1 * e) for e in range(6)))
+
+    assert [step for step, _ in points(content, "train/loss")] == [0, 1, 2, 3, 4, 5]
 
 
 def test_the_raw_name_is_kept(tmp_path: Path) -> None:
