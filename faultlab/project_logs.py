@@ -197,6 +197,13 @@ def quotes(folder: Path) -> list[Row]:
     return [{names[k]: float(v) for k, v in row.items() if k in names} for row in rows]
 
 
+def postcards(folder: Path) -> list[Row]:
+    """JSON lines of the postcards: one every few steps, one for the held-out cards."""
+    names = {"step": "step", "loss": "loss", "val_loss": "val_loss", "lr": "lr", "grad_norm": "grad_norm"}
+    rows = [json.loads(line) for line in _lines(folder, "log.jsonl")]
+    return [{names[k]: float(v) for k, v in row.items() if k in names} for row in rows]
+
+
 def pumps(folder: Path) -> list[Row]:
     """The table that the trainer of the pumps appends to, one row an epoch."""
     with (folder / "outputs" / "metrics.csv").open(encoding="utf-8", newline="") as f:
@@ -362,4 +369,5 @@ PROJECT_LOGS: dict[str, tuple[Reader, str | None]] = {
     "chargen": (chargen, "train.log"),
     "blossoms": (blossoms, None),
     "bookings": (bookings, None),
+    "postcards": (postcards, None),
 }
