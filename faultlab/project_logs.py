@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import csv
 import json
+import math
 import re
 from collections.abc import Callable
 from pathlib import Path
@@ -341,6 +342,25 @@ def chargen(folder: Path) -> list[Row]:
     return rows
 
 
+def tremors(folder: Path) -> list[Row]:
+    """Printed lines every few steps with the loss scale, and one of the validation each epoch."""
+    rows: list[Row] = []
+    for line in _lines(folder, "train.log"):
+        epoch = re.match(r"\[(\d+)/\d+\] ", line)
+        step = re.search(r" step (\d+)/", line)
+        if epoch and step:
+            names = {"loss": "loss", "scale": "loss_scale", "gnorm": "grad_norm", "lr": "lr"}
+            rows.append({"step": float(step[1]), "epoch": float(epoch[1])})
+            rows[-1] |= _pairs(line.replace(" ", ";"), names, ";")
+            if not math.isfinite(rows[-1].get("grad_norm", 0.0)):  # the scaler skips such a step
+                del rows[-1]["grad_norm"]
+        elif epoch:
+            cells = line.replace("val loss", "val_loss").replace(" ", ";")
+            rows.append({"epoch": float(epoch[1])})
+            rows[-1] |= _pairs(cells, {"val_loss": "val_loss", "acc": "val_acc"}, ";")
+    return rows
+
+
 # name of the log -> its reader, and the file that the output goes to
 EVENT_FILES = frozenset({"scalars", "cells", "queries", "blossoms"})  # logs that take TensorBoard to read
 PROJECT_LOGS: dict[str, tuple[Reader, str | None]] = {
@@ -370,4 +390,5 @@ PROJECT_LOGS: dict[str, tuple[Reader, str | None]] = {
     "blossoms": (blossoms, None),
     "bookings": (bookings, None),
     "postcards": (postcards, None),
+    "tremors": (tremors, "train.log"),
 }
