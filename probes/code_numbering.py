@@ -5,9 +5,11 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
+from functools import partial
 
 from .code import at, first, ok
 from .code_sides import either, given, literal, side
+from .code_sides_apart import numbered_apart
 from .flow import flow
 from .readers._tree import names_in, of, unparse, walk
 from .readers.script import keyword, last_name
@@ -28,6 +30,7 @@ def classes_numbered_apart(view: View) -> Finding:
             _in_shared_function,
             _one_split_told,
             _unlike_maps,
+            partial(numbered_apart, labels=True),
         ),
         "the scripts number no classes",
     )
@@ -333,7 +336,9 @@ def words_numbered_apart(view: View) -> Finding:
     """Token ids do not fit the model's embedding: another vocabulary, tokenizer or item size."""
     return first(
         view,
-        either(_vocabulary_of_held_out, _other_tokenizer, _no_item_type),
+        either(
+            _vocabulary_of_held_out, _other_tokenizer, _no_item_type, partial(numbered_apart, labels=False)
+        ),
         "the scripts make no token ids",
     )
 

@@ -11,6 +11,7 @@ from .code_batches import batches_differ, symbol
 from .code_flags import labelled_by_switch
 from .code_handed_apart import setting_left_out
 from .code_roles import EVALUATION, base, inputs, is_training_only, split_flags, split_of, targets, trains
+from .code_sides_apart import labels_apart, scaled_back
 from .flow import flow
 from .readers._tree import of, unparse, walk
 from .readers.script import last_name
@@ -27,7 +28,13 @@ def splits_processed_differently(view: View, *, labels: bool) -> Finding:
     `labels`: look at labels instead of inputs. What belongs to training alone is passed over: statements with
     random parts, augmentation, selection and order of samples; so are padding and crops.
     """
-    checks = (_split_mismatch, _by_flag, labelled_by_switch if labels else batches_differ, _setting_left)
+    checks = (
+        _split_mismatch,
+        _by_flag,
+        labelled_by_switch if labels else batches_differ,
+        _setting_left,
+        _labels_apart,
+    )
 
     def check(source: Script) -> Finding | None:
         found = [f for f in (c(source, labels) for c in checks) if f is not None]
@@ -36,8 +43,15 @@ def splits_processed_differently(view: View, *, labels: bool) -> Finding:
     return first(view, check, "the scripts do not process splits by name")
 
 
+def _labels_apart(source: Script, labels: bool) -> Finding | None:
+    return labels_apart(source) if labels else None
+
+
 def _setting_left(source: Script, labels: bool) -> Finding | None:
     return None if labels else setting_left_out(source)
+
+
+_SCALES = re.compile(r" / |transform\(|\blog")
 
 
 def _split_mismatch(source: Script, labels: bool) -> Finding | None:
@@ -50,6 +64,8 @@ def _split_mismatch(source: Script, labels: bool) -> Finding | None:
             seen = nodes[0]
             theirs = {_shape(n, other) for n in processed.get((other, stem), [])}
             for node in nodes:
+                if labels and scaled_back(source) and _SCALES.search(unparse(node)):
+                    continue
                 if _shape(node, split) not in theirs:
                     return at(source, node, f"this is done to the {split} data and not to the {other} data")
     return ok(source, seen, "both splits are processed alike") if seen is not None else None

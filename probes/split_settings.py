@@ -6,9 +6,11 @@ import re
 from collections.abc import Iterator
 
 from ..engine.model import Place
+from .code import first
 from .code_pipelines import normalises_one_split
 from .code_roles import split_of, trains
 from .code_scaling import scaled_apart
+from .code_sides_apart import inputs_apart
 from .code_splits import splits_processed_differently
 from .registry import Finding, View, absent, any_of, present, probe, unknown
 from .run import Setting
@@ -32,6 +34,7 @@ def splits_differ(view: View) -> Finding:
             normalises_one_split(view),
             splits_normalised_differently(view),
             scaled_apart(view),
+            first(view, inputs_apart, "the scripts make no pair of data sets"),
         )
     )
 

@@ -1,0 +1,210 @@
+"""Two sides of one pipeline put side by side: where one of them is processed otherwise."""
+
+from __future__ import annotations
+
+import ast
+import difflib
+import re
+from dataclasses import dataclass
+
+from .chains import Step, inside, statistics, steps_of
+from .evaluate import Evaluator
+from .items import sample
+from .values import Term
+
+_FEATURES = re.compile(r"(?i)mel|spectr|mfcc|stft|fbank|chroma|cqt")
+_FIGURES = frozenset(
+    (
+        "n_mels",
+        "n_fft",
+        "hop_length",
+        "win_length",
+        "sample_rate",
+        "sr",
+        "n_mfcc",
+        "hop",
+        "f_min",
+        "f_max",
+        "power",
+    )
+)
+_DISTURBS = re.compile(
+    r"(?i)aug|noise|jitter|mix|smooth|distort|perturb|corrupt|degrad|random|drop|mask|disturb|warp|cutout|blur"
+)
+_LABEL = re.compile(r"(?i)(?:^|_)(?:y|ys|labels?|targets?|answers?|gt|classes|tags?)(?:_|$)")
+
+
+@dataclass(frozen=True)
+class Apart:
+    """One difference: where on either side, what it is, and whether it is one of labels."""
+
+    kind: str  # "one side", "figures", "statistics", "numbering", "parameters"
+    train: ast.AST | None
+    held: ast.AST | None
+    label: bool
+    what: str
+    whole: bool = False  # numbers are shifted by whole ones, or looked up
+
+
+def apart(run: Evaluator, train: Term, held: Term, label: bool = False) -> Apart | None:
+    """The first difference that cannot be meant, of two values. Raises OutOfSteps."""
+    return _compare(run, train, held, label, 8)
+
+
+def samples_apart(run: Evaluator, train: Term, held: Term, label: bool = False) -> Apart | None:
+    """The same of samples of two data sets, loaders or arrays."""
+    if train.key == held.key:
+        return None
+    return _compare(run, sample(run, train), sample(run, held), label, 8)
+
+
+def _compare(run: Evaluator, train: Term, held: Term, label: bool, depth: int) -> Apart | None:
+    run.tick()
+    if depth == 0 or train.key == held.key:
+        return None
+    if train.head == "phi" and held.head == "phi" and train.value == held.value:
+        pairs = zip(train.args, held.args, strict=True)
+        found = [_compare(run, a, b, label, depth - 1) for a, b in pairs]
+        return found[0] if all(found) else None
+    if train.head == "tuple" or held.head == "tuple":
+        return _tuples(run, train, held, label, depth)
+    if train.head == held.head == "dict":
+        for name in train.value:
+            if name in held.value:
+                told = label or _LABEL.search(str(name)) is not None
+                if (one := _compare(run, train.value[name], held.value[name], told, depth - 1)) is not None:
+                    return one
+        return None
+    if train.head == held.head == "obj" and train.value.owner is held.value.owner:
+        for name in sorted(set(train.value.attrs) & set(held.value.attrs)):
+            told = label or _LABEL.search(name) is not None
+            parts = (train.value.attrs[name], held.value.attrs[name])
+            if (one := _compare(run, *parts, told, depth - 1)) is not None:
+                return one
+        return None
+    mine, source = steps_of(run, train)
+    theirs, other = steps_of(run, held)
+    ends = None
+    if source.head in ("tuple", "dict", "obj"):
+        if source.head == other.head:
+            ends = _compare(run, source, other, label, depth - 1)
+    return ends or _steps(run, mine, theirs, label)
+
+
+def _tuples(run: Evaluator, train: Term, held: Term, label: bool, depth: int) -> Apart | None:
+    if train.head != held.head:
+        first = [t.args[0] if t.head == "tuple" and t.args else t for t in (train, held)]
+        return _compare(run, first[0], first[1], label, depth - 1) if train.args and held.args else None
+    size = len(train.args)
+    if len(held.args) != size:
+        if not size or not held.args:
+            return None
+        return _compare(run, train.args[0], held.args[0], label, depth - 1)
+    for i, (a, b) in enumerate(zip(train.args, held.args, strict=True)):
+        told = label or (i == size - 1 and size > 1)
+        if (one := _compare(run, a, b, told, depth - 1)) is not None:
+            return one
+    return None
+
+
+def _steps(run: Evaluator, mine: list[Step], theirs: list[Step], label: bool) -> Apart | None:
+    match = difflib.SequenceMatcher(None, [s.tells for s in mine], [s.tells for s in theirs], autojunk=False)
+    only: tuple[list[Step], list[Step]] = ([], [])
+    for tag, a, b, c, d in match.get_opcodes():
+        if tag == "equal":
+            for one, other in zip(mine[a:b], theirs[c:d], strict=True):
+                if (found := _step(one, other, label)) is not None:
+                    return found
+        else:
+            only[0].extend(mine[a:b])
+            only[1].extend(theirs[c:d])
+    if any(s.kind in ("unknown", "phi") for s in (*only[0], *only[1])):
+        return None
+    left = [s for s in only[0] if not _for_training(run, s)]
+    for side, steps in ((True, left), (False, only[1])):
+        for step in steps:
+            if step.kind not in ("figures", "value", "lookup") and not (
+                step.kind == "turn" and (side or step.name == "transpose")
+            ):
+                continue
+            beside = (only[1] if side else left)[:1]
+            there = beside[0].node if beside else None
+            nodes = (step.node, there) if side else (there, step.node)
+            whole = step.kind == "lookup" or _shifts(step)
+            return Apart(
+                "one side", nodes[0], nodes[1], label, "training" if side else "held-out data", whole
+            )
+    return None
+
+
+def _for_training(run: Evaluator, step: Step) -> bool:
+    """What stands in a function that augments is for training alone."""
+    names = [run.source.function_name(step.node)]
+    return any(_DISTURBS.search(n) for n in names)
+
+
+def _step(one: Step, other: Step, label: bool) -> Apart | None:
+    """Two steps of one kind: by other figures, by a table or by statistics of their own?"""
+    if one.figures is not None and other.figures is not None:
+        if not one.figures.like(other.figures):
+            whole = _shifts(one) and _shifts(other)
+            return Apart("figures", _own(one, other), _own(other, one), label, "", whole)
+        return None
+    if one.kind == "counts" and one.rest[0].key != other.rest[0].key:
+        if not one.rest[0].sampled and not other.rest[0].sampled:
+            return Apart("numbering", one.node, other.node, label, one.name)
+    for a, b in zip(one.rest, other.rest, strict=False):
+        if (found := _tables(a, b, one, label)) is not None:
+            return found
+    if _FEATURES.search(one.name):
+        for name in sorted(set(one.kw) & set(other.kw) & _FIGURES):
+            a, b = one.kw[name], other.kw[name]
+            if a.head == b.head == "const" and a.value != b.value:
+                return Apart("parameters", one.node, other.node, label, name)
+    return None
+
+
+def _shifts(step: Step) -> bool:
+    """Whole numbers are added, and nothing else."""
+    told = step.figures
+    return told is not None and set(told.a) == {1.0} and all(b == int(b) for b in told.b)
+
+
+def _own(one: Step, other: Step) -> ast.AST:
+    """Where one side does what the other one does not."""
+    theirs = set(other.nodes or (other.node,))
+    return next((n for n in one.nodes or (one.node,) if n not in theirs), one.node)
+
+
+def _tables(a: Term, b: Term, one: Step, label: bool) -> Apart | None:
+    """What a step goes by, on either side: learned of other data, put in another order?"""
+    learns, counts = statistics()
+    waiting = [(a, b)]
+    for _ in range(200):
+        if not waiting:
+            break
+        mine, theirs = waiting.pop()
+        if mine.key == theirs.key:
+            continue
+        if mine.head == theirs.head:
+            if mine.head.startswith("call:") and mine.name in (learns | counts):
+                parts = (
+                    (mine.args[-1:], theirs.args[-1:])
+                    if mine.name in ("fit", "adapt")
+                    else (
+                        mine.args[:1],
+                        theirs.args[:1],
+                    )
+                )
+                if parts[0] and parts[1] and parts[0][0].key != parts[1][0].key:
+                    if not parts[0][0].sampled and not parts[1][0].sampled:
+                        kind = "statistics" if mine.name in learns and one.kind != "lookup" else "numbering"
+                        return Apart(kind, one.node, theirs.node, label, mine.name)
+            if mine.head == "dict":
+                waiting += [(mine.value[k], theirs.value[k]) for k in mine.value if k in theirs.value]
+            waiting += list(zip(mine.args, theirs.args, strict=False))
+        elif one.kind == "lookup":
+            orders = [any(t.head == "call:sorted" for t in inside(t_)) for t_ in (mine, theirs)]
+            if orders[0] != orders[1]:
+                return Apart("numbering", one.node, theirs.node, label, "sorted")
+    return None

@@ -1,0 +1,223 @@
+"""The sides of a script: which values are training's and which held-out data's, and how they differ."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import lru_cache
+
+from ..code_sides import side, stem
+from ..readers._tree import names_in, of, unparse
+from ..readers.script import last_name
+from ..syntax import Function, Script
+from .apart import Apart, samples_apart
+from .evaluate import Evaluator
+from .machine import Left, OutOfSteps
+from .values import Env, Obj, Term
+
+_ENDS = re.compile(
+    r"(?i)^(?:fit|predict\w*|evaluate\w*|score|print|len|isinstance|min|max|sum|mean|std|unique|bincount|Counter|info|"
+    r"compute_class_weight|compute_sample_weight|set|sorted|append|save|savez\w*|\w*(?:score|report|error|matrix|Loader))$"
+)
+_SETS = re.compile(
+    r"(?i)^call:(?:\w*loader|\w*dataset|map|batch|prefetch|padded_batch|subset|shuffle|repeat|cache)$"
+)
+MOST_STEPS = 40_000  # of all functions that the module does not reach
+_DATA = re.compile(
+    r"(?i)(?:^|_)(?:data|datas|dataset|set|sets|ds|dl|loader|dataloader|iter|it|x|xs|y|ys|df|frame|images?|imgs?|labels?|"
+    r"targets?|inputs?|features?|feats?|texts?|gen|generator|batches|samples|ids|tokens|encodings?|seqs?|arr|values|rows|"
+    r"windows|pipe|pipeline|split|examples|source|part|parts|feed|stream|table|series|records|clips|sequences|tensors?)?$"
+)
+_TRANSFORMS = re.compile(
+    r"(?i)(?:^|_)(?:transforms?|tf|tfm|tfms|map|preprocess|prepare|pipeline|collate|process|augs?)(?:_|$)"
+)
+
+
+@dataclass(frozen=True)
+class Pair:
+    """One value of either side, and whether it is one of labels."""
+
+    train: Term
+    held: Term
+    label: bool
+    names: tuple[str, str] = ("", "")  # of arrays, which may be processed later on
+
+
+@lru_cache(maxsize=16)
+def differences(source: Script) -> tuple[Apart, ...]:
+    """Where the two sides of a script's data are processed otherwise, each place once."""
+    found: dict[tuple[str, int, int], Apart] = {}
+    for run, frames in _runs(source):
+        for pair in _pairs(run, frames):
+            run.steps = max(run.steps, 4000)
+            try:
+                one = samples_apart(run, pair.train, pair.held, pair.label)
+            except (OutOfSteps, Left, RecursionError):
+                continue
+            if one is not None and (_ready(pair, one) or _used_alike(source, *pair.names)):
+                lines = [getattr(n, "lineno", 0) if n is not None else 0 for n in (one.train, one.held)]
+                found.setdefault((one.kind, lines[0], lines[1]), one)
+    return tuple(found.values())
+
+
+def _runs(source: Script) -> Iterator[tuple[Evaluator, list[Env]]]:
+    """Runs of the module, of classes of data, and of functions that the module does not reach."""
+    if not any(side(n) is False for n in _names(source)):
+        return
+    run = Evaluator(source)
+    with suppress(OutOfSteps, RecursionError):
+        run.run_module()
+    yield run, run.frames
+    entered, left = set(run.entered), MOST_STEPS
+    for owner in source.classes.values():
+        methods = {f.name: f for f in owner.body if isinstance(f, ast.FunctionDef)}
+        if {"train_dataloader", "val_dataloader"} <= set(methods):
+            yield _of_class(source, run, owner, methods)
+    for function in source.of(ast.FunctionDef, ast.AsyncFunctionDef):
+        if function in entered or not _holds_sides(function):
+            continue
+        if left < 0:
+            break
+        other = Evaluator(source, min(left, 12_000))
+        other.top = Env(dict(run.top.names))
+        with suppress(OutOfSteps, RecursionError):
+            other.run_function(function)
+        entered |= other.entered
+        left -= 12_000 - other.steps
+        yield other, other.frames
+
+
+def _of_class(
+    source: Script, run: Evaluator, owner: ast.ClassDef, methods: dict[str, ast.FunctionDef]
+) -> tuple[Evaluator, list[Env]]:
+    """A class of loaders: made, set up, and asked for each of them."""
+    mine = Evaluator(source)
+    mine.top = Env(dict(run.top.names))
+    made: dict[str, Term] = {}
+    try:
+        held = mine.instance(owner.name, (), {}, owner)
+        if held.head != "obj":
+            held = mine.make("obj", owner, value=Obj(owner, mine.top))
+            mine.objects.append(held.value)
+            if "__init__" in methods:
+                mine.run_function(methods["__init__"], held)
+        for name in ("prepare_data", "setup"):
+            if name in methods:
+                mine.run_function(methods[name], held)
+        for name in ("train_dataloader", "val_dataloader"):
+            out = mine.run_function(methods[name], held).names.get("<returned>")
+            if out is not None:
+                made[name] = out
+    except (OutOfSteps, RecursionError):
+        pass
+    return mine, [*mine.frames, Env(made)]
+
+
+def _names(source: Script) -> set[str]:
+    return (
+        names_in(source.tree)
+        | {n.attr for n in source.of(ast.Attribute)}
+        | {k.arg for c in source.calls for k in c.keywords if k.arg}
+    )
+
+
+def _holds_sides(function: Function) -> bool:
+    told = {side(n) for n in names_in(function)} | {side(a.attr) for a in of(function, ast.Attribute)}
+    return {True, False} <= told
+
+
+def _pairs(run: Evaluator, frames: list[Env]) -> Iterator[Pair]:
+    """Values of one stem, given to names of both sides."""
+    seen: set[tuple[int, int]] = set()
+    held_out: list[Pair] = []
+    for env in frames:
+        held_out += _named(env.names)
+        returned = env.names.get("<returned>")
+        if returned is not None and returned.head == "dict":
+            held_out += _named({str(k): v for k, v in returned.value.items()})
+    for obj in run.objects:
+        held_out += _named(obj.attrs)
+    for _, made in run.calls:
+        held_out += _named(made.kw)
+        if made.name == "fit" and "validation_data" in made.kw:
+            theirs = made.kw["validation_data"]
+            mine = made.args[1:3]
+            if theirs.head == "tuple" and len(mine) >= 2:
+                held_out.append(Pair(run.make("tuple", made.node, mine), theirs, False))
+            elif mine:
+                held_out.append(Pair(mine[0], theirs, False))
+    for value in [v for env in frames for v in env.names.values()]:
+        if value.head == "dict":
+            held_out += _named({str(k): v for k, v in value.value.items()})
+    for tuple_, given in run.returned:
+        held_out += _returned(tuple_, given)
+    for pair in held_out:
+        if (key := (pair.train.key, pair.held.key)) not in seen and len(seen) < 60:
+            seen.add(key)
+            yield pair
+
+
+def _ready(pair: Pair, one: Apart) -> bool:
+    """Data sets and loaders, which nothing but a batch is taken of; not arrays on their way to one."""
+    made = pair.train.head
+    return one.kind in ("statistics", "numbering") or made == "obj" or _SETS.search(made) is not None
+
+
+def _used_alike(source: Script, mine: str, theirs: str) -> bool:
+    """Both are handed to the same functions, besides those that train, score or count them.
+
+    Where one side is processed on its way to the model (`datagen.flow(x_train)`), it need not be done here.
+    """
+    used: list[set[str]] = []
+    for name in (mine, theirs):
+        above = [source.parents.get(n) for n in _named_nodes(source).get(name, ())]
+        above = [source.parents.get(n) if isinstance(n, ast.keyword) else n for n in above]
+        calls = [c for c in above if isinstance(c, ast.Call)]
+        used.append({stem(n) for c in calls if not _ENDS.search(n := last_name(c.func))})
+    return used[0] == used[1]
+
+
+@lru_cache(maxsize=16)
+def _named_nodes(source: Script) -> dict[str, list[ast.AST]]:
+    found: dict[str, list[ast.AST]] = {}
+    for node in source.of(ast.Name, ast.Attribute):
+        if isinstance(node.ctx, ast.Load):
+            found.setdefault(node.id if isinstance(node, ast.Name) else node.attr, []).append(node)
+    return found
+
+
+def _returned(node: ast.Tuple, given: Term) -> list[Pair]:
+    """`return pack(train, scaler), pack(valid, scaler)`: calls of one function on either side."""
+    if len(node.elts) != len(given.args):
+        return []
+    told: dict[bool, list[tuple[str, Term]]] = {True: [], False: []}
+    for one, value in zip(node.elts, given.args, strict=True):
+        if isinstance(one, ast.Call):
+            sides = {side(n) for n in names_in(one)} - {None}
+            if len(sides) == 1:
+                told[bool(sides.pop())].append((unparse(one.func), value))
+    return [Pair(a, b, False) for f, a in told[True][:1] for g, b in told[False] if f == g]
+
+
+def _named(names: dict[str, Term]) -> list[Pair]:
+    mine: dict[str, tuple[str, Term]] = {}
+    theirs: dict[str, list[tuple[str, Term]]] = {}
+    for name, value in names.items():
+        told = side(name)
+        if told is None or not (_DATA.search(stem(name)) or _TRANSFORMS.search(stem(name))):
+            continue
+        if told:
+            mine[stem(name)] = (name, value)
+        else:
+            theirs.setdefault(stem(name), []).append((name, value))
+    found = []
+    for name in mine:
+        label = re.search(r"(?i)(?:^|_)(?:y|ys|labels?|targets?)$", name) is not None
+        found += [
+            Pair(mine[name][1], other, label, (mine[name][0], their_name))
+            for their_name, other in theirs.get(name, ())
+        ]
+    return found
