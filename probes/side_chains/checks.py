@@ -207,7 +207,11 @@ def _named(names: dict[str, Term]) -> list[Pair]:
     theirs: dict[str, list[tuple[str, Term]]] = {}
     for name, value in names.items():
         told = side(name)
-        if told is None or not (_DATA.search(stem(name)) or _TRANSFORMS.search(stem(name))):
+        if (
+            told is None
+            or (value.head == "func" and not stem(name))
+            or not (_DATA.search(stem(name)) or _TRANSFORMS.search(stem(name)))
+        ):
             continue
         if told:
             mine[stem(name)] = (name, value)
