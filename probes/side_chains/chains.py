@@ -180,6 +180,8 @@ def _one_back(run: Evaluator, held: Term) -> tuple[Term | None, Step | None]:
 def _operation(held: Term) -> tuple[Term | None, Step | None]:
     left, right = held.args
     turned = False
+    if left.drawn and right.drawn and left.sampled != right.sampled:
+        return (left if left.sampled else right), None
     if left.drawn != right.drawn and numbers(right if left.drawn else left) is None:
         return (right if left.drawn else left), None
     if numbers(left) is not None and numbers(right) is None:

@@ -17,6 +17,14 @@ _DRAWS = re.compile(
 )
 
 
+# lengths of data, and what draws numbers: no data
+_SIZES = frozenset(
+    f"call:{n}"
+    for n in ("len", "shape", "size", "default_rng", "RandomState", "Generator", "Random", "key", "PRNGKey")
+) | {"attr:shape", "attr:size", "attr:ndim"}
+_ORDERS = ("shuffle", "permutation", "permuted", "choice", "choices", "sample", "shuffled")
+
+
 @dataclass(eq=False)
 class Term:
     """One value: `head` says what made it, of `args` and keywords `kw`; `key` is equal for equal values.
@@ -47,7 +55,7 @@ class Term:
             return all(a.plain for a in self.args)
         if self.head.startswith("op:"):
             return all(a.plain for a in self.args)
-        return self.head in ("const", "leaf") or self.head.startswith("attr:")
+        return self.head in ("const", "leaf") or self.head.startswith("attr:") or self.head in _SIZES
 
     @property
     def is_number(self) -> bool:
@@ -134,6 +142,8 @@ class Store:
 
 
 def _is_sampled(head: str, args: tuple[Term, ...], kw: dict[str, Term], value: Any) -> bool:
+    if head in _SIZES:
+        return False
     if head in ("each", "list_of"):  # a list of all is none of a sample
         return head == "each"
     if head == "leaf":
@@ -144,8 +154,13 @@ def _is_sampled(head: str, args: tuple[Term, ...], kw: dict[str, Term], value: A
 
 def _is_drawn(head: str, args: tuple[Term, ...]) -> bool:
     """Whether a value is random numbers, and not data that random numbers were put to."""
+    if head in _SIZES:
+        return False
     if head.startswith("call:"):
         name = head[5:]
+        data = [a for a in args if not a.plain]
+        if name in _ORDERS and data:
+            return all(a.drawn for a in data)
         return name.startswith("drawn_") or RANDOM.search(name) is not None or (bool(args) and args[0].drawn)
     if head.startswith("op:"):
         return any(a.drawn for a in args) and all(a.drawn or a.plain for a in args)
