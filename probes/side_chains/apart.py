@@ -127,6 +127,8 @@ def _steps(run: Evaluator, mine: list[Step], theirs: list[Step], label: bool) ->
                 step.kind == "turn" and (side or step.name == "transpose")
             ):
                 continue
+            if step.figures is not None and not side and _another_camera(None, step):
+                continue
             beside = (only[1] if side else left)[:1]
             there = beside[0].node if beside else None
             nodes = (step.node, there) if side else (there, step.node)
@@ -146,7 +148,7 @@ def _for_training(run: Evaluator, step: Step) -> bool:
 def _step(one: Step, other: Step, label: bool) -> Apart | None:
     """Two steps of one kind: by other figures, by a table or by statistics of their own?"""
     if one.figures is not None and other.figures is not None:
-        if not one.figures.like(other.figures):
+        if not one.figures.like(other.figures) and not _another_camera(one, other):
             whole = _shifts(one) and _shifts(other)
             return Apart("figures", _own(one, other), _own(other, one), label, "", whole)
         return None
@@ -172,8 +174,21 @@ def _shifts(step: Step) -> bool:
 
 def _own(one: Step, other: Step) -> ast.AST:
     """Where one side does what the other one does not."""
-    theirs = set(other.nodes or (other.node,))
-    return next((n for n in one.nodes or (one.node,) if n not in theirs), one.node)
+    theirs = {n for n, _ in other.one_by_one}
+    return next((n for n, _ in one.one_by_one if n not in theirs), one.node)
+
+
+def _another_camera(train: Step | None, held: Step) -> bool:
+    """Held-out data are changed by figures that no range or unit has: they are meant to be other data."""
+    mine = {n for n, _ in train.one_by_one} if train is not None else set()
+    theirs = {n for n, _ in held.one_by_one}
+    extra = [f for n, f in held.one_by_one if n not in mine]
+    if mine - theirs or not extra:
+        return False
+    made = extra[0]
+    for more in extra[1:]:
+        made = made.and_then(more)
+    return not made.usual
 
 
 def _tables(a: Term, b: Term, one: Step, label: bool) -> Apart | None:

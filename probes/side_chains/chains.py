@@ -58,6 +58,10 @@ _NUMBERS = word_set(
 UNIT = 255.0
 
 
+_UNITS = (10, 60, 100, 127.5, 128, 255, 256, 1000, 3.6, 57.2958, 3600, 32767, 32768, 65535)
+_RANGES = {(2, -1), (0.5, 0.5), (-1, 1), *((1, s * b) for s in (-1, 1) for b in (0.5, 1, 127.5, 128))}
+
+
 @dataclass(frozen=True)
 class Figures:
     """`a * x + b`, number by number."""
@@ -76,6 +80,20 @@ class Figures:
             if 1 not in (max(len(self.a), len(self.b)), max(len(other.a), len(other.b))):
                 return False
         return _near(self.a, other.a, 0.03) and _near(self.b, other.b, 0.03)
+
+    def and_then(self, other: Figures) -> Figures:
+        """One after the other."""
+        scaled = _each(self.b, other.a, lambda x, y: x * y)
+        return Figures(_each(self.a, other.a, lambda x, y: x * y), _each(scaled, other.b, lambda x, y: x + y))
+
+    @property
+    def usual(self) -> bool:
+        """A range or a unit is changed as people do, and not by any figures."""
+        a, b = self.a[0], self.b[0]
+        if len(self.a) + len(self.b) > 2 or (round(a, 3), round(b, 3)) in _RANGES:
+            return True
+        by = max(abs(a), 1 / abs(a)) if a else 0.0
+        return any(abs(by - u) < 1e-3 * u for u in _UNITS) or abs(abs(b) - 273.15) < 0.2
 
     def then(self, sign: str, number: tuple[float, ...], turned: bool) -> Figures | None:
         """With one more operation; `turned`: the number stands on the left."""
@@ -116,7 +134,12 @@ class Step:
     rest: tuple[Term, ...] = ()
     kw: dict[str, Term] = field(default_factory=dict)
     figures: Figures | None = None
-    nodes: tuple[ast.AST, ...] = ()
+    parts: tuple[tuple[ast.AST, Figures], ...] = ()  # of figures, one by one
+
+    @property
+    def one_by_one(self) -> tuple[tuple[ast.AST, Figures], ...]:
+        """The operations with figures that this step stands for."""
+        return self.parts or (((self.node, self.figures),) if self.figures is not None else ())
 
     @property
     def tells(self) -> tuple[str, str]:
@@ -270,13 +293,9 @@ def _folded(steps: list[Step]) -> list[Step]:
         before = next((i for i in range(len(out) - 1, -1, -1) if out[i].kind != "turn"), -1)
         last = out[before] if before >= 0 else None
         if step.figures is not None and last is not None and last.figures is not None:
-            a, b, c, d = last.figures.a, last.figures.b, step.figures.a, step.figures.b
-            made = Figures(
-                _each(a, c, lambda x, y: x * y),
-                _each(_each(b, c, lambda x, y: x * y), d, lambda x, y: x + y),
-            )
-            nodes = (*(last.nodes or (last.node,)), step.node)
-            out[before] = Step("figures", "scaled", step.node, figures=made, nodes=nodes)
+            made = last.figures.and_then(step.figures)
+            parts = (*last.one_by_one, *step.one_by_one)
+            out[before] = Step("figures", "scaled", step.node, figures=made, parts=parts)
         else:
             out.append(step)
     return [s for s in out if s.figures is None or not s.figures.idle]

@@ -396,6 +396,12 @@ def batch(data):
     at = torch.randint(len(data) - 65, (32,))
     return torch.stack([data[i:i + 64] for i in at]), torch.stack([data[i + 1:i + 65] for i in at])
 """,
+    "held-out data of another camera": """
+x_train, y_train = draw(1000)
+x_val, y_val = draw(200)
+train_set = TensorDataset(x_train / 255, y_train)
+val_set = TensorDataset((0.7 * x_val + 12.0) / 255, y_val)
+""",
     "one class of samples more often": """
 train_df, val_df = table[table.fold != 0], table[table.fold == 0]
 train_df = pd.concat([train_df, train_df[train_df.y == 1].sample(500, random_state=0)])
