@@ -180,10 +180,14 @@ def _own(one: Step, other: Step) -> ast.AST:
 
 def _another_camera(train: Step | None, held: Step) -> bool:
     """Held-out data are changed by figures that no range or unit has: they are meant to be other data."""
-    mine = {n for n, _ in train.one_by_one} if train is not None else set()
-    theirs = {n for n, _ in held.one_by_one}
-    extra = [f for n, f in held.one_by_one if n not in mine]
-    if mine - theirs or not extra:
+    mine = [f for _, f in train.one_by_one] if train is not None else []
+    extra = [f for _, f in held.one_by_one]
+    for one in mine:
+        same = next((f for f in extra if f.like(one)), None)
+        if same is None:
+            return False
+        extra.remove(same)
+    if not extra:
         return False
     made = extra[0]
     for more in extra[1:]:
