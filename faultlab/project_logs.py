@@ -324,12 +324,17 @@ def concrete(folder: Path) -> list[Row]:
     return [{names[k]: float(v) for k, v in row.items() if k in names} for row in rows if "epoch" in row]
 
 
-def orders(folder: Path) -> list[Row]:
-    """trainer_state.json as the tagger writes it by hand; the score is the F1 of spans."""
-    names = {"step": "step", "epoch": "epoch", "loss": "loss", "eval_loss": "val_loss", "eval_f1": "val_acc"}
+def _trainer_state(folder: Path, score: str) -> list[Row]:
+    """trainer_state.json as projects write it by hand, with the named score."""
+    names = {"step": "step", "epoch": "epoch", "loss": "loss", "eval_loss": "val_loss", score: "val_acc"}
     names |= {"learning_rate": "lr", "grad_norm": "grad_norm"}
     state = json.loads((folder / "output" / "trainer_state.json").read_text(encoding="utf-8"))
     return [{names[k]: float(v) for k, v in row.items() if k in names} for row in state["log_history"]]
+
+
+def orders(folder: Path) -> list[Row]:
+    """trainer_state.json of the tagger; the score is the F1 of spans."""
+    return _trainer_state(folder, "eval_f1")
 
 
 def chargen(folder: Path) -> list[Row]:
@@ -359,6 +364,11 @@ def tremors(folder: Path) -> list[Row]:
             rows.append({"epoch": float(epoch[1])})
             rows[-1] |= _pairs(cells, {"val_loss": "val_loss", "acc": "val_acc"}, ";")
     return rows
+
+
+def triage(folder: Path) -> list[Row]:
+    """trainer_state.json of the message classifier."""
+    return _trainer_state(folder, "eval_accuracy")
 
 
 # name of the log -> its reader, and the file that the output goes to
@@ -391,4 +401,5 @@ PROJECT_LOGS: dict[str, tuple[Reader, str | None]] = {
     "bookings": (bookings, None),
     "postcards": (postcards, None),
     "tremors": (tremors, "train.log"),
+    "triage": (triage, None),
 }
