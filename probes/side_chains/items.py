@@ -167,6 +167,8 @@ def apply(run: Evaluator, f: Term, given: tuple[Term, ...], node: ast.AST) -> Te
         for step in steps:
             out = apply(run, step, (out,), step.node)
         return out
+    if f.head == "call:Lambda" and f.args:
+        return apply(run, f.args[0], given, f.node)
     if f.head.startswith("call:"):
         return run.make("call:" + f.name, f.node, (*given, *f.args), {**f.kw})
     if f.head == "class":
