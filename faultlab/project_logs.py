@@ -371,6 +371,22 @@ def triage(folder: Path) -> list[Row]:
     return _trainer_state(folder, "eval_accuracy")
 
 
+def crops(folder: Path) -> list[Row]:
+    """The log of the first of two processes: a line every few steps, one of the validation each epoch."""
+    rows: list[Row] = []
+    for line in _lines(folder, "logs/rank_0.log"):
+        epoch = re.search(r": epoch (\d+) ", line)
+        step = re.search(r" step (\d+) ", line)
+        cells = line.replace(" ", ";")
+        if epoch and step:
+            names = {"loss": "loss", "grad_norm": "grad_norm", "lr": "lr"}
+            rows.append({"step": float(step[1]), "epoch": float(epoch[1]), **_pairs(cells, names, ";")})
+        elif epoch:
+            names = {"loss": "val_loss", "accuracy": "val_acc"}
+            rows.append({"epoch": float(epoch[1]), **_pairs(cells, names, ";")})
+    return rows
+
+
 # name of the log -> its reader, and the file that the output goes to
 EVENT_FILES = frozenset({"scalars", "cells", "queries", "blossoms"})  # logs that take TensorBoard to read
 PROJECT_LOGS: dict[str, tuple[Reader, str | None]] = {
@@ -402,4 +418,5 @@ PROJECT_LOGS: dict[str, tuple[Reader, str | None]] = {
     "postcards": (postcards, None),
     "tremors": (tremors, "train.log"),
     "triage": (triage, None),
+    "crops": (crops, None),
 }
