@@ -98,7 +98,7 @@ def _of_one(source: Script) -> Finding | None:
                 seen = seen or then
                 if width_of(source, layer) == 1 and _over_last(then):
                     return at(source, then, "a softmax over a single output is always one")
-    for function in source.forwards:
+    for function in source.passes:
         for call in of(function, ast.Call):
             if last_name(call.func) not in ("softmax", "log_softmax"):
                 continue

@@ -6,6 +6,7 @@ import ast
 import re
 
 from .code import at, first, ok
+from .code_causal import past_hidden
 from .code_sides import either
 from .flow import flow
 from .readers._tree import unparse
@@ -16,13 +17,15 @@ from .syntax import Script
 
 @probe()
 def argument_inverted(view: View) -> Finding:
-    """A dropout gets the share to keep, or a padding mask marks the tokens instead of the padding.
+    """A dropout gets the share to keep, or a mask marks the tokens instead of the padding, or the past.
 
     PyTorch and Keras take the share to drop (TensorFlow 1 and MindSpore before 2.0 that to keep), and
     PyTorch's `key_padding_mask` is True where nothing is to be seen. False positive: names that mean the
     opposite of what they say.
     """
-    return first(view, either(_keeps, _shows_padding), "the scripts call no dropout and hand over no mask")
+    return first(
+        view, either(_keeps, _shows_padding, past_hidden), "the scripts call no dropout and hand over no mask"
+    )
 
 
 _DROPOUTS = re.compile(r"^(?:Alpha|Feature|Spatial|Variational)?_?[Dd]rop(?:out)?(?:[123][dD])?$|^DropPath$")

@@ -257,7 +257,7 @@ def weights_over_other_axis(source: Script) -> Finding | None:
 
     `w = softmax(s, dim=1)`, then `(w * v).sum(-1)`; or an einsum that sums over another index of the weights.
     """
-    for function in source.forwards:
+    for function in source.passes:
         if re.search(r"slot|rout|cluster|linear_?att|efficient", unparse(source.parents[function]).lower()):
             continue
         for node in of(function, ast.Call):

@@ -204,7 +204,7 @@ def loss_mask_unread(source: Script) -> Finding | None:
 
 
 def _mask_unread(source: Script, losses: bool) -> Finding | None:
-    for function in source.forwards:
+    for function in source.passes:
         owner = source.parents.get(function)
         if owner not in source.modules or not isinstance(owner, ast.ClassDef) or len(function.body) < 2:
             continue

@@ -26,6 +26,7 @@ from .code_joins import joined_with_itself
 from .code_loss import loss_wrong as standard_loss_wrong
 from .code_model import deep_without_normalisation, integer_division
 from .code_modes import batch_statistics_off, dropout_always_on, eval_in_training_step, mode_fixed_in_call
+from .code_modes_shared import shared_function
 from .code_objective import (
     class_loss_on_numbers,
     class_weights_upside_down,
@@ -37,6 +38,7 @@ from .code_operators import attention_unscaled, output_rectified, reshape_for_tr
 from .code_outputs import chances_into_scores, last_layer_squashed
 from .code_path import gradient_path_cut, output_without_gradient
 from .code_registered import layers_in_plain_list, new_head_frozen, trainable_undone
+from .code_replaced import layer_replaced_after_optimizer, optimizer_gets_other_model
 from .code_replicas import exchanged_too_early
 from .code_schedule import (
     formula_wrong,
@@ -156,6 +158,7 @@ def mode_wrong(view: View) -> Finding:
             batch_statistics_off,
             switched_astray,
             never_switched_off,
+            shared_function,
             inference_while_training,
         )
     )
@@ -180,6 +183,8 @@ def part_not_trained(view: View) -> Finding:
             tensor_not_registered,
             trainable_undone,
             new_head_frozen,
+            layer_replaced_after_optimizer,
+            optimizer_gets_other_model,
             code_trainable.part_not_trained,
             left_untrained,
         )

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable
 
 from .code import at, first, is_false_node, ok, outer_loop
-from .code_roles import split_flags, split_of, trains
+from .code_roles import model_calls, split_flags, split_of, trains
 from .flow import flow
 from .readers._tree import names_in, of, unparse, walk
 from .readers.script import keyword, last_name
@@ -28,7 +28,8 @@ def _over_batch(source: Script) -> Finding | None:
         if scores is None or not _takes_indices(source, call):
             continue
         text = unparse(scores).lower()
-        if not any(w in text for w in ("out", "logit", "pred", "score", "model(")):
+        words = any(w in text for w in ("out", "logit", "pred", "score", "model("))
+        if not words and not (isinstance(scores, ast.Call) and scores in set(model_calls(source))):
             continue
         seen = seen or call
         single = re.search(r"segment|mask", " ".join(unparse(p) for p in _statement(source, call)))

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 
 from .code import at, first, ok
 from .code_asked import shuffle_not_asked
+from .code_side_switches import shuffled_other_side
 from .code_sides import either, given, literal, setting, side
 from .flow import flow
 from .readers._tree import of, unparse
@@ -28,7 +29,11 @@ def order_is_fixed(view: View) -> Finding:
 
     A shuffle after the batch or with a tiny buffer, files read in order, an overridden loader, fixed windows.
     """
-    return first(view, either(_pipeline, _own_loader, _first_windows), "the scripts show no order of samples")
+    return first(
+        view,
+        either(_pipeline, _own_loader, _first_windows, shuffled_other_side),
+        "the scripts show no order of samples",
+    )
 
 
 # ------------------------------------------------------------------------------------- PyTorch, MindSpore

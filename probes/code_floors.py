@@ -89,7 +89,7 @@ def _measures(source: Script, node: ast.AST) -> bool:
 
 def _norm_without_floor(source: Script) -> Finding | None:
     """`x * torch.rsqrt((x * x).mean(-1, keepdim=True))`: an empty patch has no spread."""
-    for function in source.forwards:
+    for function in source.passes:
         for call in of(function, ast.Call):
             if last_name(call.func) != "rsqrt":
                 continue

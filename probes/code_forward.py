@@ -46,7 +46,7 @@ def _thrown(source: Script) -> Finding | None:
 
 
 def _passes(source: Script) -> Iterator[tuple[ast.ClassDef, Function]]:
-    for function in source.forwards:
+    for function in source.passes:
         owner = source.parents.get(function)
         if isinstance(owner, ast.ClassDef) and owner in source.modules:
             yield owner, function

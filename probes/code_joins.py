@@ -26,7 +26,7 @@ def joined_with_itself(view: View) -> Finding:
 
 def _with_itself(source: Script) -> Finding | None:
     seen = None
-    for function in source.forwards:
+    for function in source.passes:
         if source.parents.get(function) not in source.modules:
             continue
         for call in of(function, ast.Call):

@@ -183,7 +183,7 @@ def softmax_axis(view: View) -> Finding:
 
 def _axis(source: Script) -> Finding | None:
     seen = None
-    for function in source.forwards:
+    for function in source.passes:
         if source.parents.get(function) not in source.modules:
             continue
         for node in of(function, ast.Call):
@@ -193,7 +193,7 @@ def _axis(source: Script) -> Finding | None:
             if axis is None:
                 continue
             seen = seen or node
-            if axis == 0 and _takes_batches(source):
+            if axis == 0 and _takes_batches(source) and not _is_own(node):
                 return at(source, node, "this softmax runs over the batch: samples compete with one another")
             scores = axis == -2 and _weighs_values(function, node)
             if axis == -2 and scores and not _competes(source, function):
@@ -203,6 +203,18 @@ def _axis(source: Script) -> Finding | None:
             if axis in (1, 2) and isinstance(source.parents.get(node), ast.BinOp) and _gates(source, node):
                 return at(source, node, "a gate competes over another axis than its own unit")
     return ok(source, seen, "softmax runs over the usual axis") if seen is not None else None
+
+
+def _is_own(call: ast.Call) -> bool:
+    """Of a parameter of the module, or of the rows of one sample: `softmax(self.mix, dim=0)`."""
+    given = call.args[0] if call.args and not _is_method(call) else None
+    if given is None and isinstance(call.func, ast.Attribute):
+        given = call.func.value
+    if isinstance(given, ast.Subscript) and isinstance(given.slice, ast.Slice):
+        return True  # the rows of one sample
+    while isinstance(given, (ast.BinOp, ast.Subscript)):
+        given = given.left if isinstance(given, ast.BinOp) else given.value
+    return isinstance(given, ast.Attribute) and unparse(given.value) == "self"
 
 
 def _competes(source: Script, function: Function) -> bool:
@@ -235,12 +247,19 @@ def _weighs_values(function: Function, node: ast.Call) -> bool:
             names |= {unparse(t) for t in given.targets}
     for other in walk(function):
         if isinstance(other, ast.BinOp) and isinstance(other.op, ast.MatMult):
-            if unparse(other.left) in names or any(n is node for n in walk(other.left)):
+            if unparse(_kept(other.left)) in names or any(n is node for n in walk(other.left)):
                 return True
         if isinstance(other, ast.Call) and last_name(other.func) in ("matmul", "bmm", "einsum"):
-            if any(unparse(a) in names for a in other.args):
+            if any(unparse(_kept(a)) in names for a in other.args):
                 return True
     return False
+
+
+def _kept(weights: ast.expr) -> ast.expr:
+    """What a dropout is applied to: `self.drop(att)` -> `att`."""
+    while isinstance(weights, ast.Call) and "drop" in last_name(weights.func).lower() and weights.args:
+        weights = weights.args[0]
+    return weights
 
 
 def _gates(source: Script, node: ast.Call) -> bool:
@@ -274,7 +293,7 @@ _SCALES = re.compile(
 
 def _unscaled(source: Script) -> Finding | None:
     seen = None
-    for function in source.forwards:
+    for function in source.passes:
         for node in of(function, ast.Call):
             if last_name(node.func) != "softmax":
                 continue
@@ -291,6 +310,15 @@ def _unscaled(source: Script) -> Finding | None:
                     "the scores of queries and keys are not divided by the root of their width",
                 )
     return ok(source, seen, "attention scores are scaled") if seen is not None else None
+
+
+def scores_written_out(source: Script) -> Iterator[ast.Call]:
+    """Softmaxes of the product of queries and keys that a model takes by hand."""
+    for function in source.passes:
+        for node in of(function, ast.Call):
+            if last_name(node.func) == "softmax" and _weighs_values(function, node):
+                if re.search(r"transpose|swapaxes|permute|\.mT\b|\.T\b|einsum", unparse(function)):
+                    yield node
 
 
 def _init_of(owner: ast.ClassDef) -> str:
@@ -370,7 +398,7 @@ def reshape_for_transpose(view: View) -> Finding:
 
 def _reshaped(source: Script) -> Finding | None:
     seen = None
-    for function in source.forwards:
+    for function in source.passes:
         sizes = _unpacked_sizes(function)
         if not sizes:
             continue

@@ -7,6 +7,8 @@ import re
 from collections.abc import Iterable
 
 from .code import at, first, ok
+from .code_resumed import states_astray
+from .code_sides import either
 from .flow import flow
 from .readers._tree import of, unparse, walk
 from .readers.script import keyword, last_name
@@ -31,7 +33,13 @@ def resume_incomplete(view: View) -> Finding:
 
 
 def _incomplete(source: Script) -> Finding | None:
-    for look in (_accelerate, _lightning, _hugging_face, _tensorflow, _by_keys, _torch):
+    for look in (
+        _accelerate,
+        _lightning,
+        _hugging_face,
+        _tensorflow,
+        either(_by_keys, _torch, states_astray),
+    ):
         if (found := look(source)) is not None:
             return found
     return None

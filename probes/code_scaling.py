@@ -12,6 +12,7 @@ from .code_flags import scaled_by_switch
 from .code_left_over import figures_left, fitted_left
 from .code_roles import is_random
 from .code_scaled_again import divided_again, normalised_again, step_made
+from .code_side_switches import augmented_on_other_side, transform_unused
 from .code_sides import either, given, literal, side
 from .flow import flow
 from .readers._tree import of, unparse, walk
@@ -458,7 +459,11 @@ def _own_statistics(source: Script) -> ast.AST | None:
 @probe()
 def evaluation_is_augmented(view: View) -> Finding:
     """Held-out data are made with the switch for training on: cropped, mirrored or disturbed at random."""
-    return first(view, _augmented, "the scripts make no data by a switch for training")
+    return first(
+        view,
+        either(_augmented, augmented_on_other_side, transform_unused),
+        "the scripts make no data by a switch for training",
+    )
 
 
 def _augmented(source: Script) -> Finding | None:

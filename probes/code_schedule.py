@@ -25,6 +25,12 @@ _LENGTHS: dict[str, tuple[int, tuple[str, ...]]] = {
     "get_scheduler": (9, ("num_training_steps",)),
 }
 _PER_STEP = ("CosineDecay", "PolynomialDecay", "ExponentialDecay", "CosineDecayRestarts", "InverseTimeDecay")
+# lists of MindSpore with one rate for each step of the optimizer
+_LISTED = {
+    **dict.fromkeys(("cosine_decay_lr", "exponential_decay_lr", "natural_exp_decay_lr"), 2),
+    **dict.fromkeys(("inverse_decay_lr", "polynomial_decay_lr"), 2),
+    "warmup_lr": 1,
+}
 _RATE = re.compile(
     r"(?:^|_)(?:lr|learning_?rate|sched\w*|warm_?up\w*|anneal\w*|cosine\w*)(?:_|$)", re.IGNORECASE
 )
@@ -74,6 +80,10 @@ def _schedules(source: Script) -> Iterator[tuple[ast.AST, str | None, str | None
             given = [*call.args, *(k.value for k in call.keywords)]
             counts = {unit(mine, g) for g in given} - {None}
             yield call, EPOCH if EPOCH in counts else STEP if counts else None, STEP
+        elif name in _LISTED and "mindspore" in source.frameworks and not _looked_up(source, call):
+            place = _LISTED[name]
+            total = call.args[place] if place < len(call.args) else keyword(call, "total_step")
+            yield call, unit(mine, total) if total is not None else None, STEP
         elif name.lower() in SCHEDULERS or name.lower() in _LENGTHS:
             yield call, _length(source, call), _moves(source, call)
     for function, call in _by_hand(source):
@@ -81,6 +91,13 @@ def _schedules(source: Script) -> Iterator[tuple[ast.AST, str | None, str | None
         moves = runs_per(source, call)
         if "epoch" not in asked.lower() or moves == EPOCH:  # `lr_at(epoch + i / n)` moves with every step
             yield call, _closure(source, function), moves
+
+
+def _looked_up(source: Script, call: ast.Call) -> bool:
+    """The list is asked by hand: `rates[epoch]`."""
+    parent = source.parents.get(call)
+    names = {unparse(t) for t in parent.targets} if isinstance(parent, ast.Assign) else set()
+    return not names or any(unparse(n.value) in names for n in source.of(ast.Subscript))
 
 
 def _is_keras_schedule(source: Script, name: str) -> bool:
@@ -123,6 +140,15 @@ def _closure(source: Script, function: ast.Lambda | Function) -> str | None:
             for part in of(one, ast.Name, ast.Attribute):
                 if not (isinstance(part, ast.Name) and part.id in own):
                     found.add(unit(mine, part))
+    for call in of(
+        function, ast.Call
+    ):  # a function of the script is asked: `lambda s: factor(s, warmup, total)`
+        if isinstance(call.func, ast.Name) and call.func.id in mine.functions:
+            for given in [*call.args, *(k.value for k in call.keywords)]:
+                if isinstance(given, (ast.Name, ast.Attribute, ast.BinOp)) and not own & {
+                    n.id for n in of(given, ast.Name)
+                }:
+                    found.add(unit(mine, given))
     if _mixed(source, function):
         return EPOCH
     found -= {None}

@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator
 
 from .code import at
+from .code_schedule_accumulated import moved_otherwise
 from .readers._tree import of, unparse, walk
 from .readers.script import keyword
 from .registry import Finding
@@ -19,7 +20,7 @@ _SCHEDULES = re.compile(r"(?i)schedul|LambdaLR|OneCycle|CosineAnnealing|Decay|wa
 
 def counted_otherwise(source: Script) -> Finding | None:
     """The length of a schedule is counted in another unit than its steps."""
-    for look in (_samples_for_steps, _steps_over_epochs, _one_for_all, _warmup_beyond_end):
+    for look in (_samples_for_steps, _steps_over_epochs, _one_for_all, _warmup_beyond_end, moved_otherwise):
         if (found := look(source)) is not None:
             return found
     return None

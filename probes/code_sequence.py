@@ -7,10 +7,13 @@ import re
 from collections.abc import Iterator
 
 from .code import at, first, ok
+from .code_causal import next_is_seen
+from .code_operators import scores_written_out
 from .code_roles import model_calls
 from .code_sides import either
 from .flow import flow
 from .readers._tree import of, unparse
+from .readers.script import last_name
 from .registry import Finding, View, probe
 from .syntax import Script
 
@@ -19,14 +22,16 @@ from .syntax import Script
 def target_is_input(view: View) -> Finding:
     """The targets of a sequence model are its inputs, not shifted, or attention looks at later positions."""
     return first(
-        view, either(_same_window, input_again, _sees_later), "the scripts predict no following elements"
+        view,
+        either(_same_window, input_again, _sees_later, next_is_seen),
+        "the scripts predict no following elements",
     )
 
 
 _SHIFTED = re.compile(r"\[\.\.\., 1:\]|\[:, 1:\]|\.roll\(|shift|(?<!argv)\[1:\]|\[:, 1:, :\]")
 
 
-def _windows(source: Script) -> Iterator[tuple[ast.Assign, ast.expr, ast.Assign, ast.expr]]:
+def _windows(source: Script) -> Iterator[tuple[ast.AST, ast.expr, ast.AST, ast.expr]]:
     """Two names that a function returns together, each a window of the data."""
     for function in source.of(ast.FunctionDef):
         made = {n.targets[0].id: n for n in of(function, ast.Assign) if isinstance(n.targets[0], ast.Name)}
@@ -38,8 +43,7 @@ def _windows(source: Script) -> Iterator[tuple[ast.Assign, ast.expr, ast.Assign,
                     yield known[0], known[0].value, known[1], known[1].value
     for node in source.of(ast.Return):
         if isinstance(node.value, ast.Tuple) and len(node.value.elts) == 2:
-            fake = ast.copy_location(ast.Assign(targets=[], value=node.value), node)
-            yield fake, node.value.elts[0], fake, node.value.elts[1]
+            yield node, node.value.elts[0], node, node.value.elts[1]
 
 
 def _sliced(node: ast.expr) -> bool:
@@ -47,11 +51,54 @@ def _sliced(node: ast.expr) -> bool:
     return any(n.lower is not None and isinstance(n.upper, ast.BinOp) for n in of(node, ast.Slice))
 
 
+def _ends(node: ast.expr) -> str:
+    """All of a chunk but one end: "first" of `c[:-1]`, "last" of `c[1:]`, with the name of the chunk."""
+    while isinstance(node, ast.Call) and last_name(node.func) in _FORMS:
+        inner = node.func.value if isinstance(node.func, ast.Attribute) else None
+        library = inner is None or unparse(inner) in ("torch", "np", "tf", "mindspore", "ms")
+        if library and not node.args:
+            return ""
+        node = node.args[0] if library or inner is None else inner
+    if not isinstance(node, ast.Subscript):
+        return ""
+    cut = node.slice.elts[-1] if isinstance(node.slice, ast.Tuple) and node.slice.elts else node.slice
+    if isinstance(cut, ast.Slice):
+        lower, upper = (unparse(e) if e is not None else "" for e in (cut.lower, cut.upper))
+        if (lower, upper) in (("", "-1"), ("1", "")):
+            return f"{'first' if upper else 'last'} {unparse(node.value)}"
+    return ""
+
+
+_FORMS = (
+    "long",
+    "to",
+    "clone",
+    "contiguous",
+    "astype",
+    "tensor",
+    "as_tensor",
+    "from_numpy",
+    "int",
+    "copy",
+    "cast",
+)
+
+
 def _same_window(source: Script) -> Finding | None:
     if not source.named("Embedding"):
         return None
     seen: ast.AST | None = None
     for _, one, there, other in _windows(source):
+        ends = [_ends(one), _ends(other)]
+        if all(ends) and source.function_name(there) in ("__getitem__", "get_batch", "collate", "collate_fn"):
+            seen = seen or there
+            if ends[0] == ends[1] and not _SHIFTED.search(source.code.replace(unparse(one), "")):
+                return at(source, there, "the targets are the inputs, not the elements that follow them")
+            if ends[0].startswith("last") and ends[1] == ends[0].replace("last", "first", 1):
+                return at(
+                    source, there, "the targets are the elements before the inputs, not those that follow"
+                )
+            continue
         if not (_sliced(one) and _sliced(other)):
             continue
         seen = seen or there
@@ -110,10 +157,13 @@ _MASKS = re.compile(r"causal|tril|triu|attn_mask|masked_fill|square_subsequent|s
 def _sees_later(source: Script) -> Finding | None:
     """A decoder that predicts the next element, and no mask in any of its attention."""
     shifted = [w for w in _windows(source) if _sliced(w[1]) and _sliced(w[3])]
+    pairs = [(_ends(w[1]), _ends(w[3])) for w in _windows(source)]
     follows = any(unparse(w[1]) != unparse(w[3]) for w in shifted) or _shifts_by_hand(source)
+    follows = follows or any(a.startswith("first") and b == a.replace("first", "last", 1) for a, b in pairs)
     if not follows or not source.named("Embedding"):
         return None
     attends = source.named("scaled_dot_product_attention", "MultiheadAttention", "TransformerEncoderLayer")
+    attends = attends or tuple(scores_written_out(source))
     if not attends:
         return None
     hidden = any(

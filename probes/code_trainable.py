@@ -37,12 +37,12 @@ _ASIDE = (
 
 @probe()
 def part_not_trained(view: View) -> Finding:
-    """Parameters are frozen, left out of the optimizer, or replaced after it was built.
+    """Parameters are frozen, or left out of the optimizer.
 
     Freezing counts where no adapter or linear probe is trained in place of the rest.
     """
     frozen = first(view, _freezes_untrained, "the scripts show no training step")
-    return any_of((layer_replaced_after_optimizer(view), optimizer_gets_part(view), frozen))
+    return any_of((optimizer_gets_part(view), frozen))
 
 
 # ------------------------------------------------------------------------------------------------ frozen
@@ -284,7 +284,7 @@ def optimizer_gets_part(view: View) -> Finding:
 
 def _optimizer_part(source: Script) -> Finding | None:
     mine = flow(source)
-    built = [(c, given) for c in source.optimizer_calls if (given := _given(c)) is not None]
+    built = [(c, given) for c in source.optimizer_calls if (given := parameters_given(c)) is not None]
     taken = [(c, c.args[1]) for c in source.named("gradient") if len(c.args) > 1]  # a tape's sources
     sliced = next((p for p in gradient_weights(source) if _is_slice(mine, p[1])), None)
     if sliced is not None:
@@ -338,7 +338,7 @@ def _owners(mine: Flow, given: ast.expr) -> set[str]:
         mine.source.owner(c)
         for w in ways
         for c in of(w, ast.Call)
-        if (last_name(c.func) in _PARAMETERS or "param" in last_name(c.func))
+        if (last_name(c.func) in PARAMETERS or "param" in last_name(c.func))
     }
 
 
@@ -353,7 +353,7 @@ def _either(source: Script, one: ast.AST, other: ast.AST) -> bool:
     return False
 
 
-def _given(call: ast.Call) -> ast.expr | None:
+def parameters_given(call: ast.Call) -> ast.expr | None:
     """What an optimizer's call receives as parameters."""
     if call.args:
         return None if isinstance(call.args[0], ast.Constant) else call.args[0]
@@ -371,9 +371,9 @@ class Cover:
     cut: bool = False  # the part is a slice of the whole
 
 
-_MOVES = ("to", "cuda", "cpu", "half", "float", "bfloat16", "requires_grad_")
+MOVES = ("to", "cuda", "cpu", "half", "float", "bfloat16", "requires_grad_")
 _LISTS = ("list", "tuple", "iter", "set", "sorted", "chain", "filter", "from_iterable", "ParameterTuple")
-_PARAMETERS = ("parameters", "named_parameters", "trainable_params", "get_parameters", "parameters_and_names")
+PARAMETERS = ("parameters", "named_parameters", "trainable_params", "get_parameters", "parameters_and_names")
 
 
 def _cover(mine: Flow, node: ast.expr, depth: int) -> Cover:
@@ -421,7 +421,7 @@ def _cover(mine: Flow, node: ast.expr, depth: int) -> Cover:
 
 def _of_call(mine: Flow, node: ast.Call, depth: int) -> Cover:
     name = last_name(node.func)
-    if name in _PARAMETERS and isinstance(node.func, ast.Attribute):
+    if name in PARAMETERS and isinstance(node.func, ast.Attribute):
         return _of_owner(mine, node.func.value, node)
     if name in ("items", "values") and isinstance(node.func, ast.Attribute):
         return _cover(mine, node.func.value, depth - 1)
@@ -633,78 +633,3 @@ def _is_filled(source: Script, name: str) -> bool:
         if source.owner(call).split("[")[0] == name:
             return True
     return any(unparse(n.target) == name for n in source.of(ast.AugAssign))
-
-
-# --------------------------------------------------------------------------------- another model, a new layer
-
-
-@probe()
-def optimizer_gets_other_model(view: View) -> Finding:
-    """The optimizer is built over the parameters of a model made on the spot, or of one copied away after."""
-    return first(view, _other_model, "the scripts build no optimizer")
-
-
-def _other_model(source: Script) -> Finding | None:
-    built = [(c, given) for c in source.optimizer_calls if (given := _given(c)) is not None]
-    for call, given in built:
-        if not (isinstance(given, ast.Call) and last_name(given.func) in _PARAMETERS):
-            continue
-        owner = given.func.value if isinstance(given.func, ast.Attribute) else None
-        if isinstance(owner, ast.Call) and last_name(owner.func) in source.classes:
-            return at(source, call, "the optimizer holds the parameters of another instance of the model")
-        if owner is not None and (later := _made_anew(source, call, owner)) is not None:
-            again = any(c.lineno > later.lineno and unparse(g) == unparse(given) for c, g in built)
-            if again:
-                continue  # each model has an optimizer of its own
-            line = source.place(call).line
-            return at(source, later, f"the model is replaced after the optimizer of line {line} was built")
-    return ok(source, built[0][0], "the optimizer holds the parameters of a named model") if built else None
-
-
-def _made_anew(source: Script, call: ast.Call, owner: ast.expr) -> ast.Assign | None:
-    """`model = Net()` or `model = deepcopy(model)` in the block of the optimizer, after it."""
-    text = unparse(owner)
-    block = source.parents.get(source.statement(call) or call)
-    for node in source.of(ast.Assign):
-        if node.lineno > call.lineno and source.parents.get(node) is block:
-            if any(unparse(t) == text for t in node.targets) and isinstance(node.value, ast.Call):
-                name = last_name(node.value.func)
-                around = any(unparse(n) == text for n in of(node.value, ast.expr))
-                if name == "deepcopy" or (name in source.classes and not around):
-                    return node
-    return None
-
-
-@probe()
-def layer_replaced_after_optimizer(view: View) -> Finding:
-    """`model.fc = Linear(...)` after the optimizer was built over `model.parameters()`."""
-    return first(view, _replaced_after, "the scripts build no optimizer")
-
-
-def _replaced_after(source: Script) -> Finding | None:
-    built = [(c, given) for c in source.optimizer_calls if (given := _given(c)) is not None]
-    if not built:
-        return None
-    for node in source.of(ast.Assign):
-        if not isinstance(node.targets[0], ast.Attribute):
-            continue
-        owner = unparse(node.targets[0].value)
-        for call, given in built:
-            taken = unparse(given)
-            taken = taken.rpartition(".")[0] if taken.endswith("parameters()") else ""
-            inside = bool(taken) and (owner == taken or owner.startswith((f"{taken}.", f"{taken}[")))
-            same = source.function_around(node) is source.function_around(call)
-            made = node.value
-            while (
-                isinstance(made, ast.Call)
-                and isinstance(made.func, ast.Attribute)
-                and made.func.attr in _MOVES
-            ):
-                made = made.func.value
-            layer = isinstance(made, ast.Call) and any(
-                last_name(n)[:1].isupper() for n in of(made.func, ast.Name, ast.Attribute)
-            )
-            if inside and same and layer and node.lineno > call.lineno and owner != "self":
-                line = source.place(call).line
-                return at(source, node, f"this layer replaces one that the optimizer of line {line} holds")
-    return ok(source, built[0][0], "no layer is replaced after the optimizer was built")

@@ -56,7 +56,7 @@ def value_unused(view: View) -> Finding:
 
 def _value_unused(source: Script) -> Finding | None:
     seen = None
-    for function in source.forwards:
+    for function in source.passes:
         owner = source.parents.get(function)
         if owner not in source.modules or _raises(function):
             continue
@@ -70,7 +70,8 @@ def _value_unused(source: Script) -> Finding | None:
                 if re.search(r"(?i)quant|observ|stub", unparse(node.value)):
                     continue  # called for what it notes
                 axis = _AXES.match(name) and not unparse(node.value).startswith("self.")
-                if name not in read and not axis and is_made(function, node.value):
+                mask = re.search(r"(?i)(?:^|_)masks?(?:$|_)", name) and isinstance(node.value, ast.Call)
+                if name not in read and not axis and (mask or is_made(function, node.value)):
                     return at(
                         source, node, f"the value {name} is computed in the forward pass and never used"
                     )
@@ -268,7 +269,7 @@ def stream_replaced(view: View) -> Finding:
 
 def _replaced(source: Script) -> Finding | None:
     seen = None
-    for function in source.forwards:
+    for function in source.passes:
         owner = source.parents.get(function)
         if not isinstance(owner, ast.ClassDef):
             continue
@@ -288,7 +289,7 @@ def _replaced(source: Script) -> Finding | None:
 
 
 def _added(function: Function) -> list[str]:
-    """Names that a branch of themselves is added to: `x = x + f(x)`, `x += f(x)`."""
+    """Names that a branch of themselves is added to: `x = x + f(x)`, `x += f(x)`, `return x + f(x)`."""
     found = []
     for node in walk(function):
         if (
@@ -298,12 +299,13 @@ def _added(function: Function) -> list[str]:
         ):
             if isinstance(node.value, ast.Call) and _runs_self(node.value, node.target.id):
                 found.append(node.target.id)
-        elif isinstance(node, ast.Assign) and isinstance(node.value, ast.BinOp):
-            target, sides = node.targets[0], (node.value.left, node.value.right)
+        elif isinstance(node, (ast.Assign, ast.Return)) and isinstance(node.value, ast.BinOp):
+            sides = (node.value.left, node.value.right)
+            names = [s.id for s in sides if isinstance(s, ast.Name)]
+            target = node.targets[0] if isinstance(node, ast.Assign) else ast.Name(names[0] if names else "")
             if isinstance(target, ast.Name) and isinstance(node.value.op, ast.Add):
-                same = any(isinstance(s, ast.Name) and s.id == target.id for s in sides)
                 branch = any(isinstance(s, ast.Call) and _runs_self(s, target.id) for s in sides)
-                if same and branch:
+                if target.id in names and branch:
                     found.append(target.id)
     return list(dict.fromkeys(found))
 
@@ -316,6 +318,8 @@ def _runs_self(call: ast.Call, name: str) -> bool:
 def _hands_on(value: ast.expr | None, stream: str) -> bool:
     if isinstance(value, ast.Tuple) and value.elts:
         value = value.elts[0]
+    if isinstance(value, ast.BinOp) and isinstance(value.op, ast.Add):
+        return any(_hands_on(side, stream) for side in (value.left, value.right))
     return isinstance(value, ast.Name) and value.id == stream
 
 

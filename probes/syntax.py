@@ -326,6 +326,27 @@ class Script:
         )
 
     @cached_property
+    def passes(self) -> tuple[Function, ...]:
+        """The forward methods, and the methods of the same class that they run: `self.attend(x)`."""
+        found = dict.fromkeys(self.forwards)
+        waiting = list(self.forwards)
+        while waiting:
+            function = waiting.pop()
+            owner = self.parents.get(function)
+            methods = {
+                f.name: f
+                for f in (owner.body if isinstance(owner, ast.ClassDef) else ())
+                if isinstance(f, (ast.FunctionDef, ast.AsyncFunctionDef))
+            }
+            for call in of(function, ast.Call):
+                on_self = isinstance(call.func, ast.Attribute) and unparse(call.func.value) == "self"
+                method = methods.get(last_name(call.func)) if on_self else None
+                if method is not None and method not in found:
+                    found[method] = None
+                    waiting.append(method)
+        return tuple(found)
+
+    @cached_property
     def modules(self) -> frozenset[ast.ClassDef]:
         """Classes that are modules of a network: by what they derive from, or by their forward method."""
         found: set[ast.ClassDef] = set()

@@ -127,3 +127,34 @@ def test_what_points_to_one_cause_is_taken_together() -> None:
         )
         == A
     )
+
+
+BLOCK = """
+import torch
+from torch import nn
+class Block(nn.Module):
+    def __init__(self, d):
+        super().__init__()
+        self.norm1, self.norm2 = nn.LayerNorm(d), nn.LayerNorm(d)
+        self.mix, self.up = nn.Linear(d, d), nn.Linear(d, d)
+        self.drop = nn.Dropout(0.1)
+    def attend(self, x):
+        {MASK}
+        return self.mix(x)
+    def forward(self, x):
+        x = {STREAM}self.drop(self.attend(self.norm1(x)))
+        return x + self.drop(self.up(self.norm2(x)))
+"""
+
+
+def test_a_branch_in_place_of_the_stream_that_is_handed_back_as_a_sum() -> None:
+    block = BLOCK.replace("{MASK}", "pass")
+    assert state("script-wiring-wrong", block.replace("{STREAM}", "x + ")) == "absent"
+    assert state("script-wiring-wrong", block.replace("{STREAM}", "")) == "present"
+
+
+def test_a_mask_that_a_method_of_the_model_makes_and_leaves() -> None:
+    block = BLOCK.replace("{STREAM}", "x + ")
+    made = "mask = torch.ones(4, 4, device=x.device).tril()"
+    assert state("script-wiring-wrong", block.replace("{MASK}", made)) == "present"
+    assert state("script-wiring-wrong", block.replace("{MASK}", f"{made}; x = x * mask")) == "absent"
