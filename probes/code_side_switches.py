@@ -223,7 +223,9 @@ def _loader(value: ast.expr) -> ast.Call | None:
 
 def both_from_one_end(source: Script) -> Finding | None:
     """`train, val = x[:n], x[:m]`: two parts that begin, or end, at the same place overlap."""
-    ends = [(g, e) for g in given(source) if (e := _end(g.value)) is not None and _is_data(g.name)]
+    named = [g for g in given(source) if isinstance(g.node, (ast.Assign, ast.AnnAssign)) and _is_data(g.name)]
+    # histories of one user are cut in a loop, each longer by one
+    ends = [(g, e) for g in named if not source.loops_around(g.node) and (e := _end(g.value)) is not None]
     for held, (base, where) in ends:
         if held.learns:
             continue

@@ -175,3 +175,14 @@ val_set = datasets.ImageFolder(os.path.join(root, "{two}"), eval_tf)
 def test_what_a_trainer_gets(loaders: str, found: bool) -> None:
     code = f"import lightning as L\nfrom torch.utils.data import DataLoader\ntrain, val = sets()\ntrainer = L.Trainer()\ntrainer.fit(model, {loaders})\n"
     assert (state(SEES, code) == "present") is found
+
+
+def test_histories_of_one_user_begin_at_one_place() -> None:
+    code = """
+import torch
+for items in users:
+    train.append((items[: n - 3], items[n - 3]))
+    val.append((items[: n - 2], items[n - 2]))
+    train_part, val_part = items[: n - 3], items[: n - 2]
+"""
+    assert state(SEES, code) != "present"
