@@ -9,40 +9,14 @@ from collections.abc import Iterator
 from .code import at, first, ok
 from .code_branches import loss_mask_unread
 from .code_ctc import ctc_lengths_padded
-from .code_roles import TARGET_WORDS
+from .code_label_marks import USUAL, ignored_labels, is_label, padded_labels
+from .code_left_positions import mask_left_in_loss, mean_over_emptied_in_loss, only_padding_counts
 from .code_sides import either, literal
-from .flow import flow, losses
+from .flow import flow
 from .readers._tree import of, unparse, walk
 from .readers.script import keyword, last_name
 from .registry import Finding, View, probe
 from .syntax import Script
-
-USUAL = -100  # ignore_index of torch.nn.functional.cross_entropy
-_LABELS = re.compile(
-    r"(?:^|_)(?:masks?|segm?|segmentation|tags?|annotations?|gts?|lbls?|anns?|tgts?|trgs?)(?:_|$)"
-)
-
-
-def _is_label(text: str) -> bool:
-    name = re.sub(r"[^a-z0-9_]+", "_", text.lower())
-    plain = not re.search(r"attention|padding_mask|src_|key_|causal|attn|valid_mask|loss_mask", name)
-    return plain and (TARGET_WORDS.search(name) is not None or _LABELS.search(name) is not None)
-
-
-def _ignored(source: Script) -> set[int] | None:
-    """Label values that the losses leave out; None where one is not known."""
-    found: set[int] = set()
-    calls = [c for c, _ in losses(source)] + list(
-        source.named("CrossEntropyLoss", "NLLLoss", "cross_entropy")
-    )
-    told = [v for c in calls if (v := keyword(c, "ignore_index")) is not None]
-    told += [v for c in source.calls for v in [keyword(c, "ignore_label")] if v is not None]
-    for value in told:
-        number = literal(source, value)
-        if not isinstance(number, int):
-            return None
-        found.add(number)
-    return found
 
 
 @probe()
@@ -58,6 +32,9 @@ def label_padding_counts(view: View) -> Finding:
         _left_out_of_the_metric_alone,
         loss_mask_unread,
         _asked_after_filling,
+        mask_left_in_loss,
+        mean_over_emptied_in_loss,
+        only_padding_counts,
     )
     return first(view, either(*checks), "no labels are padded")
 
@@ -91,11 +68,11 @@ def _asked_after_filling(source: Script) -> Finding | None:
 
 
 def _padding(source: Script) -> Finding | None:
-    ignored = _ignored(source)
+    ignored = ignored_labels(source)
     if ignored is None:
         return None
     seen: ast.AST | None = None
-    for call, value in _pads(source):
+    for call, value in padded_labels(source):
         seen = seen or call
         number = 0 if value is None else literal(source, value)
         if not isinstance(number, (int, float)):
@@ -213,7 +190,7 @@ _VOID = re.compile(r"(?i)(?:^|[._])(?:void|ignored?|pad(?:ding)?)(?:_\w+)?$")
 
 def _left_out_of_the_metric_alone(source: Script) -> Finding | None:
     """`keep = mask != VOID` where predictions are scored, and a loss over classes that leaves out nothing."""
-    ignored = _ignored(source)
+    ignored = ignored_labels(source)
     if ignored is None or ignored - {USUAL} or not _class_loss(source) or _masks(source) or source.loose:
         return None
     for node in source.of(ast.Compare):
@@ -224,7 +201,7 @@ def _left_out_of_the_metric_alone(source: Script) -> Finding | None:
         named = isinstance(value, (ast.Name, ast.Attribute)) and _VOID.search(unparse(value))
         if type(number) is not int or not (named or number == 255) or number < 0 or function is None:
             continue
-        if not _is_label(unparse(node.left)) or any(b in walk(function) for b in source.backwards):
+        if not is_label(unparse(node.left)) or any(b in walk(function) for b in source.backwards):
             continue
         if any(last_name(c.func) == "argmax" for c in of(function, ast.Call)):
             losses_ = source.named("CrossEntropyLoss", "NLLLoss", "cross_entropy", "nll_loss")
@@ -237,40 +214,6 @@ def _left_out_of_the_metric_alone(source: Script) -> Finding | None:
     return None
 
 
-def _pads(source: Script) -> Iterator[tuple[ast.Call, ast.expr | None]]:
-    """Calls that pad labels, with the value that they pad with (None: zero)."""
-    for call in source.calls:
-        name = last_name(call.func)
-        if not call.args or name not in ("pad", "pad_sequence", "copyMakeBorder"):
-            continue
-        statement = source.statement(call)
-        target = unparse(statement.targets[0]) if isinstance(statement, ast.Assign) else ""
-        what = unparse(call.args[0])
-        plain = isinstance(
-            call.args[0], (ast.Name, ast.Attribute, ast.ListComp, ast.GeneratorExp, ast.Subscript)
-        )
-        if not plain or not (_is_label(what) or (_is_label(target) and "," not in target)):
-            continue
-        if any(k.arg == "mode" and unparse(k.value) not in ("'constant'",) for k in call.keywords):
-            continue
-        values = [keyword(call, k) for k in ("constant_values", "value", "padding_value", "fill", "pad_val")]
-        value = next((v for v in values if v is not None), None)
-        if value is None and name == "pad" and len(call.args) > 3:
-            value = call.args[3]
-        if (
-            value is None
-            and name == "pad"
-            and len(call.args) == 3
-            and not isinstance(call.args[2], ast.Tuple)
-        ):
-            value = call.args[2]
-            if isinstance(literal(source, value), str):
-                value = None
-        if value is None and name == "pad_sequence" and len(call.args) > 2:
-            value = call.args[2]
-        yield call, value
-
-
 def _collator(source: Script) -> Finding | None:
     """`DataCollatorFor...(label_pad_token_id=0)`: anything but the value that the loss leaves out."""
     for call in source.calls:
@@ -278,7 +221,7 @@ def _collator(source: Script) -> Finding | None:
         number = literal(source, value)
         if value is None or not isinstance(number, int):
             continue
-        if number not in {*(_ignored(source) or ()), USUAL}:  # models of the library leave out USUAL
+        if number not in {*(ignored_labels(source) or ()), USUAL}:  # models of the library leave out USUAL
             return at(source, value, f"labels are padded with {number}, which the loss counts as a class")
         return ok(source, value, "labels are padded with what the loss leaves out")
     return None
@@ -286,7 +229,7 @@ def _collator(source: Script) -> Finding | None:
 
 def _void_becomes_class(source: Script) -> Finding | None:
     """`mask[mask == 255] = 0`, where the loss leaves out 255."""
-    ignored = _ignored(source)
+    ignored = ignored_labels(source)
     if not ignored:
         return None
     for node in source.of(ast.Assign):
@@ -304,7 +247,7 @@ def _void_becomes_class(source: Script) -> Finding | None:
         if (
             not isinstance(test, ast.Compare)
             or not isinstance(test.ops[0], ast.Eq)
-            or not _is_label(unparse(test.left))
+            or not is_label(unparse(test.left))
         ):
             continue
         void, other = literal(source, test.comparators[0]), literal(source, value)
@@ -380,7 +323,7 @@ def tags_by_position(source: Script) -> Finding | None:
             for node in of(loop, ast.Subscript):
                 if place is None or not isinstance(node.ctx, ast.Load):
                     continue
-                if unparse(node.slice) == unparse(place) and _is_label(unparse(node.value)):
+                if unparse(node.slice) == unparse(place) and is_label(unparse(node.value)):
                     return at(source, node, "labels are taken by the position of the piece, not of its word")
         return ok(source, loop, "labels are taken by the word of each piece")
     return None
@@ -424,7 +367,7 @@ def _blended(source: Script) -> Finding | None:
         )
         if not re.search(
             r"(?i)(?:^|[^a-z])(?:seg_?)?(?:mask|label|lbl|seg|annot|gt)s?(?:_|\W|$)", name
-        ) or not _is_label(target):
+        ) or not is_label(target):
             continue
         if not _makes_samples(source, call) or _is_drawn(source, call, name):
             continue

@@ -12,6 +12,7 @@ from .code_compared import ignored_counts, one_side_converted, other_order, thre
 from .code_counts import logged_without_reset, normalised_over_batch, other_batch_size
 from .code_ctc import ctc_blank_kept
 from .code_formulas import formula_wrong, half_converted, reduced_unlike
+from .code_left_positions import mask_left_in_metric, mean_over_emptied_in_metric, metric_counts_padding
 from .code_sides import either, literal, side
 from .code_totals import last_round_only, never_begun_anew
 from .code_unlike import compared_unlike_trained, left_at_once, mask_unused
@@ -51,6 +52,9 @@ def metric_miscounts(view: View) -> Finding:
             compared_unlike_trained,
             left_at_once,
             mask_unused,
+            mask_left_in_metric,
+            mean_over_emptied_in_metric,
+            metric_counts_padding,
         ),
         "the scripts count no metric by hand",
     )
