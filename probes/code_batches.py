@@ -46,11 +46,23 @@ def batches_differ(source: Script, _labels: bool) -> Finding | None:
     if len(train) != 1 or len(other) != 1:
         return None
     (here, one), (there, two) = next(iter(train.items())), next(iter(other.items()))
-    if here == there:
+    if here == there or (_factor(here) is not None and _factor(here) == _factor(there)):
         return ok(source, one, "batches are scaled alike in training and evaluation") if here else None
     mark = two if len(there) <= len(here) else one
     done = [", ".join(s) or "nothing" for s in (here, there)]
     return at(source, mark, f"training does {done[0]} to its batches, evaluation {done[1]}")
+
+
+def _factor(steps: tuple[str, ...]) -> float | None:
+    """What a batch is multiplied by, where nothing else is done to it: `/ 255` and `* (1 / 255)` are one."""
+    made = 1.0
+    for step in steps:
+        told = re.fullmatch(r"`([*/]) \(?([\d.]+)(?: / ([\d.]+))?\)?`", step)
+        if told is None or not float(told[2]) or not float(told[3] or 1):
+            return None
+        by = float(told[2]) / float(told[3] or 1)
+        made = made * by if told[1] == "*" else made / by
+    return round(made, 9)
 
 
 _HARMLESS = (

@@ -12,6 +12,8 @@ from .flow import flow
 from .readers._tree import of, unparse, walk
 from .readers.script import keyword, last_name
 from .registry import Finding
+from .side_chains.chains import NEUTRAL
+from .side_chains.machine import LIBRARIES
 from .syntax import Function, Script
 
 
@@ -35,17 +37,11 @@ def threshold_on_scores(source: Script) -> Finding | None:
         value: ast.expr = node.left
         for _ in range(8):
             if isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute) and value not in calls:
-                if last_name(value.func) not in (
-                    "cpu",
-                    "float",
-                    "squeeze",
-                    "detach",
-                    "numpy",
-                    "view",
-                    "flatten",
-                ):
+                if last_name(value.func) not in NEUTRAL:
                     break
-                value = value.func.value
+                owner = value.func.value
+                library = isinstance(owner, ast.Name) and owner.id in LIBRARIES
+                value = value.args[0] if library and value.args else owner
             elif isinstance(value, ast.Name):
                 found = flow(source).given(value)
                 if found is None or found.places:
@@ -62,7 +58,11 @@ def threshold_on_scores(source: Script) -> Finding | None:
 
 
 def _ends_in_sigmoid(source: Script) -> bool:
-    return any(re.search(r"(?i)sigmoid|softmax", unparse(f)) for f in source.forwards)
+    """Some network returns probabilities, or holds a layer that makes them."""
+    returned = " ".join(unparse(v) for f in source.forwards for v in source.output_of(f))
+    return re.search(r"(?i)sigmoid|softmax", returned) is not None or bool(
+        source.named("Sigmoid", "Softmax", "LogSoftmax")
+    )
 
 
 def ignored_counts(source: Script) -> Finding | None:

@@ -9,6 +9,7 @@ from .readers._secrets import redact
 from .registry import Finding, present
 from .side_chains.apart import Apart
 from .side_chains.checks import differences
+from .side_chains.steps import batches_apart
 from .syntax import Script
 
 # targets that are scaled for training alone are right where predictions are scaled back
@@ -20,7 +21,8 @@ _BACK = re.compile(
 
 def inputs_apart(source: Script) -> Finding | None:
     """Inputs (or targets that are figures) go through a step on one side only, or through another one."""
-    for one in differences(source):
+    batch = batches_apart(source)
+    for one in (*differences(source), *((batch,) if batch is not None else ())):
         if one.kind != "numbering" and not _of_classes(one) and not _scaled_back(source, one):
             return _finding(source, one)
     return None
@@ -63,6 +65,8 @@ def _finding(source: Script, one: Apart) -> Finding:
         why = f"this is done to the {who} alone: {mine if one.what == 'training' else theirs}"
         if mine and theirs:
             why = f"training data go through {mine}, held-out data through {theirs}"
+    elif one.kind == "mask":
+        why = f"the model is given a mask or lengths in {one.what} alone: {mine} in training, {theirs} else"
     elif one.kind == "statistics":
         why = f"held-out data are scaled by what is learned from themselves: {theirs}"
     elif one.kind == "numbering":

@@ -14,7 +14,7 @@ from .items import apply
 from .values import Term, draws
 
 # what leaves the values as they are
-_NEUTRAL = word_set(
+NEUTRAL = word_set(
     "to cuda cpu npu float double half long int bool astype type numpy asnumpy tolist array asarray "
     "tensor as_tensor from_numpy Tensor FloatTensor LongTensor contiguous clone copy deepcopy detach "
     "squeeze unsqueeze expand_dims view reshape flatten ravel requires_grad_ item list tuple stack cat "
@@ -274,7 +274,7 @@ def _call(run: Evaluator, held: Term) -> tuple[Term | None, Step | None]:
         [-2, -1],
     ):
         return main, Step("turn", "transpose", node)
-    if name in _NEUTRAL or _MOVES.search(name):
+    if name in NEUTRAL or _MOVES.search(name):
         return main, None
     if _READS.match(name):
         return main, Step("unknown", stem(name), node)
@@ -312,7 +312,7 @@ def numbers(held: Term, depth: int = 6) -> tuple[float, ...] | None:
         if all(f is not None and len(f) == 1 for f in found):
             return tuple(f[0] for f in found if f is not None)
         return found[0] if len(found) == 1 else None
-    if held.head.startswith("call:") and held.args and held.name in _NEUTRAL:
+    if held.head.startswith("call:") and held.args and held.name in NEUTRAL:
         return numbers(held.args[0], depth - 1)
     if held.head in ("slice", "item") and held.args:
         return numbers(held.args[0], depth - 1)

@@ -424,6 +424,65 @@ def test_what_belongs_to_one_side_is_no_fault(text: str) -> None:
         assert told.state is not PRESENT, told.why
 
 
+TORCH_STEPS = """
+def fit(model, loader, optimizer):
+    for x, y in loader:
+        x, y = x.to(device), y.to(device)
+        {before}
+        loss = criterion(model({train}), y)
+        loss.backward()
+        optimizer.step()
+@torch.no_grad()
+def validate(model, loader):
+    for x, y in loader:
+        x = x.to(device)
+        out = model({held})
+        right += (out.argmax(1) == y).sum()
+"""
+TAPED = """
+import tensorflow as tf
+def train_step(x, y):
+    with tf.GradientTape() as tape:
+        loss = loss_fn(y, model({train}, training=True))
+    optimizer.apply_gradients(zip(tape.gradient(loss, model.trainable_variables), model.trainable_variables))
+def test_step(x, y):
+    metric.update_state(y, model({held}, training=False))
+"""
+MODULE = """
+class Task(LightningModule):
+    def forward(self, x):
+        return self.body(x)
+    def training_step(self, batch, i):
+        x, y = batch
+        return F.mse_loss(self({train}), y)
+    def validation_step(self, batch, i):
+        x, y = batch
+        self.log("val", F.mse_loss(self({held}), y))
+    def configure_optimizers(self):
+        return torch.optim.Adam(self.parameters())
+"""
+
+
+@pytest.mark.parametrize(
+    ("wrong", "text"),
+    [
+        (True, TORCH_STEPS.format(before="x = x / 255", train="x", held="x")),
+        (True, TORCH_STEPS.format(before="pass", train="x, attention_mask=(x != 0)", held="x")),
+        (True, TAPED.format(train="tf.cast(x, tf.float32) / 127.5 - 1", held="tf.cast(x, tf.float32) / 255")),
+        (True, MODULE.format(train="torch.log1p(x)", held="x")),
+        (False, TORCH_STEPS.format(before="x = x / 255", train="x", held="x * (1 / 255)")),
+        (False, TORCH_STEPS.format(before="x = x + 0.1 * torch.randn_like(x)", train="x", held="x")),
+        (False, TORCH_STEPS.format(before="m = torch.rand(len(x), 9) < 0.5", train="x, mask=m", held="x")),
+        (False, TORCH_STEPS.format(before="x, y = mixup(x, y)", train="x", held="x")),
+        (False, TAPED.format(train="x / 255", held="tf.math.divide(x, 255)")),
+        (False, MODULE.format(train="self.augment(x)", held="x")),
+    ],
+)
+def test_both_steps_give_the_model_the_same(wrong: bool, text: str) -> None:
+    told = finding(splits_differ, text)
+    assert (told.state is PRESENT) is wrong, told.why
+
+
 def test_unknown_without_a_pair() -> None:
     assert finding(splits_differ, "loader = DataLoader(rows)\n").state is UNKNOWN
 
