@@ -242,6 +242,8 @@ def _never_raised(source: Script) -> Finding | None:
         saves = any(isinstance(n, ast.Call) and _saves(n) for n in inside) or any(map(_waits_anew, inside))
         if not saves or not isinstance(best, (ast.Name, ast.Attribute)) or isinstance(new, ast.Constant):
             continue
+        if any(isinstance(n, ast.Call) and source.owner(n) == name for n in inside):
+            continue  # `best.assign(score)`, `best.fill_(score)`
         loops = source.loops_around(node)
         if isinstance(best, ast.Name) and not loops:
             continue

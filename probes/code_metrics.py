@@ -173,7 +173,7 @@ def _never_reset(source: Script) -> Finding | None:
     return ok(source, seen, "metrics are reset") if seen is not None else None
 
 
-def _main_loop(source: Script) -> ast.For | None:
+def _main_loop(source: Script) -> ast.For | ast.While | None:
     """Without backward (TensorFlow): the loop that calls what applies gradients, or its function."""
     for call in source.named("apply_gradients", "minimize"):
         function = source.function_around(call)
@@ -182,7 +182,7 @@ def _main_loop(source: Script) -> ast.For | None:
                 break
             name = function.name
             calls = [c for c in source.calls if last_name(c.func) == name or _hands_over(c, name)]
-            loops = [x for c in calls for x in source.loops_around(c) if isinstance(x, ast.For)]
+            loops = [x for c in calls for x in source.loops_around(c) if isinstance(x, (ast.For, ast.While))]
             if loops:
                 return loops[-1]
             function = next((f for c in calls if (f := source.function_around(c)) is not function), None)

@@ -17,6 +17,9 @@ _STEP = re.compile(
     r"|steps_per_epoch|get_dataset_size|cardinality|estimated_stepping_batches|max_steps|num_batches"
 )
 _EPOCH = re.compile(r"(?:^|_)n?epochs?(?:_|$)")
+_OF_ONE_EPOCH = re.compile(
+    r"(?:^|_)(?:per|in|an|one|each)_epoch$"
+)  # what is counted in one is no count of them
 _ACCUMULATION = re.compile(r"accum|micro|world|replica|devices|gpus")
 
 
@@ -25,7 +28,7 @@ def _word(name: str) -> str | None:
     name = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name).lower()
     if _ACCUMULATION.search(name):
         return None
-    if _STEP.search(name):
+    if _STEP.search(name) or _OF_ONE_EPOCH.search(name):
         return STEP
     return EPOCH if _EPOCH.search(name) else None
 
@@ -72,9 +75,15 @@ def _sized(node: ast.expr) -> bool:
     return any(last_name(n.func) == "len" for n in of(node, ast.Call))
 
 
+def _counts_rounds(call: ast.Call) -> bool:
+    """`sum(1 for _ in loader)`."""
+    given = call.args[0] if call.args else None
+    return isinstance(given, ast.GeneratorExp) and unparse(given.elt) == "1"
+
+
 def _of_call(mine: Flow, node: ast.Call, depth: int) -> str | None:
     name = last_name(node.func)
-    if name == "len":
+    if name == "len" or (name == "sum" and _counts_rounds(node)):
         return STEP
     if name in ("int", "max", "min", "ceil", "round", "floor", "float", "abs", "cast"):
         found = {unit(mine, a, depth - 1) for a in node.args} - {None}

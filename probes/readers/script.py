@@ -448,7 +448,8 @@ class Extractor:
         if name in ("field", "Field"):
             return keyword(call, "default") or (_first(call) if name == "Field" else None)
         if name in _KERAS_SCHEDULES:
-            return keyword(call, "initial_learning_rate") or _first(call)
+            warm = keyword(call, "warmup_target")  # where it is given, the first rate is that of the warm-up
+            return warm or keyword(call, "initial_learning_rate") or _first(call)
         owner = self.classes.get(name)
         if owner is None or not any(last_name(b) == "LearningRateSchedule" for b in owner.bases):
             return None

@@ -18,6 +18,63 @@ from traindoctor.probes import script_files
 
 LIKELY = 0.5
 PROGRAMS: dict[str, str] = {
+    # State in tf.Variables, a metric reset at the head of a while loop, a schedule whose length is epochs by rounds.
+    "tf-tape-variables": """
+import tensorflow as tf
+
+EPOCHS, PEAK = 40, 2e-3
+
+def windows(files, batch, training):
+    ds = tf.data.TFRecordDataset(sorted(files)).map(parse).cache()
+    if training:
+        ds = ds.shuffle(4096)
+    return ds.batch(batch).prefetch(tf.data.AUTOTUNE)
+
+def parse(record):
+    row = tf.io.parse_single_example(record, {"x": tf.io.FixedLenFeature([64], tf.float32), "y": tf.io.FixedLenFeature([], tf.int64)})
+    return row["x"], row["y"]
+
+def accuracy(net, ds):
+    hits = seen = 0
+    for x, y in ds:
+        hits += int(tf.reduce_sum(tf.cast(tf.argmax(net(x), 1) == y, tf.int32)))
+        seen += len(y)
+    return hits / seen
+
+def main(train_files, val_files):
+    tf.keras.utils.set_random_seed(1)
+    train, val = windows(train_files, 64, True), windows(val_files, 64, False)
+    net = tf.keras.Sequential([tf.keras.layers.Dense(128, activation="relu"), tf.keras.layers.Dropout(0.1), tf.keras.layers.Dense(9)])
+    in_epoch = sum(1 for _ in train)
+    rate = tf.keras.optimizers.schedules.CosineDecay(0.0, (EPOCHS - 3) * in_epoch, warmup_target=PEAK, warmup_steps=3 * in_epoch)
+    opt = tf.keras.optimizers.Adam(rate)
+    ce = tf.keras.losses.SparseCategoricalCrossentropy(from_logits=True)
+
+    @tf.function
+    def update(x, y):
+        with tf.GradientTape() as tape:
+            loss = ce(y, net(x, training=True))
+        opt.apply_gradients(zip(tape.gradient(loss, net.trainable_variables), net.trainable_variables))
+        return loss
+
+    done, top = tf.Variable(0), tf.Variable(0.0)
+    last = tf.train.CheckpointManager(tf.train.Checkpoint(net=net, opt=opt, done=done, top=top), "last", max_to_keep=1)
+    best = tf.train.CheckpointManager(tf.train.Checkpoint(net=net), "best", max_to_keep=1)
+    last.checkpoint.restore(last.latest_checkpoint)
+    mean = tf.keras.metrics.Mean()
+    while int(done) < EPOCHS:
+        mean.reset_state()
+        for x, y in train:
+            mean.update_state(update(x, y))
+        score = accuracy(net, val)
+        print(int(done), float(mean.result()), score)
+        if score > top:
+            top.assign(score)
+            best.save()
+        done.assign_add(1)
+        last.save()
+    best.checkpoint.restore(best.latest_checkpoint).expect_partial()
+""",
     # A gathering function without gradients is no evaluation.
     "moco-v3": """
 import copy
