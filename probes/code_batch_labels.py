@@ -26,9 +26,8 @@ _TURNED = ("roll", "flip", "flipud", "shuffle", "permutation")
 def drawn_anew(source: Script) -> Finding | None:
     """`y = randint(0, n, y.shape)`: what was handed in as labels is lost, chance takes its place."""
     seen: ast.AST | None = None
-    for node, name in _rewritten(source):
+    for node, name, value in _rewritten(source):
         seen = seen or node
-        value = node.value
         while isinstance(value, ast.Call) and last_name(value.func) in ("to", "long", "float", "astype"):
             value = value.func.value if isinstance(value.func, ast.Attribute) else value
         if not isinstance(value, ast.Call) or last_name(value.func) not in _DRAWN:
@@ -43,8 +42,7 @@ def drawn_anew(source: Script) -> Finding | None:
 def moved_alone(source: Script) -> Finding | None:
     """`y = roll(y, 1, 0)`, `y = y.flip(0)`: along the samples, and no input moves with them."""
     seen: ast.AST | None = None
-    for node, name in _rewritten(source):
-        value = node.value
+    for node, name, value in _rewritten(source):
         if (
             not isinstance(value, ast.Call)
             or last_name(value.func) not in _TURNED
@@ -58,27 +56,31 @@ def moved_alone(source: Script) -> Finding | None:
             for c in of(scope, ast.Call)
             if last_name(c.func) == last_name(value.func) and base(c) != name.lower()
         ]
-        if _first_axis(value) and not along:
+        if (_first_axis(value) or _of_classes(source, value)) and not along:
             return at(source, node, "the labels are moved along the batch, and the inputs are not")
     return ok(source, seen, "labels are moved with their inputs") if seen is not None else None
 
 
 @lru_cache(maxsize=16)
-def _rewritten(source: Script) -> tuple[tuple[ast.Assign, str], ...]:
+def _rewritten(source: Script) -> tuple[tuple[ast.Assign, str, ast.expr], ...]:
     """Assignments to a name of labels that was handed in: by a loop, by a parameter, or out of a batch."""
     return tuple(_each_rewritten(source))
 
 
-def _each_rewritten(source: Script) -> Iterator[tuple[ast.Assign, str]]:
+def _each_rewritten(source: Script) -> Iterator[tuple[ast.Assign, str, ast.expr]]:
     mine = {base(c.args[1]) for c, _ in losses(source) if len(c.args) > 1} - inputs(source)
     for node in source.of(ast.Assign):
-        target = node.targets[0]
-        if not isinstance(target, ast.Name):
-            continue
-        low = target.id.lower()
-        if (low in mine or TARGET_WORDS.search(low)) and not INPUT_WORDS.search(low):
-            if _handed_in(source, node, target.id):
-                yield node, target.id
+        first, value = node.targets[0], node.value
+        pairs = [(first, value)]
+        if isinstance(first, ast.Tuple) and isinstance(value, ast.Tuple):  # `x, y = x.to(d), y.to(d).roll(1)`
+            pairs = list(zip(first.elts, value.elts, strict=False))
+        for target, given in pairs:
+            if not isinstance(target, ast.Name):
+                continue
+            low = target.id.lower()
+            if (low in mine or TARGET_WORDS.search(low)) and not INPUT_WORDS.search(low):
+                if _handed_in(source, node, target.id):
+                    yield node, target.id, given
 
 
 def _handed_in(source: Script, node: ast.Assign, name: str) -> bool:
@@ -105,6 +107,13 @@ def _of_shape(source: Script, node: ast.AST) -> bool:
     if isinstance(parent, ast.Attribute):
         return parent.attr in ("shape", "size", "device", "dtype", "ndim", "max", "numel")
     return isinstance(parent, ast.Call) and last_name(parent.func) == "len"
+
+
+def _of_classes(source: Script, call: ast.Call) -> bool:
+    """A roll without an axis, of labels that are one class for each sample: no tokens are embedded."""
+    method = isinstance(call.func, ast.Attribute) and base(call.func.value) == base(call)
+    plain = len(call.args) == (1 if method else 2) and not call.keywords
+    return last_name(call.func) == "roll" and plain and not source.named("Embedding")
 
 
 def _first_axis(call: ast.Call) -> bool:

@@ -11,7 +11,7 @@ from .flow import Flow, flow
 from .readers._tree import names_in, of, unparse
 from .readers.script import keyword, last_name
 from .registry import Finding, View, probe
-from .syntax import Script
+from .syntax import Function, Script
 
 _SEQUENTIAL = (
     *("LSTM", "GRU", "RNN", "MultiheadAttention", "Transformer"),
@@ -50,7 +50,38 @@ def _batch_first(source: Script) -> Finding | None:
                         "the layer takes the first axis for time, and its output is used with the batch there"
                     )
                     return at(source, node, why)
+            if not re.search(r"transpose|permute|rearrange|swapaxes|movedim|einsum", source.code):
+                for used in source.calls:
+                    function = source.function_around(used)
+                    if unparse(used.func) == name and function is not None and used.args:
+                        if _time_second(function):
+                            return at(
+                                source, call, "the layer takes the first axis for time; here it is the second"
+                            )
     return ok(source, judged, "layers over sequences are told that the batch comes first") if judged else None
+
+
+def _time_second(function: Function) -> bool:
+    """Positions go along the second axis: `arange(x.size(1))`, `arange(t)` of `b, t = x.shape`."""
+    given = {a.arg for a in function.args.args}
+    second = {
+        unparse(n.targets[0].elts[1])
+        for n in of(function, ast.Assign)
+        if isinstance(n.targets[0], ast.Tuple) and len(n.targets[0].elts) == 2
+        if re.fullmatch(r"(\w+)\.(?:shape|size\(\))", unparse(n.value))
+        and unparse(n.value).split(".")[0] in given
+    }
+    for node in of(function, ast.Assign):
+        found = re.fullmatch(r"(\w+)\.(?:size\(1\)|shape\[1\])", unparse(node.value))
+        if found and found.group(1) in given and isinstance(node.targets[0], ast.Name):
+            second.add(node.targets[0].id)
+    for call in of(function, ast.Call):
+        if last_name(call.func) in ("arange", "generate_square_subsequent_mask") and call.args:
+            length = unparse(call.args[-1] if len(call.args) < 3 else call.args[1])
+            found = re.fullmatch(r"(\w+)\.(?:size\(1\)|shape\[1\])", length)
+            if length in second or (found and found.group(1) in given):
+                return True
+    return False
 
 
 def _held(source: Script, call: ast.Call) -> list[str]:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import ast
 import re
+from collections.abc import Iterator
 
 from .code import at, ok
 from .code_roles import model_calls
 from .code_sides import literal
-from .flow import flow
+from .flow import Flow, flow
 from .readers._tree import of, unparse, walk
 from .readers.script import keyword, last_name
 from .registry import Finding
@@ -198,3 +199,46 @@ def _compared(source: Script, call: ast.Call) -> bool:
         and any(isinstance(a, ast.Name) and a.id in names for a in c.args)
         for c in scores
     )
+
+
+_SCORES = re.compile(
+    r"(?i)^(?:update|update_state|\w*acc(?:uracy)?(?:_score|_fn|_metric)?|\w*f1(?:_score)?|\w*(?:precision|recall|iou|auroc|kappa|metric)"
+    r"(?:_score|_fn)?)$"
+)
+
+
+def held_against_itself(source: Script) -> Finding | None:
+    """`accuracy(out, out.argmax(-1))`, `pred == out.argmax(1)` of `pred = out.argmax(1)`: no label in it."""
+    seen: ast.AST | None = None
+    mine = flow(source)
+    for node in source.of(ast.Compare, ast.Call):
+        if isinstance(node, ast.Compare):
+            if len(node.ops) != 1 or not isinstance(node.ops[0], ast.Eq):
+                continue
+            sides = [node.left, node.comparators[0]]
+        else:
+            if not _SCORES.match(last_name(node.func)) or len(node.args) != 2:
+                continue
+            sides = list(node.args)
+        if any(isinstance(s, ast.Constant) for s in sides):
+            continue
+        if not any(last_name(c.func) == "argmax" for s in sides for c in of(s, ast.Call)):
+            continue
+        seen = seen or node
+        one, other = (set(_made_of(mine, s)) for s in sides)
+        if one and one == other and len(one) == 1 and not re.search(r"(?i)label|target|truth|^y", min(one)):
+            return at(source, node, f"{min(one)} is held against itself: no label takes part")
+    return ok(source, seen, "predictions are held against labels") if seen is not None else None
+
+
+def _made_of(mine: Flow, value: ast.expr) -> Iterator[str]:
+    """The names of values that an expression is made of, one step of assignment looked through."""
+    for name in of(value, ast.Name):
+        if name.id in ("self", "torch", "tf", "np", "ops", "F", "int", "float"):
+            continue
+        given = mine.given(name)
+        inner = given.value if given is not None and not given.places else None
+        if isinstance(inner, ast.Call) and last_name(inner.func) == "argmax":
+            yield from (n.id for n in of(inner, ast.Name) if n.id not in ("torch", "tf", "np", "ops"))
+        else:
+            yield name.id

@@ -8,7 +8,13 @@ from collections.abc import Iterator
 
 from .code import at, first, ok, outer_loop, runs_in
 from .code_activations import activated_twice
-from .code_compared import ignored_counts, one_side_converted, other_order, threshold_on_scores
+from .code_compared import (
+    held_against_itself,
+    ignored_counts,
+    one_side_converted,
+    other_order,
+    threshold_on_scores,
+)
 from .code_counts import logged_without_reset, normalised_over_batch, other_batch_size
 from .code_ctc import ctc_blank_kept
 from .code_formulas import formula_wrong, half_converted, reduced_unlike
@@ -55,6 +61,7 @@ def metric_miscounts(view: View) -> Finding:
             mask_left_in_metric,
             mean_over_emptied_in_metric,
             metric_counts_padding,
+            held_against_itself,
         ),
         "the scripts count no metric by hand",
     )

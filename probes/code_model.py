@@ -10,6 +10,7 @@ from .code import at, extractor, first, ok
 from .code_each_round import one_in_all_rounds
 from .code_reused import layer_reused
 from .code_sides import either
+from .code_zero_products import both_factors_zero
 from .code_zero_starts import is_of_output, may_start_at_zero
 from .readers._tree import names_in, of, unparse, walk
 from .readers.script import keyword, last_name
@@ -66,7 +67,9 @@ def _each(source: Script, node: ast.AST) -> set[str]:
 @probe()
 def zero_init(view: View) -> Finding:
     """Weights set to zero or one constant. Normal for biases, norm layers, LoRA's B and last layers."""
-    return first(view, _zero_init, "the scripts do not initialise weights themselves")
+    return first(
+        view, either(_zero_init, both_factors_zero), "the scripts do not initialise weights themselves"
+    )
 
 
 _MEANT = (
@@ -150,7 +153,8 @@ def _zero_init(source: Script) -> Finding | None:
         if re.fullmatch(
             r"'(?:zeros?|ones?)'|.*\b(?:zeros?|ones|zeros_initializer|ones_initializer)\(.*\)", text
         ):
-            if _LAST.search(_given_to(source, call)):
+            held = " ".join(p.name for p in source.above(call) if isinstance(p, ast.ClassDef))
+            if _LAST.search(_given_to(source, call)) or _LOW_RANK.search(held):
                 outputs = True
                 continue
             return at(source, call, "weights start at zero or one constant, so units stay alike")

@@ -31,6 +31,9 @@ def _no_set_epoch(source: Script) -> Finding | None:
     samplers = source.named("DistributedSampler")
     if not samplers or imports_locals(source) or outer_loop(source) is None:
         return None  # a trainer that runs the epochs may set them
+    told = [c for c in source.named("set_epoch") if c.args]
+    if told and all(isinstance(c.args[0], ast.Constant) and source.loops_around(c) for c in told):
+        return at(source, told[0], "set_epoch is told the same epoch in each round, so the order stays")
     if source.named("set_epoch"):
         return ok(source, source.named("set_epoch")[0], "set_epoch is called")
     return at(source, samplers[0], "set_epoch is never called, so every epoch has the same order")

@@ -41,6 +41,8 @@ def _grad_scaler(source: Script) -> Finding | ast.AST | None:
         given = keyword(call, "enabled")
         if given is not None and _turned_round(given):
             return at(source, call, "the scaler is on for every format but fp16, the only one that needs it")
+    if (past := _past_scaler(source, made)) is not None:
+        return at(source, past, "the optimizer steps past the scaler that the loss is multiplied by")
     fp16 = [c for c in source.named("autocast") if re.search(r"torch\.(?:float16|half)\b", unparse(c))]
     if not made or not fp16 or not source.backwards or source.loose:
         return made[0] if made else None
@@ -48,6 +50,27 @@ def _grad_scaler(source: Script) -> Finding | ast.AST | None:
     if not scaled and not source.named("NativeScaler", "Accelerator", "Fabric"):
         return at(source, source.backwards[0], "the gradient scaler never multiplies the loss")
     return made[0]
+
+
+def _past_scaler(source: Script, made: tuple[ast.Call, ...]) -> ast.Call | None:
+    """`scaler.scale(loss).backward()`, then `optimizer.step()` with gradients that are still scaled."""
+    scaled = [
+        b
+        for b in source.backwards
+        if isinstance(b.func, ast.Attribute)
+        and isinstance(b.func.value, ast.Call)
+        and last_name(b.func.value.func) == "scale"
+        and "scaler" in source.owner(b.func.value).lower()
+    ]
+    if not made or not scaled or source.loose:
+        return None
+    if any("scaler" in source.owner(c).lower() for c in source.named("step")):
+        return None
+    for step in source.steps:
+        if any(source.function_around(step) is source.function_around(b) for b in scaled):
+            if not any(isinstance(p, ast.If) and "scaler" in unparse(p.test) for p in source.above(step)):
+                return step
+    return None
 
 
 def _turned_round(given: ast.expr) -> bool:

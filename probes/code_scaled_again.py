@@ -40,6 +40,35 @@ def normalised_again(source: Script) -> Finding | None:
     return None  # once says nothing about the figures
 
 
+def rescaled_again(source: Script) -> Finding | None:
+    """Steps of one pipeline, or of one model, that divide pixels by 255 stand in it twice.
+
+    `Rescale(1 / 255, 0)` twice or beside `ToTensor()` in MindSpore, `Rescaling(1 / 255)` twice in Keras.
+    """
+    mindspore = "mindspore" in source.frameworks
+    for node in source.of(ast.List, ast.Tuple):
+        steps = [step_made(source, e) for e in node.elts]
+        found = [s for s in steps if isinstance(s, ast.Call) and _to_unit(s, mindspore)]
+        if len(found) > 1:
+            return at(source, found[-1], "the pixels are divided by 255 a second time")
+    return None
+
+
+def _to_unit(step: ast.Call, mindspore: bool) -> bool:
+    name = last_name(step.func)
+    if name == "ToTensor":
+        return mindspore
+    if name not in ("Rescale", "Rescaling"):
+        return False
+    given = (
+        step.args[0]
+        if step.args
+        else next((k.value for k in step.keywords if k.arg in ("rescale", "scale")), None)
+    )
+    text = unparse(given) if given is not None else ""
+    return text.replace(" ", "") in ("1/255", "1.0/255.0", "1.0/255", "1/255.0")
+
+
 def divided_again(source: Script) -> Finding | None:
     """`x / 255` of what was divided by 255 before."""
     for node in source.nodes:

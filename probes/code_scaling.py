@@ -11,7 +11,7 @@ from .code import at, first, ok
 from .code_flags import scaled_by_switch
 from .code_left_over import figures_left, fitted_left
 from .code_roles import is_random
-from .code_scaled_again import divided_again, normalised_again, step_made
+from .code_scaled_again import divided_again, normalised_again, rescaled_again, step_made
 from .code_side_switches import augmented_on_other_side, transform_unused
 from .code_sides import either, given, literal, side
 from .flow import flow
@@ -177,7 +177,7 @@ def range_does_not_fit(view: View) -> Finding:
     """Mean and deviation, or a scaling function, are for another range of values than they get."""
     return first(
         view,
-        either(_after_unit, _before_unit, _twice, normalised_again, divided_again),
+        either(_after_unit, _before_unit, _twice, normalised_again, divided_again, rescaled_again),
         "the scripts do not normalise by given figures",
     )
 
@@ -273,7 +273,7 @@ def _before_unit(source: Script) -> Finding | None:
         names = [last_name(s.func) if isinstance(s, ast.Call) else "" for s in steps]
         for i, step in enumerate(steps):
             mean = _mean_of(source, step)
-            decodes = any("Decode" in n for n in names[:i])
+            decodes = any("Decode" in n for n in names[:i]) or _read_as_bytes(source, step)
             if mean is None or not decodes or {"Rescale", "ToTensor"} & set(names[:i]):
                 continue
             seen = seen or step
@@ -282,6 +282,18 @@ def _before_unit(source: Script) -> Finding | None:
     return (
         ok(source, seen, "mean and deviation are for bytes, as the pixels are") if seen is not None else None
     )
+
+
+_IMAGES = re.compile(
+    r"^(?:Cifar10|Cifar100|Mnist|FashionMnist|EMnist|QMnist|KMnist|ImageFolder|CelebA|SVHN|STL10)Dataset$"
+)
+
+
+def _read_as_bytes(source: Script, step: ast.expr) -> bool:
+    """The function reads a published set of images, and nothing in it brings them to 0 to 1."""
+    scope = source.function_around(step) or source.tree
+    reads = any(_IMAGES.match(last_name(c.func)) for c in of(scope, ast.Call))
+    return reads and not re.search(r"Rescale|ToTensor|/ ?255|rescale|to_tensor", source.code)
 
 
 _SCALES_ITSELF = re.compile(

@@ -196,7 +196,9 @@ def shuffled_other_side(source: Script) -> Finding | None:
         seen = seen or call
         if true is False:
             return at(source, told, "held-out data are shuffled, and the training data are not")
-    pairs = [(o.learns, c) for o in given(source) if (c := _loader(o.value)) is not None]
+    pairs = [
+        (o.learns, c) for o in given(source) if (c := _loader(o.value)) is not None and _stays(source, o.name)
+    ]
     shuffled: dict[bool, list[bool | None]] = {True: [], False: []}
     for learns, call in pairs:
         told = keyword(call, "shuffle")
@@ -212,6 +214,18 @@ def shuffled_other_side(source: Script) -> Finding | None:
         first = next(c for learns, c in pairs if learns)
         return at(source, first, "the held-out loader shuffles, and the training loader does not")
     return ok(source, seen, "the training data are shuffled") if seen is not None else None
+
+
+def _stays(source: Script, name: str) -> bool:
+    """What the name holds goes into no other loader: `net, loader = engine.make_private(net, loader)`."""
+    held = [
+        n
+        for n in source.of(ast.Assign)
+        for t in n.targets
+        for e in of(t, ast.Name, ast.Attribute)
+        if last_name(e) == name
+    ]
+    return len(held) == 1
 
 
 def _loader(value: ast.expr) -> ast.Call | None:

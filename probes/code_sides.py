@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from ..engine.model import State
-from .flow import flow
+from .flow import flow, returns
 from .readers._tree import unparse
 from .readers.script import last_name
 from .registry import Finding
@@ -80,6 +80,16 @@ class Given:
     scope: Function | None
 
 
+def _handed_back(source: Script, target: ast.Tuple, call: ast.Call) -> Iterator[tuple[str, ast.expr]]:
+    """`train, val = loaders()` of a function that makes both where it gives them back."""
+    functions = flow(source).functions.get(last_name(call.func), [])
+    ends = returns(functions[0]) if len(functions) == 1 else ()
+    if len(ends) == 1 and isinstance(ends[0], ast.Tuple) and len(ends[0].elts) == len(target.elts):
+        for one, value in zip(target.elts, ends[0].elts, strict=True):
+            if isinstance(value, ast.Call):
+                yield _name(one), value
+
+
 @lru_cache(maxsize=16)
 def given(source: Script) -> tuple[Given, ...]:
     """Values by the split that the name they are given to tells.
@@ -97,6 +107,8 @@ def _given(source: Script) -> Iterator[Given]:
             target = node.targets[0] if isinstance(node, ast.Assign) else node.target
             if isinstance(target, ast.Tuple) and isinstance(node.value, ast.Tuple):
                 pairs = [(_name(t), v) for t, v in zip(target.elts, node.value.elts, strict=False)]
+            elif isinstance(target, ast.Tuple) and isinstance(node.value, ast.Call):
+                pairs = list(_handed_back(source, target, node.value))
             elif not isinstance(target, ast.Tuple):
                 pairs = [(_name(target), node.value)]
         elif isinstance(node, ast.Dict):

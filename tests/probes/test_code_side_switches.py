@@ -114,6 +114,8 @@ def test_the_held_out_loader_shuffles_alone() -> None:
     code = "import torch\nfrom torch.utils.data import DataLoader\ntrain_loader = DataLoader(a, 8, shuffle={})\nval_loader = DataLoader(b, 8, shuffle={})\n"
     for told, found in ((("True", "False"), False), (("False", "True"), True), (("False", "False"), False)):
         assert (state(ORDER, code.format(*told)) == "present") is found
+    private = code.format("False", "True") + "net, train_loader = engine.make_private(net, train_loader)\n"
+    assert state(ORDER, private) != "present"
 
 
 @pytest.mark.parametrize(
