@@ -11,6 +11,7 @@ from collections.abc import Callable
 from functools import lru_cache
 
 from ..engine.model import State
+from .learning import taken
 from .project import programs
 from .readers._secrets import redact
 from .readers._tree import unparse, walk
@@ -137,7 +138,7 @@ def gone_over(over: ast.expr, *also: str) -> ast.expr:
 
 def outer_loop(source: Script) -> ast.For | ast.While | None:
     """The outermost loop that training runs in, also when the step stands in a helper of a helper."""
-    for backward in source.backwards:
+    for backward in source.backwards or taken(source):
         found = _outermost(source, backward, set())
         if found is not None:
             return found

@@ -7,6 +7,7 @@ import ast
 from .code import at, first, gone_over, ok
 from .code_evaluation import predicts_least_likely, predicts_over_batch
 from .code_roles import split_of, trains
+from .learning import takes_gradients
 from .readers._tree import of, unparse, walk
 from .readers.script import keyword, last_name
 from .registry import Finding, View, any_of, probe
@@ -36,8 +37,8 @@ def _wrong_count(source: Script) -> Finding | None:
     seen = None
     for function in source.of(ast.FunctionDef, ast.AsyncFunctionDef):
         every = of(function, ast.For)
-        trained = [n for n in every if any(b in walk(n) for b in source.backwards)]
-        if any(b in walk(function) for b in source.backwards) and len(trained) == len(every):
+        trained = [n for n in every if takes_gradients(source, n)]
+        if takes_gradients(source, function) and len(trained) == len(every):
             continue
         loops = [n for n in every if n not in trained]
         sums = _sums(source, function, loops)

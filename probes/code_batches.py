@@ -7,6 +7,7 @@ import re
 
 from .code import at, ok
 from .code_roles import is_random, model_calls
+from .learning import takes_gradients
 from .readers._tree import of, unparse, walk
 from .readers.script import last_name
 from .registry import Finding
@@ -32,8 +33,8 @@ def batches_differ(source: Script, _labels: bool) -> Finding | None:
     other: dict[tuple[str, ...], ast.Call] = {}
     for call in model_calls(source):
         function = source.function_around(call)
-        learns = function is not None and any(b in walk(function) for b in source.backwards)
-        learns = learns or any(b in walk(p) for p in source.loops_around(call)[:1] for b in source.backwards)
+        learns = function is not None and takes_gradients(source, function)
+        learns = learns or any(takes_gradients(source, p) for p in source.loops_around(call)[:1])
         evaluates = any(w in source.function_name(call).lower() for w in ("eval", "val", "test", "predict"))
         if learns and _without_gradients(source, call):
             learns, evaluates = False, True  # one function that trains and evaluates
@@ -191,7 +192,7 @@ def _without_gradients(source: Script, call: ast.Call) -> bool:
     withs = [p for p in source.above(call) if isinstance(p, ast.With)]
     off = any(re.search(r"no_grad|inference_mode", unparse(i.context_expr)) for w in withs for i in w.items)
     loop = next(iter(source.loops_around(call)), None)
-    return off and loop is not None and not any(b in walk(loop) for b in source.backwards)
+    return off and loop is not None and not takes_gradients(source, loop)
 
 
 def _reorders(value: ast.Subscript) -> bool:

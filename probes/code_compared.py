@@ -10,7 +10,8 @@ from .code import at, ok
 from .code_roles import model_calls
 from .code_sides import literal
 from .flow import Flow, flow
-from .readers._tree import of, unparse, walk
+from .learning import takes_gradients
+from .readers._tree import of, unparse
 from .readers.script import keyword, last_name
 from .registry import Finding
 from .side_chains.chains import NEUTRAL
@@ -91,7 +92,7 @@ def one_side_converted(source: Script) -> Finding | None:
     """`back(pred) - true`, where the loss compares `pred` and `true` as they are."""
     seen: ast.AST | None = None
     for function in source.of(ast.FunctionDef):
-        if any(b in walk(function) for b in source.backwards):
+        if takes_gradients(source, function):
             continue
         raw = {
             tuple(map(unparse, c.args[:2]))

@@ -9,6 +9,7 @@ from collections.abc import Iterable
 from .code import at, first, is_false_node, ok, outer_loop
 from .code_roles import model_calls, split_flags, split_of, trains
 from .flow import flow
+from .learning import takes_gradients
 from .readers._tree import names_in, of, unparse, walk
 from .readers.script import keyword, last_name
 from .registry import Finding, View, probe
@@ -290,7 +291,7 @@ def _scored_on_training(source: Script) -> ast.AST | None:
             ):
                 if re.search(r"(?i)eval|valid|test|score", name) and _handed_sides(node.value) == {True}:
                     return node
-        elif isinstance(node, ast.For) and not any(b in walk(node) for b in source.backwards):
+        elif isinstance(node, ast.For) and not takes_gradients(source, node):
             if isinstance(node.target, ast.Name) and trains(split_of(node.target.id)) is False:
                 if _sides([node.iter]) == {True}:
                     return node

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from .code import at, gone_over, ok
 from .code_sides import literal, side
 from .flow import flow
+from .learning import taken
 from .readers._tree import unparse
 from .readers.script import keyword, last_name
 from .registry import Finding
@@ -54,7 +55,7 @@ def few_batches(source: Script, few: int) -> Finding | None:
 def _training_loops(source: Script) -> Iterator[ast.For]:
     """The nearest loops over data around the backward passes, also where a helper runs the step."""
     done: set[ast.AST] = set()
-    for backward in source.backwards:
+    for backward in taken(source):
         nodes: list[ast.AST] = [backward]
         function = source.function_around(backward)
         if function is not None and not source.loops_around(backward):

@@ -13,6 +13,7 @@ from collections.abc import Iterable
 
 from .code import at, first, imports_locals, ok
 from .flow import flow
+from .learning import taken
 from .readers._tree import of, unparse
 from .readers.script import last_name
 from .registry import Finding, View, probe
@@ -109,7 +110,7 @@ def _received(source: Script, function: Function, place: int | None) -> set[_Nam
 
 def _handed(source: Script) -> Iterable[tuple[Function, str]]:
     """Functions that train, with a parameter that is called a scheduler and that they use."""
-    for backward in source.backwards:
+    for backward in taken(source):
         function = source.function_around(backward)
         for argument in [*function.args.args, *function.args.kwonlyargs] if function is not None else ():
             if re.search(r"(?i)^(?:lr_?)?sched(?:uler)?$", argument.arg) and function is not None:

@@ -13,6 +13,7 @@ from .code_label_marks import USUAL, ignored_labels, is_label, padded_labels
 from .code_left_positions import mask_left_in_loss, mean_over_emptied_in_loss, only_padding_counts
 from .code_sides import either, literal
 from .flow import flow
+from .learning import takes_gradients
 from .readers._tree import of, unparse, walk
 from .readers.script import keyword, last_name
 from .registry import Finding, View, probe
@@ -201,7 +202,7 @@ def _left_out_of_the_metric_alone(source: Script) -> Finding | None:
         named = isinstance(value, (ast.Name, ast.Attribute)) and _VOID.search(unparse(value))
         if type(number) is not int or not (named or number == 255) or number < 0 or function is None:
             continue
-        if not is_label(unparse(node.left)) or any(b in walk(function) for b in source.backwards):
+        if not is_label(unparse(node.left)) or takes_gradients(source, function):
             continue
         if any(last_name(c.func) == "argmax" for c in of(function, ast.Call)):
             losses_ = source.named("CrossEntropyLoss", "NLLLoss", "cross_entropy", "nll_loss")

@@ -23,6 +23,7 @@ from .code_sides import either, literal, side
 from .code_totals import last_round_only, never_begun_anew
 from .code_unlike import compared_unlike_trained, left_at_once, mask_unused
 from .flow import flow
+from .learning import taken, takes_gradients
 from .readers._tree import of, unparse, walk
 from .readers.script import keyword, last_name
 from .registry import Finding, View, probe
@@ -68,7 +69,7 @@ def metric_miscounts(view: View) -> Finding:
 
 
 def _learns(source: Script, node: ast.AST) -> bool:
-    return any(b in walk(node) for b in source.backwards)
+    return takes_gradients(source, node)
 
 
 def _own(body: list[ast.stmt]) -> Iterator[ast.stmt]:
@@ -321,7 +322,7 @@ def _share(source: Script) -> Finding | None:
         shared += [call for a in call.args if isinstance(a, ast.Name) and side(a.id) is False][:1]
     if not shared or source.loose:
         return None
-    batches = {loops[0] for b in source.backwards if (loops := source.loops_around(b))}
+    batches = {loops[0] for b in taken(source) if (loops := source.loops_around(b))}
     text = [
         unparse(n)
         for n in source.of(ast.Call)

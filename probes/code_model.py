@@ -12,6 +12,7 @@ from .code_reused import layer_reused
 from .code_sides import either
 from .code_zero_products import both_factors_zero
 from .code_zero_starts import is_of_output, may_start_at_zero
+from .learning import taken
 from .readers._tree import names_in, of, unparse, walk
 from .readers.script import keyword, last_name
 from .registry import Finding, View, probe
@@ -486,7 +487,7 @@ def _deep(source: Script, layers: int, kinds: tuple[str, ...]) -> Finding | None
     skips = any(isinstance(n.op, ast.Add) and _adds_input(n) for n in source.of(ast.BinOp)) or any(
         _adds_branches(f) for f in source.forwards
     )
-    trains = {source.function_around(b) for b in source.backwards}
+    trains = {source.function_around(b) for b in taken(source)}
     together: dict[ast.AST | None, list[ast.Call]] = {}  # what one class or function holds
     for call in calls:
         classes = (p for p in source.above(call) if isinstance(p, ast.ClassDef))

@@ -7,6 +7,7 @@ import re
 
 from .code import at, first, imports_locals, is_false_node, ok, outer_loop, runs_in
 from .code_roles import base, targets
+from .learning import taken
 from .readers._tree import of, unparse, walk
 from .readers.script import keyword, last_name
 from .registry import Finding, View, probe
@@ -66,7 +67,7 @@ def _where_batches_are_made(source: Script) -> list[ast.AST]:
     outer, inner = outer_loop(source), source.train_loop
     found: list[ast.AST] = [s for s in (inner, outer) if s is not None]
     functions = {n.name: n for n in source.of(ast.FunctionDef)}
-    steps = {source.function_name(b) for b in source.backwards} - {""}
+    steps = {source.function_name(b) for b in taken(source)} - {""}
     loops = [n for n in source.of(ast.For) if any(last_name(c.func) in steps for c in of(n, ast.Call))]
     found += loops
     for loop in [n for s in found for n in of(s, ast.For)]:

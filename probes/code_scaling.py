@@ -15,6 +15,7 @@ from .code_scaled_again import divided_again, normalised_again, rescaled_again, 
 from .code_side_switches import augmented_on_other_side, transform_unused
 from .code_sides import either, given, literal, side
 from .flow import flow
+from .learning import takes_gradients
 from .readers._tree import of, unparse, walk
 from .readers.script import keyword, last_name
 from .registry import Finding, View, probe
@@ -346,7 +347,7 @@ def _in_one_branch(source: Script) -> Finding | None:
         if (
             function is None
             or function in source.forwards
-            or (source.backwards and any(b in walk(function) for b in source.backwards))
+            or (source.backwards and takes_gradients(source, function))
         ):
             continue
         mine, other = _scalings(source, node.body), _scalings(source, node.orelse)

@@ -12,6 +12,7 @@ from .code_operators import scores_written_out
 from .code_roles import model_calls
 from .code_sides import either
 from .flow import flow
+from .learning import differentiated, taken
 from .readers._tree import of, unparse
 from .readers.script import last_name
 from .registry import Finding, View, probe
@@ -116,7 +117,9 @@ def input_again(source: Script) -> Finding | None:
     calls = list(model_calls(source))
     for loss, _ in source.losses:
         scope = source.function_around(loss)
-        if len(loss.args) < 2 or not any(source.function_around(b) is scope for b in source.backwards):
+        if len(loss.args) < 2 or not (
+            scope in differentiated(source) or any(source.function_around(b) is scope for b in taken(source))
+        ):
             continue
         wanted = _cut(source, loss.args[1])
         for call in calls:

@@ -9,7 +9,8 @@ from collections.abc import Iterator
 from .code import at, gone_over, ok
 from .code_sides import Given, given, side, stem, words
 from .flow import flow
-from .readers._tree import unparse, walk
+from .learning import takes_gradients
+from .readers._tree import unparse
 from .readers.script import keyword, last_name
 from .registry import Finding
 from .syntax import Script
@@ -81,7 +82,7 @@ def trains_on_held_out_loop(source: Script) -> Finding | None:
     names = {n.id for n in source.of(ast.Name)} | {n.attr for n in source.of(ast.Attribute)}
     for step in source.steps:
         loop = next((p for p in source.loops_around(step) if isinstance(p, ast.For)), None)
-        if loop is None or not any(b in walk(loop) for b in source.backwards):
+        if loop is None or not takes_gradients(source, loop):
             continue
         over = gone_over(loop.iter, "list")
         if not isinstance(over, (ast.Name, ast.Attribute)):

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from .code import at, first, ok
 from .code_roles import INPUT_WORDS, TARGET_WORDS, base, model_calls
 from .code_sides import literal
+from .learning import taken
 from .readers._tree import of, unparse, walk
 from .readers.script import last_name
 from .registry import Finding, View, probe
@@ -54,7 +55,7 @@ def _overwritten(source: Script) -> Finding | None:
 def _batches(source: Script) -> Iterator[tuple[ast.For, list[str]]]:
     """Loops that train, with the names that they hand out of inputs and labels."""
     done: set[Loop] = set()
-    for backward in source.backwards:
+    for backward in taken(source):
         loop = next(iter(source.loops_around(backward)), None)
         if not isinstance(loop, ast.For) or loop in done:
             continue

@@ -8,6 +8,7 @@ import re
 from .code import at, first, ok
 from .code_sides import either
 from .code_step.modes import switch_of
+from .learning import taken, updates
 from .readers._tree import of, unparse, walk
 from .readers.script import last_name
 from .registry import Finding, View, probe
@@ -57,7 +58,7 @@ def _evaluation_trains(source: Script) -> Finding | None:
         if not _EVALUATES.search(name) or "train" in name.lower() or _MEANT.search(name):
             continue
         inside = set(walk(function))
-        if any(c in inside for c in (*source.backwards, *source.steps)):
+        if any(c in inside for c in (*taken(source), *updates(source))):
             continue
         loops = of(function, ast.For, ast.While)
         if not loops:

@@ -7,6 +7,7 @@ import re
 from functools import lru_cache
 
 from .flow import Flow
+from .learning import taken, updates
 from .readers._tree import of, unparse
 from .readers.script import last_name
 from .syntax import Loop, Script
@@ -97,7 +98,7 @@ def _of_call(mine: Flow, node: ast.Call, depth: int) -> str | None:
 def loops_of_step(source: Script) -> tuple[Loop, ...]:
     """The loops that the optimizer's step runs in, the innermost first, through helper functions."""
     best: tuple[Loop, ...] = ()
-    for call in source.steps or source.backwards:
+    for call in updates(source) or taken(source):
         found = tuple(_chain(source, call, 4))
         if len(found) > len(best):
             best = found
@@ -133,6 +134,6 @@ def runs_per(source: Script, node: ast.AST) -> str | None:
         return None
     around = _chain(source, node, 4)
     mine = _around(source, node)[:1]
-    if loops[0] in around or (mine and any(_around(source, s)[:1] == mine for s in source.steps)):
+    if loops[0] in around or (mine and any(_around(source, s)[:1] == mine for s in updates(source))):
         return STEP
     return EPOCH if loops[-1] in around or loops[1] in around else None

@@ -11,6 +11,7 @@ from ..engine.model import State
 from .code import at, ok
 from .code_sequence import input_again
 from .flow import flow
+from .learning import differentiated, taken, takes_gradients
 from .readers._tree import of, unparse, walk
 from .readers.script import last_name
 from .registry import Finding
@@ -43,7 +44,15 @@ def compared_unlike_trained(source: Script) -> Finding | None:
     `criterion(z, y)` and `z.argmax(1) == y - 1`; `criterion(model(x).squeeze(1), y)` and `model(x) - y`,
     which is a table of all differences.
     """
-    learning = [s for s in (source.train_loop, *(source.function_around(b) for b in source.backwards)) if s]
+    learning = [
+        s
+        for s in (
+            source.train_loop,
+            *(source.function_around(b) for b in taken(source)),
+            *differentiated(source),
+        )
+        if s
+    ]
     inside = {n for s in learning for n in walk(s)}
     trained = [
         (_form(source, call.args[0]), _form(source, call.args[1]))
@@ -195,7 +204,7 @@ def left_at_once(source: Script) -> Finding | None:
     """The loop that scores held-out data ends in its first round: `break` or `return` under no condition."""
     seen: ast.AST | None = None
     for loop in source.of(ast.For):
-        if any(b in walk(loop) for b in source.backwards) or not _over_batches(loop):
+        if takes_gradients(source, loop) or not _over_batches(loop):
             continue
         sums = [
             s
@@ -241,7 +250,7 @@ def mask_unused(source: Script) -> Finding | None:
         ):
             continue
         scores = any(last_name(c.func) in ("argmax", "eq", "no_grad") for c in of(function, ast.Call))
-        if not scores or function in source.forwards or any(b in walk(function) for b in source.backwards):
+        if not scores or function in source.forwards or takes_gradients(source, function):
             continue
         seen = seen or node
         if not any(n.id == target.id and isinstance(n.ctx, ast.Load) for n in of(function, ast.Name)):

@@ -11,6 +11,7 @@ from .code_rounds import top_level
 from .code_step.modes import switch_of
 from .code_step.stepping import over_batches
 from .flow import flow
+from .learning import takes_gradients
 from .readers._tree import of, unparse, walk
 from .readers.script import keyword, last_name
 from .registry import Finding, View, probe
@@ -40,9 +41,7 @@ def _never(source: Script) -> Finding | None:
     judged: ast.AST | None = None
     for loop in _evaluations(source) if names else ():
         run = [n for n in of(loop, ast.Call) if last_name(n.func) in names]
-        if not any(_looked_at(source, c, loop) for c in run) or any(
-            b in walk(loop) for b in source.backwards
-        ):
+        if not any(_looked_at(source, c, loop) for c in run) or takes_gradients(source, loop):
             continue
         if any(_switches(n) for n in _around(source, loop)):
             judged = judged or loop

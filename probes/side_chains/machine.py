@@ -7,6 +7,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import Any
 
+from ..learning import differentiated, taken
 from ..syntax import Script
 from .values import Env, Obj, Store, Term
 
@@ -43,7 +44,9 @@ class Machine(ABC):
         self.imported = LIBRARIES | {
             (a.asname or a.name).split(".")[0] for n in source.of(ast.Import, ast.ImportFrom) for a in n.names
         }
-        self.learning = {f for b in source.backwards if (f := source.function_around(b)) is not None}
+        self.learning = {
+            f for b in taken(source) if (f := source.function_around(b)) is not None
+        } | differentiated(source)
 
     def tick(self) -> None:
         """Count one step; raises OutOfSteps."""
