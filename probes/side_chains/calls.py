@@ -108,7 +108,7 @@ class Calls(Machine):
         if held.head == "phi":
             pair = [self.call(a, args, kw, node) for a in held.args]
             return self.phi(held.value, pair[0], pair[1], node)
-        return self.make("call:called", node, (held, *args), kw)
+        return self.known("called", (held, *args), kw, node)
 
     def instance(self, name: str, args: tuple[Term, ...], kw: dict[str, Term], node: ast.AST) -> Term:
         """An instance of a class of the script; modules of a network are not gone into."""

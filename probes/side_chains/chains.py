@@ -43,7 +43,7 @@ _VALUES = re.compile(
 _PARTS = re.compile(
     r"(?i)^(?:decode\w*|parse\w*|sorted|len|range|glob|listdir|split|\w*_split|from_\w+|Dataset\w*|\w+Dataset|get|__getitem__)$"
 )
-_CHANNELS = re.compile(r"^(?:\.\.\.|:, :), ::-1$")
+_CHANNELS = re.compile(r"^(?:\.\.\.|:, :), ::-1$|(?:^|, )\[2, 1, 0\]")
 _BACK = re.compile(r"(?i)inverse|denorm|unnorm|de_norm|un_norm|unscale|to_image|plot|vis|show|draw")
 _MAPS = re.compile(
     r"(?i)^(?:transform|encode|normalize|standardize|scale|lookup|tokenize|predict|index|__call__)$"

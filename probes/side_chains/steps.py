@@ -20,7 +20,7 @@ from .machine import Left, OutOfSteps
 from .values import Term
 
 MOST_STEPS = 8_000
-_MODEL = re.compile(r"(?i)^(?:model|net|network|backbone|classifier|regressor|encoder|detector|student)$")
+_MODEL = re.compile(r"(?i)^(?:model|net|network|backbone|classifier|regressor|detector|student)$")
 _LEARNS = frozenset(("training_step", "train_step", "forward_fn", "compute_loss", "train_one_step"))
 _MASK = re.compile(r"(?i)mask|lengths?$|^lens?$|pad(?:ding)?(?:_|$)")
 _QUIET = ("no_grad", "inference_mode", "stop_recording")
@@ -52,7 +52,8 @@ def batches_apart(source: Script) -> Apart | None:
         left -= MOST_STEPS - max(run.steps, 0)
         for node, term in run.calls:
             if node in known and source.function_around(node) is function:
-                made[known[node]].append((node, term))
+                if all(n is not node or t.key != term.key for n, t in made[known[node]]):
+                    made[known[node]].append((node, term))
     if not made[True] or not made[False]:
         return None
     found: Apart | None = None
@@ -119,7 +120,10 @@ def _calls(source: Script) -> Iterator[tuple[ast.Call, bool | None]]:
             nodes[call] = None
     for call in nodes:
         function = source.function_around(call)
-        if function is not None and function not in source.forwards:
+        handed_on = (
+            _MODEL.match(last_name(call.args[0])) is not None
+        )  # a function of the model, no call of it
+        if function is not None and function not in source.forwards and not handed_on:
             yield call, _trains(source, call, function)
 
 
@@ -129,7 +133,7 @@ def _trains(source: Script, call: ast.Call, function: Function) -> bool | None:
         return None
     if function.name in _LEARNS:
         return True
-    loops = source.loops_around(call)
+    loops = [p for p in source.loops_around(call) if not _counts(p)]
     scope: ast.AST = loops[0] if loops else function
     if not quiet and any(b in walk(scope) for b in source.backwards):
         return True
@@ -140,6 +144,13 @@ def _trains(source: Script, call: ast.Call, function: Function) -> bool | None:
     if quiet or told is False:
         return False
     return None
+
+
+def _counts(loop: ast.For | ast.While) -> bool:
+    """Not a loop over batches: `for t in range(steps)`."""
+    return isinstance(loop, ast.While) or (
+        isinstance(loop.iter, ast.Call) and last_name(loop.iter.func) == "range"
+    )
 
 
 def _without_gradients(source: Script, call: ast.Call, function: Function) -> bool:

@@ -448,6 +448,21 @@ def train_step(x, y):
 def test_step(x, y):
     metric.update_state(y, model({held}, training=False))
 """
+INLINE = """
+def main():
+    net = Net().cuda()
+    for epoch in range(9):
+        for x, y in train_loader:
+            out = 0.0
+            for t in range(4):
+                out += net({train})
+            loss = criterion(out, y)
+            loss.backward()
+            reset(net)
+        with torch.no_grad():
+            for x, y in test_loader:
+                out = sum(net({held}) for t in range(4))
+"""
 MODULE = """
 class Task(LightningModule):
     def forward(self, x):
@@ -470,6 +485,9 @@ class Task(LightningModule):
         (True, TORCH_STEPS.format(before="pass", train="x, attention_mask=(x != 0)", held="x")),
         (True, TAPED.format(train="tf.cast(x, tf.float32) / 127.5 - 1", held="tf.cast(x, tf.float32) / 255")),
         (True, MODULE.format(train="torch.log1p(x)", held="x")),
+        (True, TORCH_STEPS.format(before="x = x[:, [2, 1, 0]]", train="x", held="x")),
+        (True, INLINE.format(train="x / 255.0", held="x")),
+        (False, INLINE.format(train="x / 255.0", held="x / 255.0")),
         (False, TORCH_STEPS.format(before="x = x / 255", train="x", held="x * (1 / 255)")),
         (False, TORCH_STEPS.format(before="x = x + 0.1 * torch.randn_like(x)", train="x", held="x")),
         (False, TORCH_STEPS.format(before="m = torch.rand(len(x), 9) < 0.5", train="x, mask=m", held="x")),
