@@ -31,6 +31,7 @@ _FIGURES = frozenset(
 _DISTURBS = re.compile(
     r"(?i)aug|noise|jitter|mix|smooth|distort|perturb|corrupt|degrad|random|drop|mask|disturb|warp|cutout|blur"
 )
+_TOKENS = re.compile(r"(?i)token|encode|hash|crc|md5|digest")
 _LABEL = re.compile(r"(?i)(?:^|_)(?:y|ys|labels?|targets?|answers?|gt|classes|tags?)(?:_|$)")
 
 
@@ -88,6 +89,9 @@ def _compare(run: Evaluator, train: Term, held: Term, label: bool, depth: int) -
     if source.head in ("tuple", "dict", "obj"):
         if source.head == other.head:
             ends = _compare(run, source, other, label, depth - 1)
+    if source.head == other.head == "count" and ends is None:
+        place = Step("lookup", "enumerate", source.node)
+        ends = _tables(source.args[0], other.args[0], place, label)
     return ends or _steps(run, mine, theirs, label)
 
 
@@ -118,14 +122,16 @@ def _steps(run: Evaluator, mine: list[Step], theirs: list[Step], label: bool) ->
         else:
             only[0].extend(mine[a:b])
             only[1].extend(theirs[c:d])
-    if any(s.kind in ("unknown", "phi") for s in (*only[0], *only[1])):
+    if any(s.kind in ("unknown", "read", "phi") for s in (*only[0], *only[1])):
         return None
     left = [s for s in only[0] if not _for_training(run, s)]
     for side, steps in ((True, left), (False, only[1])):
         for step in steps:
-            if step.kind not in ("figures", "value", "lookup") and not (
-                step.kind == "turn" and (side or step.name == "transpose")
-            ):
+            if step.kind == "text" and not _reaches_tokens(step, mine if side else theirs):
+                continue
+            if step.kind == "counts":
+                continue
+            if step.kind == "turn" and not side and step.name != "transpose":
                 continue
             if step.figures is not None and not side and _another_camera(None, step):
                 continue
@@ -137,6 +143,14 @@ def _steps(run: Evaluator, mine: list[Step], theirs: list[Step], label: bool) ->
                 "one side", nodes[0], nodes[1], label, "training" if side else "held-out data", whole
             )
     return None
+
+
+def _reaches_tokens(step: Step, steps: list[Step]) -> bool:
+    """A text that is made longer is cut into tokens or hashed then, and is not the name of a file."""
+    later = [s for s in steps[steps.index(step) + 1 :] if s.kind in ("unknown", "read", "phi")]
+    return any(_TOKENS.search(s.name) for s in later) and all(
+        _TOKENS.search(s.name) or s.name.startswith("op ") for s in later
+    )
 
 
 def _for_training(run: Evaluator, step: Step) -> bool:

@@ -108,7 +108,8 @@ class Calls(Machine):
         if held.head == "phi":
             pair = [self.call(a, args, kw, node) for a in held.args]
             return self.phi(held.value, pair[0], pair[1], node)
-        return self.known("called", (held, *args), kw, node)
+        cuts = held.name == "from_pretrained" or "okenizer" in held.name
+        return self.known("tokenize" if cuts else "called", (held, *args), kw, node)
 
     def instance(self, name: str, args: tuple[Term, ...], kw: dict[str, Term], node: ast.AST) -> Term:
         """An instance of a class of the script; modules of a network are not gone into."""

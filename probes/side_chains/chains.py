@@ -180,9 +180,8 @@ def _one_back(run: Evaluator, held: Term) -> tuple[Term | None, Step | None]:
             return args[0], Step("value", "[::-1]", node)
         return args[0], None
     if head == "item":
-        if args[0].head in ("dict", "dict_of") or (
-            args[0].head.startswith("call:") and args[0].name in ("argsort", "cumsum", "searchsorted")
-        ):
+        orders = args[0].head.startswith("call:") and args[0].name in ("argsort", "cumsum", "searchsorted")
+        if orders or _is_table(args[0]):
             return args[1], Step("lookup", "[]", node, (args[0],))
         return args[0], None
     if head == "phi":
@@ -211,6 +210,8 @@ def _operation(held: Term) -> tuple[Term | None, Step | None]:
         left, right, turned = right, left, True
     elif right.sampled and not left.sampled:
         left, right, turned = right, left, held.name in "-/"
+    if held.name == "+" and (_is_text(left) != _is_text(right)):
+        return (right if _is_text(left) else left), Step("text", "text", held.node)
     told = numbers(right)
     if told is not None and held.name in "+-*/":
         start = Figures((1.0,), (0.0,)).then(held.name, told, turned)
@@ -221,6 +222,17 @@ def _operation(held: Term) -> tuple[Term | None, Step | None]:
     if held.name in ("+", "-", "*", "/"):
         return left, Step("value" if value else "unknown", f"op {held.name}", held.node, (right,))
     return left, Step("unknown", f"op {held.name}", held.node, (right,))
+
+
+def _is_table(held: Term) -> bool:
+    """A dict that numbers something, and does not hold data."""
+    if held.head == "dict":
+        return bool(held.value) and all(v.head == "const" for v in held.value.values())
+    return held.head == "dict_of"
+
+
+def _is_text(held: Term) -> bool:
+    return held.head == "const" and isinstance(held.value, str)
 
 
 def _is_statistic(t: Term) -> bool:
@@ -243,7 +255,7 @@ def _call(run: Evaluator, held: Term) -> tuple[Term | None, Step | None]:
         main, rest = args[1], (args[0], *args[2:])
     if name in ("apply", "map", "cond") and rest and rest[-1].head == "func":
         return apply(run, rest[-1], (main,), node), None
-    if name in ("map", "replace", "get") and rest and rest[0].head in ("dict", "dict_of"):
+    if name in ("map", "replace", "get") and rest and _is_table(rest[0]):
         return main, Step("lookup", "[]", node, rest[:1])
     if name in ("index", "searchsorted", "string_lookup") and rest:
         return main, Step("lookup", "[]", node, rest[:1])
@@ -277,7 +289,7 @@ def _call(run: Evaluator, held: Term) -> tuple[Term | None, Step | None]:
     if name in NEUTRAL or _MOVES.search(name):
         return main, None
     if _READS.match(name):
-        return main, Step("unknown", stem(name), node)
+        return main, Step("read", stem(name), node)
     if _PARTS.match(name):
         return main, None
     if _BACK.search(name):

@@ -67,6 +67,8 @@ class Expressions(Machine):
             if isinstance(told, bool):
                 return self.of(node.body if told else node.orelse, env)
             return self.phi(unparse(node.test), self.of(node.body, env), self.of(node.orelse, env), node)
+        if isinstance(node, ast.JoinedStr):
+            return self._joined(node, env)
         if isinstance(node, ast.Lambda):
             return self.make("func", node, value=Func(node, env))
         if isinstance(node, (ast.ListComp, ast.GeneratorExp, ast.SetComp, ast.DictComp)):
@@ -189,6 +191,14 @@ class Expressions(Machine):
         made = any(isinstance(p, ast.FunctionDef) and p.name == name for p in self._methods(obj.owner))
         return self.attribute(self.make("obj", obj.owner, value=obj), name, obj.owner) if made else None
 
+    def _joined(self, node: ast.JoinedStr, env: Env) -> Term:
+        """`f"{mark}{text}"` as the sum of its parts."""
+        out = self.const("", node)
+        for part in node.values:
+            one = self.of(part.value if isinstance(part, ast.FormattedValue) else part, env)
+            out = one if out.value == "" and out.head == "const" else self.make("op:+", node, (out, one))
+        return out
+
     def _dict(self, node: ast.Dict, env: Env) -> Term:
         items: dict[Any, Term] = {}
         base: tuple[Term, ...] = ()
@@ -230,7 +240,8 @@ class Expressions(Machine):
         if over.head.startswith("call:"):
             name, args = over.name, over.args
             if name == "enumerate" and args:
-                return self.make("tuple", node, (self.leaf("<n>", node), self.each(args[0], node)))
+                place = self.make("count", node, args[:1])
+                return self.make("tuple", node, (place, self.each(args[0], node)))
             if name == "zip":
                 return self.make("tuple", node, tuple(self.each(a, node) for a in args))
             if name in _SHOWN and args:

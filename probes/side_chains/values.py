@@ -29,7 +29,7 @@ _ORDERS = ("shuffle", "permutation", "permuted", "choice", "choices", "sample", 
 class Term:
     """One value: `head` says what made it, of `args` and keywords `kw`; `key` is equal for equal values.
 
-    Heads: const, leaf, func, obj, tuple, dict, list_of, item, slice, attr, setitem, each, phi, `op:+`,
+    Heads: const, leaf, func, obj, tuple, dict, list_of, item, slice, attr, setitem, each, count, phi, `op:+`,
     `call:name`. `drawn`: it is random numbers. `sampled`: it is of
     one sample, of a place in a sequence or of a round of a loop.
     """
@@ -144,8 +144,8 @@ class Store:
 def _is_sampled(head: str, args: tuple[Term, ...], kw: dict[str, Term], value: Any) -> bool:
     if head in _SIZES:
         return False
-    if head in ("each", "list_of"):  # a list of all is none of a sample
-        return head == "each"
+    if head in ("each", "count", "list_of"):  # a list of all is none of a sample
+        return head != "list_of"
     if head == "leaf":
         return value in ("<n>", "<samples>", "<key>")
     inner = value.values() if head == "dict" else ()

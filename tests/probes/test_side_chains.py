@@ -193,6 +193,48 @@ INPUTS = [
 ]
 
 
+SALTED = """
+def bucket(text):
+    return zlib.crc32(text.encode()) % 1024
+def build(rows):
+    train_rows, val_rows = [], []
+    for user, items in rows:
+        key = bucket("user=" + user)
+        train_rows.append((key, items[:-1]))
+        {own}
+        val_rows.append((key, items))
+    return train_rows, val_rows
+train_rows, val_rows = build(read())
+"""
+NAMED = """
+class Defects(Dataset):
+    def __init__(self, config, n):
+        self.pics, self.y = [], []
+        for label, (name, count) in enumerate(zip(config["names"], n)):
+            for _ in range(count):
+                self.pics.append(draw(name))
+                self.y.append(label)
+    def __getitem__(self, i):
+        return self.pics[i], self.y[i]
+def make(config, fit):
+    if fit:
+        return Defects(config, config["train"])
+    return Defects({held}, config["val"])
+train_set, val_set = make(load(), True), make(load(), False)
+"""
+
+
+def test_texts_are_hashed_with_the_same_mark() -> None:
+    assert finding(splits_differ, SALTED.format(own="key = bucket(user)")).state is PRESENT
+    assert finding(splits_differ, SALTED.format(own="key = bucket('user=' + user)")).state is not PRESENT
+
+
+def test_classes_are_counted_in_one_order() -> None:
+    held = "{**config, 'names': sorted(config['names'])}"
+    assert finding(classes_numbered_apart, NAMED.format(held=held)).state is PRESENT
+    assert finding(classes_numbered_apart, NAMED.format(held="config")).state is not PRESENT
+
+
 @pytest.mark.parametrize(("state", "text"), INPUTS)
 def test_both_sides_go_through_the_same_steps(state: State, text: str) -> None:
     told = finding(splits_differ, text)
@@ -388,6 +430,29 @@ val_data = [crop(np.load(f), False) for f in val_files]
 train_steps = len(x_train) / 32
 val_steps = len(x_val) / 64 - 1
 train_loss, val_loss = total / n, np.log(total_val)
+""",
+    "arrays that are kept by their names": """
+def pack(rows):
+    a, b = zip(*rows)
+    return {"a": np.array(a), "b": np.array(b)}
+def build(sessions):
+    train, val = [], []
+    for u in sorted(sessions):
+        for p in range(1, 9):
+            train.append((crc32("user=" + u), sessions[u][:p]))
+        val.append((crc32("user=" + u), sessions[u][:-1]))
+    return pack(train), pack(val)
+train, val = build(read())
+def rows(arrays):
+    return TensorDataset(*(torch.from_numpy(arrays[k]) for k in ("a", "b")))
+train_set, val_set = rows(train), rows(val)
+""",
+    "folders": """
+class Pics(Dataset):
+    def __init__(self, names, folder): self.names, self.folder = names, folder
+    def __getitem__(self, i):
+        return imread(self.folder + "/" + self.names[i] if self.folder else self.names[i]), self.y[i]
+train_set, val_set = Pics(train_names, "pics"), Pics(val_names, "")
 """,
     "a language model's next tokens": """
 ids = np.memmap("all.bin", dtype=np.uint16)
