@@ -38,6 +38,7 @@ _HELD = frozenset(
 # in the name of a variable, between underscores
 OF_TRAINING = re.compile(r"(?i)(?:^|_)(?:train(?:ing)?|trn|tr)(?:_|$)")
 HELD_OUT = re.compile(r"(?i)(?:^|_)(?:val(?:id)?(?:ation)?|test|held(?:_?out)?|dev|eval|holdout)(?:_|$)")
+_TURNED = re.compile(r"~\s*\(?([\w.]+)")
 Check = Callable[[Script], Finding | None]
 
 
@@ -58,9 +59,13 @@ def words(name: str) -> list[str]:
 
 
 def side(name: str) -> bool | None:
-    """True of a name of training data, False of held-out data, None of neither or of both."""
-    found = set(words(name))
-    learns, held = bool(found & _TRAIN), bool(found & _HELD)
+    """True of a name of training data, False of held-out data, None of neither or of both.
+
+    `x[~is_val]` is of training.
+    """
+    found, turned = set(words(_TURNED.sub(" ", name))), {w for t in _TURNED.findall(name) for w in words(t)}
+    learns = bool(found & _TRAIN or turned & _HELD)
+    held = bool(found & _HELD or turned & _TRAIN)
     return learns if learns != held else None
 
 

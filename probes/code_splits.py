@@ -285,8 +285,17 @@ def _doing(value: ast.expr) -> str:
     if isinstance(value, ast.Call) and not any(isinstance(n, ast.BinOp) for n in walk(value)):
         given = (*value.args, *(k.value for k in value.keywords))
         told = [a for a in given if not isinstance(a, ast.Constant)]
-        return " ".join(re.sub(r"id='\w+'", "", ast.dump(a)) for a in (value.func, *told))
-    return re.sub(r"id='\w+'", "", ast.dump(value))
+        return " ".join(_plain(a) for a in (value.func, *told))
+    return _plain(value)
+
+
+# rows that are picked by a mask or an index: `y[~is_val]`
+_MASKED = re.compile(r"\[~?[\w.*]+\]")
+_TURNED = re.compile(r"UnaryOp\(op=Invert\(\), operand=(Name\(.*?ctx=Load\(\)\))\)")
+
+
+def _plain(node: ast.expr) -> str:
+    return re.sub(r"id='\w+'", "", _TURNED.sub(r"\1", ast.dump(node)))
 
 
 _SIZES = re.compile(
@@ -315,4 +324,4 @@ def _is_assigned(source: Script, stem: str, split: str) -> bool:
 
 def _shape(node: _Change, split: str) -> str:
     sign = symbol(node.op) if isinstance(node, ast.AugAssign) else ""
-    return sign + unparse(node.value).lower().replace(split, "*")
+    return sign + _MASKED.sub("[*]", unparse(node.value).lower().replace(split, "*"))

@@ -447,6 +447,12 @@ def rows(arrays):
     return TensorDataset(*(torch.from_numpy(arrays[k]) for k in ("a", "b")))
 train_set, val_set = rows(train), rows(val)
 """,
+    "rows by a mask": """
+is_val = np.random.default_rng(0).random(len(table)) < 0.2
+scaler = StandardScaler().fit(table[~is_val])
+x_train, x_val = scaler.transform(table[~is_val]), scaler.transform(table[is_val])
+y_train, y_val = torch.from_numpy(target[~is_val]), torch.from_numpy(target[is_val])
+""",
     "folders": """
 class Pics(Dataset):
     def __init__(self, names, folder): self.names, self.folder = names, folder
