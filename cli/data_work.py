@@ -153,7 +153,7 @@ def _finding(rules: RuleBase, symptom: Symptom, reading: Reading) -> Found:
         reading.value,
         reading.where,
         matters,
-        _remedies(cause),
+        _remedies(cause, symptom.id),
         cause.id if cause is not None else None,
     )
 
@@ -172,10 +172,13 @@ def _cause_of(rules: RuleBase, symptom: str) -> tuple[Cause | None, Link | None]
     return rules.causes[name], link
 
 
-def _remedies(cause: Cause | None) -> tuple[str, ...]:
-    """What corrects it; a remedy that clears no symptom is a look, and the look was taken."""
+def _remedies(cause: Cause | None, symptom: str) -> tuple[str, ...]:
+    """What corrects it, best what corrects this; a remedy that clears no symptom is a look, and was taken."""
     if cause is None:
         return ()
+    own = [r.do for r in cause.remedies if symptom in r.clears]
+    if own:
+        return tuple(own[:MOST_REMEDIES])
     cures = [r.do for r in cause.remedies if r.clears] or [r.do for r in cause.remedies]
     return tuple(cures[:MOST_REMEDIES])
 
@@ -203,11 +206,15 @@ def _part_line(part: object) -> str:
     rows = "an unknown number of" if part.rows is None else f"{'' if part.exact else 'about '}{part.rows}"
     split = {"": "no split named", "train": "training", "eval": "validation", "test": "test"}[part.split]
     looked = "" if part.whole else f", {part.looked} looked at"
+    from ..probes.data_files.common import many
+
     files = part.files[0] if len(part.files) == 1 else f"{len(part.files)} files from {part.files[0]}"
     labels = ""
     if part.labels is not None and part.labels.classes:
-        labels = f", {len(part.labels.counts)} classes"
-    return f"{part.format}, {split}: {rows} samples{looked}, {len(part.columns)} columns{labels} ({files})"
+        labels = f", {many(len(part.labels.counts), 'class')}"
+    samples = "sample" if part.rows == 1 else "samples"
+    columns = f", {many(len(part.columns), 'column')}" if part.columns else ""
+    return f"{part.format}, {split}: {rows} {samples}{looked}{columns}{labels} ({files})"
 
 
 def _part_notes(data: DataSet) -> list[str]:

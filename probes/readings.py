@@ -96,6 +96,7 @@ MODULES = (
     "curves",
     "data_compare",
     "data_files.amount",
+    "data_files.answers",
     "data_files.beside",
     "data_files.files",
     "data_files.labels",

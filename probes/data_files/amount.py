@@ -6,8 +6,9 @@ from collections.abc import Sequence
 
 from ...engine.model import Place
 from ..dataset.model import DataSet, Part
+from ..dataset.naming import is_input
 from ..registry import Finding, View, absent, present, unknown
-from .common import FINAL, needs_data, said_of
+from .common import FINAL, many, needs_data, said_of
 
 
 def _sortedness(part: Part) -> float | None:
@@ -95,6 +96,40 @@ def _parameters(view: View) -> float | None:
 
 
 @needs_data
+def counts_disagree(data: DataSet, view: View) -> Finding:
+    """The arrays of one split hold another number of labels than of inputs.
+
+    A multiple (labels of every token, several views of an image) is no fault that counts alone can show.
+    """
+    del view
+    looked = []
+    for part in data.parts:
+        if part.kind != "array" or not part.label_rows:
+            continue
+        named = {n: r for n, r in part.field_rows.items() if is_input(n)}
+        inputs = named or (part.field_rows if len(part.field_rows) == 1 else {})
+        if not inputs:
+            continue
+        looked.append(part)
+        for name, labels in part.label_rows.items():
+            if labels in inputs.values() or any(_multiple(labels, n) for n in inputs.values()):
+                continue
+            field, rows = min(inputs.items(), key=lambda nr: abs(nr[1] - labels))
+            why = f"{said_of(part)}: {many(rows, 'sample')} in {field}, {many(labels, 'label')} in {name}"
+            return present(why, value=abs(rows - labels), threshold=0, where=(Place(part.files[0]),))
+    if not looked:
+        return unknown("no arrays of inputs with one label each among the data files")
+    if any(r not in p.field_rows.values() for p in looked for r in p.label_rows.values()):
+        return unknown("the number of labels is a multiple of that of the inputs, or the other way round")
+    return absent("every sample of the arrays has one label", value=0)
+
+
+def _multiple(a: int, b: int) -> bool:
+    low, high = min(a, b), max(a, b)
+    return low > 1 and high % low == 0
+
+
+@needs_data
 def samples_few(data: DataSet, view: View, samples: float, each: float) -> Finding:
     """Fewer training samples than `samples`, and more than `each` parameters of the model for each."""
     parts = [p for p in data.training if p.kind not in ("batches", "manifest")]
@@ -103,7 +138,7 @@ def samples_few(data: DataSet, view: View, samples: float, each: float) -> Findi
         return unknown("the number of training samples is not known")
     # The same samples in two formats are not counted twice.
     count = max(sum(p.rows or 0 for p in parts if p.format == form) for form in {p.format for p in parts})
-    said = f"{count} training samples"
+    said = many(count, "training sample")
     if count >= samples:
         return absent(said, value=count, threshold=samples)
     parameters = _parameters(view)

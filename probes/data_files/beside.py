@@ -9,7 +9,7 @@ import numpy as np
 from ...engine.model import Place
 from ..dataset.model import DataSet
 from ..registry import Finding, View, absent, present, unknown
-from .common import needs_data
+from .common import many, needs_data
 
 
 @needs_data
@@ -31,7 +31,7 @@ def differs_from_benchmark(data: DataSet, view: View, share: float) -> Finding:
             why = f"columns are not the benchmark's: {', '.join(sorted(names)[:4])}"
             return present(why, value=len(names), threshold=0, where=place)
         if a.exact and b.exact and a.rows is not None and b.rows is not None and a.rows != b.rows:
-            why = f"{a.rows} samples here, {b.rows} in the benchmark's data"
+            why = f"{many(a.rows, 'sample')} here, {b.rows} in the benchmark's data"
             return present(why, value=a.rows, threshold=b.rows, where=place)
         if a.whole and b.whole and a.hashed == b.hashed and a.hashed and len(b.hashes):
             gone = float(np.mean(~np.isin(b.hashes, a.hashes)))

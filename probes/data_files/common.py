@@ -34,13 +34,24 @@ def needs_data(judge: Callable[..., Finding]) -> Callable[..., Finding]:
     return probe()(look)
 
 
+_PLURALS = {"class": "classes", "entry": "entries", "batch": "batches"}
+
+
+def many(n: int, what: str) -> str:
+    """Return "1 column", "2 columns", "3 classes"."""
+    first, _, rest = what.partition(" of ")
+    head, last = first.rsplit(" ", 1) if " " in first else ("", first)
+    word = last if n == 1 else _PLURALS.get(last, f"{last}s")
+    return " of ".join(filter(None, (f"{n} {head} {word}".replace("  ", " "), rest)))
+
+
 def looked_at(part: Part) -> str:
     """How much of a part was read, in words."""
-    what = {"images": "images", "audio": "recordings"}.get(part.kind, "samples")
+    what = {"images": "image", "audio": "recording"}.get(part.kind, "sample")
     if part.whole or part.rows is None:
-        return f"{part.looked} {what}"
+        return many(part.looked, what)
     about = "" if part.exact else "about "
-    return f"{part.looked} of {about}{part.rows} {what}"
+    return f"{part.looked} of {about}{many(part.rows, what)}"
 
 
 def columns_of(parts: Iterable[Part]) -> list[tuple[Part, Column]]:

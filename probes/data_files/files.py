@@ -5,7 +5,7 @@ from __future__ import annotations
 from ...engine.model import Place
 from ..dataset.model import DataSet
 from ..registry import Finding, View, absent, present, unknown
-from .common import needs_data
+from .common import many, needs_data
 
 
 @needs_data
@@ -24,7 +24,7 @@ def unreadable(data: DataSet, view: View) -> Finding:
         )
     if not looked:
         return unknown("no sample was read")
-    return absent(f"all of {looked} samples that were looked at can be read", value=0)
+    return absent(f"all of {many(looked, 'sample')} that were looked at can be read", value=0)
 
 
 @needs_data
@@ -32,7 +32,7 @@ def files_missing(data: DataSet, view: View) -> Finding:
     """Files that a manifest, a checksum list or the numbers of shards announce and that are not there."""
     del view
     lost = sum(x.missing_count for x in data.listed if x.checked)
-    told = [f"{n} files are missing" for n in [lost] if n] + list(data.gaps)
+    told = [f"{many(n, 'file')} {'is' if n == 1 else 'are'} missing" for n in [lost] if n] + list(data.gaps)
     if told:
         places = [Place(x.file, line or None) for x in data.listed if x.checked for _, line in x.missing[:2]]
         named = [path for x in data.listed if x.checked for path, _ in x.missing[:3]]
@@ -43,7 +43,7 @@ def files_missing(data: DataSet, view: View) -> Finding:
         return short
     checked = sum(x.checked for x in data.listed)
     if checked:
-        return absent(f"all {checked} files that are listed are there", value=0)
+        return absent(f"of {many(checked, 'file')} listed, none is missing", value=0)
     return unknown("no manifest, checksum list or numbered shards tell what should be there")
 
 
@@ -53,7 +53,7 @@ def _declared(data: DataSet) -> Finding | None:
         told = {"train": "train", "eval": "validation", "test": "test"}.get(part.split)
         want = data.declared.get(told or "")
         if want and part.exact and part.rows is not None and part.rows < want:
-            why = f"dataset_info.json tells {want} samples of {told}, {part.rows} are there"
+            why = f"dataset_info.json tells {many(want, 'sample')} of {told}, {part.rows} there"
             return present(why, value=part.rows, threshold=want)
     return None
 
@@ -67,10 +67,10 @@ def files_changed(data: DataSet, view: View) -> Finding:
     if changed:
         path, line, what = next(c for x in data.listed for c in x.changed)
         file = next(x.file for x in data.listed if x.changed)
-        why = f"{changed} of {checked} files are not what the manifest says: {path} has {what}"
+        why = f"{changed} of {many(checked, 'file')} not as the manifest says: {path} has {what}"
         return present(why, value=changed, threshold=0, where=(Place(file, line or None),))
     if not checked:
         return unknown("no manifest names files that are there")
     if not sums:
-        return unknown(f"{checked} files are there; no checksum was computed")
-    return absent(f"{sums} checksums agree", value=0)
+        return unknown(f"of {many(checked, 'file')} no checksum was computed")
+    return absent(f"no checksum of {sums} differs", value=0)

@@ -5,10 +5,10 @@ from __future__ import annotations
 from functools import lru_cache
 
 from ...engine.model import Place
-from ..dataset import neighbours
+from ..dataset import flips, neighbours
 from ..dataset.model import DataSet, Part
 from ..registry import Finding, View, absent, present, unknown
-from .common import FINAL, looked_at, needs_data, said_of
+from .common import FINAL, looked_at, many, needs_data, said_of
 
 
 @needs_data
@@ -32,7 +32,10 @@ def labels_out_of_range(data: DataSet, view: View) -> Finding:
         if part.kind not in FINAL and labels.low == 1 and labels.high == classes:
             return unknown(f"{labels.name} goes from 1 to {classes} in the file; the script may subtract one")
         where = (labels.high_at,) if labels.high_at else ()
-        why = f"{labels.name} goes up to {labels.high:g}; the model has {classes} classes, numbered from 0"
+        why = (
+            f"{labels.name} goes up to {labels.high:g}; the model has {many(classes, 'class')}, numbered "
+            "from 0"
+        )
         return present(why, value=labels.high, threshold=classes, where=where)
     whole = [p for p in looked if p.whole and p.labels is not None and _contiguous(p)]
     if whole:
@@ -82,7 +85,7 @@ def classes_unseen(data: DataSet, view: View, share: float) -> Finding:
         concerned = sum(part.labels.counts[c] for c in new) / max(1, sum(part.labels.counts.values()))
         if concerned >= share and all(p.whole for p in train):
             why = (
-                f"{concerned:.1%} of the {part.name} are of {len(new)} classes that training lacks: "
+                f"{concerned:.1%} of the {part.name} are of {many(len(new), 'class')} that training lacks: "
                 f"{', '.join(new[:4])}"
             )
             return present(why, value=concerned, threshold=share, where=(Place(part.files[0]),))
@@ -92,22 +95,46 @@ def classes_unseen(data: DataSet, view: View, share: float) -> Finding:
 
 
 @needs_data
-def label_noise(data: DataSet, view: View, share: float, agreement: float) -> Finding:
-    """Samples of a table whose nearest neighbours nearly all carry one other label: a suspicion."""
+def label_noise(
+    data: DataSet,
+    view: View,
+    share: float,
+    agreement: float,
+    wrong: float,
+    tail: float,
+    flat: float,
+    own: float,
+    least: int,
+) -> Finding:
+    """Samples of a table whose nearest neighbours nearly all carry one other label: a suspicion.
+
+    Of many wrong labels neighbours tell little; there a linear model errs (at most `wrong`) as often far from
+    the border (`tail`, and `flat` times as often as over all) on samples whose neighbours agree with it.
+    """
     del view
     found = [(p, s) for p in data.training if (s := _suspects(p, data.bounds.seed)) is not None]
     for part, one in found:
         part_share = one.count / one.looked
         if part_share >= share and one.agreement >= agreement:
             why = (
-                f"{one.count} of {one.looked} samples of {said_of(part)} stand among neighbours of one other "
-                f"label ({', '.join(one.examples)}): suspected, not proven"
+                f"{one.count} of {many(one.looked, 'sample')} of {said_of(part)} stand among neighbours of "
+                f"one other label ({', '.join(one.examples)}): suspected, not proven"
             )
             return present(why, value=part_share, threshold=share, where=one.places[:5])
+    for part in data.training:
+        far = _flips(part, data.bounds.seed)
+        if far is None or far.count < least or far.wrong > wrong or far.own > own:
+            continue
+        if far.tail >= tail and far.flat >= flat:
+            why = (
+                f"{many(far.count, 'sample')} of {said_of(part)} that lie far on the side of one class carry "
+                f"another label ({far.tail:.0%} or more there on every side): suspected, not proven"
+            )
+            return present(why, value=far.tail, threshold=tail, where=far.places[:5])
     judged = [one for _, one in found if one.agreement >= agreement]
     if judged:
         shown = judged[0]
-        why = f"{shown.count} of {shown.looked} samples stand among neighbours of another label"
+        why = f"among neighbours of another label stand {shown.count} of {many(shown.looked, 'sample')}"
         return absent(why, value=shown.count / shown.looked, threshold=share)
     if found:
         return unknown("the classes overlap too much for neighbours to tell wrong labels")
@@ -117,6 +144,11 @@ def label_noise(data: DataSet, view: View, share: float, agreement: float) -> Fi
 @lru_cache(maxsize=8)
 def _suspects(part: Part, seed: int) -> neighbours.Suspects | None:
     return neighbours.suspects(part, seed)
+
+
+@lru_cache(maxsize=8)
+def _flips(part: Part, seed: int) -> flips.Flips | None:
+    return flips.flips(part, seed)
 
 
 @needs_data
@@ -130,12 +162,14 @@ def labels_contradict(data: DataSet, view: View, share: float) -> Finding:
             continue
         looked += one.looked
         if one.share >= share:
-            held = f"{one.looked} samples of {said_of(part)}"
-            why = f"{one.count} of {held} are equal to another with another label"
+            held = f"{many(one.looked, 'sample')} of {said_of(part)}"
+            why = f"{one.count} of {held} with an equal one that has another label"
             return present(why, value=one.share, threshold=share, where=one.places)
     if not looked:
         return unknown("no training data with labels whose samples are told apart by their values")
-    return absent(f"{looked} samples: none or few are equal with another label", threshold=share)
+    return absent(
+        f"{many(looked, 'sample')}: none or few with an equal one of another label", threshold=share
+    )
 
 
 @needs_data
@@ -146,7 +180,7 @@ def labels_all_ignored(data: DataSet, view: View) -> Finding:
     for part in parts:
         if part.labels is not None and part.labels.all_ignored:
             count = len(part.labels.all_ignored)
-            why = f"{count} of {part.labels.batches} batches carry only the ignore index"
+            why = f"only the ignore index in {count} of {many(part.labels.batches, 'batch')}"
             return present(why, value=count, threshold=0, where=part.labels.all_ignored[:5])
     if not parts:
         return unknown("no dumped batches with labels among the data files")

@@ -6,7 +6,7 @@ from ...engine.model import Place
 from ..dataset import neighbours
 from ..dataset.model import DataSet
 from ..registry import Finding, View, absent, present, unknown
-from .common import needs_data, said_of
+from .common import many, needs_data, said_of
 
 
 @needs_data
@@ -21,8 +21,9 @@ def duplicates_across_splits(data: DataSet, view: View, share: float) -> Finding
             continue
         looked.append((one, part))
         if one.share >= share and one.share > 2 * one.by_chance:
-            of = f"{one.count} of {one.looked} samples of {said_of(part)}"
-            why = f"{of} stand in the training data too ({one.share:.1%})"
+            of = f"{one.count} of {many(one.looked, 'sample')} of {said_of(part)}"
+            stand = "stands" if one.count == 1 else "stand"
+            why = f"{of} {stand} in the training data too ({one.share:.1%})"
             return present(why, value=one.share, threshold=share, where=one.places)
     if not looked:
         return unknown("training and evaluation samples are not both there in one format")
@@ -50,13 +51,14 @@ def duplicates(data: DataSet, view: View, share: float) -> Finding:
         one = neighbours.repeated(part)
         looked.append((one, part))
         if one.share >= share:
-            held = f"{one.looked} samples of {said_of(part)}"
-            why = f"{one.count} of {held} repeat an earlier one ({one.share:.1%})"
+            held = f"{many(one.looked, 'sample')} of {said_of(part)}"
+            repeat = "repeats" if one.count == 1 else "repeat"
+            why = f"{one.count} of {held} {repeat} an earlier one ({one.share:.1%})"
             return present(why, value=one.share, threshold=share, where=one.places)
     judged = [one for one, _ in looked if one.looked]
     if not judged:
         return unknown("no samples were compared")
-    return absent(f"{judged[0].count} of {judged[0].looked} samples repeat an earlier one", threshold=share)
+    return absent(f"repeats among {many(judged[0].looked, 'sample')}: {judged[0].count}", threshold=share)
 
 
 @needs_data
@@ -92,6 +94,6 @@ def shards_uneven(data: DataSet, view: View, ratio: float) -> Finding:
     sizes = {r: len(m) for r, m in shards.ranks.items()}
     least, most = min(sizes, key=sizes.__getitem__), max(sizes, key=sizes.__getitem__)
     value = sizes[most] / max(1, sizes[least])
-    why = f"rank {least} gets {sizes[least]} samples, rank {most} {sizes[most]}"
+    why = f"rank {least} gets {many(sizes[least], 'sample')}, rank {most} {sizes[most]}"
     rest = {"value": value, "threshold": ratio, "where": (Place(shards.files[0]),)}
     return present(why, **rest) if value >= ratio and sizes[most] - sizes[least] > 1 else absent(why, **rest)

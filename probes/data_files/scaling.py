@@ -10,7 +10,7 @@ from ...engine.model import Place
 from ..dataset.model import Column, DataSet, Part
 from ..dataset.naming import is_identifier, is_label
 from ..registry import Finding, View, absent, present, unknown
-from .common import FINAL, NUMBERED, RAW, columns_of, looked_at, needs_data, said_of, said_of_all
+from .common import FINAL, NUMBERED, RAW, columns_of, looked_at, many, needs_data, said_of, said_of_all
 
 
 def _scales(part: Part) -> list[Column]:
@@ -116,7 +116,7 @@ def splits_scaled_differently(data: DataSet, view: View, shift: float, ratio: fl
         return present(worst[1], value=worst[0], threshold=1.0, where=(worst[2],))
     if not looked:
         return unknown("no column of numbers is known in both training and evaluation data")
-    return absent(f"{looked} columns are alike in training and evaluation", value=0)
+    return absent(f"alike in training and evaluation: {many(looked, 'column')}", value=0)
 
 
 def _middle(values: Any) -> tuple[float, float]:
@@ -136,7 +136,8 @@ def constant_columns(data: DataSet, view: View) -> Finding:
     found = [(p, c) for p, c in still if not _one_of_many(p, c)]
     if found:
         named = ", ".join(c.name for _, c in found[:4])
-        why = f"{len(found)} columns of {said_of(found[0][0])} never change: {named}"
+        never = "never changes" if len(found) == 1 else "never change"
+        why = f"{many(len(found), 'column')} of {said_of(found[0][0])} {never}: {named}"
         return present(why, value=len(found), threshold=0, where=(Place(found[0][0].files[0]),))
     if not any(p.columns for p in parts):
         return unknown("no table or array of at least 20 samples among the training data")

@@ -10,7 +10,7 @@ from ...engine.model import Place
 from ..dataset.model import Column, DataSet, Part
 from ..dataset.naming import is_identifier, is_label
 from ..registry import Finding, View, absent, present, unknown
-from .common import FINAL, RAW, columns_of, needs_data, said_of, said_of_all
+from .common import FINAL, RAW, columns_of, many, needs_data, said_of, said_of_all
 
 
 def _gone(parts: Sequence[Part], which: Callable[[Part, Column], bool]) -> list[tuple[Part, Column]]:
@@ -24,7 +24,8 @@ def _missing_words(found: Sequence[tuple[Part, Column]]) -> tuple[str, int, tupl
     share = (worst.missing + worst.infinite) / max(1, worst.entries)
     others = f", {count} in all over {len(found)} columns" if len(found) > 1 else ""
     worst_count = worst.missing + worst.infinite
-    why = f"{worst_count} {what} values in {worst.name} of {said_of(part)} ({share:.2%}){others}"
+    values = many(worst_count, f"{what} value")
+    why = f"{values} in {worst.name} of {said_of(part)} ({share:.2%}){others}"
     places = tuple(p for _, c in found[:3] if (p := c.missing_at or c.infinite_at) is not None)
     return why, count, places
 
@@ -68,6 +69,27 @@ def inputs_not_finite(data: DataSet, view: View) -> Finding:
     if parts:
         return unknown("the arrays on disk are finite; what reaches the model was not dumped")
     return unknown("no dumped batches among the data files")
+
+
+@needs_data
+def missing_coded(data: DataSet, view: View, share: float) -> Finding:
+    """A number repeats at the end of a column, far from all others: a code for a missing value (-999)."""
+    del view
+    parts = [p for p in data.parts if p.kind in RAW and p.looked]
+    found = [(p, c, v, s) for p, c in columns_of(parts) for v, s in c.codes if s >= share]
+    if found:
+        part, column, value, of_all = max(found, key=lambda f: f[3])
+        more = len({c.name for _, c, _, _ in found}) - 1
+        others = f"; such numbers stand in {many(more, 'other column')} too" if more else ""
+        why = (
+            f"{column.name} of {said_of(part)} is {value:.6g} in {of_all:.1%} of its rows, and from "
+            f"{column.low:.4g} to {column.high:.4g} in the others: a code for a missing value{others}"
+        )
+        places = tuple(c.code_at for _, c, _, _ in found[:3] if c.code_at is not None)
+        return present(why, value=of_all, threshold=share, where=places)
+    if not any(c.number and len(c.values) >= 50 for _, c in columns_of(parts)):
+        return unknown("no column of at least 50 numbers among the data files")
+    return absent("no number repeats far from all others", threshold=share)
 
 
 def _extreme(part: Part, column: Column, factor: float, score: float) -> tuple[float, float, float] | None:

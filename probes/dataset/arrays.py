@@ -184,6 +184,8 @@ class _Arrays:
         self.problems = Problems()
         self.rows: dict[str, int] = defaultdict(int)
         self.looked: dict[str, int] = defaultdict(int)
+        self.field_rows: dict[str, int] = defaultdict(int)
+        self.label_rows: dict[str, int] = defaultdict(int)
         self.hashes = HashGather()
         self.hashed = ""
         self.exact = True
@@ -213,10 +215,14 @@ class _Arrays:
             if one.data.dtype.kind in "US" or not one.data.ndim:
                 continue
             if role == "labels":
+                if one.data.ndim == 1 or (one.data.ndim == 2 and one.data.shape[1] == 1):
+                    self.label_rows[field] += one.rows
                 self._labels(one)
             elif role == "mask":
                 self._mask(one)
             else:
+                if one.data.ndim > 1 or naming.is_input(one.name):
+                    self.field_rows[field] += one.rows
                 self._inputs(one, field, number, left)
 
     def _role(self, one: Field, among: int) -> str:
@@ -393,6 +399,8 @@ class _Arrays:
             tuple(self.notes),
             masks_empty=tuple(self.masks_empty[:20]),
             masks=self.masks,
+            field_rows=dict(self.field_rows),
+            label_rows=dict(self.label_rows),
             hashed="rows" if self.hashed else "",
         )
 

@@ -65,6 +65,8 @@ class Column:
     free_text: bool = False  # named like the text that a model reads
     dtype: str = ""
     entries: int = 0  # numbers, where a sample carries many of them; else as `count`
+    codes: tuple[tuple[float, float], ...] = ()  # (number that stands for a missing value, its share)
+    code_at: Place | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -117,6 +119,8 @@ class Part:
     shapes: Mapping[str, int] = field(default_factory=dict)  # "32x32 RGB" -> images
     masks_empty: tuple[Place, ...] = ()  # attention masks with a row that leaves nothing
     masks: int = 0  # attention masks that were looked at
+    field_rows: Mapping[str, int] = field(default_factory=dict)  # inputs of an array file -> samples in them
+    label_rows: Mapping[str, int] = field(default_factory=dict)  # its labels, one each -> samples
     hashed: str = ""  # what a hash stands for: "rows", "files", "samples"; "" when none were made
 
     @property

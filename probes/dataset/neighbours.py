@@ -39,8 +39,8 @@ def suspects(part: Part, seed: int, nearly: float = 0.9) -> Suspects | None:
     names, codes = np.unique(np.array(part.targets), return_inverse=True)
     if not 2 <= len(names) <= min(MOST_CLASSES, len(codes) / 20):
         return None
-    chosen = _chosen(len(codes), seed, part.features)
-    rows, codes = _scaled(part.features[chosen]), codes[chosen]
+    chosen = chosen_rows(len(codes), seed, part.features)
+    rows, codes = scaled(part.features[chosen]), codes[chosen]
     squares = (rows**2).sum(axis=1)
     votes = np.zeros((len(rows), len(names)), dtype=np.int32)
     k = min(K, len(rows) - 1)
@@ -62,7 +62,7 @@ def suspects(part: Part, seed: int, nearly: float = 0.9) -> Suspects | None:
     return Suspects(len(rows), len(odd), float(np.mean(met)), places, examples)
 
 
-def _chosen(count: int, seed: int, features: Floats) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
+def chosen_rows(count: int, seed: int, features: Floats) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
     """A seeded sample, drawn in the order of the values: the order of the rows does not matter."""
     if count <= MOST:
         return np.arange(count, dtype=np.int64)
@@ -71,7 +71,7 @@ def _chosen(count: int, seed: int, features: Floats) -> np.ndarray[tuple[int], n
     return np.sort(order[drawn]).astype(np.int64)
 
 
-def _scaled(features: Floats) -> Floats:
+def scaled(features: Floats) -> Floats:
     """Each column about its median over its spread, cut at ten spreads: one odd column does not rule."""
     middle = np.median(features, axis=0)
     spread = np.median(np.abs(features - middle), axis=0) * 1.4826

@@ -13,7 +13,7 @@ import numpy as np
 
 from ...engine.model import Place
 from ..files import RunFile, decode
-from . import naming
+from . import codes, naming
 from .gather import WIDEST, Budget, ColumnGather, HashGather, LabelGather, Problems, Reservoir
 from .model import SAMPLE, Part, Split
 
@@ -21,6 +21,7 @@ CHUNK = 4 * 1024**2
 LONGEST = 16 * 1024**2  # bytes of one row; beyond it the file is no table
 MAX_COLUMNS = 20_000
 MAX_JSON = 64 * 1024**2
+MOST_GONE = 0.2  # share of missing values up to which a column is used for looking at neighbours
 DELIMITERS = (",", "\t", ";", "|")
 # What pandas reads as missing in a column of numbers, and `?` as the UCI repository writes it.
 ABSENT = frozenset(["", "#n/a", "n/a", "na", "null", "nan", "none", "<na>", "-nan", "?"])
@@ -114,11 +115,9 @@ class TableGather:
         for at, values in parsed.items():
             if values is not None and at != self.label_at and at not in self.left_out:
                 block[:, at] = values
-        codes: dict[str, None] = {}
-        for cell in found[self.label_at]:
-            codes.setdefault(cell, None)
+        seen = dict.fromkeys(found[self.label_at])
         known = {c: i for i, c in enumerate(self.kept_targets)}
-        for cell in codes:
+        for cell in seen:
             if cell not in known and len(self.kept_targets) < 2000:
                 known[cell] = len(self.kept_targets)
                 self.kept_targets.append(cell)
@@ -129,7 +128,10 @@ class TableGather:
 
     def part(self, split: Split, form: str, rows: int | None, exact: bool, notes: tuple[str, ...]) -> Part:
         """Return what was gathered."""
-        columns = tuple(c.column() for c in self.columns)
+        columns = tuple(
+            found if i == self.label_at or i in self.left_out else codes.apart(found)
+            for i, found in enumerate(c.column() for c in self.columns)
+        )
         labels = self.labels.labels() if self.labels is not None else None
         hashes, file_of, row_of = self.hashes.arrays()
         features, names, targets, places = self._neighbours(columns)
@@ -165,8 +167,17 @@ class TableGather:
         use = [
             i
             for i, c in enumerate(columns)
-            if c.number and not c.constant and i != self.label_at and i not in self.left_out
+            if c.number
+            and not c.constant
+            and i != self.label_at
+            and i not in self.left_out
+            and c.missing <= MOST_GONE * c.count
         ]
+        for (
+            i
+        ) in use:  # a gap, or the code for one, does not cost the row: the middle of the column stands there
+            gone = ~np.isfinite(block[:, i]) | np.isin(block[:, i], [v for v, _ in columns[i].codes])
+            block[gone, i] = np.median(columns[i].values)
         whole = np.isfinite(block[:, use]).all(axis=1) & (block[:, -3] >= 0) if use else np.zeros(0, bool)
         if not use or not whole.any():
             return nothing

@@ -117,6 +117,61 @@ def rare_class(root: Path) -> None:
     csv(root / "train.csv", HEADER, [[*random.normal(size=3), int(i % 10 == 0)] for i in range(900)])
 
 
+def turned(x: object, share: float) -> Build:
+    """Two classes that one line parts, with a share of the labels turned round at random."""
+
+    def build(root: Path) -> None:
+        random = np.random.default_rng(1)
+        y = (np.asarray(x)[:, 0] + np.asarray(x)[:, 1] > 0).astype(int)
+        y = np.where(random.random(len(y)) < share, 1 - y, y)
+        csv(root / "train.csv", HEADER, [[*r, t] for r, t in zip(np.asarray(x).tolist(), y, strict=True)])
+
+    return build
+
+
+def beyond_the_line(root: Path) -> None:
+    """A group of the first class lies within the second one's side: no label is wrong there."""
+    random = np.random.default_rng(1)
+    x = random.normal(size=(900, 3))
+    y = (x[:, 0] > 0).astype(int)
+    y[(np.abs(x[:, 0]) > 1) & (x[:, 1] > 0)] ^= 1
+    csv(root / "train.csv", HEADER, [[*r, t] for r, t in zip(x.tolist(), y, strict=True)])
+
+
+def with_column(make: Callable[[list[object]], object], name: str = "d", held: object = None) -> Build:
+    """A fourth column made from each row; `held`: what stands there in the validation rows instead."""
+
+    def build(root: Path) -> None:
+        for split, rows in (("train", table(300, 0)), ("val", table(100, 1))):
+            made = [[*r[:3], make(r) if held is None or split == "train" else held, r[3]] for r in rows]
+            csv(root / f"{split}.csv", ("a", "b", "c", name, "label"), made)
+
+    return build
+
+
+def coded(code: object, every: int = 20, low: float = -100.0) -> Build:
+    def build(root: Path) -> None:
+        rows = [
+            [code if i % every == 0 else max(low, float(str(r[0]))), *r[1:]] for i, r in enumerate(table())
+        ]
+        csv(root / "train.csv", HEADER, rows)
+
+    return build
+
+
+def arrays(samples: int, labels: int, name: str = "y_train") -> Build:
+    def build(root: Path) -> None:
+        root.mkdir(exist_ok=True)
+        random = np.random.default_rng(0)
+        found = {"x_train": random.random((samples, 4)), name: random.integers(0, 3, labels)}
+        np.savez(root / "data.npz", **found)
+
+    return build
+
+
+NORMAL = np.random.default_rng(4).normal(size=(900, 3))
+
+
 def contradicting(root: Path) -> None:
     rows = table(200)
     csv(root / "train.csv", HEADER, rows + [[*r[:3], 1 - int(str(r[3]))] for r in rows[:20]])
@@ -258,6 +313,28 @@ CASES: list[tuple[str, Build, State]] = [
     ("label-noise-suspected", separable, A),
     ("label-noise-suspected", overlapping, U),
     ("label-noise-suspected", rare_class, U),
+    ("label-noise-suspected", turned(NORMAL, 0.25), P),
+    ("label-noise-suspected", turned(NORMAL, 0.0), A),
+    ("label-noise-suspected", beyond_the_line, A),
+    ("data-column-is-label", with_column(lambda r: 7 - 2 * int(str(r[3]))), P),
+    ("data-column-is-label", with_column(lambda r: r[3], held=1), A),
+    ("data-column-is-label", with_column(lambda r: r[3], name="label_idx"), A),
+    ("data-column-is-label", plain, A),
+    ("data-column-is-label", with_column(lambda _: "a sentence", name="text"), U),
+    ("data-column-is-label", nothing, U),
+    ("data-column-separates-classes", with_column(lambda r: float(str(r[0])) / 9 + 5 * int(str(r[3]))), P),
+    ("data-column-separates-classes", plain, A),
+    ("data-column-separates-classes", noisy, U),
+    ("data-missing-coded", coded(-999), P),
+    ("data-missing-coded", coded(9999), P),
+    ("data-missing-coded", coded(-1, low=0.0), A),
+    ("data-missing-coded", coded(-999, every=250), A),
+    ("data-missing-coded", plain, A),
+    ("data-missing-coded", nothing, U),
+    ("data-labels-miscounted", arrays(150, 140), P),
+    ("data-labels-miscounted", arrays(150, 150), A),
+    ("data-labels-miscounted", arrays(150, 1500), U),
+    ("data-labels-miscounted", plain, U),
     ("data-labels-contradict", contradicting, P),
     ("data-labels-contradict", plain, A),
     ("data-labels-contradict", nothing, U),
@@ -435,3 +512,51 @@ def test_what_is_usual_in_raw_files_names_no_cause_by_itself(symptom: str) -> No
     found = Subject(_make.rules()).probability({symptom: P}, {})
 
     assert max(found.values()) < 0.5
+
+
+def test_codes_do_not_count_in_statistics(tmp_path: Path) -> None:
+    """-999 is no outlier, and puts no columns apart; a quantity that is often nothing keeps its zeros."""
+    coded(-999)(tmp_path / "set")
+
+    assert reading("data-columns-apart", tmp_path / "set").state is A
+    assert reading("data-outliers", tmp_path / "set").state is A
+
+
+@pytest.mark.parametrize(
+    ("values", "code"),
+    [
+        ([*range(20, 60), 0, 0, 0], None),  # three of 43: too many for a gap in the measuring
+        ([*(40 + i / 10 for i in range(400)), 0, 0, 0, 0], 0.0),
+        ([*range(500), *[-1] * 20], -1.0),
+        ([*range(500), *[999_999] * 20], 999_999.0),
+        ([*range(500), *[500] * 20], None),  # clipped at the top
+        ([*range(-500, 500), *[-999] * 20], None),  # within reach of the others
+        ([0] * 900 + [*range(100, 200)], None),  # seldom anything: rain, losses
+        ([*(i / 50 for i in range(-150, 150)), *[-200] * 5], -200.0),
+        ([1, 2, 3, 4, 5, 99] * 50, None),  # few values: grades, codes of a survey
+    ],
+)
+def test_what_is_taken_for_a_code(values: list[float], code: float | None) -> None:
+    from traindoctor.probes.dataset.codes import codes_of
+
+    found = codes_of(np.array(values, dtype=float))
+
+    assert [c.value for c in found] == ([] if code is None else [code])
+
+
+def test_a_quantity_that_stands_among_the_inputs(tmp_path: Path) -> None:
+    """A column that falls with the target in every row; one that only follows it does not count."""
+    random = np.random.default_rng(0)
+    price = random.lognormal(size=300)
+    for name, column in (("fee", -3 * price + 1), ("rooms", price + 0.01 * random.normal(size=300))):
+        rows = np.column_stack([random.normal(size=300), column, price]).tolist()
+        csv(tmp_path / name / "train.csv", ("a", name, "target"), rows)
+
+    assert reading("data-column-is-label", tmp_path / "fee").state is P
+    assert reading("data-column-is-label", tmp_path / "rooms").state is A
+
+
+def test_numbers_have_their_plural(tmp_path: Path) -> None:
+    constant(tmp_path / "set")
+
+    assert reading("data-columns-constant", tmp_path / "set").why.startswith("1 column of")
