@@ -7,6 +7,7 @@ false positives stand in each probe's docstring.
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Callable
 from functools import lru_cache
 
@@ -14,7 +15,7 @@ from ..engine.model import State
 from .learning import taken
 from .project import programs
 from .readers._secrets import redact
-from .readers._tree import unparse, walk
+from .readers._tree import of, unparse, walk
 from .readers.script import DEFAULT, Extractor, last_name
 from .registry import Finding, View, absent, present, unknown
 from .run import Run
@@ -89,8 +90,24 @@ def imports_locals(source: Script) -> bool:
 
 
 def is_evaluation(source: Script, node: ast.AST) -> bool:
-    """Say whether a node stands in a function that evaluates, by its name."""
-    return any(w in source.function_name(node).lower() for w in ("eval", "valid", "test", "val"))
+    """Say whether a node stands in a function that evaluates, by its name or by what it does."""
+    if any(w in source.function_name(node).lower() for w in ("eval", "valid", "test", "val")):
+        return True
+    function = source.function_around(node)
+    return function is not None and _evaluates(function)
+
+
+_NO_GRADIENT = re.compile(r"no_grad|inference_mode|set_grad_enabled\(False")
+
+
+@lru_cache(maxsize=256)
+def _evaluates(function: ast.AST) -> bool:
+    """The model is set to evaluation, never to training, and gradients are switched off."""
+    modes = {c.func.attr for c in of(function, ast.Call) if isinstance(c.func, ast.Attribute)}
+    if "eval" not in modes or modes & {"train", "backward"}:
+        return False
+    blocks = [i.context_expr for w in of(function, ast.With) for i in w.items]
+    return any(_NO_GRADIENT.search(unparse(e)) for e in (*getattr(function, "decorator_list", []), *blocks))
 
 
 def is_false(call: ast.Call) -> bool:

@@ -391,9 +391,10 @@ def _loss_summed(source: Script) -> Finding | None:
     mine = flow(source)
     for call in source.calls:
         reduction = keyword(call, "reduction")
-        summed = reduction is not None and any(
-            isinstance(v, ast.Constant) and v.value == "sum" for v in mine.values(reduction, 4)
-        )
+        asked = [] if reduction is None else mine.values(reduction, 4)
+        summed = any(isinstance(v, ast.Constant) and v.value == "sum" for v in asked)
+        if summed and not isinstance(reduction, ast.Constant):
+            summed = _asked_in_training(source, call)
         if summed and last_name(call.func).lower() not in ("kldivloss", "kl_div"):
             if (
                 not is_evaluation(source, call)
@@ -405,6 +406,17 @@ def _loss_summed(source: Script) -> Finding | None:
             ):
                 return at(source, call, "the loss is summed over the batch")
     return ok(source, losses(source)[0][0], "the loss is a mean")
+
+
+def _asked_in_training(source: Script, call: ast.Call) -> bool:
+    """A caller that trains asks for the sum: `nll(model, x, y, "sum")` outside of evaluations."""
+    function = source.function_around(call)
+    asking = [
+        c
+        for c in (source.named(function.name) if function is not None else ())
+        if any(unparse(a) in ("'sum'", '"sum"') for a in (*c.args, *(k.value for k in c.keywords)))
+    ]
+    return not asking or any(not is_evaluation(source, c) and _is_trained_on(source, c) for c in asking)
 
 
 _DIVERGENCE = re.compile(r"(?i)\bkl|kld|elbo|log_?var|log_?sigma")

@@ -48,6 +48,36 @@ def score(net, loader):
     return right / seen
 """
 PROGRAMS: dict[str, str] = {
+    # The sum is asked for where it is measured alone, in a function whose name says nothing of an evaluation.
+    "sum-asked-by-perplexity": """
+import math
+import torch
+import torch.nn.functional as F
+
+def nll(model, x, y, reduction="mean"):
+    return F.cross_entropy(model(x).flatten(0, 1), y.flatten(), ignore_index=-100, reduction=reduction)
+
+@torch.no_grad()
+def perplexity(model, loader):
+    model.eval()
+    total, count = 0.0, 0
+    for x, y in loader:
+        total += nll(model, x, y, "sum").item()
+        count += int((y != -100).sum())
+    return math.exp(total / max(count, 1))
+
+def fit(model, train, val, epochs, lr):
+    opt = torch.optim.AdamW(model.parameters(), lr=lr)
+    for epoch in range(epochs):
+        model.train()
+        for x, y in train:
+            opt.zero_grad()
+            loss = nll(model, x, y)
+            loss.backward()
+            torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+            opt.step()
+        print(epoch, loss.item(), perplexity(model, val))
+""",
     # Micro-batches are summed, and the gradients divided by the number of tokens of all of them.
     "gradients-divided-by-tokens": f"""{HEAD}{TAGGER}
 def nll(scores, kinds):
