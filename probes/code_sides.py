@@ -39,6 +39,7 @@ _HELD = frozenset(
 OF_TRAINING = re.compile(r"(?i)(?:^|_)(?:train(?:ing)?|trn|tr)(?:_|$)")
 HELD_OUT = re.compile(r"(?i)(?:^|_)(?:val(?:id)?(?:ation)?|test|held(?:_?out)?|dev|eval|holdout)(?:_|$)")
 _TURNED = re.compile(r"~\s*\(?([\w.]+)")
+_ALL_BUT = re.compile(r"!=|\bnot\b|logical_not|\b(?:delete|drop|difference|setdiff1d)\(|== (?:0|False)\b")
 Check = Callable[[Script], Finding | None]
 
 
@@ -63,6 +64,8 @@ def side(name: str) -> bool | None:
 
     `x[~is_val]` is of training.
     """
+    if _ALL_BUT.search(name):
+        return None  # `rows[fold != held]`: what is left when one side is taken away
     found, turned = set(words(_TURNED.sub(" ", name))), {w for t in _TURNED.findall(name) for w in words(t)}
     learns = bool(found & _TRAIN or turned & _HELD)
     held = bool(found & _HELD or turned & _TRAIN)

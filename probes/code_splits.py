@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import copy
 import re
 
 from ..engine.model import State
@@ -280,8 +281,18 @@ def _pairs(node: _Change, labels: bool, found: dict[tuple[str, str], list[_Chang
                 found.setdefault((split, one.id.lower().replace(split, "*")), []).append(half)
 
 
+class _Whole(ast.NodeTransformer):
+    """Takes the rows that are chosen off what they are chosen of: `y[~is_val]` -> `y`."""
+
+    def visit_Subscript(self, node: ast.Subscript) -> ast.AST:
+        """Keep the items of tuples and dicts."""
+        self.generic_visit(node)
+        return node if isinstance(node.slice, (ast.Constant, ast.Slice, ast.Tuple)) else node.value
+
+
 def _doing(value: ast.expr) -> str:
     """What is done, whatever it is done to: names, and what a function of the script is told, left out."""
+    value = _Whole().visit(copy.deepcopy(value))
     if isinstance(value, ast.Call) and not any(isinstance(n, ast.BinOp) for n in walk(value)):
         given = (*value.args, *(k.value for k in value.keywords))
         told = [a for a in given if not isinstance(a, ast.Constant)]

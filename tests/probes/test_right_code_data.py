@@ -52,6 +52,39 @@ def trained(model: str) -> str:
 
 
 PROGRAMS: dict[str, str] = {
+    # One mask for both sides, inverted for the rows to train on.
+    "sides-by-one-mask": """
+import numpy as np
+import torch
+from torch import nn
+from torch.utils.data import DataLoader, TensorDataset
+
+class Tidy:
+    def fit(self, x):
+        self.mean, self.std = np.nanmean(x, axis=0), np.nanstd(x, axis=0) + 1e-6
+        return self
+    def transform(self, x):
+        return torch.tensor((np.where(np.isnan(x), self.mean, x) - self.mean) / self.std, dtype=torch.float32)
+
+def main(table, labels, epochs=20):
+    rng = np.random.default_rng(3)
+    is_val = rng.random(len(labels)) < 0.2
+    scaler = Tidy().fit(table[~is_val])
+    train_x, val_x = scaler.transform(table[~is_val]), scaler.transform(table[is_val])
+    train_y, val_y = torch.from_numpy(labels[~is_val]), torch.from_numpy(labels[is_val])
+    loader = DataLoader(TensorDataset(train_x, train_y), batch_size=64, shuffle=True)
+    model = nn.Sequential(nn.Linear(table.shape[1], 64), nn.ReLU(), nn.Linear(64, 3))
+    opt = torch.optim.Adam(model.parameters(), lr=1e-3)
+    for epoch in range(epochs):
+        model.train()
+        for x, y in loader:
+            opt.zero_grad()
+            nn.functional.cross_entropy(model(x), y).backward()
+            opt.step()
+        model.eval()
+        with torch.no_grad():
+            print(epoch, (model(val_x).argmax(1) == val_y).float().mean().item())
+""",
     # The scale goes onto the queries before the product.
     "queries-scaled-first": trained("""
 class Mixer(nn.Module):
