@@ -52,6 +52,7 @@ from .code_step import modes
 from .code_step.accumulation import accumulation_not_divided
 from .code_step.scheduling import scheduler_wrong_loop
 from .code_switches import switched_astray
+from .code_tape import part_without_step
 from .code_taped import block_drops_mode, taped_in_inference
 from .code_terms import term_taken_off
 from .code_unswitched import never_switched_off
@@ -170,7 +171,13 @@ def left_untrained(view: View) -> Finding:
     return first(view, either(*_UNTRAINED), "the scripts build no optimizer")
 
 
-_UNTRAINED = (one_part_given, group_overwritten, frozen_with_the_new, method_without_gradients)
+_UNTRAINED = (
+    one_part_given,
+    group_overwritten,
+    frozen_with_the_new,
+    method_without_gradients,
+    part_without_step,
+)
 
 
 @probe()

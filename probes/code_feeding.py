@@ -10,6 +10,7 @@ from .code import at, first, ok
 from .code_asked import shuffle_not_asked
 from .code_side_switches import shuffled_other_side
 from .code_sides import either, given, literal, setting, side
+from .code_tf_data import order_kept
 from .flow import flow
 from .readers._tree import of, unparse
 from .readers.script import keyword, last_name
@@ -31,7 +32,7 @@ def order_is_fixed(view: View) -> Finding:
     """
     return first(
         view,
-        either(_pipeline, _own_loader, _first_windows, shuffled_other_side),
+        either(_pipeline, order_kept, _own_loader, _first_windows, shuffled_other_side),
         "the scripts show no order of samples",
     )
 
@@ -214,6 +215,9 @@ def _batched_before(source: Script, call: ast.Call) -> bool:
         if source.function_around(c) is scope
         and c.lineno < call.lineno
         and source.owner(c).split(".")[0] == node.id
+        and isinstance(given_to := source.statement(c), (ast.Assign, ast.AnnAssign))
+        and node.id
+        in map(unparse, given_to.targets if isinstance(given_to, ast.Assign) else [given_to.target])
     ]
     names = [last_name(c.func) for c in above]
     return "batch" in names and "shuffle" not in names and "unbatch" not in names

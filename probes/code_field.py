@@ -6,6 +6,8 @@ import ast
 import re
 
 from .code import at, first, imports_locals, is_false_node, ok
+from .code_sides import either
+from .code_tape import scaled_and_left
 from .flow import Flow, flow
 from .readers._tree import of, unparse
 from .readers.script import last_name
@@ -49,7 +51,7 @@ def scale_not_divided_out(view: View) -> Finding:
 
     The manager then multiplies the loss and leaves dividing to the optimizer's `loss_scale`, 1 by default.
     """
-    return first(view, _scale_left, "the scripts use no fixed loss scale manager")
+    return first(view, either(_scale_left, scaled_and_left), "the scripts use no fixed loss scale manager")
 
 
 def _scale_left(source: Script) -> Finding | None:

@@ -10,6 +10,7 @@ from .code_batch_labels import drawn_anew, moved_alone
 from .code_handed_apart import lists_apart
 from .code_roles import TARGET_WORDS, base, is_random, targets
 from .code_sides import either
+from .code_tf_data import shuffled_in_place_alone
 from .readers._tree import names_in, of, unparse, walk
 from .readers.script import last_name
 from .registry import Finding, View, probe
@@ -19,7 +20,11 @@ from .syntax import Script
 @probe()
 def labels_permuted_alone(view: View) -> Finding:
     """`y = y[randperm]` where no other array is indexed by the same permutation, `y = roll(y, 1, 0)`."""
-    return first(view, either(_labels_alone, moved_alone, lists_apart), "the scripts do not reorder labels")
+    return first(
+        view,
+        either(_labels_alone, moved_alone, lists_apart, shuffled_in_place_alone),
+        "the scripts do not reorder labels",
+    )
 
 
 def _labels_alone(source: Script) -> Finding | None:

@@ -12,6 +12,7 @@ from .code_sequence import target_is_input
 from .code_side_switches import both_from_one_end, fit_crossed, one_part_for_both, reads_other_source
 from .code_sides import Given, either, given, literal, part, side, words
 from .code_sides_crossed import loader_of_other_side, loaders, same_part, trains_on_held_out_loop
+from .code_tf_data import cut_from_moving_order
 from .flow import flow
 from .readers._tree import of, unparse
 from .readers.script import keyword, last_name
@@ -45,7 +46,7 @@ def held_out_in_training(view: View) -> Finding:
     check = either(
         *(_overlap, _same_source, _same_data, _fits_on_both, _joined),
         *(same_part, loader_of_other_side, trains_on_held_out_loop),
-        *(both_from_one_end, reads_other_source, fit_crossed, one_part_for_both),
+        *(both_from_one_end, reads_other_source, fit_crossed, one_part_for_both, cut_from_moving_order),
     )
     return first(view, check, "the scripts show no two sets of data")
 

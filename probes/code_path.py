@@ -8,6 +8,8 @@ from collections.abc import Iterator
 
 from .code import at, first, is_evaluation, ok
 from .code_rounds import Round, rounds
+from .code_sides import either
+from .code_tape import loss_beside_tape
 from .flow import MAX_VISITED, Flow, Places, flow, losses, objectives
 from .readers._tree import of, unparse, walk
 from .readers.script import last_name
@@ -32,7 +34,7 @@ def gradient_path_cut(view: View) -> Finding:
     estimators, a value that takes part uncut as well, targets, teachers, states and advantages by their
     names, and objectives of several networks.
     """
-    return first(view, _path_cut, "the scripts hold no model or loss")
+    return first(view, either(_path_cut, loss_beside_tape), "the scripts hold no model or loss")
 
 
 def _path_cut(source: Script) -> Finding | None:

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from .code import at, first, imports_locals, is_false_node, ok
 from .code_handed import is_accelerator
 from .code_sides import either, off_by_default
+from .code_tape import clipped_while_scaled, half_under_tape
 from .readers._tree import of, unparse
 from .readers.script import keyword, last_name
 from .registry import Finding, View, probe
@@ -20,7 +21,7 @@ def clip_before_unscale(view: View) -> Finding:
     """A scaler scales the loss and gradients are clipped without, or before, `unscale_`."""
     return first(
         view,
-        either(_clip_before, _clip_past_engine, _clip_before_division),
+        either(_clip_before, _clip_past_engine, _clip_before_division, clipped_while_scaled),
         "no scaled gradients are clipped",
     )
 
@@ -115,7 +116,8 @@ def half_without_scaler(view: View) -> Finding:
     """
     setting = view.run.settings.get("precision")
     fp16 = setting is not None and setting.value == "fp16"
-    return first(view, lambda s: _half_unscaled(s, fp16), "the scripts use no half precision")
+    check = either(lambda s: _half_unscaled(s, fp16), half_under_tape)
+    return first(view, check, "the scripts use no half precision")
 
 
 def _half_unscaled(source: Script, fp16: bool) -> Finding | None:

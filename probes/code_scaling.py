@@ -14,6 +14,7 @@ from .code_roles import is_random
 from .code_scaled_again import divided_again, normalised_again, rescaled_again, step_made
 from .code_side_switches import augmented_on_other_side, transform_unused
 from .code_sides import either, given, literal, side
+from .code_tf_data import held_out_drawn
 from .flow import flow
 from .learning import takes_gradients
 from .readers._tree import of, unparse, walk
@@ -474,7 +475,7 @@ def evaluation_is_augmented(view: View) -> Finding:
     """Held-out data are made with the switch for training on: cropped, mirrored or disturbed at random."""
     return first(
         view,
-        either(_augmented, augmented_on_other_side, transform_unused),
+        either(_augmented, augmented_on_other_side, transform_unused, held_out_drawn),
         "the scripts make no data by a switch for training",
     )
 

@@ -1,0 +1,38 @@
+"""TensorFlow and Keras in scripts: right programs stay silent, slips are found where they stand."""
+
+from __future__ import annotations
+
+import pytest
+
+from traindoctor.probes.registry import View, read
+from traindoctor.probes.run import Run, RunInfo
+
+from ._keras_programs import BROKEN, RIGHT
+from ._scripts import PROBES, SYMPTOMS
+
+CHECKS = sorted({symptom for *_, symptom, _ in BROKEN})
+
+
+def _read(symptom: str, text: str):
+    run = Run(RunInfo("run"), {}, (), {}, (), (), {}, scripts={"train.py": text})
+    return read(View(run), SYMPTOMS[symptom], PROBES)
+
+
+@pytest.mark.parametrize("name", RIGHT)
+def test_a_right_program_shows_nothing(name: str) -> None:
+    shown = [s for s in CHECKS if _read(s, RIGHT[name]).state == "present"]
+    assert shown == []
+
+
+@pytest.mark.parametrize(("name", "program", "edits", "symptom", "line"), BROKEN, ids=[b[0] for b in BROKEN])
+def test_a_slip_is_found_where_it_stands(
+    name: str, program: str, edits: list[tuple[str, str]], symptom: str, line: str
+) -> None:
+    text = RIGHT[program]
+    for old, new in edits:
+        assert text.count(old) == 1
+        text = text.replace(old, new)
+    found = _read(symptom, text)
+    assert found.state == "present", (name, found.why)
+    lines = text.split("\n")
+    assert any(line in lines[place.line - 1] for place in found.where if place.line)
