@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from ..code_sides import side, stem
+from ..flow import flow
 from ..readers._tree import names_in, of, unparse
 from ..readers.script import last_name
 from ..syntax import Function, Script
@@ -20,19 +21,23 @@ from .values import Env, Obj, Term
 
 _ENDS = re.compile(
     r"(?i)^(?:fit|predict\w*|evaluate\w*|score|print|len|isinstance|min|max|sum|mean|std|unique|bincount|Counter|info|"
-    r"compute_class_weight|compute_sample_weight|set|sorted|append|save|savez\w*|\w*(?:score|report|error|matrix|Loader))$"
+    r"compute_class_weight|compute_sample_weight|set|sorted|append|save|savez\w*|\w*(?:score|report|error|matrix|Loader)|"
+    r"TensorDataset|ArrayDataset|NumpySlicesDataset|from_tensor_slices|to|size)$"
 )
 _SETS = re.compile(
     r"(?i)^call:(?:\w*loader|\w*dataset|map|batch|prefetch|padded_batch|subset|shuffle|repeat|cache)$"
 )
-MOST_STEPS = 40_000  # of all functions that the module does not reach
-_DATA = re.compile(
-    r"(?i)(?:^|_)(?:data|datas|dataset|set|sets|ds|dl|loader|dataloader|iter|it|x|xs|y|ys|df|frame|images?|imgs?|labels?|"
-    r"targets?|inputs?|features?|feats?|texts?|gen|generator|batches|samples|ids|tokens|encodings?|seqs?|arr|values|rows|"
-    r"windows|pipe|pipeline|split|examples|source|part|parts|feed|stream|table|series|records|clips|sequences|tensors?)?$"
-)
-_TRANSFORMS = re.compile(
-    r"(?i)(?:^|_)(?:transforms?|tf|tfm|tfms|map|preprocess|prepare|pipeline|collate|process|augs?)(?:_|$)"
+_PREPARES = re.compile(r"(?i)/ (?:255|127)|normali[sz]e|standardi[sz]e|preprocess|transform\(")
+MOST_STEPS = 40_000  # of all functions that the module does not reach, and of all comparisons
+EACH_PAIR = 4_000
+# what is told of a split, and is none of its data
+_FIGURES = re.compile(
+    r"(?i)(?:^|_)(?:loss(?:es)?|acc\w*|scores?|metrics?|time|size|len|lens|length|num|n|steps?|epochs?|lr|rate|ratio|frac|"
+    r"fraction|share|means?|std|var|paths?|dirs?|root|folder|files?|filenames?|names?|logs?|logger|history|best|total|count|"
+    r"counts|correct|right|hits?|seed|idx|idxs|index|indices|order|perm|mask|preds?|predictions?|probs?|logits|outputs?|out|"
+    r"results?|report|perplexity|ppl|auc|ap|f1|rmse|mae|mse|err|errors?|writer|sampler|fn|func|op|workers|every|interval|"
+    r"freq|summary|table_of|weights?|args|config|cfg|kwargs|mode|end|start|first|last|gap|max|min|sum|avg|average|r2|iou|dice|"
+    r"cm|matrix|curve|curves|meter|tracker|callback|callbacks|state|stats|rng|generator|key|keys|model|net)(?:_|$)"
 )
 
 
@@ -50,13 +55,14 @@ class Pair:
 def differences(source: Script) -> tuple[Apart, ...]:
     """Where the two sides of a script's data are processed otherwise, each place once."""
     found: dict[tuple[str, int, int], Apart] = {}
+    left = MOST_STEPS
     for run, frames in _runs(source):
         for pair in _pairs(run, frames):
-            run.steps = max(run.steps, 4000)
-            try:
+            run.steps = given = min(left, EACH_PAIR)
+            one = None
+            with suppress(OutOfSteps, Left, RecursionError):
                 one = samples_apart(run, pair.train, pair.held, pair.label)
-            except (OutOfSteps, Left, RecursionError):
-                continue
+            left -= given - max(run.steps, 0)
             if one is not None and (_ready(pair, one) or _used_alike(source, *pair.names)):
                 lines = [getattr(n, "lineno", 0) if n is not None else 0 for n in (one.train, one.held)]
                 found.setdefault((one.kind, lines[0], lines[1]), one)
@@ -176,8 +182,14 @@ def _used_alike(source: Script, mine: str, theirs: str) -> bool:
         above = [source.parents.get(n) for n in _named_nodes(source).get(name, ())]
         above = [source.parents.get(n) if isinstance(n, ast.keyword) else n for n in above]
         calls = [c for c in above if isinstance(c, ast.Call)]
-        used.append({stem(n) for c in calls if not _ENDS.search(n := last_name(c.func))})
+        used.append({stem(n) for c in calls if not _ends(source, n := last_name(c.func))})
     return used[0] == used[1]
+
+
+def _ends(source: Script, name: str) -> bool:
+    """A function that trains, scores or counts; one of the script must not process what it gets."""
+    own = [f for f in flow(source).functions.get(name, ()) if _PREPARES.search(unparse(f))]
+    return _ENDS.search(name) is not None and not own
 
 
 @lru_cache(maxsize=16)
@@ -207,11 +219,7 @@ def _named(names: dict[str, Term]) -> list[Pair]:
     theirs: dict[str, list[tuple[str, Term]]] = {}
     for name, value in names.items():
         told = side(name)
-        if (
-            told is None
-            or (value.head == "func" and not stem(name))
-            or not (_DATA.search(stem(name)) or _TRANSFORMS.search(stem(name)))
-        ):
+        if told is None or (value.head == "func" and not stem(name)) or _FIGURES.search(stem(name)):
             continue
         if told:
             mine[stem(name)] = (name, value)
