@@ -295,7 +295,7 @@ def _channels_turned(source: Script) -> Finding | None:
         return None
     seen: ast.AST | None = None
     for node in source.of(ast.Subscript):
-        if not isinstance(node.slice, ast.Tuple):
+        if not isinstance(node.slice, ast.Tuple) or not node.slice.elts:
             continue
         *_, last = node.slice.elts
         turned = isinstance(last, ast.Slice) and last.step is not None and unparse(last.step) == "-1"

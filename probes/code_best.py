@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator
 
 from .code import at, first, ok
+from .code_best_kept import chosen_by_training, last_weights_tested, never_better
 from .code_sides import either, literal, words
 from .flow import flow
 from .readers._tree import unparse, walk
@@ -95,6 +96,8 @@ def best_is_chosen_wrongly(view: View) -> Finding:
             _kept_by_reference,
             _never_restored,
             _read_and_dropped,
+            never_better,
+            chosen_by_training,
         ),
         "the scripts choose no best model",
     )
@@ -372,7 +375,11 @@ def _never_restored(source: Script) -> Finding | None:
 @probe()
 def last_instead_of_best(view: View) -> Finding:
     """A best checkpoint is asked for, and the final score is taken with the weights of the last epoch."""
-    return first(view, either(_test_of_last, _saved_each_epoch), "the scripts keep no best checkpoint")
+    return first(
+        view,
+        either(_test_of_last, _saved_each_epoch, last_weights_tested),
+        "the scripts keep no best checkpoint",
+    )
 
 
 def _test_of_last(source: Script) -> Finding | None:

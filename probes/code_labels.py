@@ -33,10 +33,8 @@ def _labels_alone(source: Script) -> Finding | None:
         if isinstance(node.value, ast.Subscript):
             target, taken = unparse(node.targets[0]), unparse(node.value.value)
             order = re.search(r"(?i)perm|order|index|indices|idx", target) is not None
-            at_first = not (
-                isinstance(node.value.slice, ast.Tuple)
-                and isinstance(node.value.slice.elts[0], (ast.Slice, ast.Constant))
-            )
+            places = node.value.slice.elts if isinstance(node.value.slice, ast.Tuple) else []
+            at_first = not (places and isinstance(places[0], (ast.Slice, ast.Constant)))
             if (
                 target == taken
                 and isinstance(node.targets[0], (ast.Name, ast.Attribute))

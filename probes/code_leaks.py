@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator
 
 from .code import at, first, ok
+from .code_best_kept import gradients_on_held_out
 from .code_overlaps import overlap
 from .code_sequence import target_is_input
 from .code_side_switches import both_from_one_end, fit_crossed, one_part_for_both, reads_other_source
@@ -46,7 +47,8 @@ def held_out_in_training(view: View) -> Finding:
     check = either(
         *(_overlap, _same_source, _same_data, _fits_on_both, _joined),
         *(same_part, loader_of_other_side, trains_on_held_out_loop),
-        *(both_from_one_end, reads_other_source, fit_crossed, one_part_for_both, cut_from_moving_order),
+        *(both_from_one_end, reads_other_source, fit_crossed, one_part_for_both),
+        *(cut_from_moving_order, gradients_on_held_out),
     )
     return first(view, check, "the scripts show no two sets of data")
 

@@ -240,13 +240,15 @@ def both_from_one_end(source: Script) -> Finding | None:
     named = [g for g in given(source) if isinstance(g.node, (ast.Assign, ast.AnnAssign)) and _is_data(g.name)]
     # histories of one user are cut in a loop, each longer by one
     ends = [(g, e) for g in named if not source.loops_around(g.node) and (e := _end(g.value)) is not None]
-    for held, (base, where) in ends:
+    for held, (base, *where) in ends:
         if held.learns:
             continue
-        for mine, (other, there) in ends:
-            if mine.learns and mine.scope is held.scope and (other, there) == (base, where):
-                if stem(mine.name) == stem(held.name):
-                    return at(source, held.node, f"both parts of {base} {where}: they overlap")
+        for mine, (other, *there) in ends:
+            if not mine.learns or mine.scope is not held.scope or other != base:
+                continue
+            if stem(mine.name) == stem(held.name) and (where[0] == there[0] or where[1] == there[1]):
+                end = "begin" if where[0] == there[0] else "end"
+                return at(source, held.node, f"both parts of {base} {end} at the same place: they overlap")
     return None
 
 
@@ -257,17 +259,16 @@ def _is_data(name: str) -> bool:
     return _FIGURES.search(name) is None
 
 
-def _end(value: ast.expr) -> tuple[str, str] | None:
-    """The one slice that a value is made of, and at which end of the whole it stands."""
+def _end(value: ast.expr) -> tuple[str, str, str] | None:
+    """The one slice that a value is made of: the whole, and where the slice begins and ends."""
     cuts = [n for n in of(value, ast.Subscript) if isinstance(n.slice, ast.Slice)]
     if len(cuts) != 1 or not isinstance(cuts[0].value, (ast.Name, ast.Attribute)):
         return None
     cut = cuts[0].slice
     if not isinstance(cut, ast.Slice) or cut.step is not None:
         return None
-    if cut.lower is None and cut.upper is not None and not unparse(cut.upper).startswith("-"):
-        return unparse(cuts[0].value), "begin at its start"
-    return None
+    lower, upper = (unparse(e) if e is not None else "" for e in (cut.lower, cut.upper))
+    return (unparse(cuts[0].value), lower, upper) if lower or upper else None
 
 
 def reads_other_source(source: Script) -> Finding | None:

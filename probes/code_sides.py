@@ -94,7 +94,9 @@ def _handed_back(source: Script, target: ast.Tuple, call: ast.Call) -> Iterator[
     ends = returns(functions[0]) if len(functions) == 1 else ()
     if len(ends) == 1 and isinstance(ends[0], ast.Tuple) and len(ends[0].elts) == len(target.elts):
         for one, value in zip(target.elts, ends[0].elts, strict=True):
-            if isinstance(value, ast.Call):
+            if isinstance(value, ast.Call) and re.search(
+                r"(?:Loader|Dataset|Subset)$", last_name(value.func)
+            ):
                 yield _name(one), value
 
 

@@ -46,7 +46,14 @@ def loaders(source: Script) -> Iterator[tuple[Given, ast.expr, ast.Call]]:
         call = one.value
         if isinstance(call, ast.Call) and last_name(call.func).endswith("DataLoader"):
             data = keyword(call, "dataset") or (call.args[0] if call.args else None)
-            if isinstance(data, (ast.Name, ast.Attribute)) and not _ASIDE.search(one.name.lower()):
+            named = isinstance(data, ast.Subscript) and isinstance(
+                data.slice, ast.Constant
+            )  # `data["train"]`
+            if (
+                (isinstance(data, (ast.Name, ast.Attribute)) or named)
+                and data
+                and not _ASIDE.search(one.name.lower())
+            ):
                 yield one, data, call
 
 

@@ -40,7 +40,7 @@ def _never(source: Script) -> Finding | None:
     names = {n for n in names if re.search(r"(?i)model|net|module|encoder|classifier", n)}
     judged: ast.AST | None = None
     for loop in _evaluations(source) if names else ():
-        run = [n for n in of(loop, ast.Call) if last_name(n.func) in names]
+        run = [n for n in of(loop, ast.Call) if last_name(n.func) in names or _runs_given(source, n, names)]
         if not any(_looked_at(source, c, loop) for c in run) or takes_gradients(source, loop):
             continue
         if any(_switches(n) for n in _around(source, loop)):
@@ -52,6 +52,19 @@ def _never(source: Script) -> Finding | None:
     return (
         ok(source, judged, "the model is put into evaluation mode where it is evaluated") if judged else None
     )
+
+
+def _runs_given(source: Script, call: ast.Call, names: set[str]) -> bool:
+    """`step(model, batch)`: a function of the script runs the model that it is handed."""
+    functions = flow(source).functions.get(call.func.id, []) if isinstance(call.func, ast.Name) else []
+    if len(functions) != 1:
+        return False
+    handed = {
+        a.arg
+        for a, given in zip(functions[0].args.args, call.args, strict=False)
+        if isinstance(given, (ast.Name, ast.Attribute)) and last_name(given) in names
+    }
+    return any(isinstance(c.func, ast.Name) and c.func.id in handed for c in of(functions[0], ast.Call))
 
 
 def _looked_at(source: Script, call: ast.Call, loop: Loop) -> bool:

@@ -195,6 +195,8 @@ class Flow:
             return None
         if isinstance(node, ast.Call):
             found = self.source.classes.get(last_name(node.func))
+            if isinstance(node.func, ast.Name) and node.func.id in self.functions:
+                return found  # `train(model, loader)` of the script gives back what it likes
             if found is None and last_name(node.func) in _WRAPS:
                 inner = node.args[0] if node.args and not isinstance(node.func, ast.Attribute) else None
                 inner = inner or (node.func.value if isinstance(node.func, ast.Attribute) else None)
