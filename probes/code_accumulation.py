@@ -7,7 +7,9 @@ import re
 
 from ..engine.model import State
 from .code import at, first, is_false_node, ok
+from .code_deepspeed import divided_before_engine, stepped_now_and_then
 from .code_rounds import CLEARS
+from .code_sides import either
 from .code_step.stepping import once_per_epoch
 from .flow import flow, returns
 from .readers._tree import of, unparse
@@ -24,7 +26,9 @@ def divided_twice(view: View) -> Finding:
 
     Accelerate with `gradient_accumulation_steps`, Lightning with `accumulate_grad_batches`.
     """
-    return first(view, _twice, "the scripts let no framework accumulate gradients")
+    return first(
+        view, either(_twice, divided_before_engine), "the scripts let no framework accumulate gradients"
+    )
 
 
 def _twice(source: Script) -> Finding | None:
@@ -62,7 +66,9 @@ def _by_count(value: ast.expr) -> bool:
 @probe()
 def accumulation_without_effect(view: View) -> Finding:
     """Accelerate is told how many batches to accumulate, and the step is not within `accumulate`."""
-    return first(view, _no_effect, "the scripts tell Accelerate nothing of accumulation")
+    return first(
+        view, either(_no_effect, stepped_now_and_then), "the scripts tell Accelerate nothing of accumulation"
+    )
 
 
 def _no_effect(source: Script) -> Finding | None:

@@ -171,9 +171,17 @@ def _pipeline(source: Script) -> Finding | None:
             seen = seen or call
             learns = _branch(source, call)
             if literal(source, flag) is False and learns is True and keyword(call, "sampler") is None:
-                if not any(c.args for c in samples):
+                if not any(c.args for c in samples) and not _beside_shuffled(source, call):
                     return at(source, call, "the training data are read in the order of the files")
     return ok(source, seen, "samples are shuffled") if seen is not None else None
+
+
+def _beside_shuffled(source: Script, call: ast.Call) -> bool:
+    """The function that the call stands in makes data of this kind that are shuffled, and trained on."""
+    scope = source.function_around(call) or source.tree
+    others = [c for c in of(scope, ast.Call) if c is not call and last_name(c.func) == last_name(call.func)]
+    flags = [keyword(c, "shuffle") for c in others]
+    return any(isinstance(f, ast.Constant) and f.value is True for f in flags)
 
 
 def _cached_after(source: Script, call: ast.Call) -> ast.Call | None:

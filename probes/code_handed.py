@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator
 
 from .code import at, first, ok
+from .code_deepspeed import bypassed_engine
 from .code_sides import either
 from .flow import flow
 from .readers._tree import of, unparse
@@ -203,7 +204,9 @@ def engine_bypassed(view: View) -> Finding:
     `accelerator.backward(loss)` scales the loss in fp16 and divides it by the number of micro batches.
     """
     return first(
-        view, either(_bypassed, _optimizer_left), "the scripts hand no model to Accelerate or Fabric"
+        view,
+        either(_bypassed, _optimizer_left, bypassed_engine),
+        "the scripts hand no model to Accelerate or Fabric",
     )
 
 

@@ -5,8 +5,10 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Sequence
+from functools import partial
 
 from .code import at, first, imports_locals, is_false_node, ok
+from .code_deepspeed import clipped_past_engine
 from .code_handed import is_accelerator
 from .code_sides import either, off_by_default
 from .code_tape import clipped_while_scaled, half_under_tape
@@ -21,7 +23,13 @@ def clip_before_unscale(view: View) -> Finding:
     """A scaler scales the loss and gradients are clipped without, or before, `unscale_`."""
     return first(
         view,
-        either(_clip_before, _clip_past_engine, _clip_before_division, clipped_while_scaled),
+        either(
+            _clip_before,
+            _clip_past_engine,
+            _clip_before_division,
+            clipped_while_scaled,
+            partial(clipped_past_engine, view),
+        ),
         "no scaled gradients are clipped",
     )
 

@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator
 
 from .code import at, first, imports_locals, ok, outer_loop
+from .code_deepspeed import every_rank_reads_all
 from .code_replicas import (
     apart_after_wrapping,
     drawn_by_rank_on_mindspore,
@@ -152,7 +153,11 @@ def _taken_out(source: Script, call: ast.Call) -> ast.AST | None:
 @probe()
 def same_shard(view: View) -> Finding:
     """Processes do not divide the data: they ask for one fixed part, or for none."""
-    return first(view, either(part_not_taken, _same_shard), "the scripts use no distributed sampler")
+    return first(
+        view,
+        either(part_not_taken, _same_shard, every_rank_reads_all),
+        "the scripts use no distributed sampler",
+    )
 
 
 def _same_shard(source: Script) -> Finding | None:

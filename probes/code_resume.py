@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterable
 
 from .code import at, first, ok
+from .code_deepspeed import weights_alone_resumed
 from .code_resumed import states_astray
 from .code_sides import either
 from .flow import flow
@@ -38,6 +39,7 @@ def _incomplete(source: Script) -> Finding | None:
         _lightning,
         _hugging_face,
         _tensorflow,
+        weights_alone_resumed,
         either(_by_keys, _torch, states_astray),
     ):
         if (found := look(source)) is not None:

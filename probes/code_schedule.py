@@ -5,8 +5,11 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
+from functools import partial
 
 from .code import at, first, ok
+from .code_deepspeed import length_in_micro_batches, schedule_moved_again
+from .code_sides import either
 from .code_units import EPOCH, STEP, loops_of_step, runs_per, unit
 from .flow import flow
 from .readers._tree import of, unparse, walk
@@ -48,7 +51,11 @@ def unit_wrong(view: View) -> Finding:
     The length is followed through names, settings and the function of a LambdaLR. False positive: a setting
     whose name says epochs and whose value counts steps.
     """
-    return first(view, _unit_wrong, "the scripts build no schedule whose length and loop can be told")
+    return first(
+        view,
+        either(_unit_wrong, schedule_moved_again, partial(length_in_micro_batches, view)),
+        "the scripts build no schedule whose length and loop can be told",
+    )
 
 
 def _unit_wrong(source: Script) -> Finding | None:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 
 from ..engine.model import State
 from .code import at, first, ok
+from .code_deepspeed import handed_to_engine
 from .code_extraction import extracts_features
 from .code_handed import gradient_weights
 from .flow import Flow, flow
@@ -285,6 +286,7 @@ def optimizer_gets_part(view: View) -> Finding:
 def _optimizer_part(source: Script) -> Finding | None:
     mine = flow(source)
     built = [(c, given) for c in source.optimizer_calls if (given := parameters_given(c)) is not None]
+    built += [(c, g) for c, g in handed_to_engine(source) if not built]
     taken = [(c, c.args[1]) for c in source.named("gradient") if len(c.args) > 1]  # a tape's sources
     sliced = next((p for p in gradient_weights(source) if _is_slice(mine, p[1])), None)
     if sliced is not None:

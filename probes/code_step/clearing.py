@@ -6,6 +6,7 @@ import ast
 from collections.abc import Sequence
 
 from ..code import at, first, imports_locals, ok, outer_loop
+from ..code_deepspeed import engines
 from ..code_rounds import CLEARS, Round, clearings, may_update, rounds, turn_of
 from ..readers._tree import unparse, walk
 from ..readers.script import last_name
@@ -27,7 +28,11 @@ def _not_cleared(source: Script) -> Finding | None:
         return None
     clears = list(source.named(*CLEARS))
     clears_by_hand = _cleared_by_hand(source)
-    if any(_is_engine(source, c) for c in source.backwards) or not source.named("backward"):
+    if (
+        engines(source) is not None
+        or any(_is_engine(source, c) for c in source.backwards)
+        or not source.named("backward")
+    ):
         return None  # DeepSpeed's engines and functional gradients clear by themselves
     for one in rounds(source):
         if (found := _piles_up(source, one)) is not None:

@@ -1,0 +1,105 @@
+# ruff: noqa: E501
+"""Programs of clusters (MindSpore, DeepSpeed): silent as they are, found at the line once one thing is changed."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from pathlib import Path
+
+import pytest
+
+from traindoctor.cli.script_work import load, report
+from traindoctor.engine.model import RuleBase
+from traindoctor.probes import script_files
+
+from ._clusters import BESIDE, PROGRAMS
+
+LIKELY = 0.5
+
+
+@lru_cache(maxsize=1)
+def _rules() -> RuleBase:
+    return load((), quiet=True)
+
+
+def _told(tmp_path: Path, slug: str, text: str):  # type: ignore[no-untyped-def]
+    compile(text, slug, "exec")
+    script = tmp_path / "train.py"
+    script.write_text(text, encoding="utf-8")
+    for name, content in BESIDE.get(slug, {}).items():
+        (tmp_path / name).write_text(content, encoding="utf-8")
+    return report(_rules(), script_files.read(tmp_path), "here")
+
+
+@pytest.mark.parametrize("slug", sorted(PROGRAMS))
+def test_right_programs_are_not_blamed(slug: str, tmp_path: Path) -> None:
+    told = _told(tmp_path, slug, PROGRAMS[slug])
+    assert [f.symptom for f in told.faults if f.kind == "finding"] == []
+    assert [cause for cause, _, p in told.ranking if p >= LIKELY] == []
+
+
+# program, what stands there, what is written in its place, the cause, and a part of the line that is to be shown
+BROKEN: tuple[tuple[str, str, str, str, str], ...] = (
+    (
+        "ds-class",
+        "self.engine.backward(loss)",
+        "loss.backward()",
+        "porting.migration-incomplete state.gradient-accumulation",
+        "loss.backward()",
+    ),
+    (
+        "ds-class",
+        "self.engine.backward(loss)",
+        "self.engine.backward(loss / GAS)",
+        "state.gradient-accumulation",
+        "loss / GAS",
+    ),
+    (
+        "ds-function",
+        "            model_engine.backward(loss)\n",
+        "            loss = loss / cfg['gradient_accumulation_steps']\n            model_engine.backward(loss)\n",
+        "state.gradient-accumulation",
+        "model_engine.backward(loss)",
+    ),
+    (
+        "ds-function",
+        "            model_engine.step()\n",
+        "            model_engine.step()\n            lr_scheduler.step()\n",
+        "hyperparameter.schedule-wrong",
+        "lr_scheduler.step()",
+    ),
+    (
+        "ds-class",
+        "self.engine.load_checkpoint(folder)",
+        "self.engine.load_checkpoint(folder, load_optimizer_states=False)",
+        "state.resume",
+        "load_optimizer_states=False",
+    ),
+    (
+        "ds-function",
+        "[p for p in model.parameters() if p.requires_grad]",
+        "[p for p in model.parameters() if p.ndim > 1]",
+        "graph.weight-frozen",
+        "deepspeed.initialize",
+    ),
+    (
+        "ds-function",
+        'loader = DataLoader(train_ids, batch_size=cfg["train_micro_batch_size_per_gpu"], sampler=sampler)',
+        'loader = DataLoader(train_ids, batch_size=cfg["train_micro_batch_size_per_gpu"], shuffle=True)',
+        "porting.sharding-differs",
+        "",
+    ),
+)
+
+
+@pytest.mark.parametrize(("slug", "old", "new", "cause", "line"), BROKEN)
+def test_slips_are_found_at_their_line(
+    slug: str, old: str, new: str, cause: str, line: str, tmp_path: Path
+) -> None:
+    assert old in PROGRAMS[slug]
+    told = _told(tmp_path, slug, PROGRAMS[slug].replace(old, new, 1))
+    assert told.ranking and told.ranking[0][0] in cause.split(), [r for r in told.ranking if r[2] > 0.2]
+    assert told.ranking[0][2] >= 0.3
+    lines = (tmp_path / "train.py").read_text().split("\n")
+    places = [p for f in (*told.faults, *told.remarks) for p in f.where]
+    assert any(line in lines[p.line - 1] for p in places if p.line)
