@@ -14,7 +14,7 @@ from .syntax import Script
 
 # targets that are scaled for training alone are right where predictions are scaled back
 _BACK = re.compile(
-    r"inverse_transform|expm1|\bexp\(|(?i:denorm|unnorm|unscale|descale|to_original|restore|\binverse)"
+    r"inverse_transform|expm1|\bexp\(|(?i:denorm|unnorm|unscale|descale|to_original|restore_(?!best|checkpoint)|\binverse)"
     r"|\* ?(?:self\.|\w+\.)?\w*(?:std|scale|sigma|spread)\w*"
 )
 
@@ -50,7 +50,7 @@ def _of_classes(one: Apart) -> bool:
 
 
 def _scaled_back(source: Script, one: Apart) -> bool:
-    return one.label and scaled_back(source)
+    return one.label and not one.one_loss and scaled_back(source)
 
 
 def scaled_back(source: Script) -> bool:

@@ -45,6 +45,7 @@ class Apart:
     label: bool
     what: str
     whole: bool = False  # numbers are shifted by whole ones, or looked up
+    one_loss: bool = False  # both sides meet the same loss, as `fit(x, y, validation_data=(a, b))` has it
 
 
 def apart(run: Evaluator, train: Term, held: Term, label: bool = False) -> Apart | None:

@@ -6,7 +6,7 @@ import ast
 import re
 from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from ..code_sides import side, stem
@@ -48,6 +48,7 @@ class Pair:
     train: Term
     held: Term
     label: bool
+    one_loss: bool = False
     names: tuple[str, str] = ("", "")  # of arrays, which may be processed later on
 
 
@@ -65,7 +66,9 @@ def differences(source: Script) -> tuple[Apart, ...]:
             left -= given - max(run.steps, 0)
             if one is not None and (_ready(pair, one) or _used_alike(source, *pair.names)):
                 lines = [getattr(n, "lineno", 0) if n is not None else 0 for n in (one.train, one.held)]
-                found.setdefault((one.kind, lines[0], lines[1]), one)
+                known = found.get((one.kind, lines[0], lines[1]))
+                if known is None or (pair.one_loss and not known.one_loss):
+                    found[one.kind, lines[0], lines[1]] = replace(one, one_loss=pair.one_loss)
     return tuple(found.values())
 
 
@@ -152,9 +155,9 @@ def _pairs(run: Evaluator, frames: list[Env]) -> Iterator[Pair]:
             theirs = made.kw["validation_data"]
             mine = made.args[1:3]
             if theirs.head == "tuple" and len(mine) >= 2:
-                held_out.append(Pair(run.make("tuple", made.node, mine), theirs, False))
+                held_out.append(Pair(run.make("tuple", made.node, mine), theirs, False, True))
             elif mine:
-                held_out.append(Pair(mine[0], theirs, False))
+                held_out.append(Pair(mine[0], theirs, False, True))
     for value in [v for env in frames for v in env.names.values()]:
         if value.head == "dict":
             held_out += _named({str(k): v for k, v in value.value.items()})
@@ -229,7 +232,7 @@ def _named(names: dict[str, Term]) -> list[Pair]:
     for name in mine:
         label = re.search(r"(?i)(?:^|_)(?:y|ys|labels?|targets?)$", name) is not None
         found += [
-            Pair(mine[name][1], other, label, (mine[name][0], their_name))
+            Pair(mine[name][1], other, label, names=(mine[name][0], their_name))
             for their_name, other in theirs.get(name, ())
         ]
     return found

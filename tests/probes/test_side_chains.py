@@ -366,6 +366,20 @@ def score(model):
 """
 
 
+FITTED = """
+(x_train, y_train), (x_val, y_val) = load("train"), load("val")
+a, b = np.log1p(y_train), {held}
+model.fit(x_train, a, validation_data=(x_val, b), callbacks=[EarlyStopping(restore_best_weights=True)])
+print(np.abs(np.expm1(model.predict(x_val)) - y_val).mean())
+"""
+
+
+@pytest.mark.parametrize(("wrong", "held"), [(True, "y_val"), (False, "np.log1p(y_val)")])
+def test_one_loss_meets_targets_of_one_scale(wrong: bool, held: str) -> None:
+    told = finding(splits_differ, FITTED.format(held=held))
+    assert (told.state is PRESENT) is wrong, told.why
+
+
 @pytest.mark.parametrize(("wrong", "held"), [(True, ""), (False, ", target_transform=from_zero")])
 def test_labels_are_shifted_for_both(wrong: bool, held: str) -> None:
     told = finding(splits_processed_differently, SHIFTED.format(held=held), labels=True)
