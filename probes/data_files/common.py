@@ -47,7 +47,7 @@ def many(n: int, what: str) -> str:
 
 def looked_at(part: Part) -> str:
     """How much of a part was read, in words."""
-    what = {"images": "image", "audio": "recording"}.get(part.kind, "sample")
+    what = {"images": "image", "masks": "mask", "audio": "recording"}.get(part.kind, "sample")
     if part.whole or part.rows is None:
         return many(part.looked, what)
     about = "" if part.exact else "about "

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from ...engine.model import Place
 from ..dataset.model import DataSet
 from ..registry import Finding, View, absent, present, unknown
@@ -74,3 +76,55 @@ def files_changed(data: DataSet, view: View) -> Finding:
     if not sums:
         return unknown(f"of {many(checked, 'file')} no checksum was computed")
     return absent(f"no checksum of {sums} differs", value=0)
+
+
+@needs_data
+def masks_unlike_images(data: DataSet, view: View) -> Finding:
+    """Images without a mask where others have one, and masks of another size than their image."""
+    del view
+    pairs = lone = other = 0
+    places: list[Place] = []
+    example = ""
+    for part in data.parts:
+        masks = [m for m in data.parts if m.kind == "masks" and m.split == part.split]
+        if part.kind != "images" or not masks or not part.whole:
+            continue
+        by_stem = {_stem(p): (p, m.sizes.get(p)) for m in masks for p in m.files}
+        found = {p: by_stem.get(_stem(p)) for p in part.files}
+        if sum(f is not None for f in found.values()) < 0.5 * len(found):
+            continue  # other names on both sides: who belongs to whom is not known
+        for path, mask in found.items():
+            pairs += 1
+            size = part.sizes.get(path)
+            if mask is None:
+                lone += 1
+                example = example or f"{path} has no mask"
+            elif size and mask[1] and size != mask[1]:
+                other += 1
+                ours, theirs = "x".join(map(str, size)), "x".join(map(str, mask[1]))
+                example = example or f"{path} has {ours} pixels, {mask[0]} {theirs}"
+            else:
+                continue
+            places.append(Place(path))
+    if not pairs:
+        return unknown("no images and masks of the same names among the data files")
+    if lone + other:
+        told = [
+            f"{n} {what}" for n, what in ((lone, "without a mask"), (other, "with one of another size")) if n
+        ]
+        why = f"of {many(pairs, 'image')} {' and '.join(told)}: {example}"
+        return present(why, value=lone + other, threshold=0, where=tuple(places[:5]))
+    return absent(f"{many(pairs, 'image')} with a mask of the same size each", value=0)
+
+
+_OF_MASKS = re.compile(
+    r"[-_. ]?(?:mask|masks|label|labels|labelids|labeltrainids|gt|seg|segmentation|gtfine)$", re.I
+)
+
+
+def _stem(path: str) -> str:
+    """The name that an image and its mask share: "city_01_leftImg8bit" and "city_01_gtFine_labelIds"."""
+    stem = path.rpartition("/")[2].rpartition(".")[0].lower().removesuffix("_leftimg8bit")
+    while (cut := _OF_MASKS.sub("", stem)) != stem and cut:
+        stem = cut
+    return stem

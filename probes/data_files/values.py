@@ -8,7 +8,7 @@ import numpy as np
 
 from ...engine.model import Place
 from ..dataset.model import Column, DataSet, Part
-from ..dataset.naming import is_identifier, is_label
+from ..dataset.naming import is_answer, is_identifier, is_label
 from ..registry import Finding, View, absent, present, unknown
 from .common import FINAL, RAW, columns_of, many, needs_data, said_of, said_of_all
 
@@ -39,12 +39,15 @@ def missing_values(data: DataSet, view: View, usual: float) -> Finding:
     """Empty cells and NaN in columns of numbers, in labels and in the texts that a model reads.
 
     A text that is empty in more than a share `usual` of the samples is optional by design ("input" beside
-    "instruction").
+    "instruction"); what is to be answered is not.
     """
     del view
     parts = [p for p in data.parts if p.kind in RAW and p.looked]
     found = _gone(
-        parts, lambda _, c: c.number or is_label(c.name) or (c.free_text and not _optional(c, usual))
+        parts,
+        lambda _, c: (
+            c.number or is_label(c.name) or (c.free_text and (is_answer(c.name) or not _optional(c, usual)))
+        ),
     )
     if found:
         why, count, places = _missing_words(found)
@@ -90,6 +93,30 @@ def missing_coded(data: DataSet, view: View, share: float) -> Finding:
     if not any(c.number and len(c.values) >= 50 for _, c in columns_of(parts)):
         return unknown("no column of at least 50 numbers among the data files")
     return absent("no number repeats far from all others", threshold=share)
+
+
+@needs_data
+def words_among_numbers(data: DataSet, view: View, share: float) -> Finding:
+    """A column that is mostly numbers holds a few words: read as it stands, it is a column of texts."""
+    del view
+    parts = [p for p in data.parts if p.kind in RAW and p.looked]
+    for part, column in columns_of(parts):
+        filled = column.count - column.missing
+        if (
+            column.words
+            and column.written >= share * max(1, filled)
+            and filled >= 50
+            and not (is_label(column.name) or is_identifier(column.name))
+        ):
+            words = ", ".join(f"“{w}”" for w in column.words[:3])
+            rest = many(filled - column.written, "cell")
+            held = many(column.written, "number")
+            why = f"{column.name} of {said_of(part)} holds {held}, and {words} in {rest}"
+            where = (column.words_at,) if column.words_at else ()
+            return present(why, value=column.written / filled, threshold=share, where=where)
+    if not any(c.number or c.written for _, c in columns_of(parts)):
+        return unknown("no table with a column of numbers among the data files")
+    return absent(f"no column of numbers holds words in {said_of_all(parts)}")
 
 
 def _extreme(part: Part, column: Column, factor: float, score: float) -> tuple[float, float, float] | None:

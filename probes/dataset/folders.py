@@ -28,13 +28,15 @@ def is_media(file: RunFile) -> bool:
     return file.suffix in IMAGES or file.suffix in AUDIO
 
 
-def read_folder(files: Sequence[RunFile], split: Split, images: bool, budget: Budget) -> Part:
-    """Read the headers of a folder's files, in the order of their paths."""
+def read_folder(files: Sequence[RunFile], split: Split, what: str, budget: Budget) -> Part:
+    """Read the headers of a folder's files ("images", "masks" or "audio"), in the order of their paths."""
+    images = what == "images"
     looked, notes = _drawn(files, budget), []
     problems, labels = Problems(), LabelGather("folder", by_folder=True)
     shapes: Counter[str] = Counter()
     good: list[RunFile] = []
-    classes = _classes(files)
+    sizes: dict[str, tuple[int, int]] = {}
+    classes = _classes(files) if what != "masks" else {}
     read = 0
     for file in looked:
         if not budget.take(min(file.size, 64 * 1024)):
@@ -50,6 +52,7 @@ def read_folder(files: Sequence[RunFile], split: Split, images: bool, budget: Bu
             problems.add(file.path, error.strerror or "cannot be read")
             continue
         shapes[header.shape] += 1
+        sizes[file.path] = (header.width, header.height)
         good.append(file)
     for file in files if classes else ():
         labels.add_texts([classes[file.path]])
@@ -59,8 +62,8 @@ def read_folder(files: Sequence[RunFile], split: Split, images: bool, budget: Bu
         notes += [note] if note else []
     return Part(
         split,
-        "images" if images else "audio",
-        "images" if images else "WAV",
+        "masks" if what == "masks" else "images" if images else "audio",
+        "masks" if what == "masks" else "images" if images else "WAV",
         tuple(f.path for f in files),
         len(files),
         True,
@@ -71,7 +74,8 @@ def read_folder(files: Sequence[RunFile], split: Split, images: bool, budget: Bu
         problem_count=problems.count,
         notes=tuple(notes),
         shapes=dict(shapes.most_common()),
-        hashed="files",
+        sizes=sizes,
+        hashed="files" if what != "masks" else "",
     )
 
 

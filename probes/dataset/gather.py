@@ -19,6 +19,7 @@ from .model import SAMPLE, Bounds, Column, Hashes, Labels, Problem
 
 MOST_CLASSES = 10_000
 MOST_PROBLEMS = 20
+FEW_WORDS = 5  # different words in a column of numbers; with more of them it is a column of texts
 DENSE = 64 * 1024  # numbers of one block beyond which only some are offered to the sample
 WIDEST = 512  # columns that are kept one by one; wider rows are looked at as one field
 
@@ -100,6 +101,9 @@ class ColumnGather:
         self.shift = math.nan
         self.integral = True
         self.sample = Reservoir(keep, seed)
+        self.words: Counter[str] = Counter()
+        self.words_at: Place | None = None
+        self.written = 0  # numbers among the cells that were taken as texts
         self.text: str | None = None
         self.one_text = True
 
@@ -145,6 +149,19 @@ class ColumnGather:
         if len(endless):
             self.infinite += len(endless)
             self.infinite_at = self.infinite_at or place(int(endless[0]))
+
+    def add_words(self, cells: Sequence[str], place: Any) -> None:
+        """Count the numbers among text cells, and keep the first few words that stand among them."""
+        for i, cell in enumerate(cells):
+            try:
+                float(cell)
+            except ValueError:
+                word = cell.strip()
+                if word and len(self.words) <= FEW_WORDS:
+                    self.words[word[:40]] += 1
+                    self.words_at = self.words_at or place(i)
+            else:
+                self.written += 1
 
     def add_texts(self, cells: Sequence[str], place: Any) -> None:
         """Take text cells; an empty one is missing."""
@@ -194,6 +211,9 @@ class ColumnGather:
             naming.is_text(self.name),
             self.dtype,
             self.entries or self.count,
+            written=self.written,
+            words=tuple(self.words) if not numeric and len(self.words) <= FEW_WORDS else (),
+            words_at=self.words_at,
         )
 
 

@@ -84,6 +84,7 @@ class _Measure:
         self.rank_lists: dict[RunFile, frozenset[str]] = {}
         self.declared: dict[str, int] = {}
         self.gone: list[str] = []
+        self.pictured: bool | None = None
 
     def data(self) -> DataSet:
         """Read everything, by kind."""
@@ -132,6 +133,8 @@ class _Measure:
         split = self._split(file)
         folder = file.path.rpartition("/")[0]
         if folders.is_media(file):
+            if file.suffix in media.IMAGES and self._is_mask(file):
+                return ("media", split, "masks")
             return ("media", split, "images" if file.suffix in media.IMAGES else "audio")
         if file.size == 0:
             known = file.suffix in TABLES | LINES | RECORDS | ARRAYS
@@ -181,6 +184,12 @@ class _Measure:
             return ("json", file.path) if file.size <= MOST_JSON else None
         return None
 
+    def _is_mask(self, file: RunFile) -> bool:
+        """Whether a picture labels another one's pixels: by its folder, beside one of images."""
+        if self.pictured is None:
+            self.pictured = any(set(p.lower().split("/")[:-1]) & naming.PICTURES for p in self.files)
+        return self.pictured and bool(set(file.path.lower().split("/")[:-1]) & naming.MASK_FOLDERS)
+
     def _split(self, file: RunFile) -> Split:
         return "eval" if file.path in self.held else naming.split_of(file.path) or self.default
 
@@ -202,7 +211,7 @@ class _Measure:
         kind = key[0]
         split = self._split(files[0])
         if kind == "media":
-            self.parts.append(folders.read_folder(files, split, key[2] == "images", self.budget))
+            self.parts.append(folders.read_folder(files, split, key[2], self.budget))
         elif kind in ("empty", "unreadable"):
             self.parts.append(_damaged(files[0], split, "empty" if kind == "empty" else key[2]))
         elif kind == "list":

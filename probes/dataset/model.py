@@ -14,7 +14,7 @@ from ..run import Floats
 
 Hashes = NDArray[np.int64]
 Split = Literal["", "train", "eval", "test"]
-PartKind = Literal["table", "array", "batches", "images", "audio", "records", "manifest"]
+PartKind = Literal["table", "array", "batches", "images", "masks", "audio", "records", "manifest"]
 
 LIMIT = 200_000  # samples of one part that are looked at
 SAMPLE = 20_000  # values or rows that are kept for medians and neighbours
@@ -67,6 +67,9 @@ class Column:
     entries: int = 0  # numbers, where a sample carries many of them; else as `count`
     codes: tuple[tuple[float, float], ...] = ()  # (number that stands for a missing value, its share)
     code_at: Place | None = None
+    written: int = 0  # numbers among the cells of a column that is read as texts
+    words: tuple[str, ...] = ()  # what stands among them, where it is few words
+    words_at: Place | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -119,6 +122,7 @@ class Part:
     shapes: Mapping[str, int] = field(default_factory=dict)  # "32x32 RGB" -> images
     masks_empty: tuple[Place, ...] = ()  # attention masks with a row that leaves nothing
     masks: int = 0  # attention masks that were looked at
+    sizes: Mapping[str, tuple[int, int]] = field(default_factory=dict)  # image file -> width, height
     field_rows: Mapping[str, int] = field(default_factory=dict)  # inputs of an array file -> samples in them
     label_rows: Mapping[str, int] = field(default_factory=dict)  # its labels, one each -> samples
     hashed: str = ""  # what a hash stands for: "rows", "files", "samples"; "" when none were made
@@ -127,7 +131,9 @@ class Part:
     def name(self) -> str:
         """What to call it in a sentence."""
         split = {"train": "training", "eval": "validation", "test": "test"}.get(self.split, "")
-        what = {"batches": "batches", "images": "images", "audio": "recordings"}.get(self.kind, "data")
+        what = {"batches": "batches", "images": "images", "masks": "masks", "audio": "recordings"}.get(
+            self.kind, "data"
+        )
         return f"{split} {what}".strip()
 
     @property

@@ -29,6 +29,12 @@ TEXTS = frozenset(_TEXTS.split())
 _INPUT_WORDS = "x input inputs image images img imgs data feature features pixel values samples"
 _INPUTS = frozenset(_INPUT_WORDS.split())
 _MASKS = frozenset({"attention_mask", "attn_mask", "input_mask"})
+PICTURES = frozenset({"images", "image", "imgs", "img", "jpegimages", "leftimg8bit", "rgb"})
+_MASK_FOLDERS = """
+masks mask labels label annotations annotation segmentation segmentations seg segmentationclass
+segmentationobject gt gtfine groundtruth ground_truth labelids label_maps trainids
+"""
+MASK_FOLDERS = frozenset(_MASK_FOLDERS.split())
 _IDENTIFIERS = re.compile(
     r"(?:^|_)(?:id|idx|index|key|uuid|guid|timestamp|ts|date|datetime|time|unixtime|row)s?$|^unnamed", re.I
 )
@@ -79,6 +85,11 @@ def is_mask(name: str) -> bool:
 def is_text(name: str) -> bool:
     """Whether a column is called like the text that a model reads or writes."""
     return name.strip().lower() in TEXTS
+
+
+def is_answer(name: str) -> bool:
+    """Whether a column is called like the text that a model learns to write."""
+    return name.strip().lower() in ("output", "response", "completion")
 
 
 def is_sample_id(name: str) -> bool:

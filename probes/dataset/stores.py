@@ -108,6 +108,8 @@ def read_parquet(files: Sequence[RunFile], split: Split, budget: Budget) -> Part
         total += rows
         names = names or names_here
         good.append(file)
+    if not good:
+        return _counted(split, "Parquet", files, None, problems, ())
     try:
         import pyarrow.parquet as parquet
     except ImportError:

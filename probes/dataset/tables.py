@@ -6,6 +6,7 @@ import csv
 import io
 import json
 import math
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
@@ -79,6 +80,7 @@ class TableGather:
         except ValueError:
             values = _mixed(cells, certain=gather.numbers > gather.texts)
         if values is None:
+            gather.add_words(cells, place)
             gather.add_texts([c.strip() for c in cells], place)
             return None
         gather.add_numbers(values, place)
@@ -240,9 +242,31 @@ def dialect(file: RunFile) -> tuple[str, list[str], bool] | None:
     first = next(iter(_parse(lines[:1], best[1])), [])
     if len(first) > MAX_COLUMNS:
         return None
-    header = not any(_is_number(c) for c in first) and len(set(first)) == len(first)
-    names = [c.strip() for c in first] if header else [f"column {i + 1}" for i in range(len(first))]
+    header = _is_header(first, _parse(lines[1:], best[1]))
+    names = _unlike([c.strip() for c in first]) if header else [f"column {i + 1}" for i in range(len(first))]
     return best[1], names, header
+
+
+def _is_header(first: Sequence[str], rows: Sequence[Sequence[str]]) -> bool:
+    """Whether a first row names columns: no numbers, and no name twice unless numbers stand below it."""
+    named = [c for c in first if c.strip()]
+    if not named or any(_is_number(c) for c in named):
+        return False
+    if len(set(first)) == len(first):
+        return True
+    below = [r for r in rows if len(r) == len(first)]
+    numbers = sum(any(_is_number(c) for c, n in zip(r, first, strict=True) if n.strip()) for r in below)
+    return bool(below) and numbers >= 0.8 * len(below)
+
+
+def _unlike(names: Sequence[str]) -> list[str]:
+    """The names, with a number behind those that stand there again (as pandas writes them)."""
+    seen: Counter[str] = Counter()
+    found = []
+    for name in names:
+        found.append(f"{name}.{seen[name]}" if seen[name] and name else name)
+        seen[name] += 1
+    return found
 
 
 def _parse(lines: Sequence[str], delimiter: str) -> list[list[str]]:
@@ -411,12 +435,20 @@ def _cells(text: str, delimiter: str, line: int) -> tuple[list[list[str]], list[
 def _fitting(table: TableGather, rows: list[list[str]], lines: list[int], file: RunFile, number: int) -> int:
     """Add the rows of the right width and note the others; return how many those are."""
     width = len(table.names)
-    if all(len(r) == width for r in rows):
+    again = [
+        i
+        for i, r in enumerate(rows)
+        if r[0].strip() == table.names[0] and [c.strip() for c in r] == table.names
+    ]
+    if not again and all(len(r) == width for r in rows):
         table.add(rows, lines, number)
         return 0
+    for i in again:
+        table.problems.add(file.path, "the header stands there again", lines[i])
     bad = [i for i, r in enumerate(rows) if len(r) != width]
     for i in bad:
         table.problems.add(file.path, f"{len(rows[i])} cells instead of {width}", lines[i])
+    bad += again
     wrong = set(bad)
     kept = [i for i in range(len(rows)) if i not in wrong]
     table.add([rows[i] for i in kept], [lines[i] for i in kept], number)

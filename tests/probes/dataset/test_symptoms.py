@@ -11,6 +11,7 @@ import pytest
 
 from traindoctor.engine.model import State
 from traindoctor.probes.dataset.manifest import Manifest
+from traindoctor.probes.dataset.measure import measure
 
 from . import _make
 from ._make import HEADER, csv, png, reading, table
@@ -165,6 +166,27 @@ def arrays(samples: int, labels: int, name: str = "y_train") -> Build:
         random = np.random.default_rng(0)
         found = {"x_train": random.random((samples, 4)), name: random.integers(0, 3, labels)}
         np.savez(root / "data.npz", **found)
+
+    return build
+
+
+def worded(words: list[str], share: int = 20) -> Build:
+    def build(root: Path) -> None:
+        rows = [[words[i % len(words)] if i % share == 0 else r[0], *r[1:]] for i, r in enumerate(table())]
+        csv(root / "train.csv", HEADER, rows)
+
+    return build
+
+
+def masked(change: Callable[[Path], None] = lambda _: None, folder: str = "masks") -> Build:
+    """Ten images with a mask of the same name each."""
+
+    def build(root: Path) -> None:
+        for i in range(10):
+            for where, colour in (("images", 2), (folder, 0)):
+                (root / where).mkdir(parents=True, exist_ok=True)
+                (root / where / f"{i}.png").write_bytes(png(colour=colour))
+        change(root)
 
     return build
 
@@ -335,6 +357,20 @@ CASES: list[tuple[str, Build, State]] = [
     ("data-labels-miscounted", arrays(150, 150), A),
     ("data-labels-miscounted", arrays(150, 1500), U),
     ("data-labels-miscounted", plain, U),
+    ("data-words-among-numbers", worded(["high"]), P),
+    ("data-words-among-numbers", worded(["A1", "B2", "C3", "D4", "E5", "F6", "G7"]), A),
+    ("data-words-among-numbers", plain, A),
+    ("data-words-among-numbers", nothing, U),
+    ("masks-unlike-images", masked(lambda root: (root / "masks/3.png").unlink()), P),
+    (
+        "masks-unlike-images",
+        masked(lambda root: (root / "masks/3.png").write_bytes(png(4, 8, 0)) and None),
+        P,
+    ),
+    ("masks-unlike-images", masked(), A),
+    ("masks-unlike-images", masked(folder="other"), U),
+    ("masks-unlike-images", nothing, U),
+    ("image-channels-mixed", masked(), A),
     ("data-labels-contradict", contradicting, P),
     ("data-labels-contradict", plain, A),
     ("data-labels-contradict", nothing, U),
@@ -560,3 +596,40 @@ def test_numbers_have_their_plural(tmp_path: Path) -> None:
     constant(tmp_path / "set")
 
     assert reading("data-columns-constant", tmp_path / "set").why.startswith("1 column of")
+
+
+def test_headers_as_people_write_them(tmp_path: Path) -> None:
+    """A name twice, empty columns at the end, and the header once more where files were put together."""
+    rows = table(200)
+    csv(tmp_path / "twice" / "train.csv", ("a", "a", "c", "label"), rows)
+    csv(tmp_path / "empty" / "train.csv", (*HEADER, "", ""), [[*r, "", ""] for r in rows])
+    csv(tmp_path / "again" / "train.csv", HEADER, [*rows[:100], HEADER, *rows[100:]])
+
+    assert [c.name for c in measure(tmp_path / "twice").parts[0].columns] == ["a", "a.1", "c", "label"]
+    assert reading("data-missing-values", tmp_path / "twice").state is A
+    assert reading("data-missing-values", tmp_path / "empty").state is A
+    again = reading("data-unreadable", tmp_path / "again")
+    assert again.state is P
+    assert "header" in again.why
+    assert again.where[0].line == 102
+
+
+def test_answers_are_not_optional(tmp_path: Path) -> None:
+    rows = [
+        {"instruction": f"do {i}", "input": "", "output": "" if i % 5 == 0 else f"done {i}"}
+        for i in range(50)
+    ]
+    (tmp_path / "train.jsonl").write_text("\n".join(map(json.dumps, rows)))
+
+    found = reading("data-missing-values", tmp_path)
+
+    assert found.state is P
+    assert "output" in found.why
+
+
+def test_names_of_cityscapes(tmp_path: Path) -> None:
+    for where, name in (("leftImg8bit/train", "a_leftImg8bit"), ("gtFine/train", "a_gtFine_labelIds")):
+        (tmp_path / where).mkdir(parents=True)
+        (tmp_path / where / f"{name}.png").write_bytes(png())
+
+    assert reading("masks-unlike-images", tmp_path).state is A
