@@ -28,6 +28,7 @@ def classes_numbered_apart(view: View) -> Finding:
             _of_held_out,
             _table_of_held_out,
             _in_shared_function,
+            _in_each_batch,
             _one_split_told,
             _unlike_maps,
             partial(numbered_apart, labels=True),
@@ -245,6 +246,28 @@ def _in_shared_function(source: Script) -> Finding | None:
                 return at(
                     source, node, "each split is numbered by itself, so that a number means different classes"
                 )
+    return None
+
+
+_EPISODES = re.compile(r"(?i)episode|support|query|n_?way|proto")
+
+
+def _in_each_batch(source: Script) -> Finding | None:
+    """`rows.map(encode)`, where `encode` numbers the values that it finds in its own batch."""
+    handed = [
+        a
+        for c in source.named("map")
+        if isinstance(c.func, ast.Attribute)
+        for a in (*c.args[:1], *(k.value for k in c.keywords if k.arg == "function"))
+    ]
+    for name in {a.id for a in handed if isinstance(a, ast.Name)}:
+        for function in flow(source).functions.get(name, []):
+            parameters = {a.arg for a in function.args.args[:1]} - {"self", "cls"}
+            for node in _numberings(source, function, True):
+                if names_in(node) & parameters and not _EPISODES.search(unparse(function)):
+                    return at(
+                        source, node, "each batch is numbered by what occurs in it, so a number means many"
+                    )
     return None
 
 

@@ -326,6 +326,29 @@ def test_classes_are_numbered_once(wrong: bool, text: str) -> None:
     assert (told.state is PRESENT) is wrong, told.why
 
 
+EACH_BATCH = """
+offices = sorted(set(rows["train"]["office"]))
+{outside}
+def encode(batch):
+    {inside}
+    out = tokenizer(batch["text"], truncation=True)
+    out["labels"] = [ids[o] for o in batch["office"]]
+    return out
+rows = rows.map(encode, batched=True)
+"""
+
+
+def test_classes_are_not_numbered_in_each_batch() -> None:
+    inside = "ids = {o: i for i, o in enumerate(sorted(set(batch['office'])))}"
+    told = finding(classes_numbered_apart, EACH_BATCH.format(outside="", inside=inside))
+    assert told.state is PRESENT
+    outside = "ids = {o: i for i, o in enumerate(offices)}"
+    assert (
+        finding(classes_numbered_apart, EACH_BATCH.format(outside=outside, inside="pass")).state
+        is not PRESENT
+    )
+
+
 WORDS_OF_SPLIT = """
 train_words = [line.split() for line in open("train.txt")]
 val_words = [line.split() for line in open("val.txt")]
