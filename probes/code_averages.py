@@ -7,6 +7,7 @@ import ast
 from .code import at, first, gone_over, ok
 from .code_evaluation import predicts_least_likely, predicts_over_batch
 from .code_roles import split_of, trains
+from .flow import flow
 from .learning import takes_gradients
 from .readers._tree import of, unparse, walk
 from .readers.script import keyword, last_name
@@ -96,7 +97,10 @@ def _addend(source: Script, function: Function, value: ast.expr, depth: int = 3)
         return None
     if isinstance(value, ast.Name) and depth:
         made = source.assigned(value.id, function, value.lineno)
-        return _addend(source, function, made, depth - 1) if made is not None else None
+        if made is not None:
+            return _addend(source, function, made, depth - 1)
+        units = {_addend(source, inner, v, depth - 1) for v, inner in _handed_back(source, value)}
+        return units.pop() if len(units) == 1 else None
     if not isinstance(value, ast.Call):
         return None
     name = last_name(value.func)
@@ -149,8 +153,20 @@ def _is_size(value: ast.expr) -> bool:
 def _sized(source: Script, function: Function, value: ast.expr) -> bool:
     if isinstance(value, ast.Name):
         made = source.assigned(value.id, function, value.lineno)
-        return made is not None and _is_size(made)
+        if made is None:
+            ends = [v for v, _ in _handed_back(source, value)]
+            return bool(ends) and all(_is_size(v) for v in ends)
+        return _is_size(made)
     return _is_size(value)
+
+
+def _handed_back(source: Script, name: ast.Name) -> list[tuple[ast.expr, Function]]:
+    """What a helper of the script gives for a name of several: `loss, n = step(model, batch)`."""
+    given = flow(source).given(name)
+    if given is None or not given.places:
+        return []
+    ends = [(v, source.function_around(v)) for v in flow(source).values(name, 3) if v is not name]
+    return [(v, f) for v, f in ends if f is not None and f is not source.function_around(name)]
 
 
 def _unit_of(value: ast.expr, sums: dict[str, str]) -> str | None:

@@ -35,7 +35,32 @@ def _other_model(source: Script) -> Finding | None:
                 continue  # the new model has an optimizer of its own
             line = source.place(call).line
             return at(source, later, f"the model is replaced after the optimizer of line {line} was built")
+        if (twin := _twin_trained(mine, built, call, given)) is not None:
+            why = f"the optimizer holds `{twin[0]}`, and gradients are taken through `{twin[1]}`"
+            return at(source, call, why)
     return ok(source, built[0][0], "the optimizer holds the parameters of a named model") if built else None
+
+
+def _twin_trained(
+    mine: Flow, built: list[tuple[ast.Call, ast.expr]], call: ast.Call, given: ast.expr
+) -> tuple[str, str] | None:
+    """Two models of one class: the one that the optimizer holds is never run where gradients are taken."""
+    source, owners = mine.source, list(_owners(given))
+    function = source.function_around(call)
+    loop = source.train_loop
+    if len(built) != 1 or len(owners) != 1 or loop is None or source.function_around(loop) is not function:
+        return None
+    owner = owners[0]
+    made = mine.made(owner) if isinstance(owner, ast.Name) else None
+    if made is None or made not in source.modules:
+        return None
+    run = {c.func.id: c.func for c in of(loop, ast.Call) if isinstance(c.func, ast.Name) and c.args}
+    twins = [n for n, node in run.items() if n != unparse(owner) and mine.made(node) is made]
+    handed = [a for c in of(loop, ast.Call) for a in c.args if unparse(a) == unparse(owner)]
+    if unparse(owner) in run or len(twins) != 1 or handed:
+        return None
+    losses = [b for b in source.backwards if any(p is loop for p in source.above(b))]
+    return (unparse(owner), twins[0]) if losses else None
 
 
 def _built(source: Script) -> list[tuple[ast.Call, ast.expr]]:

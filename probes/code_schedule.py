@@ -550,6 +550,13 @@ def optimizer_rebuilt(view: View) -> Finding:
     return first(view, _rebuilt, "the scripts build no optimizer, or train in no loop over epochs")
 
 
+def _new_rate(call: ast.Call, loop: ast.AST) -> bool:
+    """The loop works out the rate, and a new optimizer is how it is set: no slip."""
+    rate = keyword(call, "lr") or (call.args[1] if len(call.args) > 1 else None)
+    given = {unparse(t) for n in of(loop, ast.Assign) for t in n.targets}
+    return isinstance(rate, ast.Name) and rate.id in given
+
+
 def _rebuilt(source: Script) -> Finding | None:
     loops = loops_of_step(source)
     built = source.optimizer_calls
@@ -577,6 +584,6 @@ def _rebuilt(source: Script) -> Finding | None:
             for n in of(loop, ast.Assign)
             if isinstance(n.value, ast.Call)
         )
-        if not made and isinstance(source.parents.get(call), ast.Assign):
+        if not made and isinstance(source.parents.get(call), ast.Assign) and not _new_rate(call, loop):
             return at(source, call, "the optimizer is built anew in every round of the training loop")
     return ok(source, built[0], "the optimizer is built once")

@@ -133,3 +133,44 @@ train_loader = DataLoader(data["train"], batch_size=8, shuffle=True)
 eval_loader = DataLoader(data["{name}"], batch_size=8)
 """
     assert (state(SEES, code) == "present") is found
+
+
+@pytest.mark.parametrize(
+    ("added", "found"),
+    [("loss.item() * n", False), ("loss.item()", True)],
+)
+def test_figures_that_a_helper_hands_back_together(added: str, found: bool) -> None:
+    code = f"""
+import torch
+def step(model, batch, criterion):
+    x, y = batch
+    return criterion(model(x), y), y.size(0)
+@torch.no_grad()
+def score(model, loader, criterion):
+    model.eval()
+    total = count = 0
+    for batch in loader:
+        loss, n = step(model, batch, criterion)
+        total += {added}
+        count += n
+    return total / count
+criterion = torch.nn.MSELoss()
+"""
+    assert (state("script-metric-wrong", code) == "present") is found
+
+
+def test_an_optimizer_that_is_built_for_its_rate() -> None:
+    code = _torch().replace(
+        "        tr = train",
+        "        {RATE}opt = torch.optim.Adam(model.parameters(), {LR})\n        tr = train",
+    )
+    code = (
+        "from torch import nn\nclass Net(nn.Module):\n    def forward(self, x):\n        return x\n"
+        + code
+        + "main(Net(), *loaders(), None)\n"
+    )
+    rebuilt = "script-optimizer-rebuilt"
+    assert (
+        state(rebuilt, code.replace("{RATE}", "lr = 0.1 / (1 + epoch); ").replace("{LR}", "lr")) != "present"
+    )
+    assert state(rebuilt, code.replace("{RATE}", "").replace("{LR}", "1e-3")) == "present"

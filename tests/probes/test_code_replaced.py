@@ -123,3 +123,27 @@ def main(net, data, classes):
 def test_nothing_to_look_at() -> None:
     assert state(LAYER, "import torch\nprint(torch.__version__)\n") == "unknown"
     assert state(MODEL, "import torch\nprint(torch.__version__)\n") == "unknown"
+
+
+TWINS = """
+    ema = Net()
+    ema.load_state_dict(model.state_dict())
+    opt = torch.optim.Adam({HELD}.parameters(), 0.1)
+    for x, y in loader:
+        opt.zero_grad(); nn.functional.cross_entropy(model(x), y).backward(); opt.step()
+        {MORE}
+"""
+
+
+@pytest.mark.parametrize(
+    ("held", "more", "found"),
+    [
+        ("model", "pass", False),
+        ("ema", "pass", True),
+        ("ema", "follow(ema, model)", False),
+        ("ema", "ema(x)", False),
+    ],
+)
+def test_the_optimizer_of_the_twin(held: str, more: str, found: bool) -> None:
+    code = HEAD + TWINS.replace("{HELD}", held).replace("{MORE}", more)
+    assert (state(MODEL, code) == "present") is found
