@@ -100,6 +100,7 @@ MODULES = (
     "data_files.amount",
     "data_files.answers",
     "data_files.beside",
+    "data_files.boxes",
     "data_files.files",
     "data_files.labels",
     "data_files.repeated",

@@ -34,7 +34,7 @@ def needs_data(judge: Callable[..., Finding]) -> Callable[..., Finding]:
     return probe()(look)
 
 
-_PLURALS = {"class": "classes", "entry": "entries", "batch": "batches"}
+_PLURALS = {"class": "classes", "entry": "entries", "batch": "batches", "box": "boxes"}
 
 
 def many(n: int, what: str) -> str:

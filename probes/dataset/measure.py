@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from ..files import RunFile, walk
-from . import arrays, folders, lists, media, naming, records, stores, tables
+from . import arrays, boxes, folders, lists, media, naming, records, stores, tables
 from .gather import Budget, Problems
 from .model import Bounds, DataSet, Epochs, Listed, Part, Split
 from .naming import ARRAYS, LINES, RECORDS, TABLES
@@ -84,6 +84,7 @@ class _Measure:
         self.rank_lists: dict[RunFile, frozenset[str]] = {}
         self.declared: dict[str, int] = {}
         self.gone: list[str] = []
+        self.boxes: list[boxes.Boxes] = []
         self.pictured: bool | None = None
 
     def data(self) -> DataSet:
@@ -96,6 +97,7 @@ class _Measure:
         order = sorted(groups, key=lambda k: (k[0] == "media", k))
         for key in order:
             self._guarded(key, groups[key])
+        self._yolo()
         self.parts = folders.with_hashes(self.parts, self.files, self.budget)
         self.parts.sort(key=lambda p: _SPLITS.index(p.split))
         gaps, numbered = self._gaps()
@@ -112,6 +114,7 @@ class _Measure:
             gaps,
             numbered,
             self.declared,
+            tuple(self.boxes),
             tuple(dict.fromkeys(self.notes)),
             tuple(self.not_read),
             self.bounds,
@@ -237,9 +240,28 @@ class _Measure:
             names = dict.fromkeys(n for f in files for n in tables.json_names(f) or ())
             self.parts.append(tables.read_jsonl(files, split, list(names), self.budget))
         elif kind == "json":
-            part = tables.read_json(files[0], split, self.budget)
-            if part is not None:
-                self.parts.append(part)
+            self._json(files[0], split)
+
+    def _json(self, file: RunFile, split: Split) -> None:
+        part: Part | None
+        found = tables.load_json(file, self.budget)
+        if boxes.is_coco(found):
+            part, judged, listed = boxes.read_coco(file, found, split, self.files, self.bounds.samples)
+            self.boxes.append(judged)
+            self.listed += [listed] if listed is not None else []
+        else:
+            part = tables.read_json(file, found, split, self.budget)
+        if part is not None:
+            self.parts.append(part)
+
+    def _yolo(self) -> None:
+        try:
+            found = boxes.read_yolo(self.files, self.budget)
+        except (OSError, ValueError, RecursionError, MemoryError, OverflowError) as error:
+            self.not_read.append(("labels", f"damaged: {str(error)[:120] or type(error).__name__}"))
+            return
+        if found is not None:
+            self.boxes.append(found)
 
     def _manifest(self, file: RunFile) -> None:
         problems = Problems()

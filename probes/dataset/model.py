@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ...engine.model import Place
 from ..run import Floats
+
+if TYPE_CHECKING:
+    from .boxes import Boxes
 
 Hashes = NDArray[np.int64]
 Split = Literal["", "train", "eval", "test"]
@@ -195,6 +198,7 @@ class DataSet:
     gaps: tuple[str, ...] = ()  # numbered shards of a set that are not there
     numbered: int = 0  # files that say "one of N" in their names
     declared: Mapping[str, int] = field(default_factory=dict)  # split -> samples, as a description says
+    boxes: tuple[Boxes, ...] = ()
     notes: tuple[str, ...] = ()
     not_read: tuple[tuple[str, str], ...] = ()
     bounds: Bounds = field(default_factory=Bounds)

@@ -602,11 +602,15 @@ def _json_rows(table: TableGather, text: str, line: int, file: RunFile, number: 
     return (line + len(pieces) if line else 0), bad
 
 
-def read_json(file: RunFile, split: Split, budget: Budget) -> Part | None:
-    """Read a JSON array of objects (or an object of such under "data"); None when it is something else."""
+def load_json(file: RunFile, budget: Budget) -> Any:
+    """Return what a JSON file holds; None where it is too large. Raises ValueError."""
     if file.size > MAX_JSON or not budget.take(file.size):
         return None
-    found = json.loads(file.read_text())
+    return json.loads(file.read_text())
+
+
+def read_json(file: RunFile, found: Any, split: Split, budget: Budget) -> Part | None:
+    """Read a JSON array of objects (or an object of such under "data"); None when it is something else."""
     if isinstance(found, dict):
         lists = [v for v in found.values() if isinstance(v, list) and v and isinstance(v[0], dict)]
         found = max(lists, key=len) if lists else None

@@ -191,6 +191,40 @@ def masked(change: Callable[[Path], None] = lambda _: None, folder: str = "masks
     return build
 
 
+def coco(*boxes: list[float], category: int = 1, gone: int = 0) -> Build:
+    """Forty boxes of 10 by 8 in images of 64 by 48, and these."""
+
+    def build(root: Path) -> None:
+        root.mkdir(exist_ok=True)
+        images = [{"id": i, "file_name": f"{i}.png", "width": 64, "height": 48} for i in range(10)]
+        for i in range(10 - gone):
+            (root / f"{i}.png").write_bytes(png(64, 48, body=bytes([i])))
+        every = [[20 + i % 9, 10, 10, 8] for i in range(40)] if not boxes or len(boxes) < 20 else []
+        made = [*every, *boxes]
+        notes = [
+            {"id": i, "image_id": i % 10, "category_id": category if i == 7 else 1 + i % 2, "bbox": b}
+            for i, b in enumerate(made)
+        ]
+        kinds = [{"id": 1, "name": "a"}, {"id": 2, "name": "b"}]
+        found = {"images": images, "annotations": notes, "categories": kinds}
+        (root / "instances_train.json").write_text(json.dumps(found))
+
+    return build
+
+
+def yolo(line: str, classes: int = 2) -> Build:
+    def build(root: Path) -> None:
+        for i in range(10):
+            for folder, name in (("images", f"{i}.png"), ("labels", f"{i}.txt")):
+                (root / folder / "train").mkdir(parents=True, exist_ok=True)
+                (root / folder / "train" / name).write_bytes(
+                    png(body=bytes([i])) if folder == "images" else f"0 0.5 0.5 0.2 0.3\n{line}\n".encode()
+                )
+        (root / "data.yaml").write_text(f"train: images/train\nnc: {classes}\n")
+
+    return build
+
+
 NORMAL = np.random.default_rng(4).normal(size=(900, 3))
 
 
@@ -370,6 +404,18 @@ CASES: list[tuple[str, Build, State]] = [
     ("masks-unlike-images", masked(), A),
     ("masks-unlike-images", masked(folder="other"), U),
     ("masks-unlike-images", nothing, U),
+    ("boxes-invalid", coco([60, 40, 20, 20]), P),
+    ("boxes-invalid", coco([10, 10, 0, 20]), P),
+    ("boxes-invalid", coco(category=9), P),
+    ("boxes-invalid", coco([54, 40, 10.6, 8.2]), A),
+    ("boxes-invalid", yolo("1 0.5 0.5 0.1 0.1 0.2 0.2"), A),
+    ("boxes-invalid", yolo("1 1.5 0.5 0.1 0.1"), P),
+    ("boxes-invalid", yolo("2 0.5 0.5 0.1 0.1"), P),
+    ("boxes-invalid", yolo("1 0.5 0.5"), P),
+    ("boxes-invalid", plain, U),
+    ("boxes-invalid", nothing, U),
+    ("files-missing", coco(gone=1), P),
+    ("data-duplicates", coco(), A),
     ("image-channels-mixed", masked(), A),
     ("data-labels-contradict", contradicting, P),
     ("data-labels-contradict", plain, A),
@@ -633,3 +679,22 @@ def test_names_of_cityscapes(tmp_path: Path) -> None:
         (tmp_path / where / f"{name}.png").write_bytes(png())
 
     assert reading("masks-unlike-images", tmp_path).state is A
+
+
+def test_what_wrong_boxes_look_like(tmp_path: Path) -> None:
+    """Corners in place of width and height, pixels in place of shares of the image."""
+    coco(*([20 + i % 9, 20 + i % 5, 40 + i % 20, 30 + i % 15] for i in range(60)))(tmp_path / "corners")
+    yolo("0 32 20 12 14")(tmp_path / "some")
+    for file in (tmp_path / "some" / "labels" / "train").iterdir():
+        file.write_text("0 32 20 12 14\n")
+
+    assert "corners" in reading("boxes-invalid", tmp_path / "corners").why
+    assert "pixels" in reading("boxes-invalid", tmp_path / "some").why
+
+
+def test_captions_beside_images_are_no_boxes(tmp_path: Path) -> None:
+    for i in range(5):
+        (tmp_path / f"{i}.png").write_bytes(png(body=bytes([i])))
+        (tmp_path / f"{i}.txt").write_text("a cat on 2 mats\n")
+
+    assert reading("boxes-invalid", tmp_path).state is U

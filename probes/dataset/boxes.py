@@ -1,0 +1,215 @@
+"""Annotations of objects: COCO's JSON and the text files of YOLO, box by box.
+
+Formats: cocodataset.org/#format-data (bbox is x, y, width, height in pixels, from the top left corner);
+Ultralytics: one line per object, class and then shares of the image's width and height.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import yaml
+
+from ...engine.model import Place
+from ..files import RunFile
+from .gather import Budget, draw_blocks
+from .media import IMAGES
+from .model import Listed, Part, Split
+
+PIXEL = 1.0  # by which a box may lie outside: coordinates are rounded
+MOST_TXT = 256 * 1024
+MOST_YAML = 1024**2
+LOOK = 20  # text files that are looked at to tell whether these are boxes at all
+
+
+@dataclass(slots=True)
+class Boxes:
+    """What is wrong with the boxes of one file or folder: reason -> how many, with the first place."""
+
+    form: str  # "COCO", "YOLO"
+    file: str
+    count: int = 0
+    wrong: Counter[str] = field(default_factory=Counter)
+    first: dict[str, tuple[Place, str]] = field(default_factory=dict)
+    corners: bool = False  # widths and heights read as corners fit every image
+    pixels: bool = False  # shares of the image are pixels throughout
+    whole: bool = True
+
+    def note(self, why: str, place: Place, example: str) -> None:
+        """Count one box that is wrong."""
+        self.wrong[why] += 1
+        self.first.setdefault(why, (place, example))
+
+
+def is_coco(found: Any) -> bool:
+    """Whether a JSON document is COCO's: images, and annotations that name them."""
+    if not isinstance(found, dict):
+        return False
+    images, notes = found.get("images"), found.get("annotations")
+    return (
+        isinstance(images, list)
+        and isinstance(notes, list)
+        and bool(notes)
+        and isinstance(notes[0], dict)
+        and "image_id" in notes[0]
+        and ("bbox" in notes[0] or "category_id" in notes[0])
+    )
+
+
+def read_coco(
+    file: RunFile, found: dict[str, Any], split: Split, files: Mapping[str, RunFile], limit: int
+) -> tuple[Part, Boxes, Listed | None]:
+    """Judge every box of a COCO file, and whether the images that it names are there."""
+    images = {str(i.get("id")): i for i in found["images"] if isinstance(i, dict)}
+    kinds = {str(c.get("id")) for c in found.get("categories") or () if isinstance(c, dict)}
+    boxes, place = Boxes("COCO", file.path), Place(file.path)
+    fits = judged = outside = 0
+    for one in found["annotations"][:limit]:
+        if not isinstance(one, dict):
+            continue
+        boxes.count += 1
+        name = f"annotation {one.get('id', boxes.count)}"
+        if kinds and str(one.get("category_id")) not in kinds:
+            boxes.note("of a category that is not listed", place, f"{name}: {one.get('category_id')}")
+        image = images.get(str(one.get("image_id")))
+        if image is None:
+            boxes.note("of an image that is not listed", place, f"{name}: {one.get('image_id')}")
+        box = _numbers(one.get("bbox"))
+        if box is None:
+            continue
+        x, y, w, h = box
+        if w <= 0 or h <= 0:
+            boxes.note("without width or height", place, f"{name}: {_said(box)}")
+            continue
+        size = _numbers([image.get("width"), image.get("height")], 2) if image is not None else None
+        if size is None or min(size) <= 0:
+            continue
+        judged += 1
+        fits += w > x and h > y and w <= size[0] + PIXEL and h <= size[1] + PIXEL
+        if x < -PIXEL or y < -PIXEL or x + w > size[0] + PIXEL or y + h > size[1] + PIXEL:
+            outside += 1
+            text = f"{name}: {_said(box)} in {size[0]:g}x{size[1]:g}"
+            boxes.note("that reach out of the image", place, text)
+    boxes.whole = len(found["annotations"]) <= limit
+    boxes.corners = judged >= 30 and fits == judged and outside >= 0.05 * judged
+    rows = len(images)
+    part = Part(split, "records", "COCO", (file.path,), rows, looked=rows)
+    return part, boxes, _listed(file, images, files)
+
+
+def _listed(file: RunFile, images: Mapping[str, Any], files: Mapping[str, RunFile]) -> Listed | None:
+    """Which images are not there; None where most are not: they lie elsewhere."""
+    there = {p.rpartition("/")[2] for p, f in files.items() if f.suffix in IMAGES}
+    names = [str(i.get("file_name", "")) for i in images.values()]
+    gone = [n for n in names if n and n.rpartition("/")[2] not in there]
+    if not names or len(gone) > 0.5 * len(names):
+        return None
+    return Listed(
+        file.path, len(names), tuple((n, 0) for n in gone[:20]), len(gone), checked=len(names) - len(gone)
+    )
+
+
+def _numbers(value: Any, count: int = 4) -> list[float] | None:
+    if not isinstance(value, list) or len(value) != count:
+        return None
+    if not all(isinstance(v, (int, float)) and math.isfinite(v) for v in value):
+        return None
+    return [float(v) for v in value]
+
+
+def _said(box: Sequence[float]) -> str:
+    return "[" + ", ".join(f"{v:.4g}" for v in box) + "]"
+
+
+# ------------------------------------------------------------------------------------------------ YOLO
+
+
+def read_yolo(files: Mapping[str, RunFile], budget: Budget) -> Boxes | None:
+    """Judge the boxes of text files that lie in `labels` or beside their image; None where there are none."""
+    texts = _label_files(files)
+    if not texts or not _are_boxes(texts[:LOOK]):
+        return None
+    classes = _classes(files)
+    boxes = Boxes("YOLO", texts[0].path)
+    above = inside = 0
+    blocks = draw_blocks(len(texts), budget.bounds.samples, budget.bounds.seed)
+    boxes.whole = sum(b - a for a, b in blocks) == len(texts)
+    for file in (texts[i] for a, b in blocks for i in range(a, b)):
+        if file.size > MOST_TXT or not budget.take(file.size):
+            boxes.whole = False
+            continue
+        for number, line in enumerate(file.read_text().splitlines(), 1):
+            if not line.strip():
+                continue
+            boxes.count += 1
+            place, row = Place(file.path, number), _row(line)
+            if row is None or len(row) < 5 or (len(row) == 6 and not 0 <= row[5] <= 1):
+                boxes.note("in lines that are not a class and four numbers or more", place, line.strip()[:60])
+                continue
+            points = row[1:5]
+            if max(points) > 1 or min(points) < 0:
+                above += min(points) >= 0 and max(points) > 2
+                boxes.note("with coordinates outside 0 to 1", place, line.strip()[:60])
+            else:
+                inside += 1
+            if len(row) == 5 and (row[3] <= 0 or row[4] <= 0):
+                boxes.note("without width or height", place, line.strip()[:60])
+            if row[0] != int(row[0]) or row[0] < 0 or (classes and row[0] >= classes):
+                many = f" of {classes}" if classes else ""
+                boxes.note("of a class that is not listed", place, f"class {row[0]:g}{many}")
+    boxes.pixels = above > 0 and above >= 0.9 * boxes.count and not inside
+    return boxes if boxes.count else None
+
+
+def _label_files(files: Mapping[str, RunFile]) -> list[RunFile]:
+    """Text files that share the name of an image, in a folder `labels` or beside it."""
+    texts = [f for f in files.values() if f.suffix == ".txt" and f.size]
+    if not texts:
+        return []
+    stems = {p.rpartition(".")[0] for p, f in files.items() if f.suffix in IMAGES}
+    names = {s.rpartition("/")[2] for s in stems}
+    found = []
+    for file in texts:
+        stem = file.path.rpartition(".")[0]
+        folders = stem.lower().split("/")[:-1]
+        if stem in stems or ("labels" in folders and stem.rpartition("/")[2] in names):
+            found.append(file)
+    return sorted(found, key=lambda f: f.path)
+
+
+def _row(line: str) -> list[float] | None:
+    try:
+        row = [float(v) for v in line.split()]
+    except ValueError:
+        return None
+    return row if row and all(map(math.isfinite, row)) else None
+
+
+def _are_boxes(files: Sequence[RunFile]) -> bool:
+    """Whether most lines of these files are a whole number and four or more others: captions are not."""
+    lines = [line for f in files for line in f.head_text.splitlines()[:20] if line.strip()]
+    good = sum((r := _row(line)) is not None and len(r) >= 4 and r[0] == int(r[0]) for line in lines)
+    return bool(lines) and good >= 0.5 * len(lines)
+
+
+def _classes(files: Mapping[str, RunFile]) -> int:
+    """The number of classes that a data.yaml tells; 0 where none does."""
+    for path, file in sorted(files.items()):
+        if file.suffix not in (".yaml", ".yml") or file.size > MOST_YAML or path.count("/") > 1:
+            continue
+        try:
+            found = yaml.safe_load(file.read_text())
+        except (yaml.YAMLError, OSError, ValueError, RecursionError):
+            continue
+        if not isinstance(found, dict) or not {"train", "val", "names"} & found.keys():
+            continue
+        names, count = found.get("names"), found.get("nc")
+        if isinstance(count, int) and not isinstance(count, bool):
+            return max(0, count)
+        if isinstance(names, (list, dict)):
+            return len(names)
+    return 0
