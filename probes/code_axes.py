@@ -53,7 +53,7 @@ def sample_torn_by_reshape(view: View) -> Finding:
 
 
 def _sample_torn(source: Script) -> Finding | None:
-    return _torn_by_reshape(source, in_model=False)
+    return _torn_by_reshape(source, in_model=False) or reshaped_lambda(source)
 
 
 def torn_in_model(source: Script) -> Finding | None:
@@ -77,6 +77,24 @@ def _torn_by_reshape(source: Script, in_model: bool) -> Finding | None:
                 return at(
                     source, call, f"the axes are in the order {shape}; a reshape cannot turn them round"
                 )
+    return None
+
+
+def reshaped_lambda(source: Script) -> Finding | None:
+    """`lambda x: x.reshape(x.shape[2], x.shape[0], x.shape[1])`: sizes are turned round, and samples torn."""
+    for call in source.named("reshape", "view"):
+        owner = source.owner(call)
+        given = (
+            call.args[0].elts if len(call.args) == 1 and isinstance(call.args[0], ast.Tuple) else call.args
+        )
+        axes = []
+        for size in given:
+            shape = re.fullmatch(r"(\w+)\.shape\[(\d)\]", unparse(size))
+            if shape is None or shape.group(1) != owner:
+                break
+            axes.append(int(shape.group(2)))
+        if len(axes) == len(given) > 1 and axes != sorted(axes) and sorted(axes) == list(range(len(axes))):
+            return at(source, call, "a reshape cannot turn axes round: the values stay in their order")
     return None
 
 

@@ -24,6 +24,7 @@ from .code_forward import only_last_layer, result_thrown_away, scale_unused, ten
 from .code_idle import schedule_idle
 from .code_joins import joined_with_itself
 from .code_loss import loss_wrong as standard_loss_wrong
+from .code_mindspore import length_of_all_ranks
 from .code_model import deep_without_normalisation, integer_division
 from .code_modes import batch_statistics_off, dropout_always_on, eval_in_training_step, mode_fixed_in_call
 from .code_modes_shared import shared_function
@@ -117,7 +118,9 @@ def norm_missing(view: View, *, layers: int) -> Finding:
 @probe()
 def schedule_counted_otherwise(view: View) -> Finding:
     """The length of the schedule is counted in samples or epochs, while it goes on with each step."""
-    return first(view, counted_otherwise, "the scripts count no steps of a schedule")
+    return first(
+        view, either(counted_otherwise, length_of_all_ranks), "the scripts count no steps of a schedule"
+    )
 
 
 @probe()

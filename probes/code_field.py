@@ -6,6 +6,7 @@ import ast
 import re
 
 from .code import at, first, imports_locals, is_false_node, ok
+from .code_mindspore import shards_of_unsorted
 from .code_sides import either
 from .code_tape import scaled_and_left
 from .flow import Flow, flow
@@ -166,7 +167,9 @@ def _same_seed(source: Script) -> Finding | None:
 @probe()
 def shards_in_listing_order(view: View) -> Finding:
     """Files are listed without sorting and divided over processes by their place in the list."""
-    return first(view, _unsorted, "the scripts divide no list of files over processes")
+    return first(
+        view, either(_unsorted, shards_of_unsorted), "the scripts divide no list of files over processes"
+    )
 
 
 _BY_RANK = re.compile(r"\[\s*(?:\w+\.)*(?:rank|local_rank|rank_id|global_rank)\s*::|%\s*(?:\w+\.)*world_size")

@@ -9,7 +9,9 @@ from dataclasses import replace
 from .code import at, first, imports_locals, is_constant, is_evaluation, ok
 from .code_divided import divided_on_its_way, gradients_divided_by_hand
 from .code_keras import compiled
+from .code_mindspore import vector_minimised
 from .code_rounds import rounds
+from .code_sides import either
 from .code_spreads import of_itself
 from .flow import Flow, flow, losses, objectives, returns, signs
 from .readers._tree import of, unparse
@@ -382,7 +384,7 @@ def _names_class_loss(source: Script) -> bool:
 @probe()
 def loss_summed(view: View) -> Finding:
     """`reduction="sum"`, and nothing divides afterwards."""
-    return first(view, _loss_summed, "no loss in the scripts")
+    return first(view, either(_loss_summed, vector_minimised), "no loss in the scripts")
 
 
 def _loss_summed(source: Script) -> Finding | None:

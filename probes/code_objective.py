@@ -7,7 +7,9 @@ import re
 from collections.abc import Iterator
 
 from .code import at, first, ok
+from .code_mindspore import competing_tags
 from .code_operators import outputs_of
+from .code_sides import either
 from .flow import flow, losses, returns
 from .readers._tree import of, unparse, walk
 from .readers.script import keyword, last_name
@@ -268,7 +270,9 @@ def class_loss_on_numbers(view: View) -> Finding:
 
     False positive: values that are split into bins, which are left aside where something says so.
     """
-    return first(view, _class_loss, "the scripts compute no loss of returns or values")
+    return first(
+        view, either(_class_loss, competing_tags), "the scripts compute no loss of returns or values"
+    )
 
 
 _FITTED = re.compile(

@@ -10,6 +10,7 @@ from functools import partial
 from .code import at, first, imports_locals, is_false_node, ok
 from .code_deepspeed import clipped_past_engine
 from .code_handed import is_accelerator
+from .code_mindspore import clipped_while_scaled_ms, half_without_scale, never_adjusted
 from .code_sides import either, off_by_default
 from .code_tape import clipped_while_scaled, half_under_tape
 from .readers._tree import of, unparse
@@ -28,6 +29,7 @@ def clip_before_unscale(view: View) -> Finding:
             _clip_past_engine,
             _clip_before_division,
             clipped_while_scaled,
+            clipped_while_scaled_ms,
             partial(clipped_past_engine, view),
         ),
         "no scaled gradients are clipped",
@@ -102,7 +104,7 @@ def _comes_first(source: Script, clip: ast.Call, unscales: Sequence[ast.Call], d
 @probe()
 def scaler_not_updated(view: View) -> Finding:
     """`scaler.step` without `scaler.update`."""
-    return first(view, _no_update, "the scripts use no gradient scaler")
+    return first(view, either(_no_update, never_adjusted), "the scripts use no gradient scaler")
 
 
 def _no_update(source: Script) -> Finding | None:
@@ -124,7 +126,7 @@ def half_without_scaler(view: View) -> Finding:
     """
     setting = view.run.settings.get("precision")
     fp16 = setting is not None and setting.value == "fp16"
-    check = either(lambda s: _half_unscaled(s, fp16), half_under_tape)
+    check = either(lambda s: _half_unscaled(s, fp16), half_under_tape, half_without_scale)
     return first(view, check, "the scripts use no half precision")
 
 

@@ -5,7 +5,9 @@ from __future__ import annotations
 import ast
 import re
 
+from ..engine.model import State
 from .code import at
+from .code_mindspore import reducer_idle
 from .readers._tree import of, unparse
 from .readers.script import keyword, last_name
 from .registry import Finding
@@ -105,6 +107,8 @@ def unreduced_on_mindspore(source: Script) -> Finding | None:
     ranks = source.named("get_rank")
     if not ranks or not source.named("init", "get_group_size"):
         return None
+    if (idle := reducer_idle(source)) is not None and idle.state is State.PRESENT:
+        return idle
     if source.named("DistributedGradReducer", "AllReduce", "set_algo_parameters"):
         return None
     by_hand = source.named("value_and_grad", "GradOperation")

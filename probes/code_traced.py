@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator
 
 from .code import at, first, ok
+from .code_mindspore import drawn_in_construct
 from .flow import flow
 from .readers._tree import of, unparse
 from .readers.script import last_name
@@ -30,6 +31,12 @@ def drawn_at_tracing(view: View) -> Finding:
     Left aside: what is wrapped with `tf.py_function` or `tf.numpy_function`, which Python runs each time.
     """
     return first(view, _drawn, "the scripts hand no function to a tracer")
+
+
+@probe()
+def drawn_at_compiling(view: View) -> Finding:
+    """MindSpore: `random.random()` in a cell that graph mode compiles is drawn once, and then fixed."""
+    return first(view, drawn_in_construct, "the scripts hold no model that is compiled to a graph")
 
 
 def _drawn(source: Script) -> Finding | None:
