@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from . import advise, caution, experience, explain
+from . import advise, caution, experience, explain, found
 from .checklist import check_all, first_reasons
 from .graph import Path, active_causes, outline, strongest_paths
 from .infer import Belief, believe, sigmoid
@@ -77,10 +77,12 @@ def diagnose(
     seen = [s for s, r in findings.items() if r.state is State.PRESENT]
     facts = run.context if context is None else context
     belief = believe(rules, {s: r.state for s, r in findings.items()}, facts)
-    added = experience.added(rules, belief)
-    taken = {c: -odds for c, odds in caution.held(rules, belief, added).items()}
-    beside = {experience.NAME: added, caution.NAME: taken}
-    probability = caution.believed(belief, experience.together(added, taken))
+    back = found.lifted(rules, belief)
+    added = experience.added(rules, belief, back)
+    given = experience.together(back, added)
+    taken = {c: -odds for c, odds in caution.held(rules, belief, given).items()}
+    beside = {found.NAME: back, experience.NAME: added, caution.NAME: taken}
+    probability = caution.believed(belief, experience.together(given, taken))
     work = _Work(rules, findings, belief, beside, probability, _all_paths(rules), facts)
     order = ranked(rules, probability)
     leading = [c for c in order[: advise.LEADING] if probability[c] >= advise.IN_QUESTION]

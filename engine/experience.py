@@ -11,16 +11,21 @@ no run is alarmed by numbers for which there is no sentence.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from types import MappingProxyType
 
 from .infer import Belief
 from .model import RuleBase, State
 
 NAME = "recorded-runs"  # its entry among the contributions to a cause
 BELOW_HALF = 0.05  # log-odds below one half at which a cause stops that is lifted from below it
+NOTHING: Mapping[str, float] = MappingProxyType({})
 
 
-def added(rules: RuleBase, belief: Belief) -> dict[str, float]:
-    """Return cause -> log-odds to add, for the causes that change."""
+def added(rules: RuleBase, belief: Belief, before: Mapping[str, float] = NOTHING) -> dict[str, float]:
+    """Return cause -> log-odds to add, for the causes that change.
+
+    `before` are log-odds that something else beside the network adds to causes.
+    """
     given = rules.experience
     if given is None:
         return {}
@@ -30,7 +35,7 @@ def added(rules: RuleBase, belief: Belief) -> dict[str, float]:
             for cause, weight in weights.items():
                 total[cause] = total.get(cause, 0.0) + weight
     moved = {c: max(-given.most, min(given.most, w)) for c, w in total.items() if w}
-    odds = belief.odds
+    odds = {c: x + before.get(c, 0.0) for c, x in belief.odds.items()}
     return {c: _below_half(odds[c], odds[c] + w) - odds[c] for c, w in moved.items() if c in odds}
 
 

@@ -16,7 +16,7 @@ unknown one carries 0: only arrows to mechanisms and to present symptoms take pa
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -80,6 +80,7 @@ class Case:
 
     prior: Floats  # (causes,)
     seen: Signs  # (symptoms,): +1 present, -1 absent, 0 unknown
+    heard: Bools | None = None  # (arrows,): which ones carry something where their head is absent
 
 
 def compile_network(rules: RuleBase) -> Network:
@@ -114,31 +115,34 @@ def case_of(
     """Return the case of these readings; symptoms that the rules do not know are left out."""
     seen = np.zeros(len(network.symptoms), dtype=np.int8)
     sign = {State.PRESENT: 1, State.ABSENT: -1, State.UNKNOWN: 0}
-    position = {s: i for i, s in enumerate(network.symptoms)}
     for i, symptom in enumerate(network.symptoms):
         seen[i] = sign[states.get(symptom, State.UNKNOWN)]
         if seen[i] < 0 and rules.symptoms[symptom].one_of_many:
             seen[i] = 0
-    for symptom in _yielding(rules, states):
-        if (number := position.get(symptom)) is not None and seen[number] < 0:
-            seen[number] = 0
     priors = [prior_of(rules, cause, context or {}) for cause in network.causes]
-    return Case(logit(np.array(priors, dtype=np.float64)), seen)
+    return Case(logit(np.array(priors, dtype=np.float64)), seen, _heard(rules, network, states))
 
 
-def _yielding(rules: RuleBase, states: Mapping[str, State]) -> Iterator[str]:
-    """Symptoms whose absence says nothing here: see `Yields`."""
-    given = rules.yields
+def _heard(rules: RuleBase, network: Network, states: Mapping[str, State]) -> Bools | None:
+    """Where absent symptoms speak against causes: see `Silence`."""
+    given = rules.silence
     if given is None:
-        return
-    speaks = {
+        return None
+    found = {
         s
         for s, state in states.items()
-        if state is State.PRESENT and s in rules.symptoms and rules.symptoms[s].area == given.to
+        if state is State.PRESENT and s in rules.symptoms and rules.symptoms[s].area in given.to
     }
-    for cause in rules.causes.values() if speaks else ():
-        if any(x.to in speaks and x.strength >= given.strength for x in cause.shows):
-            yield from (x.to for x in cause.shows if rules.symptoms[x.to].area == given.area)
+    settled = [
+        any(x.to in found and x.strength >= given.strength for x in rules.causes[c].shows)
+        for c in network.causes
+    ]
+    if not any(settled):
+        return None
+    tails, heads = np.zeros((2, len(network.leak)), dtype=np.bool_)
+    tails[: len(network.causes)] = settled
+    heads[network.first_symptom :] = [rules.symptoms[s].area in given.areas for s in network.symptoms]
+    return np.asarray(~(tails[network.tail] & heads[network.head]), dtype=np.bool_)
 
 
 def prior_of(rules: RuleBase, cause: str, context: Mapping[str, Scalar]) -> float:
@@ -195,17 +199,21 @@ def _number(value: Scalar) -> float | None:
 def infer(network: Network, cases: Sequence[Case], start: Messages | None = None) -> Messages:
     """Run belief propagation on several cases at once; `start` (of one case) makes near cases quicker."""
     prior, seen = _stacked(cases)
-    lam, bias = _settled(network, seen)
+    strength = _strength(network, cases)
+    lam, bias = _settled(network, seen, strength)
     active = np.flatnonzero(_active(network, seen, bias))
     converged = np.ones(len(cases), dtype=np.bool_)
     if len(active):
-        flow = _Flow(network, active, (prior, seen, bias))
+        flow = _Flow(network, active, (prior, seen, bias), strength[active])
         if start is None:
-            first = np.zeros((len(active), len(cases))), _pi(network, prior, np.zeros_like(lam))[active]
+            first = (
+                np.zeros((len(active), len(cases))),
+                _pi(network, prior, np.zeros_like(lam), strength)[active],
+            )
         else:
             first = start.lam[active].repeat(len(cases), axis=1), start.pi[active].repeat(len(cases), axis=1)
         lam[active], converged = flow.run(*first)
-    return Messages(lam, _pi(network, prior, lam), converged)
+    return Messages(lam, _pi(network, prior, lam, strength), converged)
 
 
 def log_odds(network: Network, cases: Sequence[Case], messages: Messages) -> Floats:
@@ -214,15 +222,30 @@ def log_odds(network: Network, cases: Sequence[Case], messages: Messages) -> Flo
     return _stacked(cases)[0] + total[: len(network.causes)]
 
 
-def up_of(network: Network, pi: Floats) -> Floats:
-    """Return (nodes, cases): log-odds that parents and leak give every node; of a cause, its rule's prior."""
-    off = np.log1p(-network.strength[:, None] * sigmoid(pi))
+def up_of(network: Network, pi: Floats, strength: Floats | None = None) -> Floats:
+    """Return (nodes, cases): log-odds that parents and leak give every node; of a cause, its rule's prior.
+
+    `strength`: of the arrows, where it is not that of the network.
+    """
+    strength = network.strength[:, None] if strength is None else strength
+    off = np.log1p(-strength * sigmoid(pi))
     total = _Segments(network.head, len(network.leak)).sum(off)
     return odds_of_log_off(np.log1p(-network.leak)[:, None] + total)
 
 
 def _stacked(cases: Sequence[Case]) -> tuple[Floats, Signs]:
     return np.stack([c.prior for c in cases], axis=1), np.stack([c.seen for c in cases], axis=1)
+
+
+def _strength(network: Network, cases: Sequence[Case]) -> Floats:
+    """(arrows, cases): strengths of the arrows, 0 where an absent symptom says nothing."""
+    strength = np.repeat(network.strength[:, None], len(cases), axis=1)
+    for i, case in enumerate(cases):
+        if case.heard is not None:
+            absent = np.zeros(len(network.leak), dtype=np.bool_)
+            absent[network.first_symptom :] = case.seen < 0
+            strength[:, i] *= np.where(absent[network.head], case.heard, 1.0)
+    return strength
 
 
 def logit(p: Floats) -> Floats:
@@ -235,12 +258,12 @@ def sigmoid(x: Floats | float) -> Floats:
     return np.asarray(0.5 * (1.0 + np.tanh(0.5 * x)), dtype=np.float64)
 
 
-def _settled(network: Network, seen: Signs) -> tuple[Floats, Floats]:
+def _settled(network: Network, seen: Signs, strength: Floats) -> tuple[Floats, Floats]:
     """Messages that need no iteration (arrows to absent symptoms), and their sums at all nodes."""
     absent = np.zeros((len(network.leak), seen.shape[1]))
     never_present = (seen <= 0).all(axis=1, keepdims=True)
     absent[network.first_symptom :] = (seen < 0) & never_present
-    lam = absent[network.head] * np.log1p(-network.strength)[:, None]
+    lam = absent[network.head] * np.log1p(-strength)
     return lam, _Segments(network.tail, len(network.leak)).sum(lam)
 
 
@@ -260,9 +283,11 @@ def _active(network: Network, seen: Signs, bias: Floats) -> Bools:
 class _Flow:
     """The iteration over the active arrows, with nodes numbered anew from 0."""
 
-    def __init__(self, network: Network, arrows: Ints, given: tuple[Floats, Signs, Floats]) -> None:
+    def __init__(
+        self, network: Network, arrows: Ints, given: tuple[Floats, Signs, Floats], strength: Floats
+    ) -> None:
         prior, seen, bias = given
-        self.strength = network.strength[arrows][:, None]
+        self.strength = strength
         ends = np.concatenate([network.tail[arrows], network.head[arrows]])
         nodes, local = np.unique(ends, return_inverse=True)
         self.tail, self.head = np.split(local.reshape(-1), 2)
@@ -319,14 +344,14 @@ def odds_of_log_off(log_off: Floats) -> Floats:
     return np.asarray(np.log(-np.expm1(log_off)) - log_off, dtype=np.float64)
 
 
-def _pi(network: Network, prior: Floats, lam: Floats) -> Floats:
+def _pi(network: Network, prior: Floats, lam: Floats, strength: Floats) -> Floats:
     """What tails tell their heads once lambda is settled; each pass gets one mechanism further down."""
     down = _Segments(network.tail, len(network.leak)).sum(lam)
     up = np.repeat(logit(network.leak)[:, None], lam.shape[1], axis=1)
     up[: len(network.causes)] = prior
     pi = (up + down)[network.tail] - lam
     for _ in network.mechanisms:
-        up = up_of(network, pi)
+        up = up_of(network, pi, strength)
         up[: len(network.causes)] = prior
         after = (up + down)[network.tail] - lam
         if np.abs(after - pi).max() < TOLERANCE:
@@ -381,7 +406,7 @@ def log_evidence(network: Network, cases: Sequence[Case], messages: Messages) ->
     """Return (cases,): the natural logarithm of the probability of the readings (Bethe; exact on trees)."""
     prior, seen = _stacked(cases)
     lam, pi = messages.lam, messages.pi
-    up = up_of(network, pi)
+    up = up_of(network, pi, _strength(network, cases))
     up[: len(network.causes)] = prior
     read = np.where(seen == 0, 0.0, log_sigmoid(seen * up[network.first_symptom :])).sum(axis=0)
     by_tail = _Segments(network.tail, len(network.leak))

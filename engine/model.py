@@ -291,12 +291,18 @@ class Experience:
 
 
 @dataclass(frozen=True, slots=True)
-class Yields:
-    """Absent symptoms of one area say nothing of a cause that present ones of another area speak for."""
+class Silence:
+    """How far the absence of symptoms speaks against a cause (see engine/infer.py and engine/found.py).
 
-    area: str
-    to: str
-    strength: float  # from which a link of the present one counts
+    Where a present symptom of `to` speaks for a cause by `strength` or more, absent ones of `areas` say
+    nothing of it; where those of `to` give it `weight` log-odds, all that is absent takes at most `most`.
+    """
+
+    areas: frozenset[str]
+    to: frozenset[str]
+    strength: float
+    weight: float
+    most: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -312,7 +318,7 @@ class RuleBase:
     prior_min: float = 0.002  # prior of a cause that cannot apply here; inference misbehaves below it
     caution: Caution | None = None
     experience: Experience | None = None
-    yields: Yields | None = None
+    silence: Silence | None = None
     problems: tuple[str, ...] = ()  # rule packs that could not be used, and why
     packs: tuple[str, ...] = ()  # folders of rule packs that the user named
     flows: tuple[Flow, ...] = ()  # in the order of the files

@@ -24,10 +24,10 @@ from .model import (
     Result,
     RuleBase,
     Scalar,
+    Silence,
     State,
     Step,
     Symptom,
-    Yields,
 )
 from .schema import (
     CauseFile,
@@ -155,7 +155,7 @@ def resolve(layer: Layer, version: str, problems: list[str]) -> RuleBase:
         version=version,
         prior_min=layer.scale.spec.bounds.prior_min,
         caution=_caution(layer.scale.spec),
-        yields=_yields(layer.scale.spec),
+        silence=_silence(layer.scale.spec),
         experience=_experience(layer, check),
         flows=tuple(_flow(e, check) for e in layer.flows),
         heads={name: head_of(e.spec) for name, e in layer.checklists},
@@ -184,9 +184,11 @@ def _experience(layer: Layer, check: Checker) -> Experience | None:
     return Experience(entry.spec.weights, entry.spec.most)
 
 
-def _yields(scale: ScaleFile) -> Yields | None:
-    given = scale.yields
-    return Yields(given.area, given.to, given.strength) if given is not None else None
+def _silence(scale: ScaleFile) -> Silence | None:
+    given = scale.silence
+    if given is None:
+        return None
+    return Silence(frozenset(given.areas), frozenset(given.to), given.strength, given.weight, given.most)
 
 
 def _checker(layer: Layer, scale: ScaleFile) -> Checker:

@@ -104,12 +104,14 @@ class CautionEntry(Strict):
     settles: tuple[str, ...]
 
 
-class YieldsEntry(Strict):
-    """Whose silence says nothing where other symptoms speak."""
+class SilenceEntry(Strict):
+    """How far the absence of symptoms speaks against a cause."""
 
-    area: str
-    to: str
+    areas: tuple[str, ...]
+    to: tuple[str, ...]
     strength: Annotated[float, Field(gt=0, le=1)]
+    weight: Annotated[float, Field(gt=0)]
+    most: Annotated[float, Field(gt=0)]
 
 
 class ScaleFile(Strict):
@@ -121,7 +123,7 @@ class ScaleFile(Strict):
     works: dict[str, Probability]
     bounds: Bounds
     caution: CautionEntry | None = None
-    yields: YieldsEntry | None = None
+    silence: SilenceEntry | None = None
 
 
 class ExperienceFile(Strict):
