@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
+from .code_equal_keras import equal_in_keras
 from .script_diff.edits import Edit
 
 MANY = 4  # changes of one line: it was written anew
@@ -19,6 +20,7 @@ def making_up(edits: Sequence[Edit]) -> list[Edit]:
         *_last_state(edits),
         *_regrouped(edits),
         *_course_anew(edits),
+        *equal_in_keras(edits),
     ]
 
 
