@@ -6,7 +6,9 @@ import ast
 
 from .code import at, first, gone_over, ok
 from .code_evaluation import predicts_least_likely, predicts_over_batch
+from .code_keras_fit import share_of_other_axis
 from .code_roles import split_of, trains
+from .code_sides import either
 from .flow import flow
 from .learning import takes_gradients
 from .readers._tree import of, unparse, walk
@@ -31,7 +33,11 @@ def average_of_wrong_count(view: View) -> Finding:
     Or it divides by the size of the training set. Looked at are functions that sum up in a loop and never
     call backward; a sum or a count whose unit cannot be told is passed over. False positive: batches of one.
     """
-    return first(view, _wrong_count, "the scripts show no average that an evaluation makes of its sums")
+    return first(
+        view,
+        either(_wrong_count, share_of_other_axis),
+        "the scripts show no average that an evaluation makes of its sums",
+    )
 
 
 def _wrong_count(source: Script) -> Finding | None:

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 
 from .code import at, first, ok
 from .code_best_kept import chosen_by_training, last_weights_tested, never_better
+from .code_keras_best import best_left_on_disk, training_watched
 from .code_sides import either, literal, words
 from .flow import flow
 from .readers._tree import unparse, walk
@@ -98,6 +99,7 @@ def best_is_chosen_wrongly(view: View) -> Finding:
             _read_and_dropped,
             never_better,
             chosen_by_training,
+            training_watched,
         ),
         "the scripts choose no best model",
     )
@@ -377,7 +379,7 @@ def last_instead_of_best(view: View) -> Finding:
     """A best checkpoint is asked for, and the final score is taken with the weights of the last epoch."""
     return first(
         view,
-        either(_test_of_last, _saved_each_epoch, last_weights_tested),
+        either(_test_of_last, _saved_each_epoch, last_weights_tested, best_left_on_disk),
         "the scripts keep no best checkpoint",
     )
 

@@ -23,6 +23,7 @@ from .code_formulas import score_minimised
 from .code_forward import only_last_layer, result_thrown_away, scale_unused, tensor_not_registered
 from .code_idle import schedule_idle
 from .code_joins import joined_with_itself
+from .code_keras_model import branch_left
 from .code_loss import loss_wrong as standard_loss_wrong
 from .code_mindspore import length_of_all_ranks
 from .code_model import deep_without_normalisation, integer_division
@@ -81,7 +82,14 @@ def branch_lost(view: View) -> Finding:
     return first(view, either(*_BRANCHES), "the scripts hold no model")
 
 
-_BRANCHES = (overwritten_unread, twin_called_twice, added_to_itself, branch_unjoined, mask_unread)
+_BRANCHES = (
+    overwritten_unread,
+    twin_called_twice,
+    added_to_itself,
+    branch_unjoined,
+    mask_unread,
+    branch_left,
+)
 
 
 @probe()

@@ -117,11 +117,20 @@ def _last_layers(mine: Flow, node: ast.expr, depth: int) -> Iterator[ast.Call]:
         if added is not None:
             yield from _last_layers(mine, added, depth - 1)
             return
-        for value in mine.values(node, 1):
-            if value is not node:
-                yield from _last_layers(mine, value, depth - 1)
+        for value in _made(mine, node):
+            yield from _last_layers(mine, value, depth - 1)
     elif isinstance(node, ast.Call):
         yield from _of_call(mine, node, depth)
+
+
+def _made(mine: Flow, node: ast.expr) -> list[ast.expr]:
+    """What a name stands for; of a model that is read from a file again later, what it was built as."""
+    found = [v for v in mine.values(node, 1) if v is not node]
+    if found and all(isinstance(v, ast.Call) and last_name(v.func) == "load_model" for v in found):
+        name = unparse(node)
+        built = [n for n in mine.source.of(ast.Assign) if name in map(unparse, n.targets)]
+        return [n.value for n in built if n.value not in found and "load" not in unparse(n.value)]
+    return found
 
 
 def _of_call(mine: Flow, node: ast.Call, depth: int) -> Iterator[ast.Call]:

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from functools import partial
 
 from .code import at, first, ok
+from .code_keras_fit import weights_by_rank
 from .code_sides import either, given, literal, side
 from .code_sides_apart import numbered_apart
 from .flow import flow
@@ -32,6 +33,7 @@ def classes_numbered_apart(view: View) -> Finding:
             _one_split_told,
             _unlike_maps,
             partial(numbered_apart, labels=True),
+            weights_by_rank,
         ),
         "the scripts number no classes",
     )

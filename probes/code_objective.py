@@ -314,6 +314,11 @@ def _activated(source: Script) -> Finding | None:
     calls = source.named(*_ON_LOGITS)
     if not calls:
         return None
+    for call in calls:
+        scores = keyword(call, "logits")
+        for end in flow(source).values(scores, 4) if scores is not None else ():
+            if isinstance(end, ast.Call) and last_name(end.func) in ("softmax", "sigmoid"):
+                return at(source, end, "probabilities are given as logits, and the loss applies its own")
     for ends, node in outputs_of(source):
         made = flow(source).given(node.func) if isinstance(node, ast.Call) else None
         layer = made.value if made is not None else node

@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator
 
 from .code import at, first, is_evaluation, ok
+from .code_keras_model import softmax_of_one
 from .code_rounds import Round, rounds
 from .code_sides import either
 from .code_tape import loss_beside_tape
@@ -631,7 +632,7 @@ def output_without_gradient(view: View) -> Finding:
     These have a gradient of zero, or none. False positive: straight-through estimators (skipped where the
     value is added to something), outputs of functions that only predict.
     """
-    return first(view, _no_slope, "the scripts hold no model or loss")
+    return first(view, either(_no_slope, softmax_of_one), "the scripts hold no model or loss")
 
 
 _STEPS = ("round", "floor", "ceil", "sign", "trunc", "argmax", "long", "int", "heaviside", "bool")

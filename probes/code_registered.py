@@ -174,17 +174,30 @@ def _undone(source: Script) -> Finding | None:
             return at(
                 source, node, f"every layer is frozen again after {over.removesuffix('.layers')} was opened"
             )
-    calls = [
-        (c, last_name(c.func)) for c in source.named("compile", "fit") if source.function_around(c) is None
-    ]
     for node in opened.values():
-        if source.function_around(node) is not None or any(isinstance(p, ast.If) for p in source.above(node)):
+        if any(isinstance(p, ast.If) for p in source.above(node)):
             continue
-        before_ = [name for c, name in calls if c.lineno < node.lineno]
-        after = [name for c, name in calls if c.lineno > node.lineno]
+        calls = list(_compiled_and_fit(source, source.function_around(node)))
+        before_ = [name for line, name in calls if line < node.lineno]
+        after = [name for line, name in calls if line > node.lineno]
         if before_ and "compile" in before_ and after[:1] == ["fit"]:
             return at(source, node, "this is set after the model was compiled, so that it does not train")
     return ok(source, sets[0][0], "what is set to train is compiled afterwards")
+
+
+def _compiled_and_fit(source: Script, scope: ast.AST | None) -> Iterator[tuple[int, str]]:
+    """Where in a function, or at the top, a model is compiled or fit, also by a function that does it."""
+    for call in source.calls:
+        if source.function_around(call) is not scope:
+            continue
+        name = last_name(call.func)
+        if name in ("compile", "fit") and isinstance(call.func, ast.Attribute):
+            yield call.lineno, name
+            continue
+        for function in flow(source).called(call) if isinstance(call.func, ast.Name) else ():
+            for inner in sorted(of(function, ast.Call), key=lambda c: c.lineno):
+                if last_name(inner.func) in ("compile", "fit") and isinstance(inner.func, ast.Attribute):
+                    yield call.lineno, last_name(inner.func)
 
 
 def _later(source: Script, before: ast.stmt, after: ast.stmt) -> bool:

@@ -9,6 +9,7 @@ from functools import lru_cache
 
 from .code import at, first, ok
 from .code_flags import scaled_by_switch
+from .code_keras_model import prepared_for_other
 from .code_left_over import figures_left, fitted_left
 from .code_roles import is_random
 from .code_scaled_again import divided_again, normalised_again, rescaled_again, step_made
@@ -179,7 +180,10 @@ def range_does_not_fit(view: View) -> Finding:
     """Mean and deviation, or a scaling function, are for another range of values than they get."""
     return first(
         view,
-        either(_after_unit, _before_unit, _twice, normalised_again, divided_again, rescaled_again),
+        either(
+            *(_after_unit, _before_unit, _twice, normalised_again, divided_again, rescaled_again),
+            prepared_for_other,
+        ),
         "the scripts do not normalise by given figures",
     )
 

@@ -151,9 +151,8 @@ def order_kept(source: Script) -> Finding | None:
             return at(
                 source, calls[0], "the order is drawn once, and every epoch runs through the same batches"
             )
-    if re.search(
-        r"permutation|train_test_split|\.sample\(|random\.shuffle|rng\.shuffle|list_files", source.code
-    ):
+    mixed = re.search(r"\.sample\(|train_test_split|random\.shuffle|rng\.shuffle|list_files", source.code)
+    if mixed or ("permutation" in source.code and not source.named("sort_values")):
         return None
     for call in source.named("batch", "padded_batch"):
         size = call.args[0] if call.args else keyword(call, "batch_size")

@@ -514,11 +514,32 @@ BROKEN = [
         "compile(",
     ),
     (
+        "softmax-of-one",
+        "functional",
+        [('kl.Dense(1, activation="sigmoid")', 'kl.Dense(1, activation="softmax")')],
+        "script-output-without-gradient",
+        "softmax",
+    ),
+    (
         "dropout-off",
         "functional",
         [("kl.Dropout(0.3)(h)", "kl.Dropout(0.3)(h, training=False)")],
         "script-mode-fixed",
         "training=False",
+    ),
+    (
+        "other-preprocess",
+        "finetune",
+        [("applications.resnet50 import", "applications.efficientnet import")],
+        "script-range-mismatch",
+        "preprocess_input(image)",
+    ),
+    (
+        "rescaled-and-preprocessed",
+        "finetune",
+        [("x = preprocess_input(image)", "x = layers.Rescaling(1.0 / 255)(image)\nx = preprocess_input(x)")],
+        "script-range-mismatch",
+        "preprocess_input(x)",
     ),
     (
         "frozen-after-compile",
@@ -750,6 +771,13 @@ BROKEN = [
         "reshuffle_each",
     ),
     (
+        "softmax-twice-tf1",
+        "graph",
+        [("logits = tf.layers.dense(h, 5)", "logits = tf.nn.softmax(tf.layers.dense(h, 5))")],
+        "script-keras-output-activated",
+        "softmax",
+    ),
+    (
         "reshuffled-split",
         "text",
         [("seed=1, reshuffle_each_iteration=False", "seed=1")],
@@ -783,6 +811,18 @@ BROKEN = [
         "EarlyStopping(",
     ),
     (
+        "monitor-train",
+        "regress",
+        [
+            (
+                'EarlyStopping(monitor="val_loss", patience=30, restore_best_weights=True)',
+                'EarlyStopping(monitor="loss", patience=30, restore_best_weights=True)',
+            )
+        ],
+        "script-best-chosen-wrongly",
+        'monitor="loss"',
+    ),
+    (
         "scaler-refit",
         "regress",
         [("scaler.transform(X_test)", "scaler.fit_transform(X_test)")],
@@ -814,5 +854,53 @@ BROKEN = [
         [("disc_tape.gradient(d_loss, discriminator.", "disc_tape.gradient(d_loss, generator.")],
         "script-gradients-misplaced",
         "zip(d_grads",
+    ),
+    (
+        "best-left",
+        "regress",
+        [("patience=30, restore_best_weights=True", "patience=30")],
+        "script-last-instead-of-best",
+        "model.predict",
+    ),
+    (
+        "weights-by-rank",
+        "functional",
+        [
+            (
+                "    train,\n    validation_data",
+                '    train,\n    class_weight={i: len(frame) / n for i, n in enumerate(frame["edible"].value_counts())},\n    validation_data',
+            )
+        ],
+        "script-classes-numbered-apart",
+        "enumerate(",
+    ),
+    (
+        "recall-by-column",
+        "functional",
+        [
+            (
+                "print(net.evaluate(held))\n",
+                "print(net.evaluate(held))\nmatrix = tf.math.confusion_matrix(labels[cut:], net.predict(features[cut:])[:, 0] > 0.5)\nrecall = tf.linalg.diag_part(matrix) / tf.reduce_sum(matrix, axis=0)\nprint(recall)\n",
+            )
+        ],
+        "script-metric-wrong",
+        "recall = ",
+    ),
+    (
+        "branch-left",
+        "functional",
+        [("h = kl.Dropout(0.3)(h)", "dropped = kl.Dropout(0.3)(h)")],
+        "script-branch-lost",
+        "dropped",
+    ),
+    (
+        "photos-alone",
+        "multi",
+        [
+            ('load_arrays("train.npz")\n', 'load_arrays("train.npz")\nnp.random.shuffle(photos)\n'),
+            ("import tensorflow as tf\n", "import numpy as np\nimport tensorflow as tf\n"),
+        ],
+        "script-labels-permuted-alone",
+        "shuffle(photos)",
     ),
 ]

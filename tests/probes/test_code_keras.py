@@ -36,3 +36,47 @@ def test_a_slip_is_found_where_it_stands(
     assert found.state == "present", (name, found.why)
     lines = text.split("\n")
     assert any(line in lines[place.line - 1] for place in found.where if place.line)
+
+
+FIT = """
+import keras
+keep = keras.callbacks.ModelCheckpoint("a.keras", save_best_only=True)
+model.fit(train, validation_data=val, epochs=9, callbacks=[keep])
+"""
+COUNTS = """
+import keras
+import numpy as np
+import pandas as pd
+table = pd.read_csv("birds.csv")
+"""
+MATRIX = """
+import tensorflow as tf
+matrix = tf.math.confusion_matrix(truth, guess)
+"""
+
+
+@pytest.mark.parametrize(
+    ("symptom", "text"),
+    [
+        ("script-last-instead-of-best", FIT + "model.load_weights('a.keras')\nmodel.evaluate(test)\n"),
+        ("script-last-instead-of-best", FIT + "model.evaluate(val)\n"),
+        ("script-best-chosen-wrongly", FIT),
+        (
+            "script-classes-numbered-apart",
+            COUNTS + "class_weight = {c: 1 / n for c, n in table['y'].value_counts().items()}\n",
+        ),
+        (
+            "script-classes-numbered-apart",
+            COUNTS + "class_weight = {i: 1 / n for i, n in enumerate(np.bincount(table['y']))}\n",
+        ),
+        ("script-metric-wrong", MATRIX + "recall = np.diag(matrix) / matrix.sum(axis=1)\n"),
+        ("script-metric-wrong", MATRIX + "precision = np.diag(matrix) / matrix.sum(axis=0)\n"),
+        ("script-metric-wrong", MATRIX + "precision, recall = scores(matrix)\n"),
+        (
+            "script-metric-wrong",
+            "import torch\nm = confusion_matrix(preds, y)\nrecall = np.diag(m) / m.sum(axis=0)\n",
+        ),
+    ],
+)
+def test_the_right_way_is_no_slip(symptom: str, text: str) -> None:
+    assert _read(symptom, text).state != "present"
