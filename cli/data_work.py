@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -24,6 +24,13 @@ PROBES = ("data_files.", "data_compare.", "data_lists.files_missing", "data_list
 OWN_SECONDS = 10.0  # for data files that lie beside a run and were not asked for
 OWN_SAMPLES = 50_000
 MOST_REMEDIES = 2
+# What a difference from the benchmark's batches shows on the run's own side as well: no finding of its own.
+CONSEQUENCES = {
+    "batches-scaled-differently": ("inputs-unnormalized", "inputs-have-outliers"),
+    "batches-filled-differently": ("inputs-have-nan", "data-missing-values"),
+    "batches-labels-ignored-elsewhere": ("labels-out-of-range-in-data", "classes-unbalanced-in-data"),
+    "batches-labels-coded-otherwise": ("labels-out-of-range-in-data", "classes-unbalanced-in-data"),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,8 +130,35 @@ def _readings(rules: RuleBase, data: DataSet, other: DataSet | None) -> list[tup
     asked = [s for s in symptoms if s.area != AREA]
     ordered = [*asked, *(s for s in symptoms if s.area == AREA)]
     probes = all_probes()
-    beside = other is not None
-    return [(s, read(view, s, probes)) for s in ordered if beside or not _compares(s)]
+    if other is None:
+        return [(s, read(view, s, probes)) for s in ordered if not _compares(s)]
+    found = [(s, read(view, s, probes)) for s in ordered]
+    alone = View(_bare(other))
+    return _beside(found, lambda s: read(alone, s, probes).state.value == "present")
+
+
+def _beside(
+    found: list[tuple[Symptom, Reading]], theirs: Callable[[Symptom], bool]
+) -> list[tuple[Symptom, Reading]]:
+    """Put first how dumped batches differ, last what the benchmark's show as well; leave out consequences."""
+    told = {s.id for s, r in found if s.id.startswith("batches-") and r.state.value == "present"}
+    if not told:
+        return found
+    follows = {c for s in told for c in CONSEQUENCES.get(s, ())}
+    if told - {"batches-samples-differ", "batches-type-differs"}:
+        follows |= {"data-differs-from-benchmark", "data-fewer-than-benchmark"}
+    ranked: list[tuple[int, tuple[Symptom, Reading]]] = []
+    for symptom, reading in found:
+        if symptom.id in follows:
+            continue
+        if symptom.id in told:
+            ranked.append((0, (symptom, reading)))
+        elif reading.state.value == "present" and not _compares(symptom) and theirs(symptom):
+            shared = replace(reading, why=f"{reading.why}; so do the benchmark's data")
+            ranked.append((2, (symptom, shared)))
+        else:
+            ranked.append((1, (symptom, reading)))
+    return [one for _, one in sorted(ranked, key=lambda r: r[0])]
 
 
 def _compares(symptom: Symptom) -> bool:

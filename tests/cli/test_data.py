@@ -136,6 +136,35 @@ def test_batches_that_differ_name_the_cause(capsys: Captured, tmp_path: Path) ->
     assert "the division by 255 is missing here" in " ".join(said.split())
 
 
+def test_how_batches_differ_comes_first_and_what_both_show_last(capsys: Captured, tmp_path: Path) -> None:
+    """Boxes in pixels are unnormalised on both sides; other ids of one vocabulary are no other data set."""
+    random = np.random.default_rng(0)
+    boxes = np.cumsum(random.uniform(10, 90, (12, 3, 4)), axis=-1)
+    ids = random.integers(5, 30, (12, 16))
+    for side, ids_of_it in (("a", ids * 3 + 1), ("b", ids)):
+        (tmp_path / side).mkdir()
+        np.savez(tmp_path / side / "batch_0.npz", input_ids=ids_of_it, boxes=boxes)
+
+    said = printed(capsys, "data", str(tmp_path / "a"), "--benchmark", str(tmp_path / "b"), "-f", "json")
+
+    found = json.loads(said)["findings"]
+    assert [f["symptom"] for f in found] == ["batches-ids-differ", "inputs-unnormalized"]
+    assert "so do the benchmark's data" in found[1]["why"]
+
+
+def test_what_follows_from_a_missing_division_is_no_finding_of_its_own(
+    capsys: Captured, tmp_path: Path
+) -> None:
+    x = np.random.default_rng(0).random((8, 3, 16, 16))
+    for side, values in (("a", x * 255), ("b", x)):
+        (tmp_path / side).mkdir()
+        np.save(tmp_path / side / "batch_0.npy", values)
+
+    said = printed(capsys, "data", str(tmp_path / "a"), "--benchmark", str(tmp_path / "b"), "-f", "json")
+
+    assert [f["symptom"] for f in json.loads(said)["findings"]] == ["batches-scaled-differently"]
+
+
 @pytest.mark.parametrize(
     ("line", "code", "words"),
     [

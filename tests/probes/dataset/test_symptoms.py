@@ -532,6 +532,60 @@ def test_dumped_batches_beside_the_benchmarks(tmp_path: Path) -> None:
     assert reading("batches-channels-reversed", tmp_path / "a").state is U
 
 
+X = np.random.default_rng(7).random((12, 3, 8, 8))
+IDS = np.where(np.arange(16) < 12, np.random.default_rng(8).integers(5, 30, (12, 16)), 0)
+ON = (IDS != 0).astype(np.int64)
+LABEL = np.array([0, 1, 2, 0, 0, 1, 2, 2, 1, 1, 0, 2])
+TARGETS = np.where(ON == 1, IDS, -100)
+BOXES = np.array([10.0, 20.0, 40.0, 60.0]) + np.random.default_rng(9).random((12, 3, 4))
+TABLE = np.random.default_rng(6).normal(size=(12, 4))
+DUMPED: dict[str, object] = {
+    "image": X,
+    "label": LABEL,
+    "input_ids": IDS,
+    "attention_mask": ON,
+    "targets": TARGETS,
+    "boxes": BOXES,
+    "features": TABLE,
+}
+
+
+@pytest.mark.parametrize(
+    ("symptom", "change"),
+    [
+        ("batches-labels-apart", {"label": LABEL[::-1]}),
+        ("batches-labels-ignored-elsewhere", {"targets": IDS}),
+        ("batches-labels-shifted", {"targets": np.roll(TARGETS, 1, 1)}),
+        ("batches-labels-differ", {"label": LABEL + 1}),
+        ("batches-labels-coded-otherwise", {"label": np.eye(3)[LABEL]}),
+        ("batches-boxes-differ", {"boxes": BOXES / 640}),
+        ("batches-ids-differ", {"input_ids": np.where(IDS > 0, IDS * 3 + 1, 0)}),
+        ("batches-mask-differs", {"attention_mask": np.ones_like(ON)}),
+        ("batches-layout-differs", {"image": X[..., ::-1]}),
+        ("batches-scaled-differently", {"image": X * 255}),
+        ("batches-cut-differently", {"input_ids": np.roll(IDS, 4, 1), "attention_mask": np.roll(ON, 4, 1)}),
+        ("batches-resampled", {"image": X[:, :, ::2, ::2]}),
+        ("batches-filled-differently", {"features": np.where(np.arange(12)[:, None] % 6 < 1, np.nan, TABLE)}),
+        (
+            "batches-augmented-differently",
+            {"image": X + 0.05 * np.random.default_rng(1).normal(size=X.shape)},
+        ),
+    ],
+)
+def test_how_dumped_batches_differ(symptom: str, change: dict[str, object], tmp_path: Path) -> None:
+    """Present where the step was taken, absent where nothing differs, unknown where values differ anyhow."""
+    image = {"image": X[::2].repeat(2, 0) + np.sin(np.arange(8) / 2)}
+    sides = {"mine": DUMPED | change, "theirs": DUMPED, "same": DUMPED, "anyhow": DUMPED | image}
+    for side, some in sides.items():
+        (tmp_path / side).mkdir()
+        np.savez(tmp_path / side / "batch_0.npz", **some)  # type: ignore[arg-type]
+
+    assert reading(symptom, tmp_path / "mine", tmp_path / "theirs").state is P
+    assert reading(symptom, tmp_path / "same", tmp_path / "theirs").state is A
+    assert reading(symptom, tmp_path / "anyhow", tmp_path / "theirs").state is U
+    assert reading(symptom, tmp_path / "mine").state is U
+
+
 def test_images_in_both_splits(tmp_path: Path) -> None:
     """Equal files under other names, in folders per class."""
     for split, start in (("train", 0), ("val", 18)):

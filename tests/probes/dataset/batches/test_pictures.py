@@ -1,0 +1,145 @@
+"""Pictures: each step that lies between two sides is told by its name, and only that."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from ._pairs import Array, blurred, pixels, told
+
+RAW = pixels()
+MEAN, STD = np.array([0.485, 0.456, 0.406])[:, None, None], np.array([0.229, 0.224, 0.225])[:, None, None]
+GREY = (RAW * np.array([0.299, 0.587, 0.114])[:, None, None]).sum(axis=1, keepdims=True)
+
+
+def normal(x: Array) -> Array:
+    return (x / 255 - MEAN) / STD
+
+
+def bordered(value: float) -> Array:
+    out = np.full((len(RAW), 3, 40, 40), float(value))
+    out[:, :, 4:36] = RAW
+    return out
+
+
+def erased(x: Array) -> Array:
+    x = x.copy()
+    x[:, :, 8:16, 4:20] = 0
+    return x
+
+
+X = normal(RAW)
+RANDOM = np.random.default_rng(1)
+CASES: dict[str, tuple[Array, Array, str, str]] = {
+    "float16": (X.astype(np.float16), X.astype(np.float32), "dtype", "equal within its precision"),
+    "bfloat16": (
+        (X.astype(np.float32).view(np.uint32) & 0xFFFF0000).view(np.float32),
+        X.astype(np.float32),
+        "rounding",
+        "bfloat16",
+    ),
+    "noise": (X + 0.1 * RANDOM.normal(size=X.shape), X, "noise", "noise on top"),
+    "blur": (normal(blurred(RAW)), X, "resampling", "smoother here"),
+    "bgr-before-normalising": (normal(RAW[:, ::-1]), X, "channel-order", "before both are normalised"),
+    "other-channel-order": (X[:, [1, 2, 0]], X, "channel-order", "another order"),
+    "mean-and-deviation-exchanged": ((RAW / 255 - STD) / MEAN, X, "normalisation", "are exchanged"),
+    "no-255-before-the-mean": ((RAW - MEAN) / STD, X, "scale", "division by 255 is missing"),
+    "inverted": (1 - RAW / 255, RAW / 255, "scale", "inverted"),
+    "gamma": ((RAW / 255) ** 2.2, RAW / 255, "function", "gamma"),
+    "each-normalised": (
+        (RAW - RAW.mean((1, 2, 3), keepdims=True)) / RAW.std((1, 2, 3), keepdims=True),
+        X,
+        "normalisation",
+        "its own mean and deviation here",
+    ),
+    "cut-off": (np.clip(X, -1, 1), X, "function", "cut off at -1 and 1 here"),
+    "grey": (
+        np.repeat(GREY, 3, axis=1) / 255,
+        RAW / 255,
+        "layout",
+        "made grey (the channels weighted (0.299",
+    ),
+    "grey-one-channel": (GREY / 255, RAW / 255, "layout", "read as grey here"),
+    "alpha": (np.concatenate([RAW, RAW[:, :1] * 0 + 255], 1), RAW, "layout", "alpha"),
+    "turned-180": (X[:, :, ::-1, ::-1], X, "flip", "180"),
+    "turned-90": (np.rot90(X, 1, (2, 3)), X, "flip", "90"),
+    "random-flip": (
+        np.stack([p[..., ::-1] if i % 2 else p for i, p in enumerate(X)]),
+        X,
+        "augmentation",
+        "4 of 8 samples are mirrored",
+    ),
+    "brightness": (
+        normal(np.clip(RAW * RANDOM.uniform(0.7, 1.2, (8, 1, 1, 1)), 0, 255)),
+        X,
+        "augmentation",
+        "scale of its own",
+    ),
+    "random-crop": (
+        X[:, :, 4:28, 8:32],
+        np.stack([p[:, i : i + 24, 2 * i : 2 * i + 24] for i, p in enumerate(X)]),
+        "augmentation",
+        "another part of the picture in each sample",
+    ),
+    "moved": (np.roll(X, 2, 3), X, "crop", "moved by 0 rows and 2 columns"),
+    "smaller-part": (X[:, :, 3:27, 8:32], X, "crop", "from row 3 and column 8 on"),
+    "letterbox": (bordered(114), np.concatenate([RAW, RAW[:, :, :8]], 2), "padding", "border of 114 here"),
+    "border-value": (bordered(114), bordered(0), "padding", "114 here, with 0"),
+    "erased": (erased(X), X, "augmentation", "a part is erased"),
+    "resized": (X[:, :, ::2, ::2], X, "size", "the whole picture at another size"),
+    "constant": (X * 0, X, "values", "every value is 0 here"),
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_the_step_is_named_alone(case: str, tmp_path: Path) -> None:
+    mine, theirs, kind, words = CASES[case]
+
+    ((found, said),) = told(tmp_path, {"image": mine}, {"image": theirs})
+
+    assert found == kind
+    assert words in said
+
+
+def test_two_steps_are_both_told(tmp_path: Path) -> None:
+    found = told(tmp_path, {"image": RAW.astype(np.uint8).transpose(0, 2, 3, 1)}, {"image": X})
+
+    assert [kind for kind, _ in found] == ["dtype", "layout", "normalisation"]
+
+
+def test_what_no_step_explains_is_said_to_differ(tmp_path: Path) -> None:
+    """Waves on top of each picture: neither noise nor another size."""
+    wave = 0.8 * np.sin(np.arange(X.shape[-1]) / 3)
+
+    ((kind, said),) = told(tmp_path, {"image": X + wave}, {"image": X})
+
+    assert kind == "values"
+    assert "no single step was found" in said
+
+
+def test_pictures_are_matched_before_they_are_compared(tmp_path: Path) -> None:
+    """Another order and another normalisation: two steps, and the labels go with their pictures."""
+    label = np.arange(8) % 3
+
+    found = told(
+        tmp_path,
+        {"image": (RAW[::-1] / 255 - 0.5) / 0.5, "label": label[::-1]},
+        {"image": X, "label": label},
+    )
+
+    assert [kind for kind, _ in found] == ["order", "normalisation"]
+
+
+def test_maps_turn_with_their_pictures_or_stay_behind(tmp_path: Path) -> None:
+    maps = RANDOM.integers(0, 4, (8, 32, 40))
+    theirs = {"image": X, "mask": maps}
+    (tmp_path / "with").mkdir()
+    (tmp_path / "without").mkdir()
+
+    along = told(tmp_path / "with", {"image": X[..., ::-1], "mask": maps[..., ::-1]}, theirs)
+    behind = told(tmp_path / "without", {"image": X[..., ::-1], "mask": maps}, theirs)
+
+    assert along == [("flip", "image, mask: mirrored left to right")]
+    assert [kind for kind, _ in behind] == ["flip", "label-apart"]
