@@ -43,7 +43,8 @@ def pad_of(x: Floats) -> float | None:
 def _run(rows: Floats) -> Ids:
     """How many equal values each row begins with."""
     other = rows != rows[:, :1]
-    return np.where(other.any(axis=1), other.argmax(axis=1), rows.shape[1])
+    found: Ids = np.where(other.any(axis=1), other.argmax(axis=1), rows.shape[1])
+    return found
 
 
 def stripped(row: Floats, pad: float | None) -> Floats:
