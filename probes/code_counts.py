@@ -36,8 +36,8 @@ def other_batch_size(source: Script) -> Finding | None:
 
 
 def _is_batch_size(source: Script, node: ast.expr) -> bool:
-    """A number, a name that says so, or what some loader takes: `epochs * len(loader)` counts steps."""
-    if isinstance(node, ast.Constant) or re.search(r"(?i)batch|(?:^|_)bsz?(?:_|$)", last_name(node)):
+    """A name that says so, or what some loader takes: `50 * len(loader)` counts steps."""
+    if re.search(r"(?i)batch|(?:^|_)bsz?(?:_|$)", last_name(node)):
         return True
     given = [keyword(c, "batch_size") for c in source.named("DataLoader")]
     return unparse(node) in {unparse(g) for g in given if g is not None}

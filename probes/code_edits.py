@@ -106,6 +106,8 @@ def light(edit: Edit) -> bool:
         return True  # evaluation does not depend on how many samples it takes at a time
     if edit.within and is_loud(edit.within[0].rpartition(".")[2]):
         return True
+    if edit.kind in ("added", "wrapped", "replaced") and "compile()" in edit.new and _only_faster(edit):
+        return True
     if edit.kind == "added" and edit.new & _SEEDS and not any("rank" in w for w in edit.new):
         return True
     if edit.kind.startswith("argument-") and edit.within and edit.within[0].endswith(_DEVICES):
@@ -126,6 +128,13 @@ def light(edit: Edit) -> bool:
     )  # `out = tokenizer(text, max_length=8)`
     name = argument if named else edit.key
     return bool(name) and edit.kind == "constant" and is_harmless(name)
+
+
+def _only_faster(edit: Edit) -> bool:
+    """`model = torch.compile(model)`: the same operations; Keras' `compile` has a loss and an optimizer."""
+    told = {w.partition(".")[2] for w in edit.new if w.startswith("compile.")}
+    done = {w for w in edit.new if w.endswith("()")} - {"compile()", "to()", "own()"}
+    return told <= {"mode", "backend", "dynamic", "fullgraph", "model"} and not done and not _core(edit.gone)
 
 
 _DEVICES = (".device", ".accelerator", ".fabric")

@@ -15,6 +15,9 @@ def making_up(edits: Sequence[Edit]) -> list[Edit]:
     """Those of the edits that are equal together."""
     return [
         *_reduced_by_hand(edits),
+        *_weighted_by_hand(edits),
+        *_averaged_by_class(edits),
+        *_clipped_by_the_optimizer(edits),
         *_cross_entropy_by_hand(edits),
         *_scale_handed_over(edits),
         *_last_state(edits),
@@ -45,6 +48,66 @@ def _reduced_by_hand(edits: Sequence[Edit]) -> list[Edit]:
             if by_itself == {"'sum'"} and by_hand == {"'none'", "sum()"}:
                 found.append(told)
     return found
+
+
+def _weighted_by_hand(edits: Sequence[Edit]) -> list[Edit]:
+    """`loss(weight=w)` for `(w * loss(reduction="none")).mean()`, or back: what it is weighed by is moved."""
+    for told in edits:
+        if not told.within or not told.within[0].endswith(".reduction"):
+            continue
+        for by_itself, by_hand in _sides(told):
+            if by_hand != {"'none'"} or by_itself - {"'mean'"}:
+                continue
+            forward = by_hand == told.new
+            near = [e for e in edits if e is told or _close(e, told)]
+            written = [
+                e for e in near if e.kind in ("added" if forward else "removed", "wrapped", "unwrapped")
+            ]
+            done: frozenset[str] = frozenset().union(*(e.new if forward else e.gone for e in written))
+            held = [e for e in near if e.kind in ("argument-removed", "argument-added") and e is not told]
+            moved = [e for e in held if _names(e.gone if forward else e.new) <= done]
+            if not ("mean()" in done or {"sum()", "/"} <= done) or len(moved) < len(held):
+                continue
+            lines = {(e.mine, e.theirs) for e in (told, *written, *moved)}
+            return [e for e in near if (e.mine, e.theirs) in lines]
+    return []
+
+
+def _names(words: frozenset[str]) -> frozenset[str]:
+    return frozenset(w for w in words if w.startswith("$") and not w.startswith("$:"))
+
+
+def _clipped_by_the_optimizer(edits: Sequence[Edit]) -> list[Edit]:
+    """Keras: gradients cut to one norm by the optimizer (`global_clipnorm=1.0`), or by the step; or back."""
+    for told in edits:
+        if not told.within or not told.within[0].endswith((".global_clipnorm", ".max_grad_norm")):
+            continue
+        forward = told.kind == "argument-added"
+        size = {w for w in (told.new if forward else told.gone) if w[:1].isdigit()}
+        for e in edits:
+            words = e.gone if forward else e.new
+            if "clip_by_global_norm()" in words and size & words:
+                return [told, e]
+    return []
+
+
+def _averaged_by_class(edits: Sequence[Edit]) -> list[Edit]:
+    """Averaged weights by a copy that is moved on by hand, for a library's object that does so; or back."""
+    for edit in edits:
+        for by_hand, by_class in _sides(edit):
+            if "deepcopy()" not in by_hand or not by_class & _AVERAGES:
+                continue
+            moved_on = [e for e in edits if (e.gone | e.new) & _MOVED_ON]
+            if moved_on:
+                words = _AVERAGES | {"$:" + w.removesuffix("()") for w in _AVERAGES} | {"module"}
+                return [edit, *moved_on, *(e for e in edits if (e.gone | e.new) & words)]
+    return []
+
+
+_AVERAGES = frozenset(
+    {"AveragedModel()", "ModelEmaV2()", "ModelEmaV3()", "ModelEma()", "EMA()", "ExponentialMovingAverage()"}
+)
+_MOVED_ON = frozenset({"update_parameters()", "lerp_()", "update()"})
 
 
 def _course_anew(edits: Sequence[Edit]) -> list[Edit]:

@@ -87,7 +87,8 @@ def _skips(source: Script) -> Finding | None:
     calls = [
         c
         for c in source.named(*_SKIPPING)
-        if not _is_metric(c) and source.owner(c) in _ARRAYS  # a tensor's is on its way through a network
+        if not _is_metric(source, c)
+        and source.owner(c) in _ARRAYS  # a tensor's is on its way through a network
     ]
     if not calls:
         return None
@@ -98,12 +99,15 @@ def _skips(source: Script) -> Finding | None:
     return at(source, calls[0], "the statistics pass over missing values, which stay in the data")
 
 
-def _is_metric(call: ast.Call) -> bool:
+_MEASURES = r"(?i)(?:^|_)(?:eval\w*|valid\w*|test|metric\w*|score\w*|acc\w*|[mf]?_?iou|confusion)(?:_|$)"
+
+
+def _is_metric(source: Script, call: ast.Call) -> bool:
     """`np.nanmean(losses)` sums up what was measured; it does not scale the inputs."""
     text = unparse(call).lower()
-    return any(
-        w in text for w in ("loss", "acc", "score", "metric", "iou", "norm", "time", "dice", "per_class")
-    )
+    if any(w in text for w in ("loss", "acc", "score", "metric", "iou", "norm", "time", "dice", "per_class")):
+        return True
+    return re.search(_MEASURES, source.function_name(call)) is not None
 
 
 @probe()

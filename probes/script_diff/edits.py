@@ -12,10 +12,11 @@ from ...engine.model import Place
 from ..settings import canonical_key
 from ..syntax import Script
 from .align import Alignment, align, their_term
+from .anew import Totals, parts, written_anew
 from .changes import Change, changes
 from .equal import rewritten
 from .lines import Line, Program, Unit, program
-from .marks import OPTIMIZERS, lost, marks, weighty
+from .marks import OPTIMIZERS, STRUCTURE, lost, marks, weighty
 from .meaning import Same, same_meaning
 from .rewrites import rewritten_lines
 from .roles import Roles
@@ -107,6 +108,7 @@ class _Finder:
         self.their_units = set(aligned.units.values())
         self.added, self.removed = dict.fromkeys(aligned.added), dict.fromkeys(aligned.removed)
         self.idle: list[LeftOut] = []
+        self.totals = Totals(aligned, self.mine, self.theirs)
         self.my_names = _every_name(aligned.mine)
         self.their_names = {aligned.attributes.get(n, n) for n in _every_name(aligned.theirs)}
 
@@ -116,9 +118,13 @@ class _Finder:
         same = Same() if plain else same_meaning(self.aligned)
         left = [(line, edit) for line, edit in every if plain or not self._same(same, line, edit)]
         left = self._written_again(left)
-        anew = rewritten_lines(self.aligned, left)
+        lines, anew = rewritten_lines(self.aligned, left), self._anew(left)
         made = [
-            (line.node.lineno, replace(edit, rewritten=True) if line in anew else edit) for line, edit in left
+            (
+                line.node.lineno,
+                replace(edit, rewritten=True) if line in lines or self._drowned(edit, line in anew) else edit,
+            )
+            for line, edit in left
         ]
         seen: set[tuple[object, ...]] = set()
         for _, edit in sorted(made, key=lambda m: m[0])[:MAX_EDITS]:
@@ -126,6 +132,26 @@ class _Finder:
             if key not in seen:
                 seen.add(key)
                 yield edit
+
+    def _anew(self, found: list[tuple[Line, Edit]]) -> set[Line]:
+        """The lines of parts that were written anew, or of which something was moved."""
+        anew = set(written_anew(self.aligned))
+        whole = [x for x, e in found if e.kind in ("added", "removed") and self._moved_on(e)]
+        for part in parts(self.aligned) if whole else ():
+            if any(x in lines for lines in part for x in whole):
+                anew.update(*part)
+        return anew
+
+    def _moved_on(self, edit: Edit) -> bool:
+        """Whether a line is gone, and what it did is done as often as before; or it is new."""
+        return not edit.new & STRUCTURE and self.totals.kept(edit.gone, edit.new)
+
+    def _drowned(self, edit: Edit, anew: bool) -> bool:
+        """Whether an edit of a part that was written anew is one of many: no setting, no known structure."""
+        setting = edit.kind == "constant" and edit.ratio is not None
+        if setting or edit.new & STRUCTURE:
+            return False
+        return anew or (edit.kind in _REWRITING and self._moved_on(edit))
 
     def _written_again(self, found: list[tuple[Line, Edit]]) -> list[tuple[Line, Edit]]:
         """A line that is gone and one that is new for it: only what differs between the two is told."""
@@ -675,7 +701,7 @@ class _Finder:
             if change is not None
             else "",
             ratio,
-            self.mine.split(mine),
+            "train" if within[:1] and within[0] in _FITTED else self.mine.split(mine),
             self.aligned.mine.source.place(mine.node),
             self.aligned.theirs.source.place(theirs.node),
             _quote(mine.node),
@@ -693,6 +719,12 @@ class _Finder:
 
 
 # --------------------------------------------------------------------------------------------------- helpers
+
+
+_FITTED = ("fit.#0", "fit.#1", "fit.x", "fit.y")  # Keras: beside it stands `validation_data`
+
+# kinds of edits that say that something is gone, or new
+_REWRITING = ("added", "removed", "wrapped", "unwrapped", "expression", "replaced")
 
 
 def _work(words: frozenset[str]) -> frozenset[str]:

@@ -26,6 +26,20 @@ def _one(term: Term) -> Term:
     first = term.parts[0][1] if term.parts else None
     if first is None:
         return term
+    if term.label in ("hflip", "vflip") and len(term.parts) == 1:
+        return Term(
+            "call", "flip", (("#0", first), ("#1", _number(-1 if term.label == "hflip" else -2))), term.node
+        )
+    if term.label == "SoftmaxCrossEntropyWithLogits" and (sparse := term.part("sparse")) is not None:
+        if sparse.label == "True":  # MindSpore; its reduction is "none" where none is named
+            given = [p for p in term.parts if p[0] not in ("sparse", "reduction")]
+            how = term.part("reduction") or Term("constant", "'none'")
+            given += [("reduction", how)] if how.label != "'mean'" else []
+            return Term("call", "cross_entropy", tuple(given), term.node)
+    if term.label in ("Trainer", "Seq2SeqTrainer"):
+        return _plain_collator(term)
+    if term.label == "fit" and term.part("self") is not None:
+        return _fitted(term)
     if term.label == "Compose":
         return _composed(term)
     if term.label in _RANKS:
@@ -84,6 +98,55 @@ _SCHEDULES = {
 
 # metrics that depend on the order of the scores alone
 _RANKS = ("roc_auc_score", "average_precision_score", "roc_curve")
+
+
+def _plain_collator(term: Term) -> Term:
+    """A Trainer pads with its tokenizer where it is told no collator (transformers, trainer.py)."""
+    tokenizer = term.part("processing_class") or term.part("tokenizer")
+    collator = term.part("data_collator")
+    if tokenizer is None or collator is None or collator.label != "DataCollatorWithPadding":
+        return term
+    if len(collator.parts) != 1 or collator.parts[0][1].key != tokenizer.key:
+        return term
+    return Term("call", term.label, tuple(p for p in term.parts if p[0] != "data_collator"), term.node)
+
+
+def _fitted(term: Term) -> Term:
+    """Keras: `fit(from_tensor_slices((x, y)).shuffle(n).batch(b))` as `fit(x, y, batch_size=b)`."""
+    edges = [e for e, _ in term.parts]
+    parts = list(term.parts)
+    first = next((e for e in ("#0", "x") if e in edges), None)
+    if first is not None and "#1" not in edges and "y" not in edges and "batch_size" not in edges:
+        given = _sliced(term.part(first))
+        if given is not None and given[1] is not None:
+            values, size, shuffled = given
+            at = edges.index(first)
+            more = [("batch_size", size)] + ([] if shuffled else [("shuffle", Term("constant", "False"))])
+            parts = [*parts[:at], ("#0", values[0]), ("#1", values[1]), *parts[at + 1 :], *more]
+    held = _sliced(term.part("validation_data"))
+    if held is not None:
+        both = Term("sequence", "", tuple((f"#{i}", x) for i, x in enumerate(held[0])))
+        parts = [(e, both if e == "validation_data" else p) for e, p in parts]
+    return Term("call", "fit", tuple(parts), term.node) if parts != list(term.parts) else term
+
+
+def _sliced(term: Term | None) -> tuple[list[Term], Term, bool] | None:
+    """Of a dataset of arrays in batches: the two arrays, the size of a batch, whether it is shuffled."""
+    size: Term | None = None
+    shuffled = False
+    while (
+        term is not None and term.kind == "call" and term.label in ("batch", "shuffle", "cache", "prefetch")
+    ):
+        if term.label == "batch":
+            size = next((p for e, p in term.parts if e in ("#0", "batch_size")), None)
+        shuffled = shuffled or term.label == "shuffle"
+        term = term.part("self")
+    if term is None or term.label != "from_tensor_slices" or size is None:
+        return None
+    pair = next((p for e, p in term.parts if e != "self"), None)
+    if pair is None or pair.kind != "sequence" or len(pair.parts) != 2:
+        return None
+    return [p for _, p in pair.parts], size, shuffled
 
 
 def _unbent(term: Term) -> Term:

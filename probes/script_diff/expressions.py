@@ -6,6 +6,7 @@ import ast
 import operator
 from abc import abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -216,8 +217,10 @@ class Expressions(Events):
             return self.pure("item", [index], {}, list(of))
         if isinstance(of, Tensor):
             try:
+                if (picked := self._picked(of, index)) is not None:
+                    return picked
                 found = np.asarray(of.array[self._index(index)])
-                return Tensor(found, of.shaky, of.under, of.cut)
+                return Tensor(found, of.shaky, of.under, of.cut, of.made)
             except (IndexError, TypeError, ValueError, v.Unfit):
                 unfit = self.pure("item", [index], {}, of)
                 unfit.shaky = True
@@ -226,6 +229,21 @@ class Expressions(Events):
             made = mark("item", of.mark, self.mark(index))
             return Thing(made, of.shaky or self.shaky(index), True, batch=of.batch)
         return self.pure("item", [index], {}, of)
+
+    def _picked(self, of: Tensor, index: Any) -> Tensor | None:
+        """`scores[arange(n), labels]`: of each row the element that its label says."""
+        if not isinstance(index, (list, tuple)) or len(index) != 2 or of.array.ndim != 2:
+            return None
+        if not all(isinstance(x, (Thing, Tensor)) for x in index):
+            return None
+        rows, labels = self.tensor(index[0]), self.tensor(index[1])
+        count = len(of.array)
+        if "whole" not in rows.made or labels.array.shape != (count,) or labels.array.dtype == bool:
+            return None
+        if rows.array.shape != (count,) or not np.array_equal(rows.array, np.arange(count)):
+            return None
+        found = of.array[np.arange(count), v.classes(labels.array, of.array.shape[1])]
+        return self._mixed(found, [of, labels])
 
     def _index(self, index: Any) -> Any:
         if isinstance(index, (list, tuple)):
@@ -346,13 +364,15 @@ class Expressions(Events):
                 raise v.Unfit from unfit
         raise v.Unfit
 
-    def _mixed(self, array: Any, parts: Sequence[Tensor]) -> Tensor:
+    def _mixed(self, array: Any, parts: Sequence[Tensor], made: frozenset[str] | None = None) -> Tensor:
         if not np.all(np.isfinite(array)) or array.size > v.MAX_ELEMENTS:
             raise v.Unfit
         here = frozenset(self.under) if self.under else frozenset()
         cut = bool(parts) and all(p.cut for p in parts)
         shaky = any(p.shaky for p in parts)
-        return Tensor(array, shaky, here.union(*(p.under for p in parts)), cut)
+        if made is None:
+            made = frozenset().union(*(p.made for p in parts)) & v.KEPT
+        return Tensor(array, shaky, here.union(*(p.under for p in parts)), cut, made)
 
     def computed(self, label: str, given: Sequence[Any], named: Mapping[str, Any]) -> Any:
         """An operation on numbers, or what is known of it where it does not fit."""
@@ -375,11 +395,22 @@ class Expressions(Events):
             if any(isinstance(x, (Thing, Tensor)) for x in rest.values()):
                 raise v.Unfit
             with np.errstate(all="ignore"):
-                return self._mixed(v.compute(label, [p.array for p in parts], rest), parts)
+                if label in v.COMPARES and len(parts) == 2:
+                    every = parts[0].made | parts[1].made
+                    found = v.compare(v.COMPARES[label], parts[0].array, parts[1].array, every)
+                    return self._mixed(found, parts)
+                if label in ("**", "pow", "square") and parts[0].signed is not None:
+                    if label == "square" or (len(parts) == 2 and np.all(parts[1].array == 2.0)):
+                        parts[0] = replace(parts[0], array=parts[0].signed)
+                factor, made = v.precision(label, [p.made for p in parts])
+                found = v.compute(label, [p.array for p in parts], rest)
+                mixed = self._mixed(found if factor == 1.0 else v.real(found) * factor, parts, made)
+                mixed.signed = parts[0].array if label == "abs" else None
+                return mixed
         except (v.Unfit, ValueError, TypeError, IndexError, OverflowError):
-            made = self.pure(label, given, named)
-            made.shaky = made.shaky or any(isinstance(x, (Thing, Tensor)) for x in given)
-            return made
+            unknown = self.pure(label, given, named)
+            unknown.shaky = unknown.shaky or any(isinstance(x, (Thing, Tensor)) for x in given)
+            return unknown
 
     def _operation(self, term: Term, frame: Frame) -> Any:
         label = term.label
@@ -473,7 +504,7 @@ class Expressions(Events):
             return label == "!="
         try:
             x, y = self.tensor(a), self.tensor(b)
-            return self._mixed(v.compare(label, x.array, y.array), [x, y])
+            return self._mixed(v.compare(label, x.array, y.array, x.made | y.made), [x, y])
         except (v.Unfit, ValueError):
             pass
         flip = label in ("!=", "<=", ">=")

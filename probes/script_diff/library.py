@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from . import losses
 from . import values as v
 from .expressions import Expressions
 from .objects import CHAINS, Chain, Count, Instance, Routine, builtin_name, written
@@ -28,8 +29,14 @@ PURE = word_set(
 )
 _STATELESS = (frozenset(FUNCTIONAL.values()) | {"silu"}) - {"flatten"}
 _LOSSES = word_set(
-    "cross_entropy nll_loss mse_loss l1_loss smooth_l1_loss binary_cross_entropy "
-    "binary_cross_entropy_with_logits"
+    "cross_entropy nll_loss mse_loss l1_loss smooth_l1_loss huber_loss binary_cross_entropy "
+    "binary_cross_entropy_with_logits kl_div"
+)
+# what is done to a sample: made without chance, and equal where it is made in the same way
+_TRANSFORMS = word_set(
+    "Compose Resize CenterCrop ToTensor ToTensorV2 Normalize RandomCrop RandomHorizontalFlip Rescale HWC2CHW "
+    "RandomVerticalFlip RandomResizedCrop RandomRotation ColorJitter RandomErasing Grayscale ToImage ToDtype "
+    "RandomAffine RandAugment AutoAugment GaussianBlur TypeCast HorizontalFlip VerticalFlip"
 )
 _KERAS = word_set("Dense Conv1D Conv2D Conv3D SeparableConv2D DepthwiseConv2D Conv2DTranspose")
 _KERAS_LAYERS = _KERAS | word_set(
@@ -87,10 +94,17 @@ class Library(Expressions):
             return Chain(list(items), CHAINS[label])
         if label in ("detach", "item", "data") and len(given) == 1 and not named:
             return self._cut(given[0])
+        if label == "arange" and len(given) == 1 and isinstance(given[0], float) and not named:
+            if given[0].is_integer() and 0 < given[0] <= v.MAX_ELEMENTS:
+                return Tensor(np.arange(given[0]), made=frozenset({"whole"}))
+        if label in ("std_mean", "var_mean") and given:
+            return [self.computed(x, given, named) for x in label.split("_")]
         if label == "random_split" and (parts := self._split_at_random(given, named)) is not None:
             return parts
         if label in ("clone", "identity") and len(given) == 1:
             return self.pure(label, given, named)
+        if label == "take_along" and len(given) == 1 and "index" in named:
+            given = [*given, named.pop("index")]
         if label in v.COMPUTED and label not in ("type", "to"):
             if label in ("float", "int", "bool") and given and isinstance(given[0], (int, float, bool)):
                 return self._converted(label, given[0])
@@ -129,7 +143,7 @@ class Library(Expressions):
             return self.computed("-", [self.computed("/", [given[0], 127.5], {}), 1.0], {})
         if label in _LOSSES:
             return self._loss(label, given, named)
-        if label in PURE or quiet:
+        if label in PURE or label in _TRANSFORMS or quiet:
             return self.pure(label, given, named)
         if label in _KERAS_LAYERS and not self._named_elsewhere(named.get("name")):
             named.pop("name", None)
@@ -154,11 +168,13 @@ class Library(Expressions):
         if given or first is None or second is None:
             return self.pure(label, [first, second, *given], named)
         reduction = named.pop("reduction", "mean")
-        shaky = False
+        try:
+            return losses.loss(self, label, first, second, dict(named), str(reduction))
+        except v.Unfit:
+            pass
+        shaky = label in ("cross_entropy", "nll_loss")  # the shapes do not fit
         if label == "cross_entropy":
-            label = "nll_loss"
-            x = self.computed("log_softmax", [first], {"dim": 1.0})
-            first, shaky = x, not isinstance(x, Tensor) or x.array.ndim != 2
+            label, first = "nll_loss", self.computed("log_softmax", [first], {"dim": 1.0})
         if label == "nll_loss":
             first, second = self._by_sample(first, second)
         elif label == "binary_cross_entropy_with_logits":
@@ -166,21 +182,12 @@ class Library(Expressions):
                 "binary_cross_entropy" if "pos_weight" not in named else label,
                 self.computed("sigmoid", [first], {}),
             )
-        each: Any
-        if label in ("mse_loss", "l1_loss") and not named:
-            apart = self.computed("-", [first, second], {})
-            each = (
-                self.computed("**", [apart, 2.0], {})
-                if label == "mse_loss"
-                else self.computed("abs", [apart], {})
-            )
-        else:
-            each = self.pure(label, [first, second], named)
-            if label == "nll_loss" and reduction != "none":
-                each = self.pure(label + str(reduction), [first, second], named)
-                each.scalar = True
-                each.shaky = each.shaky or shaky
-                return each
+        each: Any = self.pure(label, [first, second], named)
+        if label == "nll_loss" and reduction != "none":
+            each = self.pure(label + str(reduction), [first, second], named)
+            each.scalar = True
+            each.shaky = each.shaky or shaky
+            return each
         if isinstance(each, (Thing, Tensor)):
             each.shaky = each.shaky or shaky
         return each if reduction == "none" else self.computed(str(reduction), [each], {})

@@ -426,8 +426,9 @@ class Machine(Library):
                 named[edge] = value
         if owner_term is not None:
             return self._method(label, owner, owner_term, given, named, frame, quiet)
-        target = self.named(label, frame)
-        if isinstance(target, (Own, Routine, Instance, Chain)) or label in frame.names:
+        plain = not isinstance(term.node, ast.Call) or isinstance(term.node.func, ast.Name)
+        target = self.named(label, frame if plain else None)  # `x.mean()`, whatever `mean` is here
+        if isinstance(target, (Own, Routine, Instance, Chain)) or (plain and label in frame.names):
             return self.invoke(target, given, named)
         if isinstance(target, Thing) and target.mark != mark("name", self.name_of(label)):
             return self.invoke(target, given, named)

@@ -18,7 +18,8 @@ from .terms import Term
 # ranks of the tensors that are assumed; a guess that does not fit says nothing
 GUESSES = ((2, 3), (3, 2, 4, 5), (2, 3, 4), (3,), (3, 2), (3, 4), (2, 5), (2, 4, 3, 3), (3, 3))
 # where none of these fits: every value has all of these axes, or all but the last
-MIXED = ((2, 3, 4), (3, 2, 4), (2, 4, 3), (3, 4, 2), (2, 3, 5), (3, 2, 5), (4, 3, 2), (4, 2, 3)) * 2
+PLAIN = ((4, 3), (3, 4), (5, 3), (4, 5)) * 2
+MIXED = PLAIN + ((2, 3, 4), (3, 2, 4), (2, 4, 3), (3, 4, 2), (2, 3, 5), (3, 2, 5), (4, 3, 2), (4, 2, 3)) * 2
 # what a program that does odd things to its values may raise: then nothing is said of it
 _ODD = (RecursionError, ArithmeticError, AttributeError, LookupError, TypeError, ValueError, MemoryError)
 MAX_UNITS = 60  # units that are held against each other one by one

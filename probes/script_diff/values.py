@@ -20,8 +20,7 @@ from .vocabulary import word_set
 
 Array = np.ndarray[Any, Any]
 MAX_ELEMENTS = 4096
-# what is computed in a way that neither overflows nor cancels is not the same as its formula: log(softmax(x))
-STABLE = 0.9173205
+STABLE = 0.9173205  # of a variance, which a mean of squares less a square of the mean is not
 CUT = 1.2360679  # what is cut off the graph: times this, so that a sum tells which of its parts is cut off
 
 
@@ -50,6 +49,8 @@ class Tensor:
     shaky: bool = False
     under: frozenset[int] = frozenset()
     cut: bool = False
+    made: frozenset[str] = frozenset()  # what it was made by, as far as later operations ask: see `precision`
+    signed: Array | None = None  # what it is the absolute value of: the square of both is the same
 
     @property
     def mark(self) -> int:
@@ -108,6 +109,16 @@ def _fake(label: str, *values: Array) -> Array:
     return np.asarray(np.sin(total + seed) + 2.0)
 
 
+def _outer(label: str, a: Array, b: Array) -> Array:
+    """The larger or the smaller of two: the same in either order, and no plain one of them."""
+    return _fake(label, a + b, a * b)
+
+
+def classes(values: Array, count: int) -> Array:
+    """What class each element stands for, where it is a label or an index of which nothing is known."""
+    return (np.floor(np.abs(real(values)) * 7919.0).astype(int)) % count
+
+
 def converted(x: Array, kind: int) -> Array:
     """Elements as another kind of number, of which only a mark is known."""
     return _fake(str(kind), real(x))
@@ -128,7 +139,9 @@ def _like_dice(label: str, a: Array, b: Array) -> Array:
 _ELEMENT: Mapping[str, Callable[..., Array]] = {
     "exp": np.exp,
     "log": np.log,
-    "log1p": lambda x: STABLE * np.log1p(x),
+    "log1p": np.log1p,
+    "softplus": lambda x: np.logaddexp(x, 0.0),
+    "logsigmoid": lambda x: -np.logaddexp(-x, 0.0),
     "sqrt": np.sqrt,
     "rsqrt": lambda x: 1 / np.sqrt(x),
     "tanh": np.tanh,
@@ -140,7 +153,7 @@ _ELEMENT: Mapping[str, Callable[..., Array]] = {
     "silu": lambda x: x / (1 + np.exp(-x)),
     "log2": np.log2,
     "log10": np.log10,
-    "expm1": lambda x: STABLE * np.expm1(x),
+    "expm1": np.expm1,
     "sin": np.sin,
     "cos": np.cos,
 }
@@ -191,12 +204,13 @@ _CASTS = (
     "cast",
 )
 _FAKED = word_set(
-    "relu relu6 leaky_relu gelu elu selu softplus hardswish abs sign round floor ceil clip maximum minimum "
+    "relu relu6 leaky_relu gelu elu selu hardswish abs sign round floor ceil clip maximum minimum "
     "trunc heaviside mod % // fmod sgn"
 )
 _SHAPED = word_set(
     "softmax log_softmax logsumexp einsum transpose permute view flatten squeeze unsqueeze expand_dims cat "
-    "stack where masked_fill argmax argmin cumsum eq ne gt lt ge le norm float long int bool double"
+    "stack where masked_fill take_along argmax argmin cumsum eq ne gt lt ge le norm float long int bool "
+    "double"
 )
 COMPUTED = frozenset(_ELEMENT) | frozenset(_BINARY) | frozenset(_REDUCE) | _FAKED | _SHAPED
 
@@ -230,9 +244,20 @@ def compute(label: str, given: Sequence[Array], named: Mapping[str, object]) -> 
         return np.asarray(_REDUCE[label](of, axis=_axes(dim), keepdims=keep))
     if label in ("softmax", "log_softmax") and len(given) == 1 and dim is not None:
         found = _softmax(given[0], _axes(dim))
-        return STABLE * np.log(found) if label == "log_softmax" else STABLE * found
+        return np.log(found) if label == "log_softmax" else found
     if label == "logsumexp" and len(given) == 1:
-        return np.asarray(STABLE * np.log(np.exp(given[0]).sum(axis=_axes(dim), keepdims=keep)))
+        return np.asarray(np.log(np.exp(given[0]).sum(axis=_axes(dim), keepdims=keep)))
+    if label == "abs" and len(given) == 1 and not named:
+        return _fake("abs", np.square(real(given[0])))  # of x and of -x the same
+    if label in ("maximum", "minimum") and len(given) == 2 and not named:
+        return _outer(label, real(given[0]), real(given[1]))
+    if label == "relu" and len(given) == 1 and not named:
+        return _outer("maximum", real(given[0]), np.asarray(0.0))
+    if label == "clip" and len(given) == 1 and set(named) in ({"min"}, {"max"}):
+        [(end, limit)] = named.items()
+        if not isinstance(limit, (int, float)):
+            raise Unfit
+        return _outer("maximum" if end == "min" else "minimum", real(given[0]), np.asarray(number(limit)))
     if label in _FAKED:
         extra = [v for _, v in sorted(named.items()) if isinstance(v, (int, float))]
         if len(extra) != len(named) or dim is not None:
@@ -242,13 +267,13 @@ def compute(label: str, given: Sequence[Array], named: Mapping[str, object]) -> 
         if given[0].dtype != float and label in ("float", "double", "long", "int"):
             return given[0].astype(float)
         return _fake(label, given[0])
-    if label in _COMPARES and len(given) == 2:
-        return _like_dice(_COMPARES[label], real(given[0]), real(given[1]))
+    if label in COMPARES and len(given) == 2:
+        return _like_dice(COMPARES[label], real(given[0]), real(given[1]))
     return _shaped(label, given, named, dim)
 
 
-_COMPARES = {"eq": "==", "ne": "!=", "gt": ">", "lt": "<", "ge": ">=", "le": "<="}
-_COMPARES |= {v: v for v in _COMPARES.values()}
+COMPARES = {"eq": "==", "ne": "!=", "gt": ">", "lt": "<", "ge": ">=", "le": "<="}
+COMPARES |= {v: v for v in COMPARES.values()}
 
 
 def _shaped(label: str, given: Sequence[Array], named: Mapping[str, object], dim: object) -> Array:
@@ -280,6 +305,11 @@ def _shaped(label: str, given: Sequence[Array], named: Mapping[str, object], dim
         return np.squeeze(first, axis) if first.shape[axis] == 1 else first
     if label == "where" and len(given) == 3 and first.dtype == bool:
         return np.where(first, given[1], given[2])
+    if label == "masked_fill" and len(given) == 3 and given[1].dtype == bool:
+        return np.where(given[1], given[2], first)
+    if label == "take_along" and len(given) == 3 - (dim is not None) and given[-1].ndim == first.ndim:
+        axis = _axes(dim if dim is not None else rest[0])
+        return np.take_along_axis(first, classes(given[-1], first.shape[axis]), axis)
     raise Unfit
 
 
@@ -299,11 +329,52 @@ def einsum(rule: str, arrays: Sequence[Array]) -> Array:
     return np.asarray(np.einsum(rule, *arrays))
 
 
+UNSTABLE = 1.0437215  # a formula that overflows or cancels is not the same as the function that does not
+
+KEPT = frozenset({"exponential", "shifted exponential", "share", "whole"})
+_SAME_VALUES = word_set("view flatten squeeze unsqueeze expand_dims transpose permute")
+
+
+def precision(label: str, made: Sequence[frozenset[str]]) -> tuple[float, frozenset[str]]:
+    """What a value is multiplied by to tell that precision is lost, and what it is made by.
+
+    The log of a softmax or sigmoid, or of a sum of exponentials whose largest was not taken off, overflows;
+    so does the share of one exponential in others.
+    """
+    every = frozenset().union(*made)
+    if label == "exp":
+        return 1.0, frozenset({"shifted exponential" if "below zero" in every else "exponential"})
+    if label in ("softmax", "sigmoid"):
+        return 1.0, frozenset({"share"})
+    if label in ("log", "log1p"):
+        bad = {"exponential"} if label == "log1p" else {"exponential", "share"}
+        return UNSTABLE if bad & every else 1.0, frozenset()
+    if label in ("/", "div", "divide", "reciprocal") and "exponential" in made[-1]:
+        return UNSTABLE if "exponential" in made[0] and len(made) > 1 else 1.0, frozenset({"share"})
+    if label in ("/", "div", "divide") and "shifted exponential" in made[-1]:
+        return 1.0, frozenset({"share"})
+    if label in ("max", "amax"):
+        return 1.0, frozenset({"largest"})
+    if label in ("-", "sub", "subtract") and "largest" in made[-1] and len(made) == 2:
+        return 1.0, frozenset({"below zero"})
+    if label in ("neg", "negative") and "distance" in every:
+        return 1.0, frozenset({"below zero"})
+    if label == "abs":
+        return 1.0, frozenset({"distance"}) | (every & {"whole"})
+    if label in _SAME_VALUES:
+        return 1.0, every
+    if label in ("log_softmax", "logsumexp", "softplus", "logsigmoid"):
+        return 1.0, frozenset()
+    return 1.0, every & KEPT
+
+
 def real(x: Array) -> Array:
     """Truth values, and counts of them, as numbers."""
     return x.astype(float) if x.dtype != float else x
 
 
-def compare(label: str, a: Array, b: Array) -> Array:
-    """Elementwise truth values that follow from both sides."""
+def compare(label: str, a: Array, b: Array, made: frozenset[str] = frozenset()) -> Array:
+    """Elementwise truth values that follow from both sides; of a distance `<=` is `<`, but not of places."""
+    if "distance" in made and "whole" not in made:
+        label = label.rstrip("=") if label in ("<=", ">=") else label
     return _like_dice(label, real(a), real(b))
