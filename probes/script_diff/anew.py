@@ -178,11 +178,12 @@ class Totals:
         gone, new = _done(gone - new) - self.own, _done(new - gone) - self.own
         if not gone | new:
             return False
-        return all(self.mine[w] >= self.theirs[w] for w in gone) and all(
-            self.theirs[w] >= self.mine[w] for w in new
-        )
+        lost = any(self.mine[w] < self.theirs[w] for word in gone for w in (word, _TAKEN + word))
+        more = any(self.theirs[w] < self.mine[w] for word in new for w in (word, _TAKEN + word))
+        return not lost and not more
 
 
+_TAKEN = "= "  # before a call whose value is taken: `self.norm(x)` as a line of its own does nothing
 _OF_SHAPES = frozenset(
     f"{name}()"
     for name in word_set(
@@ -202,15 +203,18 @@ def _done(words: frozenset[str]) -> frozenset[str]:
 def _totals(program: Program, roles: Roles) -> Counter[str]:
     found: Counter[str] = Counter()
     for line in program.lines:
+        top = line.term.part("value") if line.term.kind == "do" else None
         for term in line.term.walk():
+            words = []
             if term.kind == "call":
-                found[f"{term.label}()"] += 1
+                words.append(f"{term.label}()")
             if term.kind in ("call", "attribute") and term.label in roles.layers:
                 owner = term.part("self")  # `net.train()` is no call of the layer `train`
                 if owner is None or owner.label == "self":
-                    found[f"{roles.layers[term.label]}()"] += 1
+                    words.append(f"{roles.layers[term.label]}()")
             elif term.kind == "operation":
-                found[term.label] += 1
+                words.append(term.label)
+            found.update(words if term is top else [x for w in words for x in (w, _TAKEN + w)])
     return found
 
 
