@@ -174,13 +174,11 @@ class Totals:
         self.own = frozenset(f"{name}()" for name in own) | _OF_SHAPES | {"own()"}
 
     def kept(self, gone: frozenset[str], new: frozenset[str]) -> bool:
-        """Whether all calls and operators that are gone in one place, or new, are as many as before."""
+        """Whether all calls and operators that are gone in one place, or new, are done as often as before."""
         gone, new = _done(gone - new) - self.own, _done(new - gone) - self.own
         if not gone | new:
             return False
-        lost = any(self.mine[w] < self.theirs[w] for word in gone for w in (word, _TAKEN + word))
-        more = any(self.theirs[w] < self.mine[w] for word in new for w in (word, _TAKEN + word))
-        return not lost and not more
+        return all(self.mine[w] == self.theirs[w] for x in gone | new for w in (x, _TAKEN + x))
 
 
 _TAKEN = "= "  # before a call whose value is taken: `self.norm(x)` as a line of its own does nothing
