@@ -7,7 +7,9 @@ import re
 from collections.abc import Iterable
 
 from .code import at, first, is_false_node, ok, outer_loop
+from .code_mindspore import scored_where_trained
 from .code_roles import model_calls, split_flags, split_of, trains
+from .code_sides import either
 from .flow import flow
 from .learning import takes_gradients
 from .readers._tree import names_in, of, unparse, walk
@@ -242,7 +244,9 @@ def _assignments(source: Script, name: str) -> list[ast.Assign]:
 @probe()
 def evaluates_training_data(view: View) -> Finding:
     """A loader with an evaluation name is built over the training data."""
-    return first(view, _evaluates_training, "the scripts show no evaluation loader")
+    return first(
+        view, either(_evaluates_training, scored_where_trained), "the scripts show no evaluation loader"
+    )
 
 
 def _evaluates_training(source: Script) -> Finding | None:

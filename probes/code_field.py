@@ -77,7 +77,7 @@ def _never_unscaled(source: Script) -> Finding | None:
     if "mindspore" not in source.frameworks:
         return None
     scales = [c for c in source.named("scale") if c.args and "scale" in source.owner(c).lower()]
-    if not any("loss" in unparse(c.args[0]).lower() for c in scales):
+    if not any(re.search(r"(?i)loss|cost|crit|nll|objective", unparse(c.args[0])) for c in scales):
         return None
     mine, seen = flow(source), None
     for call in source.calls:

@@ -256,7 +256,14 @@ def gradient_weights(source: Script) -> list[tuple[ast.Call, ast.expr]]:
     """What MindSpore takes gradients for: `value_and_grad(fn, None, weights)`."""
     if "mindspore" not in source.frameworks:
         return []
-    found = []
+    found: list[tuple[ast.Call, ast.expr]] = []
+    makers = {
+        unparse(t)
+        for n in source.of(ast.Assign)
+        if isinstance(n.value, ast.Call) and last_name(n.value.func) == "GradOperation"
+        for t in n.targets
+    }
+    found += [(c, c.args[1]) for c in source.calls if len(c.args) == 2 and unparse(c.func) in makers]
     for call in source.named("value_and_grad", "grad"):
         weights = keyword(call, "weights") or (call.args[2] if len(call.args) > 2 else None)
         if weights is not None and not isinstance(weights, ast.Constant):

@@ -33,10 +33,19 @@ def never_adjusted(source: Script) -> Finding | None:
         adjusted = source.named("adjust")
         if adjusted:
             return ok(source, adjusted[0], "the scale is adjusted")
-        if source.named("unscale") and source.named("scale"):
+        told = {n for c in source.named("all_finite") for n in _kept_as(source, c)}
+        handed = [r for r in source.of(ast.Return) if r.value is not None and told & names_in(r.value)]
+        if source.named("unscale") and source.named("scale") and not handed:
             unscaled = source.named("unscale")[0]
             return at(source, unscaled, "the loss scale is never adjusted: where it overflows it stays so")
     return None
+
+
+def _kept_as(source: Script, call: ast.Call) -> set[str]:
+    """The names that what a call gives is assigned to."""
+    statement = source.statement(call)
+    targets = statement.targets if isinstance(statement, ast.Assign) else []
+    return {n.id for t in targets for n in of(t, ast.Name)}
 
 
 def clipped_while_scaled_ms(source: Script) -> Finding | None:
@@ -193,6 +202,55 @@ def _reads_tables(source: Script, call: ast.Call) -> bool:
     return (
         re.search(r"(?i)ckpt|checkpoint|len\(|max\(|remove|unlink|\bset\(|Counter|\.stat", text) is not None
     )
+
+
+def shares_not_asked(source: Script) -> Finding | None:
+    """A function divides data by parameters whose defaults mean one process, and no call gives them.
+
+    Counts where the program starts several processes: `init()` and `get_rank()` or a parallel mode.
+    """
+    if not _of_mindspore(source) or not source.named("init"):
+        return None
+    if not source.named("get_rank", "set_auto_parallel_context"):
+        return None
+    for function in source.of(ast.FunctionDef):
+        args = function.args.args
+        optional = {a.arg for a in args[len(args) - len(function.args.defaults) :]}
+        parts = [
+            given.id
+            for c in of(function, ast.Call)
+            if isinstance(given := keyword(c, "num_shards"), ast.Name) and given.id in optional
+        ]
+        calls = [c for c in source.named(function.name) if source.function_around(c) is not function]
+        if not parts or not calls:
+            continue
+        place = [a.arg for a in args].index(parts[0])
+        if any(len(c.args) > place or keyword(c, parts[0]) is not None for c in calls):
+            continue
+        if not any(k.arg is None for c in calls for k in c.keywords):
+            return at(source, calls[0], f"{parts[0]} is not handed over: every process reads all of the data")
+    return None
+
+
+def scored_where_trained(source: Script) -> Finding | None:
+    """`model.train(epochs, data)` and `model.eval(data)`: no other data are ever evaluated."""
+    if not _of_mindspore(source):
+        return None
+    models = {unparse(t) for n in source.of(ast.Assign) if _makes_model(n.value) for t in n.targets}
+    learnt = {
+        unparse(given)
+        for c in source.named("train", "fit")
+        if source.owner(c) in models
+        if (given := keyword(c, "train_dataset") or (c.args[1] if len(c.args) > 1 else None)) is not None
+    }
+    scored = [c for c in source.named("eval") if source.owner(c) in models and c.args]
+    if scored and learnt and all(unparse(c.args[0]) in learnt for c in scored):
+        return at(source, scored[0], "what is evaluated is what the model was trained on")
+    return None
+
+
+def _makes_model(value: ast.expr) -> bool:
+    return isinstance(value, ast.Call) and last_name(value.func) == "Model"
 
 
 # ------------------------------------------------------------------------------------ what a graph fixes

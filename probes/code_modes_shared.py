@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from .code import at, first, ok, runs_in
 from .code_sides import either
 from .flow import Flow, flow
+from .learning import taken
 from .readers._tree import of, unparse
 from .readers.script import keyword, last_name
 from .registry import Finding, View, probe
@@ -157,17 +158,10 @@ def _says_false(call: ast.Call) -> bool:
 def _evaluations(source: Script, switch: ast.Call) -> Iterator[ast.Call]:
     """Calls of the cell in a loop over data that takes no gradients, after it was switched on."""
     owner = source.owner(switch)
-    taken = {
-        unparse(t)
-        for n in source.of(ast.Assign)
-        if isinstance(n.value, ast.Call)
-        if last_name(n.value.func) in ("value_and_grad", "TrainOneStepCell", "grad", "GradOperation")
-        for t in n.targets
-    }
-    trains = [c for c in source.calls if unparse(c.func) in taken]
+    trains = taken(source)
     functions = {source.function_around(t) for t in trains}
     for call in source.calls:
-        if unparse(call.func) != owner or not call.args:
+        if not call.args or not _same_cell(unparse(call.func), owner):
             continue
         loops = source.loops_around(call)
         if not loops or source.function_around(call) in source.forwards:
@@ -178,6 +172,12 @@ def _evaluations(source: Script, switch: ast.Call) -> Iterator[ast.Call]:
         if data and trains and not any(runs_in(source, t, loops[0]) for t in trains):
             if source.function_around(call) in functions or _runs_after(source, call, switch):
                 yield call
+
+
+def _same_cell(called: str, owner: str) -> bool:
+    """`learner.net` that is switched outside of the class is `self.net` within it."""
+    same = called.split(".")[-1] == owner.split(".")[-1]
+    return called == owner or (same and "self" in (called.split(".")[0], owner.split(".")[0]))
 
 
 def _runs_after(source: Script, call: ast.Call, switch: ast.Call) -> bool:

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 
 from .code import at, first, imports_locals, ok, outer_loop
 from .code_deepspeed import every_rank_reads_all
+from .code_mindspore import shares_not_asked
 from .code_replicas import (
     apart_after_wrapping,
     drawn_by_rank_on_mindspore,
@@ -155,7 +156,7 @@ def same_shard(view: View) -> Finding:
     """Processes do not divide the data: they ask for one fixed part, or for none."""
     return first(
         view,
-        either(part_not_taken, _same_shard, every_rank_reads_all),
+        either(part_not_taken, _same_shard, every_rank_reads_all, shares_not_asked),
         "the scripts use no distributed sampler",
     )
 

