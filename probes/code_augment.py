@@ -10,6 +10,7 @@ from .code_apart import ordered_apart
 from .code_masking import tags_by_position
 from .code_roles import is_random
 from .code_sides import either
+from .code_tf_graph import rows_fed_apart
 from .flow import flow
 from .readers._tree import names_in, of, unparse, walk
 from .readers.script import keyword, last_name
@@ -31,6 +32,7 @@ def sample_torn_apart(view: View) -> Finding:
             tags_by_position,
             _spectrum_mirrored,
             ordered_apart,
+            rows_fed_apart,
         ),
         "the scripts change no samples that have several parts",
     )

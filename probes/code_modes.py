@@ -5,8 +5,9 @@ from __future__ import annotations
 import ast
 
 from .code import at, first, is_evaluation, is_false_node, ok
-from .code_sides import setting
+from .code_sides import either, setting
 from .code_step.modes import switch_of
+from .code_tf_graph import fed_in_training_mode, statistics_never_run
 from .flow import flow
 from .readers._tree import of, unparse
 from .readers.script import keyword, last_name
@@ -120,7 +121,7 @@ def mode_fixed_in_call(view: View) -> Finding:
 
     `training=False` on batch norm or on a whole backbone is how fine-tuning keeps statistics: left aside.
     """
-    return first(view, _fixed, "the scripts call no layer with a mode")
+    return first(view, either(_fixed, fed_in_training_mode), "the scripts call no layer with a mode")
 
 
 def _fixed(source: Script) -> Finding | None:
@@ -204,7 +205,11 @@ def _eval_in_step(source: Script) -> Finding | None:
 @probe()
 def batch_statistics_off(view: View) -> Finding:
     """Batch norm of a model that trains is told never to use the statistics of the batch (MindSpore)."""
-    return first(view, _statistics_off, "the scripts tell no batch norm which statistics to use")
+    return first(
+        view,
+        either(_statistics_off, statistics_never_run),
+        "the scripts tell no batch norm which statistics to use",
+    )
 
 
 def _statistics_off(source: Script) -> Finding | None:

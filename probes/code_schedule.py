@@ -10,6 +10,7 @@ from functools import partial
 from .code import at, first, ok
 from .code_deepspeed import length_in_micro_batches, schedule_moved_again
 from .code_sides import either
+from .code_tf_graph import decay_of_epochs
 from .code_units import EPOCH, STEP, loops_of_step, runs_per, unit
 from .flow import flow
 from .readers._tree import of, unparse, walk
@@ -53,7 +54,7 @@ def unit_wrong(view: View) -> Finding:
     """
     return first(
         view,
-        either(_unit_wrong, schedule_moved_again, partial(length_in_micro_batches, view)),
+        either(_unit_wrong, decay_of_epochs, schedule_moved_again, partial(length_in_micro_batches, view)),
         "the scripts build no schedule whose length and loop can be told",
     )
 

@@ -771,6 +771,32 @@ BROKEN = [
         "reshuffle_each",
     ),
     (
+        "bn-updates-lost",
+        "graph",
+        [
+            (
+                "with tf.control_dependencies(tf.get_collection(tf.GraphKeys.UPDATE_OPS)):\n    train_op",
+                "train_op",
+            )
+        ],
+        "script-batch-statistics-off",
+        "minimize",
+    ),
+    (
+        "dropout-in-eval",
+        "graph",
+        [("y_dev, is_training: False", "y_dev, is_training: True")],
+        "script-mode-fixed",
+        "x_dev, y: y_dev",
+    ),
+    (
+        "labels-apart",
+        "graph",
+        [("y: y_all[rows]", "y: y_all[i : i + 64]")],
+        "script-sample-torn-apart",
+        "y_all[i",
+    ),
+    (
         "softmax-twice-tf1",
         "graph",
         [("logits = tf.layers.dense(h, 5)", "logits = tf.nn.softmax(tf.layers.dense(h, 5))")],
@@ -797,6 +823,13 @@ BROKEN = [
         [("raw.skip(2000)", "raw.skip(200)")],
         "script-training-sees-evaluation",
         "skip(200)",
+    ),
+    (
+        "decay-epochs",
+        "text",
+        [("decay_steps=15 * steps_per_epoch", "decay_steps=15")],
+        "script-schedule-unit",
+        "decay_steps=15",
     ),
     (
         "stop-mode",
