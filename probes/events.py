@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
@@ -162,7 +162,22 @@ def row_out_of_range(view: View) -> Finding:
     return unknown("the log tells of no exception")
 
 
-def _says(event: Event, words: tuple[str, ...]) -> bool:
+@probe()
+def ended_with(view: View, words: list[str]) -> Finding:
+    """The run ended with an exception that says one of these words.
+
+    Only a run whose log holds the end of a training by an exception can say no.
+    """
+    ended = view.run.events_of("traceback", "device-assert")
+    found = tuple(e for e in ended if _says(e, words))
+    if found:
+        return present(f"the run ended with: {found[0].text}", step=found[0].step, where=_places(found))
+    if ended:
+        return absent("the run ended with another exception", where=_places(ended))
+    return unknown("the log tells of no exception")
+
+
+def _says(event: Event, words: Iterable[str]) -> bool:
     return any(w in f"{event.data} {event.text}".lower() for w in words)
 
 

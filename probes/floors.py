@@ -94,7 +94,8 @@ def perplexity_at_vocabulary(view: View, tolerance: float = 0.1) -> Finding:
 def one_class_answered(view: View, points: int = 3) -> Finding:
     """Every evaluation gives the share of one class to the last digit: the model answers that class only.
 
-    The share is 1/K where classes are balanced, or one of the recorded shares.
+    The share is 1/K where classes are balanced, or one of the recorded shares. Of two classes whose shares
+    nobody recorded, the loss tells: it is the entropy of shares that are the accuracy and its rest.
     """
     run = view.run
     series = run.series["eval/accuracy"]
@@ -106,6 +107,14 @@ def one_class_answered(view: View, points: int = 3) -> Finding:
     seen: dict[str, Any] = {"value": round(level, 6), "series": (series.name,)}
     if np.ptp(values) > 0:
         return absent(f"{series.name} moves between {np.min(values):.4g} and {np.max(values):.4g}", **seen)
+    if not shares and _costs_a_constant(run, level):
+        return present(
+            f"{series.name} is {level:.6g} at all {len(values)} evaluations, and the loss is what two "
+            f"classes of that share cost when each sample gets the same answer",
+            step=float(series.steps[0]),
+            where=last_place(series),
+            **seen,
+        )
     if not shares:
         return unknown(f"{series.name} is always {level:.6g}; the shares of the classes are not known")
     near = min(shares, key=lambda share: abs(share - level))
@@ -116,6 +125,16 @@ def one_class_answered(view: View, points: int = 3) -> Finding:
             f"{text}: the share of one class", step=float(series.steps[0]), where=last_place(series), **seen
         )
     return absent(f"{text}; no class has this share", **seen)
+
+
+def _costs_a_constant(run: Run, share: float, tolerance: float = 0.01) -> bool:
+    """The last evaluation loss is the entropy of two classes with these shares."""
+    loss = run.series.get("eval/loss")
+    values = finite(loss) if loss is not None else []
+    if not len(values) or not 0.5 <= share < 0.95:
+        return False
+    entropy = -share * math.log(share) - (1 - share) * math.log(1 - share)
+    return abs(float(values[-1]) - entropy) <= tolerance * entropy
 
 
 def _shares(run: Run) -> tuple[float, ...]:

@@ -252,3 +252,30 @@ def test_a_loss_that_ends_within_the_first_epoch_is_told_from_one_that_ends_late
     assert found(60) is State.UNKNOWN
     assert found(0) is State.UNKNOWN
     assert found(12, {"seed": 1}) is State.UNKNOWN
+
+
+@pytest.mark.parametrize(
+    ("symptom", "text"),
+    [
+        (
+            "ended-schedule-exhausted",
+            "ValueError: Tried to step 136 times. The specified number of total steps is 135",
+        ),
+        ("ended-outputs-not-probabilities", "RuntimeError: all elements of input should be between 0 and 1"),
+        ("ended-targets-not-in-range", "RuntimeError: all elements of target should be between 0 and 1"),
+        (
+            "ended-norm-single-value",
+            "ValueError: Expected more than 1 value per channel when training, got [1, 64]",
+        ),
+        ("ended-loss-not-scalar", "RuntimeError: grad can be implicitly created only for scalar outputs"),
+        ("ended-scaler-order", "AssertionError: No inf checks were recorded for this optimizer."),
+    ],
+)
+def test_exceptions_that_name_the_fault(symptom: str, text: str) -> None:
+    """The exception tells; another one is absent, none at all unknown."""
+    end = Event("traceback", "x.log", data=text.split(":")[0], text=text)
+    other = Event("traceback", "x.log", data="KeyError", text="KeyError: 'label'")
+
+    assert reading("ended", symptom, run(events=[end])).state == "present"
+    assert reading("ended", symptom, run(events=[other])).state == "absent"
+    assert reading("ended", symptom, run()).state == "unknown"

@@ -111,6 +111,22 @@ def test_one_class_is_answered(values: list[float], settings: dict[str, Any], ex
 
 
 @pytest.mark.parametrize(
+    ("accuracy", "losses", "expected"),
+    [
+        ([0.5831] * 5, [0.690, 0.688, 0.685, 0.681, 0.6795], "present"),  # the entropy of 0.5831 and 0.4169
+        ([0.5831] * 5, [0.690, 0.60, 0.55, 0.52, 0.50], "unknown"),  # something was learnt
+        ([0.5831, 0.59, 0.60, 0.60, 0.60], [0.690, 0.688, 0.685, 0.681, 0.6795], "absent"),
+        ([0.98] * 5, [0.10, 0.10, 0.099, 0.098, 0.098], "unknown"),  # so high a share may be skill
+    ],
+)
+def test_one_of_two_classes_is_answered(accuracy: list[float], losses: list[float], expected: str) -> None:
+    """Where no shares are recorded the loss tells what a constant answer costs."""
+    curves = [series("eval/accuracy", accuracy), series("eval/loss", losses)]
+
+    assert state(floors.one_class_answered, run(curves)) == expected
+
+
+@pytest.mark.parametrize(
     ("values", "expected"),
     [
         ([-0.01, 0.0, 0.005, 0.002], "present"),
