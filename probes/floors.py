@@ -130,8 +130,9 @@ def one_class_answered(view: View, points: int = 3) -> Finding:
 def _costs_a_constant(run: Run, share: float, tolerance: float = 0.01) -> bool:
     """The last evaluation loss is the entropy of two classes with these shares."""
     loss = run.series.get("eval/loss")
-    values = finite(loss) if loss is not None else []
-    if not len(values) or not 0.5 <= share < 0.95:
+    if loss is None or not len(values := finite(loss)):
+        return False
+    if not 0.5 <= share < 0.95:
         return False
     entropy = -share * math.log(share) - (1 - share) * math.log(1 - share)
     return abs(float(values[-1]) - entropy) <= tolerance * entropy
