@@ -15,7 +15,7 @@ from ...files import RunFile, walk
 from .. import arrays, naming
 from .model import Difference
 
-MOST_NUMBERS = 16_000_000  # of one field and side that are compared
+MOST_NUMBERS = 8_000_000  # of one field and side that are compared
 _COUNTING = "batch batches step steps iter rank epoch npu gpu sample ms torch tf pt b npz npy"
 _NOISE = frozenset(_COUNTING.split())
 Fields = dict[str, list[arrays.Field]]

@@ -143,6 +143,13 @@ def test_arrays_without_names_are_kept_apart(tmp_path: Path) -> None:
     assert len(found.fields) == 2
 
 
+def test_infinite_values_are_told_and_break_nothing(tmp_path: Path) -> None:
+    ((kind, said), *_) = told(tmp_path, {"features": changed(1, np.inf, slice(0, 3))}, {"features": TABLE})
+
+    assert kind == "values"
+    assert "3 infinite values here, 0 in the benchmark" in said
+
+
 def test_equal_fields_are_equal(tmp_path: Path) -> None:
     fields = {"image": X, "label": LABEL, "boxes": BOXES, "features": TABLE[:40]}
 
