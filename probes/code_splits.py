@@ -9,6 +9,7 @@ import re
 from ..engine.model import State
 from .code import at, first, ok
 from .code_batches import batches_differ, symbol
+from .code_fit_apart import fit_apart
 from .code_flags import labelled_by_switch
 from .code_handed_apart import setting_left_out
 from .code_roles import EVALUATION, base, inputs, is_training_only, split_flags, split_of, targets, trains
@@ -33,6 +34,7 @@ def splits_processed_differently(view: View, *, labels: bool) -> Finding:
         _split_mismatch,
         _by_flag,
         labelled_by_switch if labels else batches_differ,
+        fit_apart,
         _setting_left,
         _labels_apart,
     )
