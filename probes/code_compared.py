@@ -233,13 +233,30 @@ def held_against_itself(source: Script) -> Finding | None:
 
 
 def _made_of(mine: Flow, value: ast.expr) -> Iterator[str]:
-    """The names of values that an expression is made of, one step of assignment looked through."""
+    """The values that an expression is made of, by name or place, one step of assignment looked through."""
     for name in of(value, ast.Name):
-        if name.id in ("self", "torch", "tf", "np", "ops", "F", "int", "float"):
+        if name.id in _NO_VALUES:
             continue
         given = mine.given(name)
         inner = given.value if given is not None and not given.places else None
         if isinstance(inner, ast.Call) and last_name(inner.func) == "argmax":
-            yield from (n.id for n in of(inner, ast.Name) if n.id not in ("torch", "tf", "np", "ops"))
+            yield from (_place(mine, n) for n in of(inner, ast.Name) if n.id not in _NO_VALUES)
         else:
-            yield name.id
+            yield _place(mine, name)
+
+
+_NO_VALUES = ("self", "torch", "tf", "np", "ops", "F", "int", "float")
+
+
+def _place(mine: Flow, name: ast.Name) -> str:
+    """`p.label_ids`, `batch["y"]`: all that a name is asked for, but for methods called on it."""
+    node: ast.AST = name
+    parents = mine.source.parents
+    while True:
+        above = parents.get(node)
+        call = parents.get(above) if above is not None else None
+        method = isinstance(call, ast.Call) and call.func is above
+        if isinstance(above, (ast.Attribute, ast.Subscript)) and above.value is node and not method:
+            node = above
+        else:
+            return unparse(node)

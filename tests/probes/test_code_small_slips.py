@@ -54,6 +54,9 @@ for epoch in range(9):
         ("pred = logits.argmax(1)\n        hits = (pred == logits.argmax(1)).sum()", True),
         ("pred = logits.argmax(1); hits = (pred == y).sum()", False),
         ("hits = (logits.argmax(1) == y.argmax(1)).sum()", False),
+        ("hits = (batch.logits.argmax(-1) == batch.label_ids).mean()", False),
+        ("hits = (batch['logits'].argmax(-1) == batch['y']).mean()", False),
+        ("hits = (batch.logits.argmax(-1) == batch.logits.argmax(-1)).mean()", True),
     ],
 )
 def test_a_metric_of_itself(line: str, found: bool) -> None:
