@@ -69,6 +69,32 @@ def classes_unbalanced(data: DataSet, view: View, ratio: float, least: float) ->
 
 
 @needs_data
+def class_spelled_twice(data: DataSet, view: View) -> Finding:
+    """Classes of the data whose names differ in case or spaces alone: one class counted as two."""
+    del view
+    parts = [p for p in data.parts if p.labels is not None and p.labels.classes]
+    spelled: dict[tuple[str, bool], dict[str, Part]] = {}
+    for part in parts:
+        if part.labels is None:
+            continue
+        for name in part.labels.counts:
+            if len(name.strip()) < 2:
+                continue  # letters: a and A are two classes
+            key = ("".join(name.casefold().split()), part.labels.by_folder)
+            spelled.setdefault(key, {}).setdefault(name, part)
+    twice = [names for names in spelled.values() if len(names) > 1]
+    if twice:
+        named = " and ".join(f"“{n}”" for n in sorted(twice[0])[:3])
+        more = f"; {many(len(twice) - 1, 'other class')} too" if len(twice) > 1 else ""
+        where = tuple(Place(p.files[0]) for p in list(twice[0].values())[:2])
+        why = f"{named} differ in case or spaces alone{more}"
+        return present(why, value=len(twice), threshold=0, where=tuple(dict.fromkeys(where)))
+    if not any(not name.isdigit() for name, _ in spelled):
+        return unknown("no classes with names among the data files")
+    return absent(f"{many(len(spelled), 'class')}, none spelled in two ways", value=0)
+
+
+@needs_data
 def classes_unseen(data: DataSet, view: View, share: float) -> Finding:
     """A share of the evaluation data is of classes that the training data do not have."""
     del view
