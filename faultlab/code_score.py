@@ -116,8 +116,8 @@ def write(case: Case, target: Path) -> None:
         if text.count(old) != 1:
             raise ValueError(f"{case.project} {case.name}: {text.count(old)} places in {name} for {old!r}")
         file.write_text(text.replace(old, new), encoding="utf-8")
-        if file.suffix == ".py":
-            ast.parse(file.read_text(encoding="utf-8"))
+    for name in {name for name, _, _ in case.edits if name.endswith(".py")}:
+        ast.parse((target / name).read_text(encoding="utf-8"))
 
 
 def look(case: Case) -> Result:
