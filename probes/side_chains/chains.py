@@ -262,6 +262,9 @@ def _call(run: Evaluator, held: Term) -> tuple[Term | None, Step | None]:
     if draws(name) or any(a.drawn for a in (*rest, *held.kw.values())):
         data = [a for a in args if not a.drawn and a.sampled]
         return (data[0] if data and (main.drawn or not main.sampled) else main), None
+    scales = held.kw.get("scale")  # torchvision's ToDtype divides where it is asked to
+    if name in ("ToDtype", "to_dtype") and scales is not None and scales.value is not False:
+        return main, Step("figures", "scaled", node, figures=Figures((1 / UNIT,), (0.0,)))
     if name in ("ToTensor", "to_tensor", "convert_image_dtype") and len(args) == 1:
         return main, Step("figures", "scaled", node, figures=Figures((1 / UNIT,), (0.0,)))
     if name.lower() in ("normalize", "normalise"):
