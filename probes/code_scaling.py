@@ -18,7 +18,7 @@ from .code_sides import either, given, literal, side
 from .code_tf_data import held_out_drawn
 from .flow import flow
 from .learning import takes_gradients
-from .readers._tree import of, unparse, walk
+from .readers._tree import names_in, of, unparse, walk
 from .readers.script import keyword, last_name
 from .registry import Finding, View, probe
 from .syntax import Function, Script
@@ -501,6 +501,8 @@ def _augmented(source: Script) -> Finding | None:
             body = owner if owner is not None else function
             if flag is None or (not is_random(body) and "random" not in unparse(body).lower()):
                 continue
+            if owner is None and _only_orders(function, flag):
+                continue
             seen = seen or value
             if owner is not None and _never_asked(owner, flag):
                 return at(
@@ -513,6 +515,13 @@ def _augmented(source: Script) -> Finding | None:
         if seen is not None
         else None
     )
+
+
+def _only_orders(function: Function, flag: str) -> bool:
+    """All that the switch does is to shuffle: the samples stay as they are."""
+    asked = [n for n in of(function, ast.If) if flag in names_in(n.test)]
+    done = {last_name(c.func) for n in asked for s in n.body for c in of(s, ast.Call)}
+    return "shuffle" in done and done <= {"shuffle", "repeat", "len", "cardinality"}
 
 
 def _never_asked(owner: ast.ClassDef, flag: str) -> bool:

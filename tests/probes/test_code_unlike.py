@@ -153,6 +153,19 @@ test_tf = Compose([ToTensor()])
 train_set = CIFAR10(root, train=True, transform=train_tf)
 test_set = CIFAR10(root, train=False, transform={steps})
 """
+ORDERED = """
+import tensorflow as tf
+def random_flip(image, label):
+    return tf.image.random_flip_left_right(image), label
+def made(rows, train=False):
+    ds = tf.data.Dataset.from_tensor_slices(rows)
+    if train:
+        ds = ds.shuffle(len(rows), seed=1)
+        {more}
+    return ds.batch(8)
+train_ds = made(train_rows, True)
+test_ds = made(test_rows, True)
+"""
 PHOTOS = """
 import numpy as np
 class Photos(Dataset):
@@ -176,6 +189,8 @@ val_loader = DataLoader(Photos(theirs, {held}))
         (ABSENT, PHOTOS.format(test="self.train and np.random.rand() < 0.5", held="False")),
         (PRESENT, PHOTOS.format(test="self.train and np.random.rand() < 0.5", held="True")),
         (PRESENT, PHOTOS.format(test="np.random.rand() < 0.5", held="False")),
+        (UNKNOWN, ORDERED.format(more="")),
+        (PRESENT, ORDERED.format(more="ds = ds.map(random_flip)")),
     ],
 )
 def test_evaluation_is_augmented(state: State, text: str) -> None:
