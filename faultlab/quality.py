@@ -139,11 +139,11 @@ only the false alarms on its healthy runs were looked at, once, and mended; and 
 rules/scale.yaml was set, it was counted how often sure answers of this half with one, two, three and more
 lines of evidence were right, and when it was decided to fit weights beside the links (rules/experience.yaml,
 from the dev half), sums of this half were compared for some strengths of their penalty; they hardly differed.
-Twenty-two projects were diagnosed once before anything was mended for them: eight 0.41 / 0.52 over 843 views, 5
-of 44 healthy runs alarmed (all by one check), two later ones 0.64 / 0.72 over 83 views and 0.29 / 0.44 over
-85, 5 of 10 alarmed (by two checks), six still later 0.53 / 0.61 over 530, 4 of 27 alarmed (by one check), the
-latest six 0.63 / 0.74 over 451, 0 of 24 alarmed (two of each of the last six are in the holdout half now, the others
-in the dev half; faultlab/README.md has the tables).
+Twenty-two projects were diagnosed once before anything was mended for them: eight 0.41 / 0.52 over 843
+views, 5 of 44 healthy runs alarmed (all by one check), two later ones 0.64 / 0.72 over 83 views and
+0.29 / 0.44 over 85, 5 of 10 alarmed (by two checks), six still later 0.53 / 0.61 over 530, 4 of 27 alarmed
+(by one check), the latest six 0.63 / 0.74 over 451, 0 of 24 alarmed (two of each of the last six are in the
+holdout half now, the others in the dev half; faultlab/README.md has the tables).
 Right means the injected cause, or one that the label accepts in that
 view (`accept` in faultlab/cases.yaml, each with its reason): it names the same fault by its definition, or
 nothing in the view could tell the two apart.
@@ -173,8 +173,8 @@ programs were looked at, once, and mended. When the first 18 programs were new, 
 0.23 / 0.33 and 0.46 / 0.68 with 62 of 120 right programs alarmed, the holdout half (four programs)
 0.26 / 0.35 and 0.46 / 0.62 with 12 of 48. Later ones gave 0.43 / 0.50 and 0.76 / 0.81 with 14 of 82 (seven
 for fitting) and 0.36 / 0.44 and 0.70 / 0.78 with 7 of 48 (four kept aside), and after these 0.42 / 0.49 and
-0.72 / 0.82 with 24 of 108 (ten for fitting) and 0.38 / 0.53 and 0.67 / 0.75 with 10 of 42 (four kept aside). Link strengths of data causes
-were once estimated from counts over both halves (November 2026).
+0.72 / 0.82 with 24 of 108 (ten for fitting) and 0.38 / 0.53 and 0.67 / 0.75 with 10 of 42 (four kept aside).
+Link strengths of data causes were once estimated from counts over both halves (November 2026).
 
 | view | half | faults | top-1 / top-3 | right when 0.8 or more | right programs and harmless edits alarmed |
 |---|---|---|---|---|---|
