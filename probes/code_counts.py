@@ -23,7 +23,9 @@ def other_batch_size(source: Script) -> Finding | None:
         for counted, size in ((node.left, node.right), (node.right, node.left)):
             loader = _length_of(counted)
             made = _loader(source, loader) if loader is not None else None
-            if made is None or not _is_batch_size(source, size) or not _is_divisor(source, node):
+            if made is None or not _is_divisor(source, node):
+                continue
+            if not _is_batch_size(source, size) and not _divides_hits(source, node, size):
                 continue
             own = keyword(made, "batch_size") or (made.args[1] if len(made.args) > 1 else None)
             mine, theirs = literal(source, size), literal(source, own)
@@ -41,6 +43,16 @@ def _is_batch_size(source: Script, node: ast.expr) -> bool:
         return True
     given = [keyword(c, "batch_size") for c in source.named("DataLoader")]
     return unparse(node) in {unparse(g) for g in given if g is not None}
+
+
+def _divides_hits(source: Script, node: ast.BinOp, size: ast.expr) -> bool:
+    """`hits / (len(loader) * 8)`: what is divided counts samples, so a plain number is a batch's size."""
+    parent = source.parents.get(node)
+    return (
+        isinstance(size, ast.Constant)
+        and isinstance(parent, ast.BinOp)
+        and re.search(r"(?i)^(?:n_|num_)?(?:hits?|correct|right|matches)", last_name(parent.left)) is not None
+    )
 
 
 def _length_of(node: ast.expr) -> ast.expr | None:

@@ -149,7 +149,7 @@ class _Finder:
     def _drowned(self, edit: Edit, anew: bool) -> bool:
         """Whether an edit of a part that was written anew is one of many: no setting, no known structure."""
         setting = edit.kind == "constant" and edit.ratio is not None
-        if setting or edit.new & STRUCTURE:
+        if setting or (edit.new | edit.gone) & STRUCTURE:
             return False
         return anew or (edit.kind in _REWRITING and self._moved_on(edit))
 

@@ -41,7 +41,9 @@ def marks(
     return frozenset(found)
 
 
-STRUCTURE = frozenset({"shared-module", "wrapped-model", "after-optimizer", "undivided", "over-border"})
+STRUCTURE = frozenset(
+    {"shared-module", "wrapped-model", "after-optimizer", "undivided", "over-border", "one-layer-each-round"}
+)
 
 
 def lost(before: Term | None, after: Term | None) -> frozenset[str]:
