@@ -142,14 +142,28 @@ def _configured(source: Script) -> bool:
     return "gradient_accumulation_steps" in source.text
 
 
+def _runs_with(source: Script, node: ast.AST, other: ast.AST) -> bool:
+    """Whenever `other` runs, so does `node`: in one function, and in the same arm of each branch."""
+    if source.function_around(node) is not source.function_around(other):
+        return False
+    above = source.above(node)
+    for branch in (p for p in source.above(other) if isinstance(p, ast.If)):
+        arms = [any(n is x for s in branch.body for x in walk(s)) for n in (node, other)]
+        if branch not in above or arms[0] != arms[1]:
+            return False
+    return True
+
+
 def schedule_moved_again(source: Script) -> Finding | None:
     """`schedule.step()` beside `engine.step()`, which moves the schedule that `initialize` knows."""
     mine = engines(source)
     if mine is None or not _engine_steps(source, mine):
         return None
+    steps = _engine_steps(source, mine)
     for call in source.named("step"):
         if _last(source, call) in mine.schedules - mine.engines:
-            return at(source, call, "DeepSpeed's engine moves this schedule with each of its own steps")
+            if any(_runs_with(source, call, step) for step in steps):
+                return at(source, call, "DeepSpeed's engine moves this schedule with each of its own steps")
     return None
 
 

@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from traindoctor.engine.model import State
-from traindoctor.probes import code_precision, code_schedule
+from traindoctor.probes import code_deepspeed, code_precision, code_schedule
+from traindoctor.probes.project import programs
 from traindoctor.probes.registry import View
 
 from ._build import run
@@ -58,3 +59,31 @@ def test_length_in_micro_batches(length: str, steps: int, state: State) -> None:
 def test_a_clip_of_ones_own_meets_scaled_gradients(clip: str, state: State) -> None:
     found = code_precision.clip_before_unscale(_view(clip=clip, **{"fp16.enabled": True}))
     assert found.state is state
+
+
+MOVED = """
+import deepspeed, torch
+def train(net, loader, opt, use_ds):
+    sched = make_schedule(opt)
+    engine, opt, _, sched = deepspeed.initialize(model=net, optimizer=opt, lr_scheduler=sched, config=cfg)
+    for x, y in loader:
+        loss = loss_of(engine(x), y)
+{steps}
+"""
+BESIDE = "        engine.backward(loss)\n        engine.step()\n        sched.step()"
+APART = """        if use_ds:
+            engine.backward(loss)
+            engine.step()
+        else:
+            loss.backward()
+            opt.step()
+            sched.step()"""
+
+
+@pytest.mark.parametrize(("steps", "seen"), [(BESIDE, True), (APART, False)])
+def test_a_schedule_that_the_engine_moves(steps: str, seen: bool) -> None:
+    """Moved beside the engine's own step it moves twice; in the branch without an engine it does not."""
+    (source,) = programs({"train.py": MOVED.format(steps=steps)})
+    found = code_deepspeed.schedule_moved_again(source)
+
+    assert (found is not None and found.state is State.PRESENT) is seen
