@@ -11,14 +11,13 @@ no run is alarmed by numbers for which there is no sentence.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from types import MappingProxyType
 
+from .caution import NOTHING
 from .infer import Belief
 from .model import RuleBase, State
 
 NAME = "recorded-runs"  # its entry among the contributions to a cause
 BELOW_HALF = 0.05  # log-odds below one half at which a cause stops that is lifted from below it
-NOTHING: Mapping[str, float] = MappingProxyType({})
 
 
 def added(rules: RuleBase, belief: Belief, before: Mapping[str, float] = NOTHING) -> dict[str, float]:

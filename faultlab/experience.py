@@ -52,7 +52,7 @@ class Seen:
 
     program: str
     present: frozenset[str]
-    odds: Mapping[str, float]  # cause -> log-odds by the links alone
+    odds: Mapping[str, float]  # cause -> log-odds before these weights and before caution
     right: frozenset[str]  # empty: healthy
 
 

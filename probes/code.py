@@ -130,6 +130,17 @@ def is_constant(node: ast.expr) -> bool:
     )
 
 
+def on_other_sides(source: Script, one: ast.AST, other: ast.AST) -> bool:
+    """Say whether two nodes stand on different sides of one condition: only one of them runs."""
+    above = {*source.above(other), other}
+    inner = one
+    for parent in source.above(one):
+        if isinstance(parent, ast.If) and parent in above:
+            return (inner in parent.body) != any(n in above for n in parent.body)
+        inner = parent
+    return False
+
+
 def runs_in(source: Script, node: ast.AST, loop: ast.AST, depth: int = 4) -> bool:
     """The node stands in the loop, or in a function that is called in it, directly or through others."""
     seen: set[ast.AST] = set()

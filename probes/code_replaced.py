@@ -6,7 +6,7 @@ import ast
 import re
 from collections.abc import Iterator
 
-from .code import at, first, ok
+from .code import at, first, ok, on_other_sides
 from .code_trainable import MOVES, PARAMETERS, parameters_given
 from .flow import Flow, flow, returns
 from .readers._tree import of, unparse
@@ -164,7 +164,11 @@ def replaced_after(source: Script) -> Finding | None:
             changes = list(_changes(mine)) if changes is None else changes
             for node, whose in changes:
                 same = source.function_around(node) is source.function_around(call)
-                if not same or getattr(node, "lineno", 0) <= call.lineno or _apart(source, call, node):
+                if (
+                    not same
+                    or getattr(node, "lineno", 0) <= call.lineno
+                    or on_other_sides(source, node, call)
+                ):
                     continue
                 if _within(unparse(whose), unparse(owner)) and not _taken_up(source, node, unparse(given)):
                     line = source.place(call).line
@@ -177,17 +181,6 @@ def _within(whose: str, owner: str) -> bool:
     if owner == "self":
         return whose.startswith(("self.", "self["))
     return whose.startswith((f"{owner}.", f"{owner}["))
-
-
-def _apart(source: Script, call: ast.AST, node: ast.AST) -> bool:
-    """They stand in two branches of one condition: only one of them runs."""
-    above = [call, *source.above(call)]
-    inner = node
-    for parent in source.above(node):
-        if isinstance(parent, ast.If) and parent in above:
-            return (inner in parent.body) != any(n in above for n in parent.body)
-        inner = parent
-    return False
 
 
 def _changes(mine: Flow) -> Iterator[tuple[ast.AST, ast.expr]]:

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from ..engine.model import State
-from .code import at, first, ok
+from .code import at, first, ok, on_other_sides
 from .code_deepspeed import handed_to_engine
 from .code_extraction import extracts_features
 from .code_handed import gradient_weights
@@ -332,7 +332,7 @@ def _chosen_of_one(mine: Flow, pairs: list[tuple[ast.Call, ast.expr]]) -> Findin
         cover, held = _cover(mine, given, 16), _owners(mine, given)
         if not cover.part or not (cover.chosen or cover.cut) or len(held) != 1:
             continue
-        others = [g for c, g in pairs if c is not call and not _either(mine.source, c, call)]
+        others = [g for c, g in pairs if c is not call and not on_other_sides(mine.source, c, call)]
         if not any(held & _owners(mine, g) or not _owners(mine, g) for g in others):
             return at(mine.source, call, f"the optimizer receives only {cover.part}")
     return None
@@ -347,17 +347,6 @@ def _owners(mine: Flow, given: ast.expr) -> set[str]:
         for c in of(w, ast.Call)
         if (last_name(c.func) in PARAMETERS or "param" in last_name(c.func))
     }
-
-
-def _either(source: Script, one: ast.AST, other: ast.AST) -> bool:
-    """The two stand on different sides of one condition."""
-    above = {*source.above(other), other}
-    inner = one
-    for parent in source.above(one):
-        if isinstance(parent, ast.If) and parent in above:
-            return (inner in parent.body) != any(n in above for n in parent.body)
-        inner = parent
-    return False
 
 
 def parameters_given(call: ast.Call) -> ast.expr | None:

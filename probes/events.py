@@ -124,52 +124,14 @@ def _has_adapters(run: Run) -> bool:
     return any(w in n for n in named for w in words) or any("peft" in str(k) for k in run.facts)
 
 
-_LOOKED_UP = (
-    "index out of range in self",
-    "indexselectlargeindex",
-    "indexselectsmallindex",
-    "srcselectdimsize",
-)
-_OUT_OF_RANGE = ("index out of range", "out of bounds", "indexerror", "device-side assert", "target out of")
-
-
 @probe()
-def index_out_of_range(view: View) -> Finding:
-    """The run ended because an index (a label, a token) was larger than the table it looks into.
-
-    What PyTorch says of an embedding is left to `row_out_of_range`.
-
-    Only a run whose log holds the end of a training (an exception, or points and no exception) can say no.
-    """
-    ended = view.run.events_of("traceback", "device-assert")
-    found = tuple(e for e in ended if _says(e, _OUT_OF_RANGE) and not _says(e, _LOOKED_UP))
-    if found:
-        return present(f"the run ended with: {found[0].text}", step=found[0].step, where=_places(found))
-    if ended:
-        return absent("the run ended with another exception", where=_places(ended))
-    return unknown("the log tells of no exception")
-
-
-@probe()
-def row_out_of_range(view: View) -> Finding:
-    """The run ended in an embedding: the index looked up (a token, a category) has no row there."""
-    ended = view.run.events_of("traceback", "device-assert")
-    found = tuple(e for e in ended if _says(e, _LOOKED_UP))
-    if found:
-        return present(f"the run ended with: {found[0].text}", step=found[0].step, where=_places(found))
-    if ended:
-        return absent("the run ended with another exception", where=_places(ended))
-    return unknown("the log tells of no exception")
-
-
-@probe()
-def ended_with(view: View, words: list[str]) -> Finding:
-    """The run ended with an exception that says one of these words.
+def ended_with(view: View, words: list[str], but: list[str] | None = None) -> Finding:
+    """The run ended with an exception that says one of these words, and none of those of `but`.
 
     Only a run whose log holds the end of a training by an exception can say no.
     """
     ended = view.run.events_of("traceback", "device-assert")
-    found = tuple(e for e in ended if _says(e, words))
+    found = tuple(e for e in ended if _says(e, words) and not _says(e, but or ()))
     if found:
         return present(f"the run ended with: {found[0].text}", step=found[0].step, where=_places(found))
     if ended:

@@ -12,7 +12,7 @@ import numpy as np
 
 from ...engine.model import Scalar
 from .. import languages, names
-from ..run import Floats, StepUnit
+from ..run import Floats, Setting, StepUnit
 
 Split = Literal["", "train", "eval"]
 
@@ -110,6 +110,7 @@ SPLIT_KEYS = (
 CONFIG_PARTS = frozenset(  # keys under which a log or a result keeps the settings of its run
     {"config", "params", "hparams", "hyperparameters", "args", "settings", "hyper_params", "hyper", "setup"}
 )
+BESIDE_CURVES = 60  # trust in settings that stand in a log of curves
 _WALLS = frozenset({"wall_time", "walltime", "wall", "timestamp", "_timestamp", "wall time", "unix_time"})
 _CLOCKS = frozenset(
     {"elapsed_time", "remaining_time", "eta_seconds", "percentage", "data_time", "total_steps"}
@@ -257,3 +258,11 @@ def setting_value(key: str, value: object) -> tuple[bool, Scalar | tuple[Scalar,
         scalars = tuple(v for ok, v in items if ok and not isinstance(v, tuple))
         return len(scalars) == len(value), scalars
     return False, None
+
+
+def settings_kept(found: Mapping[str, Any], file: str, line: int | None = None) -> Iterator[Setting]:
+    """Yield the settings that a log or a result keeps beside its curves, nested parts with dotted keys."""
+    for name, leaf in flatten(found):
+        usable, value = setting_value(name, leaf)
+        if usable:
+            yield Setting(name.replace("/", "."), value, file, line, BESIDE_CURVES)

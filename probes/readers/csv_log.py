@@ -22,6 +22,7 @@ from ..run import FileContent, Series, Setting, StepUnit, Window
 from ..settings import canonical_key
 from . import Gives
 from ._values import (
+    BESIDE_CURVES,
     LARGEST,
     as_split,
     is_clock,
@@ -171,7 +172,7 @@ def _settings(file: RunFile, comments: Sequence[str]) -> Iterator[Setting]:
     for at, line in enumerate(comments, start=1):
         for match in _PAIR.finditer(line[:LONGEST_COMMENT]):
             if canonical_key(match.group(1)):
-                yield setting(match.group(1), scalar(match.group(2)), file.path, at, 60)
+                yield setting(match.group(1), scalar(match.group(2)), file.path, at, BESIDE_CURVES)
 
 
 def _delimiter(lines: Sequence[str]) -> str | None:

@@ -24,6 +24,7 @@ from . import Gives
 from ._config_tree import brackets_are_shallow
 from ._cut_json import load_cut
 from ._values import (
+    BESIDE_CURVES,
     CONFIG_PARTS,
     flatten,
     is_clock,
@@ -33,6 +34,7 @@ from ._values import (
     number,
     plain,
     setting_value,
+    settings_kept,
     split_word,
     step_kind,
 )
@@ -57,7 +59,6 @@ MAX_SIZE = 128 * 1024**2
 MAX_DEPTH = 5
 MAX_YAML = 4 * 1024**2
 MANY_EPOCHS = 1000
-TRUST = 60
 _CONFIG_WORDS = frozenset(
     [
         *(
@@ -441,14 +442,11 @@ def _settings(file: RunFile, loaded: Any) -> Iterator[Setting]:
         return
     for key, value in loaded.items():
         if isinstance(value, dict) and plain(key) in CONFIG_PARTS:
-            for name, leaf in flatten(value):
-                usable, found = setting_value(name, leaf)
-                if usable:
-                    yield Setting(name.replace("/", "."), found, file.path, None, TRUST)
+            yield from settings_kept(value, file.path)
         elif not isinstance(value, (dict, list)) and not is_metric(key) and not step_kind(key):
             usable, found = setting_value(key, value)
             if usable and plain(key) in _CONFIG_WORDS | {"epochs"}:
-                yield Setting(key, found, file.path, None, TRUST)
+                yield Setting(key, found, file.path, None, BESIDE_CURVES)
 
 
 # ------------------------------------------------------------------------------- exports and final results

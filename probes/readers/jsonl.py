@@ -36,6 +36,7 @@ from ._values import (
     number,
     plain,
     setting_value,
+    settings_kept,
     split_of,
     step_kind,
 )
@@ -348,10 +349,8 @@ class LineReader:
         held = [key for key, value in row.items() if plain(key) in CONFIG_PARTS and isinstance(value, dict)]
         if not said and not held:
             return False
-        for name, leaf in flatten(row if said and not held else {key: row[key] for key in held}):
-            usable, found = setting_value(name, leaf)
-            if usable and name not in SPLIT_KEYS and not is_wall(name):
-                self.settings.append(Setting(name.replace("/", "."), found, self.file.path, line, 60))
+        keys = held or [key for key in row if key not in SPLIT_KEYS and not is_wall(key)]
+        self.settings += settings_kept({key: row[key] for key in keys}, self.file.path, line)
         return said or not any(is_metric(key) for key in row)
 
     def take_many(self, keys: tuple[str, ...], rows: list[dict[str, Any]], first: int) -> bool:

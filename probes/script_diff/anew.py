@@ -14,6 +14,7 @@ from collections.abc import Iterable
 from .align import Alignment, their_term
 from .library import PURE
 from .lines import Line, Program, Unit
+from .rewrites import structure_of
 from .roles import Roles
 from .terms import Term
 from .values import COMPUTED
@@ -27,19 +28,6 @@ _SINGLE = word_set(
     "cross_entropy nll_loss mse_loss l1_loss smooth_l1_loss huber_loss binary_cross_entropy kl_div Huber "
     "binary_cross_entropy_with_logits sigmoid_cross_entropy_with_logits choice shuffle permutation hash "
     "randint randperm parameters trainable_variables trainable_params train eval Identity enumerate zip"
-)
-_STRUCTURE = (
-    "call",
-    "operation",
-    "attribute",
-    "key",
-    "comprehension",
-    "item",
-    "slice",
-    "choice",
-    "lambda",
-    "for",
-    "if",
 )
 _NAMED = ("name", "attribute", "call", "key")
 Node = tuple[Unit, Line | None]
@@ -65,8 +53,8 @@ def made_of(
     aligned: Alignment, mine: Iterable[Line], theirs: Iterable[Line]
 ) -> tuple[frozenset[Made], frozenset[Made]]:
     """The kinds of calls, operators, attributes that are new, and that are gone."""
-    here = sum((_made_of(line.term) for line in mine), Counter())
-    there = sum((_made_of(their_term(aligned, line)) for line in theirs), Counter())
+    here = sum((structure_of(line.term) for line in mine), Counter())
+    there = sum((structure_of(their_term(aligned, line)) for line in theirs), Counter())
     return frozenset(here - there), frozenset(there - here)
 
 
@@ -155,10 +143,6 @@ def parts(aligned: Alignment) -> list[tuple[list[Line], list[Line]]]:
         for node, held in lines.items():
             found[root(node)][i].extend(held)
     return list(found.values())
-
-
-def _made_of(term: Term) -> Counter[tuple[str, str]]:
-    return Counter((t.kind, t.label) for t in term.walk() if t.kind in _STRUCTURE)
 
 
 def _every_name(lines: Iterable[Line]) -> set[str]:

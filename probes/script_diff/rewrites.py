@@ -37,8 +37,8 @@ def rewritten_lines(aligned: Alignment, edits: Iterable[tuple[Line, _Edit]]) -> 
         told = {k for line in (*mine, *theirs) for k in kinds.get(line, ())}
         if "expression" not in told and not {"added", "removed"} <= told:
             continue
-        here = sum((_made_of(line.term) for line in mine), Counter())
-        there = sum((_made_of(their_term(aligned, line)) for line in theirs), Counter())
+        here = sum((structure_of(line.term) for line in mine), Counter())
+        there = sum((structure_of(their_term(aligned, line)) for line in theirs), Counter())
         if min((here - there).total(), (there - here).total()) < LEAST_OTHER:
             continue
         if _numbers(mine) <= every[1] and _numbers(theirs) <= every[0]:
@@ -81,7 +81,8 @@ _STRUCTURE = (
 )
 
 
-def _made_of(term: Term) -> Counter[tuple[str, str]]:
+def structure_of(term: Term) -> Counter[tuple[str, str]]:
+    """How often each call, operator, attribute, ... stands in a term, by kind and label."""
     return Counter((t.kind, t.label) for t in term.walk() if t.kind in _STRUCTURE)
 
 
