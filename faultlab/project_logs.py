@@ -387,6 +387,21 @@ def crops(folder: Path) -> list[Row]:
     return rows
 
 
+def glyphs(folder: Path) -> list[Row]:
+    """Printed lines of the beginners' example, and one of the test set each epoch."""
+    rows: list[Row] = []
+    for line in _lines(folder, "train.log"):
+        step = re.match(rf"Train Epoch: (\d+) \[(\d+)/(\d+) .*Loss: {_NUMBER}", line)
+        held_out = re.match(rf"Test set: Average loss: {_NUMBER}, Accuracy: (\d+)/(\d+)", line)
+        if step:
+            epoch, seen, every, loss = map(float, step.groups())
+            rows.append({"step": (epoch - 1) * every + seen, "epoch": epoch, "loss": loss})
+        elif held_out:
+            loss, right, every = map(float, held_out.groups())
+            rows.append({"val_loss": loss, "val_acc": right / every})
+    return rows
+
+
 # name of the log -> its reader, and the file that the output goes to
 EVENT_FILES = frozenset({"scalars", "cells", "queries", "blossoms"})  # logs that take TensorBoard to read
 PROJECT_LOGS: dict[str, tuple[Reader, str | None]] = {
@@ -419,4 +434,5 @@ PROJECT_LOGS: dict[str, tuple[Reader, str | None]] = {
     "tremors": (tremors, "train.log"),
     "triage": (triage, None),
     "crops": (crops, None),
+    "glyphs": (glyphs, "train.log"),
 }
