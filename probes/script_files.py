@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from . import project
+from . import project, script_configs
 from .assemble import assembled
 from .files import RunFile, RunUnreadable, walk
 from .readers import _python_config, notebook, script
@@ -65,14 +65,18 @@ def read(path: Path) -> Scripts:
     except OSError as error:
         raise RunUnreadable(f"{path}: {error.strerror or 'cannot be read'}") from error
     contents, not_read, notes, root = _folder(path) if folder else _file(path)
-    run = assembled(root, contents, not_read, notes)
-    judged = tuple(_programs(run, root, contents, None if folder else next(iter(contents))))
+    disk = _OnDisk(root)
+    configs = script_configs.of_scripts(contents, disk, notes)
+    every = {**contents, **{p: c for mine in configs.values() for p, c in mine.items()}}
+    run = assembled(root, every, not_read, notes)
+    judged = tuple(_programs(run, root, contents, configs, None if folder else next(iter(contents))))
     if not judged:
         raise RunUnreadable(_nothing(path, contents, not_read, folder))
     if len(judged) > MAX_PROGRAMS:
         notes.append(f"{len(judged)} programs; the first {MAX_PROGRAMS} are looked at one by one")
-        run = assembled(root, contents, not_read, notes)
-    return Scripts(run, judged[:MAX_PROGRAMS], dict(_lines(contents)))
+        run = assembled(root, every, not_read, notes)
+    lines = dict(_lines(contents)) | {p: disk.lines(p) for p in every if p not in contents}
+    return Scripts(run, judged[:MAX_PROGRAMS], lines)
 
 
 def beside(path: Path) -> tuple[dict[str, FileContent], list[str]]:
@@ -213,6 +217,21 @@ class _OnDisk(Mapping[str, object]):
         info = Path(real).stat()
         return RunFile(self.root, path, info.st_size, info.st_mtime)
 
+    def inside(self, folder: str) -> list[str]:
+        """The names in a folder below the root, sorted."""
+        try:
+            return sorted(at.name for at in (self.root / folder).iterdir())
+        except OSError:
+            return []
+
+    def lines(self, path: str) -> tuple[str, ...]:
+        """The lines of a file of text."""
+        found = self.file(path)
+        try:
+            return tuple(found.read_text().splitlines()) if found is not None else ()
+        except OSError:
+            return ()
+
     def __contains__(self, path: object) -> bool:
         return isinstance(path, str) and self.file(path) is not None
 
@@ -249,7 +268,11 @@ def _bases(path: str, tree: ast.Module) -> Iterator[str]:
 
 
 def _programs(
-    whole: Run, root: Path, contents: Mapping[str, FileContent], only: str | None
+    whole: Run,
+    root: Path,
+    contents: Mapping[str, FileContent],
+    configs: Mapping[str, Mapping[str, FileContent]],
+    only: str | None,
 ) -> Iterator[Program]:
     """What is judged by itself: each program that trains, or else any; configurations that none imports."""
     texts = {path: c.script or "" for path, c in contents.items()}
@@ -262,6 +285,7 @@ def _programs(
     for one in found:
         mine = {path: contents[path] for path in _files(one)}
         alone = len(mine) == len(contents)
+        mine |= {p: c for path in _files(one) for p, c in configs.get(path, {}).items()}
         yield Program(one.path, whole if alone else assembled(root, mine, (), []), one.trains)
     for path, content in contents.items():
         if path not in seen and content.settings and _is_config(path, content):
