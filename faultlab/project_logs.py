@@ -402,6 +402,14 @@ def glyphs(folder: Path) -> list[Row]:
     return rows
 
 
+def notices(folder: Path) -> list[Row]:
+    """trainer_state.json of the notices' classifier, as the Trainer saves it."""
+    names = {"step": "step", "epoch": "epoch", "loss": "loss", "eval_loss": "val_loss"}
+    names |= {"eval_accuracy": "val_acc", "learning_rate": "lr", "grad_norm": "grad_norm"}
+    state = json.loads((folder / "out" / "trainer_state.json").read_text(encoding="utf-8"))
+    return [{names[k]: float(v) for k, v in row.items() if k in names} for row in state["log_history"]]
+
+
 # name of the log -> its reader, and the file that the output goes to
 EVENT_FILES = frozenset({"scalars", "cells", "queries", "blossoms"})  # logs that take TensorBoard to read
 PROJECT_LOGS: dict[str, tuple[Reader, str | None]] = {
@@ -435,4 +443,5 @@ PROJECT_LOGS: dict[str, tuple[Reader, str | None]] = {
     "triage": (triage, None),
     "crops": (crops, None),
     "glyphs": (glyphs, "train.log"),
+    "notices": (notices, None),
 }
