@@ -11,7 +11,7 @@ from .readers.script import last_name
 from .registry import Finding, View, probe
 from .syntax import Script
 
-_CLIPS = ("clip_grad_norm_", "clip_grad_value_", "clip_grad_norm", "clip_grad_value")
+_CLIPS = ("clip_grad_norm_", "clip_grad_value_", "clip_grad_norm", "clip_grad_value", "clip_gradients")
 
 
 @probe()
@@ -32,9 +32,12 @@ def _without_effect(source: Script) -> Finding | None:
                 if not isinstance(block, list) or statement not in block:
                     continue
                 marks = [_mark(source, s) for s in block]
+                here = block.index(statement)
+                if "backward" not in set().union(*marks) and _taken_before(source, block[0]):
+                    marks, here = [frozenset(["backward"]), *marks], here + 1
                 if not ({"backward", "step"} <= set().union(*marks)):
                     continue
-                why = _misplaced(marks, block.index(statement))
+                why = _misplaced(marks, here)
                 if why:
                     return at(source, call, why)
                 seen = seen or call
@@ -42,6 +45,16 @@ def _without_effect(source: Script) -> Finding | None:
                 break
             statement = parent
     return ok(source, seen, "gradients are clipped between backward and step") if seen is not None else None
+
+
+def _taken_before(source: Script, first_one: ast.stmt) -> bool:
+    """Gradients are taken above a block that stands under a condition: `if (i + 1) % 4 == 0:`."""
+    condition = source.parents.get(first_one)
+    around = source.parents.get(condition) if isinstance(condition, ast.If) else None
+    for beside in (getattr(around, "body", None), getattr(around, "orelse", None)):
+        if isinstance(beside, list) and condition in beside:
+            return any("backward" in _mark(source, s) for s in beside[: beside.index(condition)])
+    return False
 
 
 def _mark(source: Script, statement: ast.stmt) -> frozenset[str]:
@@ -68,10 +81,10 @@ def _misplaced(marks: list[frozenset[str]], here: int) -> str:
     steps = [i for i, m in enumerate(marks) if "step" in m]
     backwards = [i for i, m in enumerate(marks) if "backward" in m]
     others = any({"clip", "gradients"} & m for i, m in enumerate(marks) if i != here)
-    if marks[here] != {"clip"} or len(backwards) != 1 or len(steps) != 1 or others:
+    if marks[here] != {"clip"} or len(backwards) != 1 or not steps or others:
         return ""
     if here < backwards[0] < steps[0]:
         return "gradients are clipped before they are taken: those of the update are not"
-    if backwards[0] < steps[0] < here:
+    if backwards[0] < steps[0] and steps[-1] < here:
         return "gradients are clipped after the step, when the update is done"
     return ""

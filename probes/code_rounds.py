@@ -24,6 +24,8 @@ CLEARS = ("zero_grad", "clear_grad", "clear_gradients", "zero_grads")
 _MAY_UPDATE = re.compile(
     r"(?i)zero|clear|reset_?grad|optim|update|apply|minimi[sz]e|hook|callback|trigger|(?:^|_)step"
 )
+# what only asks for optimizers or for their state
+_ASKS = ("state_dict", "load_state_dict", "append", "get", "optimizers", "clip_gradients", "toggle_optimizer")
 _HANDS_ON = ("print", "len", "isinstance", "hasattr", "getattr", "type", "super", "str", "format")
 
 
@@ -76,6 +78,7 @@ def _above(source: Script, node: ast.AST) -> tuple[set[ast.AST], bool]:
         if function is None:
             roots.add(source.tree)
             continue
+        repeated = repeated or function in source.loss_methods  # a trainer runs it for each batch
         owner = source.parents.get(function)
         root = owner if isinstance(owner, ast.ClassDef) else function
         if function in roots:
@@ -145,7 +148,7 @@ def may_update(source: Script, around: Round) -> bool:
         name = last_name(node.func)
         if name in functions or name in CLEARS or name in _HANDS_ON or _is_schedule(source, node):
             continue
-        if node in source.optimizer_calls or name in ("state_dict", "load_state_dict", "append", "get"):
+        if node in source.optimizer_calls or name in _ASKS:
             continue
         given = [*node.args, *(k.value for k in node.keywords)]
         if _MAY_UPDATE.search(name) and source.owner(node) not in ("", "pbar", "bar"):
@@ -168,9 +171,12 @@ def _is_schedule(source: Script, call: ast.Call) -> bool:
 
 
 def _holds(name: str) -> bool:
-    """What is given an optimizer to keep it or to save it, and not to step: a schedule, a checkpoint."""
+    """What is given an optimizer to keep it, to save it or to clip by it, and not to step: a schedule."""
     return (
-        re.search(r"(?i)LR$|sched|save|load|restore|resume|checkpoint|plateau|warm|dict|adjust", name)
+        re.search(
+            r"(?i)LR$|sched|save|load|restore|resume|checkpoint|plateau|warm|dict|adjust|clip|unscale|toggle",
+            name,
+        )
         is not None
     )
 

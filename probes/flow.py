@@ -380,12 +380,13 @@ def objectives(source: Script) -> tuple[tuple[ast.Call, ast.expr], ...]:
     found: list[tuple[ast.Call, ast.expr]] = []
     for call in source.backwards:
         takes = last_name(call.func.value) if isinstance(call.func, ast.Attribute) else ""
-        handed = call.args and (not isinstance(call.func, ast.Attribute) or _carries_out(takes))
+        by_hand = last_name(call.func) == "manual_backward"
+        handed = call.args and (by_hand or not isinstance(call.func, ast.Attribute) or _carries_out(takes))
         if handed:
             found.append((call, call.args[0]))
         elif isinstance(call.func, ast.Attribute):
             found.append((call, call.func.value))
-    for call in source.named("grad", "gradient", "manual_backward"):
+    for call in source.named("grad", "gradient"):
         owner = source.owner(call).split(".")[-1]
         if call.args and (owner in ("autograd", "self") or "tape" in owner or len(call.args) > 1):
             found.append((call, call.args[0]))

@@ -181,9 +181,11 @@ class Script:
 
     @cached_property
     def backwards(self) -> tuple[ast.Call, ...]:
-        """Calls of backward (loss.backward(), accelerator.backward(loss), ...)."""
+        """Calls of backward: loss.backward(), accelerator.backward(loss), self.manual_backward(loss)."""
         return tuple(
-            c for c in self.named("backward") if self.function_name(c) not in ("backward", "forward")
+            c
+            for c in self.named("backward", "manual_backward")
+            if self.function_name(c) not in ("backward", "forward", "manual_backward")
         )
 
     @cached_property
@@ -290,13 +292,14 @@ class Script:
 
     @cached_property
     def optimizers(self) -> frozenset[str]:
-        """Names that an optimizer was assigned to."""
+        """Names that an optimizer was assigned to: one that is built, or those of Lightning's module."""
         return frozenset(
-            unparse(t).lower()
+            unparse(one).lower()
             for node in self.of(ast.Assign)
             if isinstance(node.value, ast.Call)
-            if self._builds_optimizer(node.value.func)
+            if self._builds_optimizer(node.value.func) or unparse(node.value) == "self.optimizers()"
             for t in node.targets
+            for one in (t.elts if isinstance(t, ast.Tuple) else [t])
         )
 
     def owner(self, call: ast.Call) -> str:

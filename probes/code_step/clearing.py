@@ -31,7 +31,7 @@ def _not_cleared(source: Script) -> Finding | None:
     if (
         engines(source) is not None
         or any(_is_engine(source, c) for c in source.backwards)
-        or not source.named("backward")
+        or not source.backwards
     ):
         return None  # DeepSpeed's engines and functional gradients clear by themselves
     for one in rounds(source):
@@ -63,6 +63,8 @@ def _piles_up(source: Script, one: Round) -> Finding | None:
         if one.repeated and not imports_locals(source):
             return at(source, one.backward, "gradients pile up: nothing around this step clears them")
         return None
+    if (left := _left_uncleared(source, one, clears)) is not None:
+        return at(source, left, f"nothing clears the gradients of {source.owner(left)}, and others are")
     # of the loops around backward the innermost one that steps: inside it gradients of micro-batches add up
     loops = source.loops_around(one.backward)
     stepping = next((p for p in loops if any(p in source.loops_around(s) for s in one.steps)), None)
@@ -73,6 +75,25 @@ def _piles_up(source: Script, one: Round) -> Finding | None:
     if all(c not in turn and source.function_around(c) is around for c in clears):
         return at(source, clears[0], _OUTSIDE)
     return None
+
+
+def _left_uncleared(source: Script, one: Round, clears: Sequence[ast.expr | ast.stmt]) -> ast.Call | None:
+    """The step of an optimizer that is never cleared, where others that step beside it are cleared.
+
+    `a.step(); b.step(); a.zero_grad()`: the gradients of `b` pile up.
+    """
+    function = source.function_around(one.backward)
+    if function is None or any(source.function_around(c) is not function for c in clears):
+        return None
+    steps = {source.owner(s): s for s in one.steps if source.function_around(s) is function and not s.args}
+    cleared = {source.owner(c) for c in clears if isinstance(c, ast.Call) and last_name(c.func) in CLEARS}
+    backwards = [b for b in source.backwards if source.function_around(b) is function]
+    plain = len(steps) == len(one.steps) and all(o.replace("_", "").isalnum() for o in steps)
+    if not plain or len(backwards) != 1 or not cleared or not cleared < set(steps):
+        return None
+    if len(clears) != sum(isinstance(c, ast.Call) for c in clears):
+        return None
+    return next(s for o, s in steps.items() if o not in cleared)
 
 
 def _cleared_by_hand(source: Script) -> list[ast.stmt | ast.expr]:
@@ -135,7 +156,7 @@ def _cleared_early(source: Script) -> Finding | None:
         steps = [c for c in source.steps if c in inside and _position(c) > _position(backward)]
         late = [c for c in clears if c in inside and _position(c) > _position(backward)]
         same = [c for c in late if source.loops_around(c)[-len(loops) :] == loops or not loops]
-        same = [c for c in same if not _other_branch(source, c, backward) and not _filled(source, c, steps)]
+        same = [c for c in same if not _apart(source, c, backward, steps) and not _filled(source, c, steps)]
         if steps and same and min(map(_position, same)) < min(map(_position, steps)):
             return at(source, same[0], "gradients are cleared between backward and the optimizer step")
         if (early := _stepped_early(source, backward, clears)) is not None:
@@ -175,6 +196,11 @@ def _in_turn(source: Script, clear: ast.stmt | ast.expr) -> bool:
         isinstance(loop, (ast.For, ast.comprehension)) and unparse(loop.target).endswith(about.split(".")[0])
         for loop in source.above(clear)
     )
+
+
+def _apart(source: Script, clear: ast.AST, backward: ast.AST, steps: Sequence[ast.Call]) -> bool:
+    """The node stands under a condition that neither backward nor a step stands under."""
+    return _other_branch(source, clear, backward) and all(_other_branch(source, clear, s) for s in steps)
 
 
 def _other_branch(source: Script, node: ast.AST, backward: ast.AST) -> bool:
