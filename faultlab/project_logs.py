@@ -410,6 +410,14 @@ def notices(folder: Path) -> list[Row]:
     return [{names[k]: float(v) for k, v in row.items() if k in names} for row in state["log_history"]]
 
 
+def ratings(folder: Path) -> list[Row]:
+    """JSON lines of the recommender: one every few steps, one of the held-out ratings each epoch."""
+    names = {"step": "step", "epoch": "epoch", "loss": "loss", "lr": "lr", "val_loss": "val_loss"}
+    names |= {"val_mae": "val_mae"}
+    rows = [json.loads(line) for line in _lines(folder, "log.jsonl")]
+    return [{names[k]: float(v) for k, v in row.items() if k in names} for row in rows if "step" in row]
+
+
 # name of the log -> its reader, and the file that the output goes to
 EVENT_FILES = frozenset({"scalars", "cells", "queries", "blossoms"})  # logs that take TensorBoard to read
 PROJECT_LOGS: dict[str, tuple[Reader, str | None]] = {
@@ -444,4 +452,5 @@ PROJECT_LOGS: dict[str, tuple[Reader, str | None]] = {
     "crops": (crops, None),
     "glyphs": (glyphs, "train.log"),
     "notices": (notices, None),
+    "ratings": (ratings, None),
 }
