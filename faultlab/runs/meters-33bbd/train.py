@@ -65,7 +65,7 @@ class MeterData(L.LightningDataModule):
 
 
 class LoadForecaster(L.LightningModule):
-    def __init__(self, hidden_size=32, lr=1e-3, weight_decay=1e-4, kw_per_std=1.0):
+    def __init__(self, hidden_size=32, lr=4e-3, weight_decay=1e-4, kw_per_std=1.0):
         super().__init__()
         self.save_hyperparameters()
         self.lstm = nn.LSTM(4, hidden_size, batch_first=True)
@@ -102,6 +102,7 @@ def main():
     model = LoadForecaster(kw_per_std=data.kw_per_std)
     trainer = L.Trainer(
         max_epochs=1,
+        limit_train_batches=40,
         accelerator="cpu",
         gradient_clip_val=1.0,
         log_every_n_steps=10,
