@@ -88,7 +88,9 @@ def reasons(evidence: Evidence, cause: str, paths: Mapping[str, Path], weight: W
     read = [s for s in sorted(paths) if s in weight.left_out]
     found = [(weight.left_out[s][cause], weight.alone[s][cause], s) for s in read]
     pro = sorted((-w, -a, s) for w, a, s in found if w >= MIN_WEIGHT or (w > -MIN_WEIGHT and a >= MIN_ALONE))
-    contra = sorted((w, a, s) for w, a, s in found if w <= -MIN_AGAINST)
+    # What is present and follows from the cause lowers it only where a rival explains it better.
+    missing = (x for x in found if evidence[x[2]].state is not State.PRESENT)
+    contra = sorted((w, a, s) for w, a, s in missing if w <= -MIN_AGAINST)
     return Reasons(
         tuple(_reason(evidence[s], -w, paths[s]) for w, _, s in pro),
         tuple(_reason(evidence[s], w, paths[s]) for w, _, s in contra),

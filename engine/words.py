@@ -7,12 +7,16 @@ from collections.abc import Sequence
 
 
 def percent(p: float) -> str:
-    """Return a probability in two digits: 0.708 -> "71 %"; the ends are not claimed to be certain."""
+    """Return a probability in two digits: 0.708 -> "71 %"; the ends are not claimed to be certain.
+
+    What is below one half is not rounded up to it: that is the line between a guess and a claim.
+    """
     if p < 0.01:
         return "below 1 %"
     if p > 0.99:
         return "above 99 %"
-    return f"{100 * p:.0f} %"
+    digits = round(100 * p)
+    return f"{49 if digits == 50 and p < 0.5 else digits} %"
 
 
 def listed(parts: Sequence[str]) -> str:

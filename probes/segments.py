@@ -21,6 +21,7 @@ from .run import Series
 T = TypeVar("T")
 
 Index = NDArray[np.intp]
+ROUNDS = 4  # of a counter that names no epoch, for them to be told from runs
 _ARRAYS = ("epochs", "walls", "lines", "masked")
 
 
@@ -97,7 +98,7 @@ def _epoch_counter(series: Series, backs: Index) -> Series | None:
     if series.unit != "epoch-step":
         epochs = series.epochs
         if epochs is None:
-            return None
+            return _goes_through(series, pieces)
         firsts = np.array([epochs[p[0]] for p in pieces])
         if not bool(np.all(np.diff(firsts) > 0)):
             return None
@@ -109,6 +110,27 @@ def _epoch_counter(series: Series, backs: Index) -> Series | None:
     if epochs is not None and bool(np.all(np.diff(epochs) >= 0)) and np.all(epochs == np.floor(epochs)):
         numbers = epochs - epochs[0]
     return replace(series, steps=series.steps + numbers * length, unit="step")
+
+
+def _goes_through(series: Series, pieces: list[Index]) -> Series | None:
+    """Rounds of one counter that names no epoch: equal steps in each, and values that go on where they ended.
+
+    Runs one after the other begin anew where the first one began.
+    """
+    if len(pieces) < ROUNDS or len(pieces[-1]) > len(pieces[0]):
+        return None
+    first = series.steps[pieces[0]]
+    if any(not np.array_equal(series.steps[p], first[: len(p)]) for p in pieces):
+        return None
+    if any(len(p) != len(first) for p in pieces[:-1]):
+        return None
+    values = series.values
+    starts, ends = values[[p[0] for p in pieces]], values[[p[-1] for p in pieces]]
+    on = np.abs(starts[1:] - ends[:-1]) < 0.5 * np.abs(starts[1:] - starts[0])
+    if np.mean(on) < 0.75 or not on[-1]:
+        return None
+    numbers = np.repeat(np.arange(len(pieces), dtype=float), [len(p) for p in pieces])
+    return replace(series, steps=series.steps + numbers * float(np.max(first)), unit="step")
 
 
 def goes_on(first: Series, before: Series, after: Series) -> bool:

@@ -56,10 +56,14 @@ def sentence(text: str) -> str:
 
 
 def percent(p: float) -> str:
-    """Return a probability in two digits: 0.708 -> "71 %"; the ends are not claimed to be certain."""
+    """Return a probability in two digits: 0.708 -> "71 %"; the ends are not claimed to be certain.
+
+    What is below one half is not rounded up to it: that is the line between a guess and a claim.
+    """
     if p < 0.01:
         return "below 1 %"
-    return "above 99 %" if p > 0.99 else f"{100 * p:.0f} %"
+    digits = round(100 * p)
+    return "above 99 %" if p > 0.99 else f"{49 if digits == 50 and p < 0.5 else digits} %"
 
 
 def number(value: float) -> str:

@@ -115,6 +115,19 @@ def test_absent_speaks_against(rules: RuleBase) -> None:
     assert found.against[0].weight < -1
 
 
+def test_what_a_rival_explains_better_is_no_objection(make: Make) -> None:
+    """A present symptom that follows from the cause lowers it where a rival leads there more often."""
+    arrows = [("a.x", "one", 0.5), ("a.y", "one", 0.8), ("a.x", "two", 0.05), ("a.y", "two", 0.95)]
+    rules = make({"a.x": 0.05, "a.y": 0.05}, arrows, {}, {"one": 0.01, "two": 0.01})
+    evidence = {s: reading(s, P) for s in ("one", "two")}
+    belief = believe(rules, {s: r.state for s, r in evidence.items()})
+    weight = explain.weights(belief, list(evidence))
+    found = explain.reasons(evidence, "a.x", strongest_paths(to_digraph(rules), "a.x"), weight)
+
+    assert weight.left_out["two"]["a.x"] < -explain.MIN_AGAINST
+    assert found.against == ()
+
+
 def test_superfluous_readings_are_told(make: Make) -> None:
     """When many readings say the same, each is superfluous, and still each is a reason."""
     names = [f"s{i}" for i in range(6)]

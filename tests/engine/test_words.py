@@ -15,6 +15,7 @@ from traindoctor.engine.words import listed, percent, sentence
         (0.004, "below 1 %"),
         (0.999, "above 99 %"),
         (0.01, "1 %"),
+        (0.4999, "49 %"),  # no claim
         (0.99, "99 %"),
     ],
 )

@@ -53,6 +53,23 @@ def test_a_counter_inside_the_epoch_runs_on() -> None:
     assert only.series.steps.tolist() == [1, 2, 3, 4, 5, 6]
 
 
+def test_rounds_without_a_number_run_on_where_the_values_do() -> None:
+    """A counter that restarts five times while the loss goes on falling is one run of five epochs."""
+    (only,) = split(series([50, 100] * 5, [2.0, 1.7, 1.5, 1.3, 1.2, 1.1, 1.0, 0.95, 0.9, 0.88]))
+
+    assert only.series.steps.tolist() == [50, 100, 150, 200, 250, 300, 350, 400, 450, 500]
+
+
+def test_values_that_begin_anew_with_the_counter_are_runs() -> None:
+    """Five starts of one script, each from the same loss, stay five runs."""
+    assert len(split(series([50, 100] * 5, [2.0, 1.0, 2.1, 1.1, 1.9, 0.9, 2.0, 1.0, 2.0, 1.1]))) == 5
+
+
+def test_few_rounds_are_runs() -> None:
+    """Two rounds whose values go on may be a run that was started again from its weights."""
+    assert len(split(series([50, 100] * 2, [2.0, 1.5, 1.4, 1.0]))) == 2
+
+
 def test_parts_of_several_files_lose_their_line_numbers() -> None:
     """A line number without its own file would point at the wrong place."""
     joined = concatenate([series([1, 2]), replace(series([3, 4]), file="other.txt")])

@@ -131,7 +131,14 @@ def test_double_colons_inside_a_line_stay() -> None:
 
 @pytest.mark.parametrize(
     ("p", "said"),
-    [(0.708, "71 %"), (0.5, "50 %"), (0.004, "below 1 %"), (0.999, "above 99 %"), (0.05, "5 %")],
+    [
+        (0.708, "71 %"),
+        (0.5, "50 %"),
+        (0.004, "below 1 %"),
+        (0.999, "above 99 %"),
+        (0.05, "5 %"),
+        (0.4999, "49 %"),  # no claim
+    ],
 )
 def test_probabilities_have_two_digits(p: float, said: str) -> None:
     """No probability claims more digits than it has, and none claims certainty."""

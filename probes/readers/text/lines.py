@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from ... import languages
-from . import chinese
+from . import chinese, layouts
 from .alike import Mark
 
 LONG = 64 * 1024
@@ -149,6 +149,7 @@ def lines_of(data: bytes) -> Lines:
         data = _BACKSPACES.sub(b"\r", data)
     if b"\r" in data:
         data = _line_ends(data)
+    data = layouts.written_out(data)
     start = data[:CHUNK]
     if not start.isascii():
         data = chinese.from_gbk(data) or data
