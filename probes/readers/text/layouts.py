@@ -54,7 +54,8 @@ def _unboxed(data: bytes) -> bytes:
         if _FRAME.match(line):
             if start >= 0 and len(pairs) >= 2:
                 lines[start:at] = [b""] * (at - start)
-                lines[at] = b" ".join(sorted(pairs, key=lambda p: not p.startswith(b"step ")))
+                steps = [p for p in pairs if p.startswith(b"step ")]
+                lines[at] = b" ".join(steps + [p for p in pairs if p not in steps])
             start, pairs, section = at, [], b""
             continue
         row = _BOXED.match(line) if start >= 0 and at - start <= LONGEST else None
