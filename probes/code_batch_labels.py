@@ -9,6 +9,7 @@ from functools import lru_cache
 from .code import at, ok
 from .code_roles import INPUT_WORDS, TARGET_WORDS, base, inputs, is_random
 from .flow import losses
+from .graph_facts import LOSSES
 from .readers._tree import names_in, of, unparse
 from .readers.script import last_name
 from .registry import Finding
@@ -68,7 +69,8 @@ def _rewritten(source: Script) -> tuple[tuple[ast.Assign, str, ast.expr], ...]:
 
 
 def _each_rewritten(source: Script) -> Iterator[tuple[ast.Assign, str, ast.expr]]:
-    mine = {base(c.args[1]) for c, _ in losses(source) if len(c.args) > 1} - inputs(source)
+    mine = {base(c.args[1]) for c, k in losses(source) if len(c.args) > 1 and k not in LOSSES}
+    mine = mine - inputs(source)
     for node in source.of(ast.Assign):
         first, value = node.targets[0], node.value
         pairs = [(first, value)]

@@ -6,6 +6,8 @@ import ast
 
 from .code import at, first, ok
 from .code_rounds import CLEARS
+from .code_sides import either
+from .graph_gradient import clip_not_applied
 from .readers._tree import of
 from .readers.script import last_name
 from .registry import Finding, View, probe
@@ -20,7 +22,11 @@ def clipping_without_effect(view: View) -> Finding:
 
     False positive: gradients that another call has taken before, which is looked for in that block.
     """
-    return first(view, _without_effect, "the scripts clip no gradients beside a backward call and a step")
+    return first(
+        view,
+        either(_without_effect, clip_not_applied),
+        "the scripts clip no gradients beside a backward call and a step",
+    )
 
 
 def _without_effect(source: Script) -> Finding | None:

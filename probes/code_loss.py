@@ -14,6 +14,7 @@ from .code_rounds import rounds
 from .code_sides import either
 from .code_spreads import of_itself
 from .flow import Flow, flow, losses, objectives, returns, signs
+from .graph_loss import activated_twice, activation_left_out, summed_over_batch
 from .readers._tree import of, unparse
 from .readers.script import keyword, last_name
 from .registry import Finding, View, any_of, probe
@@ -30,7 +31,7 @@ def double_softmax(view: View) -> Finding:
 
     False positive: none known for softmax; a bounded output trained with cross-entropy on purpose.
     """
-    return first(view, _double_softmax, "no loss on logits in the scripts")
+    return first(view, either(_double_softmax, activated_twice), "no loss on logits in the scripts")
 
 
 def _double_softmax(source: Script) -> Finding | None:
@@ -168,7 +169,9 @@ def _is_true(node: ast.expr | None) -> bool:
 @probe()
 def activation_missing(view: View) -> Finding:
     """NLLLoss without log-softmax, BCELoss without sigmoid anywhere in the script."""
-    return first(view, _activation_missing, "no loss on probabilities in the scripts")
+    return first(
+        view, either(_activation_missing, activation_left_out), "no loss on probabilities in the scripts"
+    )
 
 
 def _activation_missing(source: Script) -> Finding | None:
@@ -384,7 +387,7 @@ def _names_class_loss(source: Script) -> bool:
 @probe()
 def loss_summed(view: View) -> Finding:
     """`reduction="sum"`, and nothing divides afterwards."""
-    return first(view, either(_loss_summed, vector_minimised), "no loss in the scripts")
+    return first(view, either(_loss_summed, vector_minimised, summed_over_batch), "no loss in the scripts")
 
 
 def _loss_summed(source: Script) -> Finding | None:

@@ -7,7 +7,14 @@ import ast
 from .code import at, first, is_evaluation, is_false_node, ok
 from .code_sides import either, setting
 from .code_step.modes import switch_of
-from .code_tf_graph import fed_in_training_mode, statistics_never_run
+from .code_tf_graph import (
+    fed_in_training_mode,
+    kept_in_evaluation,
+    mode_left_out,
+    mode_not_fed,
+    mode_turned_in_model_fn,
+    statistics_never_run,
+)
 from .flow import flow
 from .readers._tree import of, unparse
 from .readers.script import keyword, last_name
@@ -121,7 +128,8 @@ def mode_fixed_in_call(view: View) -> Finding:
 
     `training=False` on batch norm or on a whole backbone is how fine-tuning keeps statistics: left aside.
     """
-    return first(view, either(_fixed, fed_in_training_mode), "the scripts call no layer with a mode")
+    graph = (fed_in_training_mode, mode_not_fed, kept_in_evaluation, mode_turned_in_model_fn, mode_left_out)
+    return first(view, either(_fixed, *graph), "the scripts call no layer with a mode")
 
 
 def _fixed(source: Script) -> Finding | None:

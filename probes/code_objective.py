@@ -6,6 +6,7 @@ import ast
 import re
 from collections.abc import Iterator
 
+from . import graph_facts
 from .code import at, first, ok
 from .code_mindspore import competing_tags
 from .code_operators import outputs_of
@@ -219,7 +220,11 @@ def _swapped(source: Script) -> Finding | None:
             if "off" in names[0] and "on" in re.split(r"_", names[1]):
                 return at(source, call, "the value for the class and the one for the others are swapped")
     for call, kind in losses(source):
-        if len(call.args) < 2 or kind in ("mseloss", "l1loss", "mse_loss", "l1_loss", ""):
+        if (
+            len(call.args) < 2
+            or kind in graph_facts.LOSSES
+            or kind in ("mseloss", "l1loss", "mse_loss", "l1_loss", "")
+        ):
             continue
         seen = seen or call
         if kind.startswith(("bce", "binary_cross_entropy")) and _is_made(source, call.args[0]):

@@ -11,7 +11,9 @@ from .code_keras_model import softmax_of_one
 from .code_rounds import Round, rounds
 from .code_sides import either
 from .code_tape import loss_beside_tape
-from .flow import MAX_VISITED, Flow, Places, flow, losses, objectives
+from .flow import MAX_VISITED, Flow, Places, flow, losses, objectives, predicted
+from .graph_gradient import cut_in_graph
+from .graph_loss import one_class_softmax
 from .readers._tree import of, unparse, walk
 from .readers.script import last_name
 from .registry import Finding, View, probe
@@ -35,7 +37,7 @@ def gradient_path_cut(view: View) -> Finding:
     estimators, a value that takes part uncut as well, targets, teachers, states and advantages by their
     names, and objectives of several networks.
     """
-    return first(view, either(_path_cut, loss_beside_tape), "the scripts hold no model or loss")
+    return first(view, either(_path_cut, loss_beside_tape, cut_in_graph), "the scripts hold no model or loss")
 
 
 def _path_cut(source: Script) -> Finding | None:
@@ -476,7 +478,8 @@ def _walk(mine: Flow, start: ast.expr) -> tuple[list[ast.expr], list[tuple[ast.e
         uncut.append(node)
         following = mine.step(node, places)
         if isinstance(node, ast.Call) and node in standard:
-            following = [(a, ()) for a in node.args[:1]]
+            given = predicted(mine.source, node)
+            following = [(given, ())] if given is not None else []
         states = _carried(mine, node) if isinstance(node, ast.Call) else set()
         waiting += following or [(p, ()) for p in _parts(node) if unparse(p) not in states]
     return uncut, cut
@@ -632,7 +635,9 @@ def output_without_gradient(view: View) -> Finding:
     These have a gradient of zero, or none. False positive: straight-through estimators (skipped where the
     value is added to something), outputs of functions that only predict.
     """
-    return first(view, either(_no_slope, softmax_of_one), "the scripts hold no model or loss")
+    return first(
+        view, either(_no_slope, softmax_of_one, one_class_softmax), "the scripts hold no model or loss"
+    )
 
 
 _STEPS = ("round", "floor", "ceil", "sign", "trunc", "argmax", "long", "int", "heaviside", "bool")
@@ -650,9 +655,10 @@ def _no_slope(source: Script) -> Finding | None:
             return at(source, value, "the model's output has no slope, so no gradient reaches its weights")
     mine = flow(source)
     for call, _ in known:
-        if is_evaluation(source, call) or not call.args:
+        output = predicted(source, call)
+        if is_evaluation(source, call) or output is None:
             continue
-        for given in mine.values(call.args[0]):
+        for given in mine.values(output):
             if outermost_call(given) in _STEPS:
                 return at(source, given, "what the loss gets has no slope, so no gradient reaches the model")
     node = known[0][0] if known else source.models[0]

@@ -13,6 +13,7 @@ from .code_sides import either
 from .code_tf_graph import decay_of_epochs
 from .code_units import EPOCH, STEP, loops_of_step, runs_per, unit
 from .flow import flow
+from .graph_gradient import decay_stands
 from .readers._tree import of, unparse, walk
 from .readers.script import SCHEDULERS, keyword, last_name
 from .registry import Finding, View, probe
@@ -444,7 +445,9 @@ def rate_not_applied(view: View) -> Finding:
 
     Absent where anything sets a rate: a parameter group, an attribute, `assign`.
     """
-    return first(view, _not_applied, "the training loops ask no function for a learning rate")
+    return first(
+        view, either(_not_applied, decay_stands), "the training loops ask no function for a learning rate"
+    )
 
 
 def _not_applied(source: Script) -> Finding | None:

@@ -12,7 +12,9 @@ from .code import at, first, ok, on_other_sides
 from .code_deepspeed import handed_to_engine
 from .code_extraction import extracts_features
 from .code_handed import gradient_weights
+from .code_sides import either
 from .flow import Flow, flow
+from .graph_gradient import descends_part, layer_kept
 from .readers._tree import of, unparse
 from .readers.script import keyword, last_name
 from .registry import Finding, View, any_of, probe
@@ -42,7 +44,7 @@ def part_not_trained(view: View) -> Finding:
 
     Freezing counts where no adapter or linear probe is trained in place of the rest.
     """
-    frozen = first(view, _freezes_untrained, "the scripts show no training step")
+    frozen = first(view, either(_freezes_untrained, layer_kept), "the scripts show no training step")
     return any_of((optimizer_gets_part(view), frozen))
 
 
@@ -280,7 +282,11 @@ def optimizer_gets_part(view: View) -> Finding:
 
     Groups and sums of lists are put together; where a list is filled in a loop it is not judged.
     """
-    return first(view, _optimizer_part, "the scripts build no optimizer whose parameters can be followed")
+    return first(
+        view,
+        either(_optimizer_part, descends_part),
+        "the scripts build no optimizer whose parameters can be followed",
+    )
 
 
 def _optimizer_part(source: Script) -> Finding | None:

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
+from .graph_facts import descents, graph_losses
 from .readers._tree import below, of, unparse
 from .readers.script import LOSSES, last_name
 from .syntax import Function, Script
@@ -340,7 +341,7 @@ def _is_self_name(name: str) -> bool:
 @lru_cache(maxsize=16)
 def losses(source: Script) -> tuple[tuple[ast.Call, str], ...]:
     """Calls of a standard loss with its kind, "" where a table or a setting chooses it."""
-    known = dict(source.losses)
+    known = dict(source.losses) | {g.call: g.kind for g in graph_losses(source)}
     mine = flow(source)
     for call in source.calls:
         if call in known or len(call.args) < 2 or last_name(call.func) in mine.functions:
@@ -351,6 +352,14 @@ def losses(source: Script) -> tuple[tuple[ast.Call, str], ...]:
             if isinstance(made, ast.Call) and (kind := _loss_class(made.func, mine)) is not None:
                 known[call] = kind
     return tuple(sorted(known.items(), key=lambda k: (k[0].lineno, k[0].col_offset)))
+
+
+def predicted(source: Script, call: ast.Call) -> ast.expr | None:
+    """What a standard loss is given as prediction: TensorFlow's functions take it second."""
+    graph = next((g for g in graph_losses(source) if g.call is call), None)
+    if graph is not None:
+        return graph.scores
+    return call.args[0] if call.args else None
 
 
 def _loss_class(made: ast.expr, mine: Flow, depth: int = 3) -> str | None:
@@ -375,7 +384,8 @@ def objectives(source: Script) -> tuple[tuple[ast.Call, ast.expr], ...]:
     """What gradients are taken of, with the call that takes them.
 
     `loss.backward()`, `scaler.scale(loss).backward()`, `accelerator.backward(loss)`,
-    `autograd.grad(loss, p)`, `tape.gradient(loss, p)`, and what the function of `value_and_grad(f)` returns.
+    `autograd.grad(loss, p)`, `tape.gradient(loss, p)`, what the function of `value_and_grad(f)` returns, and
+    TensorFlow's `optimizer.minimize(loss)`.
     """
     found: list[tuple[ast.Call, ast.expr]] = []
     for call in source.backwards:
@@ -395,6 +405,7 @@ def objectives(source: Script) -> tuple[tuple[ast.Call, ast.expr], ...]:
         if call.args and isinstance(call.args[0], ast.Name):
             for function in mine.functions.get(call.args[0].id, []):
                 found += [(call, _first_of(r)) for r in returns(function)]
+    found += [(d.call, d.objective) for d in descents(source)]
     return tuple(found)
 
 
@@ -466,6 +477,7 @@ _KEEPS_SIGN = frozenset(
         "scale_loss",
         "squeeze",
         "reduce_mean",
+        "reduce_sum",
     ]
 )
 

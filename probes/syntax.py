@@ -232,7 +232,9 @@ class Script:
             "apply_gradients",
         )
         compiled = bool(self.named("compile")) and bool(self.named("fit"))
-        return bool(self.backwards or self.named(*functional)) or self.trains_by_trainer or compiled
+        graph = "tensorflow" in self.frameworks and bool(self.named("minimize", "train_and_evaluate"))
+        by_hand = bool(self.backwards or self.named(*functional))
+        return by_hand or self.trains_by_trainer or compiled or graph
 
     @property
     def trains_by_hand(self) -> bool:
