@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from .code import at, first, ok
 from .code_best_kept import chosen_by_training, last_weights_tested, never_better
 from .code_keras_best import best_left_on_disk, training_watched
+from .code_pretrained import saved_here, unused
 from .code_sides import either, literal, words
 from .flow import flow
 from .readers._tree import unparse, walk
@@ -339,7 +340,7 @@ def _loaded(source: Script, name: str) -> bool:
 
 
 def _read_and_dropped(source: Script) -> Finding | None:
-    """MindSpore: `load_checkpoint("best.ckpt")` by itself gives the weights back, and nobody takes them."""
+    """MindSpore: `load_checkpoint("best.ckpt")` gives weights, and nobody puts them into a network."""
     if "mindspore" not in source.frameworks:
         return None
     seen: ast.AST | None = None
@@ -348,9 +349,19 @@ def _read_and_dropped(source: Script) -> Finding | None:
             continue
         seen = seen or call
         alone = isinstance(source.parents.get(call), ast.Expr)
-        if alone and len(call.args) == 1 and keyword(call, "net") is None:
+        if len(call.args) != 1 or keyword(call, "net") is not None:
+            continue
+        if alone or _own_and_dropped(source, call):
             return at(source, call, "the weights that are read are put into no network")
     return ok(source, seen, "the weights that are read are put into a network") if seen is not None else None
+
+
+def _own_and_dropped(source: Script, call: ast.Call) -> bool:
+    """`best = load_checkpoint(path)` of a file that the program wrote, and `best` is handed to nothing."""
+    statement = source.parents.get(call)
+    if not isinstance(statement, ast.Assign) or not isinstance(statement.targets[0], ast.Name):
+        return False
+    return saved_here(source, call.args[0]) and unused(source, statement, statement.targets[0].id)
 
 
 def _never_restored(source: Script) -> Finding | None:

@@ -11,10 +11,13 @@ from .code_divided import divided_on_its_way, gradients_divided_by_hand
 from .code_keras import compiled
 from .code_mindspore import vector_minimised
 from .code_rounds import rounds
+from .code_senses import turned_round
 from .code_sides import either
 from .code_spreads import of_itself
+from .code_sums import summed_by_hand
 from .flow import Flow, flow, losses, objectives, returns, signs
 from .graph_loss import activated_twice, activation_left_out, summed_over_batch
+from .minimised import loss_objects
 from .readers._tree import of, unparse
 from .readers.script import keyword, last_name
 from .registry import Finding, View, any_of, probe
@@ -224,7 +227,7 @@ def _keras_missing(source: Script) -> Finding | None:
 @probe()
 def loss_negated(view: View) -> Finding:
     """A standard loss enters backward with its sign turned. False positive: adversarial terms (skipped)."""
-    return first(view, _loss_negated, "no standard loss in the scripts")
+    return first(view, either(_loss_negated, turned_round), "no standard loss in the scripts")
 
 
 def _loss_negated(source: Script) -> Finding | None:
@@ -387,11 +390,13 @@ def _names_class_loss(source: Script) -> bool:
 @probe()
 def loss_summed(view: View) -> Finding:
     """`reduction="sum"`, and nothing divides afterwards."""
-    return first(view, either(_loss_summed, vector_minimised, summed_over_batch), "no loss in the scripts")
+    checks = either(_loss_summed, vector_minimised, summed_over_batch, summed_by_hand)
+    return first(view, checks, "no loss in the scripts")
 
 
 def _loss_summed(source: Script) -> Finding | None:
-    if not losses(source):
+    known = [c for c, _ in (*losses(source), *loss_objects(source))]
+    if not known:
         return None
     mine = flow(source)
     for call in source.calls:
@@ -410,7 +415,7 @@ def _loss_summed(source: Script) -> Finding | None:
                 and not divided_on_its_way(source, call)
             ):
                 return at(source, call, "the loss is summed over the batch")
-    return ok(source, losses(source)[0][0], "the loss is a mean")
+    return ok(source, known[0], "the loss is a mean")
 
 
 def _asked_in_training(source: Script, call: ast.Call) -> bool:
@@ -456,6 +461,7 @@ def _divided(source: Script, node: ast.AST) -> bool:
         re.search(r"(?i)loss", unparse(a))
         for c in source.calls
         if re.fullmatch(r"_?(?:normali[sz]e|average|mean)(?:_loss)?", last_name(c.func))
+        and source.owner(c) not in ("np", "numpy", "statistics")  # a figure to be printed
         for a in c.args[:1]
     ):
         return True  # `batch.normalize(loss, tokens)`

@@ -51,13 +51,27 @@ def _never_put(source: Script) -> Finding | ast.AST | None:
             len(call.args) > 1 or keyword(call, "net") is not None
         ):
             continue
+        if call.args and saved_here(source, call.args[0]):
+            continue  # of its own training: the best epoch, or where it goes on
         seen = seen or call
         name = node.targets[0].id
-        scope = source.function_around(node) or source.tree
-        uses = [n for n in of(scope, ast.Name) if n.id == name and isinstance(n.ctx, ast.Load)]
-        if not any(_hands_on(source, use) for use in uses):
+        if unused(source, node, name):
             return at(source, node, "the weights are read and never put into the model")
     return seen
+
+
+def unused(source: Script, node: ast.Assign, name: str) -> bool:
+    """What a statement assigns to a name is handed on to nothing: only counted, printed or cut down."""
+    scope = source.function_around(node) or source.tree
+    uses = [n for n in of(scope, ast.Name) if n.id == name and isinstance(n.ctx, ast.Load)]
+    return not any(_hands_on(source, use) for use in uses)
+
+
+def saved_here(source: Script, path: ast.expr) -> bool:
+    """The program itself writes weights to this path."""
+    saves = source.named("save_checkpoint", "save", "save_weights", "save_model", "torch_save")
+    given = {unparse(a) for c in saves for a in (*c.args, *(k.value for k in c.keywords))}
+    return unparse(path) in given
 
 
 def _hands_on(source: Script, use: ast.Name) -> bool:

@@ -42,10 +42,12 @@ def taken(source: Script) -> tuple[ast.Call, ...]:
 def updates(source: Script) -> tuple[ast.Call, ...]:
     """Calls that change the weights, in source order.
 
-    `optimizer.step()`, `optimizer.apply_gradients(...)`, MindSpore's `optimizer(gradients)`, a call of a cell
+    `optimizer.step()`, `optimizer.apply_gradients(...)`, Keras 3's `optimizer.apply(grads, weights)`,
+    MindSpore's `optimizer(gradients)`, a call of a cell
     that does one step of training.
     """
     found = [*source.steps, *source.named("apply_gradients", "apply_updates")]
+    found += [c for c in source.named("apply", "stateless_apply") if source.is_optimizer_step(c)]
     cells = _step_cells(source)
     called = source.optimizers if "mindspore" in source.frameworks else frozenset()
     for call in source.calls if cells or called else ():

@@ -8,6 +8,7 @@ import re
 from ..code import at, first, imports_locals, ok, outer_loop
 from ..code_rounds import CLEARS, Round, may_update, rounds
 from ..code_sides import either
+from ..learning import updates
 from ..readers._tree import of, unparse
 from ..registry import Finding, View, probe
 from ..syntax import Script
@@ -89,10 +90,8 @@ def _step_missing(source: Script) -> Finding | None:
     if source.steps:
         return ok(source, source.steps[0], "the optimizer steps")
     applied = [c for c in source.calls if unparse(c.func).lower() in source.optimizers]
-    if applied or source.named("apply_gradients", "update_step"):
-        return ok(
-            source, (applied or source.named("apply_gradients", "update_step"))[0], "the optimizer steps"
-        )
+    if applied := [*updates(source), *applied, *source.named("update_step")]:
+        return ok(source, applied[0], "the optimizer steps")
     by_hand = ".grad" in source.text and any(w in source.text for w in ("-=", "sub_(", "add_(", "add(", "- "))
     others = [c for c in source.named("step", "update") if isinstance(c.func, ast.Attribute)]
     if by_hand or others or imports_locals(source) or source.trains_by_trainer:

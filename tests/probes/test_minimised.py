@@ -1,0 +1,193 @@
+"""What is minimised, in any framework: its sign where it is written out, and sums where a mean belongs."""
+
+from __future__ import annotations
+
+import pytest
+
+from ._scripts import state
+
+KERAS = """
+import keras
+def {name}(truth, guess):
+{body}
+model = keras.Sequential([keras.layers.Dense(1)])
+model.compile(optimizer="adam", loss={name})
+model.fit(x, y, epochs=3)
+"""
+TAPE = """
+import tensorflow as tf
+{made}
+@tf.function
+def train_step(x, y):
+    with tf.GradientTape() as tape:
+        guess = net(x, training=True)
+        {loss}
+    grads = tape.gradient(loss, net.trainable_variables)
+    optimizer.apply_gradients(zip(grads, net.trainable_variables))
+"""
+CELL = """
+import mindspore as ms
+from mindspore import nn, ops
+class WithLoss(nn.Cell):
+    def __init__(self, net, criterion):
+        super().__init__()
+        self.net = net
+        self.criterion = criterion
+    def construct(self, x, y):
+        return {}
+step = nn.TrainOneStepCell(WithLoss(net, nn.MSELoss({})), nn.Adam(net.trainable_params()))
+for x, y in data:
+    loss = step(x, y)
+"""
+TORCH = """
+import torch
+for x, y in loader:
+    optimizer.zero_grad()
+    logp = torch.log_softmax(model(x), 1)
+    loss = {}
+    loss.backward()
+    optimizer.step()
+"""
+
+TURNED = [
+    KERAS.format(
+        name="fit_share",
+        body="    rest = keras.ops.sum(keras.ops.square(truth - guess))\n"
+        "    whole = keras.ops.sum(keras.ops.square(truth - keras.ops.mean(truth)))\n"
+        "    return 1 - rest / whole",
+    ),
+    KERAS.format(
+        name="overlap",
+        body="    both = keras.ops.sum(truth * guess)\n"
+        "    return (2 * both + 1) / (keras.ops.sum(truth) + keras.ops.sum(guess) + 1)",
+    ),
+    TAPE.format(made="huber = tf.keras.losses.Huber()", loss="loss = -huber(y, guess)"),
+    TAPE.format(made="", loss="loss = tf.reduce_mean(tf.gather(tf.nn.log_softmax(guess), y, batch_dims=1))"),
+    CELL.format("0.0 - self.criterion(self.net(x), y)", ""),
+    TORCH.format("(logp * y).sum(1).mean()"),
+]
+DESCENDED = [
+    KERAS.format(
+        name="fit_share",
+        body="    rest = keras.ops.sum(keras.ops.square(truth - guess))\n"
+        "    whole = keras.ops.sum(keras.ops.square(truth - keras.ops.mean(truth)))\n"
+        "    return rest / whole",
+    ),
+    KERAS.format(
+        name="overlap",
+        body="    both = keras.ops.sum(truth * guess)\n"
+        "    return 1 - (2 * both + 1) / (keras.ops.sum(truth) + keras.ops.sum(guess) + 1)",
+    ),
+    KERAS.format(  # a mean over what counts is no overlap
+        name="masked",
+        body="    each = keras.ops.square(truth - guess)\n    mask = keras.ops.cast(truth != 0, each.dtype)\n"
+        "    return keras.ops.sum(each * mask) / keras.ops.maximum(keras.ops.sum(mask), 1)",
+    ),
+    TAPE.format(made="huber = tf.keras.losses.Huber()", loss="loss = huber(y, guess)"),
+    TAPE.format(made="", loss="loss = -tf.reduce_mean(tf.gather(tf.nn.log_softmax(guess), y, batch_dims=1))"),
+    TAPE.format(made="", loss="loss = tf.reduce_mean(adversary(y) - tf.math.log(guess))"),
+    CELL.format("self.criterion(self.net(x), y)", ""),
+    TORCH.format("(-y * logp).sum(1).mean()"),
+]
+
+
+@pytest.mark.parametrize("text", TURNED)
+def test_what_grows_is_minimised(text: str) -> None:
+    """A share of overlap, a log-probability or a loss with a minus before it."""
+    assert state("script-loss-negated", text) == "present"
+
+
+@pytest.mark.parametrize("text", DESCENDED)
+def test_what_falls_is_minimised(text: str) -> None:
+    """The same measures the right way round."""
+    assert state("script-loss-negated", text) != "present"
+
+
+SUMMED = [
+    KERAS.replace("loss={name}", "loss=keras.losses.MeanSquaredError(reduction='sum')").format(
+        name="other", body="    return 0"
+    ),
+    TAPE.format(made="", loss="loss = tf.reduce_sum(tf.square(y - guess))"),
+    TAPE.format(
+        made="mse = tf.keras.losses.MeanSquaredError(reduction='sum')",
+        loss="loss = mse(y, guess)",
+    )
+    + "\nprint(np.mean(losses))",
+    CELL.format("self.criterion(self.net(x), y)", "reduction='sum'"),
+    TORCH.format("((model(x) - y) ** 2).sum()"),
+]
+AVERAGED = [
+    KERAS.replace("loss={name}", "loss=keras.losses.MeanSquaredError()").format(
+        name="other", body="    return 0"
+    ),
+    TAPE.format(made="", loss="loss = tf.reduce_sum(tf.square(y - guess)) / tf.cast(tf.size(y), tf.float32)"),
+    TAPE.format(made="", loss="loss = tf.reduce_mean(tf.reduce_sum(tf.square(y - guess), axis=1))"),
+    TAPE.format(  # every term of a negative ELBO is summed
+        made="", loss="loss = tf.reduce_sum(tf.square(y - guess)) - 0.5 * tf.reduce_sum(1 + log_var)"
+    ),
+    CELL.format("self.criterion(self.net(x), y)", ""),
+    TORCH.replace("for x, y in loader", "for t in range(500)").format("((model(x) - y) ** 2).sum()"),
+]
+
+
+@pytest.mark.parametrize("text", SUMMED)
+def test_the_loss_is_summed(text: str) -> None:
+    """By a reduction that is asked for, or written out, and divided nowhere."""
+    assert state("script-loss-summed", text) == "present"
+
+
+@pytest.mark.parametrize("text", AVERAGED)
+def test_the_loss_is_averaged(text: str) -> None:
+    """Means, sums that are divided, sums on purpose, and all data at once."""
+    assert state("script-loss-summed", text) != "present"
+
+
+STEPS = """
+import keras, tensorflow as tf
+class Net(keras.Model):
+    def train_step(self, data):
+        x, y = data
+        with tf.GradientTape() as tape:
+            loss = tf.reduce_mean(tf.square(y - self(x, training=True)))
+        grads = tape.gradient(loss, self.trainable_weights)
+        {}
+        return {{"loss": loss}}
+net = Net()
+net.compile(optimizer=keras.optimizers.Adam(1e-3))
+net.fit(data, epochs=3)
+"""
+
+
+def test_keras_applies_gradients_by_apply() -> None:
+    """`optimizer.apply(grads, weights)` is the step of Keras 3."""
+    assert (
+        state("script-step-missing", STEPS.format("self.optimizer.apply(grads, self.trainable_weights)"))
+        == "absent"
+    )
+    assert state("script-step-missing", STEPS.format("pass")) == "present"
+
+
+BEST = """
+import mindspore as ms
+from mindspore import nn
+net = nn.Dense(3, 2)
+step = nn.TrainOneStepCell(net, nn.Adam(net.trainable_params()))
+for epoch in range(9):
+    for x in data:
+        step(x)
+    if accuracy(net) > best:
+        best = accuracy(net)
+        ms.save_checkpoint(net, "best.ckpt")
+weights = ms.load_checkpoint("{}")
+{}
+print(accuracy(net))
+"""
+
+
+def test_own_weights_are_read_and_dropped() -> None:
+    """The best weights of its own training are no pretrained ones."""
+    dropped, used = "print(len(weights))", "ms.load_param_into_net(net, weights)"
+    assert state("script-best-chosen-wrongly", BEST.format("best.ckpt", dropped)) == "present"
+    assert state("script-pretrained-lost", BEST.format("best.ckpt", dropped)) != "present"
+    assert state("script-best-chosen-wrongly", BEST.format("best.ckpt", used)) != "present"
+    assert state("script-pretrained-lost", BEST.format("backbone.ckpt", dropped)) == "present"
