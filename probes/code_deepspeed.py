@@ -291,9 +291,7 @@ def every_rank_reads_all(source: Script) -> Finding | None:
     mine = engines(source)
     if mine is None or source.loose or not _SPREADS.search(source.code):
         return None
-    if source.named(
-        "DistributedSampler", "RandomSampler", "deepspeed_io", "set_epoch", "DistributedBatchSampler"
-    ):
+    if source.named("RandomSampler", "deepspeed_io", "DistributedBatchSampler"):
         return None
     if any(keyword(c, "training_data") is not None for c in mine.made):
         return None

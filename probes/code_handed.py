@@ -14,6 +14,7 @@ from .readers._tree import of, unparse
 from .readers.script import keyword, last_name
 from .registry import Finding, View, probe
 from .syntax import Function, Script
+from .wrapped import past_the_engine
 
 
 @probe()
@@ -205,7 +206,7 @@ def engine_bypassed(view: View) -> Finding:
     """
     return first(
         view,
-        either(_bypassed, _optimizer_left, bypassed_engine),
+        either(_bypassed, _optimizer_left, bypassed_engine, past_the_engine),
         "the scripts hand no model to Accelerate or Fabric",
     )
 

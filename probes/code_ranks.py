@@ -21,6 +21,7 @@ from .readers._tree import of, unparse
 from .readers.script import keyword, last_name
 from .registry import Finding, View, probe
 from .syntax import Script
+from .wrapped import loader_not_shared, past_the_wrapper
 
 
 @probe()
@@ -101,7 +102,9 @@ def _is_metric_reduce(source: Script, call: ast.Call) -> bool:
 @probe()
 def wrapper_bypassed(view: View) -> Finding:
     """The training loop calls `model.module(x)`: the wrapper never sees the forward pass."""
-    return first(view, either(_bypassed, unwrapped_in_training), "the scripts wrap no model")
+    return first(
+        view, either(_bypassed, unwrapped_in_training, past_the_wrapper), "the scripts wrap no model"
+    )
 
 
 def _bypassed(source: Script) -> Finding | None:
@@ -156,7 +159,7 @@ def same_shard(view: View) -> Finding:
     """Processes do not divide the data: they ask for one fixed part, or for none."""
     return first(
         view,
-        either(part_not_taken, _same_shard, every_rank_reads_all, shares_not_asked),
+        either(part_not_taken, _same_shard, every_rank_reads_all, loader_not_shared, shares_not_asked),
         "the scripts use no distributed sampler",
     )
 
