@@ -84,14 +84,26 @@ class Expressions(Machine):
             return value_
         if isinstance(node, (ast.Starred, ast.Await)):
             return self.of(node.value, env)
-        if isinstance(node, (ast.Compare, ast.BoolOp)) or (
-            isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not)
-        ):
+        if isinstance(node, ast.BoolOp):
+            return self._one_of(node, env)
+        if isinstance(node, ast.Compare) or (isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not)):
             told = self.truth(node, env)
-            if isinstance(told, bool) and not (isinstance(node, ast.BoolOp) and told):
+            if isinstance(told, bool):
                 return self.const(told, node)
         parts = tuple(self.of(c, env) for c in below(node) if isinstance(c, ast.expr))
         return self.make(f"other:{type(node).__name__}", node, parts)
+
+    def _one_of(self, node: ast.BoolOp, env: Env) -> Term:
+        """`given or default`, `condition and value`: the operand that decides, as far as it is known."""
+        ends = isinstance(node.op, ast.Or)
+        for at, operand in enumerate(node.values[:-1]):
+            told = self.truth(operand, env)
+            if told is ends:
+                return self.of(operand, env)
+            if told is not (not ends):
+                parts = tuple(self.of(v, env) for v in node.values[at:])
+                return self.make(f"other:{type(node).__name__}", node, parts)
+        return self.of(node.values[-1], env)
 
     def operation(self, op: ast.operator, both: tuple[Term, Term], node: ast.AST) -> Term:
         """`a + b`; numbers that are written out are computed."""

@@ -283,11 +283,33 @@ class Codes(Dataset):
 order = np.random.default_rng(0).permutation(len(table))
 train_set, val_set = Codes(table, order[:900]), Codes(table, order[900:])
 """
+OWN = """
+class Clips(Dataset):
+    def __init__(self, files, stats=None):
+        self.files = files
+        self.mean, self.std = {chosen}
+    def _statistics(self):
+        stack = np.stack([load(f) for f in self.files])
+        return stack.mean(), stack.std()
+    def __getitem__(self, i):
+        return (load(self.files[i]) - self.mean) / self.std, self.files[i].parent.name
+train_set = Clips(train_files)
+val_set = Clips(val_files{given})
+"""
 
 
 @pytest.mark.parametrize(
     ("state", "text"),
     [
+        (PRESENT, OWN.format(chosen="stats or self._statistics()", given="")),
+        (ABSENT, OWN.format(chosen="stats or self._statistics()", given=", (train_set.mean, train_set.std)")),
+        (
+            ABSENT,
+            OWN.format(
+                chosen="(stats is None and self._statistics()) or stats",
+                given=", (train_set.mean, train_set.std)",
+            ),
+        ),
         (PRESENT, PARTS.format(scaled="(part - part.mean(0)) / part.std(0)")),
         (ABSENT, PARTS.format(scaled="(part - mean) / std")),
     ],
