@@ -337,6 +337,17 @@ def orders(folder: Path) -> list[Row]:
     return _trainer_state(folder, "eval_f1")
 
 
+def dates(folder: Path) -> list[Row]:
+    """Lines of the logging module, one every few steps and one of each validation."""
+    rows: list[Row] = []
+    for line in _lines(folder, "train.log"):
+        if step := re.search(r"datenorm: step (\d+)", line):
+            names = {"valid_loss": "val_loss", "exact_match": "val_acc", "loss": "loss", "lr": "lr"}
+            names |= {"grad_norm": "grad_norm"}
+            rows.append({"step": float(step[1]), **_pairs(line.replace(" ", ";"), names, ";")})
+    return rows
+
+
 def chargen(folder: Path) -> list[Row]:
     """Lines of `step N`, one every few steps and one for the held-out text."""
     rows: list[Row] = []
@@ -444,6 +455,7 @@ PROJECT_LOGS: dict[str, tuple[Reader, str | None]] = {
     "concrete": (concrete, None),
     "orders": (orders, None),
     "chargen": (chargen, "train.log"),
+    "dates": (dates, None),
     "blossoms": (blossoms, None),
     "bookings": (bookings, None),
     "postcards": (postcards, None),
