@@ -167,7 +167,13 @@ def fitted_left(source: Script) -> Finding | None:
             return at(source, fits[0], f"this scaler is fitted, and its {name} is never called")
     for function in source.of(ast.FunctionDef):
         for given in function.args.args:
-            if _SCALER.match(given.arg) and _ignored(function, given.arg) and _handed(source, function):
+            of_loss = any(source.named("GradScaler", "ShardedGradScaler")) or "amp" in given.arg
+            if (
+                _SCALER.match(given.arg)
+                and not of_loss
+                and _ignored(function, given.arg)
+                and _handed(source, function)
+            ):
                 return at(source, function, f"{given.arg} is handed over and not looked at")
     return None
 

@@ -11,6 +11,13 @@ from .code import at, first, imports_locals, is_false_node, ok
 from .code_deepspeed import clipped_past_engine
 from .code_handed import is_accelerator
 from .code_mindspore import clipped_while_scaled_ms, half_without_scale, never_adjusted
+from .code_scaled import (
+    apex_unscaled,
+    clipped_inside_scale,
+    default_fp16_unscaled,
+    scale_never_used,
+    sharded_fp16_unscaled,
+)
 from .code_sides import either, off_by_default
 from .code_tape import clipped_while_scaled, half_under_tape
 from .readers._tree import of, unparse
@@ -27,6 +34,7 @@ def clip_before_unscale(view: View) -> Finding:
         either(
             _clip_before,
             _clip_past_engine,
+            clipped_inside_scale,
             _clip_before_division,
             clipped_while_scaled,
             clipped_while_scaled_ms,
@@ -126,7 +134,8 @@ def half_without_scaler(view: View) -> Finding:
     """
     setting = view.run.settings.get("precision")
     fp16 = setting is not None and setting.value == "fp16"
-    check = either(lambda s: _half_unscaled(s, fp16), half_under_tape, half_without_scale)
+    made = (scale_never_used, default_fp16_unscaled, sharded_fp16_unscaled, apex_unscaled)
+    check = either(lambda s: _half_unscaled(s, fp16), half_under_tape, half_without_scale, *made)
     return first(view, check, "the scripts use no half precision")
 
 

@@ -1,0 +1,172 @@
+"""Loss scales that are made and not used: native AMP on CUDA and NPU, FSDP, apex."""
+
+from __future__ import annotations
+
+import ast
+import textwrap
+
+import pytest
+
+from traindoctor.engine.model import State
+from traindoctor.probes import code_scaled
+from traindoctor.probes.code_left_over import fitted_left
+from traindoctor.probes.code_sides import either
+from traindoctor.probes.syntax import Script
+
+NATIVE = """
+import torch
+from torch.cuda.amp import GradScaler, autocast
+scaler = GradScaler()
+for x, y in loader:
+    optimizer.zero_grad()
+    with autocast():
+        loss = criterion(model(x), y)
+    scaler.scale(loss).backward()
+    scaler.step(optimizer)
+    scaler.update()
+"""
+NPU = """
+import torch
+import torch_npu
+from torch_npu.npu import amp
+
+def epoch(model, loader, optimizer, scaler):
+    for x, y in loader:
+        with amp.autocast():
+            loss = criterion(model(x), y)
+        optimizer.zero_grad()
+        scaler.scale(loss).backward()
+        scaler.step(optimizer)
+        scaler.update()
+
+grad_scaler = amp.GradScaler()
+for e in range(10):
+    epoch(model, loader, optimizer, grad_scaler)
+"""
+FSDP = """
+import torch
+from torch.distributed.fsdp import FullyShardedDataParallel as FSDP, MixedPrecision
+policy = MixedPrecision(param_dtype=torch.bfloat16, reduce_dtype=torch.float32)
+model = FSDP(net, mixed_precision=policy)
+for x, y in loader:
+    loss = criterion(model(x), y)
+    loss.backward()
+    optimizer.step()
+    optimizer.zero_grad()
+"""
+APEX = """
+import torch
+from apex import amp
+model, optimizer = amp.initialize(model, optimizer, opt_level="O2", loss_scale="dynamic")
+for x, y in loader:
+    loss = criterion(model(x), y)
+    optimizer.zero_grad()
+    with amp.scale_loss(loss, optimizer) as scaled_loss:
+        scaled_loss.backward()
+    torch.nn.utils.clip_grad_norm_(amp.master_params(optimizer), 1.0)
+    optimizer.step()
+"""
+BY_HAND = """
+import torch
+class Steps:
+    def __init__(self):
+        self._scaler = torch.cuda.amp.GradScaler()
+    def __call__(self, loss, optimizer):
+        self._scaler.scale(loss).backward()
+        self._scaler.step(optimizer)
+        self._scaler.update()
+"""
+RIGHT = (NATIVE, NPU, FSDP, APEX, BY_HAND)
+CHECK = either(
+    code_scaled.scale_never_used,
+    code_scaled.default_fp16_unscaled,
+    code_scaled.sharded_fp16_unscaled,
+    code_scaled.apex_unscaled,
+    code_scaled.clipped_inside_scale,
+    fitted_left,
+)
+
+
+def says(text: str) -> bool:
+    text = textwrap.dedent(text)
+    found = CHECK(Script("train.py", text, ast.parse(text)))
+    return found is not None and found.state is State.PRESENT
+
+
+@pytest.mark.parametrize("text", RIGHT)
+def test_right_programs_are_left_alone(text: str) -> None:
+    assert not says(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "edits"),
+    [
+        (NATIVE, [("scaler.scale(loss).backward()", "loss.backward()")]),
+        (
+            NATIVE,
+            [
+                ("scaler.scale(loss).backward()", "loss.backward()"),
+                ("scaler.step(optimizer)", "optimizer.step()"),
+            ],
+        ),
+        (NATIVE, [("GradScaler()", "GradScaler(enabled=False)")]),
+        (NPU, [("scaler.scale(loss).backward()", "loss.backward()")]),
+        (NPU, [("amp.GradScaler()", "amp.GradScaler(enabled=False)")]),
+        (FSDP, [("param_dtype=torch.bfloat16", "param_dtype=torch.float16")]),
+        (FSDP, [("policy = Mixed", "half = torch.float16\npolicy = Mixed"), ("=torch.bfloat16", "=half")]),
+        (APEX, [('"dynamic"', "1.0")]),
+        (
+            APEX,
+            [
+                (
+                    "    with amp.scale_loss(loss, optimizer) as scaled_loss:\n        scaled_loss.b",
+                    "    loss.b",
+                )
+            ],
+        ),
+        (APEX, [("    torch.nn.utils", "        torch.nn.utils")]),
+    ],
+)
+def test_a_scale_that_is_not_used(text: str, edits: list[tuple[str, str]]) -> None:
+    for old, new in edits:
+        assert text.count(old) == 1, old
+        text = text.replace(old, new)
+    assert says(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "edits"),
+    [
+        (
+            NATIVE,
+            [
+                ("autocast():", "autocast(dtype=torch.bfloat16):"),
+                ("GradScaler()", "GradScaler(enabled=False)"),
+            ],
+        ),
+        (NATIVE, [("    scaler.scale(loss).backward()", "    if plain:\n        loss.backward()")]),
+        (
+            FSDP,
+            [
+                ("=torch.bfloat16", "=torch.float16"),
+                ("policy = M", "scaler = ShardedGradScaler()\npolicy = M"),
+                ("loss.backward()", "scaler.scale(loss).backward()"),
+            ],
+        ),
+        (
+            APEX,
+            [
+                ('"O2"', '"O0"'),
+                (
+                    "    with amp.scale_loss(loss, optimizer) as scaled_loss:\n        scaled_loss.b",
+                    "    loss.b",
+                ),
+            ],
+        ),
+    ],
+)
+def test_what_needs_no_scale_is_left_alone(text: str, edits: list[tuple[str, str]]) -> None:
+    for old, new in edits:
+        assert text.count(old) == 1, old
+        text = text.replace(old, new)
+    assert not says(text)
