@@ -54,6 +54,8 @@ def both(view: View, key: str) -> Both | None:
         return None
     if key == "global_batch_size" and not _same_factors(mine, theirs):
         return None
+    if key == "global_batch_size" and _accumulates_unread(view, mine, theirs):
+        return None
     if key == "lr_scheduler" and {str(mine.value), str(theirs.value)} & _FORMLESS:
         return None
     return mine, theirs
@@ -95,6 +97,18 @@ def _same_factors(mine: Configured, theirs: Configured) -> bool:
     """A product without the number of processes is not compared with one that has it."""
     sides = ["world_size" in c.raw or not c.raw.startswith("batch_size") for c in (mine, theirs)]
     return sides[0] == sides[1]
+
+
+def _accumulates_unread(view: View, mine: Configured, theirs: Configured) -> bool:
+    """Whether one product counts accumulated batches, and the other side's script accumulates them unread."""
+    counted = ["accumulation" in c.raw for c in (mine, theirs)]
+    if counted[0] == counted[1] or view.benchmark is None:
+        return False
+    other = view.benchmark if counted[0] else view.run
+    return any(_ACCUMULATES.search(text) for text in other.scripts.values())
+
+
+_ACCUMULATES = re.compile(r"(?i)accum|micro_?(?:batch|step)|self\.micro")
 
 
 def _where(found: Both) -> tuple[Place, ...]:
@@ -204,6 +218,10 @@ _ONE_LOSS = {
     }.items()
     for name in alike
 }
+# schedules that hold the rate and cut it at some points: at every n-th, or at those of a list
+_IN_STEPS = frozenset(
+    ("step", "steplr", "multistep", "multisteplr", "piecewise", "piecewiseconstant", "piecewiseconstantdecay")
+)
 _BY_PRESENCE = frozenset(["pretrained", "resume_from"])
 _BY_NAME = frozenset(["model", "dataset", "tokenizer", "loss_function", "initializer"])
 
@@ -217,6 +235,8 @@ def equal(key: str, mine: Configured, theirs: Configured) -> bool:
         if key == "loss_function":
             sides = [_ONE_LOSS.get(name, name) for name in sides]
         return sides[0] == sides[1]
+    if key == "lr_scheduler" and {_bare(side.value) for side in (mine, theirs)} <= _IN_STEPS:
+        return True  # which steps it falls at, other settings tell
     if key in ("train_samples", "eval_samples") and _counted_in_passing(mine, theirs):
         counts = [names.number(c.value) for c in (mine, theirs) if not isinstance(c.value, tuple)]
         sizes = [c for c in counts if c]

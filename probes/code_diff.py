@@ -10,6 +10,7 @@ from ..engine.model import Place
 from .code import MISSING, scripts
 from .readers._tree import unparse
 from .registry import Finding, View, absent, present, probe, unknown
+from .script_diff.edits import likeness_of
 from .syntax import Script
 
 _COMPOUND = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.For, ast.While, ast.With, ast.Try)
@@ -17,6 +18,10 @@ _COMPOUND = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.For, ast.W
 # Two versions of one script share nearly all statements, a refactored one at least half; two programs in one
 # framework share their imports and the bare steps of a loop.
 _SAME_PROGRAM = 0.3
+_SAME_FIGURES = 0.5  # one that was written anew keeps the names of its data and the figures of its recipe
+_FEW_FIGURES = 8
+_USUAL = (0, 1, 2, 0.5, 100, 1000)
+MOST = 6  # programs of each side
 
 
 def shared(mine: Script, theirs: Script) -> float:
@@ -60,7 +65,31 @@ def other_program(view: View, *, same: float, least: int) -> Finding:
         return unknown(text, **rest)
     if not _frameworks(here) or _frameworks(here) != _frameworks(there):
         return unknown(f"{text}; they are written for different frameworks", **rest)
+    if max(likeness_of(a, b) for a in mine[:MOST] for b in theirs[:MOST]) >= _SAME_PROGRAM:
+        return unknown(f"{text}, and more of them under other names", **rest)
+    figures = max(_shared_figures(a, b) for a in mine[:MOST] for b in theirs[:MOST])
+    if figures >= _SAME_FIGURES:
+        return unknown(f"{text}, and {figures:.0%} of their names of data and figures", **rest)
     return present(text, **rest)
+
+
+def _shared_figures(mine: Script, theirs: Script) -> float:
+    """The share of distinct texts and numbers, but the usual ones, that both scripts have; 0 if few."""
+    here, there = _figures(mine), _figures(theirs)
+    fewer = min(len(here), len(there))
+    return len(here & there) / fewer if fewer >= _FEW_FIGURES else 0.0
+
+
+def _figures(source: Script) -> frozenset[str]:
+    """Texts without spaces (columns, files, names) and numbers of which a program of the kind is made."""
+    found = set()
+    for node in source.of(ast.Constant):
+        value = node.value
+        if isinstance(value, str) and 2 < len(value) < 60 and " " not in value and "__" not in value:
+            found.add(value)
+        elif isinstance(value, (int, float)) and not isinstance(value, bool) and value not in _USUAL:
+            found.add(f"{value:g}")
+    return frozenset(found)
 
 
 def _pair(mine: Sequence[Script], theirs: Sequence[Script]) -> tuple[Script, Script]:

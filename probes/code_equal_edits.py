@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from .code_equal_keras import equal_in_keras
+from .code_equal_ports import equal_anew
 from .script_diff.edits import Edit
 
 MANY = 4  # changes of one line: it was written anew
@@ -24,6 +25,7 @@ def making_up(edits: Sequence[Edit]) -> list[Edit]:
         *_regrouped(edits),
         *_course_anew(edits),
         *equal_in_keras(edits),
+        *equal_anew(edits),
     ]
 
 

@@ -6,16 +6,22 @@ script fixes, and the benchmark's fixes alike, says nothing about an edit elsewh
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 from ..engine.model import Evidence, Place, Reading, State, Symptom
+from .code import scripts
 from .readers import notebook
 from .registry import ProbeFunction, View, read
 from .run import Run
+from .script_diff.edits import likeness_of
 
 IN_BOTH = "the benchmark's script shows it as well, and trains as it should"
 _EDITED = "code_edits.edited"
+_CODE = re.compile(r"`[^`]*`")
+_VERSIONS = 0.6  # of the lines that versions of one program have in common
+_MOST = 6  # programs of each side
 _AREAS = ("settings", "benchmark")
 
 
@@ -36,6 +42,10 @@ def without_shared(
         if reading.state is State.PRESENT:
             found[symptom.id] = unless_shared(view, symptom, reading, probes)
             known = known or symptom.probe == _EDITED
+    shared = {evidence[name].why for name, reading in found.items() if reading.why.endswith(IN_BOTH)}
+    for name, reading in found.items():  # the same sentence by another symptom
+        if reading.state is State.PRESENT and reading.why in shared:
+            found[name] = replace(reading, state=State.UNKNOWN, why=f"{reading.why}; {IN_BOTH}")
     whole = _only_code(view.run) and _only_code(view.benchmark)
     for symptom in symptoms if known else ():
         reading = found[symptom.id]
@@ -56,9 +66,23 @@ def unless_shared(
     if any(n.startswith("benchmark") for n in function.__dict__["needs"]):
         return reading
     theirs = read(View(view.benchmark), symptom, probes)
-    if theirs.state is not State.PRESENT or _said(theirs) != _said(reading):
+    if theirs.state is not State.PRESENT:
+        return reading
+    if _said(theirs) != _said(reading) and not (_kind(theirs) == _kind(reading) and _written_anew(view)):
         return reading
     return replace(reading, state=State.UNKNOWN, why=f"{reading.why}; {IN_BOTH}")
+
+
+def _kind(reading: Reading) -> str:
+    """What a reading says, without the code that it quotes."""
+    return _CODE.sub("``", _said(reading))
+
+
+def _written_anew(view: View) -> bool:
+    """Whether the scripts of the two sides are no versions of each other: each has its own words."""
+    mine, theirs = scripts(view.run), scripts(view.benchmark) if view.benchmark is not None else ()
+    pairs = [(a, b) for a in mine[:_MOST] for b in theirs[:_MOST]]
+    return bool(pairs) and max(likeness_of(a, b) for a, b in pairs) < _VERSIONS
 
 
 def _only_code(run: Run) -> bool:

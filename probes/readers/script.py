@@ -126,6 +126,7 @@ SCHEDULERS = frozenset(
         "piecewiseconstantdecay",
     ]
 )
+_WITH_DROPOUT = {"transformerencoderlayer", "transformerdecoderlayer", "transformer"}
 # the function and the class of one loss
 _FUNCTIONAL = {
     "cross_entropy": "crossentropyloss",
@@ -488,6 +489,8 @@ class Extractor:
         yield from self._constants()
         for node in of(self.tree, ast.Call, ast.For):
             yield from self._call(node) if isinstance(node, ast.Call) else self._epochs(node)
+        for test in of(self.tree, ast.If, ast.For):
+            yield from self._accumulated(test) if isinstance(test, ast.If) else self._micro_batches(test)
         yield from self._implied()
 
     def _implied(self) -> Iterator[Setting]:
@@ -505,11 +508,14 @@ class Extractor:
         named = {last_name(c.func).lower() for c in calls}
         if "backward" not in named or not named & {"sgd", "adam", "adamw"} or _imports_own_files(self.tree):
             return
-        if not named & {"dropout", "dropout2d", "dropout1d", "transformerencoderlayer", "multiheadattention"}:
+        words = unparse(self.tree).lower()
+        if (
+            "drop" not in re.sub("drop_?last|dropna|drop_dup|drop_rem", "", words)
+            and not named & _WITH_DROPOUT
+        ):
             yield Setting("dropout", 0.0, self.file, None, IMPLIED)
         if not any(n.startswith(("clip_grad", "clip_by")) for n in named):
             yield Setting("max_grad_norm", 0.0, self.file, None, IMPLIED)
-        words = unparse(self.tree).lower()
         if not any(w in words for w in ("autocast", "half", "bfloat16", "float16", "fp16", "bf16", "amp")):
             yield Setting("precision", "fp32", self.file, None, IMPLIED)
         for call in calls:
@@ -520,6 +526,30 @@ class Extractor:
                     yield Setting("weight_decay", value, self.file, call.lineno, IMPLIED)
                 if kind == "sgd" and keyword(call, "momentum") is None:
                     yield Setting("momentum", 0.0, self.file, call.lineno, IMPLIED)
+
+    def _accumulated(self, node: ast.If) -> Iterator[Setting]:
+        """`if (i + 1) % n == 0: optimizer.step()`: gradients of n batches are added up."""
+        steps = {last_name(c.func) for s in node.body for c in of(s, ast.Call)}
+        if not steps & {"step", "zero_grad"} or "step" not in steps:
+            return
+        for term in of(node.test, ast.BinOp):
+            if isinstance(term.op, ast.Mod):
+                known, value, default = self.value(term.right)
+                if known and isinstance(value, int) and not isinstance(value, bool) and 1 <= value <= 1024:
+                    trust = DEFAULT if default else LITERAL
+                    yield Setting("gradient_accumulation_steps", value, self.file, node.lineno, trust)
+
+    def _micro_batches(self, loop: ast.For) -> Iterator[Setting]:
+        """`for _ in range(n): ... backward()` before one step: gradients of n batches are added up."""
+        if not isinstance(loop.iter, ast.Call) or last_name(loop.iter.func) != "range":
+            return
+        inside = {last_name(c.func) for s in loop.body for c in of(s, ast.Call)}
+        if "backward" not in inside or inside & {"step", "zero_grad"} or len(loop.iter.args) != 1:
+            return
+        known, value, default = self.value(loop.iter.args[0])
+        if known and isinstance(value, int) and not isinstance(value, bool) and 1 <= value <= 1024:
+            trust = DEFAULT if default else LITERAL
+            yield Setting("gradient_accumulation_steps", value, self.file, loop.lineno, trust)
 
     def defaults(self) -> Iterator[Setting]:
         """What a module declares for others: fields of its classes, options of its command line."""
