@@ -12,6 +12,8 @@ import re
 from collections.abc import Iterable
 
 from .code import at, first, imports_locals, ok
+from .code_rate_units import schedule_unused
+from .code_sides import either
 from .flow import flow
 from .learning import taken
 from .readers._tree import of, unparse
@@ -38,7 +40,7 @@ def schedule_idle(view: View) -> Finding:
 
     False positive: a schedule that another framework's hook advances by the name of an attribute.
     """
-    return first(view, _idle, "the scripts build no scheduler")
+    return first(view, either(_idle, schedule_unused), "the scripts build no scheduler")
 
 
 def _idle(source: Script) -> Finding | None:

@@ -9,6 +9,7 @@ from functools import partial
 
 from .code import at, first, ok
 from .code_deepspeed import length_in_micro_batches, schedule_moved_again
+from .code_rate_units import length_misjudged, stopped_before_lowered
 from .code_sides import either
 from .code_tf_graph import decay_of_epochs
 from .code_units import EPOCH, STEP, loops_of_step, runs_per, unit
@@ -29,7 +30,10 @@ _LENGTHS: dict[str, tuple[int, tuple[str, ...]]] = {
     "get_polynomial_decay_schedule_with_warmup": (2, ("num_training_steps",)),
     "get_scheduler": (9, ("num_training_steps",)),
 }
-_PER_STEP = ("CosineDecay", "PolynomialDecay", "ExponentialDecay", "CosineDecayRestarts", "InverseTimeDecay")
+_PER_STEP = (
+    *("CosineDecay", "PolynomialDecay", "ExponentialDecay", "CosineDecayRestarts", "InverseTimeDecay"),
+    *("CosineDecayLR", "PolynomialDecayLR", "WarmUpLR"),
+)
 # lists of MindSpore with one rate for each step of the optimizer
 _LISTED = {
     **dict.fromkeys(("cosine_decay_lr", "exponential_decay_lr", "natural_exp_decay_lr"), 2),
@@ -55,7 +59,13 @@ def unit_wrong(view: View) -> Finding:
     """
     return first(
         view,
-        either(_unit_wrong, decay_of_epochs, schedule_moved_again, partial(length_in_micro_batches, view)),
+        either(
+            _unit_wrong,
+            decay_of_epochs,
+            length_misjudged,
+            schedule_moved_again,
+            partial(length_in_micro_batches, view),
+        ),
         "the scripts build no schedule whose length and loop can be told",
     )
 
@@ -445,9 +455,8 @@ def rate_not_applied(view: View) -> Finding:
 
     Absent where anything sets a rate: a parameter group, an attribute, `assign`.
     """
-    return first(
-        view, either(_not_applied, decay_stands), "the training loops ask no function for a learning rate"
-    )
+    checks = either(_not_applied, decay_stands, stopped_before_lowered)
+    return first(view, checks, "the training loops ask no function for a learning rate")
 
 
 def _not_applied(source: Script) -> Finding | None:
