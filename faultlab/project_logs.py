@@ -190,6 +190,13 @@ def bookings(folder: Path) -> list[Row]:
     return rows
 
 
+def valves(folder: Path) -> list[Row]:
+    """history.csv, a row each epoch."""
+    kept = {"epoch", "lr", "loss", "val_loss", "val_acc"}
+    rows = csv.DictReader(_lines(folder, "history.csv"))
+    return [{"step": float(r["epoch"]), **{k: float(v) for k, v in r.items() if k in kept}} for r in rows]
+
+
 def quotes(folder: Path) -> list[Row]:
     """JSON lines of the language model: pretraining and fine-tuning one after the other."""
     names = {"step": "step", "loss": "loss", "val_loss": "val_loss", "val_acc": "val_acc", "lr": "lr"}
@@ -445,6 +452,7 @@ PROJECT_LOGS: dict[str, tuple[Reader, str | None]] = {
     "fairseq": (fairseq, "train.log"),
     "cells": (cells, "train.log"),
     "quotes": (quotes, None),
+    "valves": (valves, None),
     "pumps": (pumps, None),
     "reviews": (reviews, "train.log"),
     "journeys": (journeys, None),
