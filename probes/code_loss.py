@@ -481,9 +481,8 @@ def _divided(source: Script, node: ast.AST) -> bool:
             return True
         if isinstance(statement, ast.AugAssign) and isinstance(statement.op, ast.Div):
             return any(unparse(t) in names for t in targets)
-    if any("/" in source.owner(b) for b in source.backwards):
-        return True
-    given = [n for b in source.backwards for a in b.args for n in of(a, ast.BinOp)]
+    taken = [b.func.value for b in source.backwards if isinstance(b.func, ast.Attribute)]
+    given = [n for a in (*taken, *(a for b in source.backwards for a in b.args)) for n in of(a, ast.BinOp)]
     return any(isinstance(n.op, ast.Div) and not _is_accumulation(n.right) for n in given)
 
 

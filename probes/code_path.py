@@ -25,7 +25,7 @@ _CONSTANTS = re.compile(
     r"old|ref|anchor|codebook|quant|log|metric|acc|fake|prior|scale|_max\b|\bmax_|amax|detach\b(?!\()"
 )
 
-_CUTS = ("detach", "stop_gradient", "numpy", "item", "detach_", "stop_grad", "asnumpy")
+_CUTS = ("detach", "stop_gradient", "numpy", "item", "detach_", "stop_grad", "asnumpy", "tolist")
 _MADE_ANEW = ("tensor", "from_numpy", "as_tensor", "Tensor", "array", "asarray")
 
 

@@ -15,7 +15,7 @@ from functools import cached_property, lru_cache
 from .graph_facts import descents, graph_losses
 from .readers._tree import below, of, unparse
 from .readers.script import LOSSES, last_name
-from .syntax import Function, Script
+from .syntax import Function, Script, moved
 
 MAX_DEPTH = 12
 # what gives back the module that it is called on or with
@@ -206,6 +206,9 @@ class Flow:
         found_given = self.given(node)
         if found_given is not None and not found_given.places:
             return self.made(found_given.value, depth - 1)
+        if found_given is not None and isinstance(found_given.value, ast.Call):
+            inner = handed_through(found_given.value, found_given.places)
+            return self.made(inner, depth - 1) if inner is not None else None
         for one in self.arguments(node):
             if (held := self.made(one, depth - 1)) is not None:
                 return held
@@ -264,8 +267,32 @@ class Flow:
             found = [(g.value, (*g.places, *places)) for g in self.all_given(node)]
             return found or [(a, places) for a in self.arguments(node)]
         if isinstance(node, ast.Call):
+            if (inner := handed_through(node, places)) is not None:
+                return [(inner, places[1:])]
             return [(r, places) for f in self.called(node) for r in returns(f)]
         return []
+
+
+def handed_through(call: ast.Call, places: Places) -> ast.expr | None:
+    """What a library wraps and gives back at a place of its tuple, as the script handed it over.
+
+    `model, optimizer = accelerator.prepare(model, optimizer)`, `fabric.setup`, apex's `amp.initialize`, and
+    `engine, optimizer, _, scheduler = deepspeed.initialize(model=net, ...)`.
+    """
+    if not places or not isinstance(places[0], int) or not isinstance(call.func, ast.Attribute):
+        return None
+    name, owner, place = call.func.attr, unparse(call.func.value).split(".")[-1].lower(), places[0]
+    engine = name == "initialize" and owner in ("deepspeed", "ds")
+    if engine and place in _ENGINE:
+        return next((k.value for k in call.keywords if k.arg == _ENGINE[place]), None)
+    library = (name == "prepare" and "accelerator" in owner) or (name == "setup" and "fabric" in owner)
+    if library or (name == "initialize" and owner == "amp"):
+        plain = not any(isinstance(a, ast.Starred) for a in call.args)
+        return call.args[place] if plain and 0 <= place < len(call.args) else None
+    return None
+
+
+_ENGINE = {0: "model", 1: "optimizer", 3: "lr_scheduler"}
 
 
 @lru_cache(maxsize=64)
@@ -349,7 +376,8 @@ def losses(source: Script) -> tuple[tuple[ast.Call, str], ...]:
         if not isinstance(call.func, (ast.Name, ast.Attribute, ast.Subscript)):
             continue
         for made in mine.values(call.func, 5):
-            if isinstance(made, ast.Call) and (kind := _loss_class(made.func, mine)) is not None:
+            built = moved(made)
+            if isinstance(built, ast.Call) and (kind := _loss_class(built.func, mine)) is not None:
                 known[call] = kind
     return tuple(sorted(known.items(), key=lambda k: (k[0].lineno, k[0].col_offset)))
 

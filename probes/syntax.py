@@ -409,8 +409,9 @@ class Script:
 
         found = {}
         for node in self.of(ast.Assign):
-            if isinstance(node.value, ast.Call):
-                kind = last_name(node.value.func).lower()
+            made = moved(node.value)
+            if isinstance(made, ast.Call):
+                kind = last_name(made.func).lower()
                 if kind in LOSSES:
                     found.update({unparse(t): kind for t in node.targets})
         return found
@@ -440,6 +441,17 @@ class Script:
             scope = self.function_around(call) or self.tree
             return self.assigned(value.id, scope, call.lineno) or value
         return value
+
+
+def moved(node: ast.expr) -> ast.expr:
+    """What was made before it was put on a device: `nn.MSELoss()` of `nn.MSELoss().to(device)`."""
+    while isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+        if node.func.attr not in ("to", "cuda", "npu", "cpu", "xpu", "mlu") or not isinstance(
+            node.func.value, ast.Call
+        ):
+            break
+        node = node.func.value
+    return node
 
 
 def outermost_call(node: ast.expr) -> str:
