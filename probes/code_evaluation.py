@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterable
 
 from .code import at, first, is_false_node, ok, outer_loop
+from .code_evaluated import evaluates_other_side
 from .code_mindspore import scored_where_trained
 from .code_roles import model_calls, split_flags, split_of, trains
 from .code_sides import either
@@ -245,7 +246,9 @@ def _assignments(source: Script, name: str) -> list[ast.Assign]:
 def evaluates_training_data(view: View) -> Finding:
     """A loader with an evaluation name is built over the training data."""
     return first(
-        view, either(_evaluates_training, scored_where_trained), "the scripts show no evaluation loader"
+        view,
+        either(_evaluates_training, scored_where_trained, evaluates_other_side),
+        "the scripts show no evaluation loader",
     )
 
 

@@ -13,6 +13,9 @@ from .code_sequence import target_is_input
 from .code_side_switches import both_from_one_end, fit_crossed, one_part_for_both, reads_other_source
 from .code_sides import Given, either, given, literal, part, side, words
 from .code_sides_crossed import loader_of_other_side, loaders, same_part, trains_on_held_out_loop
+from .code_split_steps import cut_up, of_all_rows
+from .code_splits_again import folds_meet, one_file_for_both, split_twice, whole_beside_part
+from .code_target_columns import target_among_inputs
 from .code_tf_data import cut_from_moving_order
 from .flow import flow
 from .readers._tree import of, unparse
@@ -49,6 +52,7 @@ def held_out_in_training(view: View) -> Finding:
         *(same_part, loader_of_other_side, trains_on_held_out_loop),
         *(both_from_one_end, reads_other_source, fit_crossed, one_part_for_both),
         *(cut_from_moving_order, gradients_on_held_out),
+        *(folds_meet, split_twice, whole_beside_part, one_file_for_both),
     )
     return first(view, check, "the scripts show no two sets of data")
 
@@ -337,9 +341,31 @@ def _joined(source: Script) -> Finding | None:
             continue
         seen = seen or mine.node
         both = [t for t in texts if side(t) is False and (t in held or t.split(".")[-1] in held)]
-        if both and _evaluated(source, both[0]):
+        taken = [t for t in texts if side(t) is False and t in _taken_apart(source)]
+        if (both and _evaluated(source, both[0])) or (taken and _read_below(source, taken[0], mine.node)):
+            both = both or taken
             return at(source, mine.node, f"`{both[0]}` is trained on, and evaluated as held-out data")
     return ok(source, seen, "what is joined for training is not evaluated on") if seen is not None else None
+
+
+def _taken_apart(source: Script) -> set[str]:
+    """Names that a split into several parts gives."""
+    return {
+        unparse(t)
+        for n in source.of(ast.Assign)
+        if isinstance(n.value, ast.Call) and last_name(n.value.func) in ("train_test_split", "random_split")
+        for t in of(n.targets[0], ast.Name)
+    }
+
+
+def _read_below(source: Script, name: str, node: ast.AST) -> bool:
+    """It is read once more after a statement, in the same function."""
+    here = source.function_around(node)
+    line = getattr(node, "lineno", 0)
+    return any(
+        n.id == name and n.lineno > line and source.function_around(n) is here and isinstance(n.ctx, ast.Load)
+        for n in source.of(ast.Name)
+    )
 
 
 def _evaluated(source: Script, text: str) -> bool:
@@ -370,17 +396,30 @@ _LEARNS = re.compile(
 
 
 def _fitted_on_all(source: Script) -> Finding | None:
-    wholes = _split_up(source)
+    wholes = _split_up(source) | cut_up(source)
     seen: ast.AST | None = None
+    if (figures := of_all_rows(source, wholes)) is not None:
+        return at(source, figures, "these figures are of all samples, those held out among them")
     for call in source.named("fit", "fit_transform", "adapt", "partial_fit"):
         owner = call.func.value if isinstance(call.func, ast.Attribute) else None
         if owner is None or not call.args or not _LEARNS.search(_made_by(source, owner)):
             continue
         seen = seen or call
-        if part(source, call.args[0]).whole in wholes and not part(source, call.args[0]).picked:
+        same = unparse(call.args[0]) in wholes and _cut_below(source, call)
+        if same or (part(source, call.args[0]).whole in wholes and not part(source, call.args[0]).picked):
             if side(unparse(call.args[0])) is None:
                 return at(source, call, "this is learned from all samples, those held out among them")
     return ok(source, seen, "transforms are fitted on one split") if seen is not None else None
+
+
+def _cut_below(source: Script, call: ast.Call) -> bool:
+    """`x = scaler.fit_transform(x)`: what is transformed is put in its own place, and taken apart below."""
+    statement = source.statement(call)
+    if not isinstance(statement, ast.Assign) or not call.args:
+        return False
+    name = unparse(call.args[0])
+    splits = [c for c in source.named("train_test_split", "random_split") if c.lineno > call.lineno]
+    return unparse(statement.targets[0]) == name and any(name == unparse(a) for c in splits for a in c.args)
 
 
 def _made_by(source: Script, owner: ast.expr) -> str:
@@ -448,8 +487,12 @@ def _has_another(source: Script) -> bool:
 
 @probe()
 def all_columns_are_inputs(view: View) -> Finding:
-    """All numeric columns of a table become inputs, and the target is one of them."""
-    return first(view, _all_columns, "the scripts take no inputs by the type of their columns")
+    """All numeric columns of a table become inputs, or a list of columns, and the target is one of them."""
+    return first(
+        view,
+        either(_all_columns, target_among_inputs),
+        "the scripts take no inputs by the type or the names of their columns",
+    )
 
 
 def _all_columns(source: Script) -> Finding | None:

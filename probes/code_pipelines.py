@@ -9,6 +9,7 @@ from .code_roles import split_of, trains
 from .code_scaled_again import step_made
 from .code_sides import side
 from .code_sides_crossed import part_of
+from .code_uses import side_served
 from .readers._tree import unparse
 from .readers.script import last_name, parse
 from .registry import Finding, View, probe, unknown
@@ -54,6 +55,7 @@ def _one_split(source: Script) -> Finding | None:
             continue
         steps = [step_made(source, s) for s in steps]
         side = _side(source, node)
+        side = side_served(source, node) if side is None else side
         if side is not None and isinstance(node, ast.expr):
             normal = [s for s in steps if _kind(s).lower() in _NAMES]
             sides[side].append((node, [_figures(source, s) for s in normal] or None))

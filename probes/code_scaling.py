@@ -9,13 +9,16 @@ from functools import lru_cache
 
 from .code import at, first, ok
 from .code_flags import scaled_by_switch
+from .code_handed_random import handed_random
 from .code_keras_model import prepared_for_other
 from .code_left_over import figures_left, fitted_left
 from .code_roles import is_random
 from .code_scaled_again import divided_again, normalised_again, rescaled_again, step_made
 from .code_side_switches import augmented_on_other_side, transform_unused
 from .code_sides import either, given, literal, side
+from .code_split_steps import own_figures
 from .code_tf_data import held_out_drawn
+from .code_uses import calls_behind
 from .flow import flow
 from .learning import takes_gradients
 from .readers._tree import names_in, of, unparse, walk
@@ -451,7 +454,7 @@ def _refitted(source: Script) -> Finding | None:
         seen = seen or call
         if learns is False:
             return at(source, call, "held-out data are scaled by what is learned from themselves")
-    own = _own_statistics(source)
+    own = _own_statistics(source) or own_figures(source)
     if own is not None:
         return at(source, own, "each set is scaled by its own statistics, not by those of training")
     return ok(source, seen, "scaling is learned from the training data") if seen is not None else None
@@ -479,7 +482,7 @@ def evaluation_is_augmented(view: View) -> Finding:
     """Held-out data are made with the switch for training on: cropped, mirrored or disturbed at random."""
     return first(
         view,
-        either(_augmented, augmented_on_other_side, transform_unused, held_out_drawn),
+        either(_augmented, augmented_on_other_side, transform_unused, held_out_drawn, handed_random),
         "the scripts make no data by a switch for training",
     )
 
@@ -499,7 +502,7 @@ def _augmented(source: Script) -> Finding | None:
         for function in makers:
             flag = next((a.arg for a in function.args.args if _FLAG.match(a.arg)), None)
             body = owner if owner is not None else function
-            if flag is None or (not is_random(body) and "random" not in unparse(body).lower()):
+            if flag is None or not (_draws_steps(source, body) or _says_random(body)):
                 continue
             if owner is None and _only_orders(function, flag):
                 continue
@@ -538,11 +541,15 @@ def _never_asked(owner: ast.ClassDef, flag: str) -> bool:
         for m in makers
         for n in walk(m)
     )
-    return kept and not asked and used == 1 and not owner.bases[1:] and any(map(is_random, getters))
+    draws = any(map(is_random, getters)) or any(
+        _AT_RANDOM.match(last_name(c.func)) for m in makers for c in of(m, ast.Call)
+    )
+    return kept and not asked and used == 1 and not owner.bases[1:] and bool(getters) and draws
 
 
 _AT_RANDOM = re.compile(
-    r"^(?:Random(?!Sampler|Subset)\w+|ColorJitter|RandAugment|AutoAugment|TrivialAugment\w*|AugMix|GaussianBlur)$"
+    r"^(?:Random(?!Sampler|Subset)\w+|ColorJitter|RandAugment|AutoAugment|TrivialAugment\w*|AugMix|GaussianBlur"
+    r"|(?:Frequency|Time)Masking|SpecAugment\w*)$"
 )
 
 
@@ -583,10 +590,12 @@ def _asked_for(source: Script, call: ast.Call) -> bool | None:
     return side(part) if isinstance(part, str) else None
 
 
-def _draws_steps(source: Script, steps: ast.expr) -> bool:
-    return any(
-        _AT_RANDOM.match(last_name(c.func)) for v in flow(source).values(steps, 3) for c in of(v, ast.Call)
-    )
+def _draws_steps(source: Script, steps: ast.AST) -> bool:
+    return any(_AT_RANDOM.match(last_name(c.func)) for c in calls_behind(source, steps))
+
+
+def _says_random(body: ast.AST) -> bool:
+    return is_random(body) or "random" in unparse(body).lower()
 
 
 def _is_true(source: Script, function: Function, call: ast.Call, name: str) -> bool:

@@ -11,6 +11,7 @@ from .code_causal import next_is_seen
 from .code_operators import scores_written_out
 from .code_roles import model_calls
 from .code_sides import either
+from .code_target_columns import windows_overlap
 from .flow import flow
 from .learning import differentiated, taken
 from .readers._tree import of, unparse
@@ -24,7 +25,7 @@ def target_is_input(view: View) -> Finding:
     """The targets of a sequence model are its inputs, not shifted, or attention looks at later positions."""
     return first(
         view,
-        either(_same_window, input_again, _sees_later, next_is_seen),
+        either(_same_window, input_again, _sees_later, next_is_seen, windows_overlap),
         "the scripts predict no following elements",
     )
 
@@ -91,6 +92,9 @@ def _same_window(source: Script) -> Finding | None:
     seen: ast.AST | None = None
     for _, one, there, other in _windows(source):
         ends = [_ends(one), _ends(other)]
+        if isinstance(one, ast.Name) and isinstance(other, ast.Name) and one.id == other.id:
+            if "collate" in source.function_name(there) and not _SHIFTED.search(source.code):
+                return at(source, there, "the targets are the inputs, not the elements that follow them")
         if all(ends) and source.function_name(there) in ("__getitem__", "get_batch", "collate", "collate_fn"):
             seen = seen or there
             if ends[0] == ends[1] and not _SHIFTED.search(source.code.replace(unparse(one), "")):

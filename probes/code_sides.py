@@ -250,6 +250,9 @@ def part(source: Script, node: ast.expr, depth: int = 8) -> Part:
             node = node.value
         elif isinstance(node, ast.Attribute) and node.attr in ("iloc", "loc", "values"):
             node = node.value
+        elif isinstance(node, ast.ListComp) and len(node.generators) == 1 and depth > 2:
+            picked = picked or bool(node.generators[0].ifs)
+            node = node.generators[0].iter
         else:
             break
     return Part(unparse(node), picked)
@@ -257,7 +260,7 @@ def part(source: Script, node: ast.expr, depth: int = 8) -> Part:
 
 def _follows(value: ast.expr) -> bool:
     """A name stands for a part or a copy of something; anything else is a whole of its own."""
-    if isinstance(value, (ast.Name, ast.Subscript)):
+    if isinstance(value, (ast.Name, ast.Subscript, ast.ListComp)):
         return True
     return isinstance(value, ast.Call) and last_name(value.func) in (_KEEPS | _WRAPS | _PICKS)
 

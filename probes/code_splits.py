@@ -14,6 +14,7 @@ from .code_flags import labelled_by_switch
 from .code_handed_apart import setting_left_out
 from .code_roles import EVALUATION, base, inputs, is_training_only, split_flags, split_of, targets, trains
 from .code_sides_apart import labels_apart, scaled_back
+from .code_split_steps import left_out_of_loop, one_not_transformed
 from .flow import flow
 from .readers._tree import of, unparse, walk
 from .readers.script import last_name
@@ -35,6 +36,8 @@ def splits_processed_differently(view: View, *, labels: bool) -> Finding:
         _by_flag,
         labelled_by_switch if labels else batches_differ,
         fit_apart,
+        left_out_of_loop,
+        one_not_transformed,
         _setting_left,
         _labels_apart,
     )

@@ -81,7 +81,7 @@ def test_transforms_are_chosen_crosswise() -> None:
 
 @pytest.mark.parametrize(
     ("tf", "extra", "found"),
-    [("train_tf", "", True), ("eval_tf", "", False), ("train_tf", "show(eval_tf)", False)],
+    [("train_tf", "", True), ("eval_tf", "", False), ("train_tf", "show(eval_tf)", True)],
 )
 def test_a_transform_that_is_made_and_not_used(tf: str, extra: str, found: bool) -> None:
     code = f"""
