@@ -48,20 +48,41 @@ def _contiguous(part: Part) -> bool:
     return labels is not None and labels.low == 0 and labels.high == len(labels.counts) - 1
 
 
+def _valid(part: Part) -> dict[str, int]:
+    """Class -> samples, without numbers that are no class of the others.
+
+    Below zero, or far above where the others stand without a gap: labels that are wrong, which another
+    finding tells, are no small class.
+    """
+    labels = part.labels
+    if labels is None or not labels.classes:
+        return {}
+    counts = dict(labels.counts)
+    if not labels.integral or labels.low == -labels.high:
+        return counts
+    numbers = sorted(int(c) for c in counts if int(c) >= 0)
+    kept = next(
+        (numbers[:i] for i in range(2, len(numbers)) if numbers[i] > 3 * (numbers[i - 1] + 1)), numbers
+    )
+    few = sum(counts[str(n)] for n in numbers if n not in kept) <= 0.01 * sum(counts.values())
+    kept = kept if few else numbers
+    return {c: n for c, n in counts.items() if int(c) in kept}
+
+
 @needs_data
 def classes_unbalanced(data: DataSet, view: View, ratio: float, least: float) -> Finding:
     """The largest class of the training data has many times the samples of the smallest."""
     del view
     worst: tuple[float, Part] | None = None
     for part in data.training:
-        counts = list(part.labels.counts.values()) if part.labels is not None and part.labels.classes else []
+        counts = list(_valid(part).values())
         if len(counts) >= 2 and sum(counts) >= least:
             value = max(counts) / min(counts)
             worst = (value, part) if worst is None or value > worst[0] else worst
     if worst is None:
         return unknown("no labels of classes were found in the training data")
     value, part = worst
-    counted = part.labels.counts if part.labels is not None else {}
+    counted = _valid(part)
     (most, n_most), (few, n_few) = next(iter(counted.items())), list(counted.items())[-1]
     why = f"{len(counted)} classes with {n_few} ({few}) to {n_most} ({most}) samples of {looked_at(part)}"
     rest = {"value": value, "threshold": ratio, "where": (Place(part.files[0]),)}

@@ -10,6 +10,7 @@ from ...engine.model import Place
 from ..dataset.model import Column, DataSet, Part
 from ..dataset.naming import is_identifier, is_label
 from ..registry import Finding, View, absent, present, unknown
+from . import parted
 from .common import FINAL, NUMBERED, RAW, columns_of, looked_at, many, needs_data, said_of, said_of_all
 
 
@@ -95,7 +96,10 @@ def splits_scaled_differently(data: DataSet, view: View, shift: float, ratio: fl
     train = {c.name: (p, c) for p in data.training for c in _scales(p) if len(c.values) >= 50}
     worst: tuple[float, str, Place] | None = None
     looked = 0
+    later = {id(p) for p in data.of("eval", "test") if any(parted.apart(t, p) for t in data.training)}
     for part, column in columns_of(data.of("eval", "test")):
+        if id(part) in later:
+            continue
         if column.name not in train or column.std <= 0 or len(column.values) < 50:
             continue
         mine = train[column.name][1]
@@ -114,6 +118,8 @@ def splits_scaled_differently(data: DataSet, view: View, shift: float, ratio: fl
                 worst = max(moved / shift, times / ratio), why, Place(part.files[0])
     if worst is not None:
         return present(worst[1], value=worst[0], threshold=1.0, where=(worst[2],))
+    if later and not looked:
+        return unknown("the splits are other times: what drifts and what is scaled cannot be told apart")
     if not looked:
         return unknown("no column of numbers is known in both training and evaluation data")
     return absent(f"alike in training and evaluation: {many(looked, 'column')}", value=0)

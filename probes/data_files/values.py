@@ -10,7 +10,11 @@ from ...engine.model import Place
 from ..dataset.model import Column, DataSet, Part
 from ..dataset.naming import is_answer, is_identifier, is_label
 from ..registry import Finding, View, absent, present, unknown
+from ..run import Floats
 from .common import FINAL, RAW, columns_of, many, needs_data, said_of, said_of_all
+
+TAIL = 40  # values by which the weight of a tail is estimated
+SURPRISE = 9.0  # -log of the probability (1 in 8000) from which on a gap is none of the tail
 
 
 def _gone(parts: Sequence[Part], which: Callable[[Part, Column], bool]) -> list[tuple[Part, Column]]:
@@ -134,7 +138,31 @@ def _extreme(part: Part, column: Column, factor: float, score: float) -> tuple[f
     distance = abs(far - middle)
     if usual <= 0 or spread <= 0 or distance < factor * usual or distance < score * spread:
         return None
+    if not _breaks_off(distances, distance, max(factor * usual, score * spread)):
+        return None
     return far, distance / spread, distance / usual
+
+
+def _breaks_off(distances: Floats, farthest: float, bound: float) -> bool:
+    """Whether what lies beyond the bound is cut off from the rest by a gap that its tail does not have.
+
+    Of a heavy tail (incomes, clicks) the i largest values lie a factor g or more beyond the next one with
+    probability g**(-alpha*i) (Renyi's representation of order statistics), alpha being Hill's estimate over
+    the values that follow.
+    """
+    ordered = np.sort(distances)[::-1]
+    if not len(ordered) or farthest > ordered[0]:
+        ordered = np.concatenate([[farthest], ordered])
+    ordered = ordered[ordered > 0]
+    beyond = int((ordered >= bound).sum())
+    most = min(beyond, max(1, len(ordered) // 50), len(ordered) - TAIL - 1)
+    for i in range(1, most + 1):
+        gap = float(np.log(ordered[i - 1] / ordered[i]))
+        rest = ordered[i : i + TAIL + 1]
+        mean = float(np.mean(np.log(rest[:-1] / rest[-1])))
+        if gap > 0 and (mean <= 0 or gap * i / mean > SURPRISE):
+            return True
+    return False
 
 
 def _outliers(parts: Sequence[Part], factor: float, score: float) -> Finding | None:

@@ -12,13 +12,15 @@ import numpy as np
 
 from ...engine.model import Place
 from ..files import RunFile
-from . import naming
+from . import groups, naming, sounds
 from .gather import Budget, ColumnGather, HashGather, LabelGather, Problems
 from .media import AUDIO, IMAGES, Damaged, read_header
-from .model import Column, Part, Split
+from .model import Column, Grouped, Part, Split
 
 PIXELS = 400  # images whose pixels are looked at
 EDGE = 64  # pixels are looked at in a reduced picture of at most this many rows and columns
+FLAT = 3.0  # grey levels over which a picture of one colour may go: rounding of JPEG
+HEADER = 64  # bytes before the sound of a WAV file
 TOO_LARGE = 64 * 1024**2
 MOST_PIXELS = 50_000_000
 
@@ -57,13 +59,23 @@ def read_folder(files: Sequence[RunFile], split: Split, what: str, budget: Budge
     for file in files if classes else ():
         labels.add_texts([classes[file.path]])
     columns: tuple[Column, ...] = ()
+    blank: tuple[Place, ...] = ()
+    seen = 0
     if images and good:
-        columns, note = _pixels(good, budget)
+        columns, note, blank, seen = _pixels(good, budget)
         notes += [note] if note else []
+    elif what == "audio":
+        blank, seen = sounds.silent(good, budget.bounds.seed)
     return Part(
         split,
         "masks" if what == "masks" else "images" if images else "audio",
-        "masks" if what == "masks" else "images" if images else "WAV",
+        "masks"
+        if what == "masks"
+        else "images"
+        if images
+        else "WAV"
+        if all(f.suffix == ".wav" for f in files)
+        else "audio",
         tuple(f.path for f in files),
         len(files),
         True,
@@ -75,6 +87,9 @@ def read_folder(files: Sequence[RunFile], split: Split, what: str, budget: Budge
         notes=tuple(notes),
         shapes=dict(shapes.most_common()),
         sizes=sizes,
+        blank=blank,
+        filled=seen,
+        groups=_groups(files) if what != "masks" else (),
         hashed="files" if what != "masks" else "",
     )
 
@@ -104,6 +119,15 @@ def _classes(files: Sequence[RunFile]) -> dict[str, str]:
     return found if max(map(len, folders.values())) >= 2 else {}
 
 
+def _groups(files: Sequence[RunFile]) -> tuple[Grouped, ...]:
+    """Whom each file is about, where nearly all of their names tell it ("patient012_slice07.png")."""
+    found = [groups.in_name(f.path) for f in files]
+    if sum(f is not None for f in found) < 0.9 * len(found):
+        return ()
+    values = np.array([hash(f) if f is not None else 0 for f in found], dtype=np.int64)
+    return (Grouped("the files' names", values),)
+
+
 def _contents(files: Sequence[RunFile], budget: Budget) -> HashGather:
     """Hash what can be equal: only files of one size are opened; the others differ by their size."""
     gather = HashGather()
@@ -113,10 +137,14 @@ def _contents(files: Sequence[RunFile], budget: Budget) -> HashGather:
             digest = hash((file.size, file.path))
         elif budget.take(file.size):
             try:
-                raw = hashlib.blake2b(file.read_bytes(TOO_LARGE), digest_size=8).digest()
+                data = file.read_bytes(TOO_LARGE)
             except OSError:
                 continue
-            digest = int.from_bytes(raw, "little", signed=True)
+            if file.suffix in AUDIO and data.count(data[-1:], HEADER) >= len(data) - HEADER:
+                digest = hash((file.size, file.path))  # silent or empty files are not one sample
+            else:
+                raw = hashlib.blake2b(data, digest_size=8).digest()
+                digest = int.from_bytes(raw, "little", signed=True)
         else:
             break
         gather.add([digest], number, [0])
@@ -133,27 +161,39 @@ def with_hashes(parts: Sequence[Part], files: dict[str, RunFile], budget: Budget
     kept, start = {}, 0
     for part in media:
         mine = (file_of >= start) & (file_of < start + len(part.files))
+        at = file_of[mine] - start
+        contents = found[mine]
+        classes = _classes([files[path] for path in part.files]) if part.labels is not None else {}
+        labelled = (
+            np.array([hash((int(c), classes[part.files[i]])) for c, i in zip(contents, at, strict=True)])
+            if classes
+            else contents
+        )
         kept[id(part)] = replace(
             part,
-            hashes=found[mine],
-            file_of=(file_of[mine] - start).astype(np.int32),
+            hashes=labelled.astype(np.int64),
+            inputs=contents,
+            file_of=at.astype(np.int32),
             row_of=np.zeros(int(mine.sum()), dtype=np.int64),
         )
         start += len(part.files)
     return [kept.get(id(p), p) for p in parts]
 
 
-def _pixels(files: Sequence[RunFile], budget: Budget) -> tuple[tuple[Column, ...], str]:
-    """Statistics per channel over a seeded few, through Pillow where it is installed."""
+def _pixels(
+    files: Sequence[RunFile], budget: Budget
+) -> tuple[tuple[Column, ...], str, tuple[Place, ...], int]:
+    """Statistics per channel over a seeded few, through Pillow if it is there; pictures of one colour."""
     try:
         from PIL import Image
     except ImportError:
-        return (), "pixels not looked at: needs Pillow (pip install traindoctor[data])"
+        return (), "pixels not looked at: needs Pillow (pip install traindoctor[data])", (), 0
     random = np.random.default_rng(budget.bounds.seed)
     count = min(PIXELS, len(files))
     chosen = sorted(random.choice(len(files), count, replace=False).tolist())
     channels = [ColumnGather(n, i) for i, n in enumerate(("red", "green", "blue"))]
     seen = 0
+    blank: list[Place] = []
     for at in chosen:
         if not budget.take(min(files[at].size, TOO_LARGE)):
             break
@@ -162,10 +202,17 @@ def _pixels(files: Sequence[RunFile], budget: Budget) -> tuple[tuple[Column, ...
             continue
         seen += 1
         place = Place(files[at].path)
+        if np.ptp(picture, axis=(0, 1)).max() <= FLAT and not _meant_blank(files[at].path):
+            blank.append(place)
         for i, gather in enumerate(channels):
             gather.add_numbers(picture[..., i].reshape(-1), lambda _, place=place: place)
     note = f"pixels of {seen} of {len(files)} images looked at (seed {budget.bounds.seed})"
-    return tuple(c.column() for c in channels) if seen else (), note
+    return tuple(c.column() for c in channels) if seen else (), note, tuple(blank), seen
+
+
+def _meant_blank(path: str) -> bool:
+    """Whether a file lies in a folder for what is empty: such a class is meant to be."""
+    return bool(set(path.lower().split("/")[:-1]) & sounds.QUIET)
 
 
 def _picture(images: Any, file: RunFile) -> Any:

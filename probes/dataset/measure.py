@@ -151,7 +151,11 @@ class _Measure:
         if file.suffix in ARRAYS:
             batched = arrays.is_batched([file])
             return ("arrays", folder, split if batched or split else "", str(batched))
-        if file.suffix in RECORDS or ".tfrecord" in file.name.lower():
+        if (
+            file.suffix in RECORDS
+            or ".tfrecord" in file.name.lower()
+            or (naming.one_of(file.name) is not None and records.is_tfrecord(file))
+        ):
             return ("tfrecord", split)
         if stores.is_mindrecord_index(file):
             return ("mindrecord", file.path)
@@ -194,7 +198,12 @@ class _Measure:
         return self.pictured and bool(set(file.path.lower().split("/")[:-1]) & naming.MASK_FOLDERS)
 
     def _split(self, file: RunFile) -> Split:
-        return "eval" if file.path in self.held else naming.split_of(file.path) or self.default
+        return (
+            "eval"
+            if file.path in self.held
+            else (naming.split_of_media if folders.is_media(file) else naming.split_of)(file.path)
+            or self.default
+        )
 
     # ----------------------------------------------------------------------------------------- reading
 
@@ -229,30 +238,26 @@ class _Measure:
         elif kind == "mindrecord":
             self.parts.append(stores.read_mindrecord_index(files[0], split, self.budget))
         elif kind == "parquet":
-            self.parts.append(stores.read_parquet(files, split, self.budget))
+            self.parts += stores.read_parquet(files, split, self.budget)
         elif kind == "arrow":
-            self.parts.append(stores.read_arrow(files, split, self.budget))
+            self.parts += stores.read_arrow(files, split, self.budget)
         elif kind == "csv":
-            self.parts.append(
-                tables.read_csv(files, split, key[2], list(key[4:]), key[3] == "True", self.budget)
-            )
+            self.parts += tables.read_csv(files, split, key[2], list(key[4:]), key[3] == "True", self.budget)
         elif kind == "jsonl":
             names = dict.fromkeys(n for f in files for n in tables.json_names(f) or ())
-            self.parts.append(tables.read_jsonl(files, split, list(names), self.budget))
+            self.parts += tables.read_jsonl(files, split, list(names), self.budget)
         elif kind == "json":
             self._json(files[0], split)
 
     def _json(self, file: RunFile, split: Split) -> None:
-        part: Part | None
         found = tables.load_json(file, self.budget)
         if boxes.is_coco(found):
             part, judged, listed = boxes.read_coco(file, found, split, self.files, self.bounds.samples)
             self.boxes.append(judged)
             self.listed += [listed] if listed is not None else []
-        else:
-            part = tables.read_json(file, found, split, self.budget)
-        if part is not None:
             self.parts.append(part)
+        else:
+            self.parts += tables.read_json(file, found, split, self.budget) or ()
 
     def _yolo(self) -> None:
         try:

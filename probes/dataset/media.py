@@ -1,6 +1,7 @@
-"""Headers of images and WAV files: size, channels, whole or cut off. Nothing is decoded.
+"""Headers of images and recordings: size, channels, whole or cut off. Nothing is decoded.
 
-Formats: PNG (ISO 15948), JPEG (ITU T.81), GIF89a, BMP, WebP (RFC 9649), RIFF WAVE.
+Sound files but WAV: `sounds`. Formats: PNG (ISO 15948), JPEG (ITU T.81), GIF89a, BMP, WebP (RFC 9649),
+RIFF WAVE.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from dataclasses import dataclass
 from ..files import RunFile
 
 IMAGES = frozenset({".png", ".jpg", ".jpeg", ".bmp", ".gif", ".webp"})
-AUDIO = frozenset({".wav"})
+AUDIO = frozenset({".wav", ".flac", ".ogg", ".oga", ".opus", ".mp3"})
 _MODES = {0: "grey", 2: "RGB", 3: "palette", 4: "grey+alpha", 6: "RGBA"}
 _FRAMES = frozenset({0xC0, 0xC1, 0xC2, 0xC3, 0xC5, 0xC6, 0xC7, 0xC9, 0xCA, 0xCB, 0xCD, 0xCE, 0xCF})
 TAIL = 64
@@ -44,7 +45,7 @@ class Damaged(ValueError):
 
 
 def read_header(file: RunFile) -> Header:
-    """Read the header of an image or a WAV file. Raises Damaged or OSError."""
+    """Read the header of an image or a recording. Raises Damaged or OSError."""
     if file.size == 0:
         raise Damaged("empty")
     with file.open() as handle:
@@ -63,6 +64,15 @@ def read_header(file: RunFile) -> Header:
         return _webp(head, file.size)
     if head.startswith(b"RIFF") and head[8:12] == b"WAVE":
         return _wav(file)
+    if file.suffix in AUDIO:
+        from . import sounds
+
+        if head.startswith(b"fLaC"):
+            return sounds.read_flac(file, head)
+        if head.startswith(b"OggS"):
+            return sounds.read_ogg(file, head)
+        if file.suffix == ".mp3" and not head.lstrip().startswith(b"<"):
+            return sounds.read_mp3(file, head)
     raise Damaged(f"not a {file.suffix[1:].upper() or 'known'} file by its content")
 
 

@@ -99,6 +99,32 @@ class Labels:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class Times:
+    """The points in time of a part's rows, in file order, in seconds [n]; every row has one."""
+
+    name: str
+    values: Floats
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Grouped:
+    """A column that names whom or what a row is about: a hash of its value for each row [n]."""
+
+    name: str
+    values: Hashes
+    among: int = 1  # such columns in the table
+
+
+@dataclass(frozen=True, slots=True)
+class Chats:
+    """What is wrong with conversations or answers to learn from: reason -> how many, with the first place."""
+
+    looked: int
+    wrong: Mapping[str, int] = field(default_factory=dict)
+    first: Mapping[str, tuple[Place, str]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class Part:
     """The samples of one split in one format."""
 
@@ -128,6 +154,12 @@ class Part:
     sizes: Mapping[str, tuple[int, int]] = field(default_factory=dict)  # image file -> width, height
     field_rows: Mapping[str, int] = field(default_factory=dict)  # inputs of an array file -> samples in them
     label_rows: Mapping[str, int] = field(default_factory=dict)  # its labels, one each -> samples
+    bits: float = 0.0  # of a row: -log2 of the chance that two are equal, if columns did not depend
+    blank: tuple[Place, ...] = ()  # pictures of one colour, silent recordings
+    filled: int = 0  # pictures or recordings in which something was looked for
+    times: Times | None = None
+    groups: tuple[Grouped, ...] = ()
+    chats: Chats | None = None
     hashed: str = ""  # what a hash stands for: "rows", "files", "samples"; "" when none were made
 
     @property
@@ -142,7 +174,8 @@ class Part:
     @property
     def whole(self) -> bool:
         """Whether every sample of it was read."""
-        return self.exact and self.rows is not None and self.looked >= self.rows
+        bad = self.problem_count if self.kind == "table" else 0  # rows that cannot be read were looked at too
+        return self.exact and self.rows is not None and self.looked + bad >= self.rows
 
     def place(self, at: int) -> Place:
         """Where sample `at` of the hashes stands."""

@@ -58,6 +58,12 @@ def split_of(path: str) -> Split:
     return ""
 
 
+def split_of_media(path: str) -> Split:
+    """The split of a picture or recording: its folders decide, its own name only where they tell nothing."""
+    folder, _, name = path.rpartition("/")
+    return split_of(folder) or split_of(name)
+
+
 def bare(name: str) -> str:
     """Return a field's name without split and numbers: "x_train" -> "x", "batch_003_labels" -> "labels"."""
     words = [w.lower() for w in re.split(r"[^A-Za-z]+", name) if w]
@@ -89,7 +95,7 @@ def is_text(name: str) -> bool:
 
 def is_answer(name: str) -> bool:
     """Whether a column is called like the text that a model learns to write."""
-    return name.strip().lower() in ("output", "response", "completion")
+    return name.strip().lower() in ("output", "response", "completion", "chosen", "rejected")
 
 
 def is_sample_id(name: str) -> bool:
@@ -99,7 +105,7 @@ def is_sample_id(name: str) -> bool:
 
 def is_identifier(name: str) -> bool:
     """Whether a column numbers, names or dates its rows."""
-    return bool(_IDENTIFIERS.search(name.strip()))
+    return bool(_IDENTIFIERS.search(re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name.strip())))
 
 
 def one_of(name: str) -> tuple[str, int, int] | None:

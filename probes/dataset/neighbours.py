@@ -91,11 +91,15 @@ class Equal:
     count: int
     places: tuple[Place, ...] = ()
     by_chance: float = 0.0  # share of equal samples that the first part has within itself
+    common: int = 0  # samples that are in both, and so often in the first that they tell nothing
 
     @property
     def share(self) -> float:
         """Of the samples looked at."""
         return self.count / self.looked if self.looked else 0.0
+
+
+COMMON = 3  # times that a row stands in one split, from which on it is a frequent one
 
 
 def repeated(part: Part) -> Equal:
@@ -108,10 +112,20 @@ def repeated(part: Part) -> Equal:
     return Equal(len(found), int((counts - 1).sum()), tuple(part.place(int(i)) for i in twice[:3]))
 
 
+DEPENDENT = 0.6  # share of the columns' bits that is taken as a row's: columns tell much of one another
+BY_CHANCE = 0.01  # repeats that chance makes, of all samples, from which on repeats tell nothing
+
+
 def telling(part: Part) -> bool:
-    """Whether two samples are hardly equal by chance: files, texts, or numbers that seldom repeat."""
+    """Whether two samples are hardly equal by chance.
+
+    Files, texts and numbers that seldom repeat tell samples apart; else all columns together may: by their
+    bits fewer pairs of rows are equal than a hundredth of the rows.
+    """
     if part.hashed in ("files", "samples"):
         return True
+    if part.kind == "table":
+        return bool(part.looked / 2 * 2.0 ** (-DEPENDENT * part.bits) < BY_CHANCE)
     return any(
         c.free_text
         or (c.number and not c.integral and len(np.unique(c.values)) > 0.5 * max(1, len(c.values)))
@@ -128,9 +142,14 @@ def shared(train: Sequence[Part], held: Part) -> Equal:
         mine, theirs = _comparable(part, held)
         if not len(mine) or not len(theirs):
             continue
-        met = np.flatnonzero(np.isin(theirs, mine))
+        kinds, counts = np.unique(mine, return_counts=True)
+        if part.hashed == "rows":  # "Good." stands in both because it is said often, not because it leaked
+            kinds = kinds[counts < COMMON]
+        met = np.flatnonzero(np.isin(theirs, kinds))
+        common = int(np.isin(theirs, mine).sum()) - len(met)
         places = tuple(held.place(int(i)) for i in met[:3])
-        found = Equal(len(theirs), len(met), places, 0.0 if telling(part) else repeated(part).share)
+        by_chance = 0.0 if telling(part) else repeated(part).share
+        found = Equal(len(theirs), len(met), places, by_chance, common)
         if found.count > best.count or not best.looked:
             best = found
     return best
@@ -152,5 +171,7 @@ def contradicting(part: Part) -> Equal | None:
     other = same & (rows[1:] != rows[:-1])
     group = np.cumsum(np.concatenate([[True], ~same]))
     mixed = np.unique(group[1:][other])
-    odd = np.flatnonzero(np.isin(group, mixed))
+    # One frequent sample counts no more than a pair and a half: short texts of two meanings are no mistake.
+    at = np.arange(len(group)) - np.flatnonzero(np.concatenate([[True], ~same]))[group - 1]
+    odd = np.flatnonzero(np.isin(group, mixed) & (at < COMMON))
     return Equal(len(inputs), len(odd), tuple(part.place(int(i)) for i in np.sort(order[odd])[:3]))

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import datetime
 import json
 import sqlite3
 import struct
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -93,7 +95,7 @@ def is_parquet(file: RunFile) -> bool:
     return file.head.startswith(PARQUET)
 
 
-def read_parquet(files: Sequence[RunFile], split: Split, budget: Budget) -> Part:
+def read_parquet(files: Sequence[RunFile], split: Split, budget: Budget) -> list[Part]:
     """Read Parquet: rows and columns from the footer; values through pyarrow where it is installed."""
     problems: list[Problem] = []
     good: list[RunFile] = []
@@ -109,12 +111,13 @@ def read_parquet(files: Sequence[RunFile], split: Split, budget: Budget) -> Part
         names = names or names_here
         good.append(file)
     if not good:
-        return _counted(split, "Parquet", files, None, problems, ())
+        return [_counted(split, "Parquet", files, None, problems, ())]
     try:
         import pyarrow.parquet as parquet
     except ImportError:
         note = "values not looked at: needs pyarrow (pip install traindoctor[data])"
-        return _counted(split, "Parquet", files, total, problems, (f"columns: {', '.join(names[:12])}", note))
+        told = (f"columns: {', '.join(names[:12])}", note)
+        return [_counted(split, "Parquet", files, total, problems, told)]
 
     def batches(file: RunFile, limit: int) -> Any:
         with file.open() as handle:
@@ -172,17 +175,18 @@ def _arrow(
     total: int | None,
     problems: list[Problem],
     budget: Budget,
-) -> Part:
+) -> list[Part]:
     """Bring Arrow record batches through the same table as CSV: numbers stay numbers, the rest is text."""
     table: TableGather | None = None
     notes: list[str] = []
-    counted = 0
+    counted, ended = 0, True
     for number, file in enumerate(files):
         limit = max(64, (budget.bounds.samples - (table.rows if table else 0)) // (len(files) - number))
         taken = 0
         try:
             for batch in batches(file, limit):
                 if not budget.take(int(batch.nbytes)) or taken >= limit:
+                    ended = False
                     break
                 names = [str(n) for n in batch.schema.names]
                 table = table or TableGather(names, budget.bounds.seed, label_of(names), 5000)
@@ -192,21 +196,27 @@ def _arrow(
                 while len(table.files) <= number:
                     table.files.append(files[len(table.files)].path)
                 rows = batch.slice(0, limit - taken)
-                cells = [[_cell(v) for v in column.to_pylist()] for column in rows.columns]
-                table.add(
-                    list(zip(*cells, strict=True)), list(range(taken + 1, taken + 1 + len(rows))), number
-                )
+                ended = ended and len(rows) == len(batch)
+                found = [column.to_pylist() for column in rows.columns]
+                cells = list(zip(*([_cell(v) for v in column] for column in found), strict=True))
+                if not split:
+                    table.divide(cells[:200])
+                table.add(cells, list(range(taken + 1, taken + 1 + len(rows))), number)
+                if table.chats is not None:
+                    path = files[number].path
+                    table.chats.add(
+                        [dict(zip(names, row, strict=True)) for row in zip(*found, strict=True)],
+                        [Place(path, taken + 1 + i) for i in range(len(rows))],
+                    )
                 taken += len(rows)
         except Exception as error:  # pyarrow raises errors of its own for what is damaged
             problems.append(Problem(Place(file.path), f"damaged: {str(error)[:100]}"))
         counted += taken
     if table is None:
-        return _counted(split, form, files, total, problems, ())
+        return [_counted(split, form, files, total, problems, ())]
     rows_known = total if total is not None else counted
-    part = table.part(split, form, rows_known, total is not None, tuple(notes))
-    from dataclasses import replace
-
-    return replace(part, problems=tuple(problems[:20]), problem_count=len(problems))
+    first, *more = table.parts(split, form, rows_known, total is not None or ended, tuple(notes))
+    return [replace(first, problems=tuple(problems[:20]), problem_count=len(problems)), *more]
 
 
 def _cell(value: Any) -> str:
@@ -216,6 +226,8 @@ def _cell(value: Any) -> str:
         return "1" if value else "0"
     if isinstance(value, (int, float)):
         return repr(value)
+    if isinstance(value, (datetime.date, datetime.time)):
+        return value.isoformat()
     return value.strip() if isinstance(value, str) else repr(value)[:2000]
 
 
@@ -248,13 +260,13 @@ def files_of_state(file: RunFile) -> list[str]:
     return [e["filename"] for e in entries if isinstance(e, dict) and isinstance(e.get("filename"), str)]
 
 
-def read_arrow(files: Sequence[RunFile], split: Split, budget: Budget) -> Part:
+def read_arrow(files: Sequence[RunFile], split: Split, budget: Budget) -> list[Part]:
     """Read Arrow files (stream or file format) through pyarrow; without it they are only named."""
     try:
         import pyarrow as pa
     except ImportError:
         note = "samples not looked at: needs pyarrow (pip install traindoctor[data])"
-        return _counted(split, "Arrow", files, None, [], (note,))
+        return [_counted(split, "Arrow", files, None, [], (note,))]
 
     def batches(file: RunFile, limit: int) -> Any:
         del limit

@@ -6,20 +6,25 @@ import csv
 import io
 import json
 import math
+import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from ...engine.model import Place
 from ..files import RunFile, decode
-from . import codes, naming
+from . import chats, codes, dated, groups, naming, splits
 from .gather import WIDEST, Budget, ColumnGather, HashGather, LabelGather, Problems, Reservoir
 from .model import SAMPLE, Part, Split
 
 CHUNK = 4 * 1024**2
 LONGEST = 16 * 1024**2  # bytes of one row; beyond it the file is no table
+UNIQUE = 64.0  # bits of a column in which no cell of different rows is equal
+LEAST_ONCE = 50
+FIRST = 4096  # rows by which it is told how much a row tells
 MAX_COLUMNS = 20_000
 MAX_JSON = 64 * 1024**2
 MOST_GONE = 0.2  # share of missing values up to which a column is used for looking at neighbours
@@ -27,6 +32,7 @@ DELIMITERS = (",", "\t", ";", "|")
 # What pandas reads as missing in a column of numbers, and `?` as the UCI repository writes it.
 ABSENT = frozenset(["", "#n/a", "n/a", "na", "null", "nan", "none", "<na>", "-nan", "?"])
 _NAN = math.nan
+_COMMA = re.compile(r"\s*[-+]?\d*,\d+(?:[eE][-+]?\d+)?\s*")  # as Excel writes it beside semicolons
 
 Row = Sequence[str]
 
@@ -49,10 +55,22 @@ class TableGather:
         self.features = Reservoir(target, seed) if len(names) <= WIDEST else None
         self.kept_targets: list[str] = []
         self.files: list[str] = []
+        self.comma = False  # decimals are written with a comma
+        self.beside = [g for g in (dated.of(self.names), groups.of(self.names)) if g is not None]
+        self.chats = chats.of(self.names)
+        self.seed, self.target = seed, target
+        self.divided: splits.Divided | None = None
+        self.first: list[Row] = []  # by which it is told how much a row tells
+        self.first_hashes: list[int] = []
 
     def add(self, rows: Sequence[Row], numbers: Sequence[int], file: int) -> None:
         """Take rows of the right width; `numbers` are their lines (0: not known)."""
         if not rows:
+            return
+        if self.divided is not None:
+            self.rows += len(rows)
+            for split, some in self.divided.dealt(rows).items():
+                self.divided.of(split).add([rows[i] for i in some], [numbers[i] for i in some], file)
             return
         path = self.files[file]
 
@@ -72,12 +90,55 @@ class TableGather:
             else:
                 self.labels.add_texts([c.strip() for c in found[self.label_at]])
         self._sample(parsed, found, numbers, file)
+        for gather in self.beside:
+            gather.add(found, numbers, file)
+
+    def divide(self, rows: Sequence[Row]) -> None:
+        """Tell parts by a column that names the split of each row, where these first rows have one."""
+        at = splits.column(self.names, rows) if not self.rows else None
+        if at is not None:
+            self.left_out.add(at)
+            self.divided = splits.Divided(at, self._like)
+
+    def _like(self) -> TableGather:
+        other = TableGather(self.names, self.seed, self.label, self.target)
+        other.files, other.comma, other.chats = self.files, self.comma, None
+        other.left_out = self.left_out
+        return other
+
+    def cut(self) -> None:
+        """What follows is not the neighbour of what came last."""
+        for one in self.divided.tables.values() if self.divided is not None else (self,):
+            if one.labels is not None:
+                one.labels.cut()
+
+    def parts(
+        self, split: Split, form: str, rows: int | None, exact: bool, notes: tuple[str, ...]
+    ) -> list[Part]:
+        """Return what was gathered: one part, or one of each split that a column names."""
+        if self.divided is None:
+            return [self.part(split, form, rows, exact, notes)]
+        whole = exact and rows is not None and self.rows + self.problems.count >= rows
+        found = []
+        for name, table in self.divided.tables.items():
+            share = table.rows if whole or rows is None else round(rows * table.rows / max(1, self.rows))
+            found.append(table.part(name, form, share, whole, notes))
+        first = replace(
+            found[0],
+            problems=tuple(self.problems.found),
+            problem_count=self.problems.count,
+            rows=(found[0].rows or 0) + self.problems.count,
+            chats=self.chats.found() if self.chats is not None else None,
+        )
+        return [first, *found[1:]]
 
     def _column(self, at: int, cells: Sequence[str], place: Callable[[int], Place]) -> Any:
         gather = self.columns[at]
         try:
             values = np.array(list(map(float, cells)), dtype=np.float64)
         except ValueError:
+            if self.comma:
+                cells = [c.replace(",", ".") if _COMMA.fullmatch(c) else c for c in cells]
             values = _mixed(cells, certain=gather.numbers > gather.texts)
         if values is None:
             gather.add_words(cells, place)
@@ -104,6 +165,10 @@ class TableGather:
                 kept.append(plain)
         inputs = [hash(r) for r in zip(*kept, strict=True)] if kept else [hash(v) for v in label]
         self.inputs.append(np.array(inputs, dtype=np.int64))
+        more = max(1, min(FIRST, 400_000 // len(found))) - len(self.first)
+        if more > 0:
+            self.first += list(zip(*found, strict=True))[:more]
+            self.first_hashes += inputs[:more]
         rows = inputs if label is None else [hash(p) for p in zip(inputs, label, strict=True)]
         self.hashes.add(rows, file, numbers)
 
@@ -159,7 +224,29 @@ class TableGather:
             self.problems.count,
             notes,
             hashed="rows",
+            bits=self._bits(),
+            times=next((g.found() for g in self.beside if isinstance(g, dated.Dated)), None),
+            groups=next((g.found() for g in self.beside if isinstance(g, groups.Groups)), ()),
+            chats=self.chats.found() if self.chats is not None else None,
         )
+
+    def _bits(self) -> float:
+        """How much a row tells: the sum over columns, in bits, by the chance that two cells are equal.
+
+        Of the first rows, each of them once: whole rows that repeat say nothing of how far chance goes.
+        """
+        once = list(dict(zip(self.first_hashes, self.first, strict=True)).values())
+        if len(once) < max(LEAST_ONCE, len(self.first) / 4):
+            once = self.first  # so few different rows are no copies of whole rows
+        pairs = len(once) * (len(once) - 1)
+        if not pairs:
+            return 0.0
+        bits = 0.0
+        for at, cells in enumerate(zip(*once, strict=True)):
+            if at != self.label_at and at not in self.left_out:
+                equal = sum(n * (n - 1) for n in Counter(cells).values())
+                bits += math.log2(pairs / equal) if equal else UNIQUE
+        return bits
 
     def _neighbours(self, columns: Sequence[Any]) -> Any:
         nothing = (np.empty((0, 0)), (), (), ())
@@ -298,9 +385,12 @@ def label_of(names: Sequence[str]) -> str | None:
 
 def read_csv(
     files: Sequence[RunFile], split: Split, delimiter: str, names: Sequence[str], header: bool, budget: Budget
-) -> Part:
+) -> list[Part]:
     """Read CSV files of one header; of long ones seeded blocks."""
     table = TableGather(names, budget.bounds.seed, label_of(names), SAMPLE // 4)
+    table.comma = delimiter == ";"
+    if not split and files:
+        table.divide(_parse(files[0].head_text.splitlines()[header:200], delimiter))
     total, exact, notes = 0, True, []
     for number, file in enumerate(files):
         table.files.append(file.path)
@@ -318,7 +408,7 @@ def read_csv(
             notes.append(f"stopped after {budget.spent_out}")
             break
     form = "TSV" if delimiter == "\t" else "CSV"
-    return table.part(split, form, total, exact, tuple(notes))
+    return table.parts(split, form, total, exact, tuple(notes))
 
 
 def _bytes_per_row(file: RunFile) -> float:
@@ -330,8 +420,7 @@ def _csv_whole(
     table: TableGather, file: RunFile, number: int, delimiter: str, header: bool, budget: Budget
 ) -> int:
     before, line = table.rows, 1
-    if table.labels is not None:
-        table.labels.cut()
+    table.cut()
     bad = 0
     for text in _chunks(file, 0, file.size, table.problems):
         if not budget.take(len(text)):
@@ -359,8 +448,7 @@ def _csv_blocks(
     step = file.size / count
     for at in range(count):
         start = int(at * step + random.random() * max(0.0, step - size))
-        if table.labels is not None:
-            table.labels.cut()
+        table.cut()
         for text in _chunks(file, start, min(start + size, file.size), None):
             if not budget.take(len(text)):
                 return
@@ -501,10 +589,12 @@ def _as_cell(value: Any) -> str:
     return repr(value) if isinstance(value, (int, float)) else json.dumps(value, sort_keys=True)[:2000]
 
 
-def read_jsonl(files: Sequence[RunFile], split: Split, names: Sequence[str], budget: Budget) -> Part:
+def read_jsonl(files: Sequence[RunFile], split: Split, names: Sequence[str], budget: Budget) -> list[Part]:
     """Read JSON lines; of long files seeded stretches."""
     table = TableGather(names, budget.bounds.seed, label_of(names), SAMPLE // 4)
     total, exact, notes = 0, True, []
+    if not split and files:
+        table.divide(_first_rows(files[0], table.names))
     for number, file in enumerate(files):
         table.files.append(file.path)
         limit = max(256, (budget.bounds.samples - table.rows) // (len(files) - number))
@@ -515,8 +605,7 @@ def read_jsonl(files: Sequence[RunFile], split: Split, names: Sequence[str], bud
             _jsonl_blocks(table, file, number, limit, mean, budget)
         else:
             before, line, bad = table.rows, 1, 0
-            if table.labels is not None:
-                table.labels.cut()
+            table.cut()
             for text in _chunks_of_lines(file, 0, file.size, table.problems):
                 if not budget.take(len(text)):
                     exact = False
@@ -527,7 +616,21 @@ def read_jsonl(files: Sequence[RunFile], split: Split, names: Sequence[str], bud
         if budget.spent_out:
             notes.append(f"stopped after {budget.spent_out}")
             break
-    return table.part(split, "JSON lines", total, exact, tuple(notes))
+    return table.parts(split, "JSON lines", total, exact, tuple(notes))
+
+
+def _first_rows(file: RunFile, names: Sequence[str]) -> list[list[str]]:
+    """The cells of the first objects of a JSON-lines file."""
+    rows = []
+    for line in file.head_text.splitlines()[:200]:
+        try:
+            found = json.loads(line)
+        except (ValueError, RecursionError):
+            continue
+        if isinstance(found, dict):
+            flat = _flat(found)
+            rows.append([_as_cell(flat.get(name)) for name in names])
+    return rows
 
 
 def _jsonl_blocks(
@@ -539,8 +642,7 @@ def _jsonl_blocks(
     step = file.size / count
     for at in range(count):
         start = int(at * step + random.random() * max(0.0, step - size))
-        if table.labels is not None:
-            table.labels.cut()
+        table.cut()
         for text in _chunks_of_lines(file, start, min(start + size, file.size), None):
             if not budget.take(len(text)):
                 return
@@ -598,6 +700,8 @@ def _json_rows(table: TableGather, text: str, line: int, file: RunFile, number: 
         flat = _flat(row)
         rows.append([_as_cell(flat.get(name)) for name in table.names])
         lines.append(at)
+        if table.chats is not None:
+            table.chats.add([flat], [Place(file.path, at or None)])
     table.add(rows, lines, number)
     return (line + len(pieces) if line else 0), bad
 
@@ -609,7 +713,7 @@ def load_json(file: RunFile, budget: Budget) -> Any:
     return json.loads(file.read_text())
 
 
-def read_json(file: RunFile, found: Any, split: Split, budget: Budget) -> Part | None:
+def read_json(file: RunFile, found: Any, split: Split, budget: Budget) -> list[Part] | None:
     """Read a JSON array of objects (or an object of such under "data"); None when it is something else."""
     if isinstance(found, dict):
         lists = [v for v in found.values() if isinstance(v, list) and v and isinstance(v[0], dict)]
@@ -620,7 +724,12 @@ def read_json(file: RunFile, found: Any, split: Split, budget: Budget) -> Part |
     names = list(dict.fromkeys(k for r in flat[:200] for k in r))[:MAX_COLUMNS]
     table = TableGather(names, budget.bounds.seed, label_of(names), SAMPLE // 4)
     table.files.append(file.path)
-    table.add([[_as_cell(r.get(n)) for n in names] for r in flat], [0] * len(flat), 0)
+    rows = [[_as_cell(r.get(n)) for n in names] for r in flat]
+    if not split:
+        table.divide(rows[:200])
+    table.add(rows, [0] * len(flat), 0)
+    if table.chats is not None:
+        table.chats.add(flat, [Place(file.path)] * len(flat))
     for _ in range(len(found[: budget.bounds.samples]) - len(flat)):
         table.problems.add(file.path, "an entry that is no object")
-    return table.part(split, "JSON", len(found), True, ())
+    return table.parts(split, "JSON", len(found), True, ())

@@ -13,7 +13,7 @@ from traindoctor.engine.model import State
 from traindoctor.probes.dataset.manifest import Manifest
 from traindoctor.probes.dataset.measure import measure
 
-from . import _make
+from . import _make, _sets
 from ._make import HEADER, csv, png, reading, table
 
 P, A, U = State.PRESENT, State.ABSENT, State.UNKNOWN
@@ -453,6 +453,7 @@ CASES: list[tuple[str, Build, State]] = [
     ("shards-uneven", ranked([list(range(50)), list(range(50, 100))]), A),
     ("shards-uneven", plain, U),
     ("data-samples-few", plain, U),
+    *_sets.CASES,
 ]
 
 

@@ -1,0 +1,191 @@
+"""Conversations, answers and pairs of answers: turns without words, roles that no template knows.
+
+Forms: `messages` of role and content (OpenAI, TRL), `conversations` of from and value (ShareGPT), instruction
+and output (Alpaca), prompt with chosen and rejected (preferences).
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from ...engine.model import Place
+from .model import Chats
+
+MOST = 50_000  # conversations that are looked at
+_LISTS = ("messages", "conversations", "conversation", "dialogue", "dialog", "chat", "turns")
+_PAIRS = ("chosen", "rejected")
+_ANSWERS = ("output", "response", "completion", "answer")
+_ROLES = {
+    "user": "user human prompter customer",
+    "assistant": "assistant gpt chatgpt bot bing bard model ai chatbot",
+    "system": "system developer",
+    "tool": "tool function function_call function_response observation ipython tool_call tool_response",
+}
+_KNOWN = {word: role for role, words in _ROLES.items() for word in words.split()}
+_SAYS = frozenset({"content", "value", "text"})
+_ENOUGH = 50
+_MOSTLY = 0.8
+
+
+def of(names: Sequence[str]) -> ChatGather | None:
+    """Return what looks at conversations or pairs of answers; None where no field is called so."""
+    plain = {n.strip().lower(): n for n in names}
+    lists = next((plain[n] for n in _LISTS if n in plain), None)
+    pairs = (plain["chosen"], plain["rejected"]) if set(_PAIRS) <= plain.keys() else None
+    if lists is None and pairs is None:
+        return None
+    return ChatGather(lists, pairs, plain.get("prompt") or plain.get("question"))
+
+
+class ChatGather:
+    """What is wrong, counted by reason."""
+
+    def __init__(self, lists: str | None, pairs: tuple[str, str] | None, prompt: str | None) -> None:
+        self.lists = lists
+        self.pairs = pairs
+        self.prompt = prompt
+        self.looked = 0
+        self.wrong: Counter[str] = Counter()
+        self.first: dict[str, tuple[Place, str]] = {}
+        self.roles: Counter[str] = Counter()
+        self.role_at: dict[str, Place] = {}
+        self.keys: Counter[tuple[str, ...]] = Counter()
+        self.key_at: dict[tuple[str, ...], Place] = {}
+        self.begin: Counter[str] = Counter()
+        self.end: Counter[str] = Counter()
+        self.end_at: dict[str, Place] = {}
+        self.begin_at: dict[str, Place] = {}
+        self.seen: dict[int, Place] = {}
+
+    def add(self, rows: Sequence[Mapping[str, Any]], places: Sequence[Place]) -> None:
+        """Take rows as they were read, before they became cells."""
+        for row, place in zip(rows, places, strict=True):
+            if self.looked >= MOST:
+                return
+            if self.lists is not None:
+                turns = row.get(self.lists)
+                if isinstance(turns, list) and all(isinstance(t, dict) for t in turns):
+                    self.looked += 1
+                    self._turns(turns, place)
+            elif self.pairs is not None:
+                self._pair(row, place)
+
+    def _note(self, why: str, place: Place, example: str) -> None:
+        self.wrong[why] += 1
+        self.first.setdefault(why, (place, example))
+
+    def _turns(self, turns: Sequence[Mapping[str, Any]], place: Place) -> None:
+        if not turns:
+            self._note("without a turn", place, "[]")
+            return
+        keys: tuple[str, ...] = ()
+        found = []
+        for turn in turns:
+            role_key = next((k for k in ("role", "from", "speaker", "author") if k in turn), "")
+            text_key = next((k for k in ("content", "value", "text") if k in turn), "")
+            keys = keys or (role_key, text_key)
+            name = turn.get(role_key)
+            role = name.strip() if isinstance(name, str) else ""
+            self.roles[role] += 1
+            self.role_at.setdefault(role, place)
+            found.append(role)
+            kind = _KNOWN.get(role.lower())
+            if kind == "assistant" and _silent(turn):
+                self._note("with an answer that is empty", place, json.dumps(role))
+            elif kind == "user" and _silent(turn):
+                self._note("with a question that is empty", place, json.dumps(role))
+        self.keys[keys] += 1
+        self.key_at.setdefault(keys, place)
+        kinds = [_KNOWN.get(r.lower(), r) for r in found]
+        spoken = [k for k in kinds if k != "system"]
+        self.begin[spoken[0] if spoken else "system"] += 1
+        self.begin_at.setdefault(spoken[0] if spoken else "system", place)
+        self.end[kinds[-1]] += 1
+        self.end_at.setdefault(kinds[-1], place)
+
+    def _pair(self, row: Mapping[str, Any], place: Place) -> None:
+        if self.pairs is None:
+            return
+        chosen, rejected = (_plain(row.get(name)) for name in self.pairs)
+        if chosen is None or rejected is None:
+            return
+        self.looked += 1
+        if not chosen.strip() or not rejected.strip():
+            self._note("with an answer that is empty", place, "chosen" if not chosen.strip() else "rejected")
+            return
+        if chosen == rejected:
+            self._note("with one and the same answer chosen and rejected", place, chosen[:60])
+            return
+        prompt = _plain(row.get(self.prompt)) if self.prompt is not None else ""
+        self.seen.setdefault(hash((prompt, chosen, rejected)), place)
+        if hash((prompt, rejected, chosen)) in self.seen:
+            self._note("with a pair that stands there the other way round too", place, chosen[:60])
+
+    def found(self) -> Chats | None:
+        """Return what was found; what most conversations share is their form, and not wrong."""
+        if not self.looked:
+            return None
+        wrong, first = dict(self.wrong), dict(self.first)
+
+        def note(why: str, count: int, place: Place, example: str) -> None:
+            wrong[why] = wrong.get(why, 0) + count
+            first.setdefault(why, (place, example))
+
+        turns = self.roles.total()
+        strange = {r: n for r, n in self.roles.items() if r.lower() not in _KNOWN}
+        if strange and turns and sum(strange.values()) <= (1 - _MOSTLY) * turns:
+            for role, count in strange.items():
+                note("of a role that no other has", count, self.role_at[role], json.dumps(role))
+        if len(self.keys) > 1 and self.looked >= _ENOUGH:
+            most, count = self.keys.most_common(1)[0]
+            for keys, few in self.keys.items():
+                if keys != most and count >= _MOSTLY * self.looked:
+                    other = f"{'/'.join(keys)} instead of {'/'.join(most)}"
+                    note("with other keys than most", few, self.key_at[keys], other)
+        if self.looked >= _ENOUGH:
+            if self.end["assistant"] >= 0.5 * self.looked and self.end["user"] and self.pairs is None:
+                note("that end with a question", self.end["user"], self.end_at["user"], "no answer to learn")
+            if self.begin["user"] >= 0.5 * self.looked and self.begin["assistant"] >= 0.01 * self.looked:
+                at = self.begin_at["assistant"]
+                note(
+                    "that begin with an answer",
+                    self.begin["assistant"],
+                    at,
+                    "roles exchanged, or a turn lost",
+                )
+        return Chats(self.looked, wrong, first)
+
+
+def _silent(turn: Mapping[str, Any]) -> bool:
+    """Whether a turn says nothing, and does nothing else (a call of a tool, a picture)."""
+    if not _SAYS & turn.keys():
+        return False
+    if "weight" in turn and not turn["weight"]:
+        return False
+    rest = [v for k, v in turn.items() if k not in ("role", "from", "name", "weight", "id", "loss", "train")]
+    return not any(_words(v) for v in rest)
+
+
+def _words(value: Any) -> bool:
+    if isinstance(value, str):
+        return bool(value.strip())
+    if isinstance(value, Mapping):
+        return bool(value)
+    if isinstance(value, list):
+        return any(_words(v) for v in value)
+    return value is not None
+
+
+def _plain(value: Any) -> str | None:
+    """An answer as text: itself, or the turns of a list."""
+    if value is None:
+        return ""
+    if isinstance(value, str):
+        return value
+    if isinstance(value, list) and all(isinstance(v, dict) for v in value):
+        said = [str(v.get("content") or v.get("value") or "") for v in value]
+        return "\n".join(said) if said and said[-1].strip() else ""
+    return None
