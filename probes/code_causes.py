@@ -25,6 +25,7 @@ from .code_idle import schedule_idle
 from .code_joins import joined_with_itself
 from .code_keras_model import branch_left
 from .code_loss import loss_wrong as standard_loss_wrong
+from .code_made_when_called import layers_made_when_called
 from .code_mindspore import length_of_all_ranks
 from .code_model import deep_without_normalisation, integer_division
 from .code_modes import batch_statistics_off, dropout_always_on, eval_in_training_step, mode_fixed_in_call
@@ -198,6 +199,7 @@ def part_not_trained(view: View) -> Finding:
         look(view)
         for look in (
             layers_in_plain_list,
+            layers_made_when_called,
             tensor_not_registered,
             trainable_undone,
             new_head_frozen,

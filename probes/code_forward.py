@@ -152,6 +152,11 @@ def _plain(source: Script) -> Finding | None:
     seen = None
     for owner, function in _passes(source):
         bases = " ".join(unparse(b) for b in owner.bases)
+        if "mindspore" in source.frameworks and re.search(r"Cell\b", bases):
+            seen = seen or function
+            if (drawn_cell := _drawn_in_cell(source, owner, function)) is not None:
+                return drawn_cell
+            continue
         if "torch" not in source.text or not re.search(r"Module\b", bases):
             continue
         seen = seen or function
@@ -164,6 +169,36 @@ def _plain(source: Script) -> Finding | None:
             if (gradient or (drawn and _added(function, name))) and not _leaves(source, owner, name):
                 return at(source, made, f"{name} is a plain tensor, no parameter: no optimizer gets it")
     return ok(source, seen, "what should train is registered") if seen is not None else None
+
+
+_INITIALISED = re.compile(r"\binitializer\(|\brandn\(|StandardNormal|random\.(?:randn|normal|uniform)\(")
+
+
+def _drawn_in_cell(source: Script, owner: ast.ClassDef, function: Function) -> Finding | None:
+    """`self.query = initializer(Normal(0.02), shape).init_data()` in a cell, without Parameter."""
+    for name, made in _tensors(owner):
+        text = unparse(made)
+        if "Parameter" in text or not _INITIALISED.search(text) or _FIXED.search(name):
+            continue
+        if any(
+            last_name(c.func)[:1].isupper() and last_name(c.func) not in _MAKES for c in of(made, ast.Call)
+        ):
+            continue  # a layer that takes its initial weights so
+        used = _added(function, name) or any(
+            unparse(a) == f"self.{name}"
+            for c in of(function, ast.Call)
+            if last_name(c.func) in ("matmul", "dot", "bmm", "mm", "einsum", "tensordot")
+            for a in c.args
+        )
+        if used and not _leaves(source, owner, name):
+            return at(source, made, f"{name} is a plain tensor, no parameter: no optimizer gets it")
+    return None
+
+
+_MAKES = (
+    *("Tensor", "Normal", "Uniform", "TruncatedNormal", "XavierUniform", "XavierNormal", "HeNormal"),
+    *("HeUniform", "StandardNormal"),
+)
 
 
 def _tensors(owner: ast.ClassDef) -> Iterator[tuple[str, ast.Call]]:

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 
 from .code import at, first, is_evaluation, ok
 from .code_keras_model import softmax_of_one
+from .code_left_graph import only_compared, through_numpy
 from .code_rounds import Round, rounds
 from .code_sides import either
 from .code_tape import loss_beside_tape
@@ -37,7 +38,8 @@ def gradient_path_cut(view: View) -> Finding:
     estimators, a value that takes part uncut as well, targets, teachers, states and advantages by their
     names, and objectives of several networks.
     """
-    return first(view, either(_path_cut, loss_beside_tape, cut_in_graph), "the scripts hold no model or loss")
+    checks = either(_path_cut, loss_beside_tape, cut_in_graph, through_numpy, only_compared)
+    return first(view, checks, "the scripts hold no model or loss")
 
 
 def _path_cut(source: Script) -> Finding | None:
@@ -537,6 +539,16 @@ def _of_model(mine: Flow, node: ast.expr) -> bool:
         node = inside
     uncut, _ = _walk(mine, node)
     return any(isinstance(u, ast.Call) and _runs_model(mine, u) for u in uncut)
+
+
+def of_model(mine: Flow, node: ast.expr) -> bool:
+    """A value comes out of the model, without cuts on the way."""
+    return _of_model(mine, node)
+
+
+def reached(mine: Flow, objective: ast.expr) -> list[ast.expr]:
+    """Expressions that an objective is computed from, as far as nothing cuts the way back."""
+    return _walk(mine, objective)[0]
 
 
 def _runs_model(mine: Flow, call: ast.Call) -> bool:

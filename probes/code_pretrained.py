@@ -70,8 +70,9 @@ def unused(source: Script, node: ast.Assign, name: str) -> bool:
 def saved_here(source: Script, path: ast.expr) -> bool:
     """The program itself writes weights to this path."""
     saves = source.named("save_checkpoint", "save", "save_weights", "save_model", "torch_save")
-    given = {unparse(a) for c in saves for a in (*c.args, *(k.value for k in c.keywords))}
-    return unparse(path) in given
+    given = [a for c in saves for a in (*c.args, *(k.value for k in c.keywords))]
+    named = {n.value for a in given for n in of(a, ast.Constant) if isinstance(n.value, str)}
+    return unparse(path) in map(unparse, given) or (isinstance(path, ast.Constant) and path.value in named)
 
 
 def _hands_on(source: Script, use: ast.Name) -> bool:

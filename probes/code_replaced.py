@@ -73,6 +73,32 @@ def _owners(given: ast.expr) -> Iterator[ast.expr]:
     for call in of(given, ast.Call):
         if last_name(call.func) in PARAMETERS and isinstance(call.func, ast.Attribute):
             yield call.func.value
+    if isinstance(given, ast.Attribute) and given.attr in _VARIABLES:
+        yield given.value
+
+
+_VARIABLES = ("trainable_variables", "trainable_weights", "trainable_parameters")
+
+
+def _grouped(mine: Flow, given: ast.expr, depth: int = 4) -> list[ast.expr]:
+    """A list of parameters, and those that groups of it are made of: `[{"params": decayed}, ...]`."""
+    found = [given]
+    for name in of(given, ast.Name):
+        behind = mine.given(name) if depth else None
+        if behind is not None and not behind.places and not any(_owners(given)):
+            found += _grouped(mine, behind.value, depth - 1)
+    return found
+
+
+def _kept_variables(source: Script) -> list[tuple[ast.expr, ast.expr]]:
+    """`weights = net.trainable_variables`, a list that gradients of a tape are taken for later."""
+    handed = {unparse(a) for c in source.named("gradient") for a in c.args[1:2]}
+    return [
+        (node.value, node.value)
+        for node in source.of(ast.Assign)
+        if isinstance(node.value, ast.Attribute) and node.value.attr in _VARIABLES
+        if handed & {unparse(t) for t in node.targets}
+    ]
 
 
 def _makes_model(mine: Flow, made: ast.Call) -> bool:
@@ -153,12 +179,12 @@ def layer_replaced_after_optimizer(view: View) -> Finding:
 
 def replaced_after(source: Script) -> Finding | None:
     """Judge one program."""
-    built = _built(source)
+    built: list[tuple[ast.expr, ast.expr]] = [*_built(source), *_kept_variables(source)]
     if not built:
         return None
     mine, changes = flow(source), None
     for call, given in built:
-        for owner in _owners(given):
+        for owner in [o for g in _grouped(mine, given) for o in _owners(g)]:
             if isinstance(owner, ast.Call):
                 continue
             changes = list(_changes(mine)) if changes is None else changes

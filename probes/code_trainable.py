@@ -12,6 +12,7 @@ from .code import at, first, ok, on_other_sides
 from .code_deepspeed import handed_to_engine
 from .code_extraction import extracts_features
 from .code_handed import gradient_weights
+from .code_pretrained import saved_here
 from .code_sides import either
 from .flow import Flow, flow
 from .graph_gradient import descends_part, layer_kept
@@ -123,6 +124,24 @@ def _switches(source: Script) -> Iterator[tuple[ast.AST, ast.expr, ast.expr]]:
             elif name == "setattr" and len(node.args) == 3 and isinstance(node.args[1], ast.Constant):
                 if node.args[1].value == "requires_grad":
                     yield node, node.args[0], node.args[2]
+            elif _KERAS_LAYER.match(name) and (told := keyword(node, "trainable")) is not None:
+                if not _comes_with_weights(source, node):
+                    yield node, node.func, told
+
+
+# layers of Keras that start at random
+_KERAS_LAYER = re.compile(
+    r"^(?:Dense|Embedding|LSTM|GRU|SimpleRNN|(?:Separable|Depthwise)?Conv[123]D(?:Transpose)?)$"
+)
+
+
+def _comes_with_weights(source: Script, layer: ast.Call) -> bool:
+    """It is given weights of another training: a matrix, an initializer of its own, `set_weights`."""
+    told = ("weights", "embeddings_initializer", "kernel_initializer")
+    loads = [c for c in source.named("load_weights") if not (c.args and saved_here(source, c.args[0]))]
+    return any(keyword(layer, name) is not None for name in told) or bool(
+        loads or source.named("set_weights", "from_pretrained")
+    )
 
 
 _COPIES = ("deepcopy", "clone", "copy", "detach")

@@ -7,6 +7,7 @@ be followed (a helper of another package, a value chosen at run time) ends the w
 from __future__ import annotations
 
 import ast
+import re
 from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -29,6 +30,9 @@ _WRAPS = (
     "DDP",
     "compile",
     "prepare",
+    "auto_mixed_precision",
+    "to_float",
+    "to_bfloat16",
 )
 
 
@@ -201,7 +205,10 @@ class Flow:
             if found is None and last_name(node.func) in _WRAPS:
                 inner = node.args[0] if node.args and not isinstance(node.func, ast.Attribute) else None
                 inner = inner or (node.func.value if isinstance(node.func, ast.Attribute) else None)
-                return self.made(inner, depth - 1) if inner is not None else None
+                held = self.made(inner, depth - 1) if inner is not None else None
+                if held is None and node.args and last_name(node.func) == "auto_mixed_precision":
+                    return self.made(node.args[0], depth - 1)  # `amp.auto_mixed_precision(net, "O2")`
+                return held
             return found
         found_given = self.given(node)
         if found_given is not None and not found_given.places:
@@ -383,11 +390,25 @@ def losses(source: Script) -> tuple[tuple[ast.Call, str], ...]:
 
 
 def predicted(source: Script, call: ast.Call) -> ast.expr | None:
-    """What a standard loss is given as prediction: TensorFlow's functions take it second."""
+    """What a standard loss is given as prediction: those of TensorFlow and Keras take it second."""
     graph = next((g for g in graph_losses(source) if g.call is call), None)
     if graph is not None:
         return graph.scores
+    named = next((k.value for k in call.keywords if k.arg == "y_pred"), None)
+    if named is not None:
+        return named
+    if answers_first(source, call):
+        return call.args[1] if len(call.args) > 1 else None
     return call.args[0] if call.args else None
+
+
+_KERAS = re.compile(r"(?:sparse|binary|categorical)_?(?:focal_?)?(?:categorical_?)?crossentropy$")
+
+
+def answers_first(source: Script, call: ast.Call) -> bool:
+    """A loss of Keras, which takes the answers before the predictions."""
+    kind = dict(losses(source)).get(call, last_name(call.func).lower())
+    return _KERAS.search(kind.lower()) is not None and bool({"keras", "tensorflow"} & set(source.frameworks))
 
 
 def _loss_class(made: ast.expr, mine: Flow, depth: int = 3) -> str | None:

@@ -234,7 +234,17 @@ class Script:
         compiled = bool(self.named("compile")) and bool(self.named("fit"))
         graph = "tensorflow" in self.frameworks and bool(self.named("minimize", "train_and_evaluate"))
         by_hand = bool(self.backwards or self.named(*functional))
-        return by_hand or self.trains_by_trainer or compiled or graph
+        fitted = compiled or graph or self._trains_in_mindspore
+        return by_hand or self.trains_by_trainer or fitted
+
+    @cached_property
+    def _trains_in_mindspore(self) -> bool:
+        """`Model(net, loss, optimizer).train(...)`, or a cell that does one step of training."""
+        if "mindspore" not in self.frameworks:
+            return False
+        cells = [b for c in self.classes.values() for b in c.bases if last_name(b).startswith("TrainOneStep")]
+        steps = [c for c in self.calls if last_name(c.func).startswith("TrainOneStep")]
+        return bool(cells or steps) or bool(self.named("Model") and self.named("train", "fit"))
 
     @property
     def trains_by_hand(self) -> bool:
