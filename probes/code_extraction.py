@@ -67,7 +67,17 @@ def _is_pretrained(source: Script, held: ast.expr) -> bool:
                     return True
             if "applications" in unparse(call.func) and keyword(call, "weights") is None:
                 return True
-    return any(source.owner(c) == unparse(held) for c in source.named("load_state_dict"))
+    text = unparse(held)
+    filled = [source.owner(c) for c in source.named("copy_")]
+    filled += [
+        unparse(t)
+        for n in source.of(ast.Assign)
+        for t in n.targets
+        if isinstance(t, ast.Attribute) and t.attr in ("data", "weight")
+    ]
+    if any(re.fullmatch(rf"{re.escape(text)}(?:\.weight)?(?:\.data)?", f) for f in filled):
+        return True  # rows that were trained elsewhere are written into a table
+    return any(source.owner(c) == text for c in source.named("load_state_dict"))
 
 
 def _lies_under(source: Script, node: ast.AST, name: str) -> bool:
@@ -102,10 +112,39 @@ def _another_is_trained(source: Script, node: ast.AST, held: ast.expr) -> bool:
         for c in source.optimizer_calls
         if source.function_around(c) is function and c.lineno > getattr(node, "lineno", 0) and c.args
     ]
-    owners = []
+    owners: list[ast.expr] = []
     for call in after:
         given = call.args[0]
         if not (isinstance(given, ast.Call) and last_name(given.func) in _PARAMETERS):
             return False
-        owners.append(source.owner(given))
-    return bool(owners) and not any(o == name or o.startswith(f"{name}.") for o in owners)
+        if isinstance(given.func, ast.Attribute):
+            owners.append(given.func.value)
+    parts = _parts(source, node, held)
+    return bool(owners) and not any(_holds(source, o, p) for o in owners for p in (name, *parts))
+
+
+def _parts(source: Script, node: ast.AST, held: ast.expr) -> list[str]:
+    """What a loop variable stands for: `for part in (net.stem, net.body):`."""
+    if not isinstance(held, ast.Name):
+        return []
+    return [
+        unparse(e)
+        for p in source.above(node)
+        if isinstance(p, ast.For)
+        and held.id in names_in(p.target)
+        and isinstance(p.iter, (ast.Tuple, ast.List))
+        for e in p.iter.elts
+    ]
+
+
+def _holds(source: Script, owner: ast.expr, name: str, depth: int = 3) -> bool:
+    """A module is, is within or holds another one: by its path, or by what it was wrapped around."""
+    text = unparse(owner)
+    if text == name or text.startswith(f"{name}.") or name.startswith(f"{text}."):
+        return True
+    found = flow(source).given(owner) if depth else None
+    if found is None or not isinstance(found.value, ast.Call):
+        return False
+    inner = [*found.value.args, *(k.value for k in found.value.keywords)]
+    inner += [found.value.func.value] if isinstance(found.value.func, ast.Attribute) else []
+    return any(_holds(source, a, name, depth - 1) for a in inner if isinstance(a, (ast.Name, ast.Attribute)))

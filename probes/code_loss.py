@@ -264,10 +264,11 @@ def _turned_at_backward(source: Script) -> ast.expr | None:
     for one in rounds(source):
         function = source.function_around(one.backward)
         mine = [(c, o) for c, o in taken if source.function_around(c) is function]
-        if not one.steps or function is None or len({c for c, _ in mine}) != 1 or not mine:
+        if not one.steps or len({c for c, _ in mine}) != 1 or not mine:
             continue
-        owner = source.class_around(function)
-        if _CLIMBS.search(function.name + (owner.name if owner is not None else "")):
+        owner = source.class_around(one.backward)
+        named = function.name if function is not None else ""
+        if _CLIMBS.search(named + (owner.name if owner is not None else "")):
             continue
         for call, objective in mine:
             if _CLIMBS.search(unparse(objective)) or any(_is_minus(k.value) for k in call.keywords):

@@ -44,7 +44,9 @@ def gradient_path_cut(view: View) -> Finding:
 
 def _path_cut(source: Script) -> Finding | None:
     if not source.forwards and not source.losses:
-        return None
+        ends = (_cut_at_the_end(source, one) for one in rounds(source))
+        cut = next((c for c in ends if c is not None), None)
+        return at(source, cut, _CUT_OFF) if cut is not None else None
     for function in source.forwards:
         owner = _owner(source, function)
         if owner not in source.modules and (function.name == "__call__" or _is_trainer(owner)):
@@ -86,7 +88,7 @@ def _path_cut(source: Script) -> Finding | None:
             return at(source, value, "the loss is computed on a value cut off from the model")
     for one in rounds(source):
         if (cut := _cut_at_the_end(source, one)) is not None:
-            return at(source, cut, "what gradients are taken of has been cut off from the model")
+            return at(source, cut, _CUT_OFF)
     taken = objectives(source)
     if len({call for call, _ in taken}) == 1:
         for _, objective in taken:
@@ -94,6 +96,9 @@ def _path_cut(source: Script) -> Finding | None:
                 return at(source, node, why)
     node = source.forwards[0] if source.forwards else source.losses[0][0]
     return ok(source, node, "nothing cuts the gradient path")
+
+
+_CUT_OFF = "what gradients are taken of has been cut off from the model"
 
 
 def _cut_at_the_end(source: Script, one: Round) -> ast.AST | None:
@@ -104,7 +109,7 @@ def _cut_at_the_end(source: Script, one: Round) -> ast.AST | None:
     matter. Left aside where gradients are read (`.grad`): they are handed on by hand.
     """
     function = source.function_around(one.backward)
-    if not one.steps or function is None or _reads_gradients(function):
+    if not one.steps or _reads_gradients(function or source.tree):
         return None
     mine, standard = flow(source), {c for c, _ in losses(source)}
     for objective in [o for c, o in objectives(source) if c is one.backward]:
@@ -114,14 +119,24 @@ def _cut_at_the_end(source: Script, one: Round) -> ast.AST | None:
             if inside is not None and not _on_purpose(unparse(inside).replace("loss", "")):
                 return end
             if isinstance(end, ast.Call) and (end in standard or _is_loss(end)) and end.args:
-                output = end.args[0]
+                output = _same_values(end.args[0])
                 if (block := _made_without_gradient(source, mine, output, function)) is not None:
                     if not any(_has_gradient(mine, a) for a in end.args[1:]):
                         return block
     return None
 
 
-def _reads_gradients(function: Function) -> bool:
+def _same_values(node: ast.expr) -> ast.expr:
+    """What is given to a loss before it got another shape: `out.flatten(0, 1).float()` -> `out`."""
+    while isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in _SHAPED:
+        node = node.func.value
+    return node
+
+
+_SHAPED = ("view", "reshape", "flatten", "float", "contiguous", "squeeze", "transpose", "permute", "double")
+
+
+def _reads_gradients(function: ast.AST) -> bool:
     return any(
         isinstance(n, ast.Attribute) and n.attr == "grad" and isinstance(n.ctx, ast.Load)
         for n in walk(function)
@@ -169,7 +184,9 @@ def _is_loss(call: ast.Call) -> bool:
     return re.search(r"(?i)criterion|loss", last_name(call.func)) is not None
 
 
-def _made_without_gradient(source: Script, mine: Flow, node: ast.expr, function: Function) -> ast.AST | None:
+def _made_without_gradient(
+    source: Script, mine: Flow, node: ast.expr, function: Function | None
+) -> ast.AST | None:
     """The block without gradients that an output comes out of, or where it is cut off before the loss."""
     if isinstance(node, ast.Call) and last_name(node.func) == "requires_grad_":
         return node if _cut_by(_base_of(node)) is not None and not _meant(source, _base_of(node)) else None
@@ -178,7 +195,7 @@ def _made_without_gradient(source: Script, mine: Flow, node: ast.expr, function:
     for given in mine.all_given(node)[:1]:
         if source.function_around(given.value) is not function or not isinstance(given.value, ast.Call):
             continue
-        if _given_again(function, node, given.statement):
+        if _given_again(function or source.tree, node, given.statement):
             continue
         for above in source.above(given.statement):
             if isinstance(above, ast.With) and _without_gradient(above):
@@ -188,7 +205,7 @@ def _made_without_gradient(source: Script, mine: Flow, node: ast.expr, function:
     return None
 
 
-def _given_again(function: Function, name: ast.Name, statement: ast.AST) -> bool:
+def _given_again(function: ast.AST, name: ast.Name, statement: ast.AST) -> bool:
     """The name gets another value between a statement and where it is used."""
     first_line = getattr(statement, "lineno", 0)
     return any(
