@@ -10,6 +10,7 @@ from .code import at, first, imports_locals, is_constant, is_evaluation, ok
 from .code_divided import divided_on_its_way, gradients_divided_by_hand
 from .code_keras import compiled
 from .code_mindspore import vector_minimised
+from .code_output_kind import loss_of_another_task, raw_outputs_for_chances
 from .code_rounds import rounds
 from .code_senses import turned_round
 from .code_sides import either
@@ -173,7 +174,9 @@ def _is_true(node: ast.expr | None) -> bool:
 def activation_missing(view: View) -> Finding:
     """NLLLoss without log-softmax, BCELoss without sigmoid anywhere in the script."""
     return first(
-        view, either(_activation_missing, activation_left_out), "no loss on probabilities in the scripts"
+        view,
+        either(raw_outputs_for_chances, _activation_missing, activation_left_out),
+        "no loss on probabilities in the scripts",
     )
 
 
@@ -202,8 +205,25 @@ def _activation_missing(source: Script) -> Finding | None:
 
 def _is_logarithm(source: Script, call: ast.Call) -> bool:
     """`nll_loss(torch.log(p), y)`, by way of names."""
-    given = flow(source).values(call.args[0], 6) if call.args else []
+    given = [_in_shape(v) for v in flow(source).values(call.args[0], 6)] if call.args else []
     return bool(given) and all(isinstance(g, ast.Call) and last_name(g.func) == "log" for g in given)
+
+
+def _in_shape(node: ast.expr) -> ast.expr:
+    """A value without what changes its shape alone: `log(p).view(-1, 3)` -> `log(p)`."""
+    while isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+        if last_name(node.func) not in (
+            "view",
+            "reshape",
+            "flatten",
+            "transpose",
+            "permute",
+            "squeeze",
+            "float",
+        ):
+            break
+        node = node.func.value
+    return node
 
 
 def _built_here(source: Script) -> bool:
@@ -339,7 +359,7 @@ def _backward_names(source: Script) -> set[str]:
 @probe()
 def regression_loss_on_classes(view: View) -> Finding:
     """Mean squared (or absolute) error on one-hot labels or on labels that accuracy is computed with."""
-    return first(view, _regression_on_classes, "no loss in the scripts")
+    return first(view, either(_regression_on_classes, loss_of_another_task), "no loss in the scripts")
 
 
 # What is a number by its name: values, returns and differences of reinforcement learning, boxes, images.

@@ -386,6 +386,8 @@ def losses(source: Script) -> tuple[tuple[ast.Call, str], ...]:
             built = moved(made)
             if isinstance(built, ast.Call) and (kind := _loss_class(built.func, mine)) is not None:
                 known[call] = kind
+            elif isinstance(made, ast.Attribute) and made is not call.func and made.attr in LOSSES:
+                known[call] = made.attr  # `criterion = F.cross_entropy`
     return tuple(sorted(known.items(), key=lambda k: (k[0].lineno, k[0].col_offset)))
 
 
