@@ -8,6 +8,7 @@ from collections.abc import Iterable
 
 from .code import at, first, is_false_node, ok, outer_loop
 from .code_evaluated import evaluates_other_side
+from .code_learnt_and_scored import scored_where_learnt
 from .code_mindspore import scored_where_trained
 from .code_roles import model_calls, split_flags, split_of, trains
 from .code_sides import either
@@ -247,7 +248,7 @@ def evaluates_training_data(view: View) -> Finding:
     """A loader with an evaluation name is built over the training data."""
     return first(
         view,
-        either(_evaluates_training, scored_where_trained, evaluates_other_side),
+        either(_evaluates_training, scored_where_trained, evaluates_other_side, scored_where_learnt),
         "the scripts show no evaluation loader",
     )
 

@@ -5,9 +5,11 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 
 from .code import at, first, ok
 from .code_best_kept import gradients_on_held_out
+from .code_learnt_and_scored import chosen_by_test
 from .code_overlaps import overlap
 from .code_sequence import target_is_input
 from .code_side_switches import both_from_one_end, fit_crossed, one_part_for_both, reads_other_source
@@ -68,6 +70,8 @@ def _overlap(source: Script) -> Finding | None:
             pairs = list(_compared(mine, held))
             for ours, theirs in pairs:
                 one, other = part(source, ours), part(source, theirs)
+                if other.whole == mine.name and other.picked and isinstance(ours, (ast.Call, ast.Name)):
+                    one = replace(one, whole=mine.name)  # `valid = train[:n]` of what is trained on
                 if one.whole != other.whole or not other.picked:
                     continue
                 seen = seen or held.node
@@ -90,7 +94,11 @@ def _compared(mine: Given, held: Given) -> Iterator[tuple[ast.expr, ast.expr]]:
     """The data of both sides: their values, or what the same function or class makes both of."""
     if isinstance(mine.value, ast.Call) and isinstance(held.value, ast.Call):
         if last_name(mine.value.func) == last_name(held.value.func):
-            if mine.value.args and held.value.args and last_name(mine.value.func) not in _LIBRARY:
+            if (
+                mine.value.args
+                and held.value.args
+                and last_name(mine.value.func) not in (*_LIBRARY, *_CHAINED)
+            ):
                 yield from zip(mine.value.args, held.value.args, strict=False)
                 return
     if "".join(w for w in words(mine.name) if side(w) is None) == "".join(
@@ -110,10 +118,15 @@ def _thinned(source: Script, one: Given, whole: str = "") -> bool:
             owner = source.owner(node)
             if owner.split(".")[-1] in names or owner in names:
                 return True
-        elif isinstance(node, (ast.Assign, ast.AugAssign)) and node is not one.node:
+        elif isinstance(node, (ast.Assign, ast.AugAssign)):
             target = node.targets[0] if isinstance(node, ast.Assign) else node.target
-            if unparse(target).split(".")[-1] in names and node.lineno > getattr(one.node, "lineno", 0):
-                return True
+            targets = target.elts if isinstance(target, ast.Tuple) else [target]
+            again = node is not one.node or len(targets) > 1
+            if again and any(unparse(t).split(".")[-1] in names for t in targets):
+                if node.lineno > getattr(one.node, "lineno", 0) or (
+                    node is one.node and whole in map(unparse, targets)
+                ):
+                    return True
         elif isinstance(node, ast.Delete) and any(n in unparse(node) for n in names):
             return True
     return False
@@ -126,7 +139,7 @@ def _same_source(source: Script) -> Finding | None:
     """`val_set = Tiles(root, "train", tf)` beside `train_set = Tiles(root, "train", tf)`."""
     seen: ast.AST | None = None
     for held in given(source):
-        call = _maker(held.value)
+        call = _maker(held.value) or _own_maker(source, held.value)
         if held.learns or call is None or _figure(held) or _says_held_out(call):
             continue
         texts = list(_sources(source, call))
@@ -204,6 +217,16 @@ def _maker(value: ast.expr) -> ast.Call | None:
         )
         return value if data or name[:1].isupper() else None
     return None
+
+
+def _own_maker(source: Script, value: ast.expr) -> ast.Call | None:
+    """A function of the script that makes data of a place that is written out: `pairs("tiles/train")`."""
+    if not isinstance(value, ast.Call) or last_name(value.func) not in flow(source).functions:
+        return None
+    if _NO_MAKER.match(last_name(value.func)):
+        return None
+    told = [a for a in value.args if isinstance(a, ast.Constant) and isinstance(a.value, str)]
+    return value if any(side(a.value) is True for a in told if isinstance(a.value, str)) else None
 
 
 _OTHER = re.compile(
@@ -448,7 +471,7 @@ def _split_up(source: Script) -> set[str]:
 @probe()
 def selected_on_test(view: View) -> Finding:
     """The best model is chosen, or training stopped, by the data that the final score is reported on."""
-    return first(view, _on_test, "the scripts choose no model")
+    return first(view, either(_on_test, chosen_by_test), "the scripts choose no model")
 
 
 def _on_test(source: Script) -> Finding | None:

@@ -9,6 +9,7 @@ from dataclasses import replace
 from .code import at, first, imports_locals, is_constant, is_evaluation, ok
 from .code_divided import divided_on_its_way, gradients_divided_by_hand
 from .code_keras import compiled
+from .code_kinds_apart import numbers_for_classes
 from .code_mindspore import vector_minimised
 from .code_output_kind import loss_of_another_task, raw_outputs_for_chances
 from .code_rounds import rounds
@@ -359,7 +360,8 @@ def _backward_names(source: Script) -> set[str]:
 @probe()
 def regression_loss_on_classes(view: View) -> Finding:
     """Mean squared (or absolute) error on one-hot labels or on labels that accuracy is computed with."""
-    return first(view, either(_regression_on_classes, loss_of_another_task), "no loss in the scripts")
+    checks = either(_regression_on_classes, loss_of_another_task, numbers_for_classes)
+    return first(view, checks, "no loss in the scripts")
 
 
 # What is a number by its name: values, returns and differences of reinforcement learning, boxes, images.

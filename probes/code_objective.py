@@ -8,6 +8,7 @@ from collections.abc import Iterator
 
 from . import graph_facts
 from .code import at, first, ok
+from .code_kinds_apart import classes_for_numbers, exchanged, form_of_answers
 from .code_mindspore import competing_tags
 from .code_operators import outputs_of
 from .code_sides import either
@@ -206,9 +207,8 @@ def _inverted(value: ast.expr) -> bool:
 @probe()
 def loss_arguments_swapped(view: View) -> Finding:
     """Arguments stand in another order than their names: `one_hot(y, n, off, on)`, `nll_loss(y, out)`."""
-    return first(
-        view, _swapped, "the scripts call no function whose arguments are easily swapped by their names"
-    )
+    checks = either(_swapped, exchanged)
+    return first(view, checks, "the scripts call no function whose arguments are easily swapped")
 
 
 def _swapped(source: Script) -> Finding | None:
@@ -275,9 +275,8 @@ def class_loss_on_numbers(view: View) -> Finding:
 
     False positive: values that are split into bins, which are left aside where something says so.
     """
-    return first(
-        view, either(_class_loss, competing_tags), "the scripts compute no loss of returns or values"
-    )
+    checks = either(_class_loss, competing_tags, classes_for_numbers, form_of_answers)
+    return first(view, checks, "the scripts compute no loss of returns or values")
 
 
 _FITTED = re.compile(

@@ -88,6 +88,12 @@ class Given:
     scope: Function | None
 
 
+def _of_one_side(target: ast.Tuple, call: ast.Call) -> list[tuple[str, ast.expr]]:
+    """`valid_pairs, count = pairs("valid")`: all that is named after a side is of one."""
+    names = [n for n in map(_name, target.elts) if side(n) is not None]
+    return [(n, call) for n in names] if len({side(n) for n in names}) == 1 else []
+
+
 def _handed_back(source: Script, target: ast.Tuple, call: ast.Call) -> Iterator[tuple[str, ast.expr]]:
     """`train, val = loaders()` of a function that makes both where it gives them back."""
     functions = flow(source).functions.get(last_name(call.func), [])
@@ -118,7 +124,7 @@ def _given(source: Script) -> Iterator[Given]:
             if isinstance(target, ast.Tuple) and isinstance(node.value, ast.Tuple):
                 pairs = [(_name(t), v) for t, v in zip(target.elts, node.value.elts, strict=False)]
             elif isinstance(target, ast.Tuple) and isinstance(node.value, ast.Call):
-                pairs = list(_handed_back(source, target, node.value))
+                pairs = list(_handed_back(source, target, node.value)) or _of_one_side(target, node.value)
             elif not isinstance(target, ast.Tuple):
                 pairs = [(_name(target), node.value)]
         elif isinstance(node, ast.Dict):
@@ -184,6 +190,7 @@ _WRAPS = frozenset(
             "permutation",
         ),
         *("DataLoader", "DataFrame", "shuffled", "deepcopy", "iter"),
+        *("from_tensor_slices", "NumpySlicesDataset", "GeneratorDataset"),
     )
 )
 _PICKS = frozenset(
@@ -213,7 +220,7 @@ class Part:
     picked: bool
 
 
-def part(source: Script, node: ast.expr, depth: int = 8) -> Part:
+def part(source: Script, node: ast.expr, depth: int = 12) -> Part:
     """Follow a value back to the data it is of, through names, copies, sorting and selections."""
     picked = False
     for _ in range(depth):
@@ -250,6 +257,8 @@ def part(source: Script, node: ast.expr, depth: int = 8) -> Part:
             node = node.value
         elif isinstance(node, ast.Attribute) and node.attr in ("iloc", "loc", "values"):
             node = node.value
+        elif isinstance(node, ast.Tuple) and node.elts:
+            node = node.elts[0]  # `from_tensor_slices((x, y))`
         elif isinstance(node, ast.ListComp) and len(node.generators) == 1 and depth > 2:
             picked = picked or bool(node.generators[0].ifs)
             node = node.generators[0].iter

@@ -451,6 +451,9 @@ class Extractor:
         if name in _KERAS_SCHEDULES:
             warm = keyword(call, "warmup_target")  # where it is given, the first rate is that of the warm-up
             return warm or keyword(call, "initial_learning_rate") or _first(call)
+        if name in _MINDSPORE_SCHEDULES and name not in self.classes:
+            place, word = _MINDSPORE_SCHEDULES[name]
+            return keyword(call, word) or (call.args[place] if place < len(call.args) else None)
         owner = self.classes.get(name)
         if owner is None or not any(last_name(b) == "LearningRateSchedule" for b in owner.bases):
             return None
@@ -825,9 +828,31 @@ def _shuffles(call: ast.Call) -> bool:
 _FLAGS = frozenset(
     {"DEFINE_float", "DEFINE_integer", "DEFINE_string", "DEFINE_bool", "DEFINE_boolean", "DEFINE_enum"}
 )
+# where MindSpore's schedules, as cells and as lists, take their highest rate
+_MINDSPORE_SCHEDULES = {
+    **dict.fromkeys(("CosineDecayLR", "cosine_decay_lr"), (1, "max_lr")),
+    **dict.fromkeys(
+        (
+            *("ExponentialDecayLR", "PolynomialDecayLR", "NaturalExpDecayLR", "InverseDecayLR", "WarmUpLR"),
+            *("exponential_decay_lr", "polynomial_decay_lr", "natural_exp_decay_lr", "inverse_decay_lr"),
+            "warmup_lr",
+        ),
+        (0, "learning_rate"),
+    ),
+}
 _KERAS_SCHEDULES = frozenset(
     {"CosineDecay", "CosineDecayRestarts", "ExponentialDecay", "PolynomialDecay", "InverseTimeDecay"}
 )
+
+
+def _build_optimizers(tree: ast.Module) -> dict[str, ast.FunctionDef]:
+    """Functions of the module that build an optimizer: their parameters are settings of the training."""
+    return {
+        node.name: node
+        for node in tree.body
+        if isinstance(node, ast.FunctionDef)
+        and any(last_name(c.func).lower() in OPTIMIZERS for c in of(node, ast.Call))
+    }
 
 
 def _constructed(tree: ast.Module) -> dict[str, ast.expr]:
@@ -845,8 +870,16 @@ def _constructed(tree: ast.Module) -> dict[str, ast.expr]:
                 for arg, default in zip(made.args.kwonlyargs, made.args.kw_defaults, strict=True):
                     if default is not None:
                         defaults.setdefault(arg.arg, []).append(default)
+    functions = _build_optimizers(tree)
+    for function in functions.values():
+        names = [a.arg for a in function.args.args]
+        for name, value in zip(reversed(names), reversed(function.args.defaults), strict=False):
+            defaults.setdefault(name, []).append(value)
     for node in of(tree, ast.Call):
-        if last_name(node.func) in classes:
+        if isinstance(node.func, ast.Name) and node.func.id in functions:
+            for arg, value in zip(functions[node.func.id].args.args, node.args, strict=False):
+                passed.setdefault(arg.arg, []).append(value)
+        if last_name(node.func) in (*classes, *functions):
             for word in node.keywords:
                 same = isinstance(word.value, (ast.Name, ast.Attribute)) and last_name(word.value) == word.arg
                 if word.arg and not same:
