@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from ..files import RunFile, walk
-from . import arrays, boxes, folders, lists, media, naming, records, stores, tables
+from . import arrays, boxes, folders, lists, media, mindrecord, naming, packed, records, stores, tables
 from .gather import Budget, Problems
 from .model import Bounds, DataSet, Epochs, Listed, Part, Split
 from .naming import ARRAYS, LINES, RECORDS, TABLES
@@ -90,10 +90,10 @@ class _Measure:
     def data(self) -> DataSet:
         """Read everything, by kind."""
         groups: dict[tuple[str, ...], list[RunFile]] = defaultdict(list)
-        for file in self.files.values():
+        for file in list(self.files.values()):
             key = self._kind(file)
             if key is not None:
-                groups[key].append(file)
+                groups[key].append(self.files[file.path])
         order = sorted(groups, key=lambda k: (k[0] == "media", k))
         for key in order:
             self._guarded(key, groups[key])
@@ -133,6 +133,8 @@ class _Measure:
         return None
 
     def _kind_of(self, file: RunFile) -> tuple[str, ...] | None:
+        if packed.inner(file.name):
+            file = self.files[file.path] = packed.unpacked(file)
         split = self._split(file)
         folder = file.path.rpartition("/")[0]
         if folders.is_media(file):
@@ -157,7 +159,7 @@ class _Measure:
             or (naming.one_of(file.name) is not None and records.is_tfrecord(file))
         ):
             return ("tfrecord", split)
-        if stores.is_mindrecord_index(file):
+        if mindrecord.is_index(file):
             return ("mindrecord", file.path)
         if file.suffix == ".parquet" or stores.is_parquet(file):
             return ("parquet", split)
@@ -220,6 +222,12 @@ class _Measure:
             self.not_read.append((files[0].path, f"reader error: {type(error).__name__}: {str(error)[:120]}"))
 
     def _read(self, key: tuple[str, ...], files: list[RunFile]) -> None:
+        before = len(self.parts)
+        self._read_kind(key, files)
+        if any(isinstance(f, packed.Unpacked) for f in files) and len(self.parts) > before:
+            self.parts[before:] = packed.marked(self.parts[before:], files)
+
+    def _read_kind(self, key: tuple[str, ...], files: list[RunFile]) -> None:
         kind = key[0]
         split = self._split(files[0])
         if kind == "media":
@@ -236,7 +244,8 @@ class _Measure:
         elif kind == "tfrecord":
             self.parts.append(records.read_tfrecords(files, split, self.budget))
         elif kind == "mindrecord":
-            self.parts.append(stores.read_mindrecord_index(files[0], split, self.budget))
+            data = self.files.get(files[0].path.removesuffix(".db"))
+            self.parts.append(mindrecord.read_index(files[0], data, split, self.budget))
         elif kind == "parquet":
             self.parts += stores.read_parquet(files, split, self.budget)
         elif kind == "arrow":

@@ -124,7 +124,7 @@ def telling(part: Part) -> bool:
     """
     if part.hashed in ("files", "samples"):
         return True
-    if part.kind == "table":
+    if part.bits:
         return bool(part.looked / 2 * 2.0 ** (-DEPENDENT * part.bits) < BY_CHANCE)
     return any(
         c.free_text

@@ -13,16 +13,14 @@ from typing import Any
 
 import numpy as np
 
-from ...engine.model import Place
 from ..files import RunFile
 from ..readers._records import checksum
-from . import naming
-from .gather import Budget, ColumnGather, HashGather, LabelGather, Problems
+from .examples import Examples
+from .gather import Budget, Problems
 from .model import Part, Split
 
 CHECKED = 256  # payloads of a file whose checksum is computed
 LONGEST = 256 * 1024**2
-MOST_FEATURES = 2000
 
 
 class _Broken(ValueError):
@@ -44,76 +42,32 @@ def _length(head: bytes) -> int | None:
 
 def read_tfrecords(files: Sequence[RunFile], split: Split, budget: Budget) -> Part:
     """Read TFRecord files one record after the other; beyond the bound records are only counted."""
-    columns: dict[str, ColumnGather] = {}
-    labels: LabelGather | None = None
-    problems, hashes = Problems(), HashGather()
-    total = looked = 0
+    found = Examples([f.path for f in files], budget.bounds.seed)
+    problems = Problems()
+    total = 0
     exact, notes = True, []
     for number, file in enumerate(files):
-        limit = max(64, (budget.bounds.samples - looked) // (len(files) - number))
-        if labels is not None:
-            labels.cut()
-        at = here = 0
+        limit = max(64, (budget.bounds.samples - found.looked) // (len(files) - number))
+        found.cut()
+        at = 0
         for payload in _payloads(file, limit, problems, budget):
             at += 1
             if payload is None:
                 continue
-            here += 1
-            hashes.add([hash(payload)], number, [at])
             try:
-                found = dict(_features(payload))
+                sample = dict(_features(payload))
             except (_Broken, IndexError, struct.error):
                 if at == 1:
                     notes.append(f"{file.path}: the payload is no tf.train.Example")
+                found.unread(number, at, hash(payload))
                 continue
-            place = Place(file.path, at)
-            for name, values in found.items():
-                if len(columns) >= MOST_FEATURES and name not in columns:
-                    continue
-                gather = columns.setdefault(name, ColumnGather(name, len(columns)))
-                _add(gather, values, place)
-                if naming.is_label(name) and len(values) == 1:
-                    labels = labels or LabelGather(name)
-                    if isinstance(values, np.ndarray):
-                        labels.add_numbers(values, lambda _, place=place: place)
-                    else:
-                        labels.add_texts([values[0].decode("utf-8", "replace")])
+            found.add(sample, number, at, hash(payload))
         total += at
-        looked += here
         if budget.spent_out:
             exact = False
             notes.append(f"stopped after {budget.spent_out}")
             break
-    found_hashes, file_of, row_of = hashes.arrays()
-    return Part(
-        split,
-        "records",
-        "TFRecord",
-        tuple(f.path for f in files),
-        total,
-        exact,
-        looked,
-        tuple(c.column() for c in columns.values()),
-        labels.labels() if labels is not None else None,
-        hashes=found_hashes,
-        file_of=file_of,
-        row_of=row_of,
-        problems=tuple(problems.found),
-        problem_count=problems.count,
-        notes=tuple(dict.fromkeys(notes)),
-        hashed="rows",
-    )
-
-
-def _add(gather: ColumnGather, values: Any, place: Place) -> None:
-    if isinstance(values, np.ndarray):
-        if len(values):
-            gather.add_numbers(values, lambda _: place)
-            gather.dtype = gather.dtype or ("int64" if gather.integral else "float32")
-        else:
-            gather.add_texts([""], lambda _: place)
-    else:
-        gather.add_texts([f"{len(v)}:{hash(v)}" if v else "" for v in values] or [""], lambda _: place)
+    return found.part(split, "TFRecord", total, exact, problems, tuple(dict.fromkeys(notes)))
 
 
 def _payloads(file: RunFile, limit: int, problems: Problems, budget: Budget) -> Iterator[bytes | None]:

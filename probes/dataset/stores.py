@@ -1,16 +1,13 @@
-"""Data that is kept in containers: MindRecord's index, Parquet, and Hugging Face data sets on disk."""
+"""Data that is kept in containers: Parquet, and Hugging Face data sets on disk."""
 
 from __future__ import annotations
 
 import datetime
 import json
-import sqlite3
 import struct
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
-
-import numpy as np
 
 from ...engine.model import Place
 from ..files import RunFile
@@ -22,69 +19,6 @@ from .tables import TableGather, label_of
 PARQUET = b"PAR1"
 MOST_FOOTER = 64 * 1024**2
 MOST_JSON = 16 * 1024**2
-
-
-# ------------------------------------------------------------------------------------------ MindRecord
-
-
-def is_mindrecord_index(file: RunFile) -> bool:
-    """Whether a file is the sqlite index that stands beside a MindRecord file."""
-    known = file.suffix == ".db" and "mindrecord" in file.name.lower()
-    return known and len(file.head) >= 100 and file.head.startswith(b"SQLite format 3\x00")
-
-
-def read_mindrecord_index(file: RunFile, split: Split, budget: Budget) -> Part:
-    """Count the samples of an index. It is opened read-only; none of its content is run."""
-    path = (file.root / file.path).resolve()
-    problems: list[Problem] = []
-    rows, labels = None, None
-    size, pages = struct.unpack(">H", file.head[16:18])[0], struct.unpack(">I", file.head[28:32])[0]
-    told = (65536 if size == 1 else size) * pages
-    if told > file.size:
-        problems.append(Problem(Place(file.path), f"cut off: {file.size} of {told} bytes"))
-    try:
-        connection = sqlite3.connect(f"{path.as_uri()}?mode=ro&immutable=1", uri=True, timeout=1.0)
-        try:
-            connection.set_progress_handler(lambda: int(not budget.take(0)), 10_000)
-            names = [str(r[1]) for r in connection.execute("PRAGMA table_info(INDEXES)")]
-            rows = int(connection.execute("SELECT COUNT(*) FROM INDEXES").fetchone()[0])
-            labels = _indexed_labels(connection, names, budget)
-        finally:
-            connection.close()
-    except (sqlite3.Error, ValueError) as error:
-        problems.append(Problem(Place(file.path), f"cannot be read as an index: {str(error)[:100]}"))
-    return Part(
-        split,
-        "records",
-        "MindRecord index",
-        (file.path,),
-        rows,
-        rows is not None,
-        0,
-        labels=labels,
-        problems=tuple(problems),
-        problem_count=len(problems),
-        notes=("of MindRecord only the index is read: counts and indexed fields",),
-    )
-
-
-def _indexed_labels(connection: sqlite3.Connection, names: Sequence[str], budget: Budget) -> Any:
-    """The labels, where a label field is indexed (MindRecord names it label_0, label_1, ...)."""
-    from .gather import LabelGather
-
-    name = next((n for n in names if n.lower().rstrip("_0123456789") in ("label", "target", "class")), None)
-    if name is None:
-        return None
-    quoted = name.replace('"', '""')
-    gather = LabelGather(name)
-    # The name comes from the table's own description and is quoted as an identifier.
-    query = f'SELECT "{quoted}" FROM INDEXES ORDER BY ROW_ID LIMIT ?'  # noqa: S608
-    found = [r[0] for r in connection.execute(query, (budget.bounds.samples,))]
-    if all(isinstance(v, (int, float)) for v in found):
-        gather.add_numbers(np.array(found, dtype=np.float64), lambda _: None)
-    else:
-        gather.add_texts([str(v) for v in found])
-    return gather.labels()
 
 
 # --------------------------------------------------------------------------------------------- Parquet
