@@ -6,8 +6,9 @@ import ast
 import re
 
 from .code import at, first, ok
+from .code_reaches_zero import reaches_zero
 from .code_sides import either
-from .flow import flow
+from .flow import flow, losses
 from .readers._tree import of, unparse, walk
 from .readers.script import last_name
 from .registry import Finding, View, probe
@@ -29,7 +30,7 @@ def zero_is_usual(view: View) -> Finding:
     """
     return first(
         view,
-        either(_log_of_power, _root_of_square, _norm_without_floor, _log_of_chance),
+        either(_log_of_power, _root_of_square, _norm_without_floor, _log_of_chance, reaches_zero),
         "the scripts take no logarithms or roots of what may be zero",
     )
 
@@ -141,6 +142,13 @@ def _log_of_chance(source: Script) -> Finding | None:
 
 def _in_loss(source: Script, call: ast.Call, chance: str) -> bool:
     """It goes into `nll_loss`, or is multiplied by targets; `p * log(p)` is an entropy."""
+    statement = source.statement(call)
+    if isinstance(statement, ast.Assign) and isinstance(statement.targets[0], ast.Name):
+        name, here = statement.targets[0].id, source.function_around(call)
+        for loss, kind in losses(source):
+            if kind in ("nllloss", "nll_loss") and source.function_around(loss) is here and loss.args:
+                if any(n.id == name for n in of(loss.args[0], ast.Name)):
+                    return True
     for parent in source.above(call):
         if isinstance(parent, ast.Call) and last_name(parent.func) in ("nll_loss", "NLLLoss"):
             return True
