@@ -14,6 +14,8 @@ from functools import lru_cache
 from importlib.resources import files
 
 from ..engine.model import Place
+from .by_role.compare import told
+from .by_role.side import Told
 from .code import MISSING, scripts
 from .code_equal_edits import making_up
 from .code_roles import split_of
@@ -28,6 +30,7 @@ from .syntax import Script
 # Two versions of one script share nearly all lines, a refactored one at least half; two programs in one
 # framework share their imports and the bare steps of a loop.
 SAME_PROGRAM = 0.3
+WRITTEN_ANEW = 0.9  # where less is shared, what training does is held against each other by role as well
 MAX_PROGRAMS = 6
 
 Pattern = Mapping[str, object]
@@ -45,6 +48,7 @@ class Comparison:
     cut: bool = False
     on_numbers: bool = False  # the run's program learns numbers: it has no loss on the scores of classes
     left_out: tuple[LeftOut, ...] = ()  # lines of one side that are no edit by themselves
+    told: tuple[Told, ...] = ()  # differences by role, where the programs share too few lines
 
     @property
     def weighty(self) -> tuple[Edit, ...]:
@@ -70,18 +74,22 @@ def compare(run: Run, benchmark: Run | None) -> Comparison:
 @lru_cache(maxsize=8)
 def _compared(mine: tuple[Script, ...], theirs: tuple[Script, ...]) -> Comparison:
     found: dict[Edit, None] = {}
+    by_role: tuple[Told, ...] = ()
     idle: list[LeftOut] = []
     best = (-1.0, "", "")
     cut = len(mine) > MAX_PROGRAMS
     if any(is_port(a, b) for a in mine[:MAX_PROGRAMS] for b in theirs[:MAX_PROGRAMS]):
+        pairs = [(a, b) for a in mine[:MAX_PROGRAMS] for b in theirs[:MAX_PROGRAMS] if is_port(a, b)]
         return Comparison(
-            why="the scripts are written for two frameworks: their lines are no versions of each other"
+            why="the scripts are written for two frameworks: their lines are no versions of each other",
+            told=told(*pairs[0]) if len(pairs) == 1 else (),
         )
     for source in mine[:MAX_PROGRAMS]:
         other = max(theirs[:MAX_PROGRAMS], key=lambda t: (likeness_of(source, t), t.path == source.path))
         alike = likeness_of(source, other)
         if alike > best[0]:
             best = (alike, source.path, other.path)
+            by_role = told(source, other) if alike < WRITTEN_ANEW else ()
         if alike >= SAME_PROGRAM:
             found.update(dict.fromkeys(edits(source, other)))
             idle += left_out(source, other)
@@ -89,7 +97,7 @@ def _compared(mine: tuple[Script, ...], theirs: tuple[Script, ...]) -> Compariso
     if best[0] < SAME_PROGRAM:
         why = f"the two scripts share {best[0]:.0%} of their statements: too few to name differences"
     numbers = not any(_CLASSES.search(s.code) for s in mine) and any(_NUMBERS.search(s.code) for s in mine)
-    return Comparison(tuple(found), best[0], best[1], best[2], why, cut, numbers, tuple(idle))
+    return Comparison(tuple(found), best[0], best[1], best[2], why, cut, numbers, tuple(idle), by_role)
 
 
 _CLASSES = re.compile(
@@ -568,12 +576,17 @@ def edited(view: View, *, kind: str, few: int = 0, unless_settings: bool = False
     comparison of settings, and not here once more.
     """
     found = compare(view.run, view.benchmark)
+    by_role = [t for t in found.told if t.kind == kind]
+    if found.why and by_role:
+        return _by_role(by_role)
     if found.why:
         return unknown(found.why)
     known: set[str] = set()
     if unless_settings and view.benchmark is not None:
         known = set(view.run.settings) & set(view.benchmark.settings)
     mine = [e for e in sorted_out(found).get(kind, ()) if e.setting not in known]
+    if not mine and by_role:
+        return _by_role(by_role)
     if not mine:
         if found.cut:
             return unknown("the programs are larger than what is compared")
@@ -587,6 +600,12 @@ def edited(view: View, *, kind: str, few: int = 0, unless_settings: bool = False
         value=len(mine),
         where=tuple(p for p in (first.mine, _beside(first.theirs)) if p is not None),
     )
+
+
+def _by_role(differ: Sequence[Told]) -> Finding:
+    first = differ[0]
+    places = tuple(p for p in (first.mine, _beside(first.theirs)) if p is not None)
+    return present(f"against the benchmark's script: {first.text}", value=len(differ), where=places)
 
 
 @probe("benchmark")

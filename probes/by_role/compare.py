@@ -1,0 +1,43 @@
+"""All facts of two programs, held against each other; bounded, and never in the way of the rest."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from functools import lru_cache
+
+from ..syntax import Script
+from . import data, judged, model, update
+from .side import Side, Told
+
+_FACTS: tuple[Callable[[Side, Side], Iterator[Told]], ...] = (
+    update.clipping_differs,
+    update.optimizer_differs,
+    update.parts_differ,
+    update.groups_differ,
+    update.schedule_differs,
+    update.counted_in_epochs,
+    judged.loss_differs,
+    judged.weights_differ,
+    judged.metric_differs,
+    judged.best_differs,
+    judged.average_differs,
+    model.activation_differs,
+    model.start_differs,
+    model.ties_differ,
+    model.norms_differ,
+    model.padding_differs,
+    model.scale_differs,
+    model.attends_along,
+    data.order_differs,
+    data.augmentation_differs,
+    data.interpolation_differs,
+    data.lengths_differ,
+    data.scaling_differs,
+)
+
+
+@lru_cache(maxsize=16)
+def told(mine: Script, theirs: Script) -> tuple[Told, ...]:
+    """What `mine` does otherwise than `theirs`, by role."""
+    here, there = Side(mine), Side(theirs)
+    return tuple(found for fact in _FACTS for found in fact(here, there))

@@ -1,0 +1,258 @@
+"""What training does on either side, role by role: slips of three frameworks, and the same in other words."""
+
+from __future__ import annotations
+
+import ast
+
+import pytest
+
+from traindoctor.probes.by_role.compare import told
+from traindoctor.probes.syntax import Script
+
+TORCH = """
+import math
+import torch
+from torch import nn
+import torch.nn.functional as F
+from torchvision import datasets, transforms
+MEAN, STD = [0.48, 0.45, 0.40], [0.22, 0.22, 0.22]
+train_tf = transforms.Compose([
+    transforms.Resize((96, 96), interpolation=transforms.InterpolationMode.BILINEAR),
+    transforms.RandomHorizontalFlip(), transforms.ToTensor(), transforms.Normalize(MEAN, STD)])
+loader = torch.utils.data.DataLoader(datasets.ImageFolder("a/train", train_tf), batch_size=32, shuffle=True)
+EPOCHS = 20
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.body = nn.Sequential(nn.Conv2d(3, 32, 3, padding=1), nn.BatchNorm2d(32), nn.LeakyReLU(0.1))
+        self.act = nn.GELU()
+        self.head = nn.Linear(32, 10)
+    def attend(self, q, k, v):
+        scores = q @ k.transpose(-2, -1) / math.sqrt(64)
+        return F.softmax(scores, -1) @ v
+    def forward(self, x):
+        h = self.act(self.body(x).mean((2, 3)))
+        return self.head(h)
+net = Net()
+for m in net.modules():
+    if isinstance(m, nn.Linear):
+        nn.init.trunc_normal_(m.weight, std=0.02)
+norms = [p for p in net.parameters() if p.ndim < 2]
+rest = [p for p in net.parameters() if p.ndim > 1]
+groups = [{"params": rest, "weight_decay": 0.05}, {"params": norms, "weight_decay": 0.0}]
+opt = torch.optim.AdamW(groups, lr=1e-3)
+warmup_steps = 100
+sched = torch.optim.lr_scheduler.LambdaLR(opt, lambda s: min(1, s / warmup_steps))
+loss_fn = nn.CrossEntropyLoss(label_smoothing=0.1)
+for epoch in range(EPOCHS):
+    for x, y in loader:
+        loss = loss_fn(net(x), y)
+        opt.zero_grad()
+        loss.backward()
+        nn.utils.clip_grad_norm_(net.parameters(), 1.0)
+        opt.step()
+        sched.step()
+    torch.save(net.state_dict(), "best.pt")
+net.load_state_dict(torch.load("best.pt"))
+"""
+KERAS = """
+import tensorflow as tf
+from tensorflow import keras
+from tensorflow.keras import layers
+mean = tf.constant([0.48, 0.45, 0.40]) * 255.0
+std = tf.constant([0.22, 0.22, 0.22]) * 255.0
+data = keras.utils.image_dataset_from_directory(
+    "a/train", image_size=(96, 96), interpolation="bilinear", shuffle=True)
+steps = len(data)
+data = data.map(lambda x, y: (tf.image.random_flip_left_right(x), y)).map(lambda x, y: ((x - mean) / std, y))
+init = keras.initializers.TruncatedNormal(stddev=0.02)
+x = inputs = keras.Input((96, 96, 3))
+x = layers.Conv2D(32, 3, padding="same")(x)
+x = layers.BatchNormalization(momentum=0.9, epsilon=1e-5)(x)
+x = layers.LeakyReLU(0.1)(x)
+x = layers.GlobalAveragePooling2D()(x)
+x = keras.activations.gelu(x)
+model = keras.Model(inputs, layers.Dense(10, kernel_initializer=init)(x))
+warmup_steps = 100
+rate = keras.optimizers.schedules.CosineDecay(0.0, 20 * steps, warmup_target=1e-3, warmup_steps=warmup_steps)
+opt = keras.optimizers.AdamW(rate, weight_decay=0.05, global_clipnorm=1.0)
+opt.exclude_from_weight_decay(var_names=["gamma", "beta", "bias"])
+model.compile(opt, keras.losses.CategoricalCrossentropy(from_logits=True, label_smoothing=0.1))
+keep = keras.callbacks.EarlyStopping(patience=3, restore_best_weights=True)
+model.fit(data, epochs=20, callbacks=[keep])
+"""
+MINDSPORE = """
+import mindspore as ms
+import mindspore.dataset as ds
+import mindspore.dataset.vision as vision
+from mindspore import nn, ops
+from mindspore.common.initializer import TruncatedNormal
+def loader(folder, training):
+    data = ds.ImageFolderDataset(folder, shuffle=training)
+    steps = [vision.Decode(), vision.Resize((96, 96), vision.Inter.LINEAR)]
+    steps += [vision.RandomHorizontalFlip()] if training else []
+    steps += [vision.Rescale(1 / 255.0, 0.0), vision.Normalize([0.48, 0.45, 0.40], [0.22, 0.22, 0.22])]
+    return data.map(steps + [vision.HWC2CHW()], "image").batch(32)
+class Net(nn.Cell):
+    def __init__(self):
+        super().__init__()
+        self.conv = nn.Conv2d(3, 32, 3, pad_mode="pad", padding=1)
+        self.norm = nn.BatchNorm2d(32)
+        self.slope = nn.LeakyReLU(0.1)
+        self.act = nn.GELU(approximate=False)
+        self.head = nn.Dense(32, 10, weight_init=TruncatedNormal(0.02))
+        self.scale = 64 ** -0.5
+    def attend(self, q, k, v):
+        scores = ops.matmul(q, k.swapaxes(-2, -1)) * self.scale
+        return ops.matmul(ops.softmax(scores, axis=-1), v)
+    def construct(self, x):
+        return self.head(self.act(self.slope(self.norm(self.conv(x))).mean((2, 3))))
+net = Net()
+train = loader("a/train", True)
+no_decay = [p for p in net.trainable_params() if p.ndim < 2]
+decay = [p for p in net.trainable_params() if p.ndim > 1]
+warmup_steps, total = 100, 20 * train.get_dataset_size()
+rate = nn.WarmUpLR(1e-3, warmup_steps)
+groups = [{"params": decay, "weight_decay": 0.05}, {"params": no_decay, "weight_decay": 0.0}]
+optimizer = nn.AdamWeightDecay(groups, learning_rate=rate)
+loss_fn = nn.CrossEntropyLoss(label_smoothing=0.1)
+grad_fn = ms.value_and_grad(lambda x, y: loss_fn(net(x), y), None, optimizer.parameters)
+def step(x, y):
+    loss, grads = grad_fn(x, y)
+    optimizer(ops.clip_by_global_norm(grads, 1.0))
+    return loss
+for epoch in range(20):
+    net.set_train()
+    for x, y in train.create_tuple_iterator():
+        step(x, y)
+ms.load_param_into_net(net, ms.load_checkpoint("best.ckpt"))
+"""
+PROGRAMS = {"torch": TORCH, "keras": KERAS, "mindspore": MINDSPORE}
+
+
+def _script(text: str) -> Script:
+    return Script("train.py", text, ast.parse(text))
+
+
+def _kinds(mine: str, theirs: str) -> set[str]:
+    return {t.kind for t in told(_script(mine), _script(theirs))}
+
+
+@pytest.mark.parametrize("mine", PROGRAMS)
+@pytest.mark.parametrize("theirs", PROGRAMS)
+def test_one_recipe_in_three_frameworks_differs_in_nothing(mine: str, theirs: str) -> None:
+    assert _kinds(PROGRAMS[mine], PROGRAMS[theirs]) == set()
+
+
+SLIPS = [
+    ("keras", ", global_clipnorm=1.0", "", "clipping-left-out"),
+    ("mindspore", "ops.clip_by_global_norm(grads, 1.0)", "grads", "clipping-left-out"),
+    ("keras", "global_clipnorm=1.0", "clipvalue=1.0", "clipping-by-value"),
+    ("mindspore", "clip_by_global_norm(grads, 1.0)", "clip_by_value(grads, -1.0, 1.0)", "clipping-by-value"),
+    ("keras", "optimizers.AdamW(rate, weight_decay=0.05", "optimizers.SGD(rate", "optimizer"),
+    ("mindspore", "nn.AdamWeightDecay(", "nn.Adam(", "optimizer"),
+    ("mindspore", "nn.AdamWeightDecay(groups", "nn.AdamWeightDecay(net.trainable_params()", ""),
+    ("keras", "0.0, 20 * steps, warmup_target=1e-3, warmup_steps=warmup_steps", "1e-3, 20 * steps", "warmup"),
+    ("keras", "warmup_steps = 100", "warmup_steps = 0", "warmup"),
+    ("mindspore", "warmup_steps, total = 100", "warmup_steps, total = 0", "warmup"),
+    ("keras", "CosineDecay(0.0, 20 * steps", "CosineDecay(0.0, 20", "schedule-stepped"),
+    ("keras", ", label_smoothing=0.1", "", "regularisation-lowered"),
+    ("mindspore", "label_smoothing=0.1", "", "regularisation-lowered"),
+    ("keras", "(tf.image.random_flip_left_right(x), y)", "(x, y)", "regularisation-lowered"),
+    ("mindspore", "[vision.RandomHorizontalFlip()] if training else []", "[]", "regularisation-lowered"),
+    ("keras", ", shuffle=True", ", shuffle=False", "shuffling"),
+    ("mindspore", "shuffle=training", "shuffle=False", "shuffling"),
+    ("keras", 'interpolation="bilinear"', 'interpolation="nearest"', "interpolation"),
+    ("keras", " * 255.0", "", "normalisation-values"),
+    ("mindspore", "vision.Rescale(1 / 255.0, 0.0), ", "", "normalisation-values"),
+    ("keras", 'padding="same"', 'padding="valid"', "padding"),
+    ("mindspore", 'pad_mode="pad", padding=1', 'pad_mode="valid"', "padding"),
+    ("keras", "LeakyReLU(0.1)", "LeakyReLU()", "activation"),
+    ("mindspore", "nn.GELU(approximate=False)", "nn.GELU()", "activation"),
+    ("keras", "x = layers.BatchNormalization(momentum=0.9, epsilon=1e-5)(x)\n", "", "norm-layer"),
+    ("mindspore", ", weight_init=TruncatedNormal(0.02)", "", "init"),
+    ("mindspore", "64 ** -0.5", "256 ** -0.5", "scores-scale"),
+    ("mindspore", "axis=-1", "axis=1", "softmax-axis"),
+    ("keras", "restore_best_weights=True", "", ""),
+    ("mindspore", 'ms.load_param_into_net(net, ms.load_checkpoint("best.ckpt"))', "", ""),
+    (
+        "keras",
+        "CategoricalCrossentropy(from_logits=True, label_smoothing=0.1)",
+        "MeanSquaredError()",
+        "loss-function",
+    ),
+]
+
+
+@pytest.mark.parametrize(("name", "old", "new", "kind"), SLIPS)
+def test_a_slip_of_the_port_is_told_by_its_role(name: str, old: str, new: str, kind: str) -> None:
+    text = PROGRAMS[name].replace(old, new)
+    assert text != PROGRAMS[name]
+    assert (kind in _kinds(text, TORCH)) == bool(kind)
+
+
+TASKS = """
+import torch
+from torch import nn
+import torch.nn.functional as F
+from torch.optim.swa_utils import AveragedModel
+positives, negatives = (labels == 1).sum(), (labels == 0).sum()
+class Tagger(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.embed = nn.Embedding(900, 64)
+        self.head = nn.Linear(64, 900)
+        self.head.weight = self.embed.weight
+    def forward(self, x):
+        return self.head(self.embed(x))
+net = Tagger()
+smooth = AveragedModel(net)
+groups = [{"params": net.embed.parameters()}, {"params": net.head.parameters()}]
+opt = torch.optim.SGD(groups, lr=0.1, momentum=0.9, nesterov=True)
+for epoch in range(5):
+    for x, y in batches(tokens(max_length=128)):
+        opt.zero_grad()
+        aux = F.binary_cross_entropy_with_logits(net(x).mean(-1), y, pos_weight=negatives / positives)
+        loss = F.cross_entropy(net(x), y) + 0.3 * aux
+        loss.backward()
+        opt.step()
+        smooth.update_parameters(net)
+    print(f1_score(truth, predict(smooth), average="macro"))
+"""
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "kind"),
+    [
+        ("        self.head.weight = self.embed.weight\n", "", "weight-sharing"),
+        ("        smooth.update_parameters(net)\n", "", "average-left-out"),
+        ("predict(smooth)", "predict(net)", "average-left-out"),
+        ("smooth = AveragedModel(net)\n", "", ""),
+        (", nesterov=True", "", "optimizer-details"),
+        ("momentum=0.9", "momentum=0.5", "optimizer-details"),
+        ('{"params": net.embed.parameters()}, ', "", "optimizer-parameters"),
+        ("max_length=128", "max_length=32", "sequence-length"),
+        (", pos_weight=negatives / positives", "", "loss-weight"),
+        ("negatives / positives", "positives / negatives", "loss-weight"),
+        ('average="macro"', 'average="micro"', "metric"),
+        (" + 0.3 * aux", "", "loss-function"),
+        # the same in other words
+        ("average=\"macro\"", "average='macro'", ""),
+        ("negatives / positives", "(labels == 0).sum() / (labels == 1).sum()", ""),
+        (
+            "loss = F.cross_entropy(net(x), y) + 0.3 * aux",
+            "ce_loss = F.cross_entropy(net(x), y)\n        loss = ce_loss + aux * 0.3", ""),
+        ("self.head.weight = self.embed.weight", "self.embed.weight = self.head.weight", ""),
+    ],
+)  # fmt: skip
+def test_slips_of_one_framework(old: str, new: str, kind: str) -> None:
+    text = TASKS.replace(old, new)
+    assert text != TASKS
+    assert (kind in _kinds(text, TASKS)) if kind else _kinds(text, TASKS) <= {"average-left-out"}
+
+
+def test_helpers_that_nothing_calls_do_nothing() -> None:
+    unused = "\ndef clip_all(net):\n    nn.utils.clip_grad_norm_(net.parameters(), 1.0)\n"
+    text = TORCH.replace("        nn.utils.clip_grad_norm_(net.parameters(), 1.0)\n", "") + unused
+    assert "clipping-left-out" in _kinds(text, TORCH)
+    assert "clipping-left-out" not in _kinds(text + "clip_all(net)\n", TORCH)
