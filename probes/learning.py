@@ -52,9 +52,19 @@ def updates(source: Script) -> tuple[ast.Call, ...]:
     called = source.optimizers if "mindspore" in source.frameworks else frozenset()
     for call in source.calls if cells or called else ():
         text = unparse(call.func)
-        if text in cells or (call.args and text.lower() in called):
+        if (
+            text in cells
+            or (call.args and text.lower() in called)
+            or (call.args and text == "self.optimizer" and _in_step_cell(source, call))
+        ):
             found.append(call)
     return tuple(sorted(dict.fromkeys(found), key=lambda c: (c.lineno, c.col_offset)))
+
+
+def _in_step_cell(source: Script, node: ast.AST) -> bool:
+    """Within a cell of the script that derives from MindSpore's TrainOneStepCell."""
+    owner = source.class_around(node)
+    return owner is not None and any(_ONE_STEP.match(last_name(b)) for b in owner.bases)
 
 
 @lru_cache(maxsize=64)

@@ -7,7 +7,9 @@ from collections.abc import Sequence
 
 from ..code import at, first, imports_locals, ok, outer_loop
 from ..code_deepspeed import engines
+from ..code_held_gradients import cleared_before_applied, never_cleared
 from ..code_rounds import CLEARS, Round, clearings, may_update, rounds, turn_of
+from ..code_sides import either
 from ..readers._tree import unparse, walk
 from ..readers.script import last_name
 from ..registry import Finding, View, probe
@@ -20,7 +22,7 @@ def gradients_not_cleared(view: View) -> Finding:
 
     False positive: gradients cleared by a helper of another file.
     """
-    return first(view, _not_cleared, "no hand-written training step in the scripts")
+    return first(view, either(_not_cleared, never_cleared), "no hand-written training step in the scripts")
 
 
 def _not_cleared(source: Script) -> Finding | None:
@@ -137,7 +139,8 @@ def _filled(source: Script, clear: ast.expr | ast.stmt, steps: Sequence[ast.Call
 @probe()
 def cleared_before_step(view: View) -> Finding:
     """zero_grad stands after backward and before step in one block of statements."""
-    return first(view, _cleared_early, "no hand-written training step in the scripts")
+    checks = either(_cleared_early, cleared_before_applied)
+    return first(view, checks, "no hand-written training step in the scripts")
 
 
 def _cleared_early(source: Script) -> Finding | None:
