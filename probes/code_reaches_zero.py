@@ -150,7 +150,8 @@ def _below(mine: Flow, node: ast.BinOp) -> str | None:
         and last_name(right.func) == "sum"
         and isinstance(right.func, ast.Attribute)
     ):
-        if not right.args and not right.keywords:
+        mask = unparse(right.func.value)
+        if not right.args and not right.keywords and mask in unparse(node.left):
             for end in map(_in_shape, _ends(mine, right.func.value)):
                 if isinstance(end, ast.Compare) and len(end.ops) == 1 and isinstance(end.ops[0], ast.Eq):
                     if isinstance(end.comparators[0], ast.Constant):

@@ -36,6 +36,7 @@ for x, y in loader:
         ("y = y.clamp(min=0.1)\n    return ((out - y).abs() / y).mean()", False),
         ("kept = y != -100\n    return (out[kept] ** 2).sum() / kept.sum()", False),
         ("return torch.log(out.exp().sum(1)).mean()", False),
+        ("share = (y == 0).sum() / (y == 1).sum()\n    return share * F.mse_loss(out, y)", False),
     ],
 )
 def test_what_reaches_zero_has_a_floor(body: str, fires: bool) -> None:
