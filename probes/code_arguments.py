@@ -34,11 +34,15 @@ _DROP = re.compile(r"(?i)(?:^|[._])(?:\w+_)?(?:drop(?:out)?)(?:_?(?:prob\w*|rate
 
 
 def _keeps(source: Script) -> Finding | None:
-    if not {"pytorch", "keras", "mindspore"} & set(source.frameworks):
+    if not {"pytorch", "keras", "mindspore", "tensorflow"} & set(source.frameworks):
         return None
     seen = None
     for call in source.calls:
         name = last_name(call.func)
+        if source.owner(call) in ("tf.nn", "tf.layers", "layers") and name == "dropout":
+            if (why := _in_graph(source, call)) is not None:
+                return at(source, call, why)
+            continue
         if not _DROPOUTS.match(name) or name in source.classes or source.owner(call) in ("tf.nn", "ops", "P"):
             continue
         if name in flow(source).functions:
@@ -57,6 +61,26 @@ def _keeps(source: Script) -> Finding | None:
         if _complement_of_drop(rate):
             return at(source, call, "this takes the share to drop, and is given what is left of it")
     return ok(source, seen, "dropout is given the share to drop") if seen is not None else None
+
+
+def _in_graph(source: Script, call: ast.Call) -> str | None:
+    """TensorFlow 1 has both: `rate=` is the share to drop, `keep_prob=` that to keep."""
+    rate, keep = keyword(call, "rate"), keyword(call, "keep_prob")
+    if rate is not None and not isinstance(rate, ast.Constant):
+        text = _plain(rate)
+        if _KEEP.search(text) and not _turned(source, rate):
+            return "`rate` is the share to drop, and is given the share to keep"
+        if re.fullmatch(r"1(?:\.0)? - .*", text) and _DROP.search(text) and "keep" not in text.lower():
+            return "`rate` is the share to drop, and is given what is left of it"
+    if keep is not None and not isinstance(keep, ast.Constant):
+        if re.fullmatch(r"[\w.]+", _plain(keep)) and _DROP.search(_plain(keep)) and not _turned(source, keep):
+            return "`keep_prob` is the share to keep, and is given the share to drop"
+    return None
+
+
+def _plain(node: ast.expr) -> str:
+    """An expression with its items as names: `params["dropout"]` -> "params.dropout"."""
+    return re.sub(r"\['(\w+)'\]", r".\1", unparse(node))
 
 
 def _turned(source: Script, rate: ast.expr) -> bool:

@@ -440,6 +440,18 @@ def _is_layer(source: Script, value: ast.expr) -> bool:
     return isinstance(made, ast.Call) and last_name(made.func) in ("ModuleList", "Sequential", "CellList")
 
 
+def _of_old(source: Script) -> Finding | None:
+    """Keras and TensorFlow: the momentum is the weight of the old statistics, 0.99 unless told."""
+    if {"pytorch", "mindspore"} & set(source.frameworks):
+        return None
+    for call in source.named("batch_normalization", "BatchNormalization", "SyncBatchNormalization"):
+        momentum = keyword(call, "momentum")
+        if isinstance(momentum, ast.Constant) and isinstance(momentum.value, (int, float)):
+            if 0 < momentum.value < 0.5:
+                return at(source, call, "this momentum is the weight of the old statistics, not of the new")
+    return None
+
+
 @probe()
 def batch_norm_momentum(view: View) -> Finding:
     """Momentum that gives the new batch more than one half, or nothing, of the running statistics."""
@@ -447,6 +459,8 @@ def batch_norm_momentum(view: View) -> Finding:
 
 
 def _bn_momentum(source: Script) -> Finding | None:
+    if (found := _of_old(source)) is not None:
+        return found
     calls = [c for c in source.calls if last_name(c.func).startswith("BatchNorm")]
     if not calls or source.frameworks not in (("pytorch",), ("mindspore",)):
         return None

@@ -9,6 +9,7 @@ from functools import partial
 
 from .code import at, first, ok
 from .code_keras_fit import weights_by_rank
+from .code_label_start import numbered_from_one, shifted_in_training
 from .code_sides import either, given, literal, side
 from .code_sides_apart import numbered_apart
 from .flow import flow
@@ -34,6 +35,8 @@ def classes_numbered_apart(view: View) -> Finding:
             _unlike_maps,
             partial(numbered_apart, labels=True),
             weights_by_rank,
+            numbered_from_one,
+            shifted_in_training,
         ),
         "the scripts number no classes",
     )

@@ -10,6 +10,7 @@ from .code import at, first, ok
 from .code_deepspeed import weights_alone_resumed
 from .code_resumed import states_astray
 from .code_sides import either
+from .code_taken_up import counter_not_taken_up, drawn_after_restoring, statistics_not_saved
 from .flow import flow
 from .readers._tree import of, unparse, walk
 from .readers.script import keyword, last_name
@@ -34,6 +35,9 @@ def resume_incomplete(view: View) -> Finding:
 
 
 def _incomplete(source: Script) -> Finding | None:
+    again = either(counter_not_taken_up, drawn_after_restoring, statistics_not_saved)(source)
+    if again is not None:
+        return again
     for look in (
         _accelerate,
         _lightning,
