@@ -137,6 +137,9 @@ def _parts(source: Script, node: ast.AST, held: ast.expr) -> list[str]:
     ]
 
 
+_SAME_MODULE = ("to", "cuda", "npu", "train", "eval", "float", "half", "bfloat16")
+
+
 def _holds(source: Script, owner: ast.expr, name: str, depth: int = 3) -> bool:
     """A module is, is within or holds another one: by its path, or by what it was wrapped around."""
     text = unparse(owner)
@@ -146,5 +149,6 @@ def _holds(source: Script, owner: ast.expr, name: str, depth: int = 3) -> bool:
     if found is None or not isinstance(found.value, ast.Call):
         return False
     inner = [*found.value.args, *(k.value for k in found.value.keywords)]
-    inner += [found.value.func.value] if isinstance(found.value.func, ast.Attribute) else []
+    if isinstance(found.value.func, ast.Attribute) and found.value.func.attr in _SAME_MODULE:
+        inner.append(found.value.func.value)
     return any(_holds(source, a, name, depth - 1) for a in inner if isinstance(a, (ast.Name, ast.Attribute)))

@@ -62,7 +62,7 @@ def _always_zero(scope: ast.AST, name: str) -> bool:
                 values += [v for t, v in pairs if unparse(t) == name]
             elif name in names_in(target):
                 values.append(node.value if unparse(target) == name else None)
-    others = [n.target for n in of(scope, ast.AugAssign, ast.AnnAssign, ast.NamedExpr)]
+    others: list[ast.expr] = [n.target for n in of(scope, ast.AugAssign, ast.AnnAssign, ast.NamedExpr)]
     others += [n.target for n in of(scope, ast.For)]
     shared = any(name in n.names for n in of(scope, ast.Global, ast.Nonlocal))
     if shared or any(name in names_in(t) for t in others):

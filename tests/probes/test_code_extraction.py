@@ -81,6 +81,7 @@ def test_random_weights_are_frozen(lines: str, wrapped: str, given: str) -> None
             "net.parameters()",
         ),
         ("other = Net()\nother.requires_grad_(False)", "net.parameters()"),
+        ("net = zoo.load(name)\nother = zoo.load(name).eval().requires_grad_(False)", "net.parameters()"),
     ],
 )
 def test_what_was_trained_elsewhere_may_be_frozen(lines: str, given: str) -> None:
