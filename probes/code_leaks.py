@@ -15,7 +15,7 @@ from .code_sequence import target_is_input
 from .code_side_switches import both_from_one_end, fit_crossed, one_part_for_both, reads_other_source
 from .code_sides import Given, either, given, literal, part, side, words
 from .code_sides_crossed import loader_of_other_side, loaders, same_part, trains_on_held_out_loop
-from .code_split_steps import cut_up, of_all_rows
+from .code_split_steps import of_all_rows
 from .code_splits_again import folds_meet, one_file_for_both, split_twice, whole_beside_part
 from .code_target_columns import target_among_inputs
 from .code_tf_data import cut_from_moving_order
@@ -419,9 +419,9 @@ _LEARNS = re.compile(
 
 
 def _fitted_on_all(source: Script) -> Finding | None:
-    wholes = _split_up(source) | cut_up(source)
+    wholes = _split_up(source)
     seen: ast.AST | None = None
-    if (figures := of_all_rows(source, wholes)) is not None:
+    if (figures := of_all_rows(source)) is not None:
         return at(source, figures, "these figures are of all samples, those held out among them")
     for call in source.named("fit", "fit_transform", "adapt", "partial_fit"):
         owner = call.func.value if isinstance(call.func, ast.Attribute) else None

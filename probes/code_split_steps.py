@@ -173,11 +173,12 @@ def _handed_each(source: Script, function: Function, name: str) -> bool:
     return {True, False} <= {side(unparse(c.args[at_])) for c in calls}
 
 
-def of_all_rows(source: Script, wholes: set[str]) -> ast.AST | None:
+def of_all_rows(source: Script) -> ast.AST | None:
     """`mean, std = table[cols].mean(), table[cols].std()` of a table that is cut into splits, used to scale.
 
     Or a table that is scaled by its own figures before it is cut.
     """
+    wholes = cut_up(source)
     for node in source.of(ast.Assign):
         values = node.value.elts if isinstance(node.value, ast.Tuple) else [node.value]
         target = node.targets[0]
@@ -198,7 +199,11 @@ def of_all_rows(source: Script, wholes: set[str]) -> ast.AST | None:
             about = call.func.value if isinstance(call.func, ast.Attribute) else None
             if isinstance(about, ast.Name) and about.id in ("np", "torch") and call.args:
                 about = call.args[0]
-            if about is None or _whole(source, about) not in wholes or side(unparse(about)) is not None:
+            if (
+                about is None
+                or (_whole(source, about), source.function_around(node)) not in wholes
+                or side(unparse(about)) is not None
+            ):
                 continue
             if _scales_by(source, name, node):
                 return node
@@ -224,14 +229,14 @@ def _scales_by(source: Script, name: str, made: ast.Assign) -> bool:
     )
 
 
-def cut_up(source: Script) -> set[str]:
-    """Tables that are cut into parts for training and held-out data, in one tuple or call."""
-    found: set[str] = set()
-    parts: dict[str, set[bool]] = {}
+def cut_up(source: Script) -> set[tuple[str, Function | None]]:
+    """Tables that are cut into parts for training and held-out data, with the function that cuts them."""
+    found: set[tuple[str, Function | None]] = set()
+    parts: dict[tuple[str, Function | None], set[bool]] = {}
     for one in given(source):
         of_ = part(source, one.value)
         if of_.picked and isinstance(one.node, (ast.Assign, ast.AnnAssign)):
-            parts.setdefault(of_.whole, set()).add(one.learns)
+            parts.setdefault((of_.whole, one.scope), set()).add(one.learns)
     found |= {w for w, sides in parts.items() if len(sides) == 2}
     for node in source.of(ast.Assign):
         if _cuts(node) and isinstance(node.value, ast.Call) and "fit" not in last_name(node.value.func):
@@ -240,5 +245,8 @@ def cut_up(source: Script) -> set[str]:
                 unparse(t) for t in of(node.targets[0], ast.Name)
             }
             if {True, False} <= names or (names & {True, False} and rest):
-                found |= {unparse(a) for a in node.value.args if isinstance(a, (ast.Name, ast.Attribute))}
+                scope = source.function_around(node)
+                found |= {
+                    (unparse(a), scope) for a in node.value.args if isinstance(a, (ast.Name, ast.Attribute))
+                }
     return found

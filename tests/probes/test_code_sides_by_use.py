@@ -260,6 +260,11 @@ def test_held_out_data_are_not_scaled_by_themselves(body: str, fires: bool) -> N
         ),
         (FIGURES + "for part in (train, val, test):\n" + SCALE, False),
         ("mean = frame[columns].mean()\nprint(mean)\n", False),
+        (
+            "class Scale:\n    def fit(self, frame):\n        self.mean = frame.mean()\n"
+            "    def turn(self, x):\n        return x - self.mean\n",
+            False,
+        ),
         ("mean = frame[:70][columns].mean()\nfor part in (train, val):\n    part[columns] -= mean\n", False),
     ],
 )
