@@ -87,8 +87,21 @@ def _sums(source: Script) -> Iterator[tuple[str, ast.AST]]:
                 over = made.generators[0].iter
                 zips = isinstance(over, ast.Call) and last_name(over.func) == "zip"
                 if zips and isinstance(made.elt, ast.BinOp) and isinstance(made.elt.op, ast.Add):
-                    if isinstance(over, ast.Call) and text in map(unparse, over.args):
+                    if (
+                        isinstance(over, ast.Call)
+                        and text in map(unparse, over.args)
+                        and _starts(source, text)
+                    ):
                         yield text, node
+
+
+def _starts(source: Script, name: str) -> bool:
+    """The sums start at nothing: `held = None`, `held = [tf.zeros_like(w) for w in weights]`."""
+    return any(
+        name in map(unparse, node.targets)
+        and re.search(r"^None$|^\[\]$|zeros", unparse(node.value)) is not None
+        for node in source.of(ast.Assign)
+    )
 
 
 def _whole(source: Script, target: ast.expr) -> str:

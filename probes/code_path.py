@@ -69,6 +69,7 @@ def _path_cut(source: Script) -> Finding | None:
                     or _beside(source, node)
                     or _copied_input(source, node)
                     or _fixed_table(source, node)
+                    or _kept_to_be_told(source, function, node)
                     or _takes_part(source, node)
                 ):
                     return at(source, node, "the gradient path is cut inside the model")
@@ -263,6 +264,15 @@ def _changes_in_place(block: ast.With) -> bool:
         isinstance(s, ast.Expr) and isinstance(s.value, ast.Call) and last_name(s.value.func).endswith("_")
         for s in block.body
     )
+
+
+def _kept_to_be_told(source: Script, function: Function, node: ast.AST) -> bool:
+    """What is cut off is kept as an attribute that the method itself never reads: a figure for the log."""
+    outer = source.parents.get(node)
+    if not isinstance(outer, ast.Assign) or not all(isinstance(t, ast.Attribute) for t in outer.targets):
+        return False
+    kept = {unparse(t) for t in outer.targets}
+    return not any(isinstance(n.ctx, ast.Load) and unparse(n) in kept for n in of(function, ast.Attribute))
 
 
 def _goes_nowhere(source: Script, function: Function, node: ast.Call) -> bool:

@@ -10,6 +10,7 @@ from .code import at, ok
 from .code_sides import literal
 from .flow import Flow, flow
 from .learning import takes_gradients
+from .minimised import handed, objectives
 from .readers._tree import of, unparse, walk
 from .readers.script import last_name
 from .registry import Finding
@@ -18,7 +19,9 @@ from .syntax import Script
 _NOT_NEGATIVE = ("relu", "ReLU", "abs", "square", "absolute")
 _SPECTRA = re.compile(r"^(?:Mel)?Spectrogram$|^melspectrogram$")
 _EPSILON = re.compile(r"(?i)^(?:eps|epsilon|smooth|smoothing_term|tiny)$")
-_FLOORS = re.compile(r"(?i)clamp|clip|maximum|max\(|where|nan_to_num|eps|tiny|finfo|1e-|log1p|any\(|if ")
+_FLOORS = re.compile(
+    r"(?i)clamp|clip|maximum|(?<!soft)max\(|where|nan_to_num|eps|tiny|finfo|1e-|log1p|any\(|if "
+)
 
 
 def reaches_zero(source: Script) -> Finding | None:
@@ -47,12 +50,14 @@ def reaches_zero(source: Script) -> Finding | None:
 
 
 def _scopes(source: Script) -> Iterator[ast.AST]:
+    ends = [v for _, o in objectives(source) for v in (o, *flow(source).values(o, 6))]
+    minimised = {source.function_around(v) for v in ends}
     for function in source.of(ast.FunctionDef):
         if re.search(r"(?i)eval|valid|(?:^|_)test|metric|score|plot|predict", function.name):
             continue
         losses = "loss" in function.name.lower() or function in source.loss_methods
         runs = function in source.forwards or function.name == "__getitem__"
-        if losses or runs or takes_gradients(source, function):
+        if losses or runs or function in minimised or takes_gradients(source, function):
             yield function
     for backward in source.backwards:
         if source.function_around(backward) is None:
@@ -71,6 +76,9 @@ def _argument(call: ast.Call) -> ast.expr | None:
         "K",
         "tf.math",
         "jnp",
+        "keras.ops",
+        "ms.ops",
+        "mindspore.ops",
     )
     if library:
         return call.args[0] if call.args else None
@@ -100,6 +108,31 @@ def _in_shape(node: ast.expr) -> ast.expr:
     return node
 
 
+_PICKS = ("gather", "gather_elements", "gather_d", "gather_nd", "take_along_axis", "index_select")
+
+
+def _underflows(source: Script, mine: Flow, end: ast.expr) -> bool:
+    """The softmax of the class that is meant, or what is left of one beside a sigmoid or a prediction.
+
+    `log(gather(softmax(x), y))`, `log(1 - sigmoid(x))`, `log(1 - y_pred)` of a loss that is handed over.
+    """
+    if isinstance(end, ast.Call) and last_name(end.func) in _PICKS:
+        about = _argument(end)
+        return about is not None and any(
+            isinstance(v, ast.Call) and last_name(v.func) == "softmax" for v in _ends(mine, about)
+        )
+    if isinstance(end, ast.BinOp) and isinstance(end.op, ast.Sub) and unparse(end.left) in ("1", "1.0"):
+        function = source.function_around(end)
+        parameters = [a.arg for a in function.args.args] if function is not None else []
+        handed_over = function is not None and any(
+            isinstance(v, ast.Name) and v.id == function.name for _, v in handed(source)
+        )
+        if isinstance(end.right, ast.Name) and handed_over and end.right.id in parameters[1:2]:
+            return True
+        return any(isinstance(v, ast.Call) and last_name(v.func) == "sigmoid" for v in _ends(mine, end.right))
+    return False
+
+
 def _under(source: Script, mine: Flow, name: str, argument: ast.expr) -> str | None:
     """Why what a logarithm or a root is taken of reaches zero."""
     for end in map(_in_shape, _ends(mine, argument)):
@@ -113,6 +146,8 @@ def _under(source: Script, mine: Flow, name: str, argument: ast.expr) -> str | N
             if inner is not None and _is_square_of_difference(inner):
                 return "where both are equal the root has an infinite slope, and the gradient is NaN"
             continue
+        if _underflows(source, mine, end):
+            return "a probability that underflows has a logarithm of minus infinity"
         if isinstance(end, ast.Call) and last_name(end.func) in _NOT_NEGATIVE:
             return f"what {last_name(end.func)} gives is zero now and then: its logarithm is minus infinity"
         if isinstance(end, ast.Call) and isinstance(end.func, (ast.Name, ast.Attribute)):
@@ -145,6 +180,9 @@ def _is_square_of_difference(node: ast.expr) -> bool:
 def _below(mine: Flow, node: ast.BinOp) -> str | None:
     """Why a divisor reaches zero."""
     right = _in_shape(node.right)
+    if isinstance(right, ast.Call) and last_name(right.func) in ("abs", "absolute"):
+        inner = _argument(right)
+        right = inner if isinstance(inner, ast.Name) else right
     if (
         isinstance(right, ast.Call)
         and last_name(right.func) == "sum"

@@ -191,3 +191,65 @@ def test_own_weights_are_read_and_dropped() -> None:
     assert state("script-pretrained-lost", BEST.format("best.ckpt", dropped)) != "present"
     assert state("script-best-chosen-wrongly", BEST.format("best.ckpt", used)) != "present"
     assert state("script-pretrained-lost", BEST.format("backbone.ckpt", dropped)) == "present"
+
+
+ZEROS = [
+    KERAS.format(
+        name="focal",
+        body="    return -keras.ops.mean(truth * keras.ops.log(guess) + (1 - truth) * keras.ops.log(1 - guess))",  # noqa: E501
+    ),
+    KERAS.format(
+        name="share", body="    return keras.ops.mean(keras.ops.abs(truth - guess) / keras.ops.abs(truth))"
+    ),
+    TAPE.format(made="", loss="loss = -tf.reduce_mean(y * tf.math.log(1 - tf.sigmoid(guess)))"),
+    CELL.format("-ops.log(ops.gather_elements(ops.softmax(self.net(x)), 1, y)).mean()", ""),
+]
+FLOORS = [
+    KERAS.format(
+        name="focal",
+        body="    guess = keras.ops.clip(guess, 1e-7, 1 - 1e-7)\n"
+        "    return -keras.ops.mean(truth * keras.ops.log(guess + 1e-7))",
+    ),
+    KERAS.format(
+        name="share",
+        body="    return keras.ops.mean(keras.ops.abs(truth - guess) / (keras.ops.abs(truth) + 1e-6))",
+    ),
+    TAPE.format(made="", loss="loss = -tf.reduce_mean(tf.math.log(tf.sigmoid(guess - y)))"),  # of ranking
+    CELL.format("-ops.gather_elements(ops.log_softmax(self.net(x)), 1, y).mean()", ""),
+]
+
+
+@pytest.mark.parametrize("text", ZEROS)
+def test_what_is_minimised_meets_zero(text: str) -> None:
+    """Chances that underflow, errors over bare targets."""
+    assert state("script-zero-without-floor", text) == "present"
+
+
+@pytest.mark.parametrize("text", FLOORS)
+def test_what_is_minimised_has_a_floor(text: str) -> None:
+    """The same with a floor, or in a form that needs none."""
+    assert state("script-zero-without-floor", text) != "present"
+
+
+SUMS_OF_ONE = """
+import tensorflow as tf
+class Net(tf.keras.Model):
+    def call(self, x):
+        out = self.out(x)
+        {}
+        return out
+    def train_step(self, data):
+        with tf.GradientTape() as tape:
+            loss = loss_fn(data[1], self(data[0], training=True))
+        grads = tape.gradient(loss, self.trainable_variables)
+        grads = [a + b for a, b in zip(grads, tape.gradient(tf.add_n(self.losses), self.trainable_variables))]
+        self.optimizer.apply_gradients(zip(grads, self.trainable_variables))
+"""
+
+
+def test_two_gradients_of_one_step() -> None:
+    """Terms of one step are added; what is kept for the log is cut off."""
+    assert state("script-gradients-not-cleared", SUMS_OF_ONE.format("")) != "present"
+    kept = SUMS_OF_ONE.format("self._last = tf.stop_gradient(out)")
+    assert state("script-gradient-path-cut", kept) != "present"
+    assert state("script-gradient-path-cut", SUMS_OF_ONE.format("out = tf.stop_gradient(out)")) == "present"
