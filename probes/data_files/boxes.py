@@ -12,7 +12,7 @@ def boxes_invalid(data: DataSet, view: View, share: float) -> Finding:
     """Boxes that cannot be right, in a share of all from `share` on; fewer are called rounding."""
     del view
     if not data.boxes:
-        return unknown("no boxes (COCO's JSON, YOLO's text files) among the data files")
+        return unknown("no boxes (COCO's JSON, Pascal VOC's XML, YOLO's text files) among the data files")
     few = 0
     for one in data.boxes:
         if not one.wrong:
@@ -26,7 +26,9 @@ def boxes_invalid(data: DataSet, view: View, share: float) -> Finding:
         others = f"; {many(more, 'other reason')} beside it" if more else ""
         guess = ""
         if one.corners:
-            guess = ": read as two corners all of them fit, where COCO has a width and a height"
+            guess = f": read as two corners all of them fit, where {one.form} has a width and a height"
+        if one.sizes:
+            guess = ": read as a corner, a width and a height all fit, where Pascal VOC has two corners"
         if one.pixels:
             guess = ": these are pixels, not shares of the image"
         why = f"{count} of {many(one.count, 'box')} {reason} ({example}){guess}{others}"

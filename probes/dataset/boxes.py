@@ -1,4 +1,4 @@
-"""Annotations of objects: COCO's JSON and the text files of YOLO, box by box.
+"""Annotations of objects: COCO's JSON, Pascal VOC's XML and the text files of YOLO, box by box.
 
 Formats: cocodataset.org/#format-data (bbox is x, y, width, height in pixels, from the top left corner);
 Ultralytics: one line per object, class and then shares of the image's width and height.
@@ -7,6 +7,7 @@ Ultralytics: one line per object, class and then shares of the image's width and
 from __future__ import annotations
 
 import math
+import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -20,6 +21,7 @@ from .gather import Budget, draw_blocks
 from .media import IMAGES
 from .model import Listed, Part, Split
 
+SLACK = 0.02  # of an image's side by which a box may reach over it: clipping rounds
 PIXEL = 1.0  # by which a box may lie outside: coordinates are rounded
 MOST_TXT = 256 * 1024
 MOST_YAML = 1024**2
@@ -30,12 +32,13 @@ LOOK = 20  # text files that are looked at to tell whether these are boxes at al
 class Boxes:
     """What is wrong with the boxes of one file or folder: reason -> how many, with the first place."""
 
-    form: str  # "COCO", "YOLO"
+    form: str  # "COCO", "YOLO", "Pascal VOC"
     file: str
     count: int = 0
     wrong: Counter[str] = field(default_factory=Counter)
     first: dict[str, tuple[Place, str]] = field(default_factory=dict)
     corners: bool = False  # widths and heights read as corners fit every image
+    sizes: bool = False  # corners read as widths and heights fit every image
     pixels: bool = False  # shares of the image are pixels throughout
     whole: bool = True
 
@@ -125,6 +128,67 @@ def _said(box: Sequence[float]) -> str:
     return "[" + ", ".join(f"{v:.4g}" for v in box) + "]"
 
 
+# ------------------------------------------------------------------------------------------- Pascal VOC
+
+
+def read_voc(files: Mapping[str, RunFile], budget: Budget) -> Boxes | None:
+    """Judge the boxes of Pascal VOC's XML files, one per image; None where there are none.
+
+    The few tags that are needed are taken by patterns: XML of strangers is not parsed.
+    """
+    found = [f for f in files.values() if f.suffix == ".xml" and b"<annotation" in f.head[:2048]]
+    if not found:
+        return None
+    found.sort(key=lambda f: f.path)
+    boxes = Boxes("Pascal VOC", found[0].path)
+    blocks = draw_blocks(len(found), budget.bounds.samples, budget.bounds.seed)
+    boxes.whole = sum(b - a for a, b in blocks) == len(found)
+    fits = judged = 0
+    for file in (found[i] for a, b in blocks for i in range(a, b)):
+        if file.size > MOST_TXT or not budget.take(file.size):
+            boxes.whole = False
+            continue
+        text = file.read_text()
+        size = _tags(text.partition("<object")[0], ("width", "height"))
+        for number, one in enumerate(text.split("<object")[1:], 1):
+            boxes.count += 1
+            box = _tags(one, ("xmin", "ymin", "xmax", "ymax"))
+            place, name = Place(file.path), f"object {number}"
+            if box is None:
+                boxes.note("without four corners", place, name)
+                continue
+            a, b, c, d = box
+            known = size is not None and min(size) > 0
+            judged += 1
+            fits += c > 0 and d > 0 and (size is None or (a + c <= size[0] + 2 and b + d <= size[1] + 2))
+            if c <= a or d <= b:
+                boxes.note("turned inside out or without size", place, f"{name}: {_said(box)}")
+            elif (
+                size is not None
+                and known
+                and (min(a, b) < -PIXEL or c > size[0] + PIXEL or d > size[1] + PIXEL)
+            ):
+                text_in = f"{name}: {_said(box)} in {size[0]:g}x{size[1]:g}"
+                boxes.note("that reach out of the image", place, text_in)
+    boxes.sizes = judged >= 30 and fits == judged and sum(boxes.wrong.values()) >= 0.05 * judged
+    return boxes if boxes.count else None
+
+
+def _outside(box: Sequence[float], size: Sequence[float]) -> bool:
+    return min(box[:2]) < -PIXEL or box[2] > size[0] + PIXEL or box[3] > size[1] + PIXEL
+
+
+def _tags(text: str, names: Sequence[str]) -> list[float] | None:
+    """The numbers in these tags; None where one is not there."""
+    found = []
+    for name in names:
+        hit = re.search(rf"<{name}>\s*(-?\d+(?:\.\d+)?)\s*</{name}>", text)
+        if hit is None:
+            return None
+        found.append(float(hit[1]))
+    return found
+
+
 # ------------------------------------------------------------------------------------------------ YOLO
 
 
@@ -135,7 +199,7 @@ def read_yolo(files: Mapping[str, RunFile], budget: Budget) -> Boxes | None:
         return None
     classes = _classes(files)
     boxes = Boxes("YOLO", texts[0].path)
-    above = inside = 0
+    above = inside = judged = out = ordered = 0
     blocks = draw_blocks(len(texts), budget.bounds.samples, budget.bounds.seed)
     boxes.whole = sum(b - a for a, b in blocks) == len(texts)
     for file in (texts[i] for a, b in blocks for i in range(a, b)):
@@ -156,11 +220,19 @@ def read_yolo(files: Mapping[str, RunFile], budget: Budget) -> Boxes | None:
                 boxes.note("with coordinates outside 0 to 1", place, line.strip()[:60])
             else:
                 inside += 1
+            if len(row) == 5 and max(points) <= 1 and min(points) >= 0:
+                x, y, w, h = points
+                judged += 1
+                ordered += w >= x and h >= y
+                if min(x - w / 2, y - h / 2) < -SLACK or max(x + w / 2, y + h / 2) > 1 + SLACK:
+                    out += 1
+                    boxes.note("that reach out of the image", place, line.strip()[:60])
             if len(row) == 5 and (row[3] <= 0 or row[4] <= 0):
                 boxes.note("without width or height", place, line.strip()[:60])
             if row[0] != int(row[0]) or row[0] < 0 or (classes and row[0] >= classes):
                 many = f" of {classes}" if classes else ""
                 boxes.note("of a class that is not listed", place, f"class {row[0]:g}{many}")
+    boxes.corners = judged >= 30 and ordered == judged and out >= 0.05 * judged
     boxes.pixels = above > 0 and above >= 0.9 * boxes.count and not inside
     return boxes if boxes.count else None
 

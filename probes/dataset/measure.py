@@ -7,7 +7,21 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from ..files import RunFile, walk
-from . import arrays, boxes, folders, lists, media, mindrecord, naming, packed, records, stores, tables
+from . import (
+    arrays,
+    boxes,
+    folders,
+    lists,
+    media,
+    mindrecord,
+    named,
+    naming,
+    packed,
+    records,
+    stores,
+    tables,
+    tars,
+)
 from .gather import Budget, Problems
 from .model import Bounds, DataSet, Epochs, Listed, Part, Split
 from .naming import ARRAYS, LINES, RECORDS, TABLES
@@ -97,7 +111,8 @@ class _Measure:
         order = sorted(groups, key=lambda k: (k[0] == "media", k))
         for key in order:
             self._guarded(key, groups[key])
-        self._yolo()
+        self._boxes()
+        self._named()
         self.parts = folders.with_hashes(self.parts, self.files, self.budget)
         self.parts.sort(key=lambda p: _SPLITS.index(p.split))
         gaps, numbered = self._gaps()
@@ -159,6 +174,8 @@ class _Measure:
             or (naming.one_of(file.name) is not None and records.is_tfrecord(file))
         ):
             return ("tfrecord", split)
+        if file.suffix == ".tar" and tars.is_webdataset(file):
+            return ("tar", split)
         if mindrecord.is_index(file):
             return ("mindrecord", file.path)
         if file.suffix == ".parquet" or stores.is_parquet(file):
@@ -243,6 +260,8 @@ class _Measure:
             )
         elif kind == "tfrecord":
             self.parts.append(records.read_tfrecords(files, split, self.budget))
+        elif kind == "tar":
+            self.parts.append(tars.read_tars(files, split, self.budget))
         elif kind == "mindrecord":
             data = self.files.get(files[0].path.removesuffix(".db"))
             self.parts.append(mindrecord.read_index(files[0], data, split, self.budget))
@@ -268,14 +287,19 @@ class _Measure:
         else:
             self.parts += tables.read_json(file, found, split, self.budget) or ()
 
-    def _yolo(self) -> None:
+    def _boxes(self) -> None:
         try:
-            found = boxes.read_yolo(self.files, self.budget)
+            found = [boxes.read_yolo(self.files, self.budget), boxes.read_voc(self.files, self.budget)]
         except (OSError, ValueError, RecursionError, MemoryError, OverflowError) as error:
             self.not_read.append(("labels", f"damaged: {str(error)[:120] or type(error).__name__}"))
             return
-        if found is not None:
-            self.boxes.append(found)
+        self.boxes += [one for one in found if one is not None]
+
+    def _named(self) -> None:
+        """Hold the files that tables name against those that are there."""
+        for part in self.parts:
+            found = named.listed(part.files[0], part.names, self.files) if part.names else None
+            self.listed += [found] if found is not None else []
 
     def _manifest(self, file: RunFile) -> None:
         problems = Problems()

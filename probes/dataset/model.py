@@ -160,6 +160,7 @@ class Part:
     times: Times | None = None
     groups: tuple[Grouped, ...] = ()
     chats: Chats | None = None
+    names: Mapping[str, int] = field(default_factory=dict)  # files that a table names -> line
     hashed: str = ""  # what a hash stands for: "rows", "files", "samples"; "" when none were made
 
     @property

@@ -19,7 +19,7 @@ from ..files import MAX_READ, RunFile
 from .model import Part, Problem
 from .naming import LINES, TABLES
 
-MOST = 256 * 1024**2  # bytes that one file is unpacked to
+MOST = 128 * 1024**2  # bytes that one file is unpacked to
 PIECE = 1024**2
 _INNER = TABLES | LINES | {".json"}
 
@@ -82,24 +82,22 @@ def _contents(root: Path, path: str, mtime: float) -> tuple[bytes, str]:
     """Unpack a file: (contents, why they are not whole). Kept for the one that is being read."""
     del mtime
     raw = RunFile(root, path, 0)
-    pieces: list[bytes] = []
-    size = 0
+    data = io.BytesIO()
     try:
         with raw.open() as handle, _OPENERS[PurePosixPath(path).suffix.lower()](handle) as stream:
-            while size <= MOST:
-                piece = stream.read(PIECE)
+            while data.tell() < MOST:
+                piece = stream.read(min(PIECE, MOST - data.tell()))
                 if not piece:
-                    return b"".join(pieces), ""
-                pieces.append(piece)
-                size += len(piece)
+                    return data.getvalue(), ""
+                data.write(piece)
     except ModuleNotFoundError:
         return b"", "needs zstandard (pip install zstandard)"
     except (EOFError, zlib.error, lzma.LZMAError, ValueError, OSError) as error:
         why = "cut off: the compressed data end early" if isinstance(error, EOFError) else str(error)[:100]
-        return b"".join(pieces), why or type(error).__name__
+        return data.getvalue(), why or type(error).__name__
     except Exception as error:  # zstandard raises an error of its own
-        return b"".join(pieces), f"damaged: {str(error)[:100]}"
-    return b"".join(pieces)[:MOST], "long"
+        return data.getvalue(), f"damaged: {str(error)[:100]}"
+    return data.getvalue(), "long"
 
 
 def _zstandard(handle: BinaryIO) -> Any:

@@ -16,7 +16,7 @@ import numpy as np
 
 from ...engine.model import Place
 from ..files import RunFile, decode
-from . import chats, codes, dated, groups, naming, splits
+from . import chats, codes, dated, groups, named, naming, splits
 from .gather import WIDEST, Budget, ColumnGather, HashGather, LabelGather, Problems, Reservoir
 from .model import SAMPLE, Part, Split
 
@@ -56,7 +56,9 @@ class TableGather:
         self.kept_targets: list[str] = []
         self.files: list[str] = []
         self.comma = False  # decimals are written with a comma
-        self.beside = [g for g in (dated.of(self.names), groups.of(self.names)) if g is not None]
+        self.beside = [
+            g for g in (dated.of(self.names), groups.of(self.names), named.of(self.names)) if g is not None
+        ]
         self.chats = chats.of(self.names)
         self.seed, self.target = seed, target
         self.divided: splits.Divided | None = None
@@ -228,6 +230,7 @@ class TableGather:
             times=next((g.found() for g in self.beside if isinstance(g, dated.Dated)), None),
             groups=next((g.found() for g in self.beside if isinstance(g, groups.Groups)), ()),
             chats=self.chats.found() if self.chats is not None else None,
+            names=next((g.found() for g in self.beside if isinstance(g, named.Named)), {}),
         )
 
     def _bits(self) -> float:
