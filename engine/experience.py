@@ -3,18 +3,20 @@
 A link says what its author knows: this cause leads to that symptom, so strongly. What else comes with a fault
 (a symptom that speaks against a rival, the second of two readings of one thing) no author writes down. The
 weights of `rules/experience.yaml` are fitted to the fault lab's runs, what the network says being given
-(faultlab/experience.py). They weigh rivals against each other, by no more than `most`: symptoms that come
+(faultlab/experience.py). Nor does a link say what to think of a run that shows nothing: which faults leave
+no mark in logs, and which of them a script or a benchmark would have shown; that is weighed by the areas of
+symptoms that were looked at. They weigh rivals against each other, by no more than `most`: symptoms that come
 together are no independent witnesses. A cause that the links alone leave below one half stays there, so that
 no run is alarmed by numbers for which there is no sentence.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 from .caution import NOTHING
 from .infer import Belief
-from .model import RuleBase, State
+from .model import Experience, RuleBase, State
 
 NAME = "recorded-runs"  # its entry among the contributions to a cause
 BELOW_HALF = 0.05  # log-odds below one half at which a cause stops that is lifted from below it
@@ -29,13 +31,26 @@ def added(rules: RuleBase, belief: Belief, before: Mapping[str, float] = NOTHING
     if given is None:
         return {}
     total: dict[str, float] = {}
-    for symptom, weights in given.weights.items():
-        if belief.states.get(symptom) is State.PRESENT:
-            for cause, weight in weights.items():
-                total[cause] = total.get(cause, 0.0) + weight
+    for weights in _speaking(rules, given, belief.states):
+        for cause, weight in weights.items():
+            total[cause] = total.get(cause, 0.0) + weight
     moved = {c: max(-given.most, min(given.most, w)) for c, w in total.items() if w}
     odds = {c: x + before.get(c, 0.0) for c, x in belief.odds.items()}
     return {c: _below_half(odds[c], odds[c] + w) - odds[c] for c, w in moved.items() if c in odds}
+
+
+def looked_at(rules: RuleBase, states: Mapping[str, State]) -> frozenset[str]:
+    """The areas of which a symptom is known to be present or absent."""
+    return frozenset(rules.symptoms[s].area for s, state in states.items() if state is not State.UNKNOWN)
+
+
+def _speaking(
+    rules: RuleBase, given: Experience, states: Mapping[str, State]
+) -> Iterator[Mapping[str, float]]:
+    """The weights of the present symptoms, and of the areas that were looked at."""
+    yield from (w for s, w in given.weights.items() if states.get(s) is State.PRESENT)
+    areas = looked_at(rules, states) if given.looked else frozenset()
+    yield from (w for a, w in given.looked.items() if a in areas)
 
 
 def _below_half(before: float, after: float) -> float:

@@ -181,7 +181,10 @@ def _experience(layer: Layer, check: Checker) -> Experience | None:
         check.reference(entry, ("weights", symptom), "symptom", symptom)
         for cause in weights:
             check.reference(entry, ("weights", symptom, cause), "cause", cause)
-    return Experience(entry.spec.weights, entry.spec.most)
+    for area, weights in entry.spec.looked.items():
+        for cause in weights:
+            check.reference(entry, ("looked", area, cause), "cause", cause)
+    return Experience(entry.spec.weights, entry.spec.most, entry.spec.looked)
 
 
 def _silence(scale: ScaleFile) -> Silence | None:

@@ -1,13 +1,14 @@
-"""Fit `rules/experience.yaml` to the recorded runs: what present symptoms say beyond the links.
+"""Fit `rules/experience.yaml` to the recorded runs: what symptoms say beyond the links.
 
     python faultlab/experience.py [--jobs 4]      # some minutes: every view of the dev half is diagnosed
 
-For every cause a logistic regression over the symptoms that are present in the views of the dev half, healthy
-runs among them, with the network's log-odds as offset and a ridge penalty that keeps weights near zero: what
-the links explain is left to them. A healthy run counts several times, since one false alarm costs more than a
-miss. What a program shows without a fault is left out of its faulty runs, and so are symptoms seen in few
-programs (both would carry the habits of programs) and weights too small to matter. The hold-out half is not
-used.
+For every cause a logistic regression over the symptoms that are present in the views of the dev half, and
+over the areas of symptoms that were looked at (many faults leave no mark in logs: which ones, no link says),
+healthy runs among them, with the network's log-odds as offset and a ridge penalty that keeps weights near
+zero: what the links explain is left to them. A healthy run counts several times: one false alarm costs more
+than a miss. What a program shows without a fault is left out of its faulty runs, and so are symptoms seen in
+few programs (both would carry the habits of programs) and weights too small to matter. The hold-out half is
+not used.
 """
 
 from __future__ import annotations
@@ -33,6 +34,8 @@ from score import accepted, copied, diagnosis, jobs  # noqa: E402
 
 from traindoctor.engine import caution, experience  # noqa: E402
 from traindoctor.engine.infer import Floats  # noqa: E402
+from traindoctor.engine.load import load_rules  # noqa: E402
+from traindoctor.engine.model import State  # noqa: E402
 
 TARGET = HERE.parent / "rules" / "experience.yaml"
 RIDGE = 3.0  # nats taken for a weight of one
@@ -40,7 +43,9 @@ HEALTHY = 5.0  # views that one view of a healthy run counts for
 HABIT = 0.25  # share of the views of a program's healthy runs from which a symptom is its habit
 PROGRAMS = 3  # in which a symptom must have been seen
 SMALLEST = 0.2  # a weight below it is left out
-MOST = 0.75  # nats by which a cause is moved at most: for programs left out more brought nothing
+MOST = 1.0  # nats by which a cause is moved at most: for programs left out more brought next to nothing
+AREAS = frozenset({"loss", "script", "benchmark", "edits"})  # a curve, a script, a benchmark, and its script
+LOOKED = "looked:"  # begins the name of a column that says that an area was looked at
 ROUNDS = 30  # of Newton's method; it settles in far fewer
 
 Job = tuple[str, dict[str, Any], bool, bool]
@@ -51,7 +56,7 @@ class Seen:
     """One view: what was present, what the links made of it, what would have been right."""
 
     program: str
-    present: frozenset[str]
+    present: frozenset[str]  # symptoms; areas as "looked:loss"
     odds: Mapping[str, float]  # cause -> log-odds before these weights and before caution
     right: frozenset[str]  # empty: healthy
 
@@ -67,8 +72,10 @@ def see(job: Job) -> Seen:
         parts = sum(v for k, v in h.contributions.items() if k not in beside)
         odds[h.cause] = log(h.prior / (1.0 - h.prior)) + parts
     right = accepted(label, with_benchmark, with_script) if label["cause"] != "healthy" else ()
-    present = frozenset(f.symptom for f in found.findings if str(f.state) == "present")
-    return Seen(label["archetype"], present, odds, frozenset(right))
+    states = {f.symptom: f.state for f in found.findings}
+    present = {s for s, state in states.items() if state is State.PRESENT}
+    present |= {LOOKED + area for area in experience.looked_at(load_rules(), states) & AREAS}
+    return Seen(label["archetype"], frozenset(present), odds, frozenset(right))
 
 
 def beyond_habits(views: Sequence[Seen]) -> list[Seen]:
@@ -78,7 +85,10 @@ def beyond_habits(views: Sequence[Seen]) -> list[Seen]:
     for view in views:
         if not view.right:
             shown.setdefault(view.program, Counter()).update(view.present)
-    habits = {p: {s for s, n in seen.items() if n >= HABIT * healthy[p]} for p, seen in shown.items()}
+    habits = {
+        p: {s for s, n in seen.items() if n >= HABIT * healthy[p] and not s.startswith(LOOKED)}
+        for p, seen in shown.items()
+    }
     return [replace(v, present=v.present - habits.get(v.program, set())) if v.right else v for v in views]
 
 
@@ -134,15 +144,17 @@ def regression(x: Floats, y: Floats, offset: Floats, counted: Floats, ridge: flo
 def page(weights: Mapping[str, Mapping[str, float]], views: Sequence[Seen]) -> str:
     """The text of experience.yaml."""
     programs, faulty = len({v.program for v in views}), sum(bool(v.right) for v in views)
-    rows = "".join(
-        f"  {s}: {{{', '.join(f'{c}: {w:g}' for c, w in sorted(found.items()))}}}\n"
-        for s, found in sorted(weights.items())
-    )
+    parts = {"weights": "", "looked": ""}
+    for name, found in sorted(weights.items()):
+        inner = ", ".join(f"{c}: {w:g}" for c, w in sorted(found.items()))
+        parts["looked" if name.startswith(LOOKED) else "weights"] += (
+            f"  {name.removeprefix(LOOKED)}: {{{inner}}}\n"
+        )
     return (
         "# Written by faultlab/experience.py; do not edit. engine/experience.py says what it is used for.\n"
         f"estimated_from: fault lab, dev half ({faulty} views of faulty runs, {len(views) - faulty}"
         f" of healthy ones, {programs} programs); ridge logistic regression beside the links\n"
-        f"most: {MOST:g}\nweights:\n{rows}"
+        f"most: {MOST:g}\n" + "".join(f"{part}:\n{rows}" for part, rows in parts.items())
     )
 
 
