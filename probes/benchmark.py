@@ -218,6 +218,17 @@ _ONE_LOSS = {
     }.items()
     for name in alike
 }
+# what one update is called by frameworks, and by the makers of their devices
+_ONE_OPTIMIZER = {
+    name: common
+    for common, alike in {
+        "adamw": ("adamweightdecay", "npufusedadamw", "adamwtorch", "adamwtorchfused", "adamwhf"),
+        "adam": ("adamoptimizer", "npufusedadam"),
+        "sgd": ("gradientdescentoptimizer", "momentumoptimizer", "momentum", "npufusedsgd"),
+        "rmsprop": ("rmspropoptimizer", "npufusedrmsprop"),
+    }.items()
+    for name in alike
+}
 # schedules that hold the rate and cut it at some points: at every n-th, or at those of a list
 _IN_STEPS = frozenset(
     ("step", "steplr", "multistep", "multisteplr", "piecewise", "piecewiseconstant", "piecewiseconstantdecay")
@@ -235,6 +246,9 @@ def equal(key: str, mine: Configured, theirs: Configured) -> bool:
         if key == "loss_function":
             sides = [_ONE_LOSS.get(name, name) for name in sides]
         return sides[0] == sides[1]
+    if key == "optimizer":
+        sides = [_bare(side.value) for side in (mine, theirs)]
+        return len({_ONE_OPTIMIZER.get(name, name) for name in sides}) == 1
     if key == "lr_scheduler" and {_bare(side.value) for side in (mine, theirs)} <= _IN_STEPS:
         return True  # which steps it falls at, other settings tell
     if key in ("train_samples", "eval_samples") and _counted_in_passing(mine, theirs):

@@ -91,10 +91,17 @@ def _told(run: Run, optimizer: str) -> frozenset[str]:
     return frozenset(found)
 
 
+# groups of parameters: {"params": norms, "weight_decay": 0.0}
+_GROUP = re.compile(r"\{[^{}]{0,400}['\"]params['\"][^{}]{0,400}\}")
+_KEY = re.compile(r"['\"](\w+)['\"]\s*:")
+
+
 @lru_cache(maxsize=1024)
 def _arguments(text: str, optimizer: str) -> frozenset[str]:
     """Canonical names of what a script's calls of an optimizer's class are given."""
     found: set[str] = set()
+    for group in _GROUP.findall(text):
+        found |= {known[0] for name in _KEY.findall(group) if (known := canonical_key(name)) is not None}
     for match in re.finditer(rf"(?i)\b{re.escape(optimizer)}\s*\(", text):
         inside = _call(text, match.end())
         for name in re.findall(r"(?:^|[,(\s])(\w+)\s*=[^=]", inside):

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from functools import lru_cache
 
 from ..syntax import Script
-from . import data, judged, model, update
+from . import data, judged, model, start, update
 from .side import Side, Told
 
 _FACTS: tuple[Callable[[Side, Side], Iterator[Told]], ...] = (
@@ -28,11 +28,16 @@ _FACTS: tuple[Callable[[Side, Side], Iterator[Told]], ...] = (
     model.padding_differs,
     model.scale_differs,
     model.attends_along,
+    start.pretrained_differs,
+    start.frozen_differs,
+    start.rate_differs,
     data.order_differs,
     data.augmentation_differs,
     data.interpolation_differs,
     data.lengths_differ,
     data.scaling_differs,
+    data.range_differs,
+    data.filling_differs,
 )
 
 

@@ -7,10 +7,10 @@ from collections.abc import Iterator
 
 from ..code_roles import split_of
 from ..readers.script import keyword, last_name
-from .side import Side, Told
+from .side import Side, Told, argument
 
 _MIXES = (
-    r"shuffl|perm(?:ut|$)|Random\w*Sampler|WeightedRandom|randint|randperm|sample$|choice|BucketSampler"
+    r"shuffl|perm(?:ut|$)|WeightedRandom|randint|randperm|sample$|choice|Sampler$"
     r"|train_test_split|image_dataset"
 )
 
@@ -19,6 +19,12 @@ def _shuffled(side: Side) -> tuple[bool, ast.AST | None] | None:
     """Whether the training data come in a random order; None where that is not seen."""
     if side.by_trainer:
         return True, None
+    for fit in side.calls("fit"):
+        if len(fit.args) > 1 and keyword(fit, "shuffle") is None and keyword(fit, "batch_size") is not None:
+            return True, fit  # Keras' default for arrays
+    for made in side.calls("DistributedSampler", "DistributedSamplerV2"):
+        if keyword(made, "shuffle") is None and len(made.args) < 4 and not _held_out(side, made):
+            return True, made  # its default
     asked: list[tuple[object, ast.AST]] = []
     for word in side.keywords.get("shuffle", []):
         call = side.source.parents.get(word)
@@ -100,7 +106,7 @@ def augmentation_differs(mine: Side, theirs: Side) -> Iterator[Told]:
 def _by_hand(side: Side, name: str) -> bool:
     """Written out: `image[:, ::-1]`, a draw within the samples."""
     if name != "mirroring":
-        return side.mentions(r"(?i)^random$|^rand\w*$|uniform|randint|albument")
+        return side.mentions(r"^random$|^rand(?:int|n|om_sample)?$|^uniform$|^albument")
     return any(
         isinstance(n.step, ast.UnaryOp) or getattr(n.step, "value", 0) == -1
         for n in side.source.of(ast.Slice)
@@ -228,3 +234,68 @@ def _of_one(side: Side) -> tuple[bool, ast.AST] | None:
     if not scaled and side.mentions(others):
         return None
     return scaled, means[0]
+
+
+def range_differs(mine: Side, theirs: Side) -> Iterator[Told]:
+    """Images run from 0 to 1 here and from -1 to 1 in the benchmark, or the other way round."""
+    here, there = _range(mine), _range(theirs)
+    if here is not None and there is not None and here[0] != there[0]:
+        text = f"images are brought to {here[0]} here, to {there[0]} in the benchmark"
+        yield Told("normalisation-values", text, mine.place(here[1]), theirs.place(there[1]))
+
+
+def _range(side: Side) -> tuple[str, ast.AST] | None:
+    """What range images are brought to by one division, where nothing else scales them."""
+    if side.mentions(r"(?i)normali[sz]e|standardi|^mean$|^std$|preprocess_input"):
+        return None
+    divided: dict[float, ast.AST] = {
+        value: n
+        for n in side.source.of(ast.BinOp)
+        if isinstance(n.op, ast.Div) and (value := side.number(n.right)) in (255.0, 127.5)
+    }
+    for call in side.calls("Rescale", "Rescaling"):
+        scale, shift = (
+            side.number(argument(call, "rescale", "scale", position=0)),
+            argument(call, "shift", "offset", position=1),
+        )
+        if scale:
+            divided[round(1 / scale, 3)] = call
+            if side.number(shift) not in (None, 0.0, -1.0):
+                return None
+    if len(divided) != 1 or side.source.loose:
+        return None
+    value, node = next(iter(divided.items()))
+    if value == 127.5:
+        return "-1 to 1", node
+    doubled = any(
+        isinstance(n.op, ast.Sub) and side.number(n.right) in (1.0, 0.5) for n in side.source.of(ast.BinOp)
+    )
+    return ("0 to 1", node) if value == 255.0 and not doubled else None
+
+
+_FILLS = ("median", "mean", "mode", "ffill", "bfill", "interpolate")
+
+
+def filling_differs(mine: Side, theirs: Side) -> Iterator[Told]:
+    """Empty fields are filled with something else."""
+    here, there = _fills(mine), _fills(theirs)
+    if len(here) == len(there) == 1 and set(here) != set(there):
+        (a, at), (b, beside) = *here.items(), *there.items()
+        text = f"empty fields are filled with {a} here, with {b} in the benchmark"
+        yield Told("missing-values", text, mine.place(at), theirs.place(beside))
+
+
+def _fills(side: Side) -> dict[str, ast.AST]:
+    found: dict[str, ast.AST] = {}
+    for call in side.calls("fillna"):
+        if not call.args:
+            continue
+        words = [w for w in _FILLS if w in side.said(call.args[0])]
+        number = side.number(call.args[0])
+        if words or number is not None:
+            found[f"the {words[0]}" if words else f"{number:g}"] = call
+    for call in side.calls("SimpleImputer"):
+        said = side.value(argument(call, "strategy"))
+        if isinstance(said, str) and said in ("median", "mean"):
+            found[f"the {said}"] = call
+    return found

@@ -177,6 +177,11 @@ _ARGUMENTS: dict[str, dict[str, str]] = {
     },
     "layernorm": {"eps": "layer_norm_epsilon", "epsilon": "layer_norm_epsilon"},
     "fit": {"epochs": "epochs", "batch_size": "batch_size"},
+    "trainer": {  # Lightning's
+        "max_epochs": "epochs",
+        "accumulate_grad_batches": "gradient_accumulation_steps",
+        "gradient_clip_val": "max_grad_norm",
+    },
 }
 
 
@@ -521,10 +526,17 @@ class Extractor:
             yield Setting("max_grad_norm", 0.0, self.file, None, IMPLIED)
         if not any(w in words for w in ("autocast", "half", "bfloat16", "float16", "fp16", "bf16", "amp")):
             yield Setting("precision", "fp32", self.file, None, IMPLIED)
+        groups = any(
+            "'params'" in unparse(d) and "weight_decay" in unparse(d) for d in of(self.tree, ast.Dict)
+        )
         for call in calls:
             kind = last_name(call.func).lower()
             if kind in ("sgd", "adam", "adamw") and all(k.arg for k in call.keywords):
-                if keyword(call, "weight_decay") is None and "param_groups" not in unparse(call):
+                if (
+                    keyword(call, "weight_decay") is None
+                    and "param_groups" not in unparse(call)
+                    and not groups
+                ):
                     value = 0.01 if kind == "adamw" else 0.0
                     yield Setting("weight_decay", value, self.file, call.lineno, IMPLIED)
                 if kind == "sgd" and keyword(call, "momentum") is None:
@@ -621,6 +633,8 @@ class Extractor:
                     yield from self._one(call, item.arg, item.value)
         elif lower == "fit":
             yield from self._keywords(call, "fit")
+        elif lower == "trainer" and keyword(call, "args") is None:
+            yield from self._keywords(call, "trainer")
         elif lower == "normalize":
             yield from self._one(call, "mean", keyword(call, "mean") or _first(call))
             yield from self._one(call, "std", keyword(call, "std") or _nth(call, 1))

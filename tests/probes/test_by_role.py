@@ -256,3 +256,63 @@ def test_helpers_that_nothing_calls_do_nothing() -> None:
     text = TORCH.replace("        nn.utils.clip_grad_norm_(net.parameters(), 1.0)\n", "") + unused
     assert "clipping-left-out" in _kinds(text, TORCH)
     assert "clipping-left-out" not in _kinds(text + "clip_all(net)\n", TORCH)
+
+
+TUNED = """
+import os
+import torch
+import torch.distributed as dist
+from torch import nn
+from torchvision.models import resnet50, ResNet50_Weights
+dist.init_process_group("nccl")
+world = dist.get_world_size()
+frame = frame.fillna(frame.median())
+net = resnet50(weights=ResNet50_Weights.DEFAULT)
+for p in net.layer1.parameters():
+    p.requires_grad = False
+net = nn.parallel.DistributedDataParallel(net.cuda())
+sampler = torch.utils.data.DistributedSampler(images)
+loader = torch.utils.data.DataLoader(images, batch_size=32, sampler=sampler)
+base = 0.1
+opt = torch.optim.SGD(net.parameters(), lr=base * world, momentum=0.9)
+for epoch in range(9):
+    for x, y in loader:
+        x = x.float() / 127.5 - 1.0
+        opt.zero_grad()
+        nn.functional.cross_entropy(net(x), y).backward()
+        opt.step()
+"""
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "kind"),
+    [
+        ("weights=ResNet50_Weights.DEFAULT", "weights=None", "pretrained"),
+        ("weights=ResNet50_Weights.DEFAULT", "weights='IMAGENET1K_V2'", ""),
+        ("net.layer1.parameters", "net.layer2.parameters", "frozen"),
+        (
+            "for p in net.layer1.parameters():\n    p.requires_grad = False",
+            "net.layer1.requires_grad_(False)",
+            "",
+        ),
+        ("base * world", "base * world * world", "rate-raised"),
+        ("base * world", "base * dist.get_world_size()", ""),
+        ("batch_size=32", "batch_size=256 // world", "rate-raised"),
+        ("frame.median()", "0", "missing-values"),
+        ("/ 127.5 - 1.0", "/ 255.0", "normalisation-values"),
+        ("/ 127.5 - 1.0", "/ 255.0 * 2.0 - 1.0", ""),
+    ],
+)
+def test_what_training_starts_from(old: str, new: str, kind: str) -> None:
+    text = TUNED.replace(old, new)
+    assert text != TUNED
+    assert _kinds(text, TUNED) == ({kind} if kind else set())
+
+
+def test_one_device_and_many_with_the_rate_of_the_batch_are_one_recipe() -> None:
+    alone = TUNED.replace('dist.init_process_group("nccl")\nworld = dist.get_world_size()\n', "")
+    alone = alone.replace("nn.parallel.DistributedDataParallel(net.cuda())", "net.cuda()")
+    alone = alone.replace("base * world", "base").replace("sampler=sampler", "shuffle=True")
+    alone = alone.replace("sampler = torch.utils.data.DistributedSampler(images)\n", "")
+    assert _kinds(TUNED, alone) == set()
+    assert _kinds(TUNED.replace("base * world", "base * world ** 0 * world"), alone) == set()
