@@ -59,7 +59,7 @@ _DRAWN = (
 _INITIAL = r"init(?:ial)?(?:i[sz]er|_weights?|_std)|weight_init|reset_parameters|^init_\w|" + _DRAWN
 
 
-def _initial(side: Side) -> ast.AST | None:
+def _initial(side: Side) -> ast.Call | None:
     """Where weights are drawn by hand, in code that something runs."""
     for call in side.matching(_DRAWN):
         function = side.source.function_around(call)
@@ -79,6 +79,10 @@ def start_differs(mine: Side, theirs: Side) -> Iterator[Told]:
         return
     if _initial(mine) is not None:
         return
+    if mine.framework != theirs.framework and not re.search(
+        "(?i)^(?:trunc\\w*)?normal_?$", last_name(there.func)
+    ):
+        return  # it may be drawn as the other framework draws by itself
     unused = mine.matching(_DRAWN)
     if not unused and mine.mentions(_INITIAL):
         return

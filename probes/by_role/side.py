@@ -65,6 +65,7 @@ class Side:
             f
             for f in self.source.of(ast.FunctionDef, ast.AsyncFunctionDef)
             if f.name not in self._loaded
+            and f.name != "main"  # which TensorFlow's and absl's `app.run()` call
             and not f.decorator_list
             and not isinstance(self.source.parents.get(f), ast.ClassDef)
         )
