@@ -10,6 +10,7 @@ from .code_mindspore import shards_of_unsorted
 from .code_sides import either
 from .code_tape import scaled_and_left
 from .flow import Flow, flow
+from .learning import step_cells
 from .readers._tree import of, unparse
 from .readers.script import last_name
 from .registry import Finding, View, probe
@@ -37,6 +38,7 @@ def _never_trains(source: Script) -> Finding | None:
     steps = source.named(
         "value_and_grad", "GradOperation", "TrainOneStepCell", "TrainOneStepWithLossScaleCell"
     )
+    steps = steps or step_cells(source)
     layers = source.named(*_MODES)
     if not steps or not layers or source.named("Model") or imports_locals(source):
         return None

@@ -147,7 +147,12 @@ def _scored(source: Script) -> Iterator[Score]:
             text = " ".join(unparse(s) for s in loop.body)
             steps = [c for c in of(loop, ast.Call) if _SCORES.search(last_name(c.func))]
             function = source.function_name(loop)
-            if (steps or _QUIET.search(text)) and not _ASIDE.search(function) and not _ASIDE.search(text):
+            held_out = isinstance(data, (ast.Name, ast.Attribute)) and side(last_name(data)) is False
+            if (
+                (steps or held_out or _QUIET.search(text))
+                and not _ASIDE.search(function)
+                and not _ASIDE.search(text)
+            ):
                 yield Score(data, loop, _chooses(source, loop))
 
 

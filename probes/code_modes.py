@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 
 from .code import at, first, is_evaluation, is_false_node, ok
-from .code_sides import either, setting
+from .code_sides import either, setting, side
 from .code_step.modes import switch_of
 from .code_tf_graph import (
     fed_in_training_mode,
@@ -145,11 +145,30 @@ def _fixed(source: Script) -> Finding | None:
         kind = last_name(made.func) if made is not None else ""
         if told.value is False and kind.endswith("Dropout"):
             return at(source, call, "this dropout is off while the model trains, too")
+        if told.value is False and kind == "BatchNormalization" and call.func is made and not _loads(source):
+            return at(source, call, "this batch norm is new and never uses the statistics of a batch")
+        if told.value is True and _scores_held_out(source, call):
+            return at(source, call, "held-out data are scored in training mode")
         if told.value is True and _in_graph(source, call):
             return at(source, call, "this part runs in training mode when the model is evaluated, too")
         if told.value is True and _evaluates(source, call):
             return at(source, call, "the evaluation runs the model in training mode")
     return ok(source, seen, "layers are called in the mode of the model") if seen is not None else None
+
+
+def _loads(source: Script) -> bool:
+    """Weights of another training are read, statistics among them."""
+    return bool(source.named("load_weights", "load_model", "set_weights", "from_pretrained"))
+
+
+def _scores_held_out(source: Script, call: ast.Call) -> bool:
+    """`model(x_test, training=True)`, once: not under a tape, nor several times to see how it varies."""
+    around = list(source.above(call))
+    if not call.args or any(isinstance(p, (ast.ListComp, ast.GeneratorExp, ast.For)) for p in around):
+        return False
+    if any(isinstance(p, ast.With) and "GradientTape" in unparse(p.items[0]) for p in around):
+        return False
+    return isinstance(call.args[0], (ast.Name, ast.Attribute)) and side(last_name(call.args[0])) is False
 
 
 def _made(source: Script, call: ast.Call) -> ast.Call | None:

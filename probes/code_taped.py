@@ -80,14 +80,32 @@ def block_drops_mode(source: Script) -> Finding | None:
             handed = handed or unparse(given) == "training"
             if isinstance(given, ast.Constant) and given.value is False and _has_modes(source, call):
                 fixed.append(call)
-        if fixed and handed:
+        idle = not any(
+            n.id == "training" and isinstance(n.ctx, ast.Load) for s in function.body for n in of(s, ast.Name)
+        )
+        if idle:
+            fixed = [c for c in of(function, ast.Call) if _runs_part(c) and _is_off(c)]
+        if fixed and (handed or idle):
             return at(
                 source, fixed[0], "this part never leaves the mode of inference, whatever the block is told"
             )
     return None
 
 
+def _runs_part(call: ast.Call) -> bool:
+    return re.fullmatch(r"self\.\w+", unparse(call.func)) is not None and bool(call.args)
+
+
+def _is_off(call: ast.Call) -> bool:
+    given = keyword(call, "training")
+    return isinstance(given, ast.Constant) and given.value is False
+
+
 def _has_modes(source: Script, call: ast.Call) -> bool:
     """A part of this program's own making that holds layers of two modes; nothing that was pretrained."""
     made = flow(source).made(call.func)
-    return made is not None and any(last_name(c.func) in _MOODY for c in of(made, ast.Call))
+    if made is None:
+        return any(
+            isinstance(v, ast.Call) and last_name(v.func) in _MOODY for v in flow(source).values(call.func, 2)
+        )
+    return any(last_name(c.func) in _MOODY for c in of(made, ast.Call))

@@ -67,6 +67,14 @@ def _in_step_cell(source: Script, node: ast.AST) -> bool:
     return owner is not None and any(_ONE_STEP.match(last_name(b)) for b in owner.bases)
 
 
+def step_cells(source: Script) -> tuple[ast.Call, ...]:
+    """Calls that make a cell of MindSpore that does one step of training, of a class of the script too."""
+    if "mindspore" not in source.frameworks:
+        return ()
+    own = {n for n, c in source.classes.items() if any(_ONE_STEP.match(last_name(b)) for b in c.bases)}
+    return tuple(c for c in source.calls if _ONE_STEP.match(last_name(c.func)) or last_name(c.func) in own)
+
+
 @lru_cache(maxsize=64)
 def gradient_makers(source: Script) -> tuple[ast.Call, ...]:
     """Calls that make a function of gradients: `value_and_grad(f, None, weights)`."""

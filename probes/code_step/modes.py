@@ -7,7 +7,10 @@ import re
 
 from ...engine.model import State
 from ..code import at, first, imports_locals, is_evaluation, is_false, is_false_node, ok, outer_loop, runs_in
+from ..code_modes_scored import never_quiet, switched_on_to_score
+from ..code_sides import either
 from ..flow import flow
+from ..learning import taken
 from ..readers._tree import of, unparse
 from ..readers.script import keyword, last_name
 from ..registry import Finding, View, any_of, probe
@@ -226,14 +229,7 @@ def _functional_mode(source: Script) -> Finding | None:
 
 def _left_in_evaluation(source: Script, modes: tuple[ast.Call, ...]) -> ast.Call | None:
     """MindSpore: the loop that takes gradients switches to evaluation, and nothing in it switches back."""
-    taken = {
-        unparse(t)
-        for n in source.of(ast.Assign)
-        if isinstance(n.value, ast.Call)
-        if last_name(n.value.func) in ("value_and_grad", "TrainOneStepCell", "TrainOneStepWithLossScaleCell")
-        for t in n.targets
-    }
-    trains = [c for c in source.calls if unparse(c.func) in taken]
+    trains = list(taken(source)) if "mindspore" in source.frameworks else []
     for call in modes if trains and not source.loose else ():
         if not is_false(call):
             continue
@@ -315,7 +311,8 @@ def _before(source: Script, node: ast.AST, loop: ast.AST) -> bool:
 @probe()
 def train_mode_while_evaluating(view: View) -> Finding:
     """The model holds dropout or batch norm, the script evaluates, and `.eval()` is never called."""
-    return first(view, _train_while_evaluating, "the scripts hold no evaluation of a model with modes")
+    checks = either(_train_while_evaluating, never_quiet, switched_on_to_score)
+    return first(view, checks, "the scripts hold no evaluation of a model with modes")
 
 
 def _train_while_evaluating(source: Script) -> Finding | None:
