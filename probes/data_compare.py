@@ -18,9 +18,15 @@ if TYPE_CHECKING:
 def compared(mine: DataSet, theirs: DataSet) -> batches.Compared | None:
     """Compare the arrays of two data sets; None where either side has none."""
     from .dataset import batches
+    from .dataset.batches import written
 
     names = [
-        frozenset(f for p in data.parts if p.kind in ("batches", "array") for f in p.files)
+        frozenset(
+            f
+            for p in data.parts
+            for f in p.files
+            if p.kind in ("batches", "array") or (p.kind == "table" and written.is_batch(f))
+        )
         for data in (mine, theirs)
     ]
     if not all(names):

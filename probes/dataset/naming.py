@@ -38,6 +38,9 @@ MASK_FOLDERS = frozenset(_MASK_FOLDERS.split())
 _IDENTIFIERS = re.compile(
     r"(?:^|_)(?:id|idx|index|key|uuid|guid|timestamp|ts|date|datetime|time|unixtime|row)s?$|^unnamed", re.I
 )
+_TOKEN_IDS = re.compile(
+    r"(?:input|token|target|decoder|prompt|completion|label|chosen|rejected|position|type)_ids$", re.I
+)
 _OF = re.compile(r"^(?P<stem>.*?)[-_.]?(?P<at>\d{1,6})[-_]of[-_](?P<all>\d{1,6})(?P<rest>.*)$")
 _RANK = re.compile(r"(?:rank|worker|node|device|shard|process)[-_]?(\d{1,5})", re.I)
 
@@ -104,7 +107,9 @@ def is_sample_id(name: str) -> bool:
 
 
 def is_identifier(name: str) -> bool:
-    """Whether a column numbers, names or dates its rows."""
+    """Whether a column numbers, names or dates its rows; the ids of tokens are what a model reads."""
+    if _TOKEN_IDS.search(name.strip()):
+        return False
     return bool(_IDENTIFIERS.search(re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name.strip())))
 
 

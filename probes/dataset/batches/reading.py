@@ -13,6 +13,7 @@ import numpy as np
 
 from ...files import RunFile, walk
 from .. import arrays, naming
+from . import written
 from .model import Difference
 
 MOST_NUMBERS = 8_000_000  # of one field and side that are compared
@@ -30,6 +31,9 @@ def read(path: Path, only: frozenset[str] | None) -> Fields:
         here = list(_readable(file))
         for one, name in zip(here, _names(here), strict=True):
             found[name].append(one)
+    for file in sorted((f for f in files if written.is_batch(f.path)), key=lambda f: _natural(f.path)):
+        for one in written.fields(file):
+            found[one.name].append(one)
     return dict(found)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import numpy as np
@@ -197,4 +198,17 @@ def test_silent_recordings_are_not_one_sample(tmp_path: Path) -> None:
                 tmp_path / split / "ab"[i % 2] / f"{i}.wav", i + 100 * (split == "val"), loud=3000.0 * (i > 3)
             )
 
+    assert reading("duplicate-samples-across-splits", tmp_path).state is A
+
+
+def test_ids_of_tokens_are_what_a_sample_holds(tmp_path: Path) -> None:
+    """Rows of token ids and masks are told apart by their ids."""
+    random = np.random.default_rng(0)
+    for name in ("train", "val"):
+        rows = [
+            {"input_ids": random.integers(0, 900, 12).tolist(), "attention_mask": [1] * 12} for _ in range(80)
+        ]
+        (tmp_path / f"{name}.jsonl").write_text("".join(json.dumps(r) + "\n" for r in rows))
+
+    assert reading("data-duplicates", tmp_path).state is A
     assert reading("duplicate-samples-across-splits", tmp_path).state is A
