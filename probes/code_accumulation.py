@@ -9,6 +9,7 @@ from ..engine.model import State
 from .code import at, first, is_false_node, ok
 from .code_deepspeed import divided_before_engine, stepped_now_and_then
 from .code_rounds import CLEARS
+from .code_sampler_order import accelerate_told_nothing
 from .code_sides import either
 from .code_step.stepping import once_per_epoch
 from .flow import flow, returns
@@ -67,7 +68,9 @@ def _by_count(value: ast.expr) -> bool:
 def accumulation_without_effect(view: View) -> Finding:
     """Accelerate is told how many batches to accumulate, and the step is not within `accumulate`."""
     return first(
-        view, either(_no_effect, stepped_now_and_then), "the scripts tell Accelerate nothing of accumulation"
+        view,
+        either(_no_effect, stepped_now_and_then, accelerate_told_nothing),
+        "the scripts tell Accelerate nothing of accumulation",
     )
 
 

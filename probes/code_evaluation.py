@@ -13,6 +13,7 @@ from .code_mindspore import scored_where_trained
 from .code_roles import model_calls, split_flags, split_of, trains
 from .code_sides import either
 from .flow import flow
+from .graph_data import scored_on_training_run
 from .learning import takes_gradients
 from .readers._tree import names_in, of, unparse, walk
 from .readers.script import keyword, last_name
@@ -248,7 +249,13 @@ def evaluates_training_data(view: View) -> Finding:
     """A loader with an evaluation name is built over the training data."""
     return first(
         view,
-        either(_evaluates_training, scored_where_trained, evaluates_other_side, scored_where_learnt),
+        either(
+            _evaluates_training,
+            scored_where_trained,
+            evaluates_other_side,
+            scored_where_learnt,
+            scored_on_training_run,
+        ),
         "the scripts show no evaluation loader",
     )
 

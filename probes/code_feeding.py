@@ -8,10 +8,12 @@ from collections.abc import Iterator
 
 from .code import at, first, ok
 from .code_asked import shuffle_not_asked
+from .code_sampler_order import sampler_keeps_order
 from .code_side_switches import shuffled_other_side
 from .code_sides import either, given, literal, setting, side
 from .code_tf_data import order_kept
 from .flow import flow
+from .graph_data import fed_in_stored_order, piped_in_stored_order
 from .readers._tree import of, unparse
 from .readers.script import keyword, last_name
 from .registry import Finding, View, probe
@@ -21,7 +23,11 @@ from .syntax import Function, Script
 @probe()
 def loader_keeps_order(view: View) -> Finding:
     """The training loader hands samples out in their stored order, and nothing mixed them before."""
-    return first(view, either(_loader, shuffle_not_asked), "the scripts build no training loader")
+    return first(
+        view,
+        either(_loader, shuffle_not_asked, sampler_keeps_order, fed_in_stored_order, piped_in_stored_order),
+        "the scripts build no training loader",
+    )
 
 
 @probe()
@@ -228,7 +234,7 @@ def _batched_before(source: Script, call: ast.Call) -> bool:
         in map(unparse, given_to.targets if isinstance(given_to, ast.Assign) else [given_to.target])
     ]
     names = [last_name(c.func) for c in above]
-    return "batch" in names and "shuffle" not in names and "unbatch" not in names
+    return bool({"batch", "padded_batch"} & set(names)) and "shuffle" not in names and "unbatch" not in names
 
 
 def _of_files(source: Script, call: ast.Call) -> bool:

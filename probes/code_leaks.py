@@ -20,6 +20,7 @@ from .code_splits_again import folds_meet, one_file_for_both, split_twice, whole
 from .code_target_columns import target_among_inputs
 from .code_tf_data import cut_from_moving_order
 from .flow import flow
+from .graph_data import whole_table_given
 from .readers._tree import of, unparse
 from .readers.script import keyword, last_name
 from .registry import Finding, View, any_of, probe
@@ -54,7 +55,7 @@ def held_out_in_training(view: View) -> Finding:
         *(same_part, loader_of_other_side, trains_on_held_out_loop),
         *(both_from_one_end, reads_other_source, fit_crossed, one_part_for_both),
         *(cut_from_moving_order, gradients_on_held_out),
-        *(folds_meet, split_twice, whole_beside_part, one_file_for_both),
+        *(folds_meet, split_twice, whole_beside_part, one_file_for_both, whole_table_given),
     )
     return first(view, check, "the scripts show no two sets of data")
 

@@ -19,7 +19,7 @@ from .syntax import Script
 _MODE = re.compile(r"(?i)^(?:is_?|in_?)?train(?:ing)?(?:_?(?:mode|phase|flag|ph))?$|^phase(?:_?train)?$")
 
 
-def _runs(source: Script) -> Iterator[tuple[ast.Call, ast.Dict]]:
+def feeds(source: Script) -> Iterator[tuple[ast.Call, ast.Dict]]:
     """`sess.run(fetches, feed_dict={...})`, also by way of a name."""
     for call in source.named("run"):
         given = keyword(call, "feed_dict") or (call.args[1] if len(call.args) > 1 else None)
@@ -33,7 +33,7 @@ def fed_in_training_mode(source: Script) -> Finding | None:
     if "tensorflow" not in source.frameworks:
         return None
     seen: ast.AST | None = None
-    for call, fed in _runs(source):
+    for call, fed in feeds(source):
         told = [
             v
             for k, v in zip(fed.keys, fed.values, strict=True)
@@ -80,8 +80,8 @@ def mode_not_fed(source: Script) -> Finding | None:
     }
     if not flags:
         return None
-    runs = [c for c in source.named("run") if _applies(source, c)]
-    fed = dict(_runs(source))
+    runs = [c for c in source.named("run") if applies(source, c)]
+    fed = dict(feeds(source))
     for call in runs:
         given = fed.get(call)
         told = (
@@ -101,7 +101,7 @@ def mode_not_fed(source: Script) -> Finding | None:
     return ok(source, runs[0], "training is fed its mode") if runs else None
 
 
-def _applies(source: Script, call: ast.Call) -> bool:
+def applies(source: Script, call: ast.Call) -> bool:
     """A run fetches what applies gradients, as far as names lead to it."""
     fetched = call.args[0] if call.args else keyword(call, "fetches")
     for name in of(fetched, ast.Name, ast.Attribute) if fetched is not None else ():
@@ -115,8 +115,8 @@ def kept_in_evaluation(source: Script) -> Finding | None:
     """Held-out data run while the mode is training, or less than everything is kept of dropout's units."""
     if "tensorflow" not in source.frameworks or source.loose:
         return None
-    fed = dict(_runs(source))
-    trains = [c for c in source.named("run") if _applies(source, c)]
+    fed = dict(feeds(source))
+    trains = [c for c in source.named("run") if applies(source, c)]
     for call, given in fed.items():
         if not trains or _trains(source, call):
             continue
@@ -228,7 +228,7 @@ def statistics_never_run(source: Script) -> Finding | None:
 def rows_fed_apart(source: Script) -> Finding | None:
     """`{x: inputs[rows], y: labels[i : i + n]}`: one is taken in a drawn order, the other as it is stored."""
     for fed in source.of(ast.Dict):
-        call = next((c for c, d in _runs(source) if d is fed), None) if len(fed.values) > 1 else None
+        call = next((c for c, d in feeds(source) if d is fed), None) if len(fed.values) > 1 else None
         if call is None:
             continue
         parts = [v for v in fed.values if isinstance(v, ast.Subscript)]

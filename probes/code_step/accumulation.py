@@ -8,6 +8,7 @@ from collections.abc import Iterator
 
 from ..code import at, first, ok
 from ..code_held_gradients import not_divided
+from ..code_sampler_order import accelerate_not_divided
 from ..code_sides import either
 from ..readers._tree import of, unparse, walk
 from ..readers.script import last_name
@@ -18,7 +19,11 @@ from ..syntax import Script
 @probe()
 def accumulation_not_divided(view: View) -> Finding:
     """The optimizer steps every N batches and the loss is not divided by N."""
-    return first(view, either(_not_divided, not_divided), "the scripts do not accumulate gradients by hand")
+    return first(
+        view,
+        either(_not_divided, not_divided, accelerate_not_divided),
+        "the scripts do not accumulate gradients by hand",
+    )
 
 
 def _not_divided(source: Script) -> Finding | None:
