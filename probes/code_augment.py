@@ -8,6 +8,7 @@ import re
 from .code import at, first, ok
 from .code_apart import ordered_apart
 from .code_masking import tags_by_position
+from .code_paired_lists import paired_by_listing
 from .code_roles import is_random
 from .code_sides import either
 from .code_tf_graph import rows_fed_apart
@@ -28,6 +29,8 @@ def sample_torn_apart(view: View) -> Finding:
             _mixed_apart,
             _stored_at_random,
             _paired_by_listing,
+            paired_by_listing,
+            _drawn_for_each,
             _channels_turned,
             tags_by_position,
             _spectrum_mirrored,
@@ -126,6 +129,26 @@ def _turned_alone(source: Script, function: Function, beside: set[str]) -> Findi
         if images and how and not names & beside and not _one_axis_of_colours(images[0]):
             return at(source, images[0], f"the image is moved and `{min(beside)}` is not")
     return None
+
+
+def _drawn_for_each(source: Script) -> Finding | None:
+    """`image = rot90(image, randint(0, 3))` and `mask = rot90(mask, randint(0, 3))`: drawn anew for each."""
+    seen: ast.AST | None = None
+    for function in source.of(ast.FunctionDef):
+        moves: dict[str, dict[bool, ast.Assign]] = {}
+        for node in of(function, ast.Assign):
+            target = node.targets[0]
+            if isinstance(target, ast.Name) and _moves(node.value) and is_random(node.value):
+                for beside in (False, True):
+                    if (_BESIDE if beside else _IMAGE).match(target.id):
+                        moves.setdefault(_how(node), {}).setdefault(beside, node)
+        for pair in moves.values():
+            seen = seen or next(iter(pair.values()))
+            if len(pair) == 2:
+                return at(
+                    source, pair[True], "the image and what belongs to it are moved by draws of their own"
+                )
+    return ok(source, seen, "one draw moves what belongs together") if seen is not None else None
 
 
 def _how(node: ast.Assign) -> str:
