@@ -28,14 +28,25 @@ def numbered_from_one(source: Script) -> Finding | None:
     classes does not exceed), and nothing says that the first place is kept for something else.
     """
     kinds = [k for _, k in losses(source)]
-    if source.loose or not any(_OF_CLASSES.search(k) for k in kinds):
+    heads = [c for c in source.named("from_pretrained") if keyword(c, "num_labels") is not None]
+    if source.loose or not (heads or any(_OF_CLASSES.search(k) for k in kinds)):
         return None
+    for node in source.of(ast.BinOp):
+        one_more = (
+            isinstance(node.op, ast.Add) and isinstance(node.right, ast.Constant) and node.right.value == 1
+        )
+        inner = node.left
+        if one_more and isinstance(inner, ast.Call) and last_name(inner.func) == "index" and inner.args:
+            table = inner.func.value if isinstance(inner.func, ast.Attribute) else inner
+            if isinstance(table, (ast.Name, ast.Attribute)) and _has_as_many(source, table):
+                return at(source, node, "classes are numbered from 1, and the output has places from 0")
     for call in source.named("enumerate"):
         start = keyword(call, "start") or (call.args[1] if len(call.args) > 1 else None)
         if not (isinstance(start, ast.Constant) and start.value == 1) or not call.args:
             continue
         counted = call.args[0]
-        if _CLASSES.search(unparse(counted)) and _one_each(source, counted) and _numbers_labels(source, call):
+        classes = _CLASSES.search(unparse(counted)) or _has_as_many(source, counted)
+        if classes and _one_each(source, counted) and _numbers_labels(source, call):
             return at(source, call, "classes are numbered from 1, and the output has places from 0")
     return None
 
@@ -53,6 +64,18 @@ def _numbers_labels(source: Script, call: ast.Call) -> bool:
             return is_label(name) and any(name == n.id for c in kept for a in c.args for n in of(a, ast.Name))
         if isinstance(parent, ast.stmt):
             break
+    return False
+
+
+def _has_as_many(source: Script, table: ast.expr) -> bool:
+    """The last layer, or a head by its labels, has just as many outputs: `Linear(64, len(KINDS))`."""
+    text = f"len({unparse(table)})"
+    for call in source.calls:
+        told = keyword(call, "num_labels") or keyword(call, "num_classes") or keyword(call, "out_features")
+        if last_name(call.func) in ("Linear", "Dense") and told is None and len(call.args) > 1:
+            told = call.args[1]
+        if told is not None and unparse(told) == text:
+            return _one_each(source, table)
     return False
 
 

@@ -12,6 +12,7 @@ from .code_ctc import ctc_lengths_padded
 from .code_label_marks import USUAL, ignored_labels, is_label, padded_labels
 from .code_left_positions import mask_left_in_loss, mean_over_emptied_in_loss, only_padding_counts
 from .code_sides import either, literal
+from .code_two_losses import left_out_on_one_side
 from .flow import flow
 from .learning import takes_gradients
 from .readers._tree import of, unparse, walk
@@ -36,6 +37,7 @@ def label_padding_counts(view: View) -> Finding:
         mask_left_in_loss,
         mean_over_emptied_in_loss,
         only_padding_counts,
+        left_out_on_one_side,
     )
     return first(view, either(*checks), "no labels are padded")
 

@@ -19,8 +19,9 @@ from .code_counts import logged_without_reset, normalised_over_batch, other_batc
 from .code_ctc import ctc_blank_kept
 from .code_formulas import formula_wrong, half_converted, reduced_unlike
 from .code_left_positions import mask_left_in_metric, mean_over_emptied_in_metric, metric_counts_padding
+from .code_own_measure import errors_cancel_out, measures_itself
 from .code_sides import either, literal, side
-from .code_totals import last_round_only, never_begun_anew
+from .code_totals import emptied_each_round, last_round_only, never_begun_anew
 from .code_unlike import compared_unlike_trained, left_at_once, mask_unused
 from .flow import flow
 from .learning import taken, takes_gradients
@@ -56,6 +57,9 @@ def metric_miscounts(view: View) -> Finding:
             normalised_over_batch,
             last_round_only,
             never_begun_anew,
+            emptied_each_round,
+            measures_itself,
+            errors_cancel_out,
             compared_unlike_trained,
             left_at_once,
             mask_unused,

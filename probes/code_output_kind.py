@@ -156,7 +156,7 @@ def loss_of_another_task(source: Script) -> Finding | None:
     that is trained by squared errors and scored through a sigmoid or a cross-entropy, or trained for classes
     and scored by differences from the target, has the loss of another task.
     """
-    trained = [(c, k) for c, k in losses(source) if _is_trained(source, c)]
+    trained = [(c, k) for c, k in losses(source) if is_trained(source, c)]
     for call, kind in trained:
         if kind in ("crossentropyloss", "cross_entropy") and call.args:
             end = ends_in(source, call.args[0])
@@ -188,7 +188,7 @@ def _words(source: Script) -> str:
     )
 
 
-def _is_trained(source: Script, call: ast.Call) -> bool:
+def is_trained(source: Script, call: ast.Call) -> bool:
     """The loss stands in a function or loop that takes gradients, or that hands its loss to a trainer."""
     function = source.function_around(call)
     if function is not None and function in source.loss_methods:

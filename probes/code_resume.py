@@ -201,10 +201,21 @@ def _accelerate(source: Script) -> Finding | None:
 def _lightning(source: Script) -> Finding | None:
     for call in source.named("load_from_checkpoint"):
         fits = [c for c in source.named("fit") if c.lineno > call.lineno]
-        if _under_resume(source, call) and fits and keyword(fits[0], "ckpt_path") is None:
+        last = _of_last_run(call) or _under_resume(source, call)
+        if last and fits and keyword(fits[0], "ckpt_path") is None:
+            return at(source, call, "only the weights are taken up: fit is not given the checkpoint")
+    for call in source.named("load_state_dict") if re.search("lightning", source.text) else ():
+        fits = [c for c in source.named("fit") if c.lineno > call.lineno]
+        if _of_last_run(call) and fits and all(keyword(c, "ckpt_path") is None for c in fits):
             return at(source, call, "only the weights are taken up: fit is not given the checkpoint")
     fits = [c for c in source.named("fit") if keyword(c, "ckpt_path") is not None]
     return ok(source, fits[0], "fit is given the checkpoint") if fits else None
+
+
+def _of_last_run(call: ast.Call) -> bool:
+    """The file is called the last one: `load_from_checkpoint("last.ckpt")`."""
+    texts = [n.value for n in of(call, ast.Constant) if isinstance(n.value, str)]
+    return any(re.search(r"(?i)(?:^|[/_-])(?:last|latest|resume)\w*(?:\.|$)", t) for t in texts)
 
 
 def _hugging_face(source: Script) -> Finding | None:
@@ -214,8 +225,9 @@ def _hugging_face(source: Script) -> Finding | None:
     if whole:
         return ok(source, whole[0], "the trainer is given the checkpoint")
     mine = flow(source)
-    for call in source.named("from_pretrained"):
-        ends = [v for a in call.args[:1] for v in mine.values(a, 4)]
+    for call in source.named("from_pretrained", "load_state_dict"):
+        names = [n for a in call.args[:1] for n in of(a, ast.Name)]
+        ends = [v for n in (*call.args[:1], *names) for v in mine.values(n, 4)]
         if any(last_name(v.func) == "get_last_checkpoint" for e in ends for v in of(e, ast.Call)):
             return at(
                 source, call, "only the weights of the last checkpoint are taken up, and training starts anew"

@@ -41,6 +41,41 @@ def last_round_only(source: Script) -> Finding | None:
     return ok(source, seen, "sums are added up") if seen is not None else None
 
 
+def emptied_each_round(source: Script) -> Finding | None:
+    """`scores = []` in each round, `scores.append(...)` below it, and all of `scores`."""
+    for loop in _loops(source):
+        own = list(_once(loop.body))
+        last = loop.end_lineno or loop.lineno
+        for node in own:
+            if not isinstance(node, ast.Assign) or any(isinstance(n, ast.Break) for n in walk(loop)):
+                continue
+            names = [unparse(t) for t in _flat(node.targets)]
+            values = node.value.elts if isinstance(node.value, ast.Tuple) else [node.value] * len(names)
+            for name, value in zip(names, values, strict=False):
+                if not (isinstance(value, ast.List) and not value.elts) or not name.isidentifier():
+                    continue
+                reads = [n for n in of(_block(source, loop), ast.Name) if n.id == name]
+                inside = [n for n in reads if loop.lineno < n.lineno <= last and isinstance(n.ctx, ast.Load)]
+                filled = [n for n in inside if _is_filled(source, n)]
+                behind = [n for n in reads if n.lineno > last]
+                if filled and len(filled) == len(inside) and behind and isinstance(behind[0].ctx, ast.Load):
+                    joined = [c for c in source.named(*_JOINED) if any(n is behind[0] for n in walk(c))]
+                    if joined:
+                        return at(
+                            source, node, f"`{name}` is emptied in each round and read as if it held all"
+                        )
+    return None
+
+
+_JOINED = ("cat", "concatenate", "concat", "stack", "vstack", "hstack", "mean", "sum", "array")
+
+
+def _is_filled(source: Script, node: ast.Name) -> bool:
+    """`name.append(...)`, `name.extend(...)`."""
+    attribute = source.parents.get(node)
+    return isinstance(attribute, ast.Attribute) and attribute.attr in ("append", "extend")
+
+
 def never_begun_anew(source: Script) -> Finding | None:
     """`total = 0` before the epochs, `total += ...` in each batch, `total / len(loader)` in each epoch.
 
