@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 
+from .branches import never_together
 from .code import at, first, ok
 from .code_apart import ordered_apart
 from .code_masking import tags_by_position
@@ -251,6 +252,7 @@ def _before(source: Script, call: ast.Call) -> list[ast.Call]:
             m
             for m in source.named("map")
             if source.function_around(m) is scope and m.lineno < call.lineno and _root(m) == node.id
+            if not never_together(source, m, call)
         ]
     return found
 

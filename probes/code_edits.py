@@ -296,9 +296,13 @@ def _paired(edits: Sequence[Edit]) -> list[Edit]:
     """An activation that moved between the last layer and a loss that is told of it: `from_logits`."""
     told = [e for e in edits if e.within and e.within[0].endswith(".from_logits")]
     moved = [
-        e for e in edits if e.within and e.within[0].endswith(".activation") and (e.gone | e.new) & _OUTPUTS
+        e
+        for e in edits
+        if (e.within and e.within[0].endswith(".activation") and (e.gone | e.new) & _OUTPUTS)
+        or (told and e.kind in _LAYER_EDITS and (e.gone | e.new) & _OUTPUT_CALLS and "loss" not in e.roles)
     ]
-    both = [e for e in (*told, *moved) if told and moved]
+    moved = [e for e in moved if any(_hands_over(t, e) for t in told)]
+    both = [*told, *moved] if moved else []
     both += [*_batches_by_hand(edits), *_drawn_again(edits)]
     return [
         *both,
@@ -308,6 +312,17 @@ def _paired(edits: Sequence[Edit]) -> list[Edit]:
         *_taken_apart(edits),
         *making_up(edits),
     ]
+
+
+_LAYER_EDITS = ("wrapped", "unwrapped", "added", "removed", "argument-added", "argument-removed")
+_OUTPUT_CALLS = frozenset({"softmax()", "sigmoid()", "Softmax()", "Sigmoid()"})
+
+
+def _hands_over(told: Edit, moved: Edit) -> bool:
+    """Whether the loss no longer takes scores where the model got an activation, or the other way round."""
+    activated = bool(moved.new & (_OUTPUTS | _OUTPUT_CALLS))
+    scores = "True" in told.new  # the loss now takes scores
+    return activated != scores
 
 
 def _batches_by_hand(edits: Sequence[Edit]) -> list[Edit]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
@@ -23,6 +24,7 @@ def making_up(edits: Sequence[Edit]) -> list[Edit]:
         *_scale_handed_over(edits),
         *_last_state(edits),
         *_regrouped(edits),
+        *_counted_in_pairs(edits),
         *_course_anew(edits),
         *equal_in_keras(edits),
         *equal_anew(edits),
@@ -169,6 +171,42 @@ def _regrouped(edits: Sequence[Edit]) -> list[Edit]:
                         or ("optimizer.params" in e.roles and e.kind[:8] == "argument")
                     ]
                     return [edit, *groups]
+    return []
+
+
+_PAIR_COUNTS = frozenset(
+    {"bincount()", "at()", "confusion_matrix()", "index_put_()", "scatter_add_()", "histogram2d()"}
+)
+
+
+def _counted_in_pairs(edits: Sequence[Edit]) -> list[Edit]:
+    """Pairs counted by `bincount(true * n + guess)`, or by `add.at(table, (true, guess), 1)`; or back."""
+    for gone in edits:
+        for new in edits:
+            if gone.kind != "removed" or new.kind != "added" or not _close(gone, new, 8):
+                continue
+            here, there = gone.gone & _PAIR_COUNTS, new.new & _PAIR_COUNTS
+            if not here or not there or here == there:
+                continue
+            before, after = (_in_order(c) for c in (gone.theirs_code, new.mine_code))
+            if before and before == after:
+                return [gone, new]
+    return []
+
+
+def _in_order(code: str) -> list[str]:
+    """The two names that are counted together, rows first: of `bincount(a * n + b)`, of `(a, b)`."""
+    code = re.sub(
+        r"\.(?:numpy|cpu|asnumpy|detach|long|int|astype|flatten|ravel|view|reshape)\([^()]*\)", "", code
+    )
+    for pattern in (
+        r"(\w+)(?:\[\w+\])?\s*\*\s*[\w()]+\s*\+\s*(\w+)",  # a * n + b
+        r"\w\s*\*\s*(\w+)(?:\[\w+\])?\s*\+\s*(\w+)",  # n * a + b
+        r"(?:\.at|_put_|histogram2d|confusion_matrix)\((?:[\w.]+,\s*)?\(?(\w+)(?:\[\w+\])?,\s*(\w+)",
+    ):
+        found = re.search(pattern, code)
+        if found:
+            return list(found.groups())
     return []
 
 

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from .code_roles import TARGET_WORDS
 from .code_sides import literal
 from .flow import losses
-from .readers._tree import unparse
+from .readers._tree import of, unparse
 from .readers.script import keyword, last_name
 from .syntax import Script
 
@@ -40,6 +40,30 @@ def ignored_labels(source: Script) -> set[int] | None:
             return None
         found.add(number)
     return found
+
+
+def written_over(source: Script, call: ast.Call, values: set[int]) -> bool:
+    """Say whether one of these values is put where a padded tensor has no label: `x.masked_fill(m, -100)`.
+
+    Also `where(m, padded, -100)` and `padded[m] = -100`, in the function that pads.
+    """
+    statement = source.statement(call)
+    names = {unparse(t) for t in statement.targets} if isinstance(statement, ast.Assign) else set()
+    scope = source.function_around(call) or source.tree
+    for node in of(scope, ast.Call, ast.Assign):
+        if isinstance(node, ast.Assign):
+            held = {unparse(t.value) for t in node.targets if isinstance(t, ast.Subscript)}
+            given = [node.value]
+        elif last_name(node.func) in ("masked_fill", "masked_fill_", "where"):
+            owner = [node.func.value] if isinstance(node.func, ast.Attribute) else []
+            held = {unparse(a) for a in (*owner, *node.args)}
+            given = [*node.args, *(k.value for k in node.keywords)]
+        else:
+            continue
+        inside = call in of(node, ast.Call) and node is not call
+        if (inside or held & names) and any(literal(source, g) in values for g in given):
+            return True
+    return False
 
 
 def padded_labels(source: Script) -> Iterator[tuple[ast.Call, ast.expr | None]]:

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from .code import at, first, ok
 from .code_branches import loss_mask_unread
 from .code_ctc import ctc_lengths_padded
-from .code_label_marks import USUAL, ignored_labels, is_label, padded_labels
+from .code_label_marks import USUAL, ignored_labels, is_label, padded_labels, written_over
 from .code_left_positions import mask_left_in_loss, mean_over_emptied_in_loss, only_padding_counts
 from .code_sides import either, literal
 from .code_two_losses import left_out_on_one_side
@@ -78,7 +78,7 @@ def _padding(source: Script) -> Finding | None:
     for call, value in padded_labels(source):
         seen = seen or call
         number = 0 if value is None else literal(source, value)
-        if not isinstance(number, (int, float)):
+        if not isinstance(number, (int, float)) or written_over(source, call, ignored or {USUAL}):
             continue
         if ignored and number not in ignored:
             left_out = ", ".join(map(str, sorted(ignored)))

@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
+from .branches import never_together
 from .graph_facts import descents, graph_losses
 from .readers._tree import below, of, unparse
 from .readers.script import LOSSES, last_name
@@ -128,8 +129,12 @@ class Flow:
         for given in reversed(self._given.get(key, [])):
             if getattr(given.value, "lineno", 0) >= line:
                 continue
+            above = list(self.source.above(given.statement))
+            if any(isinstance(p, ast.If) for p in above) and never_together(
+                self.source, given.statement, node
+            ):
+                continue
             found.append(given)
-            above = self.source.above(given.statement)
             if not any(isinstance(p, ast.If) and p not in around for p in above):
                 break  # it runs whatever the conditions say, so that what stands before it does not count
         return found

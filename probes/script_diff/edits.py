@@ -16,7 +16,7 @@ from .anew import Totals, parts, written_anew
 from .changes import Change, changes
 from .equal import rewritten
 from .lines import Line, Program, Unit, program
-from .marks import OPTIMIZERS, STRUCTURE, lost, marks, weighty
+from .marks import OPTIMIZERS, STRUCTURE, lost, marks, puts_mode_back, weighty
 from .meaning import Same, same_meaning
 from .rewrites import rewritten_lines
 from .roles import Roles
@@ -310,6 +310,8 @@ class _Finder:
                 line.around or any(t.label in _LOSSES for t in value.walk())
             )
         if term.kind == "do" and self._thrown_away(line, roles):
+            return True
+        if roles is self.mine and puts_mode_back(line):
             return True
         if term.kind == "assign" and (given := term.part("target")) is not None:
             if (value := term.part("value")) is not None and given.key == value.key:

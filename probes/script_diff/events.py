@@ -32,14 +32,17 @@ class Events:
         seed: int,
         same: Mapping[str, str] | None = None,
         mixed: bool = False,
+        salt: int = 0,
     ) -> None:
         """`same`: names of this program -> the other one's, where they are known to be renamed.
 
-        `mixed`: about half of all unknown values have one axis less than `shape`.
+        `mixed`: about half of all unknown values have one axis less than `shape`. `salt`: another draw of all
+        unknown values.
         """
         self.program = program
         self.shape = shape
         self.mixed = mixed
+        self.salt = salt
         self.seed = seed
         self.same = same or {}
         self.events: list[tuple[int, bool, str]] = []
@@ -78,7 +81,7 @@ class Events:
         """The mark of a function that is handed on."""
 
     def shape_of(self, made: int) -> tuple[int, ...]:
-        """The shape that an unknown value is assumed to have, by its mark."""
+        """The shape that an unknown value is assumed to have, by the mark of its like."""
         return self.shape[:-1] if self.mixed and mark("rank", made, self.seed) % 2 else self.shape
 
     def name_of(self, name: str) -> str:
@@ -123,7 +126,8 @@ class Events:
         else:
             self.note(label, made, shaky)
         tensor = not label[:1].isupper()
-        return Thing(mark(made, self.often[made], self.under), shaky, tensor)
+        like = mark(label, first, tuple(self.like(x) for x in given))
+        return Thing(mark(made, self.often[made], self.under), shaky, tensor, like=like)
 
     def _clear_before(self, label: str, owner: int, given: Sequence[Any]) -> None:
         """Tell that gradients are cleared where they are next read: where before that makes no difference."""
@@ -149,6 +153,12 @@ class Events:
         first = self.mark(owner) if owner is not None else 0
         scalar = label in _SCALARS and named.get("reduction", "mean") in ("mean", "sum", "batchmean")
         return Thing(mark(label, first, parts, self.under), shaky or self.shaky(owner), True, scalar)
+
+    def like(self, value: Any) -> int:
+        """The mark of what has as many axes as a value."""
+        if isinstance(value, Thing):
+            return value.like or value.mark
+        return mark("axes", value.array.ndim) if isinstance(value, Tensor) else 0
 
     def _given(self, given: Sequence[Any], named: Mapping[str, Any]) -> tuple[object, bool]:
         marks = tuple(self.mark(x) for x in given)

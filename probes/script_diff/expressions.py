@@ -227,7 +227,8 @@ class Expressions(Events):
                 return unfit
         if isinstance(of, Thing):
             made = mark("item", of.mark, self.mark(index))
-            return Thing(made, of.shaky or self.shaky(index), True, batch=of.batch)
+            like = mark("item", self.like(of), self.mark(index))
+            return Thing(made, of.shaky or self.shaky(index), True, batch=of.batch, like=like)
         return self.pure("item", [index], {}, of)
 
     def _picked(self, of: Tensor, index: Any) -> Tensor | None:
@@ -319,7 +320,9 @@ class Expressions(Events):
             self.looped.add(made)
             self.note("each", made, self.shaky(over))
         for i in range(self.length(over)):
-            yield Thing(mark(made, "each", i), self.shaky(over), True, batch=True)
+            yield Thing(
+                mark(made, "each", i), self.shaky(over), True, batch=True, like=mark(self.like(over), "each")
+            )
 
     def length(self, value: Any) -> int:
         """How often a loop over something unknown runs: two or three times, always the same for one thing."""
@@ -350,8 +353,8 @@ class Expressions(Events):
         if isinstance(value, Tensor):
             return value
         if isinstance(value, Thing):
-            shape = () if value.scalar else self.shape_of(value.mark)
-            return Tensor(v.leaf(value.mark, shape), value.shaky)
+            shape = () if value.scalar else self.shape_of(self.like(value))
+            return Tensor(v.leaf(value.mark + self.salt, shape), value.shaky)
         if isinstance(value, bool):
             return Tensor(np.asarray(value))
         if isinstance(value, (int, float)):

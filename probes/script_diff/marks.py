@@ -261,3 +261,26 @@ def _beyond(old: Term, new: Term) -> bool:
             same and right is not None and right.kind == "number" and float(right.label) < float(less.label)
         )
     return False
+
+
+_MODES = ("train", "eval", "set_train", "requires_grad_")
+
+
+def puts_mode_back(line: Line) -> bool:
+    """`net.train(was)`, `if was: net.train()`, with `was = net.training` from before."""
+    value = line.term.part("value")
+    if line.term.kind != "do" or value is None or value.label not in ("train", "set_train"):
+        return False
+    asked = value.part("mode")
+    if asked is None and line.around and line.branch == "body":
+        head = line.around[-1].term
+        asked = head.part("test") if head.kind == "if" else None
+    if asked is None or asked.kind != "name":
+        return False
+    for x in line.unit.lines:
+        made = x.term.part("value")
+        if asked.label in x.targets:
+            return made is not None and made.kind == "attribute" and made.label == "training"
+        if any(t.kind == "call" and t.label in _MODES for t in x.term.walk()):
+            return False
+    return False

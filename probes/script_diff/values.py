@@ -38,6 +38,7 @@ class Thing:
     item: bool = False  # it came out of a collection or of a call: a tensor rather than a collection
     scalar: bool = False
     batch: bool = False  # it is what a loader, or a caller, gives: as long as the assumed shape
+    like: int = 0  # the mark of what has as many axes: each item of a collection, whatever its number
     attributes: dict[str, Any] = field(default_factory=dict)
 
 
@@ -210,7 +211,7 @@ _FAKED = word_set(
 _SHAPED = word_set(
     "softmax log_softmax logsumexp einsum transpose permute view flatten squeeze unsqueeze expand_dims cat "
     "stack where masked_fill take_along argmax argmin cumsum eq ne gt lt ge le norm float long int bool "
-    "double"
+    "double view_as expand_as"
 )
 COMPUTED = frozenset(_ELEMENT) | frozenset(_BINARY) | frozenset(_REDUCE) | _FAKED | _SHAPED
 
@@ -269,20 +270,27 @@ def compute(label: str, given: Sequence[Array], named: Mapping[str, object]) -> 
         return _fake(label, given[0])
     if label in COMPARES and len(given) == 2:
         return _like_dice(COMPARES[label], real(given[0]), real(given[1]))
-    return _shaped(label, given, named, dim)
+    return _shaped(label, given, named, dim, keep)
 
 
 COMPARES = {"eq": "==", "ne": "!=", "gt": ">", "lt": "<", "ge": ">=", "le": "<="}
 COMPARES |= {v: v for v in COMPARES.values()}
 
 
-def _shaped(label: str, given: Sequence[Array], named: Mapping[str, object], dim: object) -> Array:
+def _shaped(
+    label: str, given: Sequence[Array], named: Mapping[str, object], dim: object, keep: bool
+) -> Array:
     first = given[0]
     rest = [_whole(float(g)) for g in given[1:] if g.shape == ()]
     if label == "argmax" or label == "argmin":
-        return np.asarray((np.argmax if label == "argmax" else np.argmin)(first, axis=_axes(dim))).astype(
-            float
-        )
+        place = np.argmax if label == "argmax" else np.argmin
+        if keep and dim is None:
+            raise Unfit
+        return np.asarray(place(first, axis=_axes(dim), keepdims=keep)).astype(float)
+    if label == "view_as" and len(given) == 2 and not named:
+        return first.reshape(given[1].shape)
+    if label == "expand_as" and len(given) == 2 and not named:
+        return np.broadcast_to(first, given[1].shape).copy()
     if label == "cumsum" and dim is not None:
         return np.cumsum(first, axis=_axes(dim))
     if label == "view" and len(rest) == len(given) - 1 and rest:
@@ -332,7 +340,7 @@ def einsum(rule: str, arrays: Sequence[Array]) -> Array:
 UNSTABLE = 1.0437215  # a formula that overflows or cancels is not the same as the function that does not
 
 KEPT = frozenset({"exponential", "shifted exponential", "share", "whole"})
-_SAME_VALUES = word_set("view flatten squeeze unsqueeze expand_dims transpose permute")
+_SAME_VALUES = word_set("view view_as flatten squeeze unsqueeze expand_dims transpose permute")
 
 
 def precision(label: str, made: Sequence[frozenset[str]]) -> tuple[float, frozenset[str]]:

@@ -17,6 +17,7 @@ SAME = {
     "axis": "dim",
     "keepdims": "keepdim",
     "reshape": "view",
+    "reshape_as": "view_as",
     "as_tensor": "tensor",
     "from_numpy": "tensor",
     "Tensor": "tensor",
@@ -89,7 +90,7 @@ FUNCTIONS = word_set(
     "floor ceil pow sort argsort topk masked_fill where cumsum prod gather float long int bool half float16 "
     "bfloat16 double expand repeat roll flip chunk split size neg detach item softplus gelu isnan "
     "nan_to_num logsumexp amax amin any all median unique scatter index_select reciprocal square eq ne gt lt "
-    "numpy tolist copy clone type type_as"
+    "numpy tolist copy clone type type_as view_as expand_as"
 )
 
 # methods that give back the same values
@@ -238,8 +239,8 @@ SIGNATURES: dict[str, tuple[str, ...]] = {
     "Normalize": _signature("mean std"),
     "softmax": _signature("#0 dim"),
     "log_softmax": _signature("#0 dim"),
-    "argmax": _signature("#0 dim"),
-    "argmin": _signature("#0 dim"),
+    "argmax": _signature("#0 dim keepdim"),
+    "argmin": _signature("#0 dim keepdim"),
     "mean": _signature("#0 dim keepdim"),
     "sum": _signature("#0 dim keepdim"),
     "std": _signature("#0 dim"),
