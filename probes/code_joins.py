@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 
 from .code import at, first, ok
 from .flow import flow
@@ -11,37 +12,93 @@ from .readers.script import last_name
 from .registry import Finding, View, probe
 from .syntax import Function, Script
 
-_JOINS = ("cat", "concat", "concatenate", "hstack", "Concatenate")
+_JOINS = (
+    "cat",
+    "concat",
+    "concatenate",
+    "hstack",
+    "Concatenate",
+    "Concat",
+    "Add",
+    "add",
+    "Average",
+    "Multiply",
+)
+_SIZES = re.compile(r"shape|size\(|\.dim\(|len\(")
 
 
 @probe()
 def joined_with_itself(view: View) -> Finding:
     """A forward pass joins a value with itself, or with a part of itself, and leaves another one out.
 
-    Counts only where a value of the same name is handed in or looped over and only its size is read: the skip
-    that was meant. A value that is doubled on purpose (a ring, both halves of a window) has no such partner.
+    Counts only where another value is handed in, looped over or worked out, and only its size is read: the
+    skip that was meant. A value that is doubled on purpose (a ring, halves of a window) has no such partner.
     """
     return first(view, _with_itself, "the scripts join no branches")
 
 
 def _with_itself(source: Script) -> Finding | None:
     seen = None
-    for function in source.passes:
-        if source.parents.get(function) not in source.modules:
+    for function in [*source.passes, *_functional(source)]:
+        if isinstance(source.parents.get(function), ast.ClassDef) and (
+            source.parents.get(function) not in source.modules
+        ):
             continue
         for call in of(function, ast.Call):
-            if not (last_name(call.func) in _JOINS and call.args):
+            maker = call.func.func if isinstance(call.func, ast.Call) else call.func
+            if not (last_name(maker) in _JOINS and call.args):
                 continue
             parts = call.args[0].elts if isinstance(call.args[0], (ast.List, ast.Tuple)) else []
             if len(parts) < 2 or any(isinstance(p, ast.Starred) for p in parts):
                 continue
             seen = seen or call
             roots = {_root(source, p) for p in parts}
-            if len(roots) == 1 and "" not in roots and (left := _left_out(function, call)):
+            left = _left_out(function, call) or _worked_out_for_nothing(source, function)
+            if len(roots) == 1 and "" not in roots and left:
                 return at(
                     source, call, f"a value is joined with itself, and nothing but the size of {left} is used"
                 )
     return ok(source, seen, "what is joined differs") if seen is not None else None
+
+
+def _functional(source: Script) -> list[Function]:
+    """Functions that apply layers of Keras: `x = layers.Conv2D(8, 3)(x)`."""
+    if not {"keras", "tensorflow", "tf_keras"} & set(source.frameworks):
+        return []
+    return [
+        f
+        for f in source.of(ast.FunctionDef)
+        if any(isinstance(c.func, ast.Call) and last_name(c.func.func)[:1].isupper() for c in of(f, ast.Call))
+    ]
+
+
+def _worked_out_for_nothing(source: Script, function: Function) -> str:
+    """A name that is given a value of the forward pass, and of which at most the size is read.
+
+    What only makes its own next value is not read: `skip = project(skip)`.
+    """
+    given: dict[str, list[ast.Assign]] = {}
+    for node in of(function, ast.Assign):
+        if len(node.targets) == 1 and isinstance(node.targets[0], ast.Name):
+            given.setdefault(node.targets[0].id, []).append(node)
+    for name, statements in given.items():
+        of_values = all(
+            isinstance(s.value, (ast.Call, ast.Subscript, ast.Name)) and not _SIZES.search(unparse(s.value))
+            for s in statements
+        )
+        if not of_values or name.startswith("_"):
+            continue
+        reads = [n for n in of(function, ast.Name) if n.id == name and isinstance(n.ctx, ast.Load)]
+        if all(_only_sized(source, n, statements) for n in reads):
+            return name
+    return ""
+
+
+def _only_sized(source: Script, read: ast.Name, statements: list[ast.Assign]) -> bool:
+    parent = source.parents.get(read)
+    if isinstance(parent, ast.Attribute) and parent.attr in ("shape", "size", "ndim"):
+        return True
+    return source.statement(read) in statements
 
 
 def _root(source: Script, node: ast.expr) -> str:

@@ -16,7 +16,7 @@ from .anew import Totals, parts, written_anew
 from .changes import Change, changes
 from .equal import rewritten
 from .lines import Line, Program, Unit, program
-from .marks import OPTIMIZERS, STRUCTURE, lost, marks, puts_mode_back, weighty
+from .marks import OPTIMIZERS, STRUCTURE, lost, marks, puts_mode_back, starts_anew, weighty
 from .meaning import Same, same_meaning
 from .rewrites import rewritten_lines
 from .roles import Roles
@@ -184,7 +184,9 @@ class _Finder:
         return edit.kind == "name" and len(names) == 2 and names <= known
 
     def _same(self, same: Same, line: Line, edit: Edit) -> bool:
-        """Whether an edit changes nothing of what is computed."""
+        """Whether an edit changes nothing of what is computed; a run of one round sees no second one."""
+        if "starts-anew" in edit.gone:
+            return False
         if edit.kind.endswith("removed") and line not in self.aligned.changed and edit.mine_code == "":
             return same.holds((), (line,))
         partner = self.aligned.partner(line)
@@ -328,6 +330,8 @@ class _Finder:
                 plain += [t.partition(".")[0] for t in line.targets]  # `shuffle(data.targets)` acts on `data`
             if not any(t in others or t in _OF_TRAINERS for t in plain) and not _changes_in_place(line):
                 return not self._in_hook(line, roles, units)
+            if self._starts_no_more(line, roles):
+                return False
             if term.kind == "assign" and (self._same_start(line) or self._only_kept(line, roles)):
                 return True
         if term.kind in ("if", "for", "while", "with"):
@@ -340,6 +344,18 @@ class _Finder:
             if calls and (self._split_off(calls[0], roles) or self._written_out(line, roles)):
                 return True
         return False
+
+    def _starts_no_more(self, line: Line, roles: Roles) -> bool:
+        """A line that empties what is added up; the other side empties it nowhere but where it is made."""
+        if not starts_anew(line, roles):
+            return False
+        name = line.targets[0].rpartition(".")[2]
+        other = self.theirs if roles is self.mine else self.mine
+        return not any(
+            starts_anew(x, other) or {"clear", "reset"} & {t.label for t in x.term.walk() if t.kind == "call"}
+            for x in other.program.lines
+            if any(t.label == name for t in x.term.walk() if t.kind in ("name", "attribute"))
+        )
 
     def _draws(self, line: Line) -> bool:
         """`x, y = next(batches)`, where the other side goes through the batches by a loop."""
@@ -471,6 +487,8 @@ class _Finder:
             heads = [h for h in line.around if h in one_sided]
             within = tuple(sorted({w for h in heads for w in _words(h.term, roles)}))
         words |= self._marks(line, roles, None, term)
+        if self._starts_no_more(line, roles):
+            words |= {"starts-anew"}
         if added := kind.endswith("added"):
             words |= marks(line, roles, None, None, term)
         if term.kind == "return" and self._gives_nothing(line):

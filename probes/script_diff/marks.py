@@ -284,3 +284,40 @@ def puts_mode_back(line: Line) -> bool:
         if any(t.kind == "call" and t.label in _MODES for t in x.term.walk()):
             return False
     return False
+
+
+_ADDS = word_set("append extend update add_ index_add_ scatter_add_")
+_EMPTY = word_set("zeros zeros_like list dict set Counter defaultdict empty")
+
+
+def starts_anew(line: Line, roles: Roles) -> bool:
+    """`self.hits = 0`, `self.counts = dict(a=0, b=0)` outside of the constructor, of what is added up."""
+    value = line.term.part("value")
+    if line.term.kind != "assign" or value is None or line.unit.last == "__init__" or len(line.targets) != 1:
+        return False
+    calls = {t.label for t in value.walk() if t.kind == "call"}
+    plain = all(t.kind not in ("name", "attribute", "operation") for t in value.walk())
+    numbers = {t.label for t in value.walk() if t.kind == "number"}
+    if not plain or calls - _EMPTY or (numbers - {"0.0"} and not calls):
+        return False
+    name = line.targets[0]
+    return any(
+        x is not line and name in x.targets and _adds_up(x, name.rpartition(".")[2])
+        for x in roles.program.lines
+        if "." in name or x.unit is line.unit
+    )
+
+
+def _adds_up(line: Line, name: str) -> bool:
+    """`self.hits += n`, `self.counts["hit"] += n`, `self.rows.append(r)`."""
+    value = line.term.part("value")
+    if value is None:
+        return False
+    if line.term.kind == "do":
+        return value.kind == "call" and value.label in _ADDS
+    return (
+        line.term.kind == "assign"
+        and value.kind == "operation"
+        and value.label == "+"
+        and any(t.label == name for t in value.walk() if t.kind in ("name", "attribute"))
+    )

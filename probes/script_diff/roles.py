@@ -397,7 +397,9 @@ class Roles:
         if not {"inputs", "labels", "loss.target", "layer", "output"} & set(reached):
             for target in line.targets:
                 last = target.rpartition(".")[2].lower()
-                if _LABELS.search(last):
+                if last in self._taken_in:
+                    found.append("inputs")
+                elif _LABELS.search(last):
                     found.append("labels")
                 elif _INPUTS.search(last):
                     found.append("inputs")
@@ -637,7 +639,7 @@ class Roles:
                 return role, False
             if call in _LOSS or call.endswith(("_loss", "Loss")):
                 if edge.endswith(("lengths", "length", "mask", "ignore_index")):
-                    return "loss.mask", False
+                    return ("loss.target" if self._answers(call) == edge else "loss.mask"), False
                 if edge in ("input", "#0"):
                     return "loss.prediction", False
                 if edge in ("target", "#1"):
@@ -700,6 +702,8 @@ class Roles:
                 return "loss", False
             if line.unit.last == "__getitem__":
                 last = [e for c, e in chain if c == "sequence"]
+                if last and self._is_input(line, last[0]):
+                    return "inputs", False
                 return ("inputs" if last[:1] == ["#0"] else "labels" if last else "inputs"), False
         if line.term.kind == "assign" and _sets_rate(line.term.part("target")):
             return "schedule", False
@@ -715,6 +719,34 @@ class Roles:
             inner = [c for c, _ in chain if c not in ("assign", "return", "+", "*")]
             return "layer", not inner
         return "", True
+
+    def _answers(self, call: str) -> str:
+        """The mask that a loss of the program compares with: `dice_loss(scores, mask)`; "" of another."""
+        units = self._units.get(call, ())
+        if len(units) != 1:
+            return ""
+        names = units[0].parameters[units[0].parameters[:1] in (("self",), ("cls",)) :]
+        others = [n for n in names[1:] if "mask" not in n and _LABELS.search(n)]
+        return names[1] if len(names) > 1 and re.search(r"(?:^|_)masks?$", names[1]) and not others else ""
+
+    @cached_property
+    def _taken_in(self) -> frozenset[str]:
+        """What the forward methods of the models take."""
+        return frozenset(
+            name
+            for unit in self.program.units
+            if unit.last in _FORWARD and unit.owner in self._classes
+            for name in unit.parameters[1:]
+            if name not in ("labels", "label", "targets", "target", "y")
+        )
+
+    def _is_input(self, line: Line, edge: str) -> bool:
+        """Whether an item of a sample goes by a name that the model takes, and is not last."""
+        for t in line.term.walk():
+            item = t.part(edge) if t.kind == "sequence" and len(t.parts) > 2 else None
+            if item is not None and edge != f"#{len(t.parts) - 1}":
+                return item.kind == "name" and item.label in self._taken_in
+        return False
 
     def _is_minimised(self, line: Line, chain: tuple[tuple[str, str], ...]) -> bool:
         """Whether a returned value is a loss, by the name of the function, and no line says what for.
