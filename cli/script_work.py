@@ -15,6 +15,7 @@ from .work import load, readable
 
 if TYPE_CHECKING:
     from ..engine.model import Cause, Evidence, Link, Place, Reading, RuleBase, Symptom
+    from ..probes.code_edits import Comparison
     from ..probes.script_files import Scripts
     from ..reports.script_report import Found, Quote, ScriptReport, Section
 
@@ -97,11 +98,13 @@ def _sections(rules: RuleBase, mine: Scripts, theirs: Scripts | None) -> Iterato
     from ..probes.code_edits import UNCLEAR, compare, sorted_out
     from ..reports.script_report import Section
 
+    found = compare(mine.run, theirs.run)
     ported = _ported(mine, theirs)
+    if found.told or (found.why and found.held):
+        yield _by_role(rules, found)
     if ported is not None:
         yield ported
         return
-    found = compare(mine.run, theirs.run)
     if found.why:
         yield Section("edits", "Edits against the benchmark's script", (found.why,), [])
         return
@@ -112,7 +115,9 @@ def _sections(rules: RuleBase, mine: Scripts, theirs: Scripts | None) -> Iterato
         links = _links(rules, symptom) if symptom is not None else []
         effect = links[0][1].because if links else "no known kind of edit: judge it yourself"
         if kind == UNCLEAR:
-            effect = "written another way; differs, not understood: compare what both give for the same input"
+            effect = (
+                "written in another way; whether it does the same is not understood: compare what both give"
+            )
         for edit in edits:
             at = f"{edit.mine.file}:{edit.mine.line}" if edit.mine is not None else "-"
             there = f"{edit.theirs.file}:{edit.theirs.line}" if edit.theirs is not None else "-"
@@ -133,6 +138,36 @@ def _sections(rules: RuleBase, mine: Scripts, theirs: Scripts | None) -> Iterato
     if not lines:
         lines = ["none that could matter to training"]
     yield Section("edits", "Edits against the benchmark's script", tuple(lines), rows)
+
+
+def _by_role(rules: RuleBase, found: Comparison) -> Section:
+    """What training does on either side, where the scripts share too few lines to be held line by line."""
+    from ..reports.script_report import Section
+
+    by_kind = {s.params.get("kind"): s for s in rules.symptoms.values() if s.probe == "code_edits.edited"}
+    lines, rows = [], []
+    for one in found.told:
+        links = _links(rules, by_kind[one.kind]) if one.kind in by_kind else []
+        effect = links[0][1].because if links else ""
+        at = f"{one.mine.file}:{one.mine.line}" if one.mine is not None else "-"
+        there = f"{one.theirs.file}:{one.theirs.line}" if one.theirs is not None else "-"
+        places = [at] * (at != "-") + [f"benchmark {there}"] * (there != "-")
+        lines.append(f"{one.text} ({', '.join(places)})" if places else one.text)
+        rows.append(
+            {
+                "kind": one.kind,
+                "text": one.text,
+                "run": at,
+                "benchmark": there,
+                "effect": effect,
+                "causes": [c.id for c, _ in links[:MOST_POINTS]],
+            }
+        )
+    nothing = (
+        "nothing that is read by role differs: update, schedule, loss, model, data, weights that are kept"
+    )
+    title = "What training does, held against the benchmark's role by role"
+    return Section("roles", title, tuple(lines or [nothing]), rows)
 
 
 def _ported(mine: Scripts, theirs: Scripts) -> Section | None:

@@ -49,6 +49,7 @@ class Comparison:
     on_numbers: bool = False  # the run's program learns numbers: it has no loss on the scores of classes
     left_out: tuple[LeftOut, ...] = ()  # lines of one side that are no edit by themselves
     told: tuple[Told, ...] = ()  # differences by role, where the programs share too few lines
+    held: bool = False  # against one another by role
 
     @property
     def weighty(self) -> tuple[Edit, ...]:
@@ -83,6 +84,7 @@ def _compared(mine: tuple[Script, ...], theirs: tuple[Script, ...]) -> Compariso
         return Comparison(
             why="the scripts are written for two frameworks: their lines are no versions of each other",
             told=told(*pairs[0]) if len(pairs) == 1 else (),
+            held=len(pairs) == 1,
         )
     for source in mine[:MAX_PROGRAMS]:
         other = max(theirs[:MAX_PROGRAMS], key=lambda t: (likeness_of(source, t), t.path == source.path))
@@ -95,9 +97,20 @@ def _compared(mine: tuple[Script, ...], theirs: tuple[Script, ...]) -> Compariso
             idle += left_out(source, other)
     why = ""
     if best[0] < SAME_PROGRAM:
-        why = f"the two scripts share {best[0]:.0%} of their statements: too few to name differences"
+        why = f"the two scripts share {best[0]:.0%} of their statements: too few to tell edits line by line"
     numbers = not any(_CLASSES.search(s.code) for s in mine) and any(_NUMBERS.search(s.code) for s in mine)
-    return Comparison(tuple(found), best[0], best[1], best[2], why, cut, numbers, tuple(idle), by_role)
+    return Comparison(
+        tuple(found),
+        best[0],
+        best[1],
+        best[2],
+        why,
+        cut,
+        numbers,
+        tuple(idle),
+        by_role,
+        best[0] < WRITTEN_ANEW,
+    )
 
 
 _CLASSES = re.compile(

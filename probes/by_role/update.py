@@ -198,7 +198,7 @@ def groups_differ(mine: Side, theirs: Side) -> Iterator[Told]:
                 else "some parameters have another"
             )
             text = f"one {says} for all parameters here; in the benchmark {what}"
-            yield Told("parameter-groups", text, mine.place(made[0]), theirs.place(there[0]))
+            yield Told("groups-left-out", text, mine.place(made[0]), theirs.place(there[0]))
             return
 
 

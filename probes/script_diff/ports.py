@@ -88,6 +88,11 @@ class _Side:
                 known = value.kind in ("number", "constant")
                 self.constants[name] = value.label if known and name not in self.constants else ""
 
+    def once(self, found: list[tuple[Line, Term]]) -> bool:
+        """Whether each of these is made once: by no helper, in no loop, in no block of several."""
+        alone = all(x.unit.last in ("__init__", "") and not x.around for x, _ in found)
+        return alone and len(self.program.source.modules) <= 1
+
     def named(self, names: list[str]) -> list[tuple[Line, Term]]:
         """Calls of one of these names that are not the program's own."""
         return [(x, t) for x, t in self.calls if t.label in names and t.label not in self.own]
@@ -135,8 +140,9 @@ def _part(name: str, part: Mapping[str, Any], here: _Side, there: _Side) -> Iter
                 "model", f"no {name} layer in {where}", at if mine else None, None if mine else at
             )
         return
-    if len(mine) != len(theirs) and part["role"] == "model":
-        text = f"{len(mine)} {name} layers are written here, {len(theirs)} in the benchmark"
+    if len(mine) != len(theirs) and part["role"] == "model" and here.once(mine) and there.once(theirs):
+        layers = f"{name} layer is" if len(mine) == 1 else f"{name} layers are"
+        text = f"{len(mine)} {layers} written here, {len(theirs)} in the benchmark"
         yield Difference("model", text, here.place(mine[0][0]), there.place(theirs[0][0]))
     told: set[str] = set()
     for (x, a), (y, b) in zip(mine, theirs, strict=False):

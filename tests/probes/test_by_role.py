@@ -316,3 +316,10 @@ def test_one_device_and_many_with_the_rate_of_the_batch_are_one_recipe() -> None
     alone = alone.replace("sampler = torch.utils.data.DistributedSampler(images)\n", "")
     assert _kinds(TUNED, alone) == set()
     assert _kinds(TUNED.replace("base * world", "base * world ** 0 * world"), alone) == set()
+
+
+def test_one_weight_decay_for_all_is_told_where_the_benchmark_spares_norms() -> None:
+    plain = TORCH.replace("AdamW(groups, lr=1e-3)", "AdamW(net.parameters(), lr=1e-3, weight_decay=0.05)")
+    plain = plain.replace(TORCH[TORCH.index("norms = ") : TORCH.index("opt = ")], "")
+    assert "groups-left-out" in _kinds(plain, TORCH)
+    assert _kinds(TORCH, plain) == set()
