@@ -12,6 +12,7 @@ from .code_flags import scaled_by_switch
 from .code_handed_random import handed_random
 from .code_keras_model import prepared_for_other
 from .code_left_over import figures_left, fitted_left
+from .code_mapped_sides import random_beside_training, scaled_and_prepared, switched_on_for_held_out
 from .code_roles import is_random
 from .code_scaled_again import divided_again, normalised_again, rescaled_again, step_made
 from .code_side_switches import augmented_on_other_side, transform_unused
@@ -185,7 +186,7 @@ def range_does_not_fit(view: View) -> Finding:
         view,
         either(
             *(_after_unit, _before_unit, _twice, normalised_again, divided_again, rescaled_again),
-            prepared_for_other,
+            *(prepared_for_other, scaled_and_prepared),
         ),
         "the scripts do not normalise by given figures",
     )
@@ -482,7 +483,10 @@ def evaluation_is_augmented(view: View) -> Finding:
     """Held-out data are made with the switch for training on: cropped, mirrored or disturbed at random."""
     return first(
         view,
-        either(_augmented, augmented_on_other_side, transform_unused, held_out_drawn, handed_random),
+        either(
+            *(_augmented, augmented_on_other_side, transform_unused, held_out_drawn, handed_random),
+            *(random_beside_training, switched_on_for_held_out),
+        ),
         "the scripts make no data by a switch for training",
     )
 

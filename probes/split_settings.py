@@ -7,9 +7,11 @@ from collections.abc import Iterator
 
 from ..engine.model import Place
 from .code import first
+from .code_mapped_sides import mapped_on_one_side, one_part_unscaled
 from .code_pipelines import normalises_one_split
 from .code_roles import split_of, trains
 from .code_scaling import scaled_apart
+from .code_sides import either
 from .code_sides_apart import inputs_apart
 from .code_splits import splits_processed_differently
 from .registry import Finding, View, absent, any_of, present, probe, unknown
@@ -35,6 +37,7 @@ def splits_differ(view: View) -> Finding:
             splits_normalised_differently(view),
             scaled_apart(view),
             first(view, inputs_apart, "the scripts make no pair of data sets"),
+            first(view, either(mapped_on_one_side, one_part_unscaled), "the scripts map no scaling by side"),
         )
     )
 
