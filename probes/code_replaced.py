@@ -7,6 +7,8 @@ import re
 from collections.abc import Iterator
 
 from .code import at, first, ok, on_other_sides
+from .code_lightning_order import layers_made_later
+from .code_sides import either
 from .code_trainable import MOVES, PARAMETERS, parameters_given
 from .flow import Flow, flow, returns
 from .readers._tree import of, unparse
@@ -20,7 +22,7 @@ _ADDS = ("add_module", "register_module", "insert_child_to_cell", "add_sublayer"
 @probe()
 def optimizer_gets_other_model(view: View) -> Finding:
     """The optimizer is built over the parameters of a model made on the spot, or of one made anew after."""
-    return first(view, _other_model, "the scripts build no optimizer")
+    return first(view, either(_other_model, layers_made_later), "the scripts build no optimizer")
 
 
 def _other_model(source: Script) -> Finding | None:

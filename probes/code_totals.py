@@ -42,7 +42,7 @@ def last_round_only(source: Script) -> Finding | None:
 
 
 def emptied_each_round(source: Script) -> Finding | None:
-    """`scores = []` in each round, `scores.append(...)` below it, and all of `scores`."""
+    """`scores = []` in each round, `scores.append(...)` and all of `scores` is read behind."""
     for loop in _loops(source):
         own = list(_once(loop.body))
         last = loop.end_lineno or loop.lineno
