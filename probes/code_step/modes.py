@@ -221,10 +221,25 @@ def _functional_mode(source: Script) -> Finding | None:
         return at(
             source, left, "the evaluation leaves the model in its mode, and the next epoch trains in it"
         )
+    if modes and _trained_by_model(source):
+        return ok(source, modes[0], "MindSpore's Model puts the network into training mode itself")
     loops = [c for c in modes if source.loops_around(c) or len(modes) == 1]
     if loops and all(is_false(c) for c in loops):
         return at(source, loops[0], "the model is put into evaluation mode and trains in it")
     return ok(source, modes[0], "the model is put into training mode") if modes else None
+
+
+def _trained_by_model(source: Script) -> bool:
+    """MindSpore: `Model(net, loss_fn=..., optimizer=...).train(...)` sets the mode at its start."""
+    made = {
+        last_name(t)
+        for n in source.of(ast.Assign)
+        if isinstance(n.value, ast.Call) and last_name(n.value.func) == "Model"
+        if keyword(n.value, "optimizer") is not None or len(n.value.args) > 2
+        for t in n.targets
+        if isinstance(t, (ast.Name, ast.Attribute))
+    }
+    return any(source.owner(c).rpartition(".")[2] in made for c in source.named("train"))
 
 
 def _left_in_evaluation(source: Script, modes: tuple[ast.Call, ...]) -> ast.Call | None:
