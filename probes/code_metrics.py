@@ -20,6 +20,7 @@ from .code_ctc import ctc_blank_kept
 from .code_formulas import formula_wrong, half_converted, reduced_unlike
 from .code_left_positions import mask_left_in_metric, mean_over_emptied_in_metric, metric_counts_padding
 from .code_own_measure import errors_cancel_out, measures_itself
+from .code_scores_misread import scores_misread
 from .code_sides import either, literal, side
 from .code_totals import emptied_each_round, last_round_only, never_begun_anew
 from .code_unlike import compared_unlike_trained, left_at_once, mask_unused
@@ -57,6 +58,7 @@ def metric_miscounts(view: View) -> Finding:
             normalised_over_batch,
             last_round_only,
             never_begun_anew,
+            scores_misread,
             emptied_each_round,
             measures_itself,
             errors_cancel_out,
