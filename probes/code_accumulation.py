@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import ast
 import re
+from functools import partial
 
 from ..engine.model import State
 from .code import at, first, is_false_node, ok
-from .code_deepspeed import divided_before_engine, stepped_now_and_then
+from .code_deepspeed import divided_before_engine, stepped_by_configuration
 from .code_rounds import CLEARS
 from .code_sampler_order import accelerate_told_nothing
 from .code_sides import either
@@ -69,7 +70,7 @@ def accumulation_without_effect(view: View) -> Finding:
     """Accelerate is told how many batches to accumulate, and the step is not within `accumulate`."""
     return first(
         view,
-        either(_no_effect, stepped_now_and_then, accelerate_told_nothing),
+        either(_no_effect, partial(stepped_by_configuration, view), accelerate_told_nothing),
         "the scripts tell Accelerate nothing of accumulation",
     )
 

@@ -118,10 +118,13 @@ def _counts(source: Script, node: ast.expr) -> bool:
     return any(_COUNT.search(unparse(v)) for v in (node, *flow(source).values(node, 3)))
 
 
-def stepped_now_and_then(source: Script) -> Finding | None:
-    """`if (i + 1) % accumulate == 0: engine.step()`, where the engine counts micro-batches itself."""
+def stepped_now_and_then(source: Script, accumulates: bool = False) -> Finding | None:
+    """`if (i + 1) % accumulate == 0: engine.step()`, where the engine counts micro-batches itself.
+
+    `accumulates`: the configuration says so, and any number will do.
+    """
     mine = engines(source)
-    if mine is None or not _configured(source):
+    if mine is None or not (accumulates or _configured(source)):
         return None
     for call in _engine_steps(source, mine):
         for parent in source.above(call):
@@ -129,12 +132,18 @@ def stepped_now_and_then(source: Script) -> Finding | None:
                 break
             if isinstance(parent, ast.If) and "boundary" not in unparse(parent.test):
                 if any(
-                    isinstance(n.op, ast.Mod) and _counts(source, n.right) for n in of(parent.test, ast.BinOp)
+                    isinstance(n.op, ast.Mod) and (accumulates or _counts(source, n.right))
+                    for n in of(parent.test, ast.BinOp)
                 ):
                     return at(
                         source, call, "the engine counts micro-batches itself, and steps only now and then"
                     )
     return None
+
+
+def stepped_by_configuration(view: View, source: Script) -> Finding | None:
+    """The same, where DeepSpeed's configuration accumulates several micro-batches."""
+    return stepped_now_and_then(source, accumulates=_accumulates(view, source))
 
 
 def _configured(source: Script) -> bool:
@@ -299,7 +308,7 @@ def every_rank_reads_all(source: Script) -> Finding | None:
         if not isinstance(loop, ast.For):
             continue
         for name in of(loop.iter, ast.Name):
-            for value in flow(source).values(name, 3):
+            for value in flow(source).values(name, 6):
                 if (
                     isinstance(value, ast.Call)
                     and last_name(value.func) == "DataLoader"

@@ -10,6 +10,7 @@ from functools import partial
 from .code import at, first, ok
 from .code_deepspeed import length_in_micro_batches, schedule_moved_again
 from .code_rate_units import length_misjudged, stopped_before_lowered
+from .code_schedule_order import moved_before_update
 from .code_sides import either
 from .code_tf_graph import decay_of_epochs
 from .code_units import EPOCH, STEP, loops_of_step, runs_per, unit
@@ -64,6 +65,7 @@ def unit_wrong(view: View) -> Finding:
             decay_of_epochs,
             length_misjudged,
             schedule_moved_again,
+            moved_before_update,
             partial(length_in_micro_batches, view),
         ),
         "the scripts build no schedule whose length and loop can be told",
