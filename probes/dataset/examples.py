@@ -12,7 +12,8 @@ from ...engine.model import Place
 from . import naming
 from .gather import ColumnGather, HashGather, LabelGather, Problems
 from .model import Part, Split
-from .tables import UNIQUE, TableGather, label_of
+from .rows import UNIQUE, TableGather
+from .tables import label_of
 
 MOST_FEATURES = 2000
 TRIED = 64  # samples by which it is told whether they are rows of a table

@@ -10,7 +10,7 @@ from . import naming
 from .model import Split
 
 if TYPE_CHECKING:
-    from .tables import TableGather
+    from .rows import TableGather
 
 _NAMES = frozenset({"split", "splits", "set", "subset", "partition", "phase", "usage", "fold", "data_split"})
 

@@ -14,7 +14,8 @@ from ..files import RunFile
 from . import thrift
 from .gather import Budget
 from .model import Part, Problem, Split
-from .tables import TableGather, label_of
+from .rows import TableGather
+from .tables import label_of
 
 PARQUET = b"PAR1"
 MOST_FOOTER = 64 * 1024**2
