@@ -11,8 +11,8 @@ import numpy as np
 from ...engine.model import Place
 from . import naming
 from .gather import ColumnGather, HashGather, LabelGather, Problems
-from .model import Part, Split
-from .rows import UNIQUE, TableGather
+from .model import UNIQUE, Part, Split
+from .rows import TableGather
 from .tables import label_of
 
 MOST_FEATURES = 2000

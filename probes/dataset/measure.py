@@ -296,7 +296,8 @@ class _Measure:
         self.boxes += [one for one in found if one is not None]
 
     def _named(self) -> None:
-        """Hold the files that tables name against those that are there."""
+        """Hold the files that tables name against those that are there, and lists of splits."""
+        self.parts += named.split_lists(self.files, self.budget)
         for part in self.parts:
             found = named.listed(part.files[0], part.names, self.files) if part.names else None
             self.listed += [found] if found is not None else []

@@ -20,6 +20,7 @@ Split = Literal["", "train", "eval", "test"]
 PartKind = Literal["table", "array", "batches", "images", "masks", "audio", "records", "manifest"]
 
 LIMIT = 200_000  # samples of one part that are looked at
+UNIQUE = 64.0  # bits of a column, or a row, of which no two are equal by chance
 SAMPLE = 20_000  # values or rows that are kept for medians and neighbours
 
 

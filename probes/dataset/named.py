@@ -1,12 +1,16 @@
-"""Files that a table names, one per row: are they there?"""
+"""Files that a table names, one per row, and lists of the files of each split."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+import numpy as np
+
 from ..files import RunFile
+from . import naming
+from .gather import Budget
 from .media import AUDIO, IMAGES
-from .model import LIMIT, Listed
+from .model import LIMIT, UNIQUE, Listed, Part
 
 _CALLED = """
 path file filename file_name filepath file_path image image_path image_file image_name image_id img img_path
@@ -14,6 +18,8 @@ img_name audio audio_path audio_file audio_filepath wav wav_path recording
 """
 _COLUMNS = frozenset(_CALLED.split())
 _SHOWN = 20
+_LISTS = 200
+_MOST_TEXT = 64 * 1024**2
 _MOSTLY = 0.5  # share that must be there: else the files lie elsewhere
 
 
@@ -44,10 +50,54 @@ class Named:
 
 def listed(file: str, lines: Mapping[str, int], files: Mapping[str, RunFile]) -> Listed | None:
     """Hold the names against the pictures and recordings that are there, with or without their endings."""
-    media = [p.rpartition("/")[2] for p, f in files.items() if f.suffix in IMAGES | AUDIO]
-    there = {*media, *(m.rpartition(".")[0] for m in media)}
+    there = _media(files)
     gone = [(n, line) for n, line in lines.items() if n.rpartition("/")[2] not in there]
     met = len(lines) - len(gone)
-    if not media or met < _MOSTLY * len(lines) or not met:
+    if met < _MOSTLY * len(lines) or not met:
         return None
     return Listed(file, len(lines), tuple(gone[:_SHOWN]), len(gone), checked=met)
+
+
+def _media(files: Mapping[str, RunFile]) -> set[str]:
+    """The names of pictures and recordings, with and without their endings."""
+    media = [p.rpartition("/")[2] for p, f in files.items() if f.suffix in IMAGES | AUDIO]
+    return {*media, *(m.rpartition(".")[0] for m in media)}
+
+
+def split_lists(files: Mapping[str, RunFile], budget: Budget) -> list[Part]:
+    """Return a part for each list of a split's files ("ImageSets/Main/val.txt"); nothing for one split alone.
+
+    A list is a text file called like a split whose lines begin with names of files that are there.
+    """
+    texts = [f for f in files.values() if f.suffix == ".txt" and f.size and naming.split_of(f.name)]
+    there = _media(files) if texts else set()
+    found: list[Part] = []
+    for file in sorted(texts, key=lambda f: f.path)[:_LISTS] if there else ():
+        if not budget.take(file.size):
+            break
+        lines = file.read_text(_MOST_TEXT).splitlines()[: budget.bounds.samples]
+        rows = [
+            (n, words[0].replace("\\", "/")) for n, line in enumerate(lines, 1) if (words := line.split())
+        ]
+        met = sum(name.rpartition("/")[2] in there for _, name in rows)
+        if not rows or met < _MOSTLY * len(rows):
+            continue
+        hashes = np.array(
+            [hash(name.rpartition("/")[2].partition(".")[0]) for _, name in rows], dtype=np.int64
+        )
+        found.append(
+            Part(
+                naming.split_of(file.name),
+                "records",
+                "list of files",
+                (file.path,),
+                len(rows),
+                looked=len(rows),
+                hashes=hashes,
+                file_of=np.zeros(len(rows), dtype=np.int32),
+                row_of=np.array([n for n, _ in rows], dtype=np.int64),
+                bits=UNIQUE,
+                hashed="names",
+            )
+        )
+    return found if len({p.split for p in found}) > 1 else []

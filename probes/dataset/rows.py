@@ -14,9 +14,8 @@ import numpy as np
 from ...engine.model import Place
 from . import chats, codes, dated, groups, named, naming, splits
 from .gather import WIDEST, ColumnGather, HashGather, LabelGather, Problems, Reservoir
-from .model import SAMPLE, Part, Split
+from .model import SAMPLE, UNIQUE, Part, Split
 
-UNIQUE = 64.0  # bits of a column in which no cell of different rows is equal
 LEAST_ONCE = 50
 FIRST = 4096  # rows by which it is told how much a row tells
 MOST_GONE = 0.2  # share of missing values up to which a column is used for looking at neighbours

@@ -138,3 +138,22 @@ def test_corners_in_files_of_yolo(tmp_path: Path) -> None:
     found = reading("boxes-invalid", tmp_path / "corners")
     assert found.state is P
     assert "two corners" in found.why
+
+
+def test_lists_of_the_splits_files(tmp_path: Path) -> None:
+    """As in Pascal VOC's ImageSets: one folder of pictures, a list for each split."""
+    pictures(tmp_path)
+    lists = tmp_path / "ImageSets" / "Main"
+    lists.mkdir(parents=True)
+    (lists / "train.txt").write_text("".join(f"{i:03d}\n" for i in range(45)))
+    (lists / "val.txt").write_text("".join(f"{i:03d}\n" for i in range(45, 60)))
+    (lists / "trainval.txt").write_text("".join(f"{i:03d}\n" for i in range(60)))
+    assert reading("duplicate-samples-across-splits", tmp_path).state is A
+
+    (lists / "val.txt").write_text("".join(f"{i:03d}\n" for i in range(40, 60)))
+    found = reading("duplicate-samples-across-splits", tmp_path)
+    assert found.state is P
+    assert found.value == pytest.approx(0.25)
+
+    (lists / "train.txt").write_text("some words\nof a corpus\n" * 30)
+    assert reading("duplicate-samples-across-splits", tmp_path).state is U
