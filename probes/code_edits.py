@@ -455,11 +455,13 @@ def _attention(edits: Sequence[Edit]) -> list[Edit]:
     parts = [e for e in edits if (e.gone | e.new) & _OF_ATTENTION]
     if not fused or not any("softmax()" in e.gone | e.new or "$:softmax" in e.gone | e.new for e in parts):
         return []
-    masked = any((e.gone | e.new) & {"masked_fill()", "tril()", "triu()", "$:tril", "$:triu"} for e in parts)
+    masks = [e for e in edits if (e.gone | e.new) & _TRIANGLES]
+    masked = bool(masks) or any("masked_fill()" in e.gone | e.new for e in parts)
     told = any(w.endswith((".attn_mask", ".is_causal")) for e in fused for w in e.gone | e.new)
-    return [*fused, *parts] if told or not masked else []
+    return [*fused, *parts, *masks] if told or not masked else []
 
 
+_TRIANGLES = {"tril()", "triu()", "$:tril", "$:triu"}
 _OF_ATTENTION = {"softmax()", "$:softmax", "sqrt()", "masked_fill()", "@", "matmul()", "einsum()"}
 
 

@@ -14,7 +14,7 @@ from functools import lru_cache
 from ..readers.script import last_name
 from ..syntax import Function, Script
 from .equal import rewritten
-from .terms import Normaliser, Term, renamed
+from .terms import Normaliser, Term, is_functional, renamed
 from .vocabulary import FUNCTIONAL, STATELESS, word_set
 
 MAX_LINES = 20_000
@@ -389,8 +389,10 @@ def _made(nodes: Nodes) -> dict[str, ast.Call]:
     made = {}
     for name, values in found.items():
         first = _unplaced(values[0])
+        if is_functional(first):
+            first = ast.copy_location(ast.Call(func=first, args=[], keywords=[]), first)
         if len({ast.dump(v) for v in values}) == 1 and isinstance(first, ast.Call):
-            if last_name(first.func) in STATELESS or last_name(first.func) in FUNCTIONAL:
+            if last_name(first.func) in STATELESS | FUNCTIONAL.keys() or is_functional(first.func):
                 made[name] = first
     return made
 

@@ -19,6 +19,7 @@ from .vocabulary import (
     FUNCTIONS,
     LOOKED_THROUGH,
     NO_MATTER,
+    OF_FUNCTIONAL,
     SAME,
     SIGNATURES,
     STATELESS,
@@ -188,6 +189,8 @@ class Normaliser:
 
     def _attribute(self, node: ast.Attribute) -> Term:
         if self._of_module(node):
+            if is_functional(node):
+                return Term("call", node.attr, (), node)  # the function itself is what `nn.MSELoss()` makes
             return Term("api", SAME.get(node.attr, node.attr), node=node)
         if node.attr in ("T", "mT"):
             return Term("call", "transpose", (("#0", self.term(node.value)),), node)
@@ -448,6 +451,15 @@ def _along_axis(node: ast.Call) -> bool:
         and isinstance(ast.literal_eval(n), int)
         for n in told
         if isinstance(n, (ast.Constant, ast.UnaryOp))
+    )
+
+
+def is_functional(node: ast.expr) -> bool:
+    """`F.mse_loss`, `nn.functional.relu`: a function that a class without parameters stands for."""
+    return (
+        isinstance(node, ast.Attribute)
+        and node.attr in OF_FUNCTIONAL
+        and _dotted(node.value).rpartition(".")[2] in ("F", "functional")
     )
 
 

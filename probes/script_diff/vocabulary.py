@@ -81,6 +81,7 @@ FUNCTIONAL = {
     "Flatten": "flatten",
 }
 STATELESS = frozenset(FUNCTIONAL) | {"silu", "Identity"}
+OF_FUNCTIONAL = frozenset(FUNCTIONAL.values())  # handed on as `F.relu`, for what `nn.ReLU()` makes
 
 # functions that are methods of a tensor as well: the tensor is the first argument
 FUNCTIONS = word_set(

@@ -315,6 +315,22 @@ EQUAL = {
         "    groups = [{'params': slow, 'lr': 1e-4}, {'params': fast}]\n"
         "    return torch.optim.AdamW(groups)",
     ),
+    "a loss handed on as a function": (
+        "criterion = nn.MSELoss()\n    return criterion(out, y)",
+        "criterion = nn.functional.mse_loss\n    return criterion(out, y)",
+    ),
+    "an activation handed on as a function": (
+        "act = nn.GELU()\n    return net.head(act(net.stem(out)))",
+        "act = F.gelu\n    return net.head(act(net.stem(out)))",
+    ),
+    "causal attention in one call": (
+        "q, k, v = net.qkv(out).chunk(3, dim=-1)\n"
+        "    causal = torch.tril(torch.ones(64, 64, dtype=torch.bool))\n"
+        "    att = q @ k.transpose(-2, -1) / q.size(-1) ** 0.5\n"
+        "    att = att.masked_fill(~causal, float('-inf')).softmax(dim=-1)\n    return att @ v",
+        "q, k, v = net.qkv(out).chunk(3, dim=-1)\n"
+        "    return F.scaled_dot_product_attention(q, k, v, is_causal=True)",
+    ),
     "a scale that is handed over": (
         "opt = nn.Momentum(net.trainable_params(), 0.1, momentum=0.9, loss_scale=1024.0)\n"
         "    return opt, FixedLossScaleManager(1024.0, drop_overflow_update=False)",
@@ -342,6 +358,54 @@ def train(net, loader, rate):
         optimizer.step()
     return part(net, net(x), y)
 """
+
+
+@pytest.mark.parametrize(
+    ("theirs", "mine", "kind"),
+    [
+        (*("criterion = nn.MSELoss()\n    return criterion(out, y)",) * 2, ""),
+        (
+            "criterion = nn.MSELoss()\n    return criterion(out, y)",
+            "criterion = F.l1_loss\n    return criterion(out, y)",
+            "loss-function",
+        ),
+    ],
+)
+def test_what_is_handed_on_or_fused_otherwise_is_told(theirs: str, mine: str, kind: str) -> None:
+    found = sorted_out(compare(script(AROUND.format(mine)), script(AROUND.format(theirs))))
+    told = {k for k, edits in found.items() if edits} - {"", "rewritten"}
+    assert told == ({kind} if kind else set())
+
+
+CAUSAL = """
+import torch
+from torch import nn
+from torch.nn import functional as F
+
+
+class Attention(nn.Module):
+    def __init__(self, d, ctx):
+        super().__init__()
+        self.qkv, self.proj = nn.Linear(d, 3 * d), nn.Linear(d, d)
+        {buffer}
+
+    def forward(self, x):
+        q, k, v = self.qkv(x).chunk(3, dim=-1)
+        {scores}
+        return self.proj(y)
+"""
+BY_HAND = CAUSAL.format(
+    buffer='self.register_buffer("causal", torch.tril(torch.ones(ctx, ctx, dtype=torch.bool)))',
+    scores="att = (q @ k.transpose(-2, -1) / q.size(-1) ** 0.5).masked_fill(~self.causal, -1e9)\n"
+    "        y = att.softmax(dim=-1) @ v",
+)
+
+
+@pytest.mark.parametrize("mask", [", is_causal=True", ""])
+def test_the_mask_must_come_along_into_one_call(mask: str) -> None:
+    fused = CAUSAL.format(buffer="self.d = d", scores=f"y = F.scaled_dot_product_attention(q, k, v{mask})")
+    found = sorted_out(compare(script(fused), script(BY_HAND)))
+    assert ("future-seen" in {k for k, edits in found.items() if edits}) is not bool(mask)
 
 
 @pytest.mark.parametrize(("one", "other"), EQUAL.values(), ids=EQUAL)
