@@ -8,7 +8,8 @@ import io
 import json
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -19,8 +20,9 @@ from . import naming
 from .gather import Budget, ColumnGather, HashGather, LabelGather, Problems
 from .model import Epochs, Listed, Part, Shards, Split
 
-MOST_TEXT = 256 * 1024**2
-MOST_LINES = 5_000_000
+MOST_TEXT = 96 * 1024**2
+MOST_ENTRIES = 400_000  # of one manifest; each is held while the others are read
+MOST_LINES = 5_000_000  # of a list of one rank
 SHOWN = 10
 _SUMS = re.compile(r"^([0-9a-fA-F]{32,128})[ \t]+[ *]?(\S.*)$")
 _BY_LENGTH = {32: "md5", 40: "sha1", 56: "sha224", 64: "sha256", 96: "sha384", 128: "sha512"}
@@ -47,12 +49,29 @@ def is_sums(file: RunFile) -> bool:
     return bool(lines) and all(_SUMS.match(line) for line in lines)
 
 
-def entries(file: RunFile, problems: Problems) -> list[Entry]:
-    """Return the entries of a manifest, each with its line as "@". Unreadable lines are problems."""
+def entries(file: RunFile, problems: Problems) -> tuple[list[Entry], bool]:
+    """Return the entries of a manifest, each with its line as "@", and whether these are all.
+
+    Unreadable lines are problems. Beyond MOST_TEXT bytes or MOST_ENTRIES a manifest is not read.
+    """
     text = file.read_text(MOST_TEXT)
+    whole = file.size <= MOST_TEXT
+    if not whole:
+        text = text[: text.rfind("\n") + 1]
+    found = _entries(file, text, problems)
+    return found, whole and len(found) < MOST_ENTRIES
+
+
+def without_last_epoch(found: Sequence[Entry]) -> list[Entry]:
+    """The entries but those of the epoch that the last one is of: where a list is cut, it is not whole."""
+    last = str(found[-1].get("epoch")) if found else ""
+    return [e for e in found if str(e.get("epoch")) != last]
+
+
+def _entries(file: RunFile, text: str, problems: Problems) -> list[Entry]:
     if is_sums(file):
         found = []
-        for number, line in enumerate(text.splitlines()[:MOST_LINES], 1):
+        for number, line in enumerate(_first_lines(text), 1):
             match = _SUMS.match(line)
             if match:
                 found.append({"path": match[2].strip(), "hash": match[1].lower(), "@": number})
@@ -64,17 +83,21 @@ def entries(file: RunFile, problems: Problems) -> list[Entry]:
         reader = csv.DictReader(io.StringIO(text, newline=""), delimiter=delimiter)
         return [
             {str(k).strip().lower(): v for k, v in row.items() if k} | {"@": reader.line_num}
-            for row in reader
+            for row in islice(reader, MOST_ENTRIES)
         ]
     return _json_entries(file, text, problems)
+
+
+def _first_lines(text: str) -> Iterator[str]:
+    return (line.rstrip("\r\n") for line in islice(io.StringIO(text), MOST_ENTRIES))
 
 
 def _json_entries(file: RunFile, text: str, problems: Problems) -> list[Entry]:
     found: list[Entry] = []
     if text.lstrip().startswith("["):
         rows = json.loads(text)
-        return [dict(r) | {"@": 0} for r in rows if isinstance(r, dict)]
-    for number, line in enumerate(text.splitlines()[:MOST_LINES], 1):
+        return [dict(r) | {"@": 0} for r in rows[:MOST_ENTRIES] if isinstance(r, dict)]
+    for number, line in enumerate(_first_lines(text), 1):
         if not line.strip():
             continue
         try:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from ..files import RunFile, walk
@@ -304,14 +305,16 @@ class _Measure:
 
     def _manifest(self, file: RunFile) -> None:
         problems = Problems()
-        found = lists.entries(file, problems)
+        found, whole = lists.entries(file, problems)
         if not found:
             self.parts.append(_damaged(file, "", "lists nothing"))
             return
         if naming.rank_of(file.name) is not None:
             for entry in found:
                 entry.setdefault("rank", naming.rank_of(file.name))
-        self.manifested += [(file.path, e) for e in found]
+        if not whole:
+            self.notes.append(f"of {file.path} the first {len(found)} entries were looked at")
+        self.manifested += [(file.path, e) for e in found] if whole else []
         by_split: dict[Split, list[lists.Entry]] = defaultdict(list)
         for entry in found:
             by_split[lists.split_named(entry, file) or self.default].append(entry)
@@ -320,8 +323,10 @@ class _Measure:
             self.listed.append(listed)
         if not lists.is_sums(file):
             for split, some in by_split.items():
-                self.parts.append(lists.part_of(file, split, some, problems, self.budget))
-        order = lists.order_of(file, [e for e in found if lists.split_named(e, file) in ("", "train")])
+                part = lists.part_of(file, split, some, problems, self.budget)
+                self.parts.append(part if whole else replace(part, rows=None, exact=False))
+        train = [e for e in found if lists.split_named(e, file) in ("", "train")]
+        order = lists.order_of(file, train if whole else lists.without_last_epoch(train))
         if order is not None:
             self.epochs.append(order)
 

@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 
 import numpy as np
+import pytest
 
 from traindoctor.engine.model import State
 from traindoctor.probes.dataset.measure import measure
@@ -212,3 +213,25 @@ def test_ids_of_tokens_are_what_a_sample_holds(tmp_path: Path) -> None:
 
     assert reading("data-duplicates", tmp_path).state is A
     assert reading("duplicate-samples-across-splits", tmp_path).state is A
+
+
+def test_a_manifest_without_end_is_read_in_part(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What was cut is not called damaged, a short epoch or a gap between ranks."""
+    from traindoctor.probes.dataset import lists
+
+    for rank in range(2):
+        rows = [
+            {"id": 2 * i + rank, "label": 0, "epoch": e, "rank": rank} for e in range(3) for i in range(100)
+        ]
+        (tmp_path / f"manifest.rank{rank}.jsonl").write_text("".join(json.dumps(r) + "\n" for r in rows))
+    assert reading("shards-overlap", tmp_path).state is A
+    assert reading("epochs-in-same-order", tmp_path).state is P
+
+    monkeypatch.setattr(lists, "MOST_ENTRIES", 250)
+    assert reading("shards-overlap", tmp_path).state is U
+    assert reading("epochs-in-same-order", tmp_path).state is P
+    assert any("first 250 entries" in n for n in measure(tmp_path).notes)
+
+    monkeypatch.setattr(lists, "MOST_TEXT", 3000)
+    assert reading("data-unreadable", tmp_path).state is A
+    assert reading("epochs-in-same-order", tmp_path).state is U
