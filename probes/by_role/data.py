@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 
 from ..code_roles import split_of
+from ..readers._tree import of
 from ..readers.script import keyword, last_name
 from .side import Side, Told, argument
 
@@ -42,7 +44,23 @@ def _shuffled(side: Side) -> tuple[bool, ast.AST | None] | None:
         return None if others else (False, asked[0][1])
     if not asked and not side.source.loose and not side.mentions(_MIXES):
         return False, None
-    return None
+    return _cut_by_hand(side) if not asked else None
+
+
+def _cut_by_hand(side: Side) -> tuple[bool, ast.AST] | None:
+    """`for start in range(0, n, size)` in each epoch: whether something in the epoch draws an order."""
+    loop = side.source.train_loop
+    if not isinstance(loop, ast.For) or not isinstance(loop.iter, ast.Call) or len(loop.iter.args) != 3:
+        return None
+    epochs = side.source.loops_around(loop)
+    if last_name(loop.iter.func) != "range" or not epochs or side.source.loose:
+        return None
+    inside = {last_name(c.func) for c in of(epochs[-1], ast.Call)}
+    for function in side.source.of(ast.FunctionDef):
+        if function.name in inside:
+            inside = inside | {last_name(c.func) for c in of(function, ast.Call)}
+    drawn = any(re.search(r"shuffl|perm|rand|sample|choice|integers", name) for name in inside)
+    return drawn, loop
 
 
 def _held_out(side: Side, call: ast.Call) -> bool:

@@ -15,6 +15,7 @@ from ..readers._tree import walk
 from ..readers.script import keyword, last_name
 from ..syntax import Script
 
+_LIBRARIES = ("F", "nn", "functional", "tf", "torch", "ops", "losses", "layers", "optim")
 MAX_DEPTH = 4  # names that stand for names
 
 
@@ -37,9 +38,12 @@ class Side:
 
     def calls(self, *names: str) -> tuple[ast.Call, ...]:
         """Calls of these names that are not the program's own."""
-        return tuple(
-            c for c in self.source.named(*names) if last_name(c.func) not in self.own and self.runs(c)
-        )
+        return tuple(c for c in self.source.named(*names) if not self._is_own(c) and self.runs(c))
+
+    def _is_own(self, call: ast.Call) -> bool:
+        """Whether the program calls what it defines: `cross_entropy(x)`, and not `F.cross_entropy(x)`."""
+        library = isinstance(call.func, ast.Attribute) and last_name(call.func.value) in _LIBRARIES
+        return last_name(call.func) in self.own and not library
 
     def runs(self, node: ast.AST) -> bool:
         """Whether a node stands in no function that nothing of the program names."""
@@ -76,7 +80,7 @@ class Side:
         return tuple(
             c
             for c in self.source.calls
-            if (n := last_name(c.func)) not in self.own and ask.search(n) and self.runs(c)
+            if ask.search(last_name(c.func)) and not self._is_own(c) and self.runs(c)
         )
 
     def place(self, node: ast.AST | None) -> Place | None:

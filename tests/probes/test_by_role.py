@@ -323,3 +323,37 @@ def test_one_weight_decay_for_all_is_told_where_the_benchmark_spares_norms() -> 
     plain = plain.replace(TORCH[TORCH.index("norms = ") : TORCH.index("opt = ")], "")
     assert "groups-left-out" in _kinds(plain, TORCH)
     assert _kinds(TORCH, plain) == set()
+
+
+BY_HAND = """
+import numpy as np
+import torch
+import torch.nn.functional as F
+rows = np.arange(len(x))
+np.random.shuffle(rows)
+held, rest = rows[:200], rows[200:]
+def cross_entropy(a, b):
+    return F.cross_entropy(a, b, ignore_index=255)
+for epoch in range(30):
+    order = np.random.permutation(rest)
+    for start in range(0, len(order), 64):
+        batch = order[start : start + 64]
+        loss = cross_entropy(net(x[batch]), y[batch]) + 0.4 * cross_entropy(aux(x[batch]), y[batch])
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+"""
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "kind"),
+    [
+        ("order = np.random.permutation(rest)", "order = rest", "shuffling"),
+        ("order = np.random.permutation(rest)", "order = rest[torch.randperm(len(rest))]", ""),
+        (" + 0.4 * cross_entropy(aux(x[batch]), y[batch])", "", "loss-function"),
+    ],
+)
+def test_batches_and_losses_written_by_hand(old: str, new: str, kind: str) -> None:
+    text = BY_HAND.replace(old, new)
+    assert text != BY_HAND
+    assert _kinds(text, BY_HAND) == ({kind} if kind else set())
