@@ -71,6 +71,11 @@ def _traced(source: Script) -> Iterator[ast.AST]:
         made = [d.func if isinstance(d, ast.Call) else d for d in node.decorator_list]
         if any(_TRACERS.match(unparse(d)) for d in made):
             yield node
+    if "run_eagerly" not in source.text and "run_functions_eagerly" not in source.text:
+        for owner in source.modules if {"keras", "tensorflow"} & set(source.frameworks) else ():
+            for method in owner.body:  # `fit` compiles them
+                if isinstance(method, ast.FunctionDef) and method.name in ("train_step", "test_step"):
+                    yield method
     pipelines = re.search(r"tf\.data|TFRecordDataset|from_tensor_slices|AUTOTUNE", source.code) is not None
     for call in source.named("map") if pipelines else ():
         if not isinstance(call.func, ast.Attribute) or not call.args:

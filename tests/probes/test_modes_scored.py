@@ -101,3 +101,35 @@ class Net(tf.keras.Model):
 def test_modes_that_are_told(text: str, told: bool) -> None:
     """A new batch norm in inference, held-out data in training mode, a block that drops its mode."""
     assert (state("script-mode-wrong", text) == "present") is told
+
+
+FITTED = """
+import random
+import tensorflow as tf
+class Net(tf.keras.Model):
+    def train_step(self, data):
+        x, y = data
+        if {} < 0.3:
+            x = x + 0.1
+        with tf.GradientTape() as tape:
+            loss = tf.reduce_mean(tf.square(y - self(x, training=True)))
+        grads = tape.gradient(loss, self.trainable_variables)
+        self.optimizer.apply_gradients(zip(grads, self.trainable_variables))
+        return {{"loss": loss}}
+net = Net()
+net.compile(optimizer="adam"{})
+net.fit(data)
+"""
+
+
+@pytest.mark.parametrize(
+    ("draw", "more", "told"),
+    [
+        ("random.random()", "", True),
+        ("tf.random.uniform([])", "", False),
+        ("random.random()", ", run_eagerly=True", False),
+    ],
+)
+def test_a_training_step_is_compiled(draw: str, more: str, told: bool) -> None:
+    """`fit` traces `train_step`, so that Python draws once."""
+    assert (state("script-drawn-at-tracing", FITTED.format(draw, more)) == "present") is told
