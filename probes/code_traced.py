@@ -72,8 +72,8 @@ def _traced(source: Script) -> Iterator[ast.AST]:
         if any(_TRACERS.match(unparse(d)) for d in made):
             yield node
     if "run_eagerly" not in source.text and "run_functions_eagerly" not in source.text:
-        for owner in source.modules if {"keras", "tensorflow"} & set(source.frameworks) else ():
-            for method in owner.body:  # `fit` compiles them
+        for model in source.modules if {"keras", "tensorflow"} & set(source.frameworks) else ():
+            for method in model.body:  # `fit` compiles them
                 if isinstance(method, ast.FunctionDef) and method.name in ("train_step", "test_step"):
                     yield method
     pipelines = re.search(r"tf\.data|TFRecordDataset|from_tensor_slices|AUTOTUNE", source.code) is not None
