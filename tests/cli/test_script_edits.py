@@ -63,7 +63,7 @@ def test_a_port_is_told_by_role_with_both_places(tmp_path: Path) -> None:
     text = render_text(report, width=100, color=False, everything=False)
 
     assert (row["kind"], row["run"], row["benchmark"]) == ("clipping-by-value", "mine.py:9", "theirs.py:10")
-    assert "porting.training-procedure" in row["causes"]
+    assert row["causes"] == ["hyperparameter.gradient-clipping-missing"]
     assert "held against the benchmark's role by role" in text
 
     helped = PORT.replace(
