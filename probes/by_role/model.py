@@ -16,6 +16,8 @@ def _activations(side: Side) -> dict[str, ast.AST] | None:
     """Activations that need saying which: GELU exact or by tanh, the slope of LeakyReLU; None: not known."""
     found: dict[str, ast.AST] = {}
     for call in side.calls("GELU", "gelu"):
+        if isinstance(call.func, ast.Attribute) and last_name(call.func.value) == "self":
+            continue  # a layer of that name, made elsewhere
         asked = argument(call, "approximate")
         value = side.value(asked) if asked is not None else None
         by_tanh = value in (True, "tanh")

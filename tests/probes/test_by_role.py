@@ -99,14 +99,14 @@ class Net(nn.Cell):
         self.conv = nn.Conv2d(3, 32, 3, pad_mode="pad", padding=1)
         self.norm = nn.BatchNorm2d(32)
         self.slope = nn.LeakyReLU(0.1)
-        self.act = nn.GELU(approximate=False)
+        self.gelu = nn.GELU(approximate=False)
         self.head = nn.Dense(32, 10, weight_init=TruncatedNormal(0.02))
         self.scale = 64 ** -0.5
     def attend(self, q, k, v):
         scores = ops.matmul(q, k.swapaxes(-2, -1)) * self.scale
         return ops.matmul(ops.softmax(scores, axis=-1), v)
     def construct(self, x):
-        return self.head(self.act(self.slope(self.norm(self.conv(x))).mean((2, 3))))
+        return self.head(self.gelu(self.slope(self.norm(self.conv(x))).mean((2, 3))))
 net = Net()
 train = loader("a/train", True)
 no_decay = [p for p in net.trainable_params() if p.ndim < 2]
