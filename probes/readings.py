@@ -63,6 +63,7 @@ MODULES = (
     "code_pipelines",
     "code_precision",
     "code_pretrained",
+    "code_quotients",
     "code_ranks",
     "code_registered",
     "code_replaced",

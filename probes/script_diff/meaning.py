@@ -132,14 +132,22 @@ def _compared(
 
 
 def _again(make: Callable[[int], _Runs], here: _Part, there: _Part) -> bool:
-    """Whether two runs agree for other values, too: counts of what is true are equal by chance."""
-    for salt in (1, 2):
+    """Whether two runs agree for other values, too: counts of what is true are equal by chance.
+
+    So is what an unknown value decides; then more runs are asked.
+    """
+    more = 2
+    for salt in range(1, 9):
+        if salt > more:
+            break
         try:
             first, second, _ = _both(partial(make, salt), here, there, NO_END)
         except (TooLong, *_ODD):
             return False
         if not _verdict(first, second):
             return False
+        if first.unsure or second.unsure:
+            more = 8
     return True
 
 
