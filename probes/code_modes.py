@@ -136,7 +136,7 @@ def _fixed(source: Script) -> Finding | None:
     seen = None
     for call in source.calls:
         told = keyword(call, "training")
-        if told is None or last_name(call.func) in _FUNCTIONAL:
+        if told is None or last_name(call.func) in _FUNCTIONAL or _makes_data(source, call):
             continue
         seen = seen or call
         if not isinstance(told, ast.Constant) or told.value is None:
@@ -154,6 +154,17 @@ def _fixed(source: Script) -> Finding | None:
         if told.value is True and _evaluates(source, call):
             return at(source, call, "the evaluation runs the model in training mode")
     return ok(source, seen, "layers are called in the mode of the model") if seen is not None else None
+
+
+_DATA = ("batch", "map", "from_tensor_slices", "DataLoader", "GeneratorDataset", "TFRecordDataset", "shuffle")
+
+
+def _makes_data(source: Script, call: ast.Call) -> bool:
+    """`make_dataset(files, training=True)`: which data are made, and in no mode of a model."""
+    own = flow(source).functions.get(last_name(call.func), []) if isinstance(call.func, ast.Name) else []
+    return any(
+        last_name(c.func) in _DATA and isinstance(c.func, ast.Attribute) for f in own for c in of(f, ast.Call)
+    )
 
 
 def _loads(source: Script) -> bool:

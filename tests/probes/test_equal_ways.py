@@ -212,3 +212,8 @@ model.fit(train_ds, validation_data=val_ds)
 @pytest.mark.parametrize("symptom", ["script-sample-torn-apart", "script-augmentation-kept"])
 def test_what_stands_in_the_other_branch_comes_not_before(symptom: str, steps: str, found: bool) -> None:
     assert (state(symptom, PIPE.replace("{STEPS}", steps)) == "present") is found
+
+
+def test_data_that_are_made_have_no_mode() -> None:
+    code = PIPE.replace("{STEPS}", "if training:\n        ds = ds.map(augment)")
+    assert state("script-mode-fixed", code + "test_ds = make(c, training=True)\n") != "present"
