@@ -23,6 +23,7 @@ from .files import RunFile, RunUnreadable, address, walk
 from .readers import Reader, csv_log, msprobe_monitor
 from .readers.config_file import clean
 from .run import RANK_PART, Configured, Event, FileContent, Run, Series, Setting
+from .shares import beyond_whole
 from .twins import twins
 
 # In the order in which they are asked; the first that recognises the content reads the file.
@@ -396,7 +397,7 @@ class _Assembly:
         _add_total(main, "train")
         _add_total(main, "eval")
         self.notes.extend(stand_ins.add(main))
-        main = {name: _fraction(series) for name, series in sorted(main.items())}
+        main = {name: _fraction(series) for name, series in sorted(main.items()) if not beyond_whole(series)}
         return main, ranks, rewinds, tuple(attempts), _by_rank(replaced)[0]
 
     # --------------------------------------------------------------------------------------- info

@@ -14,6 +14,8 @@ from .registry import Finding, absent, present, unknown
 from .run import Floats, Run
 from .shapes import Shape, shape
 
+SHORT = 5  # points that an epoch has at least for its course to be compared
+
 
 def _epochs(run: Run, curve: Shape) -> Floats | None:
     """The epoch (from 0) of each finite point, or None where it cannot be known."""
@@ -124,14 +126,20 @@ def epoch_sawtooth(
     """The course inside an epoch, its trend taken away, is the same from epoch to epoch.
 
     `least`: how many values have to be free to agree or not, beyond those of the first epoch and the trends.
+    Epochs of five to seven points need to be many and alike throughout; the first, in which most is learned,
+    does not count there.
     """
     if curve.series.window == "running-mean":
         return unknown(f"{curve.name} is a running mean, which starts anew in every epoch")
-    parts = _by_epoch(run, curve, 8)
-    if parts is None or len(parts) < epochs:
-        found = "not known" if parts is None else f"{len(parts)} with 8 points or more"
-        return unknown(f"epochs in {curve.name}: {found}; {epochs} are needed")
-    free = (min(32, min(len(p) for p in parts)) - 4) * (len(parts) - 1)  # the cubic takes four of each course
+    parts = _by_epoch(run, curve, SHORT)
+    size = min((len(p) for p in parts), default=0) if parts else 0
+    few = SHORT <= size < 8
+    if parts is not None and few:
+        parts = parts[1:]
+    if parts is None or len(parts) < epochs + 2 * few:
+        found = "not known" if parts is None else f"{len(parts)} with {SHORT} points or more"
+        return unknown(f"epochs in {curve.name}: {found}; {epochs} are needed, of short ones {epochs + 3}")
+    free = (min(32, size) - (2 if few else 4)) * (len(parts) - 1)  # the trend takes so many of each course
     if free < least:
         return unknown(
             f"{len(parts)} epochs of {len(parts[0])} points of {curve.name} are too few to compare"
@@ -144,7 +152,7 @@ def epoch_sawtooth(
         f" (by {usual:.2f} ± {spread:.2f} when shifted against each other)"
     )
     clear = alike > 1.3 * float(np.max(elsewhere)) and (alike >= 0.8 or alike > usual + 2.5 * spread)
-    needed = max(correlation, 0.95 / len(parts) ** 0.5)
+    needed = 0.8 if few else max(correlation, 0.95 / len(parts) ** 0.5)
     middle, last = curve.step(curve.count // 2), curve.step(-1)
     if alike >= needed and clear and not situation.rate_jumps(run, middle, last, 2.0):
         return present(words, step=curve.step(0), **seen)
@@ -171,11 +179,12 @@ def _likeness(parts: list[Floats]) -> tuple[float, Floats]:
 def _pattern(values: Floats, size: int) -> Floats:
     """The course inside an epoch: `size` medians, their slow change taken away, as standardised ranks.
 
-    Slow change (a cubic) is common to epochs for another reason: the drop at the boundary wears off.
+    Slow change (a cubic) is common to epochs for another reason: the drop at the boundary wears off. Of a few
+    points only a line is taken away.
     """
     medians = stats.block_medians(values, stats.block_edges(len(values), size))
     at = np.linspace(-1, 1, size)
-    rest = medians - np.polyval(np.polyfit(at, medians, 3), at)
+    rest = medians - np.polyval(np.polyfit(at, medians, 3 if size >= 8 else 1), at)
     if float(np.std(rest)) < 1e-9 * max(float(np.max(np.abs(medians))), 1e-12):
         return np.zeros(size)
     ranks = np.argsort(np.argsort(rest)) - (size - 1) / 2

@@ -9,13 +9,15 @@ from typing import Any
 import numpy as np
 
 from . import stats
-from .judging import probe
+from .judging import is_mean_of_epochs, probe
 from .metrics import finite, last_place
 from .registry import Finding, View, absent, unknown
 from .registry import present as found
 from .run import Run, Series
 from .shapes import Shape, shape
-from .situation import FRACTIONS, main_loss, metric, objective, reached, regression
+from .situation import FRACTIONS, chance_loss, classes, main_loss, metric, objective, reached, regression
+
+EPOCH_MEAN = 4.0  # how far an untrained model's loss may lie above the mean over a first epoch in which it learns
 
 
 def _learns(run: Run, progress: float) -> Shape | str:
@@ -162,8 +164,9 @@ def worse_than_untrained(
     An answer without knowledge costs what the first training step does. Only answers that are sure of
     something else cost several times as much: labels under other numbers. Inputs out of all scale cost
     hundreds of times as much. No evaluation may have lost less than `begin` times the first training loss:
-    what is learned by heart gets worse than that only later. The training loss has to fall by `progress`;
-    where the metric of evaluation is above `good`, answers are right and their loss is computed otherwise.
+    what is learned by heart gets worse than that only later. A first loss that is the mean of an epoch is no
+    longer that of an untrained model, which may be `EPOCH_MEAN` times as large where the number of classes
+    does not tell. The training loss has to fall by `progress`; where the metric of evaluation is above `good`, answers are right and their loss is computed otherwise.
     """
     run = view.run
     if regression(run) or objective(run):
@@ -173,15 +176,21 @@ def worse_than_untrained(
         return unknown("too few losses, or no number at the end of training")
     first = float(np.median(train[: max(1, min(5, len(train) // 20))]))
     fall = 1 - float(np.median(train[-max(1, len(train) // 5) :])) / max(first, 1e-300)
+    curve, known, meant = shape(run.series["train/loss"]), classes(run), ""
+    if curve is not None and is_mean_of_epochs(curve):
+        first = max(first, chance_loss(run, known.count)) if known else EPOCH_MEAN * first
+        meant = f", {EPOCH_MEAN:g} times the mean of the first epoch" if not known else ""
     late = held[len(held) // 2 :]
     factor = float(np.median(late)) / max(first, 1e-300)
     words = (
         f"eval/loss stays at {float(np.median(late)):.4g}, {factor:.1f} times the first training loss"
-        f" ({first:.4g}); the training loss falls by {fall:.0%}"
+        f" ({first:.4g}{meant}); the training loss falls by {fall:.0%}"
     )
     rest: dict[str, Any] = {"value": factor, "threshold": ratio, "series": ("train/loss", "eval/loss")}
     if first <= 0 or not 0 <= fall <= 1 or fall < progress:
         return unknown(f"{words}: training does not learn", **rest)
+    if meant and factor < ratio <= EPOCH_MEAN * factor:
+        return unknown(f"{words}; the number of classes is not known", **rest)
     if not ratio <= factor < most or float(np.min(late)) < 0.8 * ratio * first:
         return absent(words, **rest)
     if float(np.min(held)) < begin * first:

@@ -11,13 +11,14 @@ from typing import Any
 import numpy as np
 
 from ..engine.model import Place, State
-from . import situation, stats
+from . import names, situation, stats
 from .curves import ending
 from .judging import probe
 from .levels import guessed_classes
 from .registry import Finding, View, absent, place, place_of, present, unknown
 from .run import Floats, Run, Series
 from .shapes import Shape, shape
+from .shares import beyond_whole
 from .situation import FRACTIONS, OTHERS, classes, metric, metric_shape, reached
 
 ANY = (*FRACTIONS, *OTHERS)
@@ -323,6 +324,25 @@ def metric_undefined(view: View) -> Finding:
     if not logged:
         return unknown("no metric was logged")
     return absent("all metrics are numbers", series=tuple(s.name for s in logged[:3]))
+
+
+@probe()
+def above_whole(view: View) -> Finding:
+    """An accuracy, F1, precision, recall, IoU or Dice above 100: no share is so large, as a fraction or in percent.
+
+    Hits counted over more pairs than there are samples (predictions of shape (N, 1) against labels of shape
+    (N,)), or a sum of shares that is divided by something else.
+    """
+    shares = [s for s in view.run.all_series if (kind := names.base(s.name)) is not None and kind.fraction]
+    for series in shares:
+        if beyond_whole(series):
+            at = int(np.nanargmax(series.values))
+            words = f"{series.raw} reaches {series.values[at]:.5g}; a share is 1 at most, or 100 in percent"
+            rest: dict[str, Any] = {"value": float(series.values[at]), "threshold": 100}
+            return present(words, step=float(series.steps[at]), where=(place(series, at),), **rest)
+    if not shares:
+        return unknown("no metric that is a share was logged")
+    return absent(f"{', '.join(sorted({s.raw for s in shares})[:3])}: never above 100")
 
 
 @probe("train/loss")

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ...engine.model import State
 from .. import plateau, situation
 from ..compare import Pair, blocks, cleaned, final, pair
 from ..learning_rate import curve
@@ -127,6 +128,27 @@ def loss_scaled(view: View, ratio: float, spread: float, points: int = 6) -> Fin
     if flat or float(np.std(logs)) > 0.5 * spread_of_offset:
         return unknown(f"{text}; the curves are too flat to tell a factor from an offset", **rest)
     return present(text, step=float(found.x[0]), where=places_of(found, 0), **rest)
+
+
+@probe("train/loss", "benchmark:train/loss")
+def multiple_of_batches(view: View, ratio: float, spread: float, near: float = 0.08) -> Finding:
+    """The training loss is as many times the benchmark's as the batch is smaller: a whole number of times.
+
+    Both told on their own: the factor by the curves (`loss_scaled`), the number by the batch sizes. Losses of
+    n batches that are added up to one step and not divided by n are n times as large.
+    """
+    scaled = loss_scaled(view, ratio=ratio, spread=spread)
+    if scaled.state is not State.PRESENT or view.benchmark is None:
+        return Finding(scaled.state, scaled.why)
+    mine, theirs = (situation.number(r, "global_batch_size") for r in (view.run, view.benchmark))
+    if not mine or not theirs:
+        return unknown(f"{scaled.why}; the batch sizes are not known")
+    factor, times = float(scaled.value or 0.0), theirs / mine
+    words = f"{scaled.why}; the batch is {mine:g}, in the benchmark {theirs:g}"
+    rest: dict[str, Any] = {"value": factor, "threshold": times, "series": ("train/loss",)}
+    if times < 1.5 or abs(times - round(times)) > 0.01 * times or abs(factor / times - 1) > near:
+        return absent(words, **rest)
+    return present(f"{words}, {times:g} times as large", where=scaled.where, **rest)
 
 
 @probe("train/loss", "benchmark:train/loss")

@@ -46,7 +46,10 @@ _LABELS = re.compile(
 _INPUTS = re.compile(
     r"(?:^|_)(?:x|xs|imgs?|images?|inputs?|features?|feats?|pixels?|waves?|audio|frames?|ids|tokens)(?:_|$)"
 )
-_MEASURES = ("metric", "score", "accuracy", "iou", "meter", "confusion", "precision_at", "recall", "measure")
+_MEASURES = ("metric", "score", "accuracy", "iou", "confusion", "precision_at", "recall", "measure")
+_METER = re.compile(r"[a-z0-9]Meter$|^Meter$")  # AverageMeter; `MeterData` may hold what meters of a house read
+_KEEPS_DATA = ("__getitem__", "__iter__", "train_dataloader", "setup", "prepare_data")
+_GETS_DATA = re.compile(r"^_?(?:read|load|fetch|parse|simulate|generate)_")
 _PREPARES = re.compile(
     r"augment|transform|preprocess|collate|jitter|normali[sz]e|tokeni[sz]e|^load_|^read_|^encode"
 )
@@ -349,7 +352,12 @@ class Roles:
         name = line.unit.name.lower()
         if line.unit.owner in self._classes and line.unit.last in (*_FORWARD, "__init__", "build"):
             return False  # a model that is named `Scorer`, or predicts
-        if any(w in name for w in ("eval", "valid", "test_", "_test", "predict", "infer", *_MEASURES)):
+        sides = name.replace("retriev", "")
+        if any(w in sides for w in ("eval", "valid", "test_", "_test", "predict", "infer")):
+            return True
+        if not self._about_data(line.unit) and any(w in name for w in _MEASURES):
+            return True
+        if _METER.search(line.unit.owner):
             return True
         if {"val", "test", "f1", "auc", "map"} & set(re.split(r"[_.]", name)):
             return True
@@ -364,6 +372,12 @@ class Roles:
         ):
             return True
         return line.unit in self._measuring
+
+    def _about_data(self, unit: Unit) -> bool:
+        """Whether a function gets or keeps data: a score or a recall in its name is then what they are about."""
+        return bool(_GETS_DATA.match(unit.last)) or any(
+            other.owner == unit.owner for last in _KEEPS_DATA for other in self._units.get(last, ()) if unit.owner
+        )
 
     @cached_property
     def _measuring(self) -> frozenset[Unit]:
