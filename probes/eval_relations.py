@@ -17,7 +17,9 @@ from .run import Run, Series
 from .shapes import Shape, shape
 from .situation import FRACTIONS, chance_loss, classes, main_loss, metric, objective, reached, regression
 
-EPOCH_MEAN = 4.0  # how far an untrained model's loss may lie above the mean over a first epoch in which it learns
+EPOCH_MEAN = (
+    4.0  # how far an untrained model's loss may lie above the mean over a first epoch in which it learns
+)
 
 
 def _learns(run: Run, progress: float) -> Shape | str:
@@ -166,7 +168,8 @@ def worse_than_untrained(
     hundreds of times as much. No evaluation may have lost less than `begin` times the first training loss:
     what is learned by heart gets worse than that only later. A first loss that is the mean of an epoch is no
     longer that of an untrained model, which may be `EPOCH_MEAN` times as large where the number of classes
-    does not tell. The training loss has to fall by `progress`; where the metric of evaluation is above `good`, answers are right and their loss is computed otherwise.
+    does not tell. The training loss has to fall by `progress`; where the metric is above `good`, evaluation's
+    answers are right and their loss is computed otherwise.
     """
     run = view.run
     if regression(run) or objective(run):

@@ -280,7 +280,7 @@ def eval_at_chance_train_good(view: View, margin: float = 0.05) -> Finding:
         return absent(words, **seen)
     if guess is None:
         still = len(finite(held)) >= 5 and float(np.ptp(finite(held))) < margin
-        # nearly every low accuracy is near some 1/K: without K it has to be hit as well as a thousand samples can
+        # nearly every low accuracy is near some 1/K: without K it has to be hit as a thousand samples can
         near = [k for k in COMMON_CLASSES if abs(end - 1 / k) < min(margin / 3, 0.2 / k)]
         if not (still and near and good > 0.8):
             return unknown(f"{words}, but the number of classes is not known")

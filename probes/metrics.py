@@ -328,7 +328,7 @@ def metric_undefined(view: View) -> Finding:
 
 @probe()
 def above_whole(view: View) -> Finding:
-    """An accuracy, F1, precision, recall, IoU or Dice above 100: no share is so large, as a fraction or in percent.
+    """An accuracy, F1, precision, recall, IoU or Dice above 100: no share is so large, not even in percent.
 
     Hits counted over more pairs than there are samples (predictions of shape (N, 1) against labels of shape
     (N,)), or a sum of shares that is divided by something else.

@@ -151,7 +151,9 @@ def starts_at_chance(run: Run, curve: Shape, tolerance: float = 0.001) -> Findin
     begins there. K by a setting, else any up to ten.
     """
     known = situation.classes(run)
-    begins = curve.step(0) <= (BEGIN if curve.series.unit in situation.STEPS else 0)  # nothing seen yet, in any unit
+    begins = curve.step(0) <= (
+        BEGIN if curve.series.unit in situation.STEPS else 0
+    )  # nothing seen yet, in any unit
     if is_mean_of_epochs(curve) or not begins:
         return unknown("the loss of the first steps was not logged")
     if situation.regression(run) or curve.index[0] > 0:

@@ -10,9 +10,11 @@ import numpy as np
 from ..engine.model import Place, State
 from . import situation, stats
 from .epochs import steps_per_epoch
+from .judging import is_mean_of_epochs
 from .numerics import broken
 from .registry import Finding, View, absent, place, present, probe, unknown
 from .run import Floats, Run, Series
+from .shapes import shape
 
 
 @probe("train/loss|eval/loss")
@@ -127,6 +129,74 @@ def stays_beyond_accuracy(view: View, *, ratio: float, part: float, classes: int
             return absent(f"{words}: it does not come down", **rest)
         return (present if level > ratio * bound else absent)(words, where=_last(loss), **rest)
     return unknown("no loss and accuracy of the same data were logged")
+
+
+@probe("train/loss", "eval/loss", "eval/accuracy")
+def unsure_of_right_answers(
+    view: View, *, ratio: float, least: float, most: float, below: float = 0.85, points: int = 3
+) -> Finding:
+    """Evaluation loses `ratio` times what its accuracy explains, and training `least` to `most` times that.
+
+    A model that trusts its answers as far as they are right loses at most H(a) + (1 - a) ln(K - 1) nats at an
+    accuracy a (Fano). One that overfits loses more because it is too sure: its training loss is far lower and
+    its evaluation loss has been lower before. Without these the answers are right and held for guesses. Where
+    training loses the same, scores cannot differ much on either side; where it loses more, it is made harder
+    than evaluation, by noise that is added or by labels that contradict each other. At the beginning accuracy
+    runs ahead of a loss that is still that of guessing: it has to be `below` that.
+
+    K by a setting, a first loss of ln K, or as many as 1.05 times the first loss allows; twice, where that is
+    the mean of an epoch. Near perfection a tenth of ln K is not held against it.
+    """
+    run = view.run
+    if situation.regression(run) or situation.objective(run) or situation.is_sum(run, "eval"):
+        return unknown("this loss has no absolute scale")
+    if any(situation.switched_on(run, key) for key in ("label_smoothing", "mixup", "cutmix")):
+        return unknown("smoothed or mixed labels ask for answers that are not sure")
+    loss, accuracy, curve = (run.series[n] for n in ("eval/loss", "eval/accuracy", "train/loss"))
+    _, here, there = np.intersect1d(loss.steps, accuracy.steps, return_indices=True)
+    values, right = loss.values[here], accuracy.values[there]
+    trained = curve.values[np.isfinite(curve.values)]
+    if len(values) < points or len(trained) < points or not np.all(np.isfinite(values) & np.isfinite(right)):
+        return unknown("too few losses and accuracies of the same evaluations")
+    if min(float(np.min(values)), float(np.min(trained))) < 0:
+        return unknown("a loss below zero is no cross-entropy of answers")
+    known, first = situation.classes(run), float(np.median(trained[: max(1, min(5, len(trained) // 20))]))
+    drawn = shape(curve)
+    if known:
+        count = known.count
+    elif drawn is None or is_mean_of_epochs(drawn):
+        count = _as_many_as(2 * first)
+    else:
+        count = _classes(run) or _as_many_as(1.05 * first)
+    late = slice(-max(2, len(values) // 4), None)
+    held, share = float(np.median(values[late])), float(np.median(right[late]))
+    sure = float(np.clip(share, 1 / count, 1 - 1e-6))
+    bound = -sure * math.log(sure) - (1 - sure) * math.log((1 - sure) / max(count - 1, 1))
+    bound = max(bound, 0.1 * math.log(count))
+    level = float(np.median(trained[-max(2, len(trained) // 10) :]))
+    words = (
+        f"eval/loss ends at {held:.4g} with eval/accuracy at {share:.4g}: knowing that costs {bound:.3g} at"
+        f" most among {count} classes; train/loss ends at {level:.4g}"
+    )
+    rest: dict[str, Any] = {
+        "value": held,
+        "threshold": ratio * bound,
+        "series": ("eval/loss", "eval/accuracy"),
+    }
+    if held <= ratio * bound:
+        return absent(words, **rest)
+    if level < 0.9 * held or held > 1.05 * float(np.min(values)):
+        return absent(f"{words}: too sure of what was learned by heart", **rest)
+    if not least <= level / held < most:
+        return absent(words, **rest)
+    if held > below * situation.chance_loss(run, count) or share < 1.5 / count:
+        return unknown(f"{words}: hardly anything is learned so far", **rest)
+    return present(words, where=_last(loss), **rest)
+
+
+def _as_many_as(loss: float) -> int:
+    """The most classes that a guess among them loses so much, up to a thousand."""
+    return min(1000, max(2, math.ceil(math.exp(min(loss, 7)))))
 
 
 def _loss_and_accuracy(run: Run) -> list[tuple[str, Series, Floats, Floats]] | str:

@@ -47,7 +47,9 @@ _INPUTS = re.compile(
     r"(?:^|_)(?:x|xs|imgs?|images?|inputs?|features?|feats?|pixels?|waves?|audio|frames?|ids|tokens)(?:_|$)"
 )
 _MEASURES = ("metric", "score", "accuracy", "iou", "confusion", "precision_at", "recall", "measure")
-_METER = re.compile(r"[a-z0-9]Meter$|^Meter$")  # AverageMeter; `MeterData` may hold what meters of a house read
+_METER = re.compile(
+    r"[a-z0-9]Meter$|^Meter$"
+)  # AverageMeter; `MeterData` may hold what meters of a house read
 _KEEPS_DATA = ("__getitem__", "__iter__", "train_dataloader", "setup", "prepare_data")
 _GETS_DATA = re.compile(r"^_?(?:read|load|fetch|parse|simulate|generate)_")
 _PREPARES = re.compile(
@@ -374,9 +376,12 @@ class Roles:
         return line.unit in self._measuring
 
     def _about_data(self, unit: Unit) -> bool:
-        """Whether a function gets or keeps data: a score or a recall in its name is then what they are about."""
+        """Whether a function gets or keeps data: a score in its name is then what they are about."""
         return bool(_GETS_DATA.match(unit.last)) or any(
-            other.owner == unit.owner for last in _KEEPS_DATA for other in self._units.get(last, ()) if unit.owner
+            other.owner == unit.owner
+            for last in _KEEPS_DATA
+            for other in self._units.get(last, ())
+            if unit.owner
         )
 
     @cached_property

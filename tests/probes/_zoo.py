@@ -856,6 +856,11 @@ def sick_runs(rng: np.random.Generator, n: int) -> dict[str, Sick]:
         "loss-falls-metric-flat",
     )
     add(
+        "more hits than samples",
+        run([series("eval/accuracy", np.linspace(144.0, 180.0, 6))]),
+        "metric-above-whole",
+    )
+    add(
         "undefined",
         run(
             [series("eval/auc", np.full(5, np.nan))],

@@ -192,3 +192,22 @@ def test_what_an_untrained_model_loses_needs_a_training_that_learns() -> None:
         assert (
             state("eval-loss-out-of-scale", series("train/loss", train, AT[: len(train)]), high) == "unknown"
         )
+
+
+@pytest.mark.parametrize(
+    ("loss", "settings", "expected"),
+    [
+        ([2.5, 3.5, 4.6, 5.2, 5.8, 5.9], {}, "unknown"),  # a first epoch of 0.75 began anywhere above
+        ([2.5, 3.5, 4.6, 5.2, 5.8, 5.9], {"num_classes": 4}, "present"),
+        ([2.5, 2.8, 2.9, 3.0, 3.1, 3.1], {"num_classes": 4}, "absent"),
+        ([9.0, 9.5, 9.9, 9.9, 9.9, 9.9], {}, "present"),
+    ],
+)
+def test_the_mean_of_a_first_epoch_is_not_that_of_an_untrained_model(
+    loss: Any, settings: dict[str, int], expected: str
+) -> None:
+    """An epoch in which most is learned begins far above its mean."""
+    train = series("train/loss", [0.75, 0.43, 0.31, 0.2, 0.17, 0.16], AT, window="epoch-mean")
+    made = run([train, held("eval/loss", loss)], settings)
+
+    assert str(reading("relations", "eval-surely-wrong", made).state) == expected

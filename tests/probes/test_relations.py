@@ -259,3 +259,75 @@ def test_the_bound_of_both_needs_values_of_both() -> None:
     curves += [flat("train/loss", 0.1), flat("train/accuracy", 0.97)]
 
     assert seen(relations.eval_below_accuracy, run(curves), share=0.6) == "unknown"
+
+
+UNSURE = {"ratio": 1.15}
+ALIKE, HARDER = {"least": 0.9, "most": 1.12}, {"least": 1.12, "most": 1000.0}
+
+
+def ending(
+    train: float, held: float, accuracy: float, start: float = 2.3026, best: float | None = None
+) -> list[Series]:
+    """A run over ten classes that comes down to these levels."""
+    course = np.concatenate([np.linspace(1, 0, 6), np.zeros(4)])
+    values = held + (start - held) * course
+    if best is not None:
+        values[4] = best
+    return [
+        series("train/loss", train + (start - train) * course),
+        series("eval/loss", values),
+        series("eval/accuracy", accuracy + (0.1 - accuracy) * course),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("curves", "settings", "alike", "harder"),
+    [
+        (ending(1.6, 1.58, 0.9), {}, "present", "absent"),  # a softmax into a cross-entropy
+        (ending(1.6, 1.58, 0.9), {"num_classes": 10}, "present", "absent"),
+        (
+            ending(1.1, 1.08, 0.7, start=1.609),
+            {"num_classes": 5},
+            "absent",
+            "absent",
+        ),  # a hard task, well known
+        (ending(1.64, 0.93, 0.88), {}, "absent", "present"),  # labels at random in training alone
+        (
+            ending(2.0, 1.75, 0.72),
+            {},
+            "absent",
+            "present",
+        ),  # three quarters of the units left out in training
+        (ending(0.2, 0.3, 0.92), {}, "absent", "absent"),
+        (ending(0.01, 0.8, 0.9), {}, "absent", "absent"),  # learned by heart: too sure
+        (ending(1.6, 1.58, 0.9, best=0.6), {}, "absent", "absent"),  # was better before: diverged
+        (ending(2.28, 2.25, 0.6), {}, "unknown", "absent"),  # accuracy runs ahead of the loss at first
+        (ending(-0.4, -0.5, 0.6), {}, "unknown", "unknown"),  # probabilities in a likelihood: below zero
+        (ending(1.6, 1.58, 0.9), {"label_smoothing": 0.1}, "unknown", "unknown"),
+        (ending(0.02, 0.01, 1.0), {}, "absent", "absent"),  # perfect answers
+    ],
+)
+def test_right_answers_that_are_held_for_guesses(
+    curves: list[Series], settings: dict[str, Any], alike: str, harder: str
+) -> None:
+    """More is lost than an accuracy explains, with or without a training that is harder than evaluation."""
+    made = run(curves, settings)
+    judge = relations.unsure_of_right_answers
+
+    for params, expected in ((ALIKE, alike), (HARDER, harder)):
+        assert seen(judge, made, **UNSURE, **params) == expected, params
+
+
+def test_the_mean_of_an_epoch_may_be_of_more_classes() -> None:
+    """Where the first loss is the mean of an epoch, twice as much is taken for that of a guess."""
+    low = [
+        s if s.name != "train/loss" else series("train/loss", s.values, window="epoch-mean")
+        for s in ending(0.86, 0.86, 0.89, start=1.1)
+    ]
+    lower = [
+        s if s.name != "train/loss" else series("train/loss", s.values, window="epoch-mean")
+        for s in ending(0.5, 0.5, 0.89, start=1.1)
+    ]
+
+    assert seen(relations.unsure_of_right_answers, run(low), **UNSURE, **ALIKE) == "present"
+    assert seen(relations.unsure_of_right_answers, run(lower), **UNSURE, **ALIKE) == "absent"

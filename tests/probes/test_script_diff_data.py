@@ -169,13 +169,13 @@ CASES = {
 }
 
 
-def _kinds(old: str, new: str) -> set[str]:
-    assert PROGRAM.count(old) == 1, old
+def _kinds(old: str, new: str, program: str = PROGRAM) -> set[str]:
+    assert program.count(old) == 1, old
 
     def run(script: str) -> Run:
         return Run(RunInfo("run"), {}, (), {}, (), (), {}, scripts={"train.py": script})
 
-    found = sorted_out(compare(run(PROGRAM.replace(old, new)), run(PROGRAM)))
+    found = sorted_out(compare(run(program.replace(old, new)), run(program)))
     return {kind for kind, edits in found.items() if edits}
 
 
@@ -198,3 +198,71 @@ def test_rows_that_are_written_to_are_not_taken_out(value: str) -> None:
     """A slice that gets a value leaves as many samples as before."""
     found = _kinds(READ, READ + f"        image[np.random.randint(32):] = {value}\n")
     assert found and "fewer-samples" not in found
+
+
+METERS = """
+import numpy as np
+import torch
+import lightning as L
+from torch.utils.data import DataLoader
+from windows import Windows
+
+
+def read_meter_scores():
+    load = np.load("load.npy")
+    return load[:, 1:]
+
+
+class MeterData(L.LightningDataModule):
+    def setup(self, stage=None):
+        load = read_meter_scores()
+        cut = 9 * len(load) // 10
+        mean, std = load[:cut].mean(), load[:cut].std()
+        load = (load - mean) / std
+        self.train_set = Windows(load[:cut])
+        self.valid_set = Windows(load[cut:])
+
+    def train_dataloader(self):
+        return DataLoader(self.train_set, 64, shuffle=True)
+
+    def val_dataloader(self):
+        return DataLoader(self.valid_set, 64)
+
+
+class AverageMeter:
+    def update(self, value, n):
+        self.total += value * n
+        self.count += n
+
+
+trainer = L.Trainer(max_epochs=9)
+trainer.fit(model, MeterData())
+"""
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "kinds", "not_kinds"),
+    [
+        (
+            "        load = (load - mean) / std\n",
+            "        load = 1000 * load\n",
+            set(),
+            {"normalisation-one-side"},
+        ),
+        ("Windows(load[:cut])", "Windows(load[:72, :4])", set(), {"metric"}),
+        ("load[:, 1:]", "load[:, 2:]", set(), {"metric", "evaluation-inputs"}),
+        ("value * n", "value", {"metric"}, set()),
+    ],
+)
+def test_meters_of_a_house_are_no_measures(old: str, new: str, kinds: set[str], not_kinds: set[str]) -> None:
+    """A class or a function that gets data measures nothing, whatever its data are called."""
+    found = _kinds(old, new, METERS)
+
+    assert kinds <= found and not not_kinds & found
+
+
+def test_what_a_part_is_cut_from_is_no_part_of_evaluation() -> None:
+    """`train = order[n_test:n_test + 130]` takes samples from training: the border's name is no part."""
+    found = _kinds("names[n_test:]", "names[n_test:n_test + 130]", PROGRAM.replace("n_val", "n_test"))
+
+    assert "fewer-samples" in found and "evaluates-other-part" not in found
