@@ -214,24 +214,20 @@ def _first_loss(curve: Shape) -> tuple[float, str | None]:
 
 @on_loss(3)
 def initial_above_chance(run: Run, curve: Shape, ratio: float = 1.5) -> Finding:
-    """The first loss exceeds that of a uniform guess by `ratio`.
-
-    K by a setting, or told by a run that ends at guessing, by its loss and its accuracy (`guessed_classes`).
-    """
+    """The first loss exceeds that of a uniform guess by `ratio`."""
     known = situation.classes(run)
-    count = known.count if known else guessed_classes(run, curve)
-    if count is None or situation.is_sum(run):
+    if known is None or situation.is_sum(run):
         return unknown(
-            "the number of classes is not known" if count is None else "the loss is a sum of terms"
+            "the number of classes is not known" if known is None else "the loss is a sum of terms"
         )
-    level = situation.chance_loss(run, count)
+    level = situation.chance_loss(run, known.count)
     first, doubt = _first_loss(curve)
     scatter = min(1.0, stats.noise(np.log(curve.y))) if curve.positive else 0.0
     seen: dict[str, Any] = {"value": round(first, 4), "threshold": round(ratio * level, 4)}
-    words = f"the first value of {curve.name} is {first:.4g}, a guess among {count} gives {level:.4g}"
+    words = f"the first value of {curve.name} is {first:.4g}, a guess among {known.count} gives {level:.4g}"
     told = curve.index[0] == 0 and not is_mean_of_epochs(curve)  # steps of an epoch can throw a model far off
     if told and first > ratio * level * math.exp(3 * scatter):
-        where = (place(curve.series, int(curve.index[0])), *((place_of(known.setting),) if known else ()))
+        where = (place(curve.series, int(curve.index[0])), place_of(known.setting))
         return present(words, step=curve.step(0), where=where, series=(curve.name,), **seen)
     if first > ratio * level:
         doubt = doubt or f"single values scatter by {scatter:.0%}"

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from traindoctor.engine.model import State
-from traindoctor.probes import gradients, levels, metrics, objective, rounding, scaler
+from traindoctor.probes import gradients, metrics, objective, rounding, scaler
 from traindoctor.probes.benchmark_curves import gradients as against_benchmark
 from traindoctor.probes.config import precision
 from traindoctor.probes.registry import Finding, View
@@ -222,14 +222,3 @@ def test_a_first_batch_is_the_first_in_every_unit() -> None:
         steps = at + 640 * np.arange(21)
         curve = series("train/loss", [first, *np.linspace(2.2123, 1.0111, 20)], steps, unit="sample")
         assert state(objective.starts_at_chance(view(run([curve])), tolerance=0.001)) == expected, (at, first)
-
-
-def test_a_run_that_ends_at_guessing_tells_how_many_classes_there_are() -> None:
-    """Loss and accuracy that end at ln 10 and 1/10 are those of ten classes; the first loss was far above."""
-    rate = series("eval/accuracy", [0.1] * 8, 5 * np.arange(1, 9))
-    for first, expected in ((14.26, "present"), (2.33, "absent")):
-        curve = series("train/loss", [first, *(2.3026 + 0.002 * np.sin(np.arange(39)))])
-        assert state(levels.initial_above_chance(view(run([curve, rate])))) == expected
-    falls = series("train/loss", [14.26, *np.linspace(2.3, 0.4, 39)])
-    learns = series("eval/accuracy", np.linspace(0.1, 0.9, 8), 5 * np.arange(1, 9))
-    assert state(levels.initial_above_chance(view(run([falls, learns])))) == "unknown"
