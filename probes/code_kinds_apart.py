@@ -13,7 +13,7 @@ from .code import at
 from .code_keras import compiled
 from .flow import answers_first, flow
 from .minimised import handed, loss_objects, losses
-from .readers._tree import of
+from .readers._tree import of, unparse
 from .readers.script import keyword, last_name
 from .registry import Finding
 from .syntax import Script
@@ -96,6 +96,9 @@ def numbers_for_classes(source: Script) -> Finding | None:
     return _apart(source, by_numbers=False)
 
 
+_FITTED = re.compile(r"(?i)value|return|reward|(?:^|_)(?:q|td)_|advantage|bbox|boxes|depth")
+
+
 def _apart(source: Script, *, by_numbers: bool) -> Finding | None:
     if source.loose:
         return None
@@ -111,6 +114,8 @@ def _apart(source: Script, *, by_numbers: bool) -> Finding | None:
         if not any(c.ends in ("sigmoid", "softmax") for c in compiled(source)):
             return at(source, of_classes[0], "this loss is for classes, and what is scored are numbers")
     if not by_numbers and len(of_numbers) == len(kinds) and classes and not numbers:
+        if any(_FITTED.search(unparse(n)) for n in of_numbers):
+            return None  # values and returns are fitted beside actions that are classes
         return at(source, of_numbers[0], "this loss is for numbers, and what is scored are classes")
     return None
 
