@@ -107,6 +107,8 @@ def _apart(source: Script, *, by_numbers: bool) -> Finding | None:
         r"(?i)\bbins?\b|expectation|ordinal|histogram|one_?hot|recon|autoenc|\bgan\b|spik", source.code
     ):
         return None
+    if not by_numbers and re.search(r"(?i)cross_?entropy|nll_?loss|\bbce", source.code):
+        return None  # which one is in force is told at run time
     numbers, classes = _measured(source)
     of_numbers = [n for k, n in kinds.items() if _OF_NUMBERS.match(k)]
     of_classes = [n for k, n in kinds.items() if _OF_CLASSES.match(k)]

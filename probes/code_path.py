@@ -617,7 +617,7 @@ def _is_cut(value: ast.expr) -> bool:
 
 def _straight_through(call: ast.expr) -> bool:
     """`x + (q - x).detach()` passes the gradient straight through."""
-    cut = call.func.value if isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute) else None
+    cut = _cut_by(call)  # `tf.stop_gradient(q - x)` as well
     return isinstance(cut, ast.BinOp) and isinstance(cut.op, ast.Sub)
 
 

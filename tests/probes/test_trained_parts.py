@@ -175,3 +175,13 @@ def test_predictions_stand_where_the_framework_takes_them() -> None:
     assert state("script-gradient-path-cut", KERAS.format("tf.stop_gradient(y), logits")) != "present"
     assert state("script-gradient-path-cut", HALF.format("ops.stop_gradient(logits)")) == "present"
     assert state("script-gradient-path-cut", HALF.format("logits")) != "present"
+
+
+def test_a_straight_through_estimator_cuts_nothing() -> None:
+    """`x + stop_gradient(q - x)` hands the gradient on."""
+    through = "h = self.first(x)\n        return self.out(h + tf.stop_gradient(tf.round(h) - h))"
+    assert state("script-gradient-path-cut", _net(call=through)) != "present"
+    assert (
+        state("script-gradient-path-cut", _net(call="return self.out(tf.stop_gradient(self.first(x)))"))
+        == "present"
+    )
