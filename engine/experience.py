@@ -47,10 +47,14 @@ def looked_at(rules: RuleBase, states: Mapping[str, State]) -> frozenset[str]:
 def _speaking(
     rules: RuleBase, given: Experience, states: Mapping[str, State]
 ) -> Iterator[Mapping[str, float]]:
-    """The weights of the present symptoms, and of the areas that were looked at."""
+    """The weights of the present symptoms, and of the areas that were looked at.
+
+    The latter are of recorded runs: where nothing was recorded (a script alone) they say nothing.
+    """
     yield from (w for s, w in given.weights.items() if states.get(s) is State.PRESENT)
     areas = looked_at(rules, states) if given.looked else frozenset()
-    yield from (w for a, w in given.looked.items() if a in areas)
+    if given.where in areas:
+        yield from (w for a, w in given.looked.items() if a in areas)
 
 
 def _below_half(before: float, after: float) -> float:

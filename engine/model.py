@@ -288,8 +288,9 @@ class Experience:
 
     weights: Mapping[str, Mapping[str, float]]  # symptom -> cause -> log-odds that its presence adds
     most: float  # log-odds by which a cause is moved at most
-    # area of symptoms -> cause -> log-odds that are added where one of the area is known
+    # area of symptoms -> cause -> log-odds that are added where one of the area is known, and one of `where`
     looked: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+    where: str = ""  # area that all recorded runs show
 
 
 @dataclass(frozen=True, slots=True)

@@ -184,7 +184,7 @@ def _experience(layer: Layer, check: Checker) -> Experience | None:
     for area, weights in entry.spec.looked.items():
         for cause in weights:
             check.reference(entry, ("looked", area, cause), "cause", cause)
-    return Experience(entry.spec.weights, entry.spec.most, entry.spec.looked)
+    return Experience(entry.spec.weights, entry.spec.most, entry.spec.looked, entry.spec.where)
 
 
 def _silence(scale: ScaleFile) -> Silence | None:

@@ -132,13 +132,14 @@ Nats = Annotated[float, Field(ge=-4, le=4)]
 class ExperienceFile(Strict):
     """experience.yaml: symptom -> cause -> log-odds that it adds, fitted to recorded runs.
 
-    `looked`: area -> cause -> log-odds, where symptoms of the area could be told.
+    `looked`: area -> cause -> log-odds, where symptoms of the area could be told and some of `where`.
     """
 
     estimated_from: Text
     most: Annotated[float, Field(gt=0, le=2)]
     weights: dict[NodeId, dict[str, Nats]]
     looked: dict[str, dict[str, Nats]] = Field(default_factory=dict)
+    where: str = ""
 
 
 class SourcesFile(Strict):

@@ -45,6 +45,7 @@ PROGRAMS = 3  # in which a symptom must have been seen
 SMALLEST = 0.2  # a weight below it is left out
 MOST = 1.0  # nats by which a cause is moved at most: for programs left out more brought next to nothing
 AREAS = frozenset({"loss", "script", "benchmark", "edits"})  # a curve, a script, a benchmark, and its script
+WHERE = "loss"  # the one of which every recorded run shows something
 LOOKED = "looked:"  # begins the name of a column that says that an area was looked at
 ROUNDS = 30  # of Newton's method; it settles in far fewer
 
@@ -154,7 +155,7 @@ def page(weights: Mapping[str, Mapping[str, float]], views: Sequence[Seen]) -> s
         "# Written by faultlab/experience.py; do not edit. engine/experience.py says what it is used for.\n"
         f"estimated_from: fault lab, dev half ({faulty} views of faulty runs, {len(views) - faulty}"
         f" of healthy ones, {programs} programs); ridge logistic regression beside the links\n"
-        f"most: {MOST:g}\n" + "".join(f"{part}:\n{rows}" for part, rows in parts.items())
+        f"most: {MOST:g}\nwhere: {WHERE}\n" + "".join(f"{part}:\n{rows}" for part, rows in parts.items())
     )
 
 

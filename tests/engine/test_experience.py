@@ -53,11 +53,19 @@ def test_only_what_is_present_counts(base: RuleBase) -> None:
 def test_areas_that_were_looked_at_count(base: RuleBase) -> None:
     """An absent symptom tells that its area was looked at; an unknown one does not."""
     area = base.symptoms["warm"].area
-    taught = replace(base, experience=Experience({}, 2.0, {area: {"a.y": 0.5}, "elsewhere": {"a.x": 2.0}}))
+    looked = {area: {"a.y": 0.5}, "elsewhere": {"a.x": 2.0}}
+    taught = replace(base, experience=Experience({}, 2.0, looked, area))
     for state, added in ((State.ABSENT, 0.5), (State.PRESENT, 0.5), (State.UNKNOWN, None)):
         found = hypotheses(taught, warm=state)
         assert found["a.y"].contributions.get(experience.NAME) == (added and pytest.approx(added))
         assert experience.NAME not in found["a.x"].contributions
+
+
+def test_nothing_is_learnt_from_runs_for_what_is_no_run(base: RuleBase) -> None:
+    """Without the area that every recorded run shows, what was looked at adds nothing."""
+    area = base.symptoms["warm"].area
+    taught = replace(base, experience=Experience({}, 2.0, {area: {"a.y": 0.5}}, "curves"))
+    assert experience.NAME not in hypotheses(taught, warm=State.ABSENT)["a.y"].contributions
 
 
 def test_no_cause_is_believed_for_weights_alone(base: RuleBase) -> None:
