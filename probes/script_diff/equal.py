@@ -246,6 +246,8 @@ def _comprehension(term: Term) -> Term:
 def _item(term: Term) -> Term:
     """`x[:, 0]` and `x[..., 0]` as `x.squeeze(-1)`: where both are written, the axis has one element."""
     index, of = term.part("index"), term.part("of")
+    if index is not None and of is not None and (axis := _new_axis(index)) is not None:
+        return Term("call", "unsqueeze", (("#0", of), ("dim", _number(axis))), term.node)
     if index is not None and of is not None and index.kind == "sequence" and len(index.parts) > 3:
         first, *rest = (part for _, part in index.parts)  # one value per sample, spread over its axes
         if first.kind == "slice" and not first.parts and all(p.label == "None" for p in rest):
@@ -258,6 +260,26 @@ def _item(term: Term) -> Term:
     if every and second.label == "0.0" and of.kind == "call":
         return Term("call", "squeeze", (("#0", of), ("dim", Term("number", "-1.0"))), term.node)
     return term
+
+
+def _new_axis(index: Term) -> int | None:
+    """Where an index puts one axis of one element, and nothing else: 0 of `x[None]`, 1 of `x[:, None]`."""
+    axes = [part for _, part in index.parts] if index.kind == "sequence" else [index]
+    new = [i for i, part in enumerate(axes) if part.kind in ("constant", "api") and part.label in _NEW]
+    whole = [part.kind == "slice" and not part.parts for part in axes]
+    if len(new) != 1:
+        return None
+    at = new[0]
+    if all(whole[:at]) and all(
+        w or part.label == "Ellipsis" for w, part in zip(whole[at + 1 :], axes[at + 1 :], strict=True)
+    ):
+        return at
+    if at and axes[0].label == "Ellipsis" and all(whole[1:at]) and all(whole[at + 1 :]):
+        return at - len(axes)
+    return None
+
+
+_NEW = ("None", "newaxis")
 
 
 # Keras: `compile(loss="mse")` and `compile(loss=MeanSquaredError())` are one (keras-docs, losses)

@@ -11,6 +11,7 @@ import numpy as np
 
 from . import values as v
 from .lines import Line, Program, Unit
+from .modes import BORN_OTHERWISE, EITHER_WAY, MADE_OTHERWISE, SETS, Modes
 from .objects import Chain, Enough, Frame, Instance, Key, Own, Routine, TooLong
 from .values import Tensor, Thing, mark
 from .vocabulary import DEFAULTS, word_set
@@ -33,11 +34,12 @@ class Events:
         same: Mapping[str, str] | None = None,
         mixed: bool = False,
         salt: int = 0,
+        lazy: bool = False,
     ) -> None:
         """`same`: names of this program -> the other one's, where they are known to be renamed.
 
         `mixed`: about half of all unknown values have one axis less than `shape`. `salt`: another draw of all
-        unknown values.
+        unknown values. `lazy`: modes are told where a module next runs, not where they are set.
         """
         self.program = program
         self.shape = shape
@@ -50,6 +52,10 @@ class Events:
         self.most = MAX_STEPS + 1  # events after which the run ends
         self.cleared: dict[int, tuple[int, str, bool]] = {}  # gradients that nothing has read since: by owner
         self.stepped: set[int] = set()
+        self.modes = Modes()
+        self.lazy = lazy
+        self.partial = False  # modes are set where this run does not follow who runs then
+        self.behaving = 0
         self.backwards = 0
         self.fresh = False  # no gradient can have been taken yet
         self.unsure = False  # a condition was decided by a value that did not fit the assumed shapes
@@ -72,6 +78,9 @@ class Events:
         self.top = Frame(program.units[0])
         self.read_names = frozenset(
             t.label for line in program.lines for t in line.term.walk() if t.kind in ("attribute", "call")
+        )
+        self.called_names = frozenset(
+            t.label for line in program.lines for t in line.term.walk() if t.kind == "call"
         )
         self._unread: dict[Unit, tuple[tuple[str, ...], tuple[str, ...]]] = {}
         self._inside: dict[Unit, dict[tuple[Line | None, str], list[Line]]] = {}
@@ -113,6 +122,8 @@ class Events:
         made = mark(label, first, parts)
         self.often[made] += 1
         shaky = shaky or self.shaky(owner)
+        if self.inside is None and (label == "call" or self._runs_module(label, owner, given, named)):
+            self.tell_modes()
         if label in _READS_GRADIENTS and self.cleared:
             self._clear_before(label, first, given)
         if label in ("backward", "manual_backward"):
@@ -127,7 +138,60 @@ class Events:
             self.note(label, made, shaky)
         tensor = not label[:1].isupper()
         like = mark(label, first, tuple(self.like(x) for x in given))
-        return Thing(mark(made, self.often[made], self.under), shaky, tensor, like=like)
+        thing = Thing(mark(made, self.often[made], self.under), shaky, tensor, like=like)
+        if label not in MADE_OTHERWISE:
+            self.modes.born.add(thing.mark)
+        return thing
+
+    def module(self, value: Any) -> int:
+        """What a module is called among the modes: the same while it changes."""
+        return mark("module", value.order) if isinstance(value, Instance) else self.mark(value)
+
+    def born(self, made: Instance) -> None:
+        """A module of the program was made."""
+        if not BORN_OTHERWISE & self.read_names:
+            self.modes.born.add(self.module(made))
+
+    def puts_into_mode(
+        self, label: str, owner: Any, name: str, given: Sequence[Any], named: Mapping[str, Any]
+    ) -> bool:
+        """Whether a call sets the mode of a module; `name`: what the owner is called, as a module is."""
+        if label not in SETS or not self.lazy:
+            return False
+        if self.behaving or self.inside is not None:
+            self.partial = True
+            return False
+        if given or not set(named) <= {"mode"}:
+            return False
+        if not isinstance(owner, (Thing, Chain, Instance)):
+            return False
+        if label != "eval" and name not in self.called_names:
+            return False  # `trainer.train()` trains
+        mode: Any = False if label == "eval" else named.get("mode", True)
+        self.modes.shaky = self.modes.shaky or self.shaky(owner) or self.shaky(mode)
+        self.modes.set(self.module(owner), mode if isinstance(mode, bool) else self.mark(mode))
+        return True
+
+    def mode_of(self, owner: Thing | Instance) -> Any:
+        """The mode of a module; None: not known, or no module."""
+        module = self.module(owner)
+        if not self.lazy or self.behaving:
+            return None
+        return self.modes.mode(module) if module in self.modes.asked or isinstance(owner, Instance) else None
+
+    def tell_modes(self) -> None:
+        """Tell the modes in which a module now runs, if they are others than before."""
+        if not self.behaving and (now := self.modes.untold()) is not None:
+            under, self.under = self.under, ()
+            self.note("mode", mark(now), self.modes.shaky)
+            self.under = under
+
+    def _runs_module(self, label: str, owner: Any, given: Sequence[Any], named: Mapping[str, Any]) -> bool:
+        """Whether a call may run a module whose mode was set."""
+        if label in EITHER_WAY or not self.modes.put:
+            return False
+        known = (x for x in (owner, *given, *named.values()) if isinstance(x, (Thing, Instance, Chain)))
+        return any(self.module(x) in self.modes.asked for x in known)
 
     def _clear_before(self, label: str, owner: int, given: Sequence[Any]) -> None:
         """Tell that gradients are cleared where they are next read: where before that makes no difference."""

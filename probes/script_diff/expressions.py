@@ -143,6 +143,9 @@ class Expressions(Events):
 
     def attribute(self, of: Any, name: str) -> Any:
         """`of.name`."""
+        if name == "training" and self.inside is None and isinstance(of, (Thing, Instance)):
+            if name not in of.attributes and isinstance(mode := self.mode_of(of), bool):
+                return mode
         if isinstance(of, Instance):
             if name in of.attributes:
                 return of.attributes[name]
@@ -358,7 +361,7 @@ class Expressions(Events):
         if isinstance(value, bool):
             return Tensor(np.asarray(value))
         if isinstance(value, (int, float)):
-            return Tensor(np.asarray(v.number(float(value))))
+            return Tensor(np.asarray(v.number(float(value))), made=frozenset({"number"}))
         if isinstance(value, (list, tuple)) and value:
             parts = [self.tensor(x) for x in value]
             try:
@@ -371,7 +374,7 @@ class Expressions(Events):
         if not np.all(np.isfinite(array)) or array.size > v.MAX_ELEMENTS:
             raise v.Unfit
         here = frozenset(self.under) if self.under else frozenset()
-        cut = bool(parts) and all(p.cut for p in parts)
+        cut = any(p.cut for p in parts) and all(p.cut or "number" in p.made for p in parts)
         shaky = any(p.shaky for p in parts)
         if made is None:
             made = frozenset().union(*(p.made for p in parts)) & v.KEPT

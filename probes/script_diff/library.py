@@ -97,6 +97,9 @@ class Library(Expressions):
         if label == "arange" and len(given) == 1 and isinstance(given[0], float) and not named:
             if given[0].is_integer() and 0 < given[0] <= v.MAX_ELEMENTS:
                 return Tensor(np.arange(given[0]), made=frozenset({"whole"}))
+        if label == "tensor" and len(given) == 1 and isinstance(given[0], (int, float)):
+            if set(named) <= {"dtype"}:  # a sum that is kept on the device
+                return given[0]
         if label in ("std_mean", "var_mean") and given:
             return [self.computed(x, given, named) for x in label.split("_")]
         if label == "random_split" and (parts := self._split_at_random(given, named)) is not None:

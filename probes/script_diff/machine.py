@@ -14,6 +14,7 @@ from typing import Any
 
 from .library import PURE, Library
 from .lines import Line, Unit
+from .modes import SETS, asks_mode, sets_mode
 from .objects import (
     FORWARD,
     NONE,
@@ -54,6 +55,8 @@ class Machine(Library):
         self.declared()
         self.fresh = True
         self.body(self.top, None, "")
+        if self.lazy and any(sets_mode(x) for x in self.program.lines if x not in self.covered):
+            self.partial = True
         if not self.backwards:
             self.clear()
         self.sinks(self.top)
@@ -152,6 +155,7 @@ class Machine(Library):
         often, self.often = self.often, Counter()
         cleared, self.cleared = self.cleared, {}
         fresh, self.fresh = self.fresh, False
+        self.behaving += 1
         backwards = self.backwards
         inside, self.inside = self.inside, None
         under, self.under = self.under, ()
@@ -168,6 +172,7 @@ class Machine(Library):
                 self.clear()  # for whoever takes gradients next
             self.note("returns", self.mark(value), self.shaky(value))
         finally:
+            self.behaving -= 1
             self.often, self.inside, self.under = often, inside, under
             self.cleared, self.fresh = cleared, fresh and self.backwards == backwards
         return made
@@ -260,6 +265,7 @@ class Machine(Library):
         self.touched.add(own.unit)
         made = Instance(own, len(self.instances))
         self.instances.append(made)
+        self.born(made)
         init = self.method(own, "__init__")
         if init is not None:
             self.call(Routine(init, self.top, made), given, named)
@@ -324,7 +330,7 @@ class Machine(Library):
             raise _Return(self.value(term.part("value") or NONE, frame))
         elif kind == "for":
             over = self.value(term.part("value") or NONE, frame)
-            index = counter(line)
+            index, modes = counter(line), self.modes.put
             for i, item in enumerate(self.each(over)):
                 self.put(term.part("target") or NONE, item, frame)
                 if index:
@@ -333,22 +339,28 @@ class Machine(Library):
                     self.body(frame, line, "body")
                 except _Leave as left:
                     if left.kind == "break":
+                        self.partial = self.partial or self.modes.put != modes
                         break
         elif kind == "while":
-            for _ in range(2):
+            modes = self.modes.put
+            for i in range(2):
                 test = self.value(term.part("test") or NONE, frame)
                 self.note("while", self.mark(test), self.shaky(test))
                 if not self.truth(test):
+                    self.partial = self.partial or (i > 0 and self.modes.put != modes)
                     break
                 try:
                     self.body(frame, line, "body")
                 except _Leave as left:
                     if left.kind == "break":
+                        self.partial = self.partial or self.modes.put != modes
                         break
         elif kind == "if":
             test = self.value(term.part("test") or NONE, frame)
             holds = self.truth(test)
             self.branches.add((id(term), holds))
+            if self.lazy and asks_mode(line):
+                self.branches.add((id(term), not holds))  # known in every run
             self.body(frame, line, "body" if holds else "else")
         elif kind == "with":
             value = self.value(term.part("value") or NONE, frame, quiet=True)
@@ -473,12 +485,24 @@ class Machine(Library):
         """A forward pass: its values tell what depends on what, so that layers may be called in any order."""
         if self.inside is not None:
             return self.call(routine, given, named)
+        self.tell_modes()
         self.inside = []
         try:
             return self.call(routine, given, named)
         finally:
             calls, self.inside = self.inside, None
             self.note("forward", mark(sorted(c[0] for c in calls)), any(c[1] for c in calls))
+
+    def _module_name(self, owner: Any, term: Term) -> str:
+        """What a module is called where it runs."""
+        if isinstance(owner, Instance):
+            own = next((n for n in FORWARD if self.method(owner.made_of, n) is not None), "")
+            return (
+                owner.made_of.unit.last
+                if own and owner.made_of.unit.last in self.called_names
+                else term.label
+            )
+        return term.label if term.kind in ("name", "attribute") else ""
 
     def _method(
         self,
@@ -492,6 +516,13 @@ class Machine(Library):
     ) -> Any:
         if label == "":
             return self.invoke(owner, given, named)
+        own = isinstance(owner, Instance) and self.method(owner.made_of, label) is not None
+        if (
+            label in SETS
+            and not own
+            and self.puts_into_mode(label, owner, self._module_name(owner, owner_term), given, named)
+        ):
+            return owner
         if isinstance(owner, Instance):
             if label in owner.attributes:
                 return self.invoke(owner.attributes[label], given, named)

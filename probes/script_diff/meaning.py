@@ -56,7 +56,10 @@ def same_meaning(aligned: Alignment) -> Same:
         if unit.last != other.last:
             back.setdefault(other.last, unit.last)
             back.setdefault(other.name, unit.name)
-    if (whole := _compared(aligned, back, lambda m: m.run())) is not None:
+    whole = _compared(aligned, back, lambda m: m.run(), lazy=True)
+    if whole is None:
+        whole = _compared(aligned, back, lambda m: m.run())
+    if whole is not None:
         found.add(*whole)
         return found
     edited = {x.unit for x in (*aligned.changed, *aligned.added)}
@@ -86,6 +89,7 @@ def _compared(
     names: dict[str, str],
     here: _Part,
     there: _Part | None = None,
+    lazy: bool = False,
 ) -> tuple[frozenset[Line], frozenset[Line]] | None:
     """The lines that were run through, or None where the two differ or nothing can be said."""
     covered: tuple[set[Line], set[Line]] = (set(), set())
@@ -101,8 +105,8 @@ def _compared(
             salt: int = 0, shape: tuple[int, ...] = shape, seed: int = seed, mixed: bool = mixed
         ) -> _Runs:
             return (
-                Machine(aligned.mine, shape, seed, mixed=mixed, salt=salt),
-                Machine(aligned.theirs, shape, seed, names, mixed=mixed, salt=salt),
+                Machine(aligned.mine, shape, seed, mixed=mixed, salt=salt, lazy=lazy),
+                Machine(aligned.theirs, shape, seed, names, mixed=mixed, salt=salt, lazy=lazy),
             )
 
         try:
@@ -113,6 +117,8 @@ def _compared(
             return None
         if parted:
             most = 2 * len(second.events) + MARGIN
+        if first.partial or second.partial:
+            return None
         verdict = _verdict(first, second)
         if verdict is False:
             return None
@@ -144,7 +150,7 @@ def _again(make: Callable[[int], _Runs], here: _Part, there: _Part) -> bool:
             first, second, _ = _both(partial(make, salt), here, there, NO_END)
         except (TooLong, *_ODD):
             return False
-        if not _verdict(first, second):
+        if first.partial or second.partial or not _verdict(first, second):
             return False
         if first.unsure or second.unsure:
             more = 8

@@ -38,6 +38,7 @@ SAME = {
     "learning_rate": "lr",
     "epsilon": "eps",
     "inference_mode": "no_grad",
+    "expand_dims": "unsqueeze",
     "repeat_interleave": "repeat_interleave",
     "Module": "Module",
     "construct": "forward",
