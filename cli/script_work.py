@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -68,6 +68,7 @@ def report(
     )
     told = list(_told(rules, mine, evidence, theirs))
     faults = [_finding(rules, s, r, mine, theirs) for s, r in told if r.state is State.PRESENT]
+    faults = _claimed(faults, {h.cause for h in found.hypotheses if h.probability >= LIKELY})
     faults.sort(
         key=lambda f: (KINDS.index(f.kind), -f.weight, f.symptom, [(p.file, p.line or 0) for p in f.where])
     )
@@ -264,6 +265,17 @@ def _finding(
         _weight(symptom, links),
         "usual" if symptom.leak >= USUAL else "remark" if symptom.leak >= MEANT else "finding",
     )
+
+
+def _claimed(found: Sequence[Found], claims: Collection[str]) -> list[Found]:
+    """The findings, with what alone carries a likely cause as one: no claim stands on a mere remark."""
+    made = list(found)
+    for cause in sorted(claims):
+        carries = [f for f in made if cause in {p.cause for p in f.points_to}]
+        if carries and all(f.kind != "finding" for f in carries):
+            heaviest = max(carries, key=lambda f: f.weight)
+            made[made.index(heaviest)] = replace(heaviest, kind="finding")
+    return made
 
 
 def _told_once(found: Sequence[Found]) -> list[Found]:

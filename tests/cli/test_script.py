@@ -78,6 +78,18 @@ def test_a_sound_script_gets_one_clear_line(capsys: Captured, tmp_path: Path) ->
     assert found["findings"] == found["remarks"] == found["causes"] == []
 
 
+def test_what_carries_a_likely_cause_is_a_finding(capsys: Captured, tmp_path: Path) -> None:
+    """Often meant so, and still the reason for a likely cause: nothing is claimed without a finding."""
+    parts = SOUND.replace("nn.Linear(64, 5))", ")\n        self.head = nn.Linear(64, 5)")
+    parts = parts.replace("return self.body(x)", "return self.head(self.body(x))")
+    half = parts.replace("net.parameters()", "net.head.parameters()")
+    found = json.loads(printed(capsys, "script", file(tmp_path, half), "-f", "json"))
+
+    assert found["causes"][0]["cause"] == "graph.weight-frozen"
+    assert [f["symptom"] for f in found["findings"]] == ["script-part-not-trained"]
+    assert json.loads(printed(capsys, "script", file(tmp_path, parts), "-f", "json"))["findings"] == []
+
+
 def test_a_finding_has_its_place_its_code_its_correction_and_its_cause(
     capsys: Captured, tmp_path: Path
 ) -> None:
