@@ -173,6 +173,7 @@ def mode_wrong(view: View) -> Finding:
             never_switched_off,
             shared_function,
             inference_while_training,
+            modes.never_quiet_for_scores,  # last: others know the line where the model runs
         )
     )
 

@@ -130,7 +130,7 @@ class Mlp(nn.Cell):
 class Learner:
     def __init__(self, net, steps):
         self.net = auto_mixed_precision(net, "O2")
-        rates = nn.cosine_decay_lr(1e-5, 1e-2, steps * 30, steps, 30)
+        rates = nn.cosine_decay_lr(1e-5, 2e-3, steps * 30, steps, 30)
         self.opt = nn.AdamWeightDecay(net.trainable_params(), rates, weight_decay=0.01)
         self.crit = nn.SoftmaxCrossEntropyWithLogits(sparse=True, reduction="mean")
         self.scaler = DynamicLossScaler(scale_value=1024, scale_factor=2, scale_window=200)

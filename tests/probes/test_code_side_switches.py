@@ -55,7 +55,7 @@ train, val = loader("cifar", "train"), loader("cifar", "test")
         (f"if training:\n        {CROP}", False),
         (f"if not training:\n        {CROP}", True),
         (f"if training:\n        pass\n    else:\n        {CROP}", True),
-        (f"if training:\n        {CROP}\n    else:\n        {CROP}", False),
+        (f"if training:\n        {CROP}\n    else:\n        {CROP}", True),  # held-out data as well
         (f"{CROP}\n    if not training:\n        steps = [T.RandomHorizontalFlip()]", False),
         ("if not training:\n        steps.insert(0, T.CenterCrop(32))", False),
     ],
