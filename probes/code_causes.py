@@ -163,7 +163,6 @@ def mode_wrong(view: View) -> Finding:
     return any_of(
         look(view)
         for look in (
-            modes.mode_wrong,
             set_train_missing,
             dropout_always_on,
             mode_fixed_in_call,
@@ -173,7 +172,7 @@ def mode_wrong(view: View) -> Finding:
             never_switched_off,
             shared_function,
             inference_while_training,
-            modes.never_quiet_for_scores,  # last: others know the line where the model runs
+            modes.mode_wrong,  # last: others know the line where the model runs
         )
     )
 

@@ -326,14 +326,8 @@ def _before(source: Script, node: ast.AST, loop: ast.AST) -> bool:
 @probe()
 def train_mode_while_evaluating(view: View) -> Finding:
     """The model holds dropout or batch norm, the script evaluates, and `.eval()` is never called."""
-    checks = either(_train_while_evaluating, switched_on_to_score)
+    checks = either(_train_while_evaluating, never_quiet, switched_on_to_score)
     return first(view, checks, "the scripts hold no evaluation of a model with modes")
-
-
-@probe()
-def never_quiet_for_scores(view: View) -> Finding:
-    """A MindSpore model that is put into training mode in every epoch is scored in it; told by the call."""
-    return first(view, never_quiet, "the scripts score no MindSpore model with modes")
 
 
 def _train_while_evaluating(source: Script) -> Finding | None:
