@@ -99,13 +99,27 @@ def _same_set(source: Script) -> Finding | None:
             if held.learns or not mine.learns or mine.scope is not held.scope or _OTHER.search(held.name):
                 continue
             ours, theirs = _first(mine), _first(held)
-            item = isinstance(theirs, ast.Subscript) and isinstance(theirs.slice, ast.Constant)
-            if item and ours is not None and theirs is not None and unparse(ours) == unparse(theirs):
+            if theirs is None or not _part_of_data(theirs) or _others(mine) != _others(held):
+                continue
+            if ours is not None and unparse(ours) == unparse(theirs):
                 if last_name(getattr(mine.value, "func", mine.value)) == last_name(
                     getattr(held.value, "func", held.value)
                 ):
                     return at(source, held.node, "both sides are made of one set of data")
     return None
+
+
+def _part_of_data(node: ast.expr) -> bool:
+    """`sets[0]`, `data["train"]`; a setting such as `data["root"]` is no data."""
+    if not (isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Constant)):
+        return False
+    key = node.slice.value
+    return isinstance(key, int) or (isinstance(key, str) and side(key) is not None)
+
+
+def _others(one: Given) -> list[str]:
+    """The further arguments by place: a list of files or classes parts what has one root."""
+    return [unparse(a) for a in one.value.args[1:]] if isinstance(one.value, ast.Call) else []
 
 
 def _first(one: Given) -> ast.expr | None:

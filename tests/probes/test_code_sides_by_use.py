@@ -155,6 +155,34 @@ def test_held_out_data_that_lie_idle(held: str, expected: str) -> None:
     assert (state("script-evaluates-training-data", text) == P) == (expected == P)
 
 
+ONE_SET = (
+    LOOP
+    + """
+train_names, val_names = split_names(cfg["root"])
+sets = [Rolls(train_names), Rolls(val_names)]
+train_set = {MINE}
+val_set = {HELD}
+"""
+)
+
+
+@pytest.mark.parametrize(
+    ("mine", "held", "expected"),
+    [
+        ("DataLoader(sets[0], shuffle=True)", "DataLoader(sets[0])", P),
+        ("DataLoader(data['train'], shuffle=True)", "DataLoader(data['train'])", P),
+        ("DataLoader(sets[0], shuffle=True)", "DataLoader(sets[1])", A),
+        # one root, and a list of names that parts it
+        ("RollDataset(cfg['root'], train_names)", "RollDataset(cfg['root'], val_names)", A),
+        ("RollDataset(cfg['root'])", "RollDataset(cfg['root'], transform=plain)", A),
+    ],
+)
+def test_both_sides_of_one_set(mine: str, held: str, expected: str) -> None:
+    text = ONE_SET.replace("{MINE}", mine).replace("{HELD}", held)
+
+    assert (state("script-evaluates-training-data", text) == P) == (expected == P)
+
+
 RUN = (
     LOOP
     + """
