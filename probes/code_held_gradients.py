@@ -43,10 +43,31 @@ def held(source: Script) -> tuple[Held, ...]:
     for name, grows in _sums(source):
         if name in found:
             continue
-        applied = [u for u in updates(source) if any(_names(source, a, name) for a in _given(u))]
+        applied = [
+            u
+            for u in updates(source)
+            if any(_names(source, a, name) for a in _given(u)) and _one_name(source, name, grows, u)
+        ]
         if applied:
             found[name] = Held(name, grows, applied[0], tuple(_clears(source, name, applied[0])))
     return tuple(found.values())
+
+
+def _one_name(source: Script, name: str, first: ast.AST, second: ast.AST) -> bool:
+    """A plain name means the same in both places: within one function, or of the file as a whole."""
+    if "." in name:
+        return True
+    if source.place(first).file != source.place(second).file:
+        return False
+    outer = [
+        [a for a in source.above(n) if isinstance(a, (ast.FunctionDef, ast.AsyncFunctionDef))]
+        for n in (first, second)
+    ]
+    shared = any(name in node.names for node in source.of(ast.Global, ast.Nonlocal)) or any(
+        name in map(unparse, node.targets) and source.function_around(node) is None
+        for node in source.of(ast.Assign)
+    )
+    return shared or not (outer[0] and outer[1]) or outer[0][-1] is outer[1][-1]
 
 
 def _given(call: ast.Call) -> list[ast.expr]:

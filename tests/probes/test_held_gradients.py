@@ -120,3 +120,26 @@ for step in range(900):
 """
     assert state("script-gradients-cleared-too-early", text) != "present"
     assert state("script-gradients-not-cleared", text) != "present"
+
+
+TWO_FUNCTIONS = """
+import tensorflow as tf
+def explain(net, x, steps):
+    gradients = None
+    for part in range(steps):
+        with tf.GradientTape() as tape:
+            score = tf.reduce_sum(net(x * part / steps))
+        gradients = [a + b for a, b in zip(gradients, tape.gradient(score, [x]))] if gradients else [x * 0]
+    return gradients
+def train_step(x, y):
+    with tf.GradientTape() as tape:
+        loss = loss_fn(y, net(x, training=True))
+    gradients = tape.gradient(loss, net.trainable_variables)
+    optimizer.apply_gradients(zip(gradients, net.trainable_variables))
+for x, y in data:
+    train_step(x, y)
+"""
+
+
+def test_one_name_in_two_functions_is_two_things() -> None:
+    assert state("script-gradients-not-cleared", TWO_FUNCTIONS) != "present"
