@@ -34,7 +34,7 @@ def summed_by_hand(source: Script) -> Finding | None:
         for total in _sums(flow(source), objective, _DEPTH):
             function, owner = source.function_around(total), source.class_around(total)
             about = " ".join(unparse(n) for n in (function or owner,) if n is not None) + unparse(objective)
-            if _EVERY_TERM.search(about) or divided_on_its_way(source, total):
+            if _EVERY_TERM.search(about) or divided_on_its_way(source, total) or _asked_for(source, total):
                 continue
             return at(source, total, "the loss is summed over all elements of the batch")
     return None
@@ -44,6 +44,16 @@ def _one_batch(source: Script, call: ast.Call) -> bool:
     """The innermost loop counts steps over the same data: `for t in range(500)`."""
     loops = source.loops_around(call)
     return bool(loops) and isinstance(loops[0], ast.For) and unparse(loops[0].iter).startswith("range(")
+
+
+def _asked_for(source: Script, total: ast.AST) -> bool:
+    """One arm of a choice by word: `lost.sum() if reduction == "sum" else lost.mean()`."""
+    return any(
+        isinstance(a, (ast.IfExp, ast.If))
+        and isinstance(a.test, ast.Compare)
+        and any(isinstance(c, ast.Constant) and isinstance(c.value, str) for c in a.test.comparators)
+        for a in source.above(total)
+    )
 
 
 def _sums(mine: Flow, node: ast.expr, depth: int) -> list[ast.Call]:

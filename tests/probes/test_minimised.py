@@ -253,3 +253,30 @@ def test_two_gradients_of_one_step() -> None:
     kept = SUMS_OF_ONE.format("self._last = tf.stop_gradient(out)")
     assert state("script-gradient-path-cut", kept) != "present"
     assert state("script-gradient-path-cut", SUMS_OF_ONE.format("out = tf.stop_gradient(out)")) == "present"
+
+
+BY_WORD = """
+import torch
+from torch import nn
+def nll(net, x, y, reduction="mean"):
+    lost = -net(x).log_softmax(-1).gather(-1, y[:, None]).squeeze(-1)
+    return {RETURN}
+net = nn.Linear(8, 4)
+opt = torch.optim.SGD(net.parameters(), lr=0.1)
+for x, y in loader:
+    opt.zero_grad()
+    nll(net, x, y).backward()
+    opt.step()
+"""
+
+
+@pytest.mark.parametrize(
+    ("returned", "summed"),
+    [
+        ("lost.sum()", True),
+        ('lost.sum() if reduction == "sum" else lost.mean()', False),
+        ("lost.mean()", False),
+    ],
+)
+def test_a_sum_that_is_asked_for_by_a_word(returned: str, summed: bool) -> None:
+    assert (state("script-loss-wrong", BY_WORD.replace("{RETURN}", returned)) == "present") is summed
