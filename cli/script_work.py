@@ -109,7 +109,7 @@ def _sections(rules: RuleBase, mine: Scripts, theirs: Scripts | None) -> Iterato
     if found.why:
         yield Section("edits", "Edits against the benchmark's script", (found.why,), [])
         return
-    by_kind = {s.params.get("kind"): s for s in rules.symptoms.values() if s.probe == "code_edits.edited"}
+    by_kind = _by_kind(rules)
     lines, rows = [], []
     for kind, edits in sorted_out(found).items():
         symptom = by_kind.get(kind)
@@ -141,11 +141,16 @@ def _sections(rules: RuleBase, mine: Scripts, theirs: Scripts | None) -> Iterato
     yield Section("edits", "Edits against the benchmark's script", tuple(lines), rows)
 
 
+def _by_kind(rules: RuleBase) -> dict[object, Symptom]:
+    """The symptom of each kind of edit."""
+    return {s.params.get("kind"): s for s in rules.symptoms.values() if s.probe == "code_edits.edited"}
+
+
 def _by_role(rules: RuleBase, found: Comparison) -> Section:
     """What training does on either side, where the scripts share too few lines to be held line by line."""
     from ..reports.script_report import Section
 
-    by_kind = {s.params.get("kind"): s for s in rules.symptoms.values() if s.probe == "code_edits.edited"}
+    by_kind = _by_kind(rules)
     lines, rows = [], []
     for one in found.told:
         links = _links(rules, by_kind[one.kind]) if one.kind in by_kind else []

@@ -6,7 +6,7 @@ import ast
 import re
 
 from .code import at
-from .code_sides import Given, given, side, stem
+from .code_sides import given, side, stem
 from .learning import takes_gradients
 from .readers._tree import of, unparse
 from .readers.script import last_name
@@ -91,21 +91,21 @@ def _sampled(value: ast.expr) -> bool:
 
 def _same_set(source: Script) -> Finding | None:
     """`train_loader = DataLoader(sets[0])` and `val_loader = DataLoader(sets[0])`, beside a `sets[1]`."""
-    loaders = [
-        g for g in given(source) if _is_data(g.value) and not _sampled(g.value) and _first(g) is not None
+    made = [
+        (g, g.value)
+        for g in given(source)
+        if isinstance(g.value, ast.Call) and g.value.args and _is_data(g.value) and not _sampled(g.value)
     ]
-    for held in loaders:
-        for mine in loaders:
-            if held.learns or not mine.learns or mine.scope is not held.scope or _OTHER.search(held.name):
+    for held, theirs in made:
+        if held.learns or _OTHER.search(held.name) or not _part_of_data(theirs.args[0]):
+            continue
+        for mine, ours in made:
+            if not mine.learns or mine.scope is not held.scope:
                 continue
-            ours, theirs = _first(mine), _first(held)
-            if theirs is None or not _part_of_data(theirs) or _others(mine) != _others(held):
-                continue
-            if ours is not None and unparse(ours) == unparse(theirs):
-                if last_name(getattr(mine.value, "func", mine.value)) == last_name(
-                    getattr(held.value, "func", held.value)
-                ):
-                    return at(source, held.node, "both sides are made of one set of data")
+            # further arguments by place, a list of files or classes, part what has one root
+            same = [unparse(a) for a in ours.args] == [unparse(a) for a in theirs.args]
+            if same and last_name(ours.func) == last_name(theirs.func):
+                return at(source, held.node, "both sides are made of one set of data")
     return None
 
 
@@ -115,15 +115,6 @@ def _part_of_data(node: ast.expr) -> bool:
         return False
     key = node.slice.value
     return isinstance(key, int) or (isinstance(key, str) and side(key) is not None)
-
-
-def _others(one: Given) -> list[str]:
-    """The further arguments by place: a list of files or classes parts what has one root."""
-    return [unparse(a) for a in one.value.args[1:]] if isinstance(one.value, ast.Call) else []
-
-
-def _first(one: Given) -> ast.expr | None:
-    return one.value.args[0] if isinstance(one.value, ast.Call) and one.value.args else None
 
 
 def _scored(source: Script) -> Finding | None:
