@@ -9,7 +9,7 @@ from .code import at, ok, outer_loop
 from .code_sides import side, words
 from .flow import Flow, flow
 from .readers._tree import of, unparse, walk
-from .readers.script import last_name
+from .readers.script import all_arguments, last_name
 from .registry import Finding
 from .syntax import Script
 
@@ -134,11 +134,7 @@ def _side_of(mine: Flow, new: ast.expr) -> bool | None:
 
 def _side_of_call(call: ast.Call) -> bool | None:
     """`train(model, train_loader)` learns, `run(model, val_loader)` does not; by data, then by the name."""
-    data = [
-        a
-        for a in (*call.args, *(k.value for k in call.keywords))
-        if re.search(r"(?i)load|data|set$|_dl$|iter", unparse(a))
-    ]
+    data = [a for a in all_arguments(call) if re.search(r"(?i)load|data|set$|_dl$|iter", unparse(a))]
     found = {
         s for a in data if isinstance(a, (ast.Name, ast.Attribute)) and (s := side(unparse(a))) is not None
     }
@@ -177,12 +173,7 @@ def last_weights_tested(source: Script) -> Finding | None:
 
 
 def _is_best(source: Script, call: ast.Call, loop: ast.AST) -> bool:
-    texts = [
-        n.value
-        for a in (*call.args, *(k.value for k in call.keywords))
-        for n in of(a, ast.Constant)
-        if isinstance(n.value, str)
-    ]
+    texts = [n.value for a in all_arguments(call) for n in of(a, ast.Constant) if isinstance(n.value, str)]
     inside = any(p is loop for p in source.above(call)) and any(
         isinstance(p, ast.If) for p in source.above(call)
     )

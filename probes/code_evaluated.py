@@ -9,7 +9,7 @@ from .code import at
 from .code_sides import given, side, stem
 from .learning import takes_gradients
 from .readers._tree import of, unparse
-from .readers.script import last_name
+from .readers.script import all_arguments, last_name
 from .registry import Finding
 from .syntax import Script
 
@@ -126,11 +126,7 @@ def _scored(source: Script) -> Finding | None:
         functions = [f for f in source.of(ast.FunctionDef) if f.name == name]
         if any(takes_gradients(source, f) for f in functions):
             continue
-        handed = [
-            a
-            for a in (*call.args, *(k.value for k in call.keywords))
-            if isinstance(a, (ast.Name, ast.Attribute)) or _item(a)
-        ]
+        handed = [a for a in all_arguments(call) if isinstance(a, (ast.Name, ast.Attribute)) or _item(a)]
         data = [a for a in handed if side(unparse(a)) is not None and not _OTHER.search(_word(a))]
         if data and all(side(unparse(a)) is True for a in data) and any(_idle(source, a) for a in data):
             told = _told(source, call)

@@ -16,7 +16,7 @@ from .flow import flow
 from .graph_data import scored_on_training_run
 from .learning import takes_gradients
 from .readers._tree import names_in, of, unparse, walk
-from .readers.script import keyword, last_name
+from .readers.script import all_arguments, keyword, last_name
 from .registry import Finding, View, probe
 from .syntax import Script
 
@@ -386,7 +386,7 @@ def _one_source(source: Script) -> ast.Assign | None:
 
 
 def _all_given(call: ast.expr) -> list[ast.expr]:
-    return [*call.args, *(k.value for k in call.keywords)] if isinstance(call, ast.Call) else []
+    return all_arguments(call) if isinstance(call, ast.Call) else []
 
 
 def _words(node: ast.expr) -> list[str]:

@@ -17,7 +17,7 @@ from .flow import flow
 from .learning import taken, updates
 from .minimised import objectives
 from .readers._tree import of, unparse, walk
-from .readers.script import last_name
+from .readers.script import all_arguments, last_name
 from .registry import Finding
 from .syntax import Script
 
@@ -46,7 +46,7 @@ def held(source: Script) -> tuple[Held, ...]:
         applied = [
             u
             for u in updates(source)
-            if any(_names(source, a, name) for a in _given(u)) and _one_name(source, name, grows, u)
+            if any(_names(source, a, name) for a in all_arguments(u)) and _one_name(source, name, grows, u)
         ]
         if applied:
             found[name] = Held(name, grows, applied[0], tuple(_clears(source, name, applied[0])))
@@ -68,10 +68,6 @@ def _one_name(source: Script, name: str, first: ast.AST, second: ast.AST) -> boo
         for node in source.of(ast.Assign)
     )
     return shared or not (outer[0] and outer[1]) or outer[0][-1] is outer[1][-1]
-
-
-def _given(call: ast.Call) -> list[ast.expr]:
-    return [*call.args, *(k.value for k in call.keywords)]
 
 
 def _names(source: Script, node: ast.expr, name: str, depth: int = _DEPTH) -> bool:
@@ -154,7 +150,9 @@ def _clears(source: Script, name: str, applied: ast.Call) -> Iterator[ast.AST]:
             back = "assign" in first_ and "assign_add" not in first_
             if back or re.search(r"clear|zero|reset", first_):
                 yield call
-        if re.search(r"(?i)clear|zero|reset", last_name(call.func)) and name in map(unparse, _given(call)):
+        if re.search(r"(?i)clear|zero|reset", last_name(call.func)) and name in map(
+            unparse, all_arguments(call)
+        ):
             if last_name(call.func) not in ("zeros_like", "zeros"):
                 yield call
     around = source.function_around(applied)
@@ -232,7 +230,7 @@ def _zeroed(source: Script) -> Finding | None:
     """`gradients = [tf.zeros_like(g) for g in gradients]` on the way to the update."""
     mine = flow(source)
     for call in updates(source):
-        for node in (n for a in _given(call) for n in of(a, ast.Name)):
+        for node in (n for a in all_arguments(call) for n in of(a, ast.Name)):
             given = mine.given(node)
             made = given.value if given is not None and not given.places else None
             if isinstance(made, ast.ListComp) and isinstance(made.elt, ast.Call):
@@ -248,9 +246,9 @@ def not_divided(source: Script) -> Finding | None:
     for one in held(source):
         if source.loose or not _now_and_then(source, one):
             return None
-        shares = [*_given(one.applied), *_behind(source, _given(one.applied))]
+        shares = [*all_arguments(one.applied), *_behind(source, all_arguments(one.applied))]
         shares += [n for n in (one.grows, source.statement(one.grows)) if isinstance(n, (ast.expr, ast.stmt))]
-        shares += _behind(source, _given(one.grows)) if isinstance(one.grows, ast.Call) else []
+        shares += _behind(source, all_arguments(one.grows)) if isinstance(one.grows, ast.Call) else []
         shares += [o for _, o in objectives(source)]
         shares += _behind(source, [o for _, o in objectives(source)])
         if any(_divides(n) for n in shares):

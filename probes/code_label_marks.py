@@ -10,7 +10,7 @@ from .code_roles import TARGET_WORDS
 from .code_sides import literal
 from .flow import losses
 from .readers._tree import of, unparse
-from .readers.script import keyword, last_name
+from .readers.script import all_arguments, keyword, last_name
 from .syntax import Script
 
 USUAL = -100  # ignore_index of torch.nn.functional.cross_entropy
@@ -57,7 +57,7 @@ def written_over(source: Script, call: ast.Call, values: set[int]) -> bool:
         elif last_name(node.func) in ("masked_fill", "masked_fill_", "where"):
             owner = [node.func.value] if isinstance(node.func, ast.Attribute) else []
             held = {unparse(a) for a in (*owner, *node.args)}
-            given = [*node.args, *(k.value for k in node.keywords)]
+            given = all_arguments(node)
         else:
             continue
         inside = call in of(node, ast.Call) and node is not call

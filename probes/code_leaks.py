@@ -22,7 +22,7 @@ from .code_tf_data import cut_from_moving_order
 from .flow import flow
 from .graph_data import whole_table_given
 from .readers._tree import of, unparse
-from .readers.script import keyword, last_name
+from .readers.script import all_arguments, keyword, last_name
 from .registry import Finding, View, any_of, probe
 from .syntax import Script
 
@@ -531,7 +531,7 @@ def _all_columns(source: Script) -> Finding | None:
         later = [
             c
             for c in source.named("drop", "remove", "pop", "difference", "discard")
-            if target and any(target in unparse(a) for a in [*c.args, *(k.value for k in c.keywords)])
+            if target and any(target in unparse(a) for a in all_arguments(c))
         ]
         if target and not takes_out and not later:
             return at(source, statement, f"all numeric columns are inputs, the target `{target}` among them")

@@ -18,7 +18,7 @@ from .code_sides import side, words
 from .flow import flow
 from .learning import takes_gradients
 from .readers._tree import names_in, of, unparse, walk
-from .readers.script import keyword, last_name
+from .readers.script import all_arguments, keyword, last_name
 from .registry import Finding
 from .syntax import Script
 
@@ -134,7 +134,7 @@ def _scored(source: Script) -> Iterator[Score]:
     for call in source.calls:
         name = last_name(call.func)
         if name in judges:
-            for given in [*call.args, *(k.value for k in call.keywords)]:
+            for given in all_arguments(call):
                 if unparse(given) in _data(source) and not _named_training(source, call):
                     yield Score(given, call, _chooses(source, call))
         elif name in ("eval", "evaluate") and call.args and isinstance(call.func, ast.Attribute):

@@ -21,7 +21,7 @@ from .flow import Flow, flow, losses, objectives, returns, signs
 from .graph_loss import activated_twice, activation_left_out, summed_over_batch
 from .minimised import loss_objects
 from .readers._tree import of, unparse
-from .readers.script import keyword, last_name
+from .readers.script import all_arguments, keyword, last_name
 from .registry import Finding, View, any_of, probe
 from .syntax import Script, outermost_call
 
@@ -447,7 +447,7 @@ def _asked_in_training(source: Script, call: ast.Call) -> bool:
     asking = [
         c
         for c in (source.named(function.name) if function is not None else ())
-        if any(unparse(a) in ("'sum'", '"sum"') for a in (*c.args, *(k.value for k in c.keywords)))
+        if any(unparse(a) in ("'sum'", '"sum"') for a in all_arguments(c))
     ]
     return not asking or any(not is_evaluation(source, c) and _is_trained_on(source, c) for c in asking)
 

@@ -11,7 +11,7 @@ from .code_sides import either
 from .flow import Flow, flow
 from .learning import taken
 from .readers._tree import of, unparse
-from .readers.script import keyword, last_name
+from .readers.script import all_arguments, keyword, last_name
 from .registry import Finding, View, probe
 from .syntax import Function, Script
 
@@ -151,7 +151,7 @@ def _cell_stays(source: Script) -> Finding | None:
 
 
 def _says_false(call: ast.Call) -> bool:
-    given = [*call.args, *(k.value for k in call.keywords)]
+    given = all_arguments(call)
     return any(isinstance(g, ast.Constant) and g.value is False for g in given)
 
 

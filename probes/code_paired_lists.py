@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from .code import at, ok
 from .readers._tree import of, unparse
-from .readers.script import last_name
+from .readers.script import all_arguments, last_name
 from .registry import Finding
 from .syntax import Script
 
@@ -76,7 +76,7 @@ def _is_the_list(value: ast.expr, call: ast.Call) -> bool:
 def _paired(source: Script, one: str, other: str) -> bool:
     """Both are handed to what pairs them, or are taken by the same index in one function."""
     for call in source.calls:
-        given = [unparse(_whole(a)) for a in (*call.args, *(k.value for k in call.keywords))]
+        given = [unparse(_whole(a)) for a in all_arguments(call)]
         if one in given and other in given:
             if last_name(call.func) in _PAIRS:
                 return True

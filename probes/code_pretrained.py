@@ -8,7 +8,7 @@ import re
 from .code import at, first, ok
 from .flow import flow
 from .readers._tree import of, unparse, walk
-from .readers.script import keyword, last_name
+from .readers.script import all_arguments, keyword, last_name
 from .registry import Finding, View, probe
 from .syntax import Script
 
@@ -70,7 +70,7 @@ def unused(source: Script, node: ast.Assign, name: str) -> bool:
 def saved_here(source: Script, path: ast.expr) -> bool:
     """The program itself writes weights to this path."""
     saves = source.named("save_checkpoint", "save", "save_weights", "save_model", "torch_save")
-    given = [a for c in saves for a in (*c.args, *(k.value for k in c.keywords))]
+    given = [a for c in saves for a in all_arguments(c)]
     named = {n.value for a in given for n in of(a, ast.Constant) if isinstance(n.value, str)}
     return unparse(path) in map(unparse, given) or (isinstance(path, ast.Constant) and path.value in named)
 

@@ -18,7 +18,7 @@ from .code_replicas import (
 from .code_shards import part_not_taken
 from .code_sides import either
 from .readers._tree import of, unparse
-from .readers.script import keyword, last_name
+from .readers.script import all_arguments, keyword, last_name
 from .registry import Finding, View, probe
 from .syntax import Script
 from .wrapped import loader_not_shared, past_the_wrapper
@@ -85,7 +85,7 @@ def _words(source: Script) -> Iterator[str]:
         elif isinstance(node, ast.Attribute):
             yield node.attr
         else:
-            given = [*node.args, *(k.value for k in node.keywords)]
+            given = all_arguments(node)
             yield from (a.value for a in given if isinstance(a, ast.Constant) and isinstance(a.value, str))
 
 

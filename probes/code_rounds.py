@@ -14,7 +14,7 @@ from functools import lru_cache
 
 from .flow import flow
 from .readers._tree import unparse, walk
-from .readers.script import last_name
+from .readers.script import all_arguments, last_name
 from .syntax import Function, Script
 
 MAX_FUNCTIONS = 300  # that are gone through for one backward call
@@ -150,7 +150,7 @@ def may_update(source: Script, around: Round) -> bool:
             continue
         if node in source.optimizer_calls or name in _ASKS:
             continue
-        given = [*node.args, *(k.value for k in node.keywords)]
+        given = all_arguments(node)
         if _MAY_UPDATE.search(name) and source.owner(node) not in ("", "pbar", "bar"):
             return True
         if any(_is_optimizer(source, g) for g in given) and not _holds(name):

@@ -17,7 +17,7 @@ from .code_units import EPOCH, STEP, loops_of_step, runs_per, unit
 from .flow import flow
 from .graph_gradient import decay_stands
 from .readers._tree import of, unparse, walk
-from .readers.script import SCHEDULERS, keyword, last_name
+from .readers.script import SCHEDULERS, all_arguments, keyword, last_name
 from .registry import Finding, View, probe
 from .syntax import Function, Script
 
@@ -98,7 +98,7 @@ def _schedules(source: Script) -> Iterator[tuple[ast.AST, str | None, str | None
     for call in source.calls:
         name = last_name(call.func)
         if name in _PER_STEP or _is_keras_schedule(source, name):
-            given = [*call.args, *(k.value for k in call.keywords)]
+            given = all_arguments(call)
             counts = {unit(mine, g) for g in given} - {None}
             yield call, EPOCH if EPOCH in counts else STEP if counts else None, STEP
         elif name in _LISTED and "mindspore" in source.frameworks and not _looked_up(source, call):
@@ -165,7 +165,7 @@ def _closure(source: Script, function: ast.Lambda | Function) -> str | None:
         function, ast.Call
     ):  # a function of the script is asked: `lambda s: factor(s, warmup, total)`
         if isinstance(call.func, ast.Name) and call.func.id in mine.functions:
-            for given in [*call.args, *(k.value for k in call.keywords)]:
+            for given in all_arguments(call):
                 if isinstance(given, (ast.Name, ast.Attribute, ast.BinOp)) and not own & {
                     n.id for n in of(given, ast.Name)
                 }:
@@ -491,7 +491,7 @@ _HOLDS_RATE = re.compile(r"(?i)opt(?:im\w*)?(?:_|\b)|optimi[sz]er|sched|param_gr
 
 def _reads_rate(call: ast.Call, functions: list[Function]) -> bool:
     """`get_lr(optimizer)`: the rate in force is read, for the log."""
-    given = [*call.args, *(k.value for k in call.keywords)]
+    given = all_arguments(call)
     handed = any(
         _HOLDS_RATE.search(n.id if isinstance(n, ast.Name) else n.attr)
         for g in given

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from .code import at
 from .code_schedule_accumulated import moved_otherwise
 from .readers._tree import of, unparse, walk
-from .readers.script import keyword
+from .readers.script import all_arguments, keyword
 from .registry import Finding
 from .syntax import Script
 
@@ -54,7 +54,7 @@ def _samples_for_steps(source: Script) -> Finding | None:
 def _goes_to_schedule(source: Script, name: str, node: ast.AST) -> bool:
     around = source.function_around(node) or source.tree
     for call in of(around, ast.Call):
-        given = [*call.args, *(k.value for k in call.keywords)]
+        given = all_arguments(call)
         if any(isinstance(n, ast.Name) and n.id == name for g in given for n in walk(g)):
             keys = " ".join(k.arg or "" for k in call.keywords)
             if _SCHEDULES.search(unparse(call.func)) or re.search(

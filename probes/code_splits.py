@@ -17,7 +17,7 @@ from .code_sides_apart import labels_apart, scaled_back
 from .code_split_steps import left_out_of_loop, one_not_transformed
 from .flow import flow
 from .readers._tree import of, unparse, walk
-from .readers.script import last_name
+from .readers.script import all_arguments, last_name
 from .registry import Finding, View, probe
 from .syntax import Script
 
@@ -299,7 +299,7 @@ def _doing(value: ast.expr) -> str:
     """What is done, whatever it is done to: names, and what a function of the script is told, left out."""
     value = _Whole().visit(copy.deepcopy(value))
     if isinstance(value, ast.Call) and not any(isinstance(n, ast.BinOp) for n in walk(value)):
-        given = (*value.args, *(k.value for k in value.keywords))
+        given = all_arguments(value)
         told = [a for a in given if not isinstance(a, ast.Constant)]
         return " ".join(_plain(a) for a in (value.func, *told))
     return _plain(value)

@@ -10,7 +10,7 @@ from .code import at, first, ok
 from .code_mindspore import drawn_in_construct
 from .flow import flow
 from .readers._tree import of, unparse
-from .readers.script import last_name
+from .readers.script import all_arguments, last_name
 from .registry import Finding, View, probe
 from .syntax import Script
 
@@ -42,12 +42,7 @@ def drawn_at_compiling(view: View) -> Finding:
 def _drawn(source: Script) -> Finding | None:
     if not {"tensorflow", "keras", "jax", "flax"} & set(source.frameworks):
         return None
-    wrapped = {
-        n.id
-        for c in source.named(*_BY_PYTHON)
-        for a in [*c.args, *(k.value for k in c.keywords)]
-        for n in of(a, ast.Name)
-    }
+    wrapped = {n.id for c in source.named(*_BY_PYTHON) for a in all_arguments(c) for n in of(a, ast.Name)}
     seen: ast.AST | None = None
     for function in _traced(source):
         seen = seen or function

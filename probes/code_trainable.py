@@ -17,7 +17,7 @@ from .code_sides import either
 from .flow import Flow, flow
 from .graph_gradient import descends_part, layer_kept
 from .readers._tree import of, unparse
-from .readers.script import keyword, last_name
+from .readers.script import all_arguments, keyword, last_name
 from .registry import Finding, View, any_of, probe
 from .syntax import Script
 
@@ -526,7 +526,7 @@ def _of_owner(mine: Flow, owner: ast.expr, node: ast.AST, depth: int = 4) -> Cov
 
 def _is_apart(mine: Flow, name: str, made: ast.Call, part: str) -> bool:
     """A layer beside a part: no copy that only judges, nothing built from the part, no plain object."""
-    given = [*made.args, *(k.value for k in made.keywords)]
+    given = all_arguments(made)
     if any(unparse(n) == part for a in given for n in of(a, ast.expr)):
         return False  # `Agent(self.net)`, `Adam(self.net.parameters())`
     held = mine.source.classes.get(last_name(made.func))

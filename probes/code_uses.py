@@ -9,7 +9,7 @@ from functools import lru_cache
 from .code_sides import given
 from .flow import flow
 from .readers._tree import of, unparse
-from .readers.script import last_name
+from .readers.script import all_arguments, last_name
 from .syntax import Script
 
 
@@ -24,7 +24,7 @@ def handed(source: Script) -> tuple[tuple[bool, ast.Call, ast.expr], ...]:
     for one in given(source):
         if isinstance(one.node, (ast.Assign, ast.AnnAssign, ast.Return, ast.Dict)):
             for call in _makers(one.value):
-                found += [(one.learns, call, a) for a in (*call.args, *(k.value for k in call.keywords))]
+                found += [(one.learns, call, a) for a in all_arguments(call)]
     return tuple(found)
 
 
@@ -85,4 +85,4 @@ def calls_behind(source: Script, node: ast.AST) -> Iterator[ast.Call]:
 
 def texts(call: ast.Call) -> list[str]:
     """What a call is given, as written."""
-    return [unparse(a) for a in (*call.args, *(k.value for k in call.keywords))]
+    return [unparse(a) for a in all_arguments(call)]

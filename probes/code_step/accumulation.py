@@ -11,7 +11,7 @@ from ..code_held_gradients import not_divided
 from ..code_sampler_order import accelerate_not_divided
 from ..code_sides import either
 from ..readers._tree import of, unparse, walk
-from ..readers.script import last_name
+from ..readers.script import all_arguments, last_name
 from ..registry import Finding, View, probe
 from ..syntax import Script
 
@@ -63,7 +63,7 @@ def _handed_on(source: Script, count: str) -> bool:
         unparse(given) == count
         for call in source.calls
         if re.search(r"(?i)normali[sz]e|average|divide|scale|reduce|distributed", last_name(call.func))
-        for given in (*call.args, *(k.value for k in call.keywords))
+        for given in all_arguments(call)
     )
 
 

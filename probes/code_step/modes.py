@@ -12,7 +12,7 @@ from ..code_sides import either
 from ..flow import flow
 from ..learning import taken
 from ..readers._tree import of, unparse
-from ..readers.script import keyword, last_name
+from ..readers.script import all_arguments, keyword, last_name
 from ..registry import Finding, View, any_of, probe
 from ..syntax import Script
 
@@ -156,7 +156,7 @@ def _restored(source: Script, call: ast.Call) -> bool:
     function = source.function_around(call)
     return any(
         source.owner(c) == source.owner(call)
-        and any(not isinstance(a, ast.Constant) for a in (*c.args, *(k.value for k in c.keywords)))
+        and any(not isinstance(a, ast.Constant) for a in all_arguments(c))
         and source.function_around(c) is function
         and c.lineno > call.lineno
         for c in source.named("train", "set_train")

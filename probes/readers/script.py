@@ -801,6 +801,11 @@ def last_name(node: ast.expr) -> str:
     return node.id if isinstance(node, ast.Name) else ""
 
 
+def all_arguments(call: ast.Call) -> list[ast.expr]:
+    """All that a call is given, by place and by name."""
+    return [*call.args, *(k.value for k in call.keywords)]
+
+
 def keyword(call: ast.Call, name: str) -> ast.expr | None:
     """The value of a keyword argument."""
     return next((k.value for k in call.keywords if k.arg == name), None)
