@@ -1,7 +1,7 @@
 """Score the script checks and the script comparison over the corpus of programs in faultlab/code.
 
 Usage: python faultlab/code_score.py [--half dev|holdout] [--only TEXT] [--bad] [--symptoms] [--jobs N]
-           [--json FILE] [--every N] [--against FILE]
+           [--json FILE] [--every N] [--against FILE] [--folder faultlab/matrix]
 
 Nothing is trained and nothing of the corpus is executed: each fault is a text edit of a right program.
 Two views: `script` (the edited program alone) and `pair` (the edited program, the right one as benchmark).
@@ -22,6 +22,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -40,6 +41,7 @@ STORED = HERE / "code_score.json"
 SURE = 0.8
 SLACK = 0.03  # of top-1, between two scores of the same cases
 VIEWS = ("script", "pair")
+SAFE = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # ten times as fast where libyaml is there
 
 
 @dataclass(frozen=True)
@@ -53,6 +55,8 @@ class Case:
     view: str
     wanted: frozenset[str]
     edits: tuple[tuple[str, str, str], ...]  # (file, old, new)
+    folder: Path = CODE  # of the corpus
+    row: str = ""  # in a matrix of checks: which promise of the documents is broken
 
 
 @dataclass(frozen=True)
@@ -83,13 +87,18 @@ class Result:
         return self.probability >= ALARM if self.case.cause == "healthy" else self.rank != 1
 
 
-def cases(only: str = "", half: str | None = None) -> Iterable[Case]:
+@cache
+def labels(folder: Path) -> tuple[tuple[str, dict[str, Any]], ...]:
+    """The name and the label of every program of a corpus."""
+    files = sorted(folder.glob("*/project.yaml"))
+    return tuple((f.parent.name, yaml.load(f.read_text(encoding="utf-8"), SAFE)) for f in files)
+
+
+def cases(only: str = "", half: str | None = None, folder: Path = CODE) -> Iterable[Case]:
     """Every case of the corpus, the right programs first."""
-    for file in sorted(CODE.glob("*/project.yaml")):
-        label = yaml.safe_load(file.read_text(encoding="utf-8"))
+    for project, label in labels(folder):
         if half not in (None, label["half"]):
             continue
-        project = file.parent.name
         entries: list[tuple[str, str, dict[str, Any]]] = [("as-it-is", "healthy", {})]
         entries += [(x["name"], "healthy", x) for x in label.get("harmless") or ()]
         entries += [(x["name"], x["cause"], x) for x in label.get("faults") or ()]
@@ -101,7 +110,9 @@ def cases(only: str = "", half: str | None = None) -> Iterable[Case]:
                     a["cause"] for a in entry.get("accept") or () if a.get("view", "both") in ("both", view)
                 }
                 edits = tuple((e["file"], e["old"], e["new"]) for e in entry.get("edits") or ())
-                yield Case(project, label["half"], name, cause, view, frozenset({cause} | also), edits)
+                wanted = frozenset({cause} | also)
+                rest = (wanted, edits, folder, entry.get("row", ""))
+                yield Case(project, label["half"], name, cause, view, *rest)
 
 
 def write(case: Case, target: Path) -> None:
@@ -109,7 +120,7 @@ def write(case: Case, target: Path) -> None:
 
     Raises ValueError where an edit does not fit, or leaves what is no Python.
     """
-    shutil.copytree(CODE / case.project / "src", target)
+    shutil.copytree(case.folder / case.project / "src", target)
     for name, old, new in case.edits:
         file = target / name
         text = file.read_text(encoding="utf-8")
@@ -127,7 +138,7 @@ def look(case: Case) -> Result:
         write(case, run)
         benchmark = None
         if case.view == "pair":
-            shutil.copytree(CODE / case.project / "src", other)
+            shutil.copytree(case.folder / case.project / "src", other)
             benchmark = open_run(other, scripts_alone=True)
         opened = open_run(run, scripts_alone=True)
         evidence = readings(opened, benchmark, rules().symptoms.values())
@@ -164,11 +175,12 @@ def table(results: Sequence[Result]) -> Iterable[str]:
         for title, key in (
             ("project", lambda r: r.case.project),
             ("category", lambda r: r.case.cause.split(".")[0]),
+            ("row", lambda r: r.case.row),
         ):
             groups: dict[str, list[Result]] = defaultdict(list)
             for r in mine:
                 groups[key(r)].append(r)
-            yield from (row(f"  {title} {name}", groups[name]) for name in sorted(groups))
+            yield from (row(f"  {title} {name}", groups[name]) for name in sorted(groups) if name)
     alarmed = [r for r in well if r.bad]
     yield f"right programs and harmless edits: {len(alarmed)} of {len(well)} views alarmed"
     yield from (f"probe error: {r.case.project} {r.case.name}: {e}" for r in results for e in r.errors[:3])
@@ -230,10 +242,11 @@ def main() -> None:
     parser.add_argument("--json", type=Path, help="store the score")
     parser.add_argument("--every", type=int, default=1, help="one case of so many, always the same ones")
     parser.add_argument("--against", type=Path, help="a stored score; clearly worse than it is an error")
+    parser.add_argument("--folder", type=Path, default=CODE, help="another corpus of the same form")
     options = parser.parse_args()
     chosen = [
         c
-        for c in cases(options.only, options.half)
+        for c in cases(options.only, options.half, options.folder.resolve())
         if zlib.crc32(f"{c.project}/{c.name}".encode()) % options.every == 0
     ]
     if options.jobs == 1:

@@ -15,10 +15,16 @@ import yaml
 from traindoctor.engine.load import load_rules
 
 LAB = Path(__file__).resolve().parents[2] / "faultlab"
-PROJECTS = {
-    f.parent.name: yaml.safe_load(f.read_text(encoding="utf-8"))
-    for f in sorted((LAB / "code").glob("*/project.yaml"))
-}
+
+
+def programs(corpus: str) -> dict[str, dict[str, Any]]:
+    """The label of each program of a corpus."""
+    files = sorted((LAB / corpus).glob("*/project.yaml"))
+    return {f.parent.name: yaml.safe_load(f.read_text(encoding="utf-8")) for f in files}
+
+
+PROJECTS, MATRIX = programs("code"), programs("matrix")
+CORPUS = [*(("code", p) for p in PROJECTS), *(("matrix", p) for p in MATRIX)]
 
 
 @pytest.fixture(scope="module")
@@ -33,10 +39,10 @@ def code_score() -> Iterator[ModuleType]:
         sys.path.remove(str(LAB))
 
 
-@pytest.mark.parametrize("project", PROJECTS)
-def test_every_edit_fits(code_score: ModuleType, tmp_path: Path, project: str) -> None:
+@pytest.mark.parametrize(("corpus", "project"), CORPUS)
+def test_every_edit_fits(code_score: ModuleType, tmp_path: Path, corpus: str, project: str) -> None:
     """What is replaced stands in its file once, and what comes of it is Python."""
-    for n, case in enumerate(code_score.cases()):
+    for n, case in enumerate(code_score.cases(folder=LAB / corpus)):
         if case.project == project and case.view == "pair":
             code_score.write(case, tmp_path / str(n))
 
@@ -52,6 +58,20 @@ def test_labels(project: str) -> None:
     assert {x["cause"] for x in label["faults"]} | {a["cause"] for a in also} <= set(known)
     assert max(Counter(x["cause"] for x in label["faults"]).values()) <= 2
     assert all(len(a["because"]) > 15 for a in also)
+    assert len(set(names)) == len(names)
+
+
+@pytest.mark.parametrize("project", MATRIX)
+def test_labels_of_the_matrix(project: str) -> None:
+    """Each fault says which row of the documents' checks it breaks, and names causes of the rule base."""
+    label, known = MATRIX[project], load_rules().causes
+    faults = label["faults"]
+    names = [x["name"] for x in [*faults, *label.get("harmless", ())]]
+
+    assert label["half"] == "dev"
+    assert {x["cause"] for x in faults} <= set(known)
+    assert {a["cause"] for x in faults for a in x.get("accept") or ()} <= set(known)
+    assert all(x["row"] for x in faults)
     assert len(set(names)) == len(names)
 
 
