@@ -21,8 +21,8 @@ FILES = {
 PLACES = {
     "data_compare": "batches dumped before the model, of run and benchmark",
     "data_files": "the data files in the run directory, or named with --data",
-    "code_diff": "the training scripts of run and benchmark",
-    "code_edits": "the training scripts of run and benchmark",
+    "code.diff": "the training scripts of run and benchmark",
+    "code.edits": "the training scripts of run and benchmark",
     "code": SCRIPT,
     "config": "the configuration",
     "recipes": "the configuration",
@@ -51,7 +51,7 @@ def source(symptom: Symptom) -> str:
     function = _probe(symptom)
     if function is None:
         return f"the probe {symptom.probe} is not installed"
-    module = symptom.probe.split(".")[0]
+    module = symptom.probe.rpartition(".")[0]
     place = next((PLACES[m] for m in PLACES if module.startswith(m)), LOGS)
     needs = [_need(n) for n in function.__dict__["needs"]]
     return f"{place}, by {symptom.probe}" + (f"; it needs {', '.join(needs)}" if needs else "")

@@ -193,7 +193,7 @@ class SymptomEntry(Estimated):
     id: NodeId
     title: Text
     leak: Leak
-    probe: Annotated[str, StringConstraints(pattern=r"^[a-z_0-9]+\.[a-z_0-9]+$")] | None = None
+    probe: Annotated[str, StringConstraints(pattern=r"^[a-z_0-9]+(\.[a-z_0-9]+){1,2}$")] | None = None
     params: dict[str, Any] = Field(default_factory=dict)
     question: Text | None = None
     how: Text | None = None

@@ -86,11 +86,13 @@ def probe(*needs: str) -> Callable[[F], F]:
 def probes_of(*modules: ModuleType) -> dict[str, ProbeFunction]:
     """Return the probes of these modules, as "module.function", or "package.function" for those of a package.
 
+    `code` holds so many checks that its modules and packages keep their names: "code.module.function".
     Raises ValueError where two of them would have one name.
     """
     found: dict[str, ProbeFunction] = {}
     for module in modules:
-        stem = module.__name__.removeprefix(f"{__package__}.").partition(".")[0]
+        parts = module.__name__.removeprefix(f"{__package__}.").split(".")
+        stem = ".".join(parts[: 2 if parts[0] == "code" else 1])
         for name, value in vars(module).items():
             if (
                 inspect.isfunction(value)

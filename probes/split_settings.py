@@ -6,14 +6,14 @@ import re
 from collections.abc import Iterator
 
 from ..engine.model import Place
-from .code import first
-from .code_mapped_sides import mapped_on_one_side, one_part_unscaled
-from .code_pipelines import normalises_one_split
-from .code_roles import split_of, trains
-from .code_scaling import scaled_apart
-from .code_sides import either
-from .code_sides_apart import inputs_apart
-from .code_splits import splits_processed_differently
+from .code.checks import first
+from .code.mapped_sides import mapped_on_one_side, one_part_unscaled
+from .code.pipelines import normalises_one_split
+from .code.roles import split_of, trains
+from .code.scaling import scaled_apart
+from .code.sides import either
+from .code.sides_apart import inputs_apart
+from .code.splits import splits_processed_differently
 from .registry import Finding, View, absent, any_of, present, probe, unknown
 from .run import Setting
 from .settings import parts_of

@@ -8,7 +8,9 @@ from typing import Any
 import pytest
 
 from traindoctor.engine.model import State
-from traindoctor.probes import code_deepspeed, code_precision, code_schedule
+from traindoctor.probes.code import deepspeed as code_deepspeed
+from traindoctor.probes.code import precision as code_precision
+from traindoctor.probes.code import schedule as code_schedule
 from traindoctor.probes.project import programs
 from traindoctor.probes.registry import View
 

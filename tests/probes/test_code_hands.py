@@ -988,7 +988,7 @@ for e in range(3):
 @pytest.mark.parametrize(("name", "text", "expected"), CASES, ids=[c[0] for c in CASES])
 def test_every_hand_is_read(name: str, text: str, expected: dict[str, str]) -> None:
     """Each probe says what the case wants of it."""
-    probes = {n.rpartition(".")[2]: p for n, p in all_probes().items() if n.startswith("code_")}
+    probes = {n.rpartition(".")[2]: p for n, p in all_probes().items() if n.startswith("code.")}
     for probe, wanted in expected.items():
         found = probes[probe](View(_build.run(scripts={"train.py": text}), None))
         if wanted.startswith("not-"):

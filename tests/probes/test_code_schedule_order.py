@@ -8,8 +8,9 @@ import textwrap
 import pytest
 
 from traindoctor.engine.model import State
-from traindoctor.probes import code_accumulation, code_deepspeed
-from traindoctor.probes.code_schedule_order import moved_before_update
+from traindoctor.probes.code import accumulation as code_accumulation
+from traindoctor.probes.code import deepspeed as code_deepspeed
+from traindoctor.probes.code.schedule_order import moved_before_update
 from traindoctor.probes.registry import View
 from traindoctor.probes.syntax import Script
 

@@ -8,7 +8,10 @@ import textwrap
 import pytest
 
 from traindoctor.engine.model import State
-from traindoctor.probes import code_arguments, code_label_start, code_model, code_taken_up
+from traindoctor.probes.code import arguments as code_arguments
+from traindoctor.probes.code import label_start as code_label_start
+from traindoctor.probes.code import model as code_model
+from traindoctor.probes.code import taken_up as code_taken_up
 from traindoctor.probes.registry import Finding
 from traindoctor.probes.syntax import Script
 

@@ -7,9 +7,9 @@ import pytest
 from ._scripts import SYMPTOMS, state
 
 P = "present"
-PADDED = next(k for k, s in SYMPTOMS.items() if s.probe == "code_masking.label_padding_counts")
-RESUMED = next(k for k, s in SYMPTOMS.items() if s.probe == "code_resume.resume_incomplete")
-NUMBERED = next(k for k, s in SYMPTOMS.items() if s.probe == "code_numbering.classes_numbered_apart")
+PADDED = next(k for k, s in SYMPTOMS.items() if s.probe == "code.masking.label_padding_counts")
+RESUMED = next(k for k, s in SYMPTOMS.items() if s.probe == "code.resume.resume_incomplete")
+NUMBERED = next(k for k, s in SYMPTOMS.items() if s.probe == "code.numbering.classes_numbered_apart")
 
 TAGS = """
 import torch

@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from traindoctor.engine.model import State
-from traindoctor.probes.code_leaks import training_sees_evaluation
-from traindoctor.probes.code_masking import label_padding_counts
-from traindoctor.probes.code_metrics import metric_miscounts
-from traindoctor.probes.code_scaling import evaluation_is_augmented
+from traindoctor.probes.code.leaks import training_sees_evaluation
+from traindoctor.probes.code.masking import label_padding_counts
+from traindoctor.probes.code.metrics import metric_miscounts
+from traindoctor.probes.code.scaling import evaluation_is_augmented
 
 from ._script import finding
 

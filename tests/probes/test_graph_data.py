@@ -9,7 +9,9 @@ from collections.abc import Callable
 import pytest
 
 from traindoctor.engine.model import State
-from traindoctor.probes import code_feeding, code_sampler_order, graph_data
+from traindoctor.probes import graph_data
+from traindoctor.probes.code import feeding as code_feeding
+from traindoctor.probes.code import sampler_order as code_sampler_order
 from traindoctor.probes.registry import Finding
 from traindoctor.probes.syntax import Script
 

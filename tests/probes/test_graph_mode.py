@@ -9,8 +9,9 @@ from collections.abc import Callable
 import pytest
 
 from traindoctor.engine.model import State
-from traindoctor.probes import code_tf_graph, graph_facts, graph_gradient, graph_loss
-from traindoctor.probes.code_sides import either
+from traindoctor.probes import graph_facts, graph_gradient, graph_loss
+from traindoctor.probes.code import tf_graph as code_tf_graph
+from traindoctor.probes.code.sides import either
 from traindoctor.probes.registry import Finding
 from traindoctor.probes.syntax import Script
 

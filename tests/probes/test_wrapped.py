@@ -8,7 +8,8 @@ import textwrap
 import pytest
 
 from traindoctor.engine.model import State
-from traindoctor.probes import code_deepspeed, wrapped
+from traindoctor.probes import wrapped
+from traindoctor.probes.code import deepspeed as code_deepspeed
 from traindoctor.probes.syntax import Script
 
 DDP = """

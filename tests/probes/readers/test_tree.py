@@ -5,11 +5,12 @@ import inspect
 
 import pytest
 
-from traindoctor.probes import benchmark, code, flow, syntax
+from traindoctor.probes import benchmark, flow, syntax
+from traindoctor.probes.code import checks
 from traindoctor.probes.readers import script
 from traindoctor.probes.readers._tree import below, of, unparse, walk
 
-SOURCES = [inspect.getsource(m) for m in (benchmark, code, flow, syntax, script)]
+SOURCES = [inspect.getsource(m) for m in (benchmark, checks, flow, syntax, script)]
 TEXTS = [
     "",
     "x = 1",

@@ -1,0 +1,299 @@
+"""Checks of scripts taken together by what they point to: present where any of them is.
+
+One cause has many faces in code, and a script shows one of them: what else is absent says nothing against it.
+"""
+
+from __future__ import annotations
+
+from ..registry import Finding, View, any_of, probe
+from . import trainable
+from .accumulation import accumulation_without_effect, cleared_between, divided_twice, mean_of_parts
+from .activations import softmax_misplaced
+from .axes import normalised_over_batch, torn_in_model, weights_over_other_axis
+from .branches import (
+    added_to_itself,
+    branch_unjoined,
+    mask_unread,
+    overwritten_unread,
+    twin_called_twice,
+)
+from .checks import first
+from .ctc import ctc_input_wrong
+from .field import set_train_missing
+from .formulas import score_minimised
+from .forward import only_last_layer, result_thrown_away, scale_unused, tensor_not_registered
+from .idle import schedule_idle
+from .joins import joined_with_itself
+from .keras_model import branch_left
+from .loss import loss_wrong as standard_loss_wrong
+from .made_when_called import layers_made_when_called
+from .mindspore import length_of_all_ranks
+from .model import deep_without_normalisation, integer_division
+from .modes import batch_statistics_off, dropout_always_on, eval_in_training_step, mode_fixed_in_call
+from .modes_shared import shared_function
+from .objective import (
+    class_loss_on_numbers,
+    class_weights_upside_down,
+    keras_output_activated,
+    loss_arguments_swapped,
+    overlap_loss_wrong,
+)
+from .operators import attention_unscaled, output_rectified, reshape_for_transpose, softmax_axis
+from .outputs import chances_into_scores, last_layer_squashed
+from .path import gradient_path_cut, output_without_gradient
+from .registered import layers_in_plain_list, new_head_frozen, trainable_undone
+from .replaced import layer_replaced_after_optimizer, optimizer_gets_other_model
+from .replicas import exchanged_too_early
+from .schedule import (
+    formula_wrong,
+    plateau_direction,
+    rate_not_applied,
+    unit_wrong,
+)
+from .schedule_counts import counted_otherwise
+from .sides import either
+from .step import modes
+from .step.accumulation import accumulation_not_divided
+from .step.scheduling import scheduler_wrong_loop
+from .switches import switched_astray
+from .tape import part_without_step
+from .taped import block_drops_mode, taped_in_inference
+from .terms import term_taken_off
+from .unswitched import never_switched_off
+from .untrained import (
+    decay_turned_round,
+    frozen_with_the_new,
+    group_overwritten,
+    method_without_gradients,
+    one_part_given,
+)
+from .wiring import (
+    blocks_without_norm,
+    layer_unused,
+    norm_is_identity,
+    norm_unused,
+    stream_replaced,
+    value_unused,
+)
+
+
+@probe()
+def branch_lost(view: View) -> Finding:
+    """A branch of the model leads nowhere: overwritten, never joined, joined with itself, not looked at."""
+    return first(view, either(*_BRANCHES), "the scripts hold no model")
+
+
+_BRANCHES = (
+    overwritten_unread,
+    twin_called_twice,
+    added_to_itself,
+    branch_unjoined,
+    mask_unread,
+    branch_left,
+)
+
+
+@probe()
+def wiring_wrong(view: View) -> Finding:
+    """The model is wired otherwise than designed: a branch left out, a stream replaced, the way back cut."""
+    return any_of(
+        look(view)
+        for look in (
+            stream_replaced,
+            value_unused,
+            layer_unused,
+            gradient_path_cut,
+            joined_with_itself,
+            result_thrown_away,
+            only_last_layer,
+            branch_lost,
+        )
+    )
+
+
+@probe()
+def norm_missing(view: View, *, layers: int) -> Finding:
+    """Normalisation that the model should have is missing or has no effect."""
+    return any_of(
+        (
+            norm_unused(view),
+            norm_is_identity(view),
+            blocks_without_norm(view, surely=True),
+            deep_without_normalisation(view, layers=layers),
+        )
+    )
+
+
+@probe()
+def schedule_counted_otherwise(view: View) -> Finding:
+    """The length of the schedule is counted in samples or epochs, while it goes on with each step."""
+    return first(
+        view, either(counted_otherwise, length_of_all_ranks), "the scripts count no steps of a schedule"
+    )
+
+
+@probe()
+def schedule_wrong(view: View) -> Finding:
+    """The schedule of the learning rate has a wrong length, formula or direction, or is never applied."""
+    return any_of(
+        look(view)
+        for look in (
+            unit_wrong,
+            scheduler_wrong_loop,
+            formula_wrong,
+            plateau_direction,
+            rate_not_applied,
+            schedule_idle,
+            schedule_counted_otherwise,
+        )
+    )
+
+
+@probe()
+def inference_while_training(view: View) -> Finding:
+    """TensorFlow: the model, or a part of a block, trains in the mode of inference."""
+    return first(
+        view, either(taped_in_inference, block_drops_mode), "the scripts take no gradients by a tape"
+    )
+
+
+@probe()
+def mode_wrong(view: View) -> Finding:
+    """The model, or one of its layers, trains in evaluation mode or is evaluated in training mode."""
+    return any_of(
+        look(view)
+        for look in (
+            set_train_missing,
+            dropout_always_on,
+            mode_fixed_in_call,
+            eval_in_training_step,
+            batch_statistics_off,
+            switched_astray,
+            never_switched_off,
+            shared_function,
+            inference_while_training,
+            modes.mode_wrong,  # last: others know the line where the model runs
+        )
+    )
+
+
+@probe()
+def left_untrained(view: View) -> Finding:
+    """Parameters are in no group of the optimizer, frozen with others, or without gradients."""
+    return first(view, either(*_UNTRAINED), "the scripts build no optimizer")
+
+
+_UNTRAINED = (
+    one_part_given,
+    group_overwritten,
+    frozen_with_the_new,
+    method_without_gradients,
+    part_without_step,
+)
+
+
+@probe()
+def part_not_trained(view: View) -> Finding:
+    """Parameters are frozen, not registered, left out of the optimizer, or replaced after it was built."""
+    return any_of(
+        look(view)
+        for look in (
+            layers_in_plain_list,
+            layers_made_when_called,
+            tensor_not_registered,
+            trainable_undone,
+            new_head_frozen,
+            layer_replaced_after_optimizer,
+            optimizer_gets_other_model,
+            trainable.part_not_trained,
+            left_untrained,
+        )
+    )
+
+
+@probe()
+def axis_wrong(view: View) -> Finding:
+    """The model works along another axis than its shapes tell: a sum, a length, a reshape."""
+    return first(view, either(*_AXES), "the scripts hold no model")
+
+
+_AXES = (weights_over_other_axis, normalised_over_batch, torn_in_model)
+
+
+@probe()
+def operator_wrong(view: View) -> Finding:
+    """The model uses an operator that is usually meant otherwise: activation, axis, scale, or reshape."""
+    return any_of(
+        look(view)
+        for look in (
+            output_rectified,
+            softmax_axis,
+            attention_unscaled,
+            scale_unused,
+            reshape_for_transpose,
+            output_without_gradient,
+            integer_division,
+            softmax_misplaced,
+            axis_wrong,
+        )
+    )
+
+
+@probe()
+def early_exchange(view: View) -> Finding:
+    """Gradients are exchanged between replicas for the wrong micro-batches."""
+    return first(view, exchanged_too_early, "the scripts put off no exchange of gradients")
+
+
+@probe()
+def accumulation_wrong(view: View) -> Finding:
+    """Gradients of several batches, replicas or devices are put together wrongly."""
+    return any_of(
+        look(view)
+        for look in (
+            divided_twice,
+            accumulation_without_effect,
+            cleared_between,
+            mean_of_parts,
+            accumulation_not_divided,
+            early_exchange,
+        )
+    )
+
+
+@probe()
+def output_squashed(view: View) -> Finding:
+    """The last layer of the model gives probabilities, and the losses of the program take raw scores."""
+    return first(view, either(last_layer_squashed, chances_into_scores), "no loss takes raw scores")
+
+
+@probe()
+def score_is_minimised(view: View) -> Finding:
+    """What is minimised is a score of which more is better (PSNR, accuracy, overlap)."""
+    return first(view, score_minimised, "no hand-written training step in the scripts")
+
+
+@probe()
+def decay_astray(view: View) -> Finding:
+    """Weight decay goes to the parameters that are listed to be left without it, and not to the others."""
+    return first(view, decay_turned_round, "the scripts choose no weight decay by name")
+
+
+@probe()
+def loss_wrong(view: View) -> Finding:
+    """The loss is computed in a way that is usually wrong: standard losses, overlaps, weights, arguments."""
+    return any_of(
+        look(view)
+        for look in (
+            standard_loss_wrong,
+            keras_output_activated,
+            overlap_loss_wrong,
+            class_weights_upside_down,
+            loss_arguments_swapped,
+            class_loss_on_numbers,
+            term_taken_off,
+            ctc_input_wrong,
+            output_squashed,
+            score_is_minimised,
+        )
+    )

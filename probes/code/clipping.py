@@ -1,0 +1,96 @@
+"""Clipping in scripts that does not reach the update: before gradients are taken, or after the step."""
+
+from __future__ import annotations
+
+import ast
+
+from ..graph_gradient import clip_not_applied
+from ..readers._tree import of
+from ..readers.script import last_name
+from ..registry import Finding, View, probe
+from ..syntax import Script
+from .checks import at, first, ok
+from .rounds import CLEARS
+from .sides import either
+
+_CLIPS = ("clip_grad_norm_", "clip_grad_value_", "clip_grad_norm", "clip_grad_value", "clip_gradients")
+
+
+@probe()
+def clipping_without_effect(view: View) -> Finding:
+    """Gradients are clipped before the backward call, or after the step, of one block of statements.
+
+    False positive: gradients that another call has taken before, which is looked for in that block.
+    """
+    return first(
+        view,
+        either(_without_effect, clip_not_applied),
+        "the scripts clip no gradients beside a backward call and a step",
+    )
+
+
+def _without_effect(source: Script) -> Finding | None:
+    seen: ast.AST | None = None
+    for call in source.named(*_CLIPS):
+        statement: ast.AST = call
+        for parent in source.above(call):
+            for block in (getattr(parent, "body", None), getattr(parent, "orelse", None)):
+                if not isinstance(block, list) or statement not in block:
+                    continue
+                marks = [_mark(source, s) for s in block]
+                here = block.index(statement)
+                if "backward" not in set().union(*marks) and _taken_before(source, block[0]):
+                    marks, here = [frozenset(["backward"]), *marks], here + 1
+                if not ({"backward", "step"} <= set().union(*marks)):
+                    continue
+                why = _misplaced(marks, here)
+                if why:
+                    return at(source, call, why)
+                seen = seen or call
+            if isinstance(parent, (ast.FunctionDef, ast.AsyncFunctionDef, ast.For, ast.While)):
+                break
+            statement = parent
+    return ok(source, seen, "gradients are clipped between backward and step") if seen is not None else None
+
+
+def _taken_before(source: Script, first_one: ast.stmt) -> bool:
+    """Gradients are taken above a block that stands under a condition: `if (i + 1) % 4 == 0:`."""
+    condition = source.parents.get(first_one)
+    around = source.parents.get(condition) if isinstance(condition, ast.If) else None
+    for beside in (getattr(around, "body", None), getattr(around, "orelse", None)):
+        if isinstance(beside, list) and condition in beside:
+            return any("backward" in _mark(source, s) for s in beside[: beside.index(condition)])
+    return False
+
+
+def _mark(source: Script, statement: ast.stmt) -> frozenset[str]:
+    """What a statement does with gradients: takes, clips or applies them."""
+    found = set()
+    for node in of(statement, ast.Call):
+        name = last_name(node.func)
+        if node in source.backwards:
+            found.add("backward")
+        elif node in source.steps:
+            found.add("step")
+        elif "clip" in name:
+            found.add("clip")
+        elif name not in CLEARS and ("grad" in name or "backward" in name):
+            found.add("gradients")  # taken or changed in another way
+    return frozenset(found)
+
+
+def _misplaced(marks: list[frozenset[str]], here: int) -> str:
+    """Why the clipping of one statement of a block cannot work, or "".
+
+    `marks`: what each statement of the block does.
+    """
+    steps = [i for i, m in enumerate(marks) if "step" in m]
+    backwards = [i for i, m in enumerate(marks) if "backward" in m]
+    others = any({"clip", "gradients"} & m for i, m in enumerate(marks) if i != here)
+    if marks[here] != {"clip"} or len(backwards) != 1 or not steps or others:
+        return ""
+    if here < backwards[0] < steps[0]:
+        return "gradients are clipped before they are taken: those of the update are not"
+    if backwards[0] < steps[0] and steps[-1] < here:
+        return "gradients are clipped after the step, when the update is done"
+    return ""

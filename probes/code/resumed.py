@@ -1,0 +1,291 @@
+"""Checkpoints in scripts, what is put into them against what is taken out: states, counts, the best so far.
+
+Only where training is taken up again: the state of an optimizer or of a schedule is given back. What reads
+weights alone evaluates, or starts another training.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from ..readers._tree import of, unparse
+from ..readers.script import SCHEDULERS, last_name
+from ..registry import Finding
+from ..syntax import Script
+from .checks import at, ok, outer_loop
+from .units import loops_of_step
+
+_KINDS = (
+    ("scaler", re.compile(r"scaler")),
+    ("scheduler", re.compile(r"sched|lr_decay|warmup")),
+    ("optimizer", re.compile(r"(?:^|_)(?:opt|optim\w*|optimi[sz]er\w*)(?:$|_)")),
+    ("average", re.compile(r"(?:^|_)(?:ema|swa|averag\w*|shadow)(?:$|_)")),
+)
+_COUNT = re.compile(r"(?i)(?:^|_)(?:epochs?|steps?|iters?|iteration|update|round)(?:_|$)")
+_BEST = re.compile(r"(?i)(?:^|_)best(?:_|$)")
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    """A dict with states that is written to disk: its keys with their values."""
+
+    node: ast.expr
+    items: dict[str, ast.expr]
+
+    def kinds(self, source: Script) -> dict[str, str]:
+        """Keys of states -> whose they are."""
+        calls = {k: v for k, v in self.items.items() if isinstance(v, ast.Call)}
+        return {
+            k: kind_of(source.owner(v))
+            for k, v in calls.items()
+            if last_name(v.func) in ("state_dict", "get_state")
+        }
+
+
+def kind_of(owner: str) -> str:
+    """Whose state it is, by the last name: "self.opt" -> "optimizer"; what is nothing else is a model."""
+    name = owner.split(".")[-1].lower()
+    return next((k for k, word in _KINDS if word.search(name)), "model")
+
+
+def states_astray(source: Script) -> Finding | None:
+    """What a checkpoint holds and what is taken out of it disagree."""
+    seen = None
+    for kept in _checkpoints(source):
+        kinds = kept.kinds(source)
+        given = {kind_of(source.owner(c)): c for c in source.named("load_state_dict", "set_state")}
+        back = next((given[k] for k in ("optimizer", "scheduler") if k in given), None)
+        if back is None or source.loose or not _is_read(source):
+            continue
+        seen = seen or back
+        read = _keys_read(source)
+        for why in (
+            _weights_left(kinds, given, read),
+            _no_optimizer(source, kinds),
+            _schedule_left(source, kinds, given),
+        ):
+            if why:
+                return at(source, back, why)
+        for node, why in (*_count_left(source, kept, read), *_best_left(source, kept, read)):
+            return at(source, node, why)
+    for node, name in _taken_up_in_vain(source):
+        return at(source, node, f"{name} is taken out of the checkpoint, and training does not go on from it")
+    return ok(source, seen, "what is saved is given back") if seen is not None else None
+
+
+def _checkpoints(source: Script) -> Iterator[Checkpoint]:
+    for node in source.of(ast.Dict, ast.Call):
+        items: dict[str, ast.expr] = {}
+        if isinstance(node, ast.Dict):
+            if any(k is None for k in node.keys):
+                continue  # more may come with `**rest`
+            for key, value in zip(node.keys, node.values, strict=True):
+                if isinstance(key, ast.Constant) and isinstance(key.value, str):
+                    items[key.value] = value
+        elif isinstance(node, ast.Call) and last_name(node.func) == "dict" and not node.args:
+            if all(k.arg for k in node.keywords):
+                items = {str(k.arg): k.value for k in node.keywords}
+        found = Checkpoint(node, items)
+        if len(items) > 1 and "model" in found.kinds(source).values() and not _grows(source, node):
+            yield found
+
+
+def _grows(source: Script, node: ast.AST) -> bool:
+    """Items are put into the dict later: `state["scaler"] = scaler.state_dict()`, `state.update(...)`."""
+    statement = source.statement(node)
+    if not isinstance(statement, ast.Assign):
+        return False
+    name = unparse(statement.targets[0])
+    items = (t for n in source.of(ast.Assign) for t in n.targets if isinstance(t, ast.Subscript))
+    return any(unparse(t.value) == name for t in items) or any(
+        source.owner(c) == name for c in source.named("update", "setdefault")
+    )
+
+
+def _is_read(source: Script) -> bool:
+    """A checkpoint is opened, and what is in it is taken by its names, not in a loop over all of them."""
+    loops = (unparse(n) for n in source.of(ast.For))
+    return bool(source.named("load", "load_checkpoint", "safe_load")) and not any(
+        "load_state_dict(" in text and "setattr" in text for text in loops
+    )
+
+
+def _keys_read(source: Script) -> set[str]:
+    found = set()
+    for node in source.of(ast.Subscript, ast.Call, ast.Compare):
+        value: ast.expr | None = None
+        if isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Load):
+            value = node.slice
+        elif isinstance(node, ast.Call) and last_name(node.func) in ("get", "pop", "getattr", "attrgetter"):
+            value = node.args[0] if node.args else None
+        elif isinstance(node, ast.Compare):
+            value = node.left
+        if isinstance(value, ast.Constant) and isinstance(value.value, str):
+            found.add(value.value)
+    return found
+
+
+def _weights_left(kinds: dict[str, str], given: dict[str, ast.Call], read: set[str]) -> str:
+    weights = [k for k, kind in kinds.items() if kind == "model"]
+    if "optimizer" in given and "model" not in given and not any(k in read for k in weights):
+        return "resuming gives the optimizer its state back, and not the model its weights"
+    return ""
+
+
+def _no_optimizer(source: Script, kinds: dict[str, str]) -> str:
+    if "scheduler" in kinds.values() and "optimizer" not in kinds.values() and source.optimizer_calls:
+        if not any(kind_of(source.owner(c)) == "optimizer" for c in source.named("state_dict")):
+            return "the checkpoint holds the state of the schedule, and not that of the optimizer"
+    return ""
+
+
+def _schedule_left(source: Script, kinds: dict[str, str], given: dict[str, ast.Call]) -> str:
+    """The optimizer comes back, and a schedule that counts its own steps starts anew."""
+    if "optimizer" not in given or "optimizer" not in kinds.values() or "scheduler" in given:
+        return ""
+    if any(kind_of(source.owner(c)) == "scheduler" for c in source.named("state_dict", "step_update")):
+        return ""
+    built = [c for c in source.calls if last_name(c.func).lower() in SCHEDULERS]
+    steps = [c for c in source.named("step") if kind_of(source.owner(c)) == "scheduler"]
+    counts = steps and not any(c.args or c.keywords for c in steps)
+    if not built or not counts or "last_epoch" in source.code:
+        return ""
+    for call in steps:  # gone through up to where training was
+        over = [unparse(n.iter) for n in source.loops_around(call) if isinstance(n, ast.For)]
+        if any(re.search(r"range\([^,]*(?:start|first|begin|resum|init)[^,]*\)", o) for o in over):
+            return ""
+    return "resuming gives the optimizer its state back, and the schedule, which is not saved, starts anew"
+
+
+def _count_left(source: Script, kept: Checkpoint, read: set[str]) -> Iterator[tuple[ast.AST, str]]:
+    """The epoch is saved and nothing reads it: the loop starts at a name that is only ever a constant."""
+    counts = [k for k, v in kept.items.items() if _COUNT.search(k) and not isinstance(v, ast.Constant)]
+    if not counts or any(_COUNT.search(k) for k in read):
+        return
+    for loop in source.of(ast.For):
+        over = loop.iter
+        while (
+            isinstance(over, ast.Call) and last_name(over.func) in ("tqdm", "trange", "track") and over.args
+        ):
+            over = over.args[0]
+        if not isinstance(over, ast.Call) or last_name(over.func) != "range" or len(over.args) != 2:
+            continue
+        start = over.args[0]
+        if isinstance(start, (ast.Name, ast.Attribute)) and _is_ever_constant(source, start):
+            yield loop, f"{counts[0]!r} is saved and never read: a resumed run counts from the start again"
+
+
+def _is_ever_constant(source: Script, start: ast.expr) -> bool:
+    name = last_name(start)
+    given = [
+        n.value
+        for n in source.of(ast.Assign, ast.AnnAssign)
+        for t in (n.targets if isinstance(n, ast.Assign) else [n.target])
+        if n.value is not None and last_name(t) == name
+    ]
+    plain = [
+        n
+        for n in source.of(ast.Assign)
+        for t in n.targets
+        if isinstance(t, ast.Tuple)
+        for e in t.elts
+        if last_name(e) == name
+    ]
+    return bool(given) and not plain and all(isinstance(v, ast.Constant) for v in given)
+
+
+def _best_left(source: Script, kept: Checkpoint, read: set[str]) -> Iterator[tuple[ast.AST, str]]:
+    """The best figure so far is saved, nothing reads it, and a comparison decides by it what is kept."""
+    for key, value in kept.items.items():
+        if not _BEST.search(key) or key in read or not isinstance(value, (ast.Name, ast.Attribute)):
+            continue
+        name = last_name(value)
+        for node in source.of(ast.Compare):
+            sides = [node.left, *node.comparators]
+            judged = any(isinstance(s, (ast.Name, ast.Attribute)) and last_name(s) == name for s in sides)
+            if judged and any(isinstance(p, ast.If) for p in source.above(node)):
+                yield node, f"{key!r} is saved and never read: a resumed run keeps worse weights for the best"
+                break
+
+
+def _taken_up_in_vain(source: Script) -> Iterator[tuple[ast.AST, str]]:
+    """`start = state["epoch"] + 1` that nothing reads, or that is set to a number again right after."""
+    loop = outer_loop(source)
+    counted = isinstance(loop, ast.For) and "range(" in unparse(loop.iter)
+    if not counted or len(loops_of_step(source)) < 2:
+        return  # the loop over epochs may stand in another program, which reads it
+    for node in source.of(ast.Assign):
+        key = next((k for k in _item_keys(node.value) if _COUNT.search(k)), None)
+        if key is None or len(node.targets) != 1 or not _gives_state_back(source, node):
+            continue
+        target = node.targets[0]
+        own = isinstance(target, ast.Attribute) and unparse(target.value) == "self"
+        if not (isinstance(target, ast.Name) or own):
+            continue  # what another object is told
+        name = last_name(target)
+        read = [
+            n
+            for n in source.of(ast.Name, ast.Attribute)
+            if last_name(n) == name and isinstance(n.ctx, ast.Load) and not _only_shown(source, n)
+        ]
+        told = any(isinstance(m, ast.Constant) for m in source.mentions.get(name, ())) and name != key
+        if not read and not told:
+            yield node, name
+        elif (again := _set_again(source, node, target)) is not None:
+            yield again, name
+
+
+def _item_keys(value: ast.expr) -> Iterator[str]:
+    for n in of(value, ast.Subscript, ast.Call):
+        inner = (
+            n.slice
+            if isinstance(n, ast.Subscript)
+            else n.args[0]
+            if n.args and last_name(n.func) == "get"
+            else None
+        )
+        if isinstance(inner, ast.Constant) and isinstance(inner.value, str):
+            yield inner.value
+
+
+def _gives_state_back(source: Script, node: ast.AST) -> bool:
+    scope = source.function_around(node) or source.tree
+    return any(
+        kind_of(source.owner(c)) in ("optimizer", "scheduler")
+        for c in of(scope, ast.Call)
+        if last_name(c.func) == "load_state_dict"
+    )
+
+
+def _only_shown(source: Script, node: ast.AST) -> bool:
+    for parent in source.above(node):
+        if isinstance(parent, ast.stmt):
+            break
+        if isinstance(parent, ast.Call) and re.search(
+            r"(?i)print|log|info|write|format|echo", last_name(parent.func)
+        ):
+            return True
+    return False
+
+
+def _set_again(source: Script, node: ast.Assign, target: ast.expr) -> ast.AST | None:
+    """`self.load(path)` gives the count, and the statements after it set it to a number."""
+    function = source.function_around(node)
+    if function is None or function.name == "__init__" or not unparse(target).startswith("self."):
+        return None
+    for call in source.named(function.name):
+        if source.owner(call) != "self" or source.class_around(call) is not source.class_around(node):
+            continue
+        place: ast.AST | None = source.statement(call)
+        while place is not None and not isinstance(source.parents.get(place), (ast.FunctionDef, ast.Module)):
+            place = source.parents.get(place)
+        around = source.parents.get(place) if place is not None else None
+        body = around.body if isinstance(around, ast.FunctionDef) else []
+        for later in body[body.index(place) + 1 :] if place in body else []:
+            if isinstance(later, ast.Assign) and isinstance(later.value, ast.Constant):
+                if any(unparse(t) == unparse(target) for t in later.targets):
+                    return later
+    return None

@@ -1,0 +1,104 @@
+"""Orders that samplers keep in training, in scripts, and accumulation that Accelerate is told nothing of."""
+
+from __future__ import annotations
+
+import ast
+import re
+
+from ..flow import flow
+from ..learning import taken
+from ..readers._tree import of, unparse
+from ..readers.script import keyword, last_name
+from ..registry import Finding
+from ..syntax import Script
+from .checks import at, is_false_node
+from .sides import side
+
+
+def sampler_keeps_order(source: Script) -> Finding | None:
+    """`DistributedSampler(rows, shuffle=False)` of the loader that gradients are taken from.
+
+    Left aside: data that were mixed before, and sequences, whose order is their meaning.
+    """
+    if source.loose or re.search(r"random_split|randperm|permutation|\.shuffle\(|\.sample\(", source.code):
+        return None
+    for call in source.named("DistributedSampler", "DistributedBatchSampler", "SequentialSampler"):
+        flag = keyword(call, "shuffle")
+        kept = last_name(call.func) == "SequentialSampler" or (flag is not None and is_false_node(flag))
+        if kept and _trains(source, call):
+            return at(source, call, "the sampler of the training data keeps the stored order")
+    return None
+
+
+def _trains(source: Script, sampler: ast.Call) -> bool:
+    """The sampler is handed to the loader of a loop that takes gradients, or stands in one for training."""
+    for loader in source.named("DataLoader"):
+        given = keyword(loader, "sampler") or keyword(loader, "batch_sampler")
+        if given is None or (given is not sampler and sampler not in flow(source).values(given, 3)):
+            continue
+        statement = source.statement(loader)
+        names = statement.targets if isinstance(statement, ast.Assign) else []
+        told = side(unparse(names[0])) if names else None
+        data = side(unparse(loader.args[0])) if loader.args else None
+        if told is False or data is False:
+            return False
+        if told or data:
+            return True
+        for backward in taken(source):
+            for loop in source.loops_around(backward)[:1]:
+                if isinstance(loop, ast.For) and any(
+                    loader in flow(source).values(n, 4) for n in of(loop.iter, ast.Name)
+                ):
+                    return True
+    return False
+
+
+_COUNT = re.compile(r"(?i)(?:^|_)(?:grad(?:ient)?_)?accum\w*")
+
+
+def accelerate_told_nothing(source: Script) -> Finding | None:
+    """`with accelerator.accumulate(model)` and an `Accelerator()` that was told no number.
+
+    Counts where the script holds a number of accumulated batches that it uses elsewhere.
+    """
+    made = source.named("Accelerator")
+    asked = [c for c in source.named("accumulate") if "accelerator" in source.owner(c).lower()]
+    if len(made) != 1 or not asked or source.loose or made[0].args:
+        return None
+    if _is_told(made[0]) or "accelerator.gradient_accumulation_steps" in source.code:
+        return None
+    names = [n for n in source.of(ast.Name, ast.Attribute) if isinstance(n.ctx, ast.Load)]
+    for name in names:
+        word = last_name(name)
+        whole = not isinstance(source.parents.get(name), ast.Attribute)
+        if _COUNT.search(word) and word != "accumulate" and whole:
+            why = f"`{unparse(name)}` batches are to be accumulated, and Accelerate is not told"
+            return at(source, made[0], why)
+    return None
+
+
+def _is_told(made: ast.Call) -> bool:
+    """The number of accumulated batches is handed over, or may be, in a plugin or out of a dict."""
+    words = {"gradient_accumulation_steps", "gradient_accumulation_plugin", "deepspeed_plugin", None}
+    return bool({k.arg for k in made.keywords} & words)
+
+
+def accelerate_not_divided(source: Script) -> Finding | None:
+    """`if step % accumulate == 0: optimizer.step()` by hand: Accelerate, told no number, divides by one."""
+    made = source.named("Accelerator")
+    if len(made) != 1 or source.named("accumulate") or source.loose or made[0].args:
+        return None
+    if _is_told(made[0]):
+        return None
+    calls = [c for c in source.backwards if c.args and "accelerator" in source.owner(c).lower()]
+    for step in source.steps:
+        for parent in source.above(step):
+            if not isinstance(parent, ast.If) or any(parent in source.above(c) for c in calls):
+                continue
+            for gate in of(parent.test, ast.BinOp):
+                if isinstance(gate.op, ast.Mod) and _COUNT.search(unparse(gate.right)) and calls:
+                    count = unparse(gate.right)
+                    if not re.search(rf"loss[\w.]*\)? ?/=? ?{re.escape(count)}\b", source.code):
+                        why = f"gradients of {count} batches are added up, and nothing divides them"
+                        return at(source, calls[0], why)
+    return None

@@ -1,0 +1,123 @@
+"""Whether scripts divide the loss by the number of batches that they accumulate."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+
+from ...readers._tree import of, unparse, walk
+from ...readers.script import all_arguments, last_name
+from ...registry import Finding, View, probe
+from ...syntax import Script
+from ..checks import at, first, ok
+from ..held_gradients import not_divided
+from ..sampler_order import accelerate_not_divided
+from ..sides import either
+
+
+@probe()
+def accumulation_not_divided(view: View) -> Finding:
+    """The optimizer steps every N batches and the loss is not divided by N."""
+    return first(
+        view,
+        either(_not_divided, not_divided, accelerate_not_divided),
+        "the scripts do not accumulate gradients by hand",
+    )
+
+
+def _not_divided(source: Script) -> Finding | None:
+    for node, count in _accumulates(source):
+        divided = [
+            n
+            for n in source.of(ast.BinOp, ast.AugAssign)
+            if isinstance(n.op, ast.Div)
+            and count in _factors(n.right if isinstance(n, ast.BinOp) else n.value)
+            and ".item()" not in unparse(n)  # a figure for the log
+        ]
+        if divided:
+            return ok(source, divided[0], f"the loss is divided by {count}")
+        if _scales_gradients(source) or any(_by_engine(source, c) for c in source.backwards):
+            return None  # by the number of tokens or samples, as it seems
+        if _handed_on(source, count):
+            return None
+        if any(_joins_all(loop) for b in source.backwards for loop in source.loops_around(b)[:1]):
+            return None
+        return at(
+            source, node, f"the optimizer steps every {count} batches and the loss is not divided by {count}"
+        )
+    return None
+
+
+def _factors(value: ast.expr) -> Iterator[str]:
+    """What a product is made of, as written: `tokens * accum` -> "tokens * accum", "tokens", "accum"."""
+    yield unparse(value)
+    if isinstance(value, ast.BinOp) and isinstance(value.op, ast.Mult):
+        yield from _factors(value.left)
+        yield from _factors(value.right)
+
+
+def _handed_on(source: Script, count: str) -> bool:
+    """The number of batches is given to something that may divide by it: `normalize(loss, parts=count)`."""
+    return any(
+        unparse(given) == count
+        for call in source.calls
+        if re.search(r"(?i)normali[sz]e|average|divide|scale|reduce|distributed", last_name(call.func))
+        for given in all_arguments(call)
+    )
+
+
+def _joins_all(loop: ast.AST) -> bool:
+    """`cat(kept[:j] + [mine] + kept[j + 1:])`: each loss is that of all batches, and reaches one of them."""
+    return any(
+        last_name(n.func) in ("cat", "concat", "concatenate")
+        and bool(n.args)
+        and isinstance(n.args[0], ast.BinOp)
+        and any(isinstance(part, ast.Slice) for part in walk(n.args[0]))
+        for n in of(loop, ast.Call)
+    )
+
+
+def _by_engine(source: Script, call: ast.Call) -> bool:
+    """`accelerator.backward(loss)`: engines divide by the number of batches that they were told."""
+    return any(w in source.owner(call).lower() for w in ("accelerator", "engine", "fabric"))
+
+
+def _scales_gradients(source: Script) -> bool:
+    """Gradients are multiplied or divided after backward: `scale_grads(model, 1 / tokens)`, `p.grad /= n`."""
+    for node in source.of(ast.Call, ast.AugAssign):
+        if isinstance(node, ast.Call) and _SCALES.search(last_name(node.func)):
+            return True
+        if isinstance(node, ast.Call) and last_name(node.func) in ("mul_", "div_"):
+            if ".grad" in source.owner(node):
+                return True
+        if isinstance(node, ast.AugAssign) and isinstance(node.op, (ast.Mult, ast.Div)):
+            if ".grad" in unparse(node.target):
+                return True
+    return False
+
+
+_SCALES = re.compile(r"(?i)(?:scale|multiply|divide|normali[sz]e|average)_?grad")
+
+
+def _reports(count: ast.expr) -> bool:
+    """How often something is logged or saved, which is no number of accumulated batches."""
+    return any(w in unparse(count).lower() for w in ("log", "print", "eval", "save", "report", "display"))
+
+
+def _accumulates(source: Script) -> Iterator[tuple[ast.AST, str]]:
+    """Where the optimizer steps once for several backward calls, and for how many, as written."""
+    for step in source.steps:
+        for parent in source.above(step):
+            if isinstance(parent, ast.If) and not any(parent in source.above(b) for b in source.backwards):
+                for gate in of(parent.test, ast.BinOp):
+                    if isinstance(gate.op, ast.Mod) and not _reports(gate.right):
+                        yield step, unparse(gate.right)
+    for backward in source.backwards:
+        loops = source.loops_around(backward)
+        over = loops[0].iter if loops and isinstance(loops[0], ast.For) else None
+        if isinstance(over, ast.Call) and last_name(over.func) == "range" and len(over.args) == 1:
+            outside = [s for s in source.steps if loops[0] not in source.loops_around(s)]
+            count = unparse(over.args[0])
+            if outside and any(w in count.lower() for w in ("accum", "micro")):
+                yield backward, count

@@ -1,0 +1,138 @@
+"""Where scripts step the optimizer: never, or after the loop over the batches."""
+
+from __future__ import annotations
+
+import ast
+import re
+
+from ...learning import updates
+from ...readers._tree import of, unparse
+from ...registry import Finding, View, probe
+from ...syntax import Script
+from ..checks import at, first, imports_locals, ok, outer_loop
+from ..rounds import CLEARS, Round, may_update, rounds
+from ..sides import either
+from .logged import stepped_when_logging
+
+
+@probe()
+def step_once_per_epoch(view: View) -> Finding:
+    """The loop over batches clears gradients and calls backward, and the step comes after that loop.
+
+    Only the last batch of each epoch counts, or only batches that are logged. Gradients that pile up on
+    purpose are not cleared in between.
+    """
+    return first(
+        view,
+        either(stepped_when_logging, once_per_epoch),
+        "no hand-written training step in the scripts",
+    )
+
+
+def once_per_epoch(source: Script) -> Finding | None:
+    """Whether the step of a script stands in the loop over its batches."""
+    seen = None
+    for step in source.steps:
+        loops = source.loops_around(step)
+        for backward in source.backwards:
+            if source.function_around(backward) is not source.function_around(step):
+                continue
+            inner = source.loops_around(backward)
+            if not inner or source.owner(step) not in _optimizers(source):
+                continue
+            seen = seen or step
+            outside = inner[0] not in loops and loops == inner[1:] and step.lineno > backward.lineno
+            others = [s for s in source.steps if inner[0] in source.loops_around(s)]
+            if not outside or others or not over_batches(inner[0]):
+                continue
+            clears = [c for c in source.named(*CLEARS) if source.loops_around(c)[:1] == inner[:1]]
+            if clears and not any(
+                isinstance(p, ast.If) and inner[0] in source.above(p) for p in source.above(clears[0])
+            ):
+                return at(
+                    source, step, "the step stands after the loop over the batches, which clears gradients"
+                )
+    return ok(source, seen, "the step stands in the loop over the batches") if seen is not None else None
+
+
+def _optimizers(source: Script) -> set[str]:
+    """Names of optimizers that the scripts build."""
+    made = [n for n in source.of(ast.Assign) if n.value in source.optimizer_calls]
+    return {unparse(t) for n in made for t in n.targets}
+
+
+def over_batches(loop: ast.AST) -> bool:
+    """The loop goes over a loader, under a bar or not."""
+    over = unparse(loop.iter).lower() if isinstance(loop, ast.For) else ""
+    return re.search(r"load|batches|(?:^|_)dl\b|^bar$|pbar|tqdm|train_iter|enumerate\(", over) is not None
+
+
+@probe()
+def step_missing(view: View) -> Finding:
+    """Backward in a loop and no optimizer step anywhere.
+
+    False positive: weights updated by hand (`p -= lr * p.grad`), which is looked for.
+    """
+    return first(view, _step_missing, "no hand-written training step in the scripts")
+
+
+def _step_missing(source: Script) -> Finding | None:
+    for one in rounds(source):
+        if (found := _never_steps(source, one)) is not None:
+            return found
+    if (unused := _thrown_away(source)) is not None:
+        return at(source, unused, "gradients of the weights are taken here, and nothing is done with them")
+    functional = source.named("value_and_grad") or _taped(source)
+    if not source.optimizer_calls or not (source.backwards or functional):
+        return None
+    if source.backwards and outer_loop(source) is None:
+        return None
+    if source.steps:
+        return ok(source, source.steps[0], "the optimizer steps")
+    applied = [c for c in source.calls if unparse(c.func).lower() in source.optimizers]
+    if applied := [*updates(source), *applied, *source.named("update_step")]:
+        return ok(source, applied[0], "the optimizer steps")
+    by_hand = ".grad" in source.text and any(w in source.text for w in ("-=", "sub_(", "add_(", "add(", "- "))
+    others = [c for c in source.named("step", "update") if isinstance(c.func, ast.Attribute)]
+    if by_hand or others or imports_locals(source) or source.trains_by_trainer:
+        return None
+    return at(source, (*source.backwards, *functional)[0], "an optimizer is built and never steps")
+
+
+def _thrown_away(source: Script) -> ast.Call | None:
+    """`grads = tape.gradient(loss, model.trainable_variables)` in a function that never reads `grads`."""
+    for call in _taped(source):
+        statement, scope = source.parents.get(call), source.function_around(call)
+        if scope is None or not isinstance(statement, ast.Assign):
+            continue
+        names = {n.id for t in statement.targets for n in of(t, ast.Name)}
+        plain = all(isinstance(t, ast.Name) for t in statement.targets)
+        if plain and not any(n.id in names and isinstance(n.ctx, ast.Load) for n in of(scope, ast.Name)):
+            return call
+    return None
+
+
+def _taped(source: Script) -> tuple[ast.Call, ...]:
+    """`grads = tape.gradient(loss, model.trainable_variables)`: gradients of weights, to be applied."""
+    return tuple(
+        c
+        for c in source.named("gradient")
+        if len(c.args) > 1 and re.search(r"trainable_(?:variables|weights)", unparse(c.args[1]))
+    )
+
+
+def _never_steps(source: Script, one: Round) -> Finding | None:
+    """A function clears an optimizer's gradients and takes new ones, and nothing around it steps."""
+    function = source.function_around(one.backward)
+    clears = [
+        c
+        for c in source.named(*CLEARS)
+        if source.function_around(c) is function and re.search(r"opt", source.owner(c).lower())
+    ]
+    if not clears or not one.repeated or imports_locals(source):
+        return None
+    if any(n in one.nodes for n in (*source.steps, *source.named("step"))) or may_update(source, one):
+        return None
+    if any(isinstance(n, ast.Attribute) and n.attr == "grad" for n in one.nodes):
+        return None  # the weights may be moved by hand
+    return at(source, one.backward, "gradients are cleared and taken here, and nothing steps")
