@@ -13,7 +13,7 @@ from traindoctor.probes.code import pipelines as code_pipelines
 from traindoctor.probes.registry import View
 from traindoctor.probes.run import Run, Setting
 
-from .test_code import SOUND, readings
+from .code.test_checks import SOUND, readings
 
 PRESENT, ABSENT, UNKNOWN = State.PRESENT, State.ABSENT, State.UNKNOWN
 

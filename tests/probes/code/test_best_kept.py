@@ -1,0 +1,176 @@
+# ruff: noqa: E501
+"""What is kept as the best, by which figure, what is scored in the end; helpers that run the model or train it."""
+
+from __future__ import annotations
+
+import pytest
+
+from .._scripts import state
+
+CHOSEN, LAST, SEES, MODE = (
+    "script-best-chosen-wrongly",
+    "script-last-instead-of-best",
+    "script-training-sees-evaluation",
+    "script-mode-wrong",
+)
+TORCH = """
+import math
+import torch
+def step(model, batch):
+    x, y = batch
+    return torch.nn.functional.mse_loss(model(x), y)
+def train(model, loader, opt):
+    model.train()
+    for batch in loader:
+        opt.zero_grad()
+        loss = step(model, batch)
+        loss.backward()
+        opt.step()
+    return loss.item()
+@torch.inference_mode()
+def score(model, loader):
+    {EVAL}
+    total = 0
+    for batch in loader:
+        total += step(model, batch)
+    return total / len(loader)
+def main(model, train_loader, val_loader, test_loader, opt):
+    best = {START}
+    for epoch in range(9):
+        tr = train(model, {LEARNS}, opt)
+        va = score(model, val_loader)
+        if {TEST}:
+            best = {NEW}
+            torch.save(model.state_dict(), "best.pt")
+    {LOAD}
+    print(score(model, test_loader))
+"""
+
+
+def _torch(**given: str) -> str:
+    usual = {
+        "EVAL": "model.eval()",
+        "START": "float('inf')",
+        "LEARNS": "train_loader",
+        "TEST": "va < best",
+        "NEW": "va",
+        "LOAD": "model.load_state_dict(torch.load('best.pt'))",
+    }
+    text = TORCH
+    for key, value in {**usual, **given}.items():
+        text = text.replace("{" + key + "}", value)
+    return text
+
+
+@pytest.mark.parametrize(
+    ("start", "test", "found"),
+    [
+        ("float('inf')", "va < best", False),
+        ("float('inf')", "va > best", True),
+        ("-math.inf", "va > best", False),
+        ("float('-inf')", "best > va", True),
+        ("math.inf", "best > va", False),
+        ("0.0", "va > best", False),
+    ],
+)
+def test_what_is_never_better(start: str, test: str, found: bool) -> None:
+    assert (state(CHOSEN, _torch(START=start, TEST=test)) == "present") is found
+
+
+@pytest.mark.parametrize(("test", "new", "found"), [("va < best", "va", False), ("tr < best", "tr", True)])
+def test_the_figure_that_chooses(test: str, new: str, found: bool) -> None:
+    assert (state(CHOSEN, _torch(TEST=test, NEW=new)) == "present") is found
+
+
+@pytest.mark.parametrize(
+    ("load", "found"),
+    [("model.load_state_dict(torch.load('best.pt'))", False), ("pass", True), ("restore_best(model)", True)],
+)
+def test_the_weights_that_are_scored(load: str, found: bool) -> None:
+    assert (state(LAST, _torch(LOAD=load)) == "present") is found
+
+
+def test_the_test_data_alone_are_no_choice() -> None:
+    code = (
+        _torch(LOAD="pass")
+        .replace("val_loader", "test_loader")
+        .replace("test_loader, test_loader", "test_loader")
+    )
+    assert state(LAST, code) != "present"
+
+
+@pytest.mark.parametrize(
+    ("learns", "found"), [("train_loader", False), ("val_loader", True), ("loaders[0]", False)]
+)
+def test_what_gradients_are_taken_of(learns: str, found: bool) -> None:
+    assert (state(SEES, _torch(LEARNS=learns)) == "present") is found
+
+
+@pytest.mark.parametrize(("mode", "found"), [("model.eval()", False), ("pass", True)])
+def test_a_helper_that_runs_the_model(mode: str, found: bool) -> None:
+    assert (state(MODE, _torch(EVAL=mode)) == "present") is found
+
+
+def test_the_optimizer_of_a_loop_whose_function_is_called_train() -> None:
+    code = _torch(LEARNS="train_loader").replace(
+        "        tr = train", "        opt = torch.optim.Adam(model.parameters())\n        tr = train"
+    )
+    code = "from torch import nn\nclass Net(nn.Module):\n    def forward(self, x):\n        return x\n" + code
+    assert state("script-optimizer-rebuilt", code + "main(Net(), *loaders(), None)\n") == "present"
+
+
+@pytest.mark.parametrize(
+    ("name", "found"),
+    [("validation", False), ("train", True)],
+)
+def test_parts_of_a_published_set(name: str, found: bool) -> None:
+    code = f"""
+import torch
+from torch.utils.data import DataLoader
+from datasets import load_dataset
+data = load_dataset("glue", "mrpc")
+train_loader = DataLoader(data["train"], batch_size=8, shuffle=True)
+eval_loader = DataLoader(data["{name}"], batch_size=8)
+"""
+    assert (state(SEES, code) == "present") is found
+
+
+@pytest.mark.parametrize(
+    ("added", "found"),
+    [("loss.item() * n", False), ("loss.item()", True)],
+)
+def test_figures_that_a_helper_hands_back_together(added: str, found: bool) -> None:
+    code = f"""
+import torch
+def step(model, batch, criterion):
+    x, y = batch
+    return criterion(model(x), y), y.size(0)
+@torch.no_grad()
+def score(model, loader, criterion):
+    model.eval()
+    total = count = 0
+    for batch in loader:
+        loss, n = step(model, batch, criterion)
+        total += {added}
+        count += n
+    return total / count
+criterion = torch.nn.MSELoss()
+"""
+    assert (state("script-metric-wrong", code) == "present") is found
+
+
+def test_an_optimizer_that_is_built_for_its_rate() -> None:
+    code = _torch().replace(
+        "        tr = train",
+        "        {RATE}opt = torch.optim.Adam(model.parameters(), {LR})\n        tr = train",
+    )
+    code = (
+        "from torch import nn\nclass Net(nn.Module):\n    def forward(self, x):\n        return x\n"
+        + code
+        + "main(Net(), *loaders(), None)\n"
+    )
+    rebuilt = "script-optimizer-rebuilt"
+    assert (
+        state(rebuilt, code.replace("{RATE}", "lr = 0.1 / (1 + epoch); ").replace("{LR}", "lr")) != "present"
+    )
+    assert state(rebuilt, code.replace("{RATE}", "").replace("{LR}", "1e-3")) == "present"

@@ -1,0 +1,131 @@
+# ruff: noqa: E501
+"""Checkpoints: what is put into them against what is taken out again."""
+
+from __future__ import annotations
+
+import pytest
+
+from .._scripts import state
+
+RESUME = "script-resume-incomplete"
+TRAINER = """
+import torch
+from torch import nn
+class Trainer:
+    def __init__(self, net, args):
+        self.net, self.args = net, args
+        self.opt = torch.optim.SGD(net.parameters(), 0.1, momentum=0.9)
+        self.sched = torch.optim.lr_scheduler.CosineAnnealingLR(self.opt, args.epochs)
+        self.start = 0
+        self.best = 0.0
+        if args.resume:
+            self.load(args.resume)
+        {AFTER}
+    def load(self, path):
+        state = torch.load(path)
+        self.net.load_state_dict(state["net"])
+        self.opt.load_state_dict(state["opt"])
+        self.sched.load_state_dict(state["sched"])
+        self.start = state["epoch"] + 1
+        self.best = state["best"]
+    def save(self, epoch):
+        torch.save({"net": self.net.state_dict(), "opt": self.opt.state_dict(), "sched": self.sched.state_dict(), "epoch": epoch, "best": self.best}, "last.pt")
+    def fit(self):
+        for epoch in range(self.start, self.args.epochs):
+            for x, y in self.loader:
+                self.opt.zero_grad(); nn.functional.cross_entropy(self.net(x), y).backward(); self.opt.step()
+            self.sched.step()
+            score = self.evaluate()
+            if score > self.best:
+                self.best = score
+            self.save(epoch)
+"""
+PLAIN = """
+import torch
+def main(net, loader, resume, epochs):
+    optimizer = torch.optim.AdamW(net.parameters())
+    scheduler = torch.optim.lr_scheduler.StepLR(optimizer, 10)
+    start_epoch = 0
+    if resume:
+        ckpt = torch.load(resume)
+        net.load_state_dict(ckpt["model"])
+        optimizer.load_state_dict(ckpt["optimizer"])
+        {SCHED}
+        start_epoch = ckpt["epoch"]
+    for epoch in range(start_epoch, epochs):
+        for x, y in loader:
+            optimizer.zero_grad(); net(x).sum().backward(); optimizer.step()
+        scheduler.step({ARG})
+        state = dict(model=net.state_dict(), optimizer=optimizer.state_dict(), epoch=epoch + 1)
+        {MORE}
+        torch.save(state, "last.pt")
+"""
+
+
+def _trainer(*edits: tuple[str, str], after: str = "pass") -> str:
+    text = TRAINER.replace("{AFTER}", after)
+    for old, new in edits:
+        assert old in text
+        text = text.replace(old, new)
+    return text
+
+
+def test_everything_comes_back() -> None:
+    assert state(RESUME, _trainer()) == "absent"
+
+
+@pytest.mark.parametrize(
+    "edits",
+    [
+        [('        self.sched.load_state_dict(state["sched"])\n', "")],
+        [
+            ('        self.sched.load_state_dict(state["sched"])\n', ""),
+            ('"sched": self.sched.state_dict(), ', ""),
+        ],
+        [('        self.opt.load_state_dict(state["opt"])\n', ""), ('"opt": self.opt.state_dict(), ', "")],
+        [('        self.start = state["epoch"] + 1\n', "")],
+        [('        self.best = state["best"]\n', "")],
+        [('        self.net.load_state_dict(state["net"])\n', "")],
+        [("range(self.start, self.args.epochs)", "range(self.args.epochs)")],
+    ],
+)
+def test_something_is_left(edits: list[tuple[str, str]]) -> None:
+    assert state(RESUME, _trainer(*edits)) == "present"
+
+
+def test_the_count_is_set_again() -> None:
+    assert state(RESUME, _trainer(after="self.start = 0")) == "present"
+    assert state(RESUME, _trainer(after="self.total = 0")) == "absent"
+
+
+def _plain(sched: str = "pass", arg: str = "", more: str = "pass") -> str:
+    return PLAIN.replace("{SCHED}", sched).replace("{ARG}", arg).replace("{MORE}", more)
+
+
+def test_a_schedule_that_starts_anew() -> None:
+    assert state(RESUME, _plain()) == "present"
+
+
+@pytest.mark.parametrize(
+    ("sched", "arg", "more"),
+    [
+        ("scheduler.load_state_dict(ckpt['sched'])", "", "state['sched'] = scheduler.state_dict()"),
+        ("pass", "epoch", "pass"),  # it is told where it is
+        ("scheduler.last_epoch = ckpt['epoch']", "", "pass"),
+    ],
+)
+def test_a_schedule_that_knows_where_it_is(sched: str, arg: str, more: str) -> None:
+    assert state(RESUME, _plain(sched, arg, more)) != "present"
+
+
+def test_weights_alone_are_another_training() -> None:
+    code = TRAINER.replace("{AFTER}", "pass")
+    for line in (
+        'self.opt.load_state_dict(state["opt"])',
+        'self.sched.load_state_dict(state["sched"])',
+        'self.start = state["epoch"] + 1',
+        'self.best = state["best"]',
+    ):
+        code = code.replace(line, "pass")
+    code = code.replace("if args.resume:", "if args.weights:").replace("args.resume", "args.weights")
+    assert state(RESUME, code) != "present"
