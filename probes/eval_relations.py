@@ -10,7 +10,7 @@ import numpy as np
 
 from . import stats
 from .judging import is_mean_of_epochs, probe
-from .metrics import finite, last_place
+from .metrics import answers_nan, finite, last_place
 from .registry import Finding, View, absent, unknown
 from .registry import present as found
 from .run import Run, Series
@@ -40,7 +40,8 @@ def stands_still(view: View, progress: float, points: int = 3) -> Finding:
     """Every evaluation gives the same value, to its last digit, while the training loss falls by `progress`.
 
     Weights that train never give the same loss twice: what is evaluated are other weights. Losses are asked
-    first; a metric alone may stand at a ceiling or at zero, so it counts only in between.
+    first; a metric alone may stand at a ceiling or at zero, so it counts only in between, and not where the
+    loss is no number.
     """
     run = view.run
     learning = _learns(run, progress)
@@ -57,6 +58,8 @@ def stands_still(view: View, progress: float, points: int = 3) -> Finding:
             return unknown(f"{words}, but {learning}")
         if series.name != "eval/loss" and not 0 < float(values[0]) < 1:
             return unknown(f"{words}: at a limit of the metric")
+        if answers_nan(run):
+            return unknown(f"{words}: answers of NaN are the same each time")
         words += f", while the training loss falls by {learning.progress:.0%}"
         return found(words, where=last_place(series), **rest)
     return unknown(f"fewer than {points} evaluations with a loss or a metric were logged")

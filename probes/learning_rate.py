@@ -32,6 +32,7 @@ _LANGUAGE = re.compile(
     r"bert|gpt|llama|qwen|mistral|gemma|t5|glm|bloom|opt-|phi|falcon|baichuan|deepseek|internlm|pangu"
 )
 _REFERENCE_BATCH = 256  # the linear scaling rule starts here
+_NEAR = 0.1  # how far weights may have moved and still be those they were drawn as: half a usual spread
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -125,6 +126,24 @@ def _peak_until_broken(run: Run) -> tuple[float, str, dict[str, Any]] | None:
     return float(lr.values[at]), text, _at(lr, at)
 
 
+def _hardly_moved(run: Run, rate: float) -> str | None:
+    """Says that no weight can have moved far when the loss broke; None where that is not known.
+
+    Adam and its kin move no weight by more than about the rate in an update. Needs a loss that is logged by
+    updates, and what is logged of it up to there.
+    """
+    bad = broken(run)
+    if bad is None or bad.step is None or family(run) != "adam":
+        return None
+    loss = run.series.get(bad.name)
+    if loss is None or loss.unit not in ("step", "iteration") or rate * (bad.step + 1) > _NEAR:
+        return None
+    return (
+        f"up to step {bad.step:g}, where the loss breaks, Adam with {rate:g} has moved no weight by more than"
+        f" about {rate * (bad.step + 1):.2g}"
+    )
+
+
 def logged_peak(run: Run) -> Configured | None:
     """The peak of the logged learning rate, as a setting; None where the log does not show it."""
     lr = curve(run)
@@ -208,13 +227,16 @@ def lr_large(view: View, adam: float, sgd: float, far: float) -> Finding:
     """The largest learning rate is at or above the upper end of what the optimizer is used with.
 
     Once the loss stays no number, rates that are logged after that say nothing of how it came about. From
-    `far` times the limits on `lr_very_large` tells the same rate, and one observation counts once: unknown.
+    `far` times the limits on `lr_very_large` tells the same rate, and one observation counts once: unknown,
+    as where the loss breaks before steps of that rate can have moved the weights.
     """
     found = _above(view, adam, sgd, "at or above the upper end", until_broken=True)
     if found.state is State.PRESENT:
         beyond = _above(view, adam * far, sgd * far, "far above what is used", until_broken=True)
         if beyond.state is State.PRESENT:
             return unknown(f"{beyond.why}: more than large", value=beyond.value, where=beyond.where)
+        if isinstance(found.value, float) and (near := _hardly_moved(view.run, found.value)):
+            return unknown(f"{found.why}; {near}", value=found.value, where=found.where)
     return found
 
 
@@ -224,7 +246,8 @@ def not_finite_at_usual_rate(view: View, adam: float, sgd: float) -> Finding:
 
     A large learning rate needs steps to drive the loss out of range, and is large; a bad sample, a quotient
     or a number format needs neither. What counts is the largest rate logged up to that step, else the
-    configured one. The limits are those of `lr_large`.
+    configured one. The limits are those of `lr_large`; a larger rate counts as well where the loss breaks
+    before it can have moved the weights.
     """
     bad = broken(view.run)
     if bad is None:
@@ -246,6 +269,8 @@ def not_finite_at_usual_rate(view: View, adam: float, sgd: float) -> Finding:
     text = f"{bad.said}; the learning rate was at most {value:g} until then"
     if value < low:
         return present(f"{text}, below {low:g}", value=value, threshold=low, step=step, **rest)
+    if near := _hardly_moved(view.run, value):
+        return present(f"{text}; {near}", value=value, threshold=low, step=step, **rest)
     if value >= high:
         return absent(f"{text}, at or above {high:g}", value=value, threshold=high, **rest)
     return unknown(f"{text}; whether that is much depends on the optimizer, which is not recorded")

@@ -178,6 +178,13 @@ def _trains_on_nan(run: Run) -> bool:
     return loss is not None and len(loss) > 0 and not bool(np.isfinite(loss.values[-1]))
 
 
+def answers_nan(run: Run) -> bool:
+    """No evaluation, or only every other one at most, gave a loss that is a number: of answers that are NaN
+    the first class is the largest, whatever the weights are, so a score that stands still tells nothing."""
+    loss = run.series.get("eval/loss")
+    return loss is not None and len(loss) > 0 and float(np.mean(np.isfinite(loss.values))) <= 0.5
+
+
 @probe()
 def eval_metric_constant(view: View, points: int = 3) -> Finding:
     """Every evaluation gives the very same value, below the ceiling.
@@ -193,6 +200,8 @@ def eval_metric_constant(view: View, points: int = 3) -> Finding:
         return unknown(too_few(series, points))
     if _trains_on_nan(view.run):
         return unknown("the training loss is no number, and a model of NaN answers the same each time")
+    if answers_nan(view.run):
+        return unknown("the evaluation loss is no number, and answers of NaN are the same each time")
     seen: dict[str, Any] = {
         "value": round(float(np.ptp(values)), 6),
         "threshold": 0.0,

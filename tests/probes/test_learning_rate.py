@@ -49,6 +49,7 @@ JUMP = np.where(T < 100, COSINE, 1e-3)
 FIRST = lr([1e-3, 5e-4, 2e-4])
 
 LATE = np.where(T < 10, 1e-4, 0.5)
+SLIGHTLY = np.full(N, 4e-3)  # above the limit for Adam; ten updates move no weight by more than 0.04
 
 
 def broken_at(point: int, settings: dict[str, Any], rate: Any = CONSTANT) -> Run:
@@ -171,7 +172,12 @@ CASES: list[tuple[str, str, Run]] = [
     ("loss-not-finite-at-usual-rate", "present", broken_at(40, {"optimizer": "adam"})),
     ("loss-not-finite-at-usual-rate", "present", broken_at(3, {"optimizer": "adam"}, LATE)),
     ("loss-not-finite-at-usual-rate", "absent", broken_at(40, {"optimizer": "adam"}, LATE)),
+    ("loss-not-finite-at-usual-rate", "present", broken_at(9, {"optimizer": "adam"}, SLIGHTLY)),
+    ("loss-not-finite-at-usual-rate", "absent", broken_at(60, {"optimizer": "adam"}, SLIGHTLY)),
     ("loss-not-finite-at-usual-rate", "unknown", broken_at(40, {}, np.full(N, 0.02))),
+    ("lr-large", "unknown", broken_at(9, {"optimizer": "adam"}, SLIGHTLY)),
+    ("lr-large", "present", broken_at(60, {"optimizer": "adam"}, SLIGHTLY)),
+    ("lr-large", "present", broken_at(1, {"optimizer": "sgd"}, SLIGHTLY * 100)),
     ("loss-not-finite-at-usual-rate", "unknown", broken_at(N, {"optimizer": "adam"})),
     ("loss-not-finite-at-usual-rate", "unknown", run([series("train/loss", [math.nan] * 5)])),
     ("lr-starts-at-peak", "present", made(COSINE)),

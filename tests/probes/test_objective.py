@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from traindoctor.engine.model import State
-from traindoctor.probes import gradients, metrics, objective, rounding, scaler
+from traindoctor.probes import eval_relations, gradients, metrics, objective, rounding, scaler
 from traindoctor.probes.benchmark_curves import gradients as against_benchmark
 from traindoctor.probes.config import precision
 from traindoctor.probes.registry import Finding, View
@@ -210,6 +210,26 @@ def test_a_constant_metric_with_a_moving_loss_does_not_say_that_weights_stand_st
     assert metrics.eval_metric_constant(view(run([constant]))).state is State.PRESENT
     assert metrics.eval_metric_constant(view(run([constant, still]))).state is State.PRESENT
     assert metrics.eval_metric_constant(view(run([constant, moving]))).state is State.ABSENT
+
+
+@pytest.mark.parametrize(
+    ("losses", "expected"),
+    [
+        ([math.nan] * 6, State.UNKNOWN),
+        ([1.2, math.nan, math.nan, math.nan, math.nan, math.nan], State.UNKNOWN),
+        ([1.2113, 1.1071, 1.0032, 0.9017, 0.8544, math.nan], State.ABSENT),
+        (None, State.PRESENT),
+    ],
+)
+def test_a_score_of_answers_that_are_no_numbers_tells_nothing(
+    losses: list[float] | None, expected: State
+) -> None:
+    """The largest of NaN is the first class every time, whichever weights are evaluated."""
+    curves = [series("train/loss", FALL), series("eval/accuracy", [0.44] * 6)]
+    curves += [] if losses is None else [series("eval/loss", losses)]
+    mine = view(run(curves))
+    assert metrics.eval_metric_constant(mine).state is expected
+    assert eval_relations.stands_still(mine, progress=0.3).state is expected
 
 
 def test_a_first_batch_is_the_first_in_every_unit() -> None:
