@@ -436,6 +436,57 @@ def ratings(folder: Path) -> list[Row]:
     return [{names[k]: float(v) for k, v in row.items() if k in names} for row in rows if "step" in row]
 
 
+def sirens(folder: Path) -> list[Row]:
+    """DVCLive's tables, one for each metric, a row each epoch."""
+    names = {"train/loss": "loss", "val/loss": "val_loss", "val/accuracy": "val_acc", "lr": "lr"}
+    rows: dict[float, Row] = {}
+    for name, key in names.items():
+        for line in _lines(folder, f"dvclive/plots/metrics/{name}.tsv")[1:]:
+            step, value = map(float, line.split("\t"))
+            rows.setdefault(step, {"step": step})[key] = value
+    return [rows[step] for step in sorted(rows)]
+
+
+def loaves(folder: Path) -> list[Row]:
+    """MLflow's store of files: lines of time, value and step in a file for each metric."""
+    names = {"train_loss": "loss", "val_loss": "val_loss", "val_mae_ml": "val_mae", "lr": "lr"}
+    rows: dict[float, Row] = {}
+    for name, key in names.items():
+        for line in _lines(folder, f"mlruns/*/*/metrics/{name}"):
+            _, value, step = map(float, line.split())
+            rows.setdefault(step, {"step": step})[key] = value
+    return [rows[step] for step in sorted(rows)]
+
+
+def stickers(folder: Path) -> list[Row]:
+    """mmengine's JSON rows: a row of the validation has the epoch as its step."""
+    rows: list[Row] = []
+    for line in _lines(folder, "work_dirs/*/*/vis_data/scalars.json"):
+        row = json.loads(line)
+        if "val_loss" in row:
+            score = row["multi-label/f1-score"] / 100
+            rows.append({"epoch": row["step"], "val_loss": row["val_loss"], "val_acc": score})
+        else:
+            rows.append({k: row[k] for k in ("step", "epoch", "loss", "lr", "grad_norm")})
+    return rows
+
+
+def resins(folder: Path) -> list[Row]:
+    """Lines of loguru, one every few steps and one of each validation, with per cent."""
+    rows: list[Row] = []
+    for line in _lines(folder, "train.log"):
+        step = re.search(r" epoch (\d+)/\d+ step (\d+)/", line)
+        held_out = re.search(rf" epoch (\d+) done: validation loss={_NUMBER}, accuracy={_NUMBER}%", line)
+        if step:
+            names = {"loss": "loss", "lr": "lr", "|g|": "grad_norm"}
+            row = _pairs(line.replace(" ", ";"), names, "=")
+            rows.append({"step": float(step[2]), "epoch": float(step[1]), **row})
+        elif held_out:
+            epoch, loss, right = map(float, held_out.groups())
+            rows.append({"epoch": epoch, "val_loss": loss, "val_acc": right / 100})
+    return rows
+
+
 # name of the log -> its reader, and the file that the output goes to
 EVENT_FILES = frozenset({"scalars", "cells", "queries", "blossoms"})  # logs that take TensorBoard to read
 PROJECT_LOGS: dict[str, tuple[Reader, str | None]] = {
@@ -473,4 +524,8 @@ PROJECT_LOGS: dict[str, tuple[Reader, str | None]] = {
     "glyphs": (glyphs, "train.log"),
     "notices": (notices, None),
     "ratings": (ratings, None),
+    "sirens": (sirens, None),
+    "loaves": (loaves, None),
+    "stickers": (stickers, None),
+    "resins": (resins, "train.log"),
 }
