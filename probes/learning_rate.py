@@ -289,6 +289,8 @@ def lr_small(view: View, adam: float, sgd: float) -> Finding:
     trained = situation.trained_start(view.run, None if loss is None else shape(loss))
     if trained and _peak(view.run) is not None:
         return unknown(f"{trained}: small learning rates are usual there")
+    if any(_LOADS_MODEL.search(text) for text in view.run.scripts.values()) and _peak(view.run) is not None:
+        return unknown("a script trains a pretrained model further: small learning rates are usual there")
     return _below(view, adam, sgd, "below what untrained models are trained with")
 
 
@@ -297,6 +299,7 @@ def _goes_on(run: Run) -> bool:
     return "pretrained" in run.settings or any("from_pretrained(" in text for text in run.scripts.values())
 
 
+_LOADS_MODEL = re.compile(r"Model\w*\.from_pretrained\(")
 _LANGUAGE_MODEL = re.compile(r"LM\w*\.from_pretrained\(")
 _PREFERENCES = re.compile(r"(?i)dpo|logsigmoid|reward|chosen|kto|orpo")
 

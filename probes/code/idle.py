@@ -20,6 +20,7 @@ from ..syntax import Function, Script
 from .checks import at, first, imports_locals, ok
 from .rate_units import schedule_unused
 from .sides import either
+from .trainer_schedules import trainer_leaves_idle
 
 _MAKES = re.compile(
     r"(?:LR|Restarts|OnPlateau|Scheduler|Schedule)$|^get_(?:\w+_)?schedul|^create_(?:lr_)?scheduler"
@@ -40,7 +41,7 @@ def schedule_idle(view: View) -> Finding:
 
     False positive: a schedule that another framework's hook advances by the name of an attribute.
     """
-    return first(view, either(_idle, schedule_unused), "the scripts build no scheduler")
+    return first(view, either(_idle, schedule_unused, trainer_leaves_idle), "the scripts build no scheduler")
 
 
 def _idle(source: Script) -> Finding | None:

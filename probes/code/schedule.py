@@ -19,6 +19,9 @@ from .rate_units import length_misjudged, stopped_before_lowered
 from .schedule_order import moved_before_update
 from .sides import either
 from .tf_graph import decay_of_epochs
+from .trainer_schedules import moves as trainer_moves
+from .trainer_schedules import rate_for_factor, trainers_schedule, warmup_of_all
+from .trainers import lightning
 from .units import EPOCH, STEP, loops_of_step, runs_per, unit
 
 _LENGTHS: dict[str, tuple[int, tuple[str, ...]]] = {
@@ -67,6 +70,9 @@ def unit_wrong(view: View) -> Finding:
             schedule_moved_again,
             moved_before_update,
             partial(length_in_micro_batches, view),
+            trainers_schedule,
+            warmup_of_all,
+            rate_for_factor,
         ),
         "the scripts build no schedule whose length and loop can be told",
     )
@@ -187,7 +193,9 @@ def _mixed(source: Script, function: ast.Lambda | Function) -> bool:
 
 def _moves(source: Script, call: ast.Call) -> str | None:
     """With what a scheduler moves: where `.step()` is called on it, or what a trainer is told."""
-    around = source.function_around(call)
+    owner, around = source.class_around(call), source.function_around(call)
+    if (moved := trainer_moves(source, call)) is not None or owner in lightning(source):
+        return moved
     if around is not None and around.name == "configure_optimizers" and not source.trains_by_hand:
         if "automatic_optimization" in source.text or "lr_scheduler_step" in source.text:
             return None
