@@ -507,11 +507,10 @@ def _factors(node: ast.expr) -> Iterator[ast.expr]:
 
 def _rate_is_one(source: Script) -> bool:
     """An optimizer with the rate 1, or with one that is not said, takes rates for factors."""
-    rates = [keyword(c, "lr") or (c.args[1] if len(c.args) > 1 else None) for c in source.optimizer_calls]
-    in_groups = [
-        v for c in source.optimizer_calls for d in of(c, ast.Dict) for k, v in _pairs(d) if k == "lr"
-    ]
-    rates = in_groups or rates
+    rates: list[ast.expr | None] = []
+    for call in source.optimizer_calls:
+        groups = [v for d in of(call, ast.Dict) for k, v in _pairs(d) if k == "lr"]
+        rates += groups or [keyword(call, "lr") or (call.args[1] if len(call.args) > 1 else None)]
     return not rates or any(r is None or literal(source, r) == 1 for r in rates)
 
 
