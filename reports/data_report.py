@@ -12,6 +12,7 @@ from .terminal import WIDTH, Page
 from .text import count, locations, markdown, plain, rule_text, sentence
 
 SCHEMA_VERSION = "1"
+REMARKS = "Worth knowing (so it is in most sound data)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +43,7 @@ class DataReport:
     not_read: tuple[tuple[str, str], ...] = ()
     seed: int = 0
     same: str = ""  # arrays equal to the benchmark's, in words
+    remarks: tuple[Found, ...] = ()  # what most sound data show, too
 
     @property
     def verdict(self) -> str:
@@ -78,6 +80,10 @@ def render_text(
             page.line(f"Why it matters: {plain(one.matters)}", indent=3, hang=2)
         for do in one.todo:
             page.line(f"What to do: {plain(do)}.", indent=3, hang=2)
+    if report.remarks:
+        page.head(REMARKS)
+        for one in report.remarks:
+            page.line(_remark(one), indent=2, mark="• ")
     for title, lines in _lists(report, everything):
         page.head(title)
         for line in lines:
@@ -102,6 +108,8 @@ def render_markdown(report: DataReport, *, everything: bool = False) -> str:
             out += ["", f"**Why it matters**: {markdown(one.matters)}"]
         if one.todo:
             out += ["", "**What to do**", "", *(f"- {rule_text(do)}." for do in one.todo)]
+    if report.remarks:
+        out += ["", f"## {REMARKS}", "", *(f"- {markdown(_remark(one))}" for one in report.remarks)]
     for title, lines in _lists(report, everything):
         out += ["", f"## {title}", "", *(f"- {markdown(line)}" for line in lines)]
     return "\n".join(out) + "\n"
@@ -117,6 +125,7 @@ def render_json(report: DataReport) -> str:
         "sound": not report.findings and bool(report.sound or report.same),
         "equal_to_benchmark": bool(report.same),
         "findings": [_found(one) for one in report.findings],
+        "remarks": [_found(one) for one in report.remarks],
         "checked": [{"what": t, "why": plain(w)} for t, w in report.sound],
         "not_checked": [{"what": t, "why": plain(w)} for t, w in report.unseen],
         "parts": [plain(p) for p in report.parts],
@@ -143,9 +152,13 @@ def _found(one: Found) -> dict[str, Any]:
     }
 
 
+def _remark(one: Found) -> str:
+    return f"{one.title}: {plain(one.why)}{_where(one.where)}"
+
+
 def _about(report: DataReport) -> str:
     beside = f", against {plain(report.benchmark)}" if report.benchmark is not None else ""
-    looked = len(report.findings) + len(report.sound)
+    looked = len(report.findings) + len(report.remarks) + len(report.sound)
     every = looked + len(report.unseen)
     return f"{plain(report.path)}{beside} · {looked} of {every} checks could be made"
 

@@ -8,7 +8,9 @@ from ...engine.model import Place
 from ..dataset import flips, neighbours
 from ..dataset.model import DataSet, Part
 from ..registry import Finding, View, absent, present, unknown
-from .common import FINAL, looked_at, many, needs_data, said_of
+from .common import FINAL, RAW, looked_at, many, needs_data, said_of
+
+LISTS_IGNORED = 0.01
 
 
 @needs_data
@@ -221,14 +223,27 @@ def labels_contradict(data: DataSet, view: View, share: float) -> Finding:
 
 @needs_data
 def labels_all_ignored(data: DataSet, view: View) -> Finding:
-    """Dumped label arrays that hold nothing but the ignore index."""
+    """Dumped label arrays, or lists of labels of samples, that hold nothing but the ignore index.
+
+    Of stored samples a hundredth may: a prompt that fills its whole row.
+    """
     del view
+    lists = [p for p in data.parts if p.kind in RAW and p.labels is not None and p.labels.batches]
+    for part in lists:
+        if part.labels is not None and part.labels.ignored > LISTS_IGNORED * part.labels.batches:
+            why = (
+                f"{part.labels.ignored} of {many(part.labels.batches, 'sample')} of {said_of(part)} have "
+                "labels that are all ignored (-100)"
+            )
+            return present(why, value=part.labels.ignored, threshold=0, where=part.labels.all_ignored[:5])
     parts = [p for p in data.parts if p.kind == "batches" and p.labels is not None and p.labels.batches]
     for part in parts:
         if part.labels is not None and part.labels.all_ignored:
             count = len(part.labels.all_ignored)
             why = f"only the ignore index in {count} of {many(part.labels.batches, 'batch')}"
             return present(why, value=count, threshold=0, where=part.labels.all_ignored[:5])
+    if lists and not parts:
+        return absent("every sample carries labels that count, or nearly every one", value=0)
     if not parts:
         return unknown("no dumped batches with labels among the data files")
     return absent("every dumped batch carries valid labels", value=0)

@@ -77,11 +77,14 @@ def shards_overlap(data: DataSet, view: View) -> Finding:
     total = sum(map(len, shards.ranks.values()))
     union = frozenset().union(*shards.ranks.values())
     twice = total - len(union)
-    if twice >= len(shards.ranks):  # a sampler that fills up the last batch repeats fewer than one per rank
+    # A sampler that fills up or drops the last round repeats or leaves out fewer than one per rank, and gives
+    # all ranks equally many.
+    room = len(shards.ranks) if len(set(map(len, shards.ranks.values()))) == 1 else 1
+    if twice >= room:
         why = f"{twice} of {total} samples are given to several of {len(shards.ranks)} ranks"
         return present(why, value=twice / total, threshold=0, where=places)
     left = len(shards.universe - union) if shards.universe is not None else 0
-    if left >= len(shards.ranks):  # one that drops the last batch leaves out fewer than one per rank
+    if left >= room:
         why = f"{left} of {len(shards.universe or ())} samples are given to no rank"
         return present(why, value=left / total, threshold=0, where=places)
     return absent(

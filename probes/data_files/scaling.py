@@ -62,6 +62,13 @@ def inputs_unscaled(data: DataSet, view: View, large: float, small: float, ratio
     """The inputs of dumped batches lie far outside -1..1, near zero throughout, or far apart in scale."""
     del view
     looked = [(p, c) for p in data.parts if p.kind in FINAL for c in _scales(p) if not _is_mean(c)]
+    raw_bytes = [c for _, c in looked if c.dtype == "uint8"]
+    # No layer takes whole numbers for reals: what turns these bytes into floats may well scale them, too.
+    looked = [(p, c) for p, c in looked if c.dtype != "uint8"]
+    if raw_bytes and not looked:
+        return unknown(
+            f"{raw_bytes[0].name} is of type uint8: what makes floats of it after the batch may scale it"
+        )
     for part, column in looked:
         size = max(abs(column.low), abs(column.high))
         usual = float(np.quantile(np.abs(column.values), 0.9)) if len(column.values) else size

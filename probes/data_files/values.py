@@ -82,7 +82,7 @@ def inputs_not_finite(data: DataSet, view: View) -> Finding:
 def missing_coded(data: DataSet, view: View, share: float) -> Finding:
     """A number repeats at the end of a column, far from all others: a code for a missing value (-999)."""
     del view
-    parts = [p for p in data.parts if p.kind in RAW and p.looked]
+    parts = [p for p in data.parts if p.kind in (*RAW, "array") and p.looked]
     found = [(p, c, v, s) for p, c in columns_of(parts) for v, s in c.codes if s >= share]
     if found:
         part, column, value, of_all = max(found, key=lambda f: f[3])

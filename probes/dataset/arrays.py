@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import zipfile
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
@@ -12,7 +13,7 @@ import numpy as np
 
 from ...engine.model import Place
 from ..files import RunFile
-from . import naming
+from . import codes, naming
 from .gather import WIDEST, Budget, ColumnGather, HashGather, LabelGather, Problems, Reservoir, draw_blocks
 from .model import SAMPLE, Column, Part, Split
 
@@ -20,6 +21,7 @@ MEMBER = 512 * 1024**2  # bytes of one .npz member that are unpacked; of longer 
 BLOCK = 4 * 1024**2  # bytes that are converted at a time: eight times as much of uint8 in float64
 IGNORED = -100
 CHANNELS = (1, 3, 4)
+STEP = re.compile(r"(?:batch|step|iter|iteration)[-_]?\d+", re.IGNORECASE)  # a folder for each batch
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -138,6 +140,8 @@ def is_batched(files: Sequence[RunFile]) -> bool:
     numbered = [s for s in stems if any(c.isdigit() for c in s)]
     named = [s for s in stems if "batch" in s or "step" in s]
     where = any("batch" in p.lower() for p in files[0].path.split("/")[:-1])
+    if all(STEP.fullmatch(f.path.rpartition("/")[0].rpartition("/")[2]) for f in files):
+        return True
     return (len(named) >= 1 and len(named) == len(stems)) or (where and len(numbered) == len(stems))
 
 
@@ -362,7 +366,9 @@ class _Arrays:
 
     def part(self) -> Part:
         """Return what was gathered."""
-        columns: tuple[Column, ...] = tuple(c.column() for c in self.columns.values())
+        columns: tuple[Column, ...] = tuple(
+            codes.apart(c) if "[" in c.name else c for c in (g.column() for g in self.columns.values())
+        )  # columns of a table of numbers; in pictures and signals a number that repeats is a level
         kept = self.features.rows()
         targets: tuple[str, ...] = ()
         places: tuple[Place, ...] = ()

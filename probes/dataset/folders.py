@@ -221,6 +221,10 @@ def _picture(images: Any, file: RunFile) -> Any:
             warnings.simplefilter("ignore")
             if picture.width * picture.height > MOST_PIXELS:
                 return None
+            if picture.mode.startswith(("I", "F")):  # more than 8 bits: turned into RGB they would be cut off
+                steps = max(1, picture.height // EDGE), max(1, picture.width // EDGE)
+                deep = np.asarray(picture, dtype=np.float64)[:: steps[0], :: steps[1]]
+                return np.repeat(deep[..., None], 3, axis=2)
             picture.draft("RGB", (EDGE, EDGE))
             return np.asarray(picture.convert("RGB").resize((EDGE, EDGE)), dtype=np.float64)
     except Exception:  # Pillow raises whatever its decoders meet; the header was sound, so this is no finding

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 import time
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -21,6 +22,7 @@ MOST_CLASSES = 10_000
 MOST_PROBLEMS = 20
 FEW_WORDS = 5  # different words in a column of numbers; with more of them it is a column of texts
 DENSE = 64 * 1024  # numbers of one block beyond which only some are offered to the sample
+_ALL_IGNORED = re.compile(r"\[\s*-100(?:\s*,\s*-100)*\s*\]")
 WIDEST = 512  # columns that are kept one by one; wider rows are looked at as one field
 
 
@@ -232,6 +234,8 @@ class LabelGather:
         self.numbers = 0
         self.integral = True
         self.ignored: list[Place] = []
+        self.ignored_count = 0
+        self.sequences = False  # each sample carries a list of them: no classes of samples
         self.last: Any = None
 
     def cut(self) -> None:
@@ -269,6 +273,16 @@ class LabelGather:
             counts = Counter(good)
             self._count(counts.items(), len(counts))
 
+    def add_lists(self, cells: Sequence[str], place: Any) -> None:
+        """Take samples that carry a list of labels each, written out: of tokens, or several classes."""
+        self.sequences = True
+        self.batches += len(cells)
+        for i, cell in enumerate(cells):
+            if _ALL_IGNORED.fullmatch(cell):
+                self.ignored_count += 1
+                if len(self.ignored) < MOST_PROBLEMS:
+                    self.ignored.append(place(i))
+
     def _neighbours(self, changes: int, count: int, first: Any, last: Any) -> None:
         fresh = self.last is None
         if not fresh:
@@ -286,6 +300,16 @@ class LabelGather:
 
     def labels(self) -> Labels | None:
         """Return what was gathered; None when there was no label at all."""
+        if self.sequences:
+            ignored = tuple(self.ignored)
+            return Labels(
+                self.name,
+                {},
+                classes=False,
+                all_ignored=ignored,
+                batches=self.batches,
+                ignored=self.ignored_count,
+            )
         total = sum(self.counts.values())
         if not total and not self.overflown:
             return None

@@ -374,10 +374,31 @@ def shards_of(
 
 
 def _universe(ranks: Mapping[int, set[str]]) -> frozenset[str] | None:
-    """Everything that should be read: with sample numbers, all from 0 to the largest."""
+    """Everything that should be read: sample numbers from 0 to the largest, all 8 shards of "3 of 8".
+
+    None where the numbers that are left out look drawn by chance: they may well be the validation part.
+    """
     together = frozenset().union(*ranks.values())
     if together and all(m.isdigit() for m in together):
-        most = max(map(int, together))
-        if most < 4 * len(together):
+        numbers = set(map(int, together))
+        most = max(numbers)
+        if most < 4 * len(together) and _by_rule(sorted(set(range(most + 1)) - numbers), ranks):
             return frozenset(map(str, range(most + 1)))
+        return None
+    of = {m: naming.one_of(m.rpartition("/")[2]) for m in together}
+    sets = {(o[0], o[2]) for o in of.values() if o is not None}
+    if len(sets) == 1 and None not in of.values():
+        have = {o[1]: m for m, o in of.items() if o is not None}
+        count = next(iter(sets))[1]
+        first = 0 if 0 in have or count not in have else 1
+        return together | {f"shard {i}" for i in range(first, first + count) if i not in have}
     return None
+
+
+def _by_rule(holes: Sequence[int], ranks: Mapping[int, set[str]]) -> bool:
+    """Whether numbers that no rank has are few, stand together or at equal steps, or are of a lost rank."""
+    if len(holes) < len(ranks) or max(ranks) - min(ranks) + 1 > len(ranks):
+        return True
+    steps = np.diff(np.array(holes))
+    stretches = 1 + int((steps > 1).sum())
+    return stretches <= len(ranks) + 1 or bool((steps == np.median(steps)).mean() > 0.95)

@@ -168,6 +168,8 @@ class _Measure:
             return None
         if file.suffix in ARRAYS:
             batched = arrays.is_batched([file])
+            above, _, last = folder.rpartition("/")
+            folder = above if arrays.STEP.fullmatch(last) else folder
             return ("arrays", folder, split if batched or split else "", str(batched))
         if (
             file.suffix in RECORDS
@@ -202,7 +204,7 @@ class _Measure:
                 self.not_read.append((file.path, "no table in it"))
                 return None
             return ("csv", split, found[0], str(found[2]), *found[1])
-        if file.suffix in LINES:
+        if file.suffix in LINES or (file.suffix == ".json" and tables.is_lines(file)):
             names = tables.json_names(file)
             if names is None:
                 return ("unreadable", file.path, "no JSON object in it")

@@ -96,7 +96,8 @@ class Labels:
     by_folder: bool = False
     classes: bool = True  # few different values: classes, not quantities
     all_ignored: tuple[Place, ...] = ()  # batches with nothing but the ignore index
-    batches: int = 0  # label arrays that were looked at whole
+    batches: int = 0  # label arrays, or lists of labels, that were looked at whole
+    ignored: int = 0  # lists of labels with nothing but the ignore index
 
 
 @dataclass(frozen=True, slots=True, eq=False)

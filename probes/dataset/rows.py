@@ -80,7 +80,11 @@ class TableGather:
             if values is not None:
                 self.labels.add_numbers(values, place)
             else:
-                self.labels.add_texts([c.strip() for c in found[self.label_at]])
+                said = [c.strip() for c in found[self.label_at]]
+                if self.labels.sequences or all(c.startswith("[") for c in said):
+                    self.labels.add_lists(said, place)
+                else:
+                    self.labels.add_texts(said)
         self._sample(parsed, found, numbers, file)
         for gather in self.beside:
             gather.add(found, numbers, file)

@@ -163,6 +163,8 @@ def _cell(value: Any) -> str:
         return repr(value)
     if isinstance(value, (datetime.date, datetime.time)):
         return value.isoformat()
+    if isinstance(value, list) and value[:1] == [-100] and all(v == -100 for v in value):
+        return "[-100]"  # however long: nothing of it counts
     return value.strip() if isinstance(value, str) else repr(value)[:2000]
 
 

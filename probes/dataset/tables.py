@@ -269,6 +269,17 @@ def _fitting(table: TableGather, rows: list[list[str]], lines: list[int], file: 
 # ------------------------------------------------------------------------------------------------ JSON
 
 
+def is_lines(file: RunFile) -> bool:
+    """Whether a file called .json holds one object per line, as many tools write it."""
+    lines = [line for line in file.head_text.lstrip("\ufeff").splitlines() if line.strip()][:3]
+    if file.size > len(file.head):
+        lines = lines[:-1] if len(lines) < 3 else lines[:2]
+    try:
+        return len(lines) >= 2 and all(isinstance(json.loads(line), dict) for line in lines)
+    except (ValueError, RecursionError):
+        return False
+
+
 def json_names(file: RunFile) -> list[str] | None:
     """Return the keys of the first objects of a JSON-lines file; None when it is none."""
     names: dict[str, None] = {}
