@@ -84,6 +84,7 @@ MODULES = (
     "code.step.stepping",
     "code.switches",
     "code.tape",
+    "code.tf_session",
     "code.terms",
     "code.tf_data",
     "code.traced",

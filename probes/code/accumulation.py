@@ -18,6 +18,7 @@ from .rounds import CLEARS
 from .sampler_order import accelerate_told_nothing
 from .sides import either
 from .step.stepping import once_per_epoch
+from .tape_steps import averaged_by_replica
 
 _COUNT = re.compile(r"accum|micro", re.IGNORECASE)
 
@@ -170,7 +171,7 @@ def mean_of_parts(view: View) -> Finding:
 
 
 def _mean_of_parts(source: Script) -> Finding | None:
-    for look in (_items_unused, _mean_per_replica, _summed_gradients):
+    for look in (_items_unused, averaged_by_replica, _mean_per_replica, _summed_gradients):
         if (found := look(source)) is not None:
             return found
     return None

@@ -12,6 +12,7 @@ from ..syntax import Script
 from .checks import at, first, ok
 from .rounds import CLEARS
 from .sides import either
+from .tape_steps import clip_left_under_tape
 
 _CLIPS = ("clip_grad_norm_", "clip_grad_value_", "clip_grad_norm", "clip_grad_value", "clip_gradients")
 
@@ -24,7 +25,7 @@ def clipping_without_effect(view: View) -> Finding:
     """
     return first(
         view,
-        either(_without_effect, clip_not_applied),
+        either(_without_effect, clip_not_applied, clip_left_under_tape),
         "the scripts clip no gradients beside a backward call and a step",
     )
 

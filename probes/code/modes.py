@@ -20,6 +20,7 @@ from .tf_graph import (
     mode_turned_in_model_fn,
     statistics_never_run,
 )
+from .tf_session import fed_as_in_training, trained_in_evaluation_mode, updates_never_run
 
 _FUNCTIONAL = ("dropout", "dropout1d", "dropout2d", "dropout3d", "alpha_dropout", "feature_alpha_dropout")
 _LIBRARIES = (
@@ -128,7 +129,15 @@ def mode_fixed_in_call(view: View) -> Finding:
 
     `training=False` on batch norm or on a whole backbone is how fine-tuning keeps statistics: left aside.
     """
-    graph = (fed_in_training_mode, mode_not_fed, kept_in_evaluation, mode_turned_in_model_fn, mode_left_out)
+    graph = (
+        fed_in_training_mode,
+        fed_as_in_training,
+        trained_in_evaluation_mode,
+        mode_not_fed,
+        kept_in_evaluation,
+        mode_turned_in_model_fn,
+        mode_left_out,
+    )
     return first(view, either(_fixed, *graph), "the scripts call no layer with a mode")
 
 
@@ -245,7 +254,7 @@ def batch_statistics_off(view: View) -> Finding:
     """Batch norm of a model that trains is told never to use the statistics of the batch (MindSpore)."""
     return first(
         view,
-        either(_statistics_off, statistics_never_run),
+        either(_statistics_off, statistics_never_run, updates_never_run),
         "the scripts tell no batch norm which statistics to use",
     )
 

@@ -19,6 +19,7 @@ from .left_graph import only_compared, through_numpy
 from .rounds import Round, rounds
 from .sides import either
 from .tape import loss_beside_tape
+from .tape_steps import run_beside_tape
 
 # what is meant to be a constant: targets, other networks, masks, states carried on, advantages
 _CONSTANTS = re.compile(
@@ -38,7 +39,7 @@ def gradient_path_cut(view: View) -> Finding:
     estimators, a value that takes part uncut as well, targets, teachers, states and advantages by their
     names, and objectives of several networks.
     """
-    checks = either(_path_cut, loss_beside_tape, cut_in_graph, through_numpy, only_compared)
+    checks = either(_path_cut, loss_beside_tape, run_beside_tape, cut_in_graph, through_numpy, only_compared)
     return first(view, checks, "the scripts hold no model or loss")
 
 
@@ -398,6 +399,8 @@ def _cuts(source: Script, objective: ast.expr) -> Iterator[tuple[ast.AST, str]]:
             continue
         if isinstance(inside, (ast.Name, ast.Attribute)) and _origin(mine, inside) in roots:
             continue  # it takes part uncut as well
+        if isinstance(inside, ast.Call) and _runs_elsewhere(mine, inside, uncut):
+            continue  # one of two views is what the other is drawn to
         if _had_none(mine, inside) or _compared(mine, node):
             continue
         if any("ndarray" in unparse(p.test) for p in source.above(node) if isinstance(p, ast.If)):

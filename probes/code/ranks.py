@@ -22,6 +22,7 @@ from .replicas import (
 )
 from .shards import part_not_taken
 from .sides import either
+from .tape_steps import outside_scope
 
 
 @probe()
@@ -45,7 +46,9 @@ def _no_set_epoch(source: Script) -> Finding | None:
 @probe()
 def no_gradient_synchronisation(view: View) -> Finding:
     """A process group is made, and neither a wrapper nor an all-reduce joins the gradients."""
-    return first(view, either(_no_sync, unreduced_on_mindspore), "the scripts train in one process")
+    return first(
+        view, either(_no_sync, unreduced_on_mindspore, outside_scope), "the scripts train in one process"
+    )
 
 
 def _no_sync(source: Script) -> Finding | None:

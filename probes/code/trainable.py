@@ -20,6 +20,7 @@ from .extraction import extracts_features
 from .handed import gradient_weights
 from .pretrained import saved_here
 from .sides import either
+from .tf_session import variables_left_out
 
 # copies and judges that are not meant to train
 # A model that another one is held against: `ref_model`, `_setup_reference_model`, `teacher`.
@@ -303,7 +304,7 @@ def optimizer_gets_part(view: View) -> Finding:
     """
     return first(
         view,
-        either(_optimizer_part, descends_part),
+        either(_optimizer_part, descends_part, variables_left_out),
         "the scripts build no optimizer whose parameters can be followed",
     )
 

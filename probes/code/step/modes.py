@@ -276,11 +276,37 @@ def _mode_under_tape(source: Script) -> Finding | None:
         off = [c for c in calls if (given := keyword(c, "training")) is not None and is_false_node(given)]
         if calls and len(off) == len(calls) and _applies(source, block):
             return at(source, off[0], "the model is run in evaluation mode where its gradient is taken")
+        if calls and len(off) < len(calls) and _applies(source, block):
+            if (quiet := _trained_quietly(source, block, off, calls)) is not None:
+                return at(source, quiet, "the model is run in evaluation mode where its gradient is taken")
         bare = next((c for c in of(block, ast.Call) if _mode_left_open(source, c)), None)
         if bare is not None and not calls and _applies(source, block):
             return at(source, bare, "nothing tells the model that it trains where its gradient is taken")
         seen = seen or (calls[0] if calls else None)
     return ok(source, seen, "the model is run in training mode where its gradient is taken") if seen else None
+
+
+def _trained_quietly(
+    source: Script, tape: ast.With, off: list[ast.Call], calls: list[ast.Call]
+) -> ast.Call | None:
+    """`self(x, training=False)` under a tape for the variables of `self`, which no call runs otherwise.
+
+    Beside it other parts run with training=True. Left aside: what is cut off, and targets by their names.
+    """
+    scope = source.function_around(tape) or source.tree
+    owners = {
+        unparse(n.value)
+        for n in of(scope, ast.Attribute)
+        if n.attr in ("trainable_variables", "trainable_weights")
+    }
+    loud = {unparse(c.func) for c in calls if c not in off}
+    for call in off:
+        name, statement = unparse(call.func), source.statement(call)
+        told = unparse(statement).lower() if statement is not None else ""
+        cut = re.search(r"stop_gradient|target|teacher|pseudo|clean|prior|reference", told)
+        if owners == {name} and name not in loud and cut is None:
+            return call
+    return None
 
 
 def _mode_left_open(source: Script, call: ast.Call) -> bool:

@@ -12,6 +12,8 @@ from ...syntax import Script
 from ..checks import at, first, imports_locals, ok, outer_loop
 from ..rounds import CLEARS, Round, may_update, rounds
 from ..sides import either
+from ..tape_steps import gradients_never_applied
+from ..tf_session import train_op_never_run
 from .logged import stepped_when_logging
 
 
@@ -73,7 +75,11 @@ def step_missing(view: View) -> Finding:
 
     False positive: weights updated by hand (`p -= lr * p.grad`), which is looked for.
     """
-    return first(view, _step_missing, "no hand-written training step in the scripts")
+    return first(
+        view,
+        either(_step_missing, gradients_never_applied, train_op_never_run),
+        "no hand-written training step in the scripts",
+    )
 
 
 def _step_missing(source: Script) -> Finding | None:
