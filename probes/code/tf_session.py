@@ -379,9 +379,9 @@ def updates_never_run(source: Script) -> Finding | None:
 
 def _builds_norm(source: Script, call: ast.Call, layers: tuple[ast.Call, ...]) -> bool:
     """A call that leads to a layer of batch norm, through functions and classes of this program."""
-    waiting = list(flow(source).called(call))
+    waiting: list[ast.AST] = [*flow(source).called(call)]
     owner = source.classes.get(last_name(call.func))
-    bodies: list[ast.AST] = [*waiting, *([owner] if owner is not None else [])]
+    bodies = [*waiting, *([owner] if owner is not None else [])]
     for _ in range(3):
         if any(layer in of(b, ast.Call) for b in bodies for layer in layers):
             return True
