@@ -379,13 +379,14 @@ def updates_never_run(source: Script) -> Finding | None:
 
 def _builds_norm(source: Script, call: ast.Call, layers: tuple[ast.Call, ...]) -> bool:
     """A call that leads to a layer of batch norm, through functions and classes of this program."""
-    waiting: list[ast.AST] = [*flow(source).called(call)]
+    waiting = flow(source).called(call)
     owner = source.classes.get(last_name(call.func))
-    bodies = [*waiting, *([owner] if owner is not None else [])]
+    bodies: list[ast.AST] = [*waiting, *([owner] if owner is not None else [])]
     for _ in range(3):
         if any(layer in of(b, ast.Call) for b in bodies for layer in layers):
             return True
-        bodies = [f for b in bodies for c in of(b, ast.Call) for f in flow(source).called(c)][:20]
+        inner = (f for b in bodies for c in of(b, ast.Call) for f in flow(source).called(c))
+        bodies = list(dict.fromkeys(inner))[:20]
     return call in layers
 
 
