@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from ..flow import flow
 from ..graph_facts import descents
@@ -381,12 +381,12 @@ def _builds_norm(source: Script, call: ast.Call, layers: tuple[ast.Call, ...]) -
     """A call that leads to a layer of batch norm, through functions and classes of this program."""
     waiting = flow(source).called(call)
     owner = source.classes.get(last_name(call.func))
-    bodies: list[ast.AST] = [*waiting, *([owner] if owner is not None else [])]
+    bodies: Sequence[ast.AST] = [*waiting, *([owner] if owner is not None else [])]
     for _ in range(3):
         if any(layer in of(b, ast.Call) for b in bodies for layer in layers):
             return True
-        inner = (f for b in bodies for c in of(b, ast.Call) for f in flow(source).called(c))
-        bodies = list(dict.fromkeys(inner))[:20]
+        found = dict.fromkeys(f for b in bodies for c in of(b, ast.Call) for f in flow(source).called(c))
+        bodies = [*found][:20]
     return call in layers
 
 
