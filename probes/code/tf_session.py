@@ -178,17 +178,11 @@ def _restored_above(source: Script, run: ast.Call) -> ast.Call | None:
             if isinstance(before, (ast.For, ast.While)):
                 return None
             for call in of(before, ast.Call):
-                if (
-                    last_name(call.func) == "restore"
-                    and len(call.args) > 1
-                    and not isinstance(before, ast.If)
-                ):
-                    whole = [
-                        m
-                        for m in flow(source).values(call.func.value, 3)
-                        if isinstance(call.func, ast.Attribute) and isinstance(m, ast.Call) and m.args
-                    ]
-                    return call if not whole else None
+                if last_name(call.func) != "restore" or len(call.args) < 2 or isinstance(before, ast.If):
+                    continue
+                saver = call.func.value if isinstance(call.func, ast.Attribute) else call
+                whole = [m for m in flow(source).values(saver, 3) if isinstance(m, ast.Call) and m.args]
+                return call if not whole else None
     return None
 
 
