@@ -22,6 +22,7 @@ from . import (
     stores,
     tables,
     tars,
+    tokens,
 )
 from .gather import Budget, Problems
 from .model import Bounds, DataSet, Epochs, Listed, Part, Split
@@ -177,6 +178,8 @@ class _Measure:
             or (naming.one_of(file.name) is not None and records.is_tfrecord(file))
         ):
             return ("tfrecord", split)
+        if file.suffix in (".bin", ".idx"):
+            return ("tokens", split) if tokens.is_tokens(file, self.files) else None
         if file.suffix == ".tar" and tars.is_webdataset(file):
             return ("tar", split)
         if mindrecord.is_index(file):
@@ -263,6 +266,8 @@ class _Measure:
             )
         elif kind == "tfrecord":
             self.parts.append(records.read_tfrecords(files, split, self.budget))
+        elif kind == "tokens":
+            self.parts.append(tokens.read_tokens(files, split, self.files, self.budget))
         elif kind == "tar":
             self.parts.append(tars.read_tars(files, split, self.budget))
         elif kind == "mindrecord":
