@@ -141,6 +141,6 @@ READ = "return auc(torch.cat(truth), torch.cat(scores))"
 )
 def test_scores_say_what_they_are_named_for(before: str, each: str, after: str, fires: bool) -> None:
     text = SCORES.replace("{BEFORE}", before).replace("{EACH}", each).replace("{AFTER}", after)
-    wanted = [k for k, s in SYMPTOMS.items() if (s.probe or "").startswith("code_metrics.")]
+    wanted = [k for k, s in SYMPTOMS.items() if (s.probe or "").startswith("code.metrics.")]
 
     assert any(state(k, text) == P for k in wanted) == fires
