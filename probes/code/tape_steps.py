@@ -195,9 +195,20 @@ def gradients_never_applied(source: Script) -> Finding | None:
     for one in taken(source):
         if _owner(source, one.variables):
             name = source.function_name(one.call)
+            if _hands_on(source, one):
+                continue
             if re.search(r"(?i)train|fit|learn|step|update", name) or source.loops_around(one.call):
                 return at(source, one.call, "these gradients are taken and never applied: nothing is updated")
     return None
+
+
+def _hands_on(source: Script, one: Taken) -> bool:
+    """The function returns the gradients, and nobody here calls it: who does so may apply them."""
+    name = source.function_name(one.call)
+    if not name or source.named(name):
+        return False
+    returned = [r.value for r in of(one.function, ast.Return) if r.value is not None]
+    return any(names_in(r) & _gradients(one) or one.call in of(r, ast.Call) for r in returned)
 
 
 _STEPS = ("apply_gradients", "apply", "minimize", "update_step", "apply_gradient")
