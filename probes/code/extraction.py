@@ -11,6 +11,8 @@ from ..readers.script import keyword, last_name
 from ..syntax import Script
 
 _PARAMETERS = ("parameters", "named_parameters", "modules", "named_modules", "children", "named_children")
+_HEADED = re.compile(r"For\w*(?:Classification|QuestionAnswering|MultipleChoice)\b")
+_HEAD = re.compile(r"(?i)classifier|head|score|qa_outputs|\bfc\d?\b|\bcls\b|out_proj|pooler")
 _TRAINED = re.compile(r"(?:from_pretrained|load_model|hub\.load|load_state_dict)$")
 
 
@@ -26,6 +28,8 @@ def extracts_features(source: Script, node: ast.AST, owner: ast.expr) -> bool:
     if _another_is_trained(source, node, held):
         return True
     name = unparse(held)
+    if _is_body(source, held):
+        return True
     if not _is_pretrained(source, held):
         return False
     return chosen or "." in name or _gets_layer(source, node, name) or _lies_under(source, node, name)
@@ -53,6 +57,23 @@ def _model(source: Script, node: ast.AST, owner: ast.expr) -> tuple[ast.expr | N
         else:
             break
     return (owner, chosen) if isinstance(owner, (ast.Name, ast.Attribute)) else (None, chosen)
+
+
+def _is_body(source: Script, held: ast.expr) -> bool:
+    """A part, that is no head, of a model of transformers that comes with a head of its own.
+
+    `model.distilbert` of `AutoModelForSequenceClassification.from_pretrained(...)`.
+    """
+    if not isinstance(held, ast.Attribute) or _HEAD.search(unparse(held)):
+        return False
+    root: ast.expr = held
+    while isinstance(root, ast.Attribute):
+        root = root.value
+    return any(
+        last_name(call.func) == "from_pretrained" and _HEADED.search(unparse(call.func))
+        for value in flow(source).values(root, 6)
+        for call in of(value, ast.Call)
+    )
 
 
 def _is_pretrained(source: Script, held: ast.expr) -> bool:

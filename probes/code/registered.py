@@ -225,6 +225,27 @@ _HEADED = re.compile(
 _HEAD_WORDS = re.compile(r"classifier|head|score|qa_outputs|fc|cls|out_proj")
 
 
+def _all_but(source: Script, node: ast.Assign) -> str | None:
+    """`if not name.startswith("bert"): p.requires_grad = False`: the name of what is left to train."""
+    target, around = node.targets[0], source.parents.get(node)
+    if not isinstance(target, ast.Attribute) or target.attr != "requires_grad":
+        return None
+    if not (
+        isinstance(node.value, ast.Constant) and node.value.value is False and isinstance(around, ast.If)
+    ):
+        return None
+    test = around.test
+    if node not in around.body or around.orelse:
+        return None
+    if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
+        asked = test.operand
+        if isinstance(asked, ast.Call) and last_name(asked.func) == "startswith" and len(asked.args) == 1:
+            return str(asked.args[0].value) if isinstance(asked.args[0], ast.Constant) else None
+    if isinstance(test, ast.Compare) and len(test.ops) == 1 and isinstance(test.ops[0], ast.NotIn):
+        return str(test.left.value) if isinstance(test.left, ast.Constant) else None
+    return None
+
+
 def _head_frozen(source: Script) -> Finding | None:
     if not _HEADED.search(source.text):
         return None
@@ -242,4 +263,7 @@ def _head_frozen(source: Script) -> Finding | None:
         starts = isinstance(node.value, ast.Call) and last_name(node.value.func) == "startswith"
         if words and (lets_in or starts) and not any(_HEAD_WORDS.search(w) for w in words):
             return at(source, node, "the head, which starts at random, is frozen by this test on names")
+    for node in source.of(ast.Assign):
+        if (test := _all_but(source, node)) is not None and not _HEAD_WORDS.search(test):
+            return at(source, node, f"what is not in {test} is frozen, also the head, which starts at random")
     return ok(source, seen, "the test on names lets the head train") if seen is not None else None

@@ -99,8 +99,7 @@ def _freezes_untrained(source: Script) -> Finding | None:
     """Something is frozen, and no adapters or probes stand beside it that are trained in its place."""
     found = _freezes(source)
     if found is not None and found.state is State.PRESENT:
-        lines = {p.line for p in found.where}
-        off = [(n, o) for n, o, _ in _switches(source) if getattr(n, "lineno", None) in lines]
+        off = [(n, o) for n, o, _ in _switches(source) if source.place(n) in found.where]
         if _ADAPTS.search(source.code) or any(extracts_features(source, n, o) for n, o in off):
             return None
     return found

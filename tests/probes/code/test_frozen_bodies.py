@@ -1,0 +1,43 @@
+"""A pretrained body that is frozen under its head, and a head that is frozen with what is not the body."""
+
+from __future__ import annotations
+
+import pytest
+
+from .._scripts import state
+
+MODEL = """
+from transformers import AutoModelForTokenClassification, Trainer, TrainingArguments
+def build(name):
+    return AutoModelForTokenClassification.from_pretrained(name, num_labels=7)
+"""
+MAIN = """
+from part0 import build
+from transformers import Trainer, TrainingArguments
+model = build("bert-base-cased")
+{FREEZE}
+trainer = Trainer(model=model, args=TrainingArguments("out"), train_dataset=rows)
+trainer.train()
+"""
+ALL_BUT = (
+    "for n, p in model.named_parameters():\n    if not n.startswith('{}'):\n        p.requires_grad = False"
+)
+OVER = "for p in model.{}.parameters():\n    p.requires_grad = False"
+
+
+@pytest.mark.parametrize(
+    ("wanted", "freeze"),
+    [
+        (False, OVER.format("bert.embeddings")),
+        (False, OVER.format("bert")),
+        (True, OVER.format("classifier")),
+        (False, ALL_BUT.format("classifier")),
+    ],
+)
+def test_bodies_stay_and_heads_train(wanted: bool, freeze: str) -> None:
+    assert (state("script-part-not-trained", MODEL, MAIN.replace("{FREEZE}", freeze)) == "present") is wanted
+
+
+def test_what_is_left_to_train_holds_no_head() -> None:
+    text = MAIN.replace("{FREEZE}", ALL_BUT.format("bert"))
+    assert state("script-part-not-trained", MODEL, text) == "present"
