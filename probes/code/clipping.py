@@ -11,6 +11,7 @@ from ..registry import Finding, View, probe
 from ..syntax import Script
 from .checks import at, first, ok
 from .rounds import CLEARS
+from .several import one_clipped_astray
 from .sides import either
 from .tape_steps import clip_left_under_tape
 
@@ -25,7 +26,7 @@ def clipping_without_effect(view: View) -> Finding:
     """
     return first(
         view,
-        either(_without_effect, clip_not_applied, clip_left_under_tape),
+        either(_without_effect, clip_not_applied, clip_left_under_tape, one_clipped_astray),
         "the scripts clip no gradients beside a backward call and a step",
     )
 

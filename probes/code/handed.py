@@ -35,6 +35,9 @@ def _returns_nothing(source: Script) -> Finding | None:
         if step is not None and made is not None and _nothing_by_hand(owner) and _gives(made):
             why = "automatic optimization is off, and nothing in the module steps the optimizer"
             return at(source, _switch(owner) or step, why)
+        if step is not None and made is not None and _manual_unsaid(owner, step):
+            why = "the step runs the optimizers by hand, and automatic optimization is not switched off"
+            return at(source, step, why)
         if step is None or made is None or _by_hand(owner) or not _gives(made):
             continue  # `configure_optimizers` without any: nothing is meant to train
         inside = list(_own(step))
@@ -57,6 +60,14 @@ def _by_hand(owner: ast.ClassDef) -> bool:
     return (
         "automatic_optimization" in text or re.search(r"\bmanual_backward\(|\.backward\(", text) is not None
     )
+
+
+def _manual_unsaid(owner: ast.ClassDef, step: Function) -> bool:
+    """`self.manual_backward(loss); opt.step()` in a module of Lightning that never says it is by hand."""
+    plain = [unparse(b).rsplit(".", 1)[-1] for b in owner.bases] == ["LightningModule"]
+    called = {last_name(c.func) for c in of(step, ast.Call)}
+    by_hand = {"manual_backward", "step"} <= called
+    return plain and by_hand and "automatic_optimization" not in unparse(owner)
 
 
 _BY_HAND = re.compile(

@@ -29,6 +29,12 @@ _LAYERS = (
 )
 
 
+def _is_layer(source: Script, call: ast.Call) -> bool:
+    """A layer of torch, or a module of the script."""
+    name = last_name(call.func)
+    return name in _LAYERS or source.classes.get(name) in source.modules
+
+
 def layers_made_later(source: Script) -> Finding | None:
     """`def on_fit_start(self): self.head = nn.Linear(8, 2)`: the optimizers hold what was there before."""
     seen: ast.AST | None = None
@@ -39,7 +45,7 @@ def layers_made_later(source: Script) -> Finding | None:
         seen = seen or methods["configure_optimizers"]
         for name in _LATER:
             for node in of(methods[name], ast.Assign) if name in methods else ():
-                made = [c for c in of(node.value, ast.Call) if last_name(c.func) in _LAYERS]
+                made = [c for c in of(node.value, ast.Call) if _is_layer(source, c)]
                 kept = any(unparse(t).startswith("self.") for t in node.targets)
                 if (
                     made

@@ -13,6 +13,7 @@ from ..registry import Finding, View, probe
 from ..syntax import Function, Script
 from .checks import at, first, ok, on_other_sides
 from .lightning_order import layers_made_later
+from .several import unpacked_in_another_order
 from .sides import either
 from .trainable import MOVES, PARAMETERS, parameters_given
 
@@ -22,7 +23,11 @@ _ADDS = ("add_module", "register_module", "insert_child_to_cell", "add_sublayer"
 @probe()
 def optimizer_gets_other_model(view: View) -> Finding:
     """The optimizer is built over the parameters of a model made on the spot, or of one made anew after."""
-    return first(view, either(_other_model, layers_made_later), "the scripts build no optimizer")
+    return first(
+        view,
+        either(_other_model, layers_made_later, unpacked_in_another_order),
+        "the scripts build no optimizer",
+    )
 
 
 def _other_model(source: Script) -> Finding | None:

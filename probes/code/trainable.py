@@ -19,6 +19,7 @@ from .deepspeed import handed_to_engine
 from .extraction import extracts_features
 from .handed import gradient_weights
 from .pretrained import saved_here
+from .several import part_without_optimizer
 from .sides import either
 from .tf_session import variables_left_out
 
@@ -303,7 +304,7 @@ def optimizer_gets_part(view: View) -> Finding:
     """
     return first(
         view,
-        either(_optimizer_part, descends_part, variables_left_out),
+        either(_optimizer_part, descends_part, variables_left_out, part_without_optimizer),
         "the scripts build no optimizer whose parameters can be followed",
     )
 

@@ -46,8 +46,8 @@ def methods(owner: ast.ClassDef) -> dict[str, Function]:
 
 
 def automatic(owner: ast.ClassDef) -> bool:
-    """Lightning runs the optimizers: nothing in the class says otherwise."""
-    return "automatic_optimization" not in unparse(owner)
+    """Lightning runs the optimizers: nothing in the class says otherwise, and nothing in it steps any."""
+    return re.search(r"automatic_optimization|manual_backward\(|self\.optimizers\(", unparse(owner)) is None
 
 
 @lru_cache(maxsize=16)

@@ -13,6 +13,7 @@ from ..checks import at, first, imports_locals, ok, outer_loop
 from ..deepspeed import engines
 from ..held_gradients import cleared_before_applied, never_cleared
 from ..rounds import CLEARS, Round, clearings, may_update, rounds, turn_of
+from ..several import one_cleared_early, one_never_cleared
 from ..sides import either
 
 
@@ -22,7 +23,11 @@ def gradients_not_cleared(view: View) -> Finding:
 
     False positive: gradients cleared by a helper of another file.
     """
-    return first(view, either(_not_cleared, never_cleared), "no hand-written training step in the scripts")
+    return first(
+        view,
+        either(_not_cleared, never_cleared, one_never_cleared),
+        "no hand-written training step in the scripts",
+    )
 
 
 def _not_cleared(source: Script) -> Finding | None:
@@ -139,7 +144,7 @@ def _filled(source: Script, clear: ast.expr | ast.stmt, steps: Sequence[ast.Call
 @probe()
 def cleared_before_step(view: View) -> Finding:
     """zero_grad stands after backward and before step in one block of statements."""
-    checks = either(_cleared_early, cleared_before_applied)
+    checks = either(_cleared_early, cleared_before_applied, one_cleared_early)
     return first(view, checks, "no hand-written training step in the scripts")
 
 

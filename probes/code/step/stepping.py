@@ -11,6 +11,7 @@ from ...registry import Finding, View, probe
 from ...syntax import Script
 from ..checks import at, first, imports_locals, ok, outer_loop
 from ..rounds import CLEARS, Round, may_update, rounds
+from ..several import one_never_steps
 from ..sides import either
 from ..tape_steps import gradients_never_applied
 from ..tf_session import train_op_never_run
@@ -77,7 +78,7 @@ def step_missing(view: View) -> Finding:
     """
     return first(
         view,
-        either(_step_missing, gradients_never_applied, train_op_never_run),
+        either(_step_missing, gradients_never_applied, train_op_never_run, one_never_steps),
         "no hand-written training step in the scripts",
     )
 

@@ -162,8 +162,14 @@ def test_sound_scripts_are_silent(template: str) -> None:
     assert [s for s in WATCHED if found[s].state is State.PRESENT] == []
 
 
+def test_a_pretrained_body_may_be_frozen_under_its_head() -> None:
+    found = readings(fill(HUGGING_FACE, FREEZE=FROZEN))
+    assert found["script-part-not-trained"].state is not State.PRESENT
+
+
 SUM = {"RED": ', reduction="sum"'}
 FROZEN = "for p in model.base_model.parameters():\n    p.requires_grad = False"
+FROM_CONFIG = HUGGING_FACE.replace('from_pretrained("bert-base-uncased")', "from_config(config)")
 NAMED = "for n, p in model.named_parameters():\n    p.requires_grad_('classifier' in n)"
 HEAD = "\n        for p in self.backbone.parameters():\n            p.requires_grad = False"
 CASES: list[tuple[str, dict[str, str], str]] = [
@@ -183,7 +189,8 @@ CASES: list[tuple[str, dict[str, str], str]] = [
     (LIGHTNING, {"HEADX": HEAD}, "script-part-not-trained"),
     (TRAINER, {"PAR": "self.model.head.parameters()"}, "script-part-not-trained"),
     (TRAINER, {"FREEZE": "self.model.enc.requires_grad_(False)"}, "script-part-not-trained"),
-    (HUGGING_FACE, {"FREEZE": FROZEN}, "script-part-not-trained"),
+    # a body with random weights: over a pretrained one it is a choice that the guides of transformers show
+    (FROM_CONFIG, {"FREEZE": FROZEN}, "script-part-not-trained"),
     (HUGGING_FACE, {"FREEZE": NAMED}, "script-part-not-trained"),
     (FUNCTIONS, {"PAR": "model[-1].parameters()"}, "script-part-not-trained"),
     (
