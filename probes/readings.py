@@ -42,6 +42,7 @@ MODULES = (
     "code.field",
     "code.floors",
     "code.idle",
+    "code.in_graph",
     "code.inputs",
     "code.joins",
     "code.labels",

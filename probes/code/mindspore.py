@@ -266,8 +266,7 @@ def drawn_in_construct(source: Script) -> Finding | None:
     """Python's or NumPy's own random numbers in `construct`, which graph mode runs once, when it compiles."""
     if not _of_mindspore(source):
         return None
-    traced = list(_compiled(source))
-    for function in traced:
+    for function in compiled(source):
         for call in of(function, ast.Call):
             if _DRAWS.match(unparse(call.func)):
                 return at(
@@ -276,10 +275,14 @@ def drawn_in_construct(source: Script) -> Finding | None:
     return None
 
 
-def _compiled(source: Script) -> Iterator[ast.AST]:
-    """What is compiled to a graph: decorated by `jit`, and every `construct` once a graph is asked for."""
+def compiled(source: Script) -> list[ast.AST]:
+    """What is compiled to a graph: functions under `jit`, every `construct` once a graph is asked for.
+
+    With them the functions of the script that they run, by name or by way of `value_and_grad`.
+    """
     whole = "GRAPH_MODE" in source.code or re.search(r"set_context\(mode=0\b", source.code) is not None
     compiles = bool(source.named("jit", "ms_function"))
+    found: dict[ast.AST, None] = {}
     for function in source.of(ast.FunctionDef):
         made = [d.func if isinstance(d, ast.Call) else d for d in function.decorator_list]
         own = any(
@@ -287,9 +290,36 @@ def _compiled(source: Script) -> Iterator[ast.AST]:
         )
         compiles = compiles or own
         if own:
-            yield function
+            found[function] = None
     if whole or compiles:
-        yield from (f for f in source.passes if f not in source.forwards or f.name == "construct")
+        found |= dict.fromkeys(f for f in source.passes if f not in source.forwards or f.name == "construct")
+    waiting = list(found)
+    while waiting:
+        for run in _run_by(source, waiting.pop()):
+            if run not in found:
+                found[run] = None
+                waiting.append(run)
+    return list(found)
+
+
+_GRADIENTS = ("value_and_grad", "grad", "vmap", "GradOperation")
+
+
+def _run_by(source: Script, function: ast.AST) -> Iterator[ast.AST]:
+    """Functions of the module that a function calls, itself or as what a gradient is taken of."""
+    mine = flow(source)
+    for call in of(function, ast.Call):
+        if not isinstance(call.func, ast.Name):
+            continue
+        makers = [v for v in mine.values(call.func, 3) if isinstance(v, ast.Call)]
+        asked = [m.args[0] for m in makers if last_name(m.func) in _GRADIENTS and m.args]
+        for name in [call.func, *asked]:
+            for one in mine.functions.get(last_name(name), []):
+                inner = isinstance(source.parents.get(one), ast.ClassDef)
+                if not inner and not any(
+                    "constexpr" in unparse(d) or "primexpr" in unparse(d) for d in one.decorator_list
+                ):
+                    yield one
 
 
 # ------------------------------------------------------------------------------------------------- the loss

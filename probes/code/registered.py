@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 
 from ..flow import Flow, flow, returns
-from ..readers._tree import of, unparse, walk
+from ..readers._tree import names_in, of, unparse, walk
 from ..readers.script import last_name
 from ..registry import Finding, View, probe
 from ..syntax import Script
@@ -50,13 +50,39 @@ def _in_list(source: Script) -> Finding | None:
                 continue
             target = unparse(node.targets[0])
             held = [*_items(node.value), *_appended(owner, target, node.value)]
+            local = _local_list(source, owner, node)
+            held += local
             if not target.startswith("self.") or not any(_is_layer(mine, c) for c in held):
                 continue
-            if not _handed_on(owner, target):
+            if not _handed_on(owner, target) and not (local and _handed_on(owner, _listed(node.value))):
                 return at(
                     source, node, "these layers stand in a plain list: no optimizer gets their parameters"
                 )
     return ok(source, seen, "layers stand where the framework finds them") if seen is not None else None
+
+
+def _listed(value: ast.expr) -> str:
+    """The name of the list that a value is, or that its comprehension goes through."""
+    if isinstance(value, (ast.ListComp, ast.GeneratorExp, ast.DictComp)):
+        item = value.value if isinstance(value, ast.DictComp) else value.elt
+        through = value.generators[0].iter
+        if not isinstance(item, ast.Name) or item.id not in names_in(value.generators[0].target):
+            return ""
+        if isinstance(through, ast.Call) and last_name(through.func) == "enumerate" and through.args:
+            through = through.args[0]
+        value = through
+    if isinstance(value, ast.Call) and last_name(value.func) in ("list", "tuple") and value.args:
+        value = value.args[0]
+    return value.id if isinstance(value, ast.Name) else ""
+
+
+def _local_list(source: Script, owner: ast.ClassDef, node: ast.Assign) -> list[ast.expr]:
+    """What a list of the same method holds that is kept as it is: `self.blocks = blocks`."""
+    name, method = _listed(node.value), source.function_around(node)
+    made = source.assigned(name, method, node.lineno) if name and method is not None else None
+    if made is None or isinstance(made, ast.Call):
+        return []
+    return [*_items(made), *_appended(owner, name, made)]
 
 
 def _items(value: ast.expr) -> Iterator[ast.expr]:
@@ -110,7 +136,9 @@ def _is_layer(mine: Flow, item: ast.expr, depth: int = 3) -> bool:
     if owner is not None:
         return owner in mine.source.modules and _holds_weights(mine, owner, depth)
     if name in ("Sequential", "SequentialCell"):
-        return any(_is_layer(mine, a, depth - 1) for a in item.args)
+        given = [a.value if isinstance(a, ast.Starred) else a for a in item.args]
+        listed = [i for a in given for i in ([*_items(a)] or [a])]
+        return any(_is_layer(mine, a, depth - 1) for a in listed)
     if name in ("ModuleList", "CellList", "ModuleDict") and item.args:
         return any(_is_layer(mine, c, depth - 1) for c in _items(item.args[0]))
     return any(_is_layer(mine, r, depth - 1) for f in mine.functions.get(name, []) for r in returns(f))

@@ -506,7 +506,8 @@ def _of_owner(mine: Flow, owner: ast.expr, node: ast.AST, depth: int = 4) -> Cov
             if base is not None and base not in mine.source.modules:
                 return Cover(whole=True)  # an attribute of what is no model: a trainer, a bundle
             return Cover(part=words, owner=text)
-        if held is not None and any(f in held.body for f in mine.source.forwards):
+        # a trainer without a base class may have a method `forward` as well
+        if held is not None and held.bases and any(f in held.body for f in mine.source.forwards):
             layers = layers_of(held)
             known = {last_name(v.func) for v in layers.values()}
             others = [n for n, call in layers.items() if n != text and _is_apart(mine, n, call, text)]

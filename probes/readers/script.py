@@ -616,7 +616,7 @@ class Extractor:
             yield self._set("loss_function", _FUNCTIONAL.get(lower, lower), call)
             yield from self._one(call, "label_smoothing", keyword(call, "label_smoothing"))
         elif lower in ("dropout", "dropout2d", "dropout1d"):
-            yield from self._one(call, "dropout", keyword(call, "p") or _first(call))
+            yield from self._dropped(call)
         elif lower.startswith(("batchnorm", "syncbatchnorm")):
             yield self._set("normalization_layer", "batch_norm", call)
             yield from self._keywords(call, "batchnorm")
@@ -648,6 +648,28 @@ class Extractor:
                         isinstance(one.value, (int, float)) and one.trust != DEFAULT
                     ):  # of a class that others are made of with values of their own
                         yield one
+
+    def _dropped(self, call: ast.Call) -> Iterator[Setting]:
+        """The share to drop; MindSpore's `nn.Dropout` (not that of `mint`) takes the share to keep first."""
+        dropped, kept = keyword(call, "p"), keyword(call, "keep_prob")
+        if dropped is None and kept is None:
+            first = _first(call)
+            keeps = last_name(call.func) == "Dropout" and self._keeps
+            dropped, kept = (None, first) if keeps else (first, None)
+        yield from self._one(call, "dropout", dropped)
+        if dropped is None:
+            for one in self._one(call, "dropout", kept):
+                if isinstance(one.value, (int, float)) and 0 <= one.value <= 1:
+                    yield replace(one, value=round(1 - one.value, 9))
+
+    @cached_property
+    def _keeps(self) -> bool:
+        """A program of MindSpore alone, without its PyTorch-like `mint`."""
+        used = frameworks(self.tree)
+        modules = {n.module or "" for n in of(self.tree, ast.ImportFrom)}
+        names = {n.id for n in of(self.tree, ast.Name)}
+        mint = "mint" in names or any(m.startswith("mindspore.mint") for m in modules)
+        return "mindspore" in used and "torch" not in used and not mint
 
     @cached_property
     def _side_optimizers(self) -> list[ast.Call]:

@@ -153,6 +153,40 @@ def test_gradients_for_a_slice_of_the_parameters(weights: str, present: bool) ->
     assert (state("script-optimizer-gets-part", text) == P) is present
 
 
+TRAINER = """
+from mindspore import nn
+from mindspore.train import Model
+class Net(nn.Cell):
+    def __init__(self):
+        super().__init__()
+        self.body = nn.Dense(4, 3)
+        self.head = nn.Dense(3, 2)
+    def construct(self, x):
+        return self.head(self.body(x))
+class Trainer:
+    def __init__(self):
+        self.net = Net()
+        self.loss = nn.CrossEntropyLoss()
+        self.optimizer = nn.Adam({WEIGHTS}, 1e-3)
+    def forward(self, x, y):
+        return self.loss(self.net(x), y)
+    def run(self, data):
+        step = nn.TrainOneStepCell(nn.WithLossCell(self.net, self.loss), self.optimizer)
+        for x, y in data:
+            step(x, y)
+"""
+
+
+@pytest.mark.parametrize(
+    ("weights", "present"),
+    [("self.net.head.trainable_params()", True), ("self.net.trainable_params()", False)],
+)
+def test_a_trainer_that_is_no_cell(weights: str, present: bool) -> None:
+    """A class without a base is no model, though it has a method `forward`."""
+    text = TRAINER.replace("{WEIGHTS}", weights)
+    assert (state("script-optimizer-gets-part", text) == P) is present
+
+
 KERAS = """
 from tensorflow import keras
 from tensorflow.keras.layers import Activation, Dense, Input

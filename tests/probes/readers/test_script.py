@@ -222,3 +222,23 @@ def test_the_default_of_a_field_may_be_replaced(tmp_path: Path, made: str, rate:
     assert (best["learning_rate"].value, best["learning_rate"].trust) == rate
     assert best["weight_decay"].trust == script.DEFAULT
     assert best["momentum"].trust == script.LITERAL
+
+
+@pytest.mark.parametrize(
+    ("text", "share"),
+    [
+        ("from mindspore import nn\nlayer = nn.Dropout(0.9)", 0.1),
+        ("from mindspore import nn\nlayer = nn.Dropout(keep_prob=0.9)", 0.1),
+        ("from mindspore import nn\nlayer = nn.Dropout(p=0.1)", 0.1),
+        ("from mindspore import nn\nlayer = nn.Dropout2d(0.1)", 0.1),
+        ("from mindspore import nn, ops\nlayer = ops.dropout(x, 0.1, True)", None),
+        ("from mindspore.mint import nn\nlayer = nn.Dropout(0.1)", 0.1),
+        ("from mindspore import mint\nlayer = mint.nn.Dropout(0.1)", 0.1),
+        ("from torch import nn\nlayer = nn.Dropout(0.9)", 0.9),
+    ],
+)
+def test_the_share_that_dropout_drops(tmp_path: Path, text: str, share: float | None) -> None:
+    """MindSpore's `nn.Dropout` takes the share to keep first, its other layers the share to drop."""
+    found = read(tmp_path, text).get("dropout")
+
+    assert (found and found[0]) == (share if share is None else pytest.approx(share))
