@@ -17,6 +17,7 @@ from .checks import at, first, ok
 from .sampler_order import sampler_keeps_order
 from .side_switches import shuffled_other_side
 from .sides import either, given, literal, setting, side
+from .slipped import step_thrown_away
 from .tf_data import order_kept
 
 
@@ -38,7 +39,7 @@ def order_is_fixed(view: View) -> Finding:
     """
     return first(
         view,
-        either(_pipeline, order_kept, _own_loader, _first_windows, shuffled_other_side),
+        either(_pipeline, step_thrown_away, order_kept, _own_loader, _first_windows, shuffled_other_side),
         "the scripts show no order of samples",
     )
 

@@ -14,6 +14,7 @@ from .checks import at, first, number, ok
 from .handed_apart import lists_apart
 from .roles import TARGET_WORDS, base, is_random, targets
 from .sides import either
+from .slipped import permuted_alone, rows_handed_apart
 from .tf_data import shuffled_in_place_alone
 
 
@@ -22,7 +23,14 @@ def labels_permuted_alone(view: View) -> Finding:
     """`y = y[randperm]` where no other array is indexed by the same permutation, `y = roll(y, 1, 0)`."""
     return first(
         view,
-        either(_labels_alone, moved_alone, lists_apart, shuffled_in_place_alone),
+        either(
+            _labels_alone,
+            moved_alone,
+            lists_apart,
+            shuffled_in_place_alone,
+            rows_handed_apart,
+            permuted_alone,
+        ),
         "the scripts do not reorder labels",
     )
 

@@ -21,6 +21,7 @@ from .sequence import target_is_input
 from .side_switches import both_from_one_end, fit_crossed, one_part_for_both, reads_other_source
 from .sides import Given, either, given, literal, part, side, words
 from .sides_crossed import loader_of_other_side, loaders, same_part, trains_on_held_out_loop
+from .slipped import parts_from_one_end
 from .split_steps import of_all_rows
 from .splits_again import folds_meet, one_file_for_both, split_twice, whole_beside_part
 from .target_columns import target_among_inputs
@@ -54,7 +55,7 @@ def held_out_in_training(view: View) -> Finding:
         *(_overlap, _same_source, _same_data, _fits_on_both, _joined),
         *(same_part, loader_of_other_side, trains_on_held_out_loop),
         *(both_from_one_end, reads_other_source, fit_crossed, one_part_for_both),
-        *(cut_from_moving_order, gradients_on_held_out),
+        *(cut_from_moving_order, gradients_on_held_out, parts_from_one_end),
         *(folds_meet, split_twice, whole_beside_part, one_file_for_both, whole_table_given),
     )
     return first(view, check, "the scripts show no two sets of data")

@@ -28,6 +28,7 @@ from .left_positions import mask_left_in_metric, mean_over_emptied_in_metric, me
 from .own_measure import errors_cancel_out, measures_itself
 from .scores_misread import scores_misread
 from .sides import either, literal, side
+from .slipped import other_held_out_part
 from .tape_steps import metric_not_listed, reduced_by_mean
 from .totals import emptied_each_round, last_round_only, never_begun_anew
 from .unlike import compared_unlike_trained, left_at_once, mask_unused
@@ -60,6 +61,7 @@ def metric_miscounts(view: View) -> Finding:
             last_round_only,
             never_begun_anew,
             metric_not_listed,
+            other_held_out_part,
             reduced_by_mean,
             scores_misread,
             emptied_each_round,

@@ -23,6 +23,7 @@ from .roles import is_random
 from .scaled_again import divided_again, normalised_again, rescaled_again, step_made
 from .side_switches import augmented_on_other_side, transform_unused
 from .sides import either, given, literal, side
+from .slipped import drawn_for_both_sides
 from .split_steps import own_figures
 from .tf_data import held_out_drawn
 from .uses import calls_behind
@@ -484,7 +485,14 @@ def evaluation_is_augmented(view: View) -> Finding:
     return first(
         view,
         either(
-            *(_augmented, augmented_on_other_side, transform_unused, held_out_drawn, handed_random),
+            *(
+                _augmented,
+                augmented_on_other_side,
+                transform_unused,
+                held_out_drawn,
+                drawn_for_both_sides,
+                handed_random,
+            ),
             *(random_beside_training, switched_on_for_held_out),
         ),
         "the scripts make no data by a switch for training",
