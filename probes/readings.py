@@ -32,6 +32,7 @@ MODULES = (
     "code.calls",
     "code.causes",
     "code.clipping",
+    "code.collectives",
     "code.ctc",
     "code.data",
     "code.diff",

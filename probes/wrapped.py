@@ -94,6 +94,7 @@ def past_the_wrapper(source: Script) -> Finding | None:
     found: ast.Call | None = None
     for call in _forward_passes(source):
         ways = [call.func, *_handed(source, call.func)]
+        ways += [v for w in ways for v in _kept_as(source, w)]
         for one in mine:
             if any(_is(source, w, one.outer, one) for w in ways):
                 if one.outer != one.inner:
@@ -101,7 +102,7 @@ def past_the_wrapper(source: Script) -> Finding | None:
                 continue
             inside = any(_within(source, w, one) for w in ways)
             bare = one.outer != one.inner and any(_is(source, w, one.inner, one) for w in ways)
-            if inside or bare:
+            if inside or bare or any(_kept_before(source, w, one) for w in ways[:1]):
                 found = found or call
     if found is None:
         return None
@@ -113,21 +114,63 @@ def _of_gradients(call: ast.Call) -> bool:
 
 
 def _forward_passes(source: Script) -> Iterator[ast.Call]:
-    """Calls with gradients in the loops, or else the functions, that gradients are taken in."""
+    """Calls with gradients in the loops, or else the functions, that gradients are taken in.
+
+    And in methods and functions of the script that are called there for the loss or the output.
+    """
     seen: set[ast.AST] = set()
     for backward in taken(source):
         loops = source.loops_around(backward)
         around = loops[0] if loops else source.function_around(backward)
-        if around is None or around in seen:
+        if around is not None:
+            yield from _passes_in(source, around, seen, 2)
+
+
+def _passes_in(source: Script, around: ast.AST, seen: set[ast.AST], depth: int) -> Iterator[ast.Call]:
+    if around in seen:
+        return
+    seen.add(around)
+    for call in of(around, ast.Call):
+        quiet = any(
+            isinstance(p, ast.With) and re.search(r"no_grad|inference_mode", unparse(p.items[0]))
+            for p in source.above(call)
+        )
+        if quiet or not (call.args or call.keywords):
             continue
-        seen.add(around)
-        for call in of(around, ast.Call):
-            above = list(source.above(call))
-            if (call.args or call.keywords) and not any(
-                isinstance(p, ast.With) and re.search(r"no_grad|inference_mode", unparse(p.items[0]))
-                for p in above
-            ):
-                yield call
+        yield call
+        if depth and _OF_STEP.search(last_name(call.func)):
+            for function in flow(source).called(call):
+                if not any(_NO_GRADIENT.search(unparse(d)) for d in function.decorator_list):
+                    yield from _passes_in(source, function, seen, depth - 1)
+
+
+# functions that a step asks for its loss, by their names
+_OF_STEP = re.compile(r"(?i)loss|forward|step|objective|criterion")
+_NO_GRADIENT = re.compile(r"no_grad|inference_mode")
+
+
+def _kept_as(source: Script, node: ast.expr) -> list[ast.expr]:
+    """What a name of the step was given right there: `net = model.module if hasattr(...) else model`."""
+    given = flow(source).all_given(node) if isinstance(node, ast.Name) else []
+    if len(given) != 1 or given[0].places:
+        return []
+    value = given[0].value
+    if isinstance(value, ast.IfExp):
+        return [value.body] if re.search(r"hasattr|isinstance", unparse(value.test)) else []
+    return [value] if isinstance(value, (ast.Attribute, ast.Call)) else []
+
+
+def _kept_before(source: Script, node: ast.expr, one: Wrap) -> bool:
+    """A second name for the module, from above its wrapper: `net = model`, `model = prepare(model)`."""
+    given = flow(source).all_given(node) if isinstance(node, ast.Name) else []
+    if len(given) != 1 or given[0].places or unparse(node) == one.outer:
+        return False
+    value, line = given[0].value, getattr(given[0].statement, "lineno", 0)
+    return unparse(value) == one.inner and line < one.call.lineno and _shares_scope(source, value, one)
+
+
+def _shares_scope(source: Script, node: ast.expr, one: Wrap) -> bool:
+    return source.function_around(node) is one.scope
 
 
 def _handed(source: Script, node: ast.expr) -> list[ast.expr]:

@@ -14,6 +14,7 @@ from ..registry import Finding, View, probe
 from ..syntax import Script
 from .checks import at, first, is_false_node, ok
 from .deepspeed import divided_before_engine, stepped_by_configuration
+from .gates import gate
 from .rounds import CLEARS
 from .sampler_order import accelerate_told_nothing
 from .sides import either
@@ -89,6 +90,12 @@ def _no_effect(source: Script) -> Finding | None:
     return None
 
 
+def _in_between(source: Script, clear: ast.Call, step: ast.Call) -> bool:
+    """The line stands in the arm of the step's condition that runs with all micro-batches but the last."""
+    mine, other = gate(source, clear), gate(source, step)
+    return mine is not None and other is not None and mine.branch is other.branch and not mine.last
+
+
 @probe()
 def cleared_between(view: View) -> Finding:
     """Gradients are cleared with every micro batch, and the optimizer steps after several of them."""
@@ -110,6 +117,9 @@ def _cleared_between(source: Script) -> Finding | None:
                 continue
             inner = bool(micro) and micro[0] not in loops and loops == micro[1 : 1 + len(loops)]
             gated = bool(gates) and micro[:1] == loops[:1] and gates[0] not in source.above(backward)
+            if not gated and (turn := gate(source, step)) is not None and micro[:1] == loops[:1]:
+                own = gate(source, backward)  # None: in each round; the other arm: in the rounds between
+                gated = turn.last and (own is None or (own.branch is turn.branch and not own.last))
             if not (inner or gated) or (inner and _steps_within(source, micro[0])):
                 continue
             if gated and _steps_too(source, step, micro[0]):
@@ -121,7 +131,7 @@ def _cleared_between(source: Script) -> Finding | None:
                 free = not any(
                     isinstance(p, ast.If) for p in source.above(clear) if micro[0] in source.above(p)
                 )
-                if same and free and _of_step(source, clear, step):
+                if same and (free or _in_between(source, clear, step)) and _of_step(source, clear, step):
                     return at(
                         source,
                         clear,

@@ -11,7 +11,13 @@ from ..readers._tree import unparse, walk
 from ..readers.script import keyword, last_name
 from ..registry import Finding, View, probe
 from ..syntax import Script
-from .best_kept import chosen_by_training, last_weights_tested, never_better
+from .best_kept import (
+    best_read_in_vain,
+    chosen_by_training,
+    last_read_for_best,
+    last_weights_tested,
+    never_better,
+)
 from .checks import at, first, ok
 from .keras_best import best_left_on_disk, training_watched
 from .pretrained import saved_here, unused
@@ -390,7 +396,14 @@ def last_instead_of_best(view: View) -> Finding:
     """A best checkpoint is asked for, and the final score is taken with the weights of the last epoch."""
     return first(
         view,
-        either(_test_of_last, _saved_each_epoch, last_weights_tested, best_left_on_disk),
+        either(
+            _test_of_last,
+            _saved_each_epoch,
+            last_weights_tested,
+            last_read_for_best,
+            best_read_in_vain,
+            best_left_on_disk,
+        ),
         "the scripts keep no best checkpoint",
     )
 

@@ -172,6 +172,72 @@ def last_weights_tested(source: Script) -> Finding | None:
     return None
 
 
+_READS = ("load", "load_checkpoint", "restore", "load_weights")
+_WRITES = ("save", "save_checkpoint", "save_weights")
+
+
+def last_read_for_best(source: Script) -> Finding | None:
+    """After training the checkpoint of the last epoch is read, and the best one, kept in another, never is.
+
+    `torch.save(state, "last.pt")`, `if better: torch.save(state, "best.pt")`, then `torch.load("last.pt")`:
+    the weights that are read are those that the model has already.
+    """
+    loop = outer_loop(source)
+    if loop is None or source.loose:
+        return None
+    mine = flow(source)
+    written = [(c, _texts(mine, c)) for c in source.named(*_WRITES)]
+    best = {t for _, texts in written for t in texts if "best" in t.lower()}
+    last = {t for _, texts in written for t in texts if "best" not in t.lower()}
+    read = [(c, _texts(mine, c)) for c in source.named(*_READS) if source.owner(c) not in _OF_DATA]
+    if not best or any("best" in t.lower() for _, texts in read for t in texts):
+        return None
+    for call, texts in read:
+        same = [t for t in texts if t in last and re.search(r"(?i)last|latest|final|checkpoint|ckpt", t)]
+        if same and _comes_after(source, call, loop):
+            return at(source, call, f"{same[0]!r} holds the last weights; the best ones are never read")
+    return None
+
+
+def best_read_in_vain(source: Script) -> Finding | None:
+    """`state = torch.load("best.pt")` after training, and nothing looks at `state` again."""
+    loop = outer_loop(source)
+    if loop is None:
+        return None
+    for call in source.named("load"):
+        statement = source.statement(call)
+        if (
+            source.owner(call) != "torch"
+            or not isinstance(statement, ast.Assign)
+            or statement.value is not call
+        ):
+            continue
+        target = statement.targets[0]
+        if not isinstance(target, ast.Name) or not any(
+            "best" in t.lower() for t in _texts(flow(source), call)
+        ):
+            continue
+        around = source.function_around(call) or source.tree
+        used = any(
+            n.id == target.id and isinstance(n.ctx, ast.Load) and n.lineno > call.lineno
+            for n in of(around, ast.Name)
+        )
+        if not used and _comes_after(source, call, loop):
+            return at(source, call, "the best weights are read, and the model never gets them")
+    return None
+
+
+def _texts(mine: Flow, call: ast.Call) -> set[str]:
+    """The texts that a call is given for a place or a tag, also by way of a name."""
+    ways = [v for a in all_arguments(call) for v in (a, *mine.values(a, 3))]
+    return {n.value for w in ways for n in of(w, ast.Constant) if isinstance(n.value, str) and n.value}
+
+
+def _comes_after(source: Script, call: ast.Call, loop: ast.For | ast.While) -> bool:
+    same = source.function_around(call) is source.function_around(loop)
+    return same and call.lineno > (loop.end_lineno or loop.lineno)
+
+
 def _is_best(source: Script, call: ast.Call, loop: ast.AST) -> bool:
     texts = [n.value for a in all_arguments(call) for n in of(a, ast.Constant) if isinstance(n.value, str)]
     inside = any(p is loop for p in source.above(call)) and any(

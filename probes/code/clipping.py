@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import ast
 
+from ..flow import flow, returns
 from ..graph_gradient import clip_not_applied
-from ..readers._tree import of
-from ..readers.script import last_name
+from ..readers._tree import of, unparse
+from ..readers.script import keyword, last_name
 from ..registry import Finding, View, probe
 from ..syntax import Script
+from ..wrapped import wraps
 from .checks import at, first, ok
 from .rounds import CLEARS
 from .several import one_clipped_astray
-from .sides import either
+from .sides import either, literal
 from .tape_steps import clip_left_under_tape
 
 _CLIPS = ("clip_grad_norm_", "clip_grad_value_", "clip_grad_norm", "clip_grad_value", "clip_gradients")
@@ -26,7 +28,14 @@ def clipping_without_effect(view: View) -> Finding:
     """
     return first(
         view,
-        either(_without_effect, clip_not_applied, clip_left_under_tape, one_clipped_astray),
+        either(
+            _without_effect,
+            clip_not_applied,
+            clip_left_under_tape,
+            one_clipped_astray,
+            _by_shard,
+            _other_copies,
+        ),
         "the scripts clip no gradients beside a backward call and a step",
     )
 
@@ -53,6 +62,76 @@ def _without_effect(source: Script) -> Finding | None:
                 break
             statement = parent
     return ok(source, seen, "gradients are clipped between backward and step") if seen is not None else None
+
+
+def _by_shard(source: Script) -> Finding | None:
+    """`clip_grad_norm_(model.parameters(), c)` under FSDP: each process sees the norm of its own shard.
+
+    Left aside: shards that are not made (NO_SHARD), wrappers that a condition makes, `fully_shard`.
+    """
+    if "NO_SHARD" in source.code or source.loose or "fully_shard" in source.code:
+        return None
+    wrapped = {
+        w.outer.split(".")[-1]
+        for w in wraps(source)
+        if last_name(w.call.func) in ("FSDP", "FullyShardedDataParallel")
+        and not any(isinstance(p, (ast.If, ast.IfExp)) for p in source.above(w.call))
+    }
+    wrapped |= {n for n in ("model",) if _made_by_helper(source)}
+    for call in source.named("clip_grad_norm_"):
+        if not wrapped or not call.args or not isinstance(call.args[0], ast.Call):
+            continue
+        by_torch = isinstance(call.func, ast.Name) or source.owner(call).endswith("utils")
+        owner = source.owner(call.args[0]).split(".")[-1]
+        if by_torch and last_name(call.args[0].func) == "parameters" and owner in wrapped:
+            if not any(
+                isinstance(p, ast.If) and "fsdp" in unparse(p.test).lower() for p in source.above(call)
+            ):
+                return at(
+                    source, call, "each process clips by the norm of its own shard, not of all gradients"
+                )
+    return None
+
+
+def _made_by_helper(source: Script) -> bool:
+    """`model = wrap(model)`, where all that the script's own function gives back is wrapped."""
+    for node in source.of(ast.Assign):
+        if unparse(node.targets[0]) != "model" or not isinstance(node.value, ast.Call):
+            continue
+        for function in flow(source).functions.get(last_name(node.value.func), ()):
+            given = returns(function)
+            names = [last_name(g.func) for g in given if isinstance(g, ast.Call)]
+            if names and len(names) == len(given) and set(names) <= {"FSDP", "FullyShardedDataParallel"}:
+                return True
+    return False
+
+
+def _other_copies(source: Script) -> Finding | None:
+    """apex's O2 steps fp32 copies of the parameters; what is clipped are the gradients of the model's own."""
+    levels = [
+        literal(source, g) for c in source.named("initialize") if (g := keyword(c, "opt_level")) is not None
+    ]
+    if levels != ["O2"] or "master_params" in source.code or source.loose:
+        return None
+    if any(isinstance(p, ast.If) for c in source.named("initialize") for p in source.above(c)):
+        return None
+    for call in source.named("clip_grad_norm_", "clip_grad_value_"):
+        inside = any(
+            isinstance(p, ast.With) and "scale_loss" in " ".join(unparse(i) for i in p.items)
+            for p in source.above(call)
+        )
+        plain = (
+            bool(call.args)
+            and isinstance(call.args[0], ast.Call)
+            and last_name(call.args[0].func) == "parameters"
+        )
+        if plain and not inside and source.named("scale_loss"):
+            return at(
+                source,
+                call,
+                "the optimizer steps copies in fp32, amp.master_params, which this does not clip",
+            )
+    return None
 
 
 def _taken_before(source: Script, first_one: ast.stmt) -> bool:

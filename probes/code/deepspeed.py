@@ -11,10 +11,11 @@ import re
 from dataclasses import dataclass
 from functools import lru_cache
 
+from ...engine.model import Place
 from ..flow import flow
 from ..readers._tree import of, unparse, walk
 from ..readers.script import keyword, last_name
-from ..registry import Finding, View
+from ..registry import Finding, View, present
 from ..syntax import Script
 from .checks import at, outer_loop
 
@@ -188,6 +189,23 @@ def length_in_micro_batches(view: View, source: Script) -> Finding | None:
         text = " ".join([unparse(value), *(unparse(v) for v in _beneath(source, value))])
         if re.search(r"len\(\w*(?:load|dl|batches)", text) and not _COUNT.search(text) and "/" not in text:
             return at(source, node, "the schedule's length counts micro-batches, and it moves with the steps")
+    return None
+
+
+def warmup_longer_in_configuration(view: View, source: Script) -> Finding | None:
+    """DeepSpeed's configuration file asks for more warm-up steps than its schedule has in all."""
+    if engines(source) is None:
+        return None
+    said = {(s.file, s.key): s for s in view.run.raw_settings if not s.file.endswith(".py")}
+    for (file, key), warm in said.items():
+        stem, _, name = key.rpartition(".")
+        total = said.get((file, f"{stem}.total_num_steps" if stem else "total_num_steps"))
+        if name != "warmup_num_steps" or total is None:
+            continue
+        if isinstance(warm.value, (int, float)) and isinstance(total.value, (int, float)):
+            if warm.value > total.value > 0:
+                why = f"the warm-up takes {warm.value:g} steps, and the schedule has {total.value:g}"
+                return present(why, value=warm.value, where=(Place(file, warm.line),))
     return None
 
 

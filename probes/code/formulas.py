@@ -12,6 +12,7 @@ from ..readers.script import keyword, last_name
 from ..registry import Finding
 from ..syntax import Function, Script
 from .checks import at
+from .reduced import mean_summed, reduced_in_part
 
 
 def formula_wrong(source: Script) -> Finding | None:
@@ -185,6 +186,8 @@ def reduced_unlike(source: Script) -> Finding | None:
 
     `reduce(nll, "mean"), reduce(count, "sum")`; `all_reduce(sums[:2])`, after which `sums[2]` is the divisor.
     """
+    if (found := reduced_in_part(source) or mean_summed(source)) is not None:
+        return found
     for statement in of(source.tree, ast.Assign):
         parts = statement.value.elts if isinstance(statement.value, ast.Tuple) else []
         hows = [_how(p) for p in parts]

@@ -26,6 +26,7 @@ from .ctc import ctc_blank_kept
 from .formulas import formula_wrong, half_converted, reduced_unlike
 from .left_positions import mask_left_in_metric, mean_over_emptied_in_metric, metric_counts_padding
 from .own_measure import errors_cancel_out, measures_itself
+from .reduced import PUT_TOGETHER, put_together, scoring_functions, shared_for_scoring
 from .scores_misread import scores_misread
 from .sides import either, literal, side
 from .slipped import other_held_out_part
@@ -316,10 +317,9 @@ def metric_of_a_share(view: View) -> Finding:
     return first(view, _share, "the scripts share no evaluation data among processes")
 
 
-_PUT_TOGETHER = re.compile(
-    r"all_reduce|all_gather|gather|reduce_dict|sync_dist|reduce_tensor|reduce_mean|synchronize_between|allreduce|"
-    r"torchmetrics|reduce_from|\breduce\(|psum|average_across|compute_on_cpu|evaluate\.load|reduce_value"
-)
+def _counts_itself(source: Script) -> bool:
+    """Metrics of a library that joins processes by itself."""
+    return re.search(r"torchmetrics|evaluate\.load|load_metric|sync_dist", source.code) is not None
 
 
 def _share(source: Script) -> Finding | None:
@@ -331,6 +331,12 @@ def _share(source: Script) -> Finding | None:
         if not isinstance(call.func, ast.Attribute):
             continue  # a function of the script's own
         shared += [call for a in call.args if isinstance(a, ast.Name) and side(a.id) is False][:1]
+    functions = scoring_functions(source)
+    if functions and not source.loose:
+        shared += shared_for_scoring(source)
+        if shared and not _counts_itself(source) and not put_together(source, functions):
+            why = "each process scores its own share of this, and nothing puts the counts together"
+            return at(source, shared[0], why)
     if not shared or source.loose:
         return None
     batches = {loops[0] for b in taken(source) if (loops := source.loops_around(b))}
@@ -339,7 +345,7 @@ def _share(source: Script) -> Finding | None:
         for n in source.of(ast.Call)
         if not (batches & set(source.loops_around(n)) and not _held(source, n))
     ]
-    if any(_PUT_TOGETHER.search(t) for t in text) or "torchmetrics" in source.code:
+    if any(PUT_TOGETHER.search(t) for t in text) or "torchmetrics" in source.code:
         return ok(source, shared[0], "counts of all processes are put together")
     return at(
         source, shared[0], "each process scores its own share of this, and nothing puts the counts together"

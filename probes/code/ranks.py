@@ -11,9 +11,10 @@ from ..readers.script import all_arguments, keyword, last_name
 from ..registry import Finding, View, probe
 from ..syntax import Script
 from ..wrapped import loader_not_shared, past_the_wrapper
-from .checks import at, first, imports_locals, ok, outer_loop
+from .checks import at, first, imports_locals, ok, outer_loop, runs_in
 from .deepspeed import every_rank_reads_all
 from .mindspore import shares_not_asked
+from .rank_splits import drawn_by_each_process, sampler_apart
 from .replicas import (
     apart_after_wrapping,
     drawn_by_rank_on_mindspore,
@@ -21,7 +22,7 @@ from .replicas import (
     unwrapped_in_training,
 )
 from .shards import part_not_taken
-from .sides import either
+from .sides import either, side
 from .tape_steps import outside_scope
 
 
@@ -38,9 +39,46 @@ def _no_set_epoch(source: Script) -> Finding | None:
     told = [c for c in source.named("set_epoch") if c.args]
     if told and all(isinstance(c.args[0], ast.Constant) and source.loops_around(c) for c in told):
         return at(source, told[0], "set_epoch is told the same epoch in each round, so the order stays")
+    if (astray := _set_astray(source, samplers)) is not None:
+        return astray
     if source.named("set_epoch"):
         return ok(source, source.named("set_epoch")[0], "set_epoch is called")
     return at(source, samplers[0], "set_epoch is never called, so every epoch has the same order")
+
+
+def _set_astray(source: Script, samplers: tuple[ast.Call, ...]) -> Finding | None:
+    """set_epoch stands outside of all loops, is told what never changes there, or tells another sampler."""
+    told = source.named("set_epoch")
+    loops = source.of(ast.For, ast.While)
+    around = [source.function_around(c) for c in told]
+    if any(f is not None and not source.named(f.name) for f in around):
+        return None  # a hook, which somebody else calls
+    if told and not any(runs_in(source, c, loop) for c in told for loop in loops):
+        return at(source, told[0], "set_epoch is called once and not in each epoch, so the order stays")
+    for call in told:
+        repeated = source.loops_around(call)
+        given = call.args[0] if call.args else None
+        if len(told) != 1 or not repeated or not isinstance(given, (ast.Name, ast.Attribute)):
+            continue
+        changed = {
+            unparse(n)
+            for n in of(repeated[-1], ast.Name, ast.Attribute)
+            if isinstance(n.ctx, (ast.Store, ast.Del))
+        }
+        if isinstance(given, ast.Name) and given.id not in changed:
+            return at(source, call, f"set_epoch is told `{given.id}`, which stays the same in each round")
+    names = {
+        last_name(t): s
+        for s in samplers
+        if isinstance(statement := source.statement(s), ast.Assign)
+        for t in statement.targets
+    }
+    owners = {source.owner(c).split(".")[-1] for c in told}
+    trained = [n for n in names if side(n) is not False]
+    if told and owners <= set(names) and len(names) == len(samplers) and trained:
+        if not owners & set(trained) and all(side(o) is False for o in owners):
+            return at(source, told[0], f"the epoch is told to another sampler than `{trained[0]}`")
+    return None
 
 
 @probe()
@@ -162,7 +200,15 @@ def same_shard(view: View) -> Finding:
     """Processes do not divide the data: they ask for one fixed part, or for none."""
     return first(
         view,
-        either(part_not_taken, _same_shard, every_rank_reads_all, loader_not_shared, shares_not_asked),
+        either(
+            part_not_taken,
+            sampler_apart,
+            drawn_by_each_process,
+            _same_shard,
+            every_rank_reads_all,
+            loader_not_shared,
+            shares_not_asked,
+        ),
         "the scripts use no distributed sampler",
     )
 

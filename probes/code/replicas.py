@@ -76,7 +76,55 @@ def _in_body(source: Script, node: ast.AST, branch: ast.If) -> bool:
 
 
 def exchanged_too_early(source: Script) -> Finding | None:
-    """Gradients are exchanged for all micro-batches but the last: `no_sync() if last else ...`."""
+    """Gradients are exchanged for all micro-batches but the last, or for none of them.
+
+    `no_sync() if last else ...`; every backward call under a `no_sync()` that hangs on nothing.
+    """
+    return _never_exchanged(source) or _all_but_last(source)
+
+
+_JOINS_BY_HAND = re.compile(
+    r"(?i)(?:reduce|sync|average|gather)\w*_(?:grad|param|weight|model)|(?:grad|param|weight|model)\w*_(?:reduce|sync|average)"
+    r"|LocalSGD|PostLocalSGD"
+)
+
+
+def _never_exchanged(source: Script) -> Finding | None:
+    """All gradients are taken under `with model.no_sync():`, the last micro-batch's as well.
+
+    Left aside: conditions that choose the context, programs that reduce gradients or weights by hand.
+    """
+    if not source.backwards or source.loose or not source.steps or _JOINS_BY_HAND.search(source.code):
+        return None
+    if any(re.search(r"grad|param|\.data\b|weight|buffer", unparse(c)) for c in source.named("all_reduce")):
+        return None
+    quiet: list[ast.With] = []
+    for backward in source.backwards:
+        block = next((p for p in source.above(backward) if isinstance(p, ast.With) and _is_quiet(p)), None)
+        if block is None:
+            return None
+        quiet.append(block)
+    if any(isinstance(p, ast.If) and not _has_other_way(p, quiet) for p in source.above(quiet[0])):
+        return None
+    if not any(source.function_around(s) is source.function_around(quiet[0]) for s in source.steps):
+        return None
+    return at(source, quiet[0], "no gradient is ever exchanged: each one is taken under no_sync")
+
+
+def _is_quiet(block: ast.With) -> bool:
+    return any(
+        isinstance(i.context_expr, ast.Call) and last_name(i.context_expr.func) == "no_sync"
+        for i in block.items
+    )
+
+
+def _has_other_way(branch: ast.If, quiet: list[ast.With]) -> bool:
+    """Both arms of a condition take gradients, quietly on either side."""
+    arms = [{n for s in arm for n in of(s, ast.With)} for arm in (branch.body, branch.orelse)]
+    return all(arm & set(quiet) for arm in arms)
+
+
+def _all_but_last(source: Script) -> Finding | None:
     for node in of(source.tree, ast.IfExp):
         quiet, loud = unparse(node.body), unparse(node.orelse)
         if (

@@ -13,7 +13,7 @@ from ..registry import Finding, View, probe
 from ..syntax import Script
 from .checks import at, first, ok
 from .deepspeed import weights_alone_resumed
-from .resumed import states_astray
+from .resumed import left_out_of_state, states_astray
 from .sides import either
 from .taken_up import counter_not_taken_up, drawn_after_restoring, statistics_not_saved
 
@@ -190,6 +190,8 @@ def _accelerate(source: Script) -> Finding | None:
     saves = source.named("save_state")
     if not saves or not source.named("Accelerator"):
         return None
+    if (left := left_out_of_state(source)) is not None:
+        return at(source, left, "Accelerate saves what it prepared or was told to: this schedule starts anew")
     if source.named("load_state"):
         return ok(source, source.named("load_state")[0], "the whole state is given back")
     for call in source.named("load_state_dict", "load"):

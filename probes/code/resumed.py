@@ -76,6 +76,36 @@ def states_astray(source: Script) -> Finding | None:
     return ok(source, seen, "what is saved is given back") if seen is not None else None
 
 
+def left_out_of_state(source: Script) -> ast.Call | None:
+    """A schedule that training moves, and that neither `prepare` nor `register_for_checkpointing` knows of.
+
+    `accelerator.load_state(folder)` takes training up again; a schedule that is told where it is, or whose
+    own state is loaded, is left aside.
+    """
+    back = [c for c in source.named("load_state") if "accelerator" in source.owner(c).lower()]
+    saved = [c for c in source.named("save_state") if "accelerator" in source.owner(c).lower()]
+    if not back or not saved or source.loose or "last_epoch" in source.code:
+        return None
+    known = [
+        a for c in source.named("prepare", "prepare_scheduler", "register_for_checkpointing") for a in c.args
+    ]
+    if any(not isinstance(a, (ast.Name, ast.Attribute)) for a in known):
+        return None
+    names = {last_name(a) for a in known}
+    moved = [c for c in source.named("step") if kind_of(source.owner(c)) == "scheduler"]
+    if any(c.args or c.keywords for c in moved):
+        return None
+    given = {source.owner(c).split(".")[-1] for c in source.named("load_state_dict")}
+    for node in source.of(ast.Assign):
+        made = node.value if isinstance(node.value, ast.Call) else None
+        if made is None or len(node.targets) != 1 or last_name(made.func).lower() not in SCHEDULERS:
+            continue
+        name = last_name(node.targets[0])
+        if name not in names | given and any(source.owner(c).split(".")[-1] == name for c in moved):
+            return made
+    return None
+
+
 def _checkpoints(source: Script) -> Iterator[Checkpoint]:
     for node in source.of(ast.Dict, ast.Call):
         items: dict[str, ast.expr] = {}
@@ -186,15 +216,14 @@ def _is_ever_constant(source: Script, start: ast.expr) -> bool:
         for t in (n.targets if isinstance(n, ast.Assign) else [n.target])
         if n.value is not None and last_name(t) == name
     ]
-    plain = [
-        n
-        for n in source.of(ast.Assign)
-        for t in n.targets
-        if isinstance(t, ast.Tuple)
-        for e in t.elts
-        if last_name(e) == name
-    ]
-    return bool(given) and not plain and all(isinstance(v, ast.Constant) for v in given)
+    for node in source.of(ast.Assign):
+        for target in node.targets:
+            for i, one in enumerate(target.elts if isinstance(target, ast.Tuple) else ()):
+                if last_name(one) == name:  # `start, best = 0, 0.0`; what a call gives back is not known
+                    parts = node.value.elts if isinstance(node.value, ast.Tuple) else []
+                    given.append(parts[i] if i < len(parts) else node.value)
+    changed = any(last_name(n.target) == name for n in source.of(ast.AugAssign))
+    return bool(given) and not changed and all(isinstance(v, ast.Constant) for v in given)
 
 
 def _best_left(source: Script, kept: Checkpoint, read: set[str]) -> Iterator[tuple[ast.AST, str]]:

@@ -12,6 +12,7 @@ from ..readers.script import keyword, last_name
 from ..registry import Finding
 from ..syntax import Script
 from .checks import at, is_false_node
+from .gates import gate
 from .sides import side
 
 
@@ -92,13 +93,17 @@ def accelerate_not_divided(source: Script) -> Finding | None:
         return None
     calls = [c for c in source.backwards if c.args and "accelerator" in source.owner(c).lower()]
     for step in source.steps:
-        for parent in source.above(step):
-            if not isinstance(parent, ast.If) or any(parent in source.above(c) for c in calls):
-                continue
-            for gate in of(parent.test, ast.BinOp):
-                if isinstance(gate.op, ast.Mod) and _COUNT.search(unparse(gate.right)) and calls:
-                    count = unparse(gate.right)
-                    if not re.search(rf"loss[\w.]*\)? ?/=? ?{re.escape(count)}\b", source.code):
-                        why = f"gradients of {count} batches are added up, and nothing divides them"
-                        return at(source, calls[0], why)
+        mine = gate(source, step)
+        if mine is None or mine.count is None or not mine.last or not calls:
+            continue
+        if all(
+            g is not None and g.branch is mine.branch and g.last for g in (gate(source, c) for c in calls)
+        ):
+            continue  # gradients are taken with the step alone
+        count = unparse(mine.count)
+        if not re.search(
+            rf"(?<!/)/=? ?\(?{re.escape(count)}\b|\* ?\(?1(?:\.0)? ?/ ?{re.escape(count)}\b", source.code
+        ):
+            why = f"gradients of {count} batches are added up, and nothing divides them"
+            return at(source, calls[0], why)
     return None

@@ -30,10 +30,11 @@ def _scaler_names(source: Script) -> dict[str, ast.Call]:
 def scale_never_used(source: Script) -> Finding | None:
     """A scaler is made, an autocast in fp16 runs the forward pass, and `backward` takes the loss as it is.
 
-    Left aside: a scaler that some way of the program uses, be it in a helper of elsewhere.
+    Left aside: a scaler that some way of the program uses, be it in a helper of elsewhere, and programs
+    whose only half format is bf16, or that name none and run no autocast.
     """
     names = _scaler_names(source)
-    if not names or source.loose or not source.backwards:
+    if not names or source.loose or not source.backwards or _needs_no_scale(source):
         return None
     scales = [
         c
@@ -47,6 +48,16 @@ def scale_never_used(source: Script) -> Finding | None:
     if not plain or any(isinstance(p, ast.If) for p in source.above(plain[0])):
         return None  # on the way that scales nothing: a callback may scale on the other
     return at(source, plain[0], "a gradient scaler is made, and this backward takes the loss unscaled")
+
+
+def _needs_no_scale(source: Script) -> bool:
+    """Training runs in bf16, and no word of the program names fp16; or nothing in it runs in half."""
+    if re.search(r"(?<!b)float16|(?i:fp16)|\.half\b|\bhalf\b", source.code):
+        return False
+    casts = source.named("autocast")
+    if any(keyword(c, "dtype") is None for c in casts):
+        return False
+    return "bfloat16" in source.code or not casts
 
 
 def _called_itself(source: Script, names: dict[str, ast.Call]) -> bool:

@@ -14,7 +14,7 @@ from ..readers.script import SCHEDULERS, all_arguments, keyword, last_name
 from ..registry import Finding, View, probe
 from ..syntax import Function, Script
 from .checks import at, first, ok
-from .deepspeed import length_in_micro_batches, schedule_moved_again
+from .deepspeed import length_in_micro_batches, schedule_moved_again, warmup_longer_in_configuration
 from .rate_units import length_misjudged, stopped_before_lowered
 from .schedule_order import moved_before_update
 from .sides import either
@@ -74,6 +74,7 @@ def unit_wrong(view: View) -> Finding:
             trainers_schedule,
             warmup_of_all,
             rate_for_factor,
+            partial(warmup_longer_in_configuration, view),
         ),
         "the scripts build no schedule whose length and loop can be told",
     )

@@ -7,42 +7,50 @@ import re
 from collections.abc import Iterator
 
 from ..flow import Flow, flow
-from ..readers._tree import of, unparse
-from ..readers.script import keyword, last_name
+from ..readers._tree import of, unparse, walk
+from ..readers.script import all_arguments, keyword, last_name
 from ..registry import Finding
 from ..syntax import Script
 from .checks import at, ok
-from .sides import literal
+from .gates import COUNT, accumulates_by_engine, gate
 
-_COUNT = re.compile(r"(?i)accum|micro_?(?:batches|steps)|update_freq|iters_to_acc")
-_LENGTHS = ("T_max", "total_steps", "num_training_steps", "total_iters", "num_training_steps_per_epoch")
+_LENGTHS = (
+    "T_max",
+    "total_steps",
+    "num_training_steps",
+    "total_iters",
+    "num_training_steps_per_epoch",
+    "steps_per_epoch",
+)
 _PLACES = {
     "cosineannealinglr": 1,
     "get_linear_schedule_with_warmup": 2,
     "get_cosine_schedule_with_warmup": 2,
     "get_polynomial_decay_schedule_with_warmup": 2,
 }
-_ELSEWHERE = re.compile(r"Accelerator|deepspeed|accelerator\.prepare|accumulate_grad_batches")
+_ELSEWHERE = re.compile(r"deepspeed|accumulate_grad_batches|split_batches|step_scheduler_with_optimizer")
 
 
 def moved_otherwise(source: Script) -> Finding | None:
-    """The length counts updates and the schedule moves with every micro batch, or the other way round."""
-    if not source.trains_by_hand or _ELSEWHERE.search(source.code) or not _COUNT.search(source.code):
+    """The length counts updates and the schedule moves with every micro batch, or the other way round.
+
+    With Accelerate, a schedule that `prepare` is given moves with the updates by itself, and is left aside.
+    """
+    if not source.trains_by_hand or _ELSEWHERE.search(source.code) or not COUNT.search(source.code):
         return None
-    gated = [g for s in source.steps if (g := _gate(source, s)) is not None]
+    apart = [gate(source, s) is not None or accumulates_by_engine(source, s) for s in source.steps]
     moves = [c for c in source.named("step") if re.search(r"(?i)sched|lr_", source.owner(c))]
     lengths = list(_lengths(source))
-    if not gated or len(moves) != 1 or len(lengths) != 1 or len(gated) != len(source.steps):
+    if len(moves) != 1 or len(lengths) != 1 or not apart or not all(apart):
         return None
-    call, length = lengths[0]
-    text = _written_out(flow(source), length, 5)
-    move = moves[0]
-    if "len(" not in text or not source.loops_around(gated[0]):
+    call, texts = lengths[0]
+    text, move = " ".join(texts), moves[0]
+    loops = source.loops_around(source.steps[0])
+    if "len(" not in text or not loops or loops[0] not in source.loops_around(move):
         return None
-    loop = source.loops_around(gated[0])[0]
-    if loop not in source.loops_around(move):
+    if _is_prepared(source, call):
         return None
-    updates, within = _COUNT.search(text) is not None, _gate(source, move) is not None
+    updates, within = COUNT.search(text) is not None, gate(source, move) is not None
     if updates and not within:
         return at(source, move, "the schedule's length counts updates, and it moves with every micro batch")
     if not updates and within and "/" not in text:
@@ -50,37 +58,45 @@ def moved_otherwise(source: Script) -> Finding | None:
     return ok(source, move, "the schedule moves in the unit of its length")
 
 
-def _gate(source: Script, node: ast.AST) -> ast.If | None:
-    """`if (i + 1) % accumulate == 0` around a line, in the innermost loop."""
-    for parent in source.above(node):
-        if isinstance(parent, (ast.For, ast.While, ast.FunctionDef)):
-            return None
-        if isinstance(parent, ast.If) and _is_gate(source, parent.test):
-            return parent
-    return None
+def _is_prepared(source: Script, call: ast.Call) -> bool:
+    """Accelerate is given the schedule, or something that may hold it: a list, a call."""
+    given = [a for c in source.named("prepare", "prepare_scheduler") for a in all_arguments(c)]
+    if any(not isinstance(a, (ast.Name, ast.Attribute)) for a in given):
+        return True
+    statement = source.statement(call)
+    names = {unparse(t) for t in statement.targets} if isinstance(statement, ast.Assign) else set()
+    return not names or any(unparse(a) in names for a in given)
 
 
-def _is_gate(source: Script, test: ast.expr) -> bool:
-    for node in of(test, ast.BinOp):
-        if isinstance(node.op, ast.Mod) and _COUNT.search(unparse(node.right)):
-            return literal(source, node.right) != 1
-    return False
-
-
-def _lengths(source: Script) -> Iterator[tuple[ast.Call, ast.expr]]:
+def _lengths(source: Script) -> Iterator[tuple[ast.Call, list[str]]]:
+    """Schedules with what their length is made of, written out; of a function, all that it compares with."""
+    mine = flow(source)
     for call in source.calls:
+        name = last_name(call.func)
+        if not re.search(r"(?i)schedul|lr$", name):
+            continue
         given = next((k for w in _LENGTHS if (k := keyword(call, w)) is not None), None)
-        place = _PLACES.get(last_name(call.func).lower())
+        place = _PLACES.get(name.lower())
         if given is None and place is not None and place < len(call.args):
             given = call.args[place]
-        if given is not None and re.search(r"(?i)schedul|lr$", last_name(call.func)):
-            yield call, given
+        if given is not None:
+            yield call, [_written_out(mine, given, 5)]
+        elif name == "LambdaLR":
+            told = call.args[1] if len(call.args) > 1 else keyword(call, "lr_lambda")
+            functions = mine.functions.get(told.id, []) if isinstance(told, ast.Name) else []
+            if len(functions) == 1:
+                own = {a.arg for a in functions[0].args.args}
+                names = [n for n in of(functions[0], ast.Name) if isinstance(n.ctx, ast.Load)]
+                yield call, [_written_out(mine, n, 5) for n in names if n.id not in own]
 
 
 def _written_out(mine: Flow, node: ast.expr, depth: int) -> str:
     """An expression with what its names stand for beside it."""
     text = unparse(node)
+    measured = {n for c in of(node, ast.Call) if last_name(c.func) == "len" for n in walk(c)}
     for name in of(node, ast.Name, ast.Attribute):
+        if name in measured:
+            continue  # how large a loader's batches are says nothing of what its length counts
         given = mine.given(name) if depth else None
         if given is not None and not given.places and not isinstance(given.value, ast.Constant):
             text += " " + _written_out(mine, given.value, depth - 1)

@@ -12,6 +12,7 @@ from ..registry import Finding
 from ..syntax import Script
 from .checks import at
 from .schedule_accumulated import moved_otherwise
+from .warmups import longer_than_all
 
 _SAMPLES = re.compile(r"(?i)(?:^|[._])(?:\w*(?:set|data|dataset|ds|samples|rows|examples|texts|windows))$")
 _STEPS = re.compile(r"(?i)(?:^|_)(?:steps?|updates?|iters?|iterations|total)(?:_|$)")
@@ -20,7 +21,14 @@ _SCHEDULES = re.compile(r"(?i)schedul|LambdaLR|OneCycle|CosineAnnealing|Decay|wa
 
 def counted_otherwise(source: Script) -> Finding | None:
     """The length of a schedule is counted in another unit than its steps."""
-    for look in (_samples_for_steps, _steps_over_epochs, _one_for_all, _warmup_beyond_end, moved_otherwise):
+    for look in (
+        _samples_for_steps,
+        _steps_over_epochs,
+        _one_for_all,
+        _warmup_beyond_end,
+        longer_than_all,
+        moved_otherwise,
+    ):
         if (found := look(source)) is not None:
             return found
     return None

@@ -6,11 +6,13 @@ import ast
 import re
 from collections.abc import Iterator
 
+from ...flow import flow
 from ...readers._tree import of, unparse, walk
 from ...readers.script import all_arguments, last_name
 from ...registry import Finding, View, probe
 from ...syntax import Script
 from ..checks import at, first, ok
+from ..gates import gate
 from ..held_gradients import not_divided
 from ..sampler_order import accelerate_not_divided
 from ..sides import either
@@ -21,7 +23,7 @@ def accumulation_not_divided(view: View) -> Finding:
     """The optimizer steps every N batches and the loss is not divided by N."""
     return first(
         view,
-        either(_not_divided, not_divided, accelerate_not_divided),
+        either(_one_of_two_divided, _not_divided, not_divided, accelerate_not_divided),
         "the scripts do not accumulate gradients by hand",
     )
 
@@ -47,6 +49,43 @@ def _not_divided(source: Script) -> Finding | None:
             source, node, f"the optimizer steps every {count} batches and the loss is not divided by {count}"
         )
     return None
+
+
+def _one_of_two_divided(source: Script) -> Finding | None:
+    """Two backward calls of one step, in the arms of a gate, of which one has its loss divided."""
+    for one in source.backwards:
+        mine = gate(source, one)
+        if mine is None or mine.count is None:
+            continue
+        for other in source.backwards:
+            beside = gate(source, other)
+            if beside is None or beside.branch is not mine.branch or beside.last == mine.last:
+                continue
+            divided = [_is_divided(source, b, mine.count) for b in (one, other)]
+            if divided == [False, True]:
+                why = f"this loss is not divided by {unparse(mine.count)}, and that of the other way is"
+                return at(source, one, why)
+    return None
+
+
+def _is_divided(source: Script, backward: ast.Call, count: ast.expr) -> bool:
+    """What gradients are taken of is a quotient by the count, there or where the value was given."""
+    taken_of: ast.expr | None = backward.args[0] if backward.args else None
+    if taken_of is None and isinstance(backward.func, ast.Attribute):
+        taken_of = backward.func.value
+    if taken_of is None:
+        return True
+    if isinstance(taken_of, ast.Call) and last_name(taken_of.func) == "scale" and taken_of.args:
+        taken_of = taken_of.args[0]
+    text = unparse(count)
+    return any(
+        isinstance(n.op, ast.Div) and text in _factors(n.right)
+        for v in (taken_of, *flow(source).values(taken_of, 3))
+        for n in of(v, ast.BinOp)
+    ) or any(
+        isinstance(n.op, (ast.Div, ast.Mult)) and unparse(n.target) == unparse(taken_of)
+        for n in source.of(ast.AugAssign)
+    )
 
 
 def _factors(value: ast.expr) -> Iterator[str]:
@@ -105,14 +144,25 @@ def _reports(count: ast.expr) -> bool:
     return any(w in unparse(count).lower() for w in ("log", "print", "eval", "save", "report", "display"))
 
 
+def _in_both_arms(source: Script, branch: ast.If) -> bool:
+    """Gradients are taken in either arm of a condition."""
+    arms = [{n for s in arm for n in of(s, ast.Call)} for arm in (branch.body, branch.orelse)]
+    return all(any(b in arm for b in source.backwards) for arm in arms)
+
+
 def _accumulates(source: Script) -> Iterator[tuple[ast.AST, str]]:
     """Where the optimizer steps once for several backward calls, and for how many, as written."""
     for step in source.steps:
         for parent in source.above(step):
             if isinstance(parent, ast.If) and not any(parent in source.above(b) for b in source.backwards):
-                for gate in of(parent.test, ast.BinOp):
-                    if isinstance(gate.op, ast.Mod) and not _reports(gate.right):
-                        yield step, unparse(gate.right)
+                for asked in of(parent.test, ast.BinOp):
+                    if isinstance(asked.op, ast.Mod) and not _reports(asked.right):
+                        yield step, unparse(asked.right)
+        mine = gate(source, step)
+        if mine is not None and mine.count is not None and mine.last and not _reports(mine.count):
+            written = any(isinstance(n.op, ast.Mod) for n in of(mine.branch.test, ast.BinOp))
+            if (not written or _in_both_arms(source, mine.branch)) and not _reports(mine.count):
+                yield step, unparse(mine.count)
     for backward in source.backwards:
         loops = source.loops_around(backward)
         over = loops[0].iter if loops and isinstance(loops[0], ast.For) else None

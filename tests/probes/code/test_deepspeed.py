@@ -52,6 +52,18 @@ def test_length_in_micro_batches(length: str, steps: int, state: State) -> None:
 
 
 @pytest.mark.parametrize(
+    ("warm", "total", "state"),
+    [(900, 300, State.PRESENT), (30, 300, State.UNKNOWN), ("auto", 300, State.UNKNOWN)],
+)
+def test_a_warm_up_of_the_configuration_that_is_longer_than_its_schedule(
+    warm: object, total: int, state: State
+) -> None:
+    told = {"scheduler.params.warmup_num_steps": warm, "scheduler.params.total_num_steps": total}
+    found = code_schedule.unit_wrong(_view("cfg['steps']", **told))
+    assert found.state is state
+
+
+@pytest.mark.parametrize(
     ("clip", "state"),
     [
         ("torch.nn.utils.clip_grad_norm_(engine.parameters(), 1.0)", State.PRESENT),

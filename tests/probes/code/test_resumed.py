@@ -129,3 +129,19 @@ def test_weights_alone_are_another_training() -> None:
         code = code.replace(line, "pass")
     code = code.replace("if args.resume:", "if args.weights:").replace("args.resume", "args.weights")
     assert state(RESUME, code) != "present"
+
+
+@pytest.mark.parametrize(
+    ("start", "wrong"),
+    [
+        ("start_epoch, best = 0, 0.0", True),
+        ("start_epoch, best = first_and_best()", False),
+        ("start_epoch, best = 0, 0.0\n    if resume: start_epoch += 1", False),
+    ],
+)
+def test_an_epoch_that_is_begun_with_beside_others(start: str, wrong: bool) -> None:
+    text = PLAIN.replace("start_epoch = 0", start).replace('        start_epoch = ckpt["epoch"]\n', "")
+    text = text.replace("{SCHED}", "pass").replace("{ARG}", "").replace("{MORE}", "torch.save(state, resume)")
+    text = text.replace("epoch=epoch + 1)", "epoch=epoch + 1, sched=scheduler.state_dict())")
+    text = text.replace("        pass\n", '        scheduler.load_state_dict(ckpt["sched"])\n')
+    assert (state(RESUME, text) == "present") is wrong

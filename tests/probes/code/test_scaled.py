@@ -76,7 +76,11 @@ class Steps:
         self._scaler.step(optimizer)
         self._scaler.update()
 """
-RIGHT = (NATIVE, NPU, FSDP, APEX, BY_HAND)
+BRAIN = NATIVE.replace("autocast():", "autocast(dtype=torch.bfloat16):").replace(
+    "scaler.scale(loss).backward()", "loss.backward()"
+)
+WHOLE = BRAIN.replace("    with autocast(dtype=torch.bfloat16):\n        loss", "    if True:\n        loss")
+RIGHT = (NATIVE, NPU, FSDP, APEX, BY_HAND, BRAIN, WHOLE)
 CHECK = either(
     code_scaled.scale_never_used,
     code_scaled.default_fp16_unscaled,
