@@ -141,7 +141,7 @@ def _reshapes(source: Script, function: Function) -> Iterator[tuple[ast.Call, La
                 before = (
                     _layout(source, known, node.func.value) if isinstance(node.func, ast.Attribute) else None
                 )
-                after = _shape_of(node.args)
+                after = _shape_of(node.args, before or ())
                 if before is not None and after is not None and _NEW not in before:
                     yield node, before, after
         _learn(source, known, statement)
@@ -252,8 +252,11 @@ def _integer(node: ast.expr) -> int | None:
     return value if isinstance(value, int) else None
 
 
-def _shape_of(args: list[ast.expr]) -> Layout | None:
-    """`(b * n, c)` -> b, n, c; None where a part is neither a name, a product of names nor a number."""
+def _shape_of(args: list[ast.expr], before: Layout = ()) -> Layout | None:
+    """`(b * n, c)` -> b, n, c; None where a part is neither a name, a product of names nor a number.
+
+    The factors of one size stand in the order that they had `before`, however they are written.
+    """
     found: list[str] = []
     for part in _one_list(args):
         if isinstance(part, ast.Starred):
@@ -261,7 +264,7 @@ def _shape_of(args: list[ast.expr]) -> Layout | None:
         text = unparse(part)
         factors = text.split(" * ")
         if len(factors) > 1 and all(f.isidentifier() for f in factors):
-            found += factors
+            found += sorted(factors, key=before.index) if set(factors) <= set(before) else factors
         else:
             found.append(text)
     return tuple(found) if len(found) > 1 else None

@@ -48,7 +48,8 @@ def _target_inside(source: Script) -> Finding | None:
             whole = isinstance(node.value, ast.Name) and (
                 _is(_INPUTS, target.slice) or re.search(r"dict|batch|kwargs", _word(target.value)) is not None
             )
-            if told and not _own_label(target) and not table and not whole:
+            attacked = re.search(r"(?i)attack|advers|fgsm|pgd|perturb", unparse(node.value)) is not None
+            if told and not _own_label(target) and not table and not whole and not attacked:
                 return at(source, node, "a column of the inputs is computed from the target")
         elif isinstance(target, ast.Name) and _INPUTS.search(target.id.lower()):
             if isinstance(node.value, ast.Call) and last_name(node.value.func) in _JOINS:

@@ -8,7 +8,7 @@ from ..flow import flow
 from ..readers._tree import of, unparse
 from ..readers.script import keyword, last_name
 from ..registry import Finding, View, probe
-from ..syntax import Script
+from ..syntax import Function, Script
 from .checks import at, first, is_evaluation, is_false_node, ok
 from .sides import either, setting, side
 from .step.modes import switch_of
@@ -71,6 +71,8 @@ def _always_on(source: Script) -> Finding | None:
             continue
         if isinstance(rate, ast.Constant) and not rate.value:
             continue
+        if isinstance(rate, ast.Name) and _none_by_default(function, rate.id):
+            continue  # who calls this says how much to drop, by the mode
         if call.args and isinstance(call.args[0], ast.Call):
             if last_name(call.args[0].func) in ("ones", "ones_like"):
                 continue  # a mask is drawn, to be kept over several steps
@@ -84,6 +86,15 @@ def _always_on(source: Script) -> Finding | None:
     return (
         ok(source, seen, "functional dropout is told whether the model trains") if seen is not None else None
     )
+
+
+def _none_by_default(function: Function, name: str) -> bool:
+    """`def attend(q, k, v, dropout_p=0.0)`, as the fused attention of PyTorch takes it."""
+    arguments = function.args
+    given = [*arguments.posonlyargs, *arguments.args]
+    pairs = [*zip(reversed(given), reversed(arguments.defaults), strict=False)]
+    pairs += [(a, d) for a, d in zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True) if d]
+    return any(a.arg == name and isinstance(d, ast.Constant) and d.value in (0, 0.0) for a, d in pairs)
 
 
 def _knows_by_itself(source: Script, call: ast.Call) -> bool:

@@ -369,6 +369,8 @@ def _takes_part(source: Script, node: ast.Call) -> bool:
         names = {unparse(n) for n in of(inner, ast.Name, ast.Attribute)}
         if unparse(other) in names:
             return True  # `v = v - (v / tau).detach()`
+    if inner is not None and _mixed_in(source, node, unparse(inner)):
+        return True
     if isinstance(parent, ast.Call) and node in parent.args[1:]:
         return last_name(parent.func).lower().endswith("loss") or "loss" in last_name(parent.func).lower()
     joined = source.parents.get(parent) if isinstance(parent, (ast.List, ast.Tuple)) else None
@@ -378,6 +380,26 @@ def _takes_part(source: Script, node: ast.Call) -> bool:
         and isinstance(parent, (ast.List, ast.Tuple))
         and any(isinstance(e, (ast.Name, ast.Attribute)) for e in parent.elts)
     )
+
+
+def _mixed_in(source: Script, node: ast.expr, inner: str) -> bool:
+    """`m * v + (1 - m) * v.detach()`: only a part of the values is cut."""
+    part: ast.AST = node
+    for parent in source.above(node):
+        if not isinstance(parent, ast.BinOp):
+            return False
+        other = parent.left if parent.right is part else parent.right
+        if isinstance(parent.op, ast.Add) and inner in {unparse(n) for n in _factors(other)}:
+            return True
+        part = parent
+    return False
+
+
+def _factors(node: ast.expr) -> list[ast.expr]:
+    """What is multiplied, itself where nothing is."""
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult):
+        return [*_factors(node.left), *_factors(node.right)]
+    return [node]
 
 
 def _fixed_table(source: Script, node: ast.expr) -> bool:

@@ -393,6 +393,17 @@ class Cover:
     cut: bool = False  # the part is a slice of the whole
 
 
+def _rest_trained(mine: Flow, node: ast.AST, test: str) -> bool:
+    """`p not in others`, where the function hands `others` to an optimizer of their own."""
+    left = re.fullmatch(r"(?:id\()?\w+\)? not in ([\w.]+)", test)
+    function = mine.source.function_around(node)
+    return left is not None and any(
+        re.search(r"(?i)optim|adam|sgd", last_name(c.func)) is not None
+        and any(unparse(a) == left.group(1) for a in [*c.args, *(k.value for k in c.keywords)])
+        for c in of(function or mine.source.tree, ast.Call)
+    )
+
+
 MOVES = ("to", "cuda", "cpu", "half", "float", "bfloat16", "requires_grad_")
 _LISTS = ("list", "tuple", "iter", "set", "sorted", "chain", "filter", "from_iterable", "ParameterTuple")
 PARAMETERS = ("parameters", "named_parameters", "trainable_params", "get_parameters", "parameters_and_names")
@@ -407,6 +418,7 @@ def _cover(mine: Flow, node: ast.expr, depth: int) -> Cover:
         inner = _cover(mine, node.generators[0].iter, depth - 1)
         tests = [unparse(t) for g in node.generators for t in g.ifs]
         tests = [t for t in tests if "requires_grad" not in t]
+        tests = [t for t in tests if not _rest_trained(mine, node, t)]
         if inner.whole and tests:
             return Cover(part=f"the parameters for which `{tests[0][:60]}`", chosen=True)
         return replace(inner, chosen=False) if tests else inner

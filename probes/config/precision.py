@@ -8,7 +8,7 @@ import numpy as np
 
 from ..readers.script import DEFAULT
 from ..registry import Finding, View, absent, any_of, present, probe, unknown
-from ..run import Run
+from ..run import Configured, Run
 from .values import HALF, carried, not_recorded, number_of, raw_value, says, value_of
 
 _BF16_MODELS = re.compile(
@@ -39,6 +39,8 @@ def fp16_without_scaling(view: View) -> Finding:
         return present(
             f"{pure[0]} trains in pure fp16, which has no loss scale", value=pure[0], where=(pure[1],)
         )
+    if (off_by := _amp_off(run, setting)) is not None:
+        return unknown(f"mixed precision is switched off by default ({off_by})", **carried(setting))
     logged = _fixed_scale(run)
     if logged == 1.0:
         return present("fp16 is in use and the logged loss scale is 1 throughout", value=1.0, threshold=1.0)
@@ -61,6 +63,15 @@ def fp16_without_scaling(view: View) -> Finding:
     if switch is not None and switch.value is False:
         return present(f"fp16 is in use and the scaler is off ({says(switch)})", **carried(switch))
     return unknown("fp16 is in use; nothing records whether the loss is scaled")
+
+
+def _amp_off(run: Run, setting: Configured) -> str | None:
+    """`use_amp = False` beside `opt_level = "O2"`, where nothing but defaults is known: the switch."""
+    switches = ("use_amp", "amp", "use_fp16", "enable_amp")
+    off = (
+        s.key for s in run.raw_settings if s.key in switches and s.value is False and s.file == setting.file
+    )
+    return next(off, None) if setting.trust <= DEFAULT else None
 
 
 def _fixed_scale(run: Run, points: int = 10) -> float | None:

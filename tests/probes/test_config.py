@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from traindoctor.probes.registry import View, read
 from traindoctor.probes.run import Event, Run, Setting
+from traindoctor.probes.settings import resolve
 
 from ._build import run, series, written
 from ._read import evidence, probes, reading, symptoms
@@ -349,6 +351,19 @@ def test_a_reading_says_where_the_setting_stands() -> None:
     assert (found.value, found.threshold) == (0.9, 0.65)
     assert (found.where[0].file, found.where[0].line) == ("config.yaml", 2)
     assert "0.9" in found.why
+
+
+@pytest.mark.parametrize(("trust", "state"), [(35, "unknown"), (50, "present")])
+def test_mixed_precision_that_is_off_by_default(trust: int, state: str) -> None:
+    """`use_amp = False` of a class of settings stands above its `opt_level`."""
+    rows = [("use_amp", False), ("opt_level", "O2"), ("loss_scale", 1.0)]
+    raw = tuple(Setting(k, v, "conf.py", n, trust) for n, (k, v) in enumerate(rows, 1))
+
+    found = reading(
+        "settings", "fp16-without-loss-scale", replace(run(raw_settings=raw), settings=resolve(raw, (), {}))
+    )
+
+    assert found.state == state
 
 
 def conflict(*rows: tuple[str, Any, str, int]) -> str:

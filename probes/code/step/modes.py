@@ -6,9 +6,9 @@ import ast
 import re
 
 from ....engine.model import State
-from ...flow import flow
+from ...flow import flow, returns
 from ...learning import taken
-from ...readers._tree import of, unparse
+from ...readers._tree import names_in, of, unparse
 from ...readers.script import all_arguments, keyword, last_name
 from ...registry import Finding, View, any_of, probe
 from ...syntax import Script
@@ -233,10 +233,21 @@ def _functional_mode(source: Script) -> Finding | None:
         )
     if modes and _trained_by_model(source):
         return ok(source, modes[0], "MindSpore's Model puts the network into training mode itself")
+    modes = tuple(c for c in modes if not _handed_out(source, c))
     loops = [c for c in modes if source.loops_around(c) or len(modes) == 1]
     if loops and all(is_false(c) for c in loops):
         return at(source, loops[0], "the model is put into evaluation mode and trains in it")
     return ok(source, modes[0], "the model is put into training mode") if modes else None
+
+
+def _handed_out(source: Script, call: ast.Call) -> bool:
+    """`from_pretrained` gives back a model in evaluation mode, as its users expect."""
+    function = source.function_around(call)
+    return (
+        function is not None
+        and re.match(r"from_pretrained$|_?load", function.name) is not None
+        and any(source.owner(call) in names_in(r) for r in returns(function))
+    )
 
 
 def _trained_by_model(source: Script) -> bool:
