@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from ..reports.data_report import DataReport, Found
 
 AREA = "data_files"
-PROBES = ("data_files.", "data_compare.", "data_lists.files_missing", "data_lists.shards_overlap")
+PROBES = ("data_files.", "data_compare.", "data_lists.files_missing", "data_lists.shard")
 OWN_SECONDS = 10.0  # for data files that lie beside a run and were not asked for
 OWN_SAMPLES = 50_000
 MOST_REMEDIES = 2
@@ -166,7 +166,8 @@ def _beside(
 
 
 def _compares(symptom: Symptom) -> bool:
-    return (symptom.probe or "").startswith("data_compare.") or "benchmark" in symptom.id
+    comparing = ("data_compare.", "data_lists.shard_lists_differ")
+    return (symptom.probe or "").startswith(comparing) or "benchmark" in symptom.id
 
 
 def _bare(data: DataSet) -> Run:

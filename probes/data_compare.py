@@ -37,6 +37,14 @@ def compared(mine: DataSet, theirs: DataSet) -> batches.Compared | None:
         return None
 
 
+@lru_cache(maxsize=4)
+def drawn(mine: DataSet, theirs: DataSet) -> batches.Compared | None:
+    """Compare what manifests on both sides say of the same samples; None where nothing can be compared."""
+    from .dataset.batches import listed
+
+    return listed.compare(mine.drawn, theirs.drawn)
+
+
 def _stored(data: DataSet) -> bool:
     """Whether its arrays are whole splits (`x_train.npy`), not dumped batches."""
     held = [p for p in data.parts if p.kind in ("batches", "array")]
@@ -52,7 +60,9 @@ def differ(view: View, kinds: list[str]) -> Finding:
         return unknown("needs arrays that were dumped before the model, on both sides (--data)")
     found = compared(mine, theirs)
     if found is None or not found.fields:
-        return unknown("no arrays with the same fields on both sides")
+        found = drawn(mine, theirs)
+    if found is None or not found.fields:
+        return unknown("no arrays with the same fields, and no manifests of the same samples, on both sides")
     if _stored(mine) and _stored(theirs):
         # Whole splits on disk: order and number are judged as such, rows without a partner not at all.
         counted = found.of("count")
@@ -68,6 +78,8 @@ def differ(view: View, kinds: list[str]) -> Finding:
         return unknown(f"not told apart: {blind[0].words}")
     from .dataset.batches import ATOL, RTOL
 
+    if not found.batches:  # manifests: what they do not tell may differ
+        return unknown(f"{found.words} do not differ in what they tell")
     return absent(
         f"{', '.join(found.fields[:4])}: {found.batches} batches do not differ in this way "
         f"(rtol {RTOL:g}, atol {ATOL:g})"

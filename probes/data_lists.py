@@ -8,7 +8,7 @@ from __future__ import annotations
 import posixpath
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 
 from ..engine.model import Place, State
 from . import settings as names
@@ -273,15 +273,31 @@ def _left_out(run: Run, seen: Mapping[str, int]) -> tuple[int, int, str] | None:
 
 @probe("benchmark")
 def shard_lists_differ(view: View) -> Finding:
-    """The same entries are dealt out to the ranks otherwise than in the benchmark."""
+    """The same entries are dealt out to the ranks otherwise than in the benchmark.
+
+    By the lists among the data files where both sides have some, by those that lie in the run else.
+    """
     if view.benchmark is None:
         return unknown("needs a benchmark run (--benchmark)")
+    shards = [side.data.shards if side.data is not None else None for side in (view.run, view.benchmark)]
+    if shards[0] is not None and shards[1] is not None and shards[0].listed and shards[1].listed:
+        places = tuple(Place(f) for f in shards[0].files[:4])
+        return _parts_differ(shards[0].ranks, shards[1].ranks, lambda _: places)
     mine, theirs = _all_ranks(view.run), _all_ranks(view.benchmark)
     if isinstance(mine, str) or isinstance(theirs, str):
         return unknown(mine if isinstance(mine, str) else f"the benchmark: {theirs}")
-    if mine.keys() != theirs.keys():
-        return unknown(f"{len(mine)} ranks here, {len(theirs)} in the benchmark: the parts cannot be equal")
     left, right = ({r: frozenset(_below(d.entries)) for r, d in side.items()} for side in (mine, theirs))
+    return _parts_differ(left, right, lambda other: _places({r: mine[r] for r in other}))
+
+
+def _parts_differ(
+    left: Mapping[int, frozenset[str]],
+    right: Mapping[int, frozenset[str]],
+    places: Callable[[list[int]], tuple[Place, ...]],
+) -> Finding:
+    """Hold what each rank reads against what it reads in the benchmark (`right`)."""
+    if left.keys() != right.keys():
+        return unknown(f"{len(left)} ranks here, {len(right)} in the benchmark: the parts cannot be equal")
     if _union(left.values()) != _union(right.values()):
         return unknown("the ranks of the two sides read other entries altogether")
     other = sorted(r for r in left if left[r] != right[r])
@@ -289,7 +305,7 @@ def shard_lists_differ(view: View) -> Finding:
         text = (
             f"{len(other)} of {len(left)} ranks read another part than in the benchmark (from {other[0]} on)"
         )
-        return present(text, value=len(other), threshold=0, where=_places({r: mine[r] for r in other}))
+        return present(text, value=len(other), threshold=0, where=places(other))
     return absent(f"all {len(left)} ranks read the part that they read in the benchmark", value=0)
 
 

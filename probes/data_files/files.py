@@ -25,7 +25,8 @@ def unreadable(data: DataSet, view: View) -> Finding:
             f"{count} {what} cannot be read: {first}", value=count, threshold=0, where=tuple(places)
         )
     if not looked:
-        return unknown("no sample was read")
+        said = next((n for p in data.parts for n in p.notes), "")
+        return unknown(f"no sample was read ({said})" if said else "no sample was read")
     return absent(f"all of {many(looked, 'sample')} that were looked at can be read", value=0)
 
 

@@ -44,7 +44,11 @@ class Refused(ValueError):
     """An array that is not read; the message says why, without the file's name."""
 
 
-def fields(file: RunFile) -> Iterator[Field | tuple[str, str]]:
+class PassedOver(Refused):
+    """An array that may well be sound, and is not looked at."""
+
+
+def fields(file: RunFile) -> Iterator[Field | tuple[str, Refused]]:
     """Yield the arrays of a .npy or .npz, or (name, why not). Raises Refused or OSError."""
     if file.suffix == ".npy":
         yield _mapped(file)
@@ -62,7 +66,7 @@ def fields(file: RunFile) -> Iterator[Field | tuple[str, str]]:
                     data, rows = _unpacked(stream)
                 yield Field(file, name, data, rows, str(data.dtype))
             except Refused as error:
-                yield name, str(error)
+                yield name, error
             except (
                 zipfile.BadZipFile,
                 EOFError,
@@ -71,7 +75,7 @@ def fields(file: RunFile) -> Iterator[Field | tuple[str, str]]:
                 OSError,
                 ValueError,
             ) as error:
-                yield name, f"damaged: {str(error)[:100]}"
+                yield name, Refused(f"damaged: {str(error)[:100]}")
 
 
 def _mapped(file: RunFile) -> Field:
@@ -104,9 +108,9 @@ def _header(stream: Any) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
     except (ValueError, EOFError, SyntaxError, TypeError, MemoryError, RecursionError) as error:
         raise Refused(f"its header cannot be read: {str(error)[:80]}") from error
     if dtype.hasobject:
-        raise Refused("holds Python objects, which are never loaded")
+        raise PassedOver("holds Python objects, which are never loaded")
     if dtype.names or dtype.kind not in "biufUS":
-        raise Refused(f"element type {dtype} is not looked at")
+        raise PassedOver(f"element type {dtype} is not looked at")
     if any(n < 0 for n in shape):
         raise Refused("its shape cannot be understood")
     return shape, fortran, dtype
@@ -120,11 +124,11 @@ def _unpacked(stream: Any) -> tuple[Any, int]:
     take = shape
     if need > MEMBER:
         if fortran or not shape:
-            raise Refused(f"{need / 1024**2:.0f} MiB in column order, not unpacked")
+            raise PassedOver(f"{need / 1024**2:.0f} MiB in column order, not unpacked")
         take = (max(1, MEMBER // max(1, need // rows)), *shape[1:])
         need = int(np.prod(take, dtype=object)) * dtype.itemsize
         if need > 2 * MEMBER:
-            raise Refused("a single row is too large")
+            raise PassedOver("a single row is too large")
     raw = stream.read(need)
     if len(raw) < need:
         raise Refused(f"cut off: {len(raw)} of {need} bytes of numbers")
@@ -152,15 +156,12 @@ def read_arrays(files: Sequence[RunFile], split: Split, batched: bool, budget: B
         try:
             found = list(fields(file))
         except (Refused, OSError) as error:
-            why = str(error) if isinstance(error, Refused) else error.strerror or "cannot be read"
-            _of(gathers, split, budget, batched).problems.add(file.path, why)
-            _of(gathers, split, budget, batched).name(file.path)
+            _of(gathers, split, budget, batched).refuse(file.path, error)
             continue
         by_split: dict[Split, list[Field]] = defaultdict(list)
         for one in found:
             if isinstance(one, tuple):
-                _of(gathers, split, budget, batched).problems.add(file.path, f"{one[0]}: {one[1]}")
-                _of(gathers, split, budget, batched).name(file.path)
+                _of(gathers, split, budget, batched).refuse(file.path, one[1], f"{one[0]}: ")
             else:
                 named = naming.split_of(one.name) if file.suffix == ".npz" else split
                 by_split[named or split].append(one)
@@ -199,6 +200,16 @@ class _Arrays:
         self.masks = 0
         self.masks_empty: list[Place] = []
         self.waiting: dict[str, Any] = {}  # features or labels that look for their other half
+
+    def refuse(self, path: str, error: Refused | OSError, field: str = "") -> None:
+        """Say why an array is not read: a problem, or a note where it may be sound."""
+        why = str(error) if isinstance(error, Refused) else error.strerror or "cannot be read"
+        if isinstance(error, PassedOver):
+            self.notes[f"{path}: {field}{why}"] = None
+            self.exact = False
+        else:
+            self.problems.add(path, f"{field}{why}")
+        self.name(path)
 
     def name(self, path: str) -> int:
         """Return the number of a file."""

@@ -8,20 +8,20 @@ import io
 import json
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import islice
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
-from ...engine.model import Place
 from ..files import RunFile
 from . import naming
-from .gather import Budget, ColumnGather, HashGather, LabelGather, Problems
-from .model import Epochs, Listed, Part, Shards, Split
+from .gather import Budget, Problems
+from .model import Listed, Shards, Split
 
 MOST_TEXT = 96 * 1024**2
-MOST_ENTRIES = 400_000  # of one manifest; each is held while the others are read
+MOST_ENTRIES = 400_000  # of one manifest
+LONGEST = 4 * 1024**2  # characters of a line; what is longer lists no samples
+_BETWEEN = re.compile(r"[\s,]*")
 MOST_LINES = 5_000_000  # of a list of one rank
 SHOWN = 10
 _SUMS = re.compile(r"^([0-9a-fA-F]{32,128})[ \t]+[ *]?(\S.*)$")
@@ -49,66 +49,101 @@ def is_sums(file: RunFile) -> bool:
     return bool(lines) and all(_SUMS.match(line) for line in lines)
 
 
-def entries(file: RunFile, problems: Problems) -> tuple[list[Entry], bool]:
-    """Return the entries of a manifest, each with its line as "@", and whether these are all.
+class Entries:
+    """The entries of a manifest one after the other, each with its line as "@"; `whole`: these were all.
 
-    Unreadable lines are problems. Beyond MOST_TEXT bytes or MOST_ENTRIES a manifest is not read.
+    Unreadable lines are problems. Beyond MOST_TEXT bytes or MOST_ENTRIES a manifest is not read, nor when the
+    budget of seconds is spent. One entry is held at a time.
     """
-    text = file.read_text(MOST_TEXT)
-    whole = file.size <= MOST_TEXT
-    if not whole:
-        text = text[: text.rfind("\n") + 1]
-    found = _entries(file, text, problems)
-    return found, whole and len(found) < MOST_ENTRIES
 
+    def __init__(self, file: RunFile, problems: Problems, budget: Budget) -> None:
+        self.file = file
+        self.problems = problems
+        self.budget = budget
+        self.whole = True
+        self.count = 0
 
-def without_last_epoch(found: Sequence[Entry]) -> list[Entry]:
-    """The entries but those of the epoch that the last one is of: where a list is cut, it is not whole."""
-    last = str(found[-1].get("epoch")) if found else ""
-    return [e for e in found if str(e.get("epoch")) != last]
+    def __iter__(self) -> Iterator[Entry]:
+        found = self._all()
+        for entry in found:
+            if self.count >= MOST_ENTRIES:
+                self.whole = False
+                return
+            if self.count % 10_000 == 9_999 and not self.budget.take(0):
+                self.whole = False
+                return
+            self.count += 1
+            yield entry
 
+    def _all(self) -> Iterator[Entry]:
+        if is_sums(self.file):
+            return self._sums()
+        if self.file.suffix in (".csv", ".tsv"):
+            return self._rows()
+        if self.file.head_text.lstrip().startswith("["):
+            return self._array()
+        return self._objects()
 
-def _entries(file: RunFile, text: str, problems: Problems) -> list[Entry]:
-    if is_sums(file):
-        found = []
-        for number, line in enumerate(_first_lines(text), 1):
-            match = _SUMS.match(line)
+    def _lines(self) -> Iterator[str]:
+        """The lines, until MOST_TEXT bytes are read; what is cut off there is no line."""
+        coding = "utf-16" if self.file.head.startswith((b"\xff\xfe", b"\xfe\xff")) else "utf-8-sig"
+        left = MOST_TEXT
+        with io.TextIOWrapper(self.file.open(), encoding=coding, errors="replace", newline=None) as handle:
+            while line := handle.readline(LONGEST):
+                left -= len(line)
+                if left < 0 or (len(line) == LONGEST and not line.endswith("\n")):
+                    self.whole = False
+                    return
+                yield line
+
+    def _sums(self) -> Iterator[Entry]:
+        for number, line in enumerate(self._lines(), 1):
+            match = _SUMS.match(line.rstrip("\r\n"))
             if match:
-                found.append({"path": match[2].strip(), "hash": match[1].lower(), "@": number})
+                yield {"path": match[2].strip(), "hash": match[1].lower(), "@": number}
             elif line.strip():
-                problems.add(file.path, "not a checksum and a path", number)
-        return found
-    if file.suffix in (".csv", ".tsv"):
-        delimiter = "\t" if file.suffix == ".tsv" else ","
-        reader = csv.DictReader(io.StringIO(text, newline=""), delimiter=delimiter)
-        return [
-            {str(k).strip().lower(): v for k, v in row.items() if k} | {"@": reader.line_num}
-            for row in islice(reader, MOST_ENTRIES)
-        ]
-    return _json_entries(file, text, problems)
+                self.problems.add(self.file.path, "not a checksum and a path", number)
 
+    def _rows(self) -> Iterator[Entry]:
+        reader = csv.DictReader(self._lines(), delimiter="\t" if self.file.suffix == ".tsv" else ",")
+        for row in reader:
+            yield {str(k).strip().lower(): v for k, v in row.items() if k} | {"@": reader.line_num}
 
-def _first_lines(text: str) -> Iterator[str]:
-    return (line.rstrip("\r\n") for line in islice(io.StringIO(text), MOST_ENTRIES))
+    def _objects(self) -> Iterator[Entry]:
+        for number, line in enumerate(self._lines(), 1):
+            if not line.strip():
+                continue
+            try:
+                row = json.loads(line)
+            except (ValueError, RecursionError):
+                row = None
+            if isinstance(row, dict):
+                yield row | {"@": number}
+            elif not line.endswith("\n"):
+                self.whole = False  # a run is writing it still, or died at it: what it drew is all above
+            else:
+                self.problems.add(self.file.path, "not a JSON object", number)
 
+    def _array(self) -> Iterator[Entry]:
+        """The objects of one JSON array, decoded one by one: all of them at once would take ten times more.
 
-def _json_entries(file: RunFile, text: str, problems: Problems) -> list[Entry]:
-    found: list[Entry] = []
-    if text.lstrip().startswith("["):
-        rows = json.loads(text)
-        return [dict(r) | {"@": 0} for r in rows[:MOST_ENTRIES] if isinstance(r, dict)]
-    for number, line in enumerate(_first_lines(text), 1):
-        if not line.strip():
-            continue
-        try:
-            row = json.loads(line)
-        except (ValueError, RecursionError):
-            row = None
-        if isinstance(row, dict):
-            found.append(row | {"@": number})
-        else:
-            problems.add(file.path, "not a JSON object", number)
-    return found
+        Raises ValueError where it is no JSON.
+        """
+        text = self.file.read_text(MOST_TEXT)
+        cut = self.file.size > MOST_TEXT
+        decoder, at = json.JSONDecoder(), _BETWEEN.match(text, text.index("[") + 1).end()  # type: ignore[union-attr]
+        while at < len(text) and text[at] != "]":
+            try:
+                row, at = decoder.raw_decode(text, at)
+            except ValueError:
+                if not cut:
+                    raise
+                self.whole = False
+                return
+            if isinstance(row, dict):
+                yield row | {"@": 0}
+            at = _BETWEEN.match(text, at).end()  # type: ignore[union-attr]
+        self.whole = self.whole and not cut
 
 
 def path_of(entry: Entry) -> str | None:
@@ -119,68 +154,12 @@ def path_of(entry: Entry) -> str | None:
     return None
 
 
-def _identity(entry: Entry) -> str | None:
+def identity(entry: Entry) -> str | None:
+    """Return what names an entry's sample."""
     for key in ("id", "index", "path", "file", "filename", "hash"):
         if entry.get(key) not in (None, ""):
             return str(entry[key])
     return path_of(entry)
-
-
-# ---------------------------------------------------------------------------------------------- parts
-
-
-def part_of(file: RunFile, split: Split, found: Sequence[Entry], problems: Problems, budget: Budget) -> Part:
-    """Return what the entries of one split say of the samples themselves."""
-    epochs = [e.get("epoch", 0) for e in found]
-    first = [e for e, epoch in zip(found, epochs, strict=True) if str(epoch) == str(epochs[0])]
-    labels, hashes = LabelGather("label"), HashGather()
-    low, high = ColumnGather("smallest value", 0), ColumnGather("largest value", 1)
-    means = ColumnGather("mean of a sample", 2)
-    missing = 0
-    missing_at: Place | None = None
-    for entry in first:
-        place = Place(file.path, entry["@"] or None)
-        label = entry.get("label")
-        if isinstance(label, (bool, int, float)):
-            labels.add_numbers(np.array([float(label)]), lambda _, place=place: place)
-        elif isinstance(label, str):
-            labels.add_texts([label])
-        digest = entry.get("hash")
-        if isinstance(digest, str) and digest:
-            hashes.add([hash(digest)], 0, [entry["@"]])
-        for key, gather in (("low", low), ("high", high), ("mean", means)):
-            value = entry.get(key)
-            if isinstance(value, (int, float)):
-                gather.add_numbers(np.array([float(value)]), lambda _, place=place: place)
-        if entry.get("finite") is False:
-            missing += 1
-            missing_at = missing_at or place
-    columns = [g.column() for g in (low, high, means) if g.count]
-    if missing or columns:
-        from dataclasses import replace
-
-        columns = columns or [low.column()]
-        count = columns[0].count + missing
-        columns[0] = replace(columns[0], number=True, count=count, missing=missing, missing_at=missing_at)
-    del budget
-    arrays = hashes.arrays()
-    return Part(
-        split,
-        "manifest",
-        "manifest",
-        (file.path,),
-        len(first),
-        True,
-        len(first),
-        tuple(columns),
-        labels.labels(),
-        hashes=arrays[0],
-        file_of=arrays[1],
-        row_of=arrays[2],
-        problems=tuple(problems.found),
-        problem_count=problems.count,
-        hashed="samples" if len(arrays[0]) else "",
-    )
 
 
 def split_named(entry: Entry, file: RunFile) -> Split:
@@ -189,74 +168,78 @@ def split_named(entry: Entry, file: RunFile) -> Split:
     return naming.split_of(said) if isinstance(said, str) and said else naming.split_of(file.path)
 
 
-def order_of(file: RunFile, found: Sequence[Entry]) -> Epochs | None:
-    """Compare the order of samples over epochs, rank by rank; None without two epochs of named samples."""
-    orders: dict[str, dict[str, list[str]]] = defaultdict(lambda: defaultdict(list))
-    for entry in found:
-        name = _identity(entry)
-        if name is not None and "epoch" in entry:
-            orders[str(entry.get("rank", ""))][str(entry["epoch"])].append(name)
-    judged = [list(by.values()) for by in orders.values() if len(by) >= 2]
-    if not judged:
-        return None
-    lists = [one for some in judged for one in some]
-    same = all(one == some[0] for some in judged for one in some[1:])
-    same_set = all(sorted(one) == sorted(some[0]) for some in judged for one in some[1:])
-    return Epochs(file.path, max(map(len, judged)), min(map(len, lists)), same, same_set)
-
-
 # ---------------------------------------------------------------------------------- against what is there
 
 
-def check(
-    file: RunFile, found: Sequence[Entry], there: Mapping[str, RunFile], budget: Budget
-) -> Listed | None:
-    """Hold the files that a manifest names against those that are there; None when it names no files."""
-    named = [(path, e) for e in found if (path := path_of(e)) is not None]
-    if not named:
-        return None
-    folder = file.path.rpartition("/")[0]
-    by_tail: dict[str, list[str]] = defaultdict(list)
-    for path in there:
-        by_tail[path.rpartition("/")[2]].append(path)
-    missing: list[tuple[str, int]] = []
-    changed: list[tuple[str, int, str]] = []
-    missing_count = changed_count = checked = sums = 0
-    met: set[str] = set()
-    for path, entry in dict(named).items():
-        hit = _meet(path, folder, there, by_tail)
+class Check:
+    """Holds the files that a manifest names against those that are there, entry by entry."""
+
+    def __init__(self, file: RunFile, there: Mapping[str, RunFile], budget: Budget) -> None:
+        self.file = file
+        self.there = there
+        self.budget = budget
+        self.folder = file.path.rpartition("/")[0]
+        self.by_tail: dict[str, list[str]] | None = None
+        self.named: set[int] = set()
+        self.met: set[str] = set()
+        self.missing: list[tuple[str, int]] = []
+        self.changed: list[tuple[str, int, str]] = []
+        self.entries = self.missing_count = self.changed_count = self.checked = self.sums = 0
+
+    def add(self, entry: Entry) -> None:
+        """Look for the file that an entry names, if it names one, and none named before."""
+        path = path_of(entry)
+        if path is None:
+            return
+        self.entries += 1
+        if hash(path) in self.named:
+            return
+        self.named.add(hash(path))
+        if self.by_tail is None:
+            self.by_tail = defaultdict(list)
+            for there in self.there:
+                self.by_tail[there.rpartition("/")[2]].append(there)
+        hit = _meet(path, self.folder, self.there, self.by_tail)
         if hit is None:
-            missing_count += 1
-            if len(missing) < SHOWN:
-                missing.append((path, entry["@"]))
-            continue
-        met.add(hit)
-        checked += 1
-        wrong, summed = _differs(there[hit], entry, budget)
-        sums += summed
+            self.missing_count += 1
+            if len(self.missing) < SHOWN:
+                self.missing.append((path, entry["@"]))
+            return
+        self.met.add(hit)
+        self.checked += 1
+        wrong, summed = _differs(self.there[hit], entry, self.budget)
+        self.sums += summed
         if wrong:
-            changed_count += 1
-            if len(changed) < SHOWN:
-                changed.append((path, entry["@"], wrong))
-    suffixes = {there[m].suffix for m in met}
-    folders = {m.rpartition("/")[0] for m in met}
-    extra = sorted(
-        p
-        for p, f in there.items()
-        if p not in met and f.suffix in suffixes and p.rpartition("/")[0] in folders and p != file.path
-    )
-    return Listed(
-        file.path,
-        len(named),
-        tuple(missing),
-        missing_count,
-        tuple(changed),
-        changed_count,
-        tuple(extra[:SHOWN]),
-        len(extra),
-        checked,
-        sums,
-    )
+            self.changed_count += 1
+            if len(self.changed) < SHOWN:
+                self.changed.append((path, entry["@"], wrong))
+
+    def listed(self) -> Listed | None:
+        """Return what was found; None when no files were named."""
+        if not self.entries:
+            return None
+        suffixes = {self.there[m].suffix for m in self.met}
+        folders = {m.rpartition("/")[0] for m in self.met}
+        extra = sorted(
+            p
+            for p, f in self.there.items()
+            if p not in self.met
+            and f.suffix in suffixes
+            and p.rpartition("/")[0] in folders
+            and p != self.file.path
+        )
+        return Listed(
+            self.file.path,
+            self.entries,
+            tuple(self.missing),
+            self.missing_count,
+            tuple(self.changed),
+            self.changed_count,
+            tuple(extra[:SHOWN]),
+            len(extra),
+            self.checked,
+            self.sums,
+        )
 
 
 def _meet(
@@ -343,34 +326,24 @@ def rank_list(file: RunFile) -> frozenset[str] | None:
 
 
 def shards_of(
-    lists: Mapping[RunFile, frozenset[str]], manifests: Iterable[tuple[str, Entry]]
+    lists: Mapping[RunFile, frozenset[str]], drawn: Mapping[int, set[str]], files: Sequence[str]
 ) -> Shards | None:
-    """Bring per-rank lists, or the ranks of a manifest's first epoch, together."""
+    """Bring per-rank lists together, or what each rank draws in its first epoch by manifests (`files`)."""
     ranks: dict[int, set[str]] = defaultdict(set)
-    files: dict[str, None] = {}
+    named: dict[str, None] = {}
     for file, members in lists.items():
         rank = naming.rank_of(file.path)
         if rank is not None:
             ranks[rank] |= members
-            files[file.path] = None
+            named[file.path] = None
     if len(ranks) < 2:
-        ranks.clear()
-        files.clear()
-        first: dict[int, str] = {}
-        for path, entry in manifests:
-            rank, name = entry.get("rank"), _identity(entry)
-            if (
-                not isinstance(rank, int)
-                or name is None
-                or naming.split_of(str(entry.get("split", ""))) == "eval"
-            ):
-                continue
-            if first.setdefault(rank, str(entry.get("epoch", 0))) == str(entry.get("epoch", 0)):
-                ranks[rank].add(name)
-                files[path] = None
+        ranks, named = dict(drawn), dict.fromkeys(files)
     if len(ranks) < 2:
         return None
-    return Shards({r: frozenset(m) for r, m in sorted(ranks.items())}, tuple(files), _universe(ranks))
+    parts = {r: frozenset(m) for r, m in sorted(ranks.items())}
+    return Shards(
+        parts, tuple(named), _universe(ranks), bool(lists) and set(named) <= {f.path for f in lists}
+    )
 
 
 def _universe(ranks: Mapping[int, set[str]]) -> frozenset[str] | None:

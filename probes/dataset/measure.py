@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from pathlib import Path
 
 from ..files import RunFile, walk
 from . import (
     arrays,
     boxes,
+    drawn,
     folders,
     lists,
     media,
@@ -25,7 +25,7 @@ from . import (
     tokens,
 )
 from .gather import Budget, Problems
-from .model import Bounds, DataSet, Epochs, Listed, Part, Split
+from .model import Bounds, DataSet, Drawn, Epochs, Listed, Part, Split
 from .naming import ARRAYS, LINES, RECORDS, TABLES
 
 MAX_FILES = 500_000
@@ -96,7 +96,8 @@ class _Measure:
         self.not_read: list[tuple[str, str]] = []
         self.listed: list[Listed] = []
         self.epochs: list[Epochs] = []
-        self.manifested: list[tuple[str, lists.Entry]] = []
+        self.ranks = drawn.Ranks()
+        self.drawn: list[Drawn] = []
         self.rank_lists: dict[RunFile, frozenset[str]] = {}
         self.declared: dict[str, int] = {}
         self.gone: list[str] = []
@@ -125,7 +126,7 @@ class _Measure:
         return DataSet(
             self.path,
             tuple(self.parts),
-            lists.shards_of(self.rank_lists, self.manifested),
+            lists.shards_of(self.rank_lists, self.ranks.whole(), tuple(self.ranks.files)),
             tuple(self.listed),
             tuple(self.epochs),
             gaps,
@@ -135,6 +136,7 @@ class _Measure:
             tuple(dict.fromkeys(self.notes)),
             tuple(self.not_read),
             self.bounds,
+            drawn.together(self.drawn),
         )
 
     # ------------------------------------------------------------------------------------- what it is
@@ -209,6 +211,9 @@ class _Measure:
             return ("csv", split, found[0], str(found[2]), *found[1])
         if file.suffix in LINES or (file.suffix == ".json" and tables.is_lines(file)):
             names = tables.json_names(file)
+            if names is None and tables.is_endless(file):
+                self.notes.append(f"{file.path}: its lines are too long to be looked at")
+                return None
             if names is None:
                 return ("unreadable", file.path, "no JSON object in it")
             return ("jsonl", split, *sorted(names)) if len(names) < 50 else ("jsonl", split, file.path)
@@ -312,30 +317,37 @@ class _Measure:
 
     def _manifest(self, file: RunFile) -> None:
         problems = Problems()
-        found, whole = lists.entries(file, problems)
-        if not found:
+        entries = lists.Entries(file, problems, self.budget)
+        rank = naming.rank_of(file.name)
+        check, orders = lists.Check(file, self.files, self.budget), drawn.Orders()
+        samples: dict[Split, drawn.Samples] = {}
+        for entry in entries:
+            if rank is not None:
+                entry.setdefault("rank", rank)
+            split = lists.split_named(entry, file)
+            name = lists.identity(entry)
+            self.ranks.add(file.path, entry, name)
+            check.add(entry)
+            if split in ("", "train"):
+                orders.add(entry, name)
+            split = split or self.default
+            if split not in samples:
+                samples[split] = drawn.Samples(file, split)
+            samples[split].add(entry)
+        if not entries.count:
             self.parts.append(_damaged(file, "", "lists nothing"))
             return
-        if naming.rank_of(file.name) is not None:
-            for entry in found:
-                entry.setdefault("rank", naming.rank_of(file.name))
+        whole = entries.whole
         if not whole:
-            self.notes.append(f"of {file.path} the first {len(found)} entries were looked at")
-        self.manifested += [(file.path, e) for e in found] if whole else []
-        by_split: dict[Split, list[lists.Entry]] = defaultdict(list)
-        for entry in found:
-            by_split[lists.split_named(entry, file) or self.default].append(entry)
-        listed = lists.check(file, found, self.files, self.budget)
-        if listed is not None:
-            self.listed.append(listed)
+            self.notes.append(f"of {file.path} the first {entries.count} entries were looked at")
+            self.ranks.drop()
+        listed = check.listed()
+        self.listed += [listed] if listed is not None else []
         if not lists.is_sums(file):
-            for split, some in by_split.items():
-                part = lists.part_of(file, split, some, problems, self.budget)
-                self.parts.append(part if whole else replace(part, rows=None, exact=False))
-        train = [e for e in found if lists.split_named(e, file) in ("", "train")]
-        order = lists.order_of(file, train if whole else lists.without_last_epoch(train))
-        if order is not None:
-            self.epochs.append(order)
+            self.parts += [one.part(problems, whole) for one in samples.values()]
+            self.drawn += [one.drawn() for one in samples.values()] if whole else []
+        order = orders.epochs(file.path, whole)
+        self.epochs += [order] if order is not None else []
 
     def _gaps(self) -> tuple[tuple[str, ...], int]:
         """Numbered shards ("3 of 8") that are not there, and those that a state.json names in vain."""

@@ -193,6 +193,7 @@ class Shards:
     ranks: Mapping[int, frozenset[str]]
     files: tuple[str, ...]
     universe: frozenset[str] | None = None  # everything that there is, where a list says so
+    listed: bool = False  # by lists, not by what was drawn
 
 
 @dataclass(frozen=True, slots=True)
@@ -223,6 +224,22 @@ class Epochs:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class Drawn:
+    """The samples of one split in the first epoch of its manifests, in their order [n]; 0: not told.
+
+    `names` are hashes of what names a sample, `contents` of its checksum, `labels` of its label; `figures`
+    [4, n] are its smallest and largest value, mean and deviation, NaN where they are not told.
+    """
+
+    split: Split
+    files: tuple[str, ...]
+    names: Hashes
+    contents: Hashes
+    labels: Hashes
+    figures: Floats
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class DataSet:
     """Everything that was measured below one path."""
 
@@ -238,6 +255,7 @@ class DataSet:
     notes: tuple[str, ...] = ()
     not_read: tuple[tuple[str, str], ...] = ()
     bounds: Bounds = field(default_factory=Bounds)
+    drawn: tuple[Drawn, ...] = ()  # of manifests that were read whole
 
     def of(self, *splits: Split) -> list[Part]:
         """Return the parts of these splits."""

@@ -19,6 +19,7 @@ from .model import SAMPLE, Part, Split
 from .rows import TableGather
 
 CHUNK = 4 * 1024**2
+LONG_FIRST = 8 * 1024**2  # bytes of a first line whose keys are looked for
 LONGEST = 16 * 1024**2  # bytes of one row; beyond it the file is no table
 MAX_COLUMNS = 20_000
 MAX_JSON = 64 * 1024**2
@@ -280,12 +281,20 @@ def is_lines(file: RunFile) -> bool:
         return False
 
 
+def is_endless(file: RunFile) -> bool:
+    """Whether the first line of a file is longer than what is looked at."""
+    return b"\n" not in file.head and file.size > LONG_FIRST and b"\n" not in file.read_bytes(LONG_FIRST)[:-1]
+
+
 def json_names(file: RunFile) -> list[str] | None:
     """Return the keys of the first objects of a JSON-lines file; None when it is none."""
     names: dict[str, None] = {}
     seen = 0
-    lines = file.head_text.lstrip("\ufeff").splitlines()
-    if file.size > len(file.head) and len(lines) > 1:
+    text, seen_bytes = file.head_text, len(file.head)
+    if b"\n" not in file.head and file.size > seen_bytes:  # a long document in the first line
+        text, seen_bytes = file.read_text(LONG_FIRST), LONG_FIRST
+    lines = text.lstrip("\ufeff").splitlines()
+    if file.size > seen_bytes and len(lines) > 1:
         lines.pop()
     for line in lines[:200]:
         if not line.strip():

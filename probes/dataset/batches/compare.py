@@ -304,8 +304,12 @@ def _missing(name: str, x: Floats, y: Floats) -> Difference:
     if rest:
         other = y if bad[0].any() else x
         held = np.unique(other[either & ~np.isnan(other)])
-        filled = f" with {shown(held[0])}" if len(held) == 1 else ""
-        said += f": filled{filled} on the other side; all others are equal"
+        count = int((either & ~np.isnan(other)).sum())
+        one = len(held) == 1 and count > 1
+        said += f": filled with {shown(held[0])} on the other side" if one else ""
+        said += "; all others are equal"
+        if x.ndim > 2 and not one:  # of pictures and signals nothing is missing that could be filled
+            return Difference(name, "values", said, float(bad[0].sum()))
     return Difference(name, "fill", said, float(bad[0].sum()))
 
 

@@ -64,6 +64,7 @@ class Compared:
     numbers: int
     differences: tuple[Difference, ...]
     where: tuple[Place, ...] = ()
+    words: str = ""  # what was compared, where it was no batches
 
     def of(self, *kinds: str) -> list[Difference]:
         """Return the differences of these kinds."""
