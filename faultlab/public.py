@@ -1,7 +1,7 @@
 """False alarms of `diagnose script` over training scripts that others have published and that run well.
 
-Usage: python faultlab/public.py [--folder DIR] [--only TEXT] [--part packages|later|latest] [--jobs N] [--findings]
-           [--table FILE.md]
+Usage: python faultlab/public.py [--folder DIR] [--only TEXT] [--part packages|later|latest]
+           [--jobs N] [--findings] [--table FILE.md]
 
 The source distributions of public_sources.yaml are downloaded once into --folder (by `unearth`, which runs
 nothing of them: pip install unearth) and unpacked, and every script in them that trains is judged. No line of

@@ -41,7 +41,7 @@ def never_better(source: Script) -> Finding | None:
                 if start is None or isinstance(other, ast.Constant) or not _sets(node, best, other):
                     continue
                 seen = seen or test
-                if (start > 0) is up:
+                if (start > 0) is up and not _begun(source, node, best):
                     way = "above infinity" if up else "below minus infinity"
                     return at(
                         source,
@@ -49,6 +49,18 @@ def never_better(source: Script) -> Finding | None:
                         f"`{unparse(best)}` starts there, and nothing is ever {way}: nothing is kept",
                     )
     return ok(source, seen, "the best figure starts where any is better") if seen is not None else None
+
+
+def _begun(source: Script, test: ast.If, best: ast.expr) -> bool:
+    """The first round takes its figure whatever it is: `if i == 0: best = loss`."""
+    inside = set(walk(test))
+    loops = source.loops_around(test)
+    return any(
+        unparse(t) == unparse(best) and n not in inside and source.loops_around(n)[:1] == loops[:1]
+        for n in source.of(ast.Assign)
+        if loops and source.loops_around(n)
+        for t in n.targets
+    )
 
 
 def _starts(source: Script, best: ast.expr) -> float | None:

@@ -67,10 +67,15 @@ def _ends_in_sigmoid(source: Script) -> bool:
     )
 
 
+def _of_trainer(function: ast.FunctionDef) -> bool:
+    """As the Hugging Face Trainer calls it, predictions and labels in one: not `(metric, preds, labels)`."""
+    return len([a for a in function.args.args if a.arg != "self"]) - len(function.args.defaults) == 1
+
+
 def ignored_counts(source: Script) -> Finding | None:
     """Labels of a token classifier hold -100, and the metric does not leave those out."""
     tokens = source.named("DataCollatorForTokenClassification") or "ForTokenClassification" in source.code
-    functions = [n for n in source.of(ast.FunctionDef) if n.name == "compute_metrics"]
+    functions = [n for n in source.of(ast.FunctionDef) if n.name == "compute_metrics" and _of_trainer(n)]
     if not tokens or not functions:
         return None
     for function in functions:

@@ -106,6 +106,8 @@ def labelled_by_switch(source: Script, _labels: bool = True) -> Finding | None:
         if not (is_switch(source, choice.test) or _tells_rounds(source, choice.test)):
             continue
         sides = (choice.body, choice.orelse)
+        if len({re.sub(r"\.(?:detach|clone|data)\b(?:\(\))?", "", unparse(s)) for s in sides}) == 1:
+            continue  # the same value without its gradient
         plain = any(isinstance(s, ast.Constant) and s.value is None for s in sides)
         if plain or any(is_training_only(s) for s in sides) or not _codes(sides):
             continue

@@ -128,8 +128,8 @@ def not_prepared(view: View) -> Finding:
 
 def _not_prepared(source: Script) -> Finding | None:
     calls = [c for c in source.backwards if is_accelerator(source, c)]
-    if not calls or source.loose:
-        return None
+    if not calls or source.loose or not source.named("Accelerator"):
+        return None  # what is handed an accelerator may be handed what that has prepared
     if any(_derives_from_trainer(source, c) for c in calls):
         return None
     prepared = [c for c in source.named("prepare", "prepare_model") if is_accelerator(source, c)]

@@ -178,11 +178,13 @@ def _does(source: Script, use: ast.expr) -> bool | set[_Name] | None:
     if isinstance(parent, ast.Assign):
         return _names(source, parent.targets)
     if isinstance(parent, ast.Return) and (function := source.function_around(parent)) is not None:
-        return _received(source, function, None)
+        return _received(source, function, None) if source.named(function.name) else None
     if isinstance(parent, ast.Tuple):
         outer = source.parents.get(parent)
         if isinstance(outer, ast.Return) and (function := source.function_around(outer)) is not None:
-            return _received(source, function, parent.elts.index(use))
+            return (
+                _received(source, function, parent.elts.index(use)) if source.named(function.name) else None
+            )
         return None
     if isinstance(parent, ast.Call) and use is not parent.func:
         return _given_to(source, parent, use)

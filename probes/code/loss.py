@@ -366,7 +366,7 @@ def regression_loss_on_classes(view: View) -> Finding:
 
 # What is a number by its name: values, returns and differences of reinforcement learning, boxes, images.
 _CONTINUOUS = re.compile(
-    r"value|return|reward|q_|td_|advantage|bbox|boxes|recon|noise|depth|image|mask_weight"
+    r"value|return|reward|q_|td_|advantage|bbox|boxes|recon|noise|depth|image|mask_weight|embedd|\bpsi|energy|force"
 )
 
 
@@ -462,7 +462,7 @@ def _sums_every_term(source: Script, call: ast.Call) -> bool:
         last_name(n.func) == "sum"
         and not [a for a in n.args[1:] if source.owner(n) in ("torch", "ops", "tf")]
         and not n.keywords
-        and _DIVERGENCE.search(unparse(n))
+        and _DIVERGENCE.search(unparse(source.statement(n) or n))
         for n in of(function, ast.Call)
     )
 
@@ -580,9 +580,14 @@ def unsafe_division(view: View) -> Finding:
     return first(view, _unsafe_division, "the scripts divide no sample by its own spread")
 
 
+_MEASURES = re.compile(r"(?i)psnr|ssim|corr|similar|metric|score|eval|cosine")  # functions that measure
+
+
 def _unsafe_division(source: Script) -> Finding | None:
     for node in source.of(ast.BinOp):
         if isinstance(node.op, ast.Div) and _own_spread(node.right) and of_itself(source, node):
+            if _MEASURES.search(source.function_name(node)):
+                continue
             if re.search(r"axis=0\)", source.code) and re.search(
                 r"\.std\((?:axis=)?1\b", unparse(node.right)
             ):

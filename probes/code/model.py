@@ -49,13 +49,29 @@ def _integer_division(source: Script) -> Finding | None:
             touched = {n.id.lower() for n in of(node.left, ast.Name)} - each
             sizes = ("shape", "size(", "len(", ".width", ".height", ".size", "numel(", "bit_length(")
             sized = any(w in unparse(node.left) for w in sizes)
-            if touched & set(inputs) and not sized:
+            if touched & set(inputs) and not sized and not _of_shape(source, node):
                 seen = seen or node
                 by = unparse(node.right)
                 scales = re.search(r"^\d|255|scale|std|max|deviation|range", by)
                 if isinstance(node.op, ast.FloorDiv) and scales:
                     return at(source, node, "integer division where inputs should keep their fractions")
     return ok(source, seen, "inputs are divided as real numbers") if seen is not None else None
+
+
+def _of_shape(source: Script, node: ast.BinOp) -> bool:
+    """A name of an input that holds a size: `x = width // 4` of `_, _, width = image.shape[1:]`."""
+    names = {n.id for n in of(node.left, ast.Name)}
+    function = source.function_around(node) or source.tree
+    return any(
+        ".shape" in unparse(n.value)
+        and any(
+            t.id in names
+            for target in n.targets
+            for t in of(target, ast.Name)
+            if isinstance(target, ast.Tuple)
+        )
+        for n in of(function, ast.Assign)
+    )
 
 
 def _each(source: Script, node: ast.AST) -> set[str]:

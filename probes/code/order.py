@@ -46,7 +46,7 @@ def _no_shuffling(source: Script) -> Finding | None:
         return None
     if any(_carries_on(n) for s in scopes for n in walk(s)):
         return None  # the state of one batch goes into the next: their order is that of the text
-    loops = [n for s in scopes for n in of(s, ast.For) if _strides(n.iter)]
+    loops = [n for s in scopes for n in of(s, ast.For) if _strides(n.iter) and _steps_in(source, n)]
     return (
         at(source, loops[0], "batches are taken in file order and nothing shuffles them") if loops else None
     )
@@ -77,9 +77,23 @@ def _where_batches_are_made(source: Script) -> list[ast.AST]:
     return found
 
 
+def _steps_in(source: Script, loop: ast.For) -> bool:
+    """Not so where gradients are taken in the loop and used behind it: pieces of one whole, in any order."""
+    within = [b for b in source.backwards if loop in source.above(b)]
+    return not within or not source.steps or any(runs_in(source, s, loop) for s in source.steps)
+
+
 def _strides(node: ast.expr) -> bool:
     """`range(0, len(x), batch)`."""
     return isinstance(node, ast.Call) and last_name(node.func) == "range" and len(node.args) == 3
+
+
+def _along_rows(call: ast.Call) -> bool:
+    """`t.sort(dim=-1)`: each row for itself, the samples stay where they are."""
+    along = keyword(call, "dim") or keyword(call, "axis")
+    return (
+        along is not None and unparse(along) != "0" and last_name(call.func) in ("sort", "argsort", "sort_")
+    )
 
 
 def _is_true(node: ast.expr | None) -> bool:
@@ -109,6 +123,8 @@ def _sorts(source: Script) -> Finding | None:
             continue
         if re.search(r"classes|labels?_?(?:list|names|set|vocab)|class_names", text) and not kept:
             continue
+        if re.search(r"variables?\b|param|weight|\.name\b", text) or _along_rows(call):
+            continue  # variables by their names; the columns of one row
         if _within_batch(source, call):
             continue
         loop = outer_loop(source)

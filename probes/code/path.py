@@ -82,6 +82,7 @@ def _path_cut(source: Script) -> Finding | None:
                     or _keeps_to_itself(function, node)
                     or _runs_twin(function, node)
                     or _runs_frozen(source, node)
+                    or _says_pretrained(source, node)
                 ):
                     return at(source, node, "part of the forward pass runs without gradients")
     for call, _ in source.losses:
@@ -252,6 +253,14 @@ _SHAPES = (
 )
 
 
+def _says_pretrained(source: Script, block: ast.With) -> bool:
+    """The method asserts that what runs without gradients is never in training: a codec of elsewhere."""
+    function = source.function_around(block)
+    return function is not None and any(
+        re.search(r"not [\w.]+\.training", unparse(n.test)) for n in of(function, ast.Assert)
+    )
+
+
 def _prepares(block: ast.With) -> bool:
     """Everything that a block without gradients calls prepares the inputs."""
     calls = [unparse(c.func) for s in block.body for c in of(s, ast.Call)]
@@ -267,8 +276,18 @@ def _changes_in_place(block: ast.With) -> bool:
     )
 
 
+_FIGURE = re.compile(
+    r"(?i)\[['\"](?:\w*_)?(?:rmse|mae|mse|acc|loss|norm|err(?:or)?|metric|psnr|kl)(?:_\w+)?['\"]\]$"
+)
+
+
 def _kept_to_be_told(source: Script, function: Function, node: ast.AST) -> bool:
     """What is cut off is kept as an attribute that the method itself never reads: a figure for the log."""
+    statement = source.statement(node)
+    if isinstance(statement, ast.Assign) and all(
+        isinstance(t, ast.Subscript) and _FIGURE.search(unparse(t)) for t in statement.targets
+    ):
+        return True  # `more["rmse"] = shown(rmse.detach())`: a figure among figures
     outer = source.parents.get(node)
     if not isinstance(outer, ast.Assign) or not all(isinstance(t, ast.Attribute) for t in outer.targets):
         return False
@@ -364,6 +383,11 @@ def _takes_part(source: Script, node: ast.Call) -> bool:
     parent = source.parents.get(node)
     if isinstance(parent, ast.Attribute) and parent.attr in ("numpy", "item", "tolist"):
         return True  # handed out of the graph as plain numbers
+    share = source.parents.get(parent) if isinstance(parent, ast.BinOp) else None
+    if isinstance(share, ast.BinOp) and isinstance(share.op, ast.Add) and isinstance(inner, ast.Name):
+        other = share.left if share.right is parent else share.right
+        if any(n.id == inner.id for n in of(other, ast.Name)):
+            return True  # `m * v + (1 - m) * v.detach()`: a part of it keeps its gradient
     if isinstance(parent, ast.BinOp) and inner is not None and not _calls_in(inner):
         other = parent.left if parent.right is node else parent.right
         names = {unparse(n) for n in of(inner, ast.Name, ast.Attribute)}
@@ -423,7 +447,7 @@ def _cuts(source: Script, objective: ast.expr) -> Iterator[tuple[ast.AST, str]]:
             continue  # it takes part uncut as well
         if isinstance(inside, ast.Call) and _runs_elsewhere(mine, inside, uncut):
             continue  # one of two views is what the other is drawn to
-        if _had_none(mine, inside) or _compared(mine, node):
+        if _had_none(mine, inside) or _compared(mine, node) or _is_size(mine, inside):
             continue
         if any("ndarray" in unparse(p.test) for p in source.above(node) if isinstance(p, ast.If)):
             continue  # an array comes from no model
@@ -550,6 +574,27 @@ def _parts(node: ast.expr) -> list[ast.expr]:
     return [c for c in ast.iter_child_nodes(node) if isinstance(c, ast.expr)]
 
 
+def _is_size(mine: Flow, node: ast.expr, depth: int = 4) -> bool:
+    """A whole number that was read off a shape, or a list of such: `b.shape[0]`, `[t, h]` of `b, t, h`."""
+    if isinstance(node, (ast.List, ast.Tuple)):
+        return all(_is_size(mine, e, depth) for e in node.elts)
+    if isinstance(node, ast.Constant):
+        return True
+    if isinstance(node, ast.Attribute) and node.attr in ("shape", "ndim"):
+        return True
+    if isinstance(node, ast.Subscript):
+        return _is_size(mine, node.value, depth)
+    if isinstance(node, ast.Call):
+        return last_name(node.func) in ("len", "size", "numel", "dim", "get_shape")
+    if isinstance(node, ast.BinOp):
+        return _is_size(mine, node.left, depth) and _is_size(mine, node.right, depth)
+    if isinstance(node, ast.Name) and depth:
+        found = mine.all_given(node)
+        return bool(found) and all(_is_size(mine, g.value, depth - 1) for g in found)
+    # a setting of the module (`self.patch`) beside sizes
+    return isinstance(node, ast.Attribute) and unparse(node.value) == "self" and depth < 4
+
+
 def _cut_by(node: ast.expr) -> ast.expr | None:
     """What is cut off here: `x` of `x.detach()`, `x.data`, `torch.tensor(x)`, `stop_gradient(x)`."""
     if isinstance(node, ast.Attribute) and node.attr == "data":
@@ -666,7 +711,12 @@ def _meant(source: Script, node: ast.expr) -> bool:
     if inside is not None and _on_purpose(unparse(inside)):
         return True
     parent = source.parents.get(node)
-    return isinstance(parent, ast.Assign) and any(_on_purpose(unparse(t)) for t in parent.targets)
+    kept = parent.targets if isinstance(parent, ast.Assign) else []
+    if isinstance(parent, ast.Tuple) and isinstance(outer := source.parents.get(parent), ast.Assign):
+        # `real, fake = x, out.detach()`: its own name of several
+        place = parent.elts.index(node)
+        kept = [t.elts[place] for t in outer.targets if isinstance(t, ast.Tuple) and place < len(t.elts)]
+    return any(_on_purpose(unparse(t)) for t in kept)
 
 
 def _is_trainer(owner: ast.ClassDef | None) -> bool:

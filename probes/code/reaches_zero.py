@@ -149,6 +149,8 @@ def _under(source: Script, mine: Flow, name: str, argument: ast.expr) -> str | N
         if _underflows(source, mine, end):
             return "a probability that underflows has a logarithm of minus infinity"
         if isinstance(end, ast.Call) and last_name(end.func) in _NOT_NEGATIVE:
+            if re.search(r"(?i)psi|wave_?func|\bdet\b|\.det\(", unparse(end)):
+                continue  # log|psi| of a wave function, log|det|: no zero but at its nodes
             return f"what {last_name(end.func)} gives is zero now and then: its logarithm is minus infinity"
         if isinstance(end, ast.Call) and isinstance(end.func, (ast.Name, ast.Attribute)):
             made = [last_name(v.func) for v in mine.values(end.func, 3) if isinstance(v, ast.Call)]

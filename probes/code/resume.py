@@ -201,7 +201,7 @@ def _accelerate(source: Script) -> Finding | None:
 
 
 def _lightning(source: Script) -> Finding | None:
-    for call in source.named("load_from_checkpoint"):
+    for call in source.named("load_from_checkpoint") if re.search("lightning", source.text) else ():
         fits = [c for c in source.named("fit") if c.lineno > call.lineno]
         last = _of_last_run(call) or _under_resume(source, call)
         if last and fits and keyword(fits[0], "ckpt_path") is None:

@@ -169,6 +169,7 @@ def _is_list(value: ast.expr) -> bool:
 
 _FIGURES = re.compile(
     r"loss|acc|metric|score|count|total|correct|time|steps?$|size|len|num|hits|error|batches|epoch|prob|idx|indices"
+    r"|results?$|stats?$|summary$|history$"
 )
 
 

@@ -41,6 +41,19 @@ def last_round_only(source: Script) -> Finding | None:
     return ok(source, seen, "sums are added up") if seen is not None else None
 
 
+def _in_one_round(source: Script, loop: ast.AST, node: ast.AST) -> bool:
+    """It stands under `if key == "text":` of the loop over keys: one round comes by."""
+    own = {n.id for n in of(loop.target, ast.Name)} if isinstance(loop, ast.For) else set()
+    return any(
+        isinstance(p, ast.If)
+        and loop in source.above(p)
+        and isinstance(p.test, ast.Compare)
+        and isinstance(p.test.ops[0], (ast.Eq, ast.Is))
+        and any(isinstance(s, ast.Name) and s.id in own for s in (p.test.left, *p.test.comparators))
+        for p in source.above(node)
+    )
+
+
 def emptied_each_round(source: Script) -> Finding | None:
     """`scores = []` in each round, `scores.append(...)` and all of `scores` is read behind."""
     for loop in _loops(source):
@@ -60,7 +73,7 @@ def emptied_each_round(source: Script) -> Finding | None:
                 behind = [n for n in reads if n.lineno > last]
                 if filled and len(filled) == len(inside) and behind and isinstance(behind[0].ctx, ast.Load):
                     joined = [c for c in source.named(*_JOINED) if any(n is behind[0] for n in walk(c))]
-                    if joined:
+                    if joined and not _in_one_round(source, loop, node):
                         return at(
                             source, node, f"`{name}` is emptied in each round and read as if it held all"
                         )

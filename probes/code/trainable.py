@@ -73,13 +73,34 @@ def _freezes(source: Script) -> Finding | None:
         off = [v for v in ways if _switches_off(v)]
         reopened = reopened or any(isinstance(v, ast.Constant) and v.value is True for v in ways)
         if off and not _is_single(owner) and not _aside(mine, owner) and not _optional(source, node):
-            seen.append(node)
+            if not _wrapped(source, node) and not _rate_of_zero(source, node):
+                seen.append(node)
     if seen and reopened:
         return None  # what is frozen at first may train later
     if seen:
         return at(source, seen[0], "gradients are switched off for parameters")
     first_backward = source.backwards[0] if source.backwards else None
     return ok(source, first_backward, "no parameter's gradient is switched off")
+
+
+def _wrapped(source: Script, node: ast.AST) -> bool:
+    """A finished model is handed over, frozen and put into evaluation mode: a calibrator trains around it."""
+    function = source.function_around(node)
+    if function is None or function.name != "__init__":
+        return False
+    given = {a.arg for a in function.args.args} - {"self"}
+    loops = [p for p in source.above(node) if isinstance(p, ast.For)]
+    frozen = {n.id for p in loops for n in of(p.iter, ast.Name)} & given
+    quiet = {
+        source.owner(c).removeprefix("self.") for c in of(function, ast.Call) if last_name(c.func) == "eval"
+    }
+    return bool(frozen & quiet)
+
+
+def _rate_of_zero(source: Script, node: ast.AST) -> bool:
+    """`if lr == 0:`: a rate of nothing that was asked for, spelled out."""
+    tests = [unparse(p.test) for p in source.above(node) if isinstance(p, ast.If)]
+    return any(re.search(r"(?i)(?:\blr|_lr|rate)\w*(?:\[.*\])? [=!]= 0", t) for t in tests)
 
 
 # One tensor that is kept as it is, for a reason of its own: a bias before batch norm, a table of positions.
@@ -331,8 +352,19 @@ def _optimizer_part(source: Script) -> Finding | None:
         if cover.part:
             if _features_only(source):
                 return None  # the rest is switched off as well: features that were trained elsewhere
+            if _rest_elsewhere(source, cover.part):
+                return None
             return at(source, call, f"the optimizer receives only {cover.part}")
     return None
+
+
+def _rest_elsewhere(source: Script, part: str) -> bool:
+    """What is left out of one optimizer is handed to what makes another: `self._other_optimizer(rest)`."""
+    left_out = re.search(r"not in ([\w.]+)", part)
+    return left_out is not None and any(
+        re.search(r"(?i)optim", last_name(c.func)) and left_out[1] in [unparse(a) for a in c.args]
+        for c in source.calls
+    )
 
 
 def _is_slice(mine: Flow, weights: ast.expr) -> bool:

@@ -71,11 +71,22 @@ def _value_unused(source: Script) -> Finding | None:
                     continue  # called for what it notes
                 axis = _AXES.match(name) and not unparse(node.value).startswith("self.")
                 mask = re.search(r"(?i)(?:^|_)masks?(?:$|_)", name) and isinstance(node.value, ast.Call)
+                if name.strip("_") == "" or _stands_in(function, node):
+                    continue
                 if name not in read and not axis and (mask or is_made(function, node.value)):
                     return at(
                         source, node, f"the value {name} is computed in the forward pass and never used"
                     )
     return ok(source, seen, "what the forward pass computes is used") if seen is not None else None
+
+
+def _stands_in(function: Function, node: ast.Assign) -> bool:
+    """A left-over second name of the input (`residual = x`) where other residuals or streams are kept."""
+    if not isinstance(node.value, ast.Name):
+        return False
+    names = {n.id if isinstance(n, ast.Name) else n.attr for n in of(function, ast.Name, ast.Attribute)}
+    own = unparse(node.targets[0])
+    return any(re.search(r"(?i)residual|shortcut|streams?$", n) and n != own for n in names)
 
 
 def _raises(function: Function) -> bool:
@@ -371,11 +382,25 @@ def _without_norm(source: Script, surely: bool) -> Finding | None:
             continue
         if any(last_name(c.func) in _own_norms(source) for c in of(owner, ast.Call)):
             continue
+        if _worked_on(function):
+            continue
         if surely and not (_normalises_stream(source) or _depth(source, owner) >= _DEEP):
             return None
         for node in of(function, ast.Assign, ast.AugAssign):
             return at(source, node, "branches are added to the stream and nothing in the block normalises it")
     return ok(source, seen, "blocks with attention normalise their stream") if seen is not None else None
+
+
+def _worked_on(function: Function) -> bool:
+    """The stream itself goes through a layer of its own: `x, trend = self.decompose(x)`."""
+    streams = _added(function)
+    for node in of(function, ast.Assign):
+        target, value = node.targets[0], node.value
+        first_of = target.elts[0] if isinstance(target, ast.Tuple) and target.elts else target
+        if isinstance(first_of, ast.Name) and first_of.id in streams and isinstance(value, ast.Call):
+            if unparse(value.func).startswith("self.") and [unparse(a) for a in value.args] == [first_of.id]:
+                return True
+    return False
 
 
 def _own_norms(source: Script) -> set[str]:

@@ -973,7 +973,10 @@ _FEW = 3  # entries from which a dict of tuples is a table
 
 
 def _is_table_of_ranges(node: ast.Dict) -> bool:
-    """Every value is a tuple of numbers: bounds for a search, no settings in force."""
+    """No settings in force: all values are tuples of numbers (bounds for a search), or numbers in a row."""
+    whole = [v.value for v in node.values if isinstance(v, ast.Constant) and type(v.value) is int]
+    if len(whole) == len(node.values) > _FEW and len(whole) == len(set(whole)) == max(whole) - min(whole) + 1:
+        return True  # chemical elements, words of a vocabulary, names of classes
     rows = [v.elts for v in node.values if isinstance(v, (ast.Tuple, ast.List))]
     same = len(rows) == len(node.values) and len({len(r) for r in rows}) == 1
     return same and len(rows) >= _FEW and len(rows[0]) > 1

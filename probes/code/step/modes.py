@@ -120,6 +120,8 @@ def switch_of(source: Script, call: ast.Call) -> tuple[ast.Call, bool] | None:
     if not isinstance(call.func, ast.Attribute) or name not in ("train", "eval", "set_train"):
         return None
     owner = call.func.value
+    if re.search(r"(?i)(?:^|[._])envs?(?:_\w+)?$", unparse(owner)):
+        return None  # an environment of reinforcement learning, its transforms
     if isinstance(owner, ast.Name) and owner.id == "self":
         around = source.class_around(call)
         if around is not None and around not in source.modules:
@@ -140,6 +142,8 @@ def _is_copy(source: Script, call: ast.Call) -> bool:
     """The mode is that of a teacher, a copy, a model that only measures, or a part that is looped over."""
     if any(w in source.owner(call).lower() for w in _COPIES) or _of_another(source, call):
         return True
+    if re.search(r"(?i)(?:^|[._])(?:eval|valid|test)_\w|_(?:eval|valid|test)$", source.owner(call)):
+        return True  # `actor_eval.eval()`: made for evaluations
     owner = call.func.value if isinstance(call.func, ast.Attribute) else call
     if _restored(source, call):
         return True
@@ -283,6 +287,8 @@ def _mode_under_tape(source: Script) -> Finding | None:
     for block in source.of(ast.With):
         if "GradientTape" not in unparse(block.items[0].context_expr):
             continue
+        if re.search(r"watch_accessed_variables=False", unparse(block.items[0].context_expr)):
+            continue  # the slope of inputs or actions, not that of weights
         calls = [c for c in of(block, ast.Call) if keyword(c, "training") is not None]
         off = [c for c in calls if (given := keyword(c, "training")) is not None and is_false_node(given)]
         if calls and len(off) == len(calls) and _applies(source, block):

@@ -242,3 +242,15 @@ def test_the_share_that_dropout_drops(tmp_path: Path, text: str, share: float | 
     found = read(tmp_path, text).get("dropout")
 
     assert (found and found[0]) == (share if share is None else pytest.approx(share))
+
+
+@pytest.mark.parametrize(
+    ("table", "given"),
+    [
+        ('{"Md": 101, "No": 102, "Lr": 103, "Rf": 104, "Db": 105}', False),  # chemical elements
+        ('{"epochs": 3, "Lr": 0.5, "batch_size": 16, "seed": 4}', True),
+    ],
+)
+def test_a_numbered_table_holds_no_settings(tmp_path: Path, table: str, given: bool) -> None:
+    text = f"import torch\nTABLE = {table}\nopt = torch.optim.SGD(net.parameters(), lr=TABLE['Lr'])\n"
+    assert ("learning_rate" in read(tmp_path, text)) == given
