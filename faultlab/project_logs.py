@@ -525,7 +525,6 @@ PROJECT_LOGS: dict[str, tuple[Reader, str | None]] = {
     "notices": (notices, None),
     "ratings": (ratings, None),
     "sirens": (sirens, None),
-    "sirens": (sirens, None),
     "loaves": (loaves, None),
     "stickers": (stickers, None),
     "resins": (resins, "train.log"),

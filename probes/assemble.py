@@ -19,6 +19,7 @@ import numpy as np
 from ..engine.model import RunInfo, Scalar
 from . import kinds, layout, names, project, segments, sides, stand_ins, starts
 from .dataset.own import holds_samples
+from .epoch_axis import by_epochs
 from .files import RunFile, RunUnreadable, address, walk
 from .readers import Reader, csv_log, msprobe_monitor
 from .readers.config_file import clean
@@ -289,6 +290,7 @@ class _Assembly:
         resolved = _resolve(settings, events, facts)
         if _predicts_tokens(curves):
             resolved.pop("num_classes", None)  # Megatron lists its vision default of 1000 for every model
+        curves = by_epochs(curves, resolved)
         info = self._info(mine, curves, resolved, facts, ranks, events)
         homes = self.starts.get(unit, (unit,))
         known = [*units, *homes[:-1]]

@@ -30,6 +30,12 @@ _WHOLE = frozenset(
     }
     | {"optim", "optimizer", "actor", "critic"}
 )
+# What a distance is told in, at the end of its name: "val_mae_kwh".
+_UNITS = frozenset(
+    {"mm", "cm", "m", "km", "ml", "l", "g", "kg", "ms", "s", "sec", "h", "min", "days", "w"}
+    | {"kw", "mw", "wh", "kwh", "mwh", "c", "k", "f", "deg", "px", "db", "usd", "eur", "gbp"}
+)
+_WITH_UNIT = frozenset({"mae", "rmse"})
 _NO_TERM = frozenset({"weight", "weights", "coef", "coeff", "lambda", "ratio", "scale", "cost"})
 
 
@@ -93,7 +99,12 @@ _BARS = re.compile(
 def _plain(raw: str) -> str:
     """Return the name without its unit, and with what takes several words in one: "held-out", "|g|"."""
     raw = _PERCENT.sub("", _HELD_OUT.sub("heldout", languages.name(raw.strip())))
-    return _BARS.sub("grad_norm", raw) if "|" in raw else raw
+    return without_bars(raw)
+
+
+def without_bars(text: str) -> str:
+    """Write a norm between bars as a word: "lr 0.1 |g|" -> "lr 0.1 grad_norm"."""
+    return _BARS.sub("grad_norm", text) if "|" in text else text
 
 
 @lru_cache(maxsize=8192)
@@ -155,6 +166,12 @@ def _lookup(words: list[str]) -> str | None:
         joined = "_".join(candidate)
         if joined in _words():
             return _words()[joined]
+        if (
+            len(candidate) > 1
+            and candidate[-1] in _UNITS
+            and _words().get("_".join(candidate[:-1])) in _WITH_UNIT
+        ):
+            return _words()["_".join(candidate[:-1])]
     return None
 
 

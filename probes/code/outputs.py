@@ -51,6 +51,8 @@ def _activated(source: Script, activations: tuple[str, ...]) -> Iterator[ast.AST
     if not _only_scores(source):
         return
     for owner in source.modules:
+        if _is_block(source, owner):
+            continue
         heads = {n: made for n, made in held(owner) if _is_last(made)}
         for made in heads.values():
             given = keyword(made, "activation")
@@ -61,6 +63,18 @@ def _activated(source: Script, activations: tuple[str, ...]) -> Iterator[ast.AST
             for output in _returned(source, function):
                 if _activation_of(owner, output, activations, set(heads)):
                     yield output
+
+
+def _is_block(source: Script, owner: ast.ClassDef) -> bool:
+    """Other modules hold several of it: a part of their way, whatever its sizes are called."""
+    made = [
+        c
+        for other in source.modules - {owner}
+        for c in of(other, ast.Call)
+        if last_name(c.func) == owner.name
+    ]
+    rounds = (ast.For, ast.ListComp, ast.GeneratorExp)
+    return len(made) > 1 or any(isinstance(p, rounds) for c in made for p in source.above(c))
 
 
 def _only_scores(source: Script) -> bool:

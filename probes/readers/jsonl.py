@@ -404,7 +404,7 @@ class LineReader:
         elif "current_steps" in row and "total_steps" in row:
             self.dialect, self.window = "llama-factory", "mean-since-last"
             self._planned(row)
-        elif {"step", "iter", "epoch", "data_time"} <= set(row):
+        elif {"step", "iter", "epoch"} <= set(row) and ("data_time" in row or row["step"] == row["iter"]):
             self.dialect, self.window = "mmengine", "mean-since-last"
         else:
             self.dialect = "plain"

@@ -48,6 +48,8 @@ def test_an_evaluation_loss_that_turns_up(held: list[float], rise: float, state:
     [
         ([*np.linspace(2.0, 0.2, 40)], [2.0] * 40, "present"),
         ([*np.linspace(2.0, 0.2, 40)], [*np.linspace(2.0, 0.3, 40)], "absent"),
+        ([*np.linspace(1.0, 0.02, 40)], [*np.linspace(1.0, 0.3, 40)], "present"),
+        ([*np.linspace(1.0, 0.02, 40)], [*np.linspace(1.0, 0.22, 40)], "absent"),
         ([*np.linspace(3.5, 1.9, 40)], [*np.linspace(3.7, 7.6, 40)], "unknown"),
         ([*np.linspace(3.5, 3.3, 40)], [*np.linspace(3.7, 7.6, 40)], "unknown"),
     ],
@@ -115,3 +117,14 @@ def test_an_evaluation_that_was_never_down_does_not_turn_up() -> None:
 
     assert gaps.eval_turns_up(View(run([train, never])), above=1.2).state is State.UNKNOWN
     assert gaps.eval_turns_up(View(run([train, turning])), above=1.2).state is State.PRESENT
+
+
+@pytest.mark.parametrize(
+    ("dropout", "state"), [(0.05, "present"), (0.1, "present"), (0.3, "unknown"), (None, "present")]
+)
+def test_a_little_dropout_does_not_make_training_harder(dropout: float | None, state: str) -> None:
+    """Evaluation loses a fifth of what training does: a dropout of a tenth explains no such gap."""
+    held = np.linspace(2.0, 0.2, 40)
+    curves = [series("train/loss", np.linspace(2.0, 1.2, 40)), series("eval/loss", held)]
+    settings = {} if dropout is None else {"dropout": dropout}
+    assert str(gaps.eval_better_than_train(View(run(curves, settings))).state) == state

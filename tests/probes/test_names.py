@@ -34,6 +34,10 @@ from traindoctor.probes.names import base, canonical, order
         ("overflow cond", "overflow"),
         ("trainer/grad_norm", "grad_norm"),
         ("val/perplexity", "eval/perplexity"),
+        ("multi-label/f1-score", "train/f1"),
+        ("val_macro_f1_score", "eval/f1"),
+        ("val_mae_kwh", "eval/mae"),
+        ("val/rmse_c", "eval/rmse"),
     ],
 )
 def test_known_names(raw: str, expected: str) -> None:

@@ -159,6 +159,7 @@ def _unbracketed(text: str) -> str:
 
 
 def _last_words(text: str) -> str:
+    text = names.without_bars(text)  # bars part names elsewhere
     words = _DELIMITER.split(text)[-1].split() if text else []
     for at in range(len(words) - 1, -1, -1):
         if words[at].lower() in _STOP:

@@ -313,3 +313,38 @@ def test_a_rate_of_tensorflow_that_is_a_name_may_follow_the_mode() -> None:
     text = "import tensorflow as tf\nclass Net(tf.keras.Model):\n    def call(self, x):\n        return tf.nn.dropout(x, rate={RATE})\n"
     assert state("script-dropout-always-on", text.replace("{RATE}", "0.3")) == P
     assert state("script-dropout-always-on", text.replace("{RATE}", "drop")) == U
+
+
+BLOCK = """
+import torch
+import torch.nn.functional as F
+from torch import nn
+class Residual(nn.Module):
+    def __init__(self, n_in, n_out):
+        super().__init__()
+        self.conv = nn.Conv2d(n_in, n_out, 3)
+        self.norm = nn.BatchNorm2d(n_out)
+    def forward(self, x):
+        return F.relu(self.norm(self.conv(x)) + x)
+class Net(nn.Module):
+    def __init__(self, classes):
+        super().__init__()
+        {HELD}
+        self.fc = nn.Linear(8, classes)
+    def forward(self, x):
+        return self.fc(self.blocks(x).mean((2, 3)))
+model = Net(**settings)
+loss = F.cross_entropy(model(x), y)
+"""
+
+
+@pytest.mark.parametrize(
+    "held",
+    [
+        "self.blocks = nn.Sequential(Residual(3, 8), Residual(8, 8))",
+        "self.blocks = nn.Sequential(*[Residual(8, 8) for _ in range(4)])",
+    ],
+)
+def test_a_block_with_its_own_relu_is_no_output(held: str) -> None:
+    """Parts of a model are as wide as their `n_out`, which says nothing of classes."""
+    assert state("script-output-rectified", BLOCK.replace("{HELD}", held)) != P

@@ -400,3 +400,16 @@ def test_tables_of_updates_and_units_of_nats(tmp_path: Path) -> None:
     assert curves["train/loss"].values[1] == pytest.approx(1.0) and curves["train/loss"].steps[1] == 2
     assert curves["grad_norm"].values[0] == pytest.approx(1.0)
     assert curves["eval/loss"].values[0] == pytest.approx(3.0)
+
+
+def test_a_norm_between_bars_is_no_column(tmp_path: Path) -> None:
+    """`|g|` is the norm of the gradient, while other bars part columns."""
+    text = "".join(
+        f"2026-01-02 10:00:0{i}.123 | INFO     | __main__:main:111 - epoch 1/9 step {i}0/450 loss=2.{9 - i}"
+        f" lr=5.0e-04 |g|=3.{i}\n"
+        for i in range(1, 6)
+    )
+    content = read(tmp_path, text)
+
+    assert points(content, "grad_norm")[:2] == [(10, 3.1), (20, 3.2)]
+    assert points(content, "learning_rate")[0] == (10, 5e-4)
