@@ -7,12 +7,13 @@ import re
 
 from ..flow import Flow, flow
 from ..learning import step_cells
-from ..readers._tree import of, unparse
+from ..readers._tree import unparse
 from ..readers.script import last_name
 from ..registry import Finding, View, probe
 from ..syntax import Script
 from .checks import at, first, imports_locals, is_false_node, ok
 from .mindspore import shards_of_unsorted
+from .seeds import same_seed
 from .sides import either
 from .tape import scaled_and_left
 
@@ -142,28 +143,7 @@ def _half_positions(source: Script) -> Finding | None:
 @probe()
 def workers_share_seed(view: View) -> Finding:
     """`worker_init_fn` gives every data-loader worker the same NumPy or Python seed."""
-    return first(view, _same_seed, "the scripts seed no data-loader workers")
-
-
-def _same_seed(source: Script) -> Finding | None:
-    seen: ast.Call | None = None
-    for call in source.named("DataLoader"):
-        given = _keyword(call, "worker_init_fn")
-        if given is None:
-            continue
-        seen = seen or call
-        body: ast.AST | None = given
-        if isinstance(given, ast.Name):
-            body = next(
-                (n for n in source.of(ast.FunctionDef) if n.name == given.id),
-                None,
-            )
-        if body is None:
-            continue
-        for seeding in (n for n in of(body, ast.Call) if last_name(n.func) == "seed"):
-            if seeding.args and isinstance(seeding.args[0], ast.Constant):
-                return at(source, seeding, "all workers draw the same random numbers")
-    return ok(source, seen, "workers are seeded by their number") if seen is not None else None
+    return first(view, same_seed, "the scripts seed no data-loader workers")
 
 
 @probe()
