@@ -20,6 +20,7 @@ from .best_kept import (
 )
 from .checks import at, first, ok
 from .keras_best import best_left_on_disk, training_watched
+from .lightning_scores import best_of_nothing, last_of_monitored, monitored_in_training
 from .pretrained import saved_here, unused
 from .sides import either, literal, words
 
@@ -107,6 +108,7 @@ def best_is_chosen_wrongly(view: View) -> Finding:
             never_better,
             chosen_by_training,
             training_watched,
+            monitored_in_training,
         ),
         "the scripts choose no best model",
     )
@@ -403,6 +405,8 @@ def last_instead_of_best(view: View) -> Finding:
             last_read_for_best,
             best_read_in_vain,
             best_left_on_disk,
+            best_of_nothing,
+            last_of_monitored,
         ),
         "the scripts keep no best checkpoint",
     )

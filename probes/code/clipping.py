@@ -12,6 +12,7 @@ from ..registry import Finding, View, probe
 from ..syntax import Script
 from ..wrapped import wraps
 from .checks import at, first, ok
+from .lightning_settings import clip_of_no_bound, clipped_in_training_step, hook_clips_nothing
 from .rounds import CLEARS
 from .several import one_clipped_astray
 from .sides import either, literal
@@ -35,6 +36,9 @@ def clipping_without_effect(view: View) -> Finding:
             one_clipped_astray,
             _by_shard,
             _other_copies,
+            hook_clips_nothing,
+            clip_of_no_bound,
+            clipped_in_training_step,
         ),
         "the scripts clip no gradients beside a backward call and a step",
     )

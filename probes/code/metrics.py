@@ -25,6 +25,7 @@ from .counts import logged_without_reset, normalised_over_batch, other_batch_siz
 from .ctc import ctc_blank_kept
 from .formulas import formula_wrong, half_converted, reduced_unlike
 from .left_positions import mask_left_in_metric, mean_over_emptied_in_metric, metric_counts_padding
+from .lightning_scores import lists_of_hooks, one_metric_for_both
 from .own_measure import errors_cancel_out, measures_itself
 from .reduced import PUT_TOGETHER, put_together, scoring_functions, shared_for_scoring
 from .scores_misread import scores_misread
@@ -64,6 +65,8 @@ def metric_miscounts(view: View) -> Finding:
             metric_not_listed,
             other_held_out_part,
             reduced_by_mean,
+            one_metric_for_both,
+            lists_of_hooks,
             scores_misread,
             emptied_each_round,
             measures_itself,

@@ -14,6 +14,7 @@ from ..syntax import Script
 from .checks import at, first, imports_locals, is_false_node, ok
 from .deepspeed import clipped_past_engine
 from .handed import is_accelerator
+from .lightning_settings import bfloat_by_trainer, clipped_while_lightning_scales, half_by_trainer
 from .mindspore import clipped_while_scaled_ms, half_without_scale, never_adjusted
 from .scaled import (
     apex_unscaled,
@@ -38,6 +39,7 @@ def clip_before_unscale(view: View) -> Finding:
             _clip_before_division,
             clipped_while_scaled,
             clipped_while_scaled_ms,
+            clipped_while_lightning_scales,
             partial(clipped_past_engine, view),
         ),
         "no scaled gradients are clipped",
@@ -135,7 +137,9 @@ def half_without_scaler(view: View) -> Finding:
     setting = view.run.settings.get("precision")
     fp16 = setting is not None and setting.value == "fp16"
     made = (scale_never_used, default_fp16_unscaled, sharded_fp16_unscaled, apex_unscaled)
-    check = either(lambda s: _half_unscaled(s, fp16), half_under_tape, half_without_scale, *made)
+    check = either(
+        lambda s: _half_unscaled(s, fp16), half_under_tape, half_without_scale, half_by_trainer, *made
+    )
     return first(view, check, "the scripts use no half precision")
 
 
@@ -190,7 +194,7 @@ def _open(call: ast.Call) -> bool:
 @probe()
 def pure_bf16(view: View) -> Finding:
     """Parameters cast to bf16 (not autocast): updates below half a unit in the last place are lost."""
-    return first(view, _pure_bf16, "the scripts do not cast the model")
+    return first(view, either(_pure_bf16, bfloat_by_trainer), "the scripts do not cast the model")
 
 
 def _pure_bf16(source: Script) -> Finding | None:

@@ -13,6 +13,7 @@ from ..syntax import Script
 from ..wrapped import loader_not_shared, past_the_wrapper
 from .checks import at, first, imports_locals, ok, outer_loop, runs_in
 from .deepspeed import every_rank_reads_all
+from .lightning_settings import told_not_to_share
 from .mindspore import shares_not_asked
 from .rank_splits import drawn_by_each_process, sampler_apart
 from .replicas import (
@@ -208,6 +209,7 @@ def same_shard(view: View) -> Finding:
             every_rank_reads_all,
             loader_not_shared,
             shares_not_asked,
+            told_not_to_share,
         ),
         "the scripts use no distributed sampler",
     )

@@ -12,6 +12,7 @@ from ...syntax import Script
 from ..checks import at, first, imports_locals, ok, outer_loop
 from ..deepspeed import engines
 from ..held_gradients import cleared_before_applied, never_cleared
+from ..lightning_settings import hook_clears_nothing
 from ..rounds import CLEARS, Round, clearings, may_update, rounds, turn_of
 from ..several import one_cleared_early, one_never_cleared
 from ..sides import either
@@ -25,7 +26,7 @@ def gradients_not_cleared(view: View) -> Finding:
     """
     return first(
         view,
-        either(_not_cleared, never_cleared, one_never_cleared),
+        either(_not_cleared, never_cleared, one_never_cleared, hook_clears_nothing),
         "no hand-written training step in the scripts",
     )
 
