@@ -13,7 +13,8 @@ from ..readers.script import keyword, last_name
 from ..registry import Finding, View, probe
 from ..syntax import Script
 from .checks import at, first, is_false_node, ok
-from .deepspeed import divided_before_engine, stepped_by_configuration
+from .deepspeed import accumulates, divided_before_engine, stepped_by_configuration
+from .engine_steps import engine_steps_at_boundaries
 from .gates import gate
 from .rounds import CLEARS
 from .sampler_order import accelerate_told_nothing
@@ -72,7 +73,12 @@ def accumulation_without_effect(view: View) -> Finding:
     """Accelerate is told how many batches to accumulate, and the step is not within `accumulate`."""
     return first(
         view,
-        either(_no_effect, partial(stepped_by_configuration, view), accelerate_told_nothing),
+        either(
+            _no_effect,
+            partial(stepped_by_configuration, view),
+            partial(_only_at_boundaries, view),
+            accelerate_told_nothing,
+        ),
         "the scripts tell Accelerate nothing of accumulation",
     )
 
@@ -94,6 +100,10 @@ def _in_between(source: Script, clear: ast.Call, step: ast.Call) -> bool:
     """The line stands in the arm of the step's condition that runs with all micro-batches but the last."""
     mine, other = gate(source, clear), gate(source, step)
     return mine is not None and other is not None and mine.branch is other.branch and not mine.last
+
+
+def _only_at_boundaries(view: View, source: Script) -> Finding | None:
+    return engine_steps_at_boundaries(source) if accumulates(view, source) else None
 
 
 @probe()

@@ -18,6 +18,7 @@ from ..readers.script import keyword, last_name
 from ..registry import Finding, View, present
 from ..syntax import Script
 from .checks import at, outer_loop
+from .sides import literal
 
 _COUNT = re.compile(r"(?i)accum|micro_?(?:batches|steps)|\bgas\b")
 
@@ -63,7 +64,7 @@ def _last(source: Script, call: ast.Call) -> str:
     return source.owner(call).split(".")[-1]
 
 
-def _through(source: Script, mine: Engines) -> list[ast.Call]:
+def through_engine(source: Script, mine: Engines) -> list[ast.Call]:
     """`engine.backward(loss)`, also where the engine was handed to a function under a name of its own."""
     return [
         c
@@ -72,14 +73,15 @@ def _through(source: Script, mine: Engines) -> list[ast.Call]:
     ]
 
 
-def _engine_steps(source: Script, mine: Engines) -> list[ast.Call]:
+def engine_steps(source: Script, mine: Engines) -> list[ast.Call]:
+    """Calls of an engine's `step`."""
     return [c for c in source.named("step") if _last(source, c) in mine.engines]
 
 
 def bypassed_engine(source: Script) -> Finding | None:
     """`loss.backward()` of an engine's loss: neither scaled nor divided, and not exchanged as it should."""
     mine = engines(source)
-    if mine is None or source.loose or _through(source, mine) or not _engine_steps(source, mine):
+    if mine is None or source.loose or through_engine(source, mine) or not engine_steps(source, mine):
         return None
     plain = [c for c in source.backwards if not c.args and re.search(r"(?i)loss|nll", source.owner(c))]
     if not plain:
@@ -94,7 +96,7 @@ def divided_before_engine(source: Script) -> Finding | None:
     mine = engines(source)
     if mine is None:
         return None
-    for call in _through(source, mine):
+    for call in through_engine(source, mine):
         for value in (call.args[0], *flow(source).values(call.args[0], 3)):
             if (
                 isinstance(value, ast.BinOp)
@@ -127,7 +129,7 @@ def stepped_now_and_then(source: Script, accumulates: bool = False) -> Finding |
     mine = engines(source)
     if mine is None or not (accumulates or _configured(source)):
         return None
-    for call in _engine_steps(source, mine):
+    for call in engine_steps(source, mine):
         for parent in source.above(call):
             if isinstance(parent, (ast.For, ast.While, ast.FunctionDef)):
                 break
@@ -144,7 +146,7 @@ def stepped_now_and_then(source: Script, accumulates: bool = False) -> Finding |
 
 def stepped_by_configuration(view: View, source: Script) -> Finding | None:
     """The same, where DeepSpeed's configuration accumulates several micro-batches."""
-    return stepped_now_and_then(source, accumulates=_accumulates(view, source))
+    return stepped_now_and_then(source, accumulates=accumulates(view, source))
 
 
 def _configured(source: Script) -> bool:
@@ -167,11 +169,13 @@ def _runs_with(source: Script, node: ast.AST, other: ast.AST) -> bool:
 def schedule_moved_again(source: Script) -> Finding | None:
     """`schedule.step()` beside `engine.step()`, which moves the schedule that `initialize` knows."""
     mine = engines(source)
-    if mine is None or not _engine_steps(source, mine):
+    if mine is None or not engine_steps(source, mine):
         return None
-    steps = _engine_steps(source, mine)
+    steps = engine_steps(source, mine)
     for call in source.named("step"):
-        if _last(source, call) in mine.schedules - mine.engines:
+        inside = re.search(r"(?:^|\.)(\w+)\.lr_scheduler$", source.owner(call))
+        own = inside is not None and inside[1] in mine.engines
+        if own or _last(source, call) in mine.schedules - mine.engines:
             if any(_runs_with(source, call, step) for step in steps):
                 return at(source, call, "DeepSpeed's engine moves this schedule with each of its own steps")
     return None
@@ -183,7 +187,14 @@ _LENGTHS = ("total_num_steps", "warmup_num_steps", "cycle_first_step_size")
 def length_in_micro_batches(view: View, source: Script) -> Finding | None:
     """`total_num_steps = epochs * len(loader)` where several micro-batches make a step."""
     mine = engines(source)
-    if mine is None or not _accumulates(view, source):
+    if mine is None:
+        return None
+    for node, value in _lengths(source):
+        if re.fullmatch(r"(?:\w+\.)*(?:num_|n_|max_|train_)?epochs", unparse(value)):
+            return at(
+                source, node, "the schedule's length counts epochs, and it moves with the engine's steps"
+            )
+    if not accumulates(view, source):
         return None
     for node, value in _lengths(source):
         text = " ".join([unparse(value), *(unparse(v) for v in _beneath(source, value))])
@@ -229,14 +240,14 @@ def _beneath(source: Script, value: ast.expr) -> list[ast.expr]:
     found: list[ast.expr] = []
     waiting = [value]
     for _ in range(2):
-        waiting = [
-            v for w in waiting for n in of(w, ast.Name) if (g := flow(source).given(n)) for v in [g.value]
-        ]
+        names = [n for w in waiting for n in of(w, ast.Name)]
+        waiting = [g.value for n in names if (g := flow(source).given(n))]
+        waiting += [v for n in names if not flow(source).all_given(n) for v in flow(source).arguments(n)]
         found += waiting
     return found
 
 
-def _accumulates(view: View, source: Script) -> bool:
+def accumulates(view: View, source: Script) -> bool:
     """Several micro-batches make a step, as the configuration says, or the script itself."""
     said: list[object] = [
         s.value for s in view.run.raw_settings if s.key.endswith("gradient_accumulation_steps")
@@ -244,9 +255,45 @@ def _accumulates(view: View, source: Script) -> bool:
     for node in source.of(ast.Dict):
         for key, value in zip(node.keys, node.values, strict=True):
             if isinstance(key, ast.Constant) and key.value == "gradient_accumulation_steps":
-                said += [value.value] if isinstance(value, ast.Constant) else []
+                said.append(literal(source, value))
     numbers = [v for v in said if isinstance(v, (int, float)) and not isinstance(v, bool)]
     return any(n > 1 for n in numbers)
+
+
+def scale_of_one(view: View, source: Script) -> Finding | None:
+    """fp16 of DeepSpeed at a loss scale that is fixed at one, in its configuration or the script's dict."""
+    if engines(source) is None:
+        return None
+    for node in source.of(ast.Dict):
+        items = {
+            k.value: v for k, v in zip(node.keys, node.values, strict=True) if isinstance(k, ast.Constant)
+        }
+        half = items.get("fp16")
+        if isinstance(half, ast.Dict):
+            told = {
+                k.value: literal(source, v)
+                for k, v in zip(half.keys, half.values, strict=True)
+                if isinstance(k, ast.Constant)
+            }
+            if told.get("enabled") is True and _is_one(told.get("loss_scale")):
+                return at(source, half, "the loss scale is fixed at one: small fp16 gradients become zero")
+    said = {(s.file, s.key): s for s in view.run.raw_settings if not s.file.endswith(".py")}
+    for (file, key), scale in said.items():
+        on = said.get((file, "fp16.enabled"))
+        if key == "fp16.loss_scale" and _is_one(scale.value) and on is not None and on.value is True:
+            why = "the loss scale is fixed at one: small fp16 gradients become zero"
+            return present(why, value=scale.value, where=(Place(file, scale.line),))
+    return None
+
+
+def engine_in_fp16(view: View) -> bool | None:
+    """Whether DeepSpeed's configuration file switches fp16 on; None where no file says so."""
+    said = [s.value for s in view.run.raw_settings if s.key == "fp16.enabled" and not s.file.endswith(".py")]
+    return said[0] if len(said) == 1 and isinstance(said[0], bool) else None
+
+
+def _is_one(value: object) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool) and value == 1
 
 
 def weights_alone_resumed(source: Script) -> Finding | None:
@@ -296,12 +343,12 @@ _CLIPS = ("clip_grad_norm_", "clip_grad_value_", "clip_grad_norm")
 def clipped_past_engine(view: View, source: Script) -> Finding | None:
     """PyTorch's clip beside `engine.backward` in fp16 or with ZeRO: gradients are scaled, or in parts."""
     mine = engines(source)
-    if mine is None or not _through(source, mine):
+    if mine is None or not through_engine(source, mine):
         return None
     said = {s.key for s in view.run.raw_settings if s.value is True and "fp16" in s.key}
     if not said and not re.search(r"['\"]fp16['\"]|loss_scale", source.text):
         return None
-    functions = {source.function_around(c) for c in _through(source, mine)}
+    functions = {source.function_around(c) for c in through_engine(source, mine)}
     for call in source.named(*_CLIPS):
         if source.function_around(call) in functions and re.search(r"utils|^$", source.owner(call)):
             return at(
@@ -322,7 +369,7 @@ def every_rank_reads_all(source: Script) -> Finding | None:
         return None
     if any(keyword(c, "training_data") is not None for c in mine.made):
         return None
-    for loop in (p for c in _through(source, mine) for p in source.loops_around(c)):
+    for loop in (p for c in through_engine(source, mine) for p in source.loops_around(c)):
         if not isinstance(loop, ast.For):
             continue
         for name in of(loop.iter, ast.Name):

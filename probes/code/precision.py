@@ -12,7 +12,7 @@ from ..readers.script import keyword, last_name
 from ..registry import Finding, View, probe
 from ..syntax import Script
 from .checks import at, first, imports_locals, is_false_node, ok
-from .deepspeed import clipped_past_engine
+from .deepspeed import clipped_past_engine, engine_in_fp16, engines, scale_of_one
 from .handed import is_accelerator
 from .lightning_settings import bfloat_by_trainer, clipped_while_lightning_scales, half_by_trainer
 from .mindspore import clipped_while_scaled_ms, half_without_scale, never_adjusted
@@ -21,6 +21,7 @@ from .scaled import (
     clipped_inside_scale,
     default_fp16_unscaled,
     scale_never_used,
+    scaler_of_one_shard,
     sharded_fp16_unscaled,
 )
 from .sides import either, off_by_default
@@ -114,7 +115,9 @@ def _comes_first(source: Script, clip: ast.Call, unscales: Sequence[ast.Call], d
 @probe()
 def scaler_not_updated(view: View) -> Finding:
     """`scaler.step` without `scaler.update`."""
-    return first(view, either(_no_update, never_adjusted), "the scripts use no gradient scaler")
+    return first(
+        view, either(scaler_of_one_shard, _no_update, never_adjusted), "the scripts use no gradient scaler"
+    )
 
 
 def _no_update(source: Script) -> Finding | None:
@@ -137,17 +140,29 @@ def half_without_scaler(view: View) -> Finding:
     setting = view.run.settings.get("precision")
     fp16 = setting is not None and setting.value == "fp16"
     made = (scale_never_used, default_fp16_unscaled, sharded_fp16_unscaled, apex_unscaled)
+<<<<<<< HEAD
     check = either(
         lambda s: _half_unscaled(s, fp16), half_under_tape, half_without_scale, half_by_trainer, *made
+=======
+    own = partial(scale_of_one, view)
+    check = either(
+        lambda s: _half_unscaled(s, fp16, engine_in_fp16(view)),
+        half_under_tape,
+        half_without_scale,
+        *made,
+        own,
+>>>>>>> b1dcc0a0 (Follow DeepSpeed's engine: steps that never come, come late or at boundaries alone, lengths in epochs, a scale of one; apex past its scaled loss; a plain scaler under FSDP)
     )
     return first(view, check, "the scripts use no half precision")
 
 
-def _half_unscaled(source: Script, fp16: bool) -> Finding | None:
+def _half_unscaled(source: Script, fp16: bool, engine: bool | None = None) -> Finding | None:
+    """`engine`: whether DeepSpeed's configuration is known to work in fp16, or known not to."""
     half = [
         c
         for c in source.named("half")
-        if isinstance(c.func, ast.Attribute) and "model" in source.owner(c).lower()
+        if (isinstance(c.func, ast.Attribute) and "model" in source.owner(c).lower())
+        or (_makes_module(source, c) and (engines(source) is None or engine is False))
     ]
     half += [
         c
@@ -170,6 +185,14 @@ def _half_unscaled(source: Script, fp16: bool) -> Finding | None:
     if "loss_scale" in source.text or imports_locals(source) or _scaled_by_hand(source):
         return None
     return at(source, half[0], "fp16 training without a gradient scaler: small gradients become zero")
+
+
+def _makes_module(source: Script, half: ast.Call) -> bool:
+    """`model = Net(config).half()`: a module of the script is turned to fp16 where it is made."""
+    made = half.func.value if isinstance(half.func, ast.Attribute) else None
+    while isinstance(made, ast.Call) and last_name(made.func) in ("to", "cuda", "npu", "train"):
+        made = made.func.value if isinstance(made.func, ast.Attribute) else None
+    return isinstance(made, ast.Call) and source.classes.get(last_name(made.func)) in source.modules
 
 
 def _scaled_by_hand(source: Script) -> bool:

@@ -11,6 +11,7 @@ from ..readers.script import keyword, last_name
 from ..registry import Finding
 from ..syntax import Script
 from .checks import at, is_false_node
+from .sides import literal
 
 SCALERS = ("GradScaler", "ShardedGradScaler")
 # libraries whose autocast takes fp16 where nothing else is said
@@ -125,16 +126,34 @@ def _trains(source: Script, block: ast.With) -> bool:
 
 
 def sharded_fp16_unscaled(source: Script) -> Finding | None:
-    """FSDP with `MixedPrecision(param_dtype=float16)` and no sharded scaler."""
+    """FSDP with `MixedPrecision(param_dtype=float16)` and no gradient scaler."""
     if source.loose or source.named(*SCALERS) or "loss_scale" in source.text or not source.backwards:
         return None
+    if (call := _fp16_shards(source)) is None:
+        return None
+    return at(source, call, "parameters and gradients are fp16, and no gradient scaler scales the loss")
+
+
+def scaler_of_one_shard(source: Script) -> Finding | None:
+    """A plain `GradScaler` under FSDP in fp16: it looks for infinities in the shard of its process alone."""
+    plain = source.named("GradScaler")
+    if len(plain) != 1 or source.named("ShardedGradScaler") or "fully_shard" in source.code or source.loose:
+        return None
+    if not source.named("FSDP", "FullyShardedDataParallel") or not source.backwards:
+        return None
+    if _fp16_shards(source) is None:
+        return None
+    return at(
+        source, plain[0], "each process judges its own shard with this scaler: FSDP has ShardedGradScaler"
+    )
+
+
+def _fp16_shards(source: Script) -> ast.Call | None:
     for call in source.named("MixedPrecision", "MixedPrecisionPolicy"):
         given = keyword(call, "param_dtype") or (call.args[0] if call.args else None)
         ends = flow(source).values(given, 3) if given is not None else []
         if ends and all(unparse(e) in ("torch.float16", "torch.half") for e in ends):
-            return at(
-                source, call, "parameters and gradients are fp16, and no gradient scaler scales the loss"
-            )
+            return call
     return None
 
 
@@ -148,7 +167,7 @@ def _apex(source: Script) -> ast.Call | None:
     for call in source.named("initialize"):
         if source.owner(call).split(".")[-1] == "amp":
             level = keyword(call, "opt_level")
-            if level is None or (isinstance(level, ast.Constant) and level.value in _HALF_LEVELS):
+            if level is None or literal(source, level) in _HALF_LEVELS:
                 return call
     return None
 
@@ -161,14 +180,28 @@ def apex_unscaled(source: Script) -> Finding | None:
     scale = keyword(made, "loss_scale")
     if isinstance(scale, ast.Constant) and scale.value in (1, 1.0, "1", "1.0"):
         return at(source, made, "the loss scale is fixed at one: small fp16 gradients become zero")
+    plain = [c for c in source.backwards if not c.args]
+    for backward in plain:
+        if (name := _scaled_as(source, backward)) is not None and source.owner(backward) != name:
+            return at(source, backward, f"`{name}` is the scaled loss, and this backward takes another")
     if source.named("scale_loss", "scale", "backward_loss"):
         return None
-    plain = [c for c in source.backwards if not c.args]
     return (
         at(source, plain[0], "apex works in fp16, and this backward goes past amp.scale_loss")
         if plain
         else None
     )
+
+
+def _scaled_as(source: Script, backward: ast.Call) -> str | None:
+    """The name that `with amp.scale_loss(...) as scaled:` around a line gives to the scaled loss."""
+    for parent in source.above(backward):
+        if isinstance(parent, ast.With):
+            for item in parent.items:
+                call, name = item.context_expr, item.optional_vars
+                if isinstance(call, ast.Call) and last_name(call.func) == "scale_loss":
+                    return name.id if isinstance(name, ast.Name) else None
+    return None
 
 
 def clipped_inside_scale(source: Script) -> Finding | None:

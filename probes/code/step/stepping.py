@@ -10,6 +10,7 @@ from ...readers._tree import of, unparse
 from ...registry import Finding, View, probe
 from ...syntax import Script
 from ..checks import at, first, imports_locals, ok, outer_loop
+from ..engine_steps import engine_never_steps, engine_steps_after_loop
 from ..rounds import CLEARS, Round, may_update, rounds
 from ..several import one_never_steps
 from ..sides import either
@@ -27,7 +28,7 @@ def step_once_per_epoch(view: View) -> Finding:
     """
     return first(
         view,
-        either(stepped_when_logging, once_per_epoch),
+        either(stepped_when_logging, once_per_epoch, engine_steps_after_loop),
         "no hand-written training step in the scripts",
     )
 
@@ -78,7 +79,13 @@ def step_missing(view: View) -> Finding:
     """
     return first(
         view,
-        either(_step_missing, gradients_never_applied, train_op_never_run, one_never_steps),
+        either(
+            _step_missing,
+            gradients_never_applied,
+            train_op_never_run,
+            one_never_steps,
+            engine_never_steps,
+        ),
         "no hand-written training step in the scripts",
     )
 
