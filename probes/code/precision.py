@@ -140,18 +140,14 @@ def half_without_scaler(view: View) -> Finding:
     setting = view.run.settings.get("precision")
     fp16 = setting is not None and setting.value == "fp16"
     made = (scale_never_used, default_fp16_unscaled, sharded_fp16_unscaled, apex_unscaled)
-<<<<<<< HEAD
-    check = either(
-        lambda s: _half_unscaled(s, fp16), half_under_tape, half_without_scale, half_by_trainer, *made
-=======
     own = partial(scale_of_one, view)
     check = either(
         lambda s: _half_unscaled(s, fp16, engine_in_fp16(view)),
         half_under_tape,
         half_without_scale,
+        half_by_trainer,
         *made,
         own,
->>>>>>> b1dcc0a0 (Follow DeepSpeed's engine: steps that never come, come late or at boundaries alone, lengths in epochs, a scale of one; apex past its scaled loss; a plain scaler under FSDP)
     )
     return first(view, check, "the scripts use no half precision")
 
