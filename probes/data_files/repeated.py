@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from ...engine.model import Place
 from ..dataset import neighbours
-from ..dataset.model import DataSet
+from ..dataset.model import Alike, DataSet
 from ..registry import Finding, View, absent, present, unknown
 from .common import many, needs_data, said_of
+
+LEAST_ALIKE = 3  # pictures that were saved anew: one may be a chance
 
 
 @needs_data
@@ -25,6 +27,10 @@ def duplicates_across_splits(data: DataSet, view: View, share: float) -> Finding
             stand = "stands" if one.count == 1 else "stand"
             why = f"{of} {stand} in the training data too ({one.share:.1%})"
             return present(why, value=one.share, threshold=share, where=one.places)
+    for part in data.of("eval", "test"):
+        same = part.alike
+        if same is not None and same.count >= max(LEAST_ALIKE, share * same.looked):
+            return _saved_anew(same, said_of(part))
     if not looked:
         return unknown("training and evaluation samples are not both there in one format")
     if (
@@ -38,6 +44,14 @@ def duplicates_across_splits(data: DataSet, view: View, share: float) -> Finding
     if any(o.count or o.common for o, _ in looked):
         return unknown("some evaluation samples are equal to training samples, no more than chance repeats")
     return unknown("only a part of the samples was compared; none is in both")
+
+
+def _saved_anew(same: Alike, said: str) -> Finding:
+    one, other = same.pairs[0]
+    of = f"{same.count} of {many(same.looked, 'sample')} of {said}"
+    why = f"{of} are all but equal to pictures of the training data ({one.file} and {other.file})"
+    why += ": saved anew in another size, format or compression"
+    return present(why, value=same.count / same.looked, where=tuple(mine for mine, _ in same.pairs[:3]))
 
 
 @needs_data

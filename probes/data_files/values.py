@@ -46,17 +46,19 @@ def missing_values(data: DataSet, view: View, usual: float) -> Finding:
     "instruction"); what is to be answered is not.
     """
     del view
-    parts = [p for p in data.parts if p.kind in RAW and p.looked]
+    parts = [p for p in data.parts if p.kind in (*RAW, "manifest") and p.looked]
     found = _gone(
         parts,
-        lambda _, c: (
-            c.number or is_label(c.name) or (c.free_text and (is_answer(c.name) or not _optional(c, usual)))
+        lambda p, c: (
+            (c.number and p.kind != "manifest")
+            or is_label(c.name)
+            or (c.free_text and (is_answer(c.name) or not _optional(c, usual)))
         ),
     )
     if found:
         why, count, places = _missing_words(found)
         return present(why, value=count, threshold=0, where=places)
-    if not any(c.number or c.free_text for _, c in columns_of(parts)):
+    if not any((c.number and p.kind != "manifest") or c.free_text for p, c in columns_of(parts)):
         return unknown("no table among the data files")
     return absent(f"no value is missing in {said_of_all(parts)}", value=0)
 
@@ -66,7 +68,7 @@ def inputs_not_finite(data: DataSet, view: View) -> Finding:
     """NaN or infinite values in arrays; absent only in what the model itself receives (dumped batches)."""
     del view
     parts = [p for p in data.parts if p.kind in ("array", *FINAL) and p.looked]
-    found = _gone(parts, lambda *_: True)
+    found = _gone(parts, lambda _, c: not c.free_text)
     if found:
         why, count, places = _missing_words(found)
         return present(why, value=count, threshold=0, where=places)

@@ -124,6 +124,7 @@ class Samples:
             "high": ColumnGather("largest value", 1),
             "mean": ColumnGather("mean of a sample", 2),
         }
+        self.texts = ColumnGather("text", 3)
         self.names, self.contents, self.classes = array("q"), array("q"), array("q")
         self.figures = {key: array("d") for key in _FIGURES}
 
@@ -149,6 +150,9 @@ class Samples:
             if held:
                 values = np.array([float(e[key]) for e in held])
                 gather.add_numbers(values, lambda i, held=held: self._place(held[i]))
+        spoken = [e for e in some if isinstance(e.get("text"), str)]
+        if spoken:
+            self.texts.add_texts([e["text"].strip() for e in spoken], lambda i: self._place(spoken[i]))
         for entry in some:
             if entry.get("finite") is False:
                 self.missing += 1
@@ -190,6 +194,7 @@ class Samples:
             columns[0] = replace(
                 columns[0], number=True, count=count, missing=self.missing, missing_at=self.missing_at
             )
+        columns += [self.texts.column()] if self.texts.count else []
         hashes, file_of, row_of = self.hashes.arrays()
         return Part(
             self.split,

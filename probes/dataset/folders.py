@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import warnings
 from collections import Counter, defaultdict
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from typing import Any
 
 import numpy as np
@@ -14,7 +14,7 @@ from ...engine.model import Place
 from ..files import RunFile
 from . import groups, naming, sounds
 from .gather import Budget, ColumnGather, HashGather, LabelGather, Problems
-from .media import AUDIO, IMAGES, Damaged, read_header
+from .media import AUDIO, IMAGES, Damaged, read_header, rotten_png
 from .model import Column, Grouped, Part, Split
 
 PIXELS = 400  # images whose pixels are looked at
@@ -62,7 +62,7 @@ def read_folder(files: Sequence[RunFile], split: Split, what: str, budget: Budge
     blank: tuple[Place, ...] = ()
     seen = 0
     if images and good:
-        columns, note, blank, seen = _pixels(good, budget)
+        columns, note, blank, seen = _pixels(good, budget, problems)
         notes += [note] if note else []
     elif what == "audio":
         blank, seen = sounds.silent(good, budget.bounds.seed)
@@ -128,12 +128,12 @@ def _groups(files: Sequence[RunFile]) -> tuple[Grouped, ...]:
     return (Grouped("the files' names", values),)
 
 
-def _contents(files: Sequence[RunFile], budget: Budget) -> HashGather:
+def _contents(files: Sequence[RunFile], budget: Budget, blank: Container[str]) -> HashGather:
     """Hash what can be equal: only files of one size are opened; the others differ by their size."""
     gather = HashGather()
     by_size = Counter(f.size for f in files)
     for number, file in enumerate(files):
-        if by_size[file.size] < 2 or file.size > TOO_LARGE:
+        if by_size[file.size] < 2 or file.size > TOO_LARGE or file.path in blank:
             digest = hash((file.size, file.path))
         elif budget.take(file.size):
             try:
@@ -157,7 +157,8 @@ def with_hashes(parts: Sequence[Part], files: dict[str, RunFile], budget: Budget
 
     media = [p for p in parts if p.kind in ("images", "audio")]
     together = [files[path] for p in media for path in p.files]
-    found, file_of, _ = _contents(together, budget).arrays()
+    blank = {place.file for part in media for place in part.blank}  # of one colour: not one sample
+    found, file_of, _ = _contents(together, budget, blank).arrays()
     kept, start = {}, 0
     for part in media:
         mine = (file_of >= start) & (file_of < start + len(part.files))
@@ -181,7 +182,7 @@ def with_hashes(parts: Sequence[Part], files: dict[str, RunFile], budget: Budget
 
 
 def _pixels(
-    files: Sequence[RunFile], budget: Budget
+    files: Sequence[RunFile], budget: Budget, problems: Problems
 ) -> tuple[tuple[Column, ...], str, tuple[Place, ...], int]:
     """Statistics per channel over a seeded few, through Pillow if it is there; pictures of one colour."""
     try:
@@ -197,6 +198,9 @@ def _pixels(
     for at in chosen:
         if not budget.take(min(files[at].size, TOO_LARGE)):
             break
+        if files[at].suffix == ".png" and _rotten(files[at]):
+            problems.add(files[at].path, "damaged: a checksum of the PNG is not that of its content")
+            continue
         picture = _picture(Image, files[at])
         if picture is None:
             continue
@@ -208,6 +212,13 @@ def _pixels(
             gather.add_numbers(picture[..., i].reshape(-1), lambda _, place=place: place)
     note = f"pixels of {seen} of {len(files)} images looked at (seed {budget.bounds.seed})"
     return tuple(c.column() for c in channels) if seen else (), note, tuple(blank), seen
+
+
+def _rotten(file: RunFile) -> bool:
+    try:
+        return file.size <= TOO_LARGE and rotten_png(file.read_bytes())
+    except OSError:
+        return False
 
 
 def _meant_blank(path: str) -> bool:

@@ -16,6 +16,7 @@ import numpy as np
 from ..files import RunFile
 from . import naming
 from .gather import Budget, Problems
+from .media import Damaged, read_header
 from .model import Listed, Shards, Split
 
 MOST_TEXT = 96 * 1024**2
@@ -24,6 +25,7 @@ LONGEST = 4 * 1024**2  # characters of a line; what is longer lists no samples
 _BETWEEN = re.compile(r"[\s,]*")
 MOST_LINES = 5_000_000  # of a list of one rank
 SHOWN = 10
+ODD = 100  # times a recording's length beyond which a duration is of another unit
 _SUMS = re.compile(r"^([0-9a-fA-F]{32,128})[ \t]+[ *]?(\S.*)$")
 _BY_LENGTH = {32: "md5", 40: "sha1", 56: "sha224", 64: "sha256", 96: "sha384", 128: "sha512"}
 _SUM_KEYS = {"md5": "md5", "sha1": "sha1", "sha256": "sha256", "sha512": "sha512", "checksum": "", "hash": ""}
@@ -264,6 +266,9 @@ def _differs(file: RunFile, entry: Entry, budget: Budget) -> tuple[str, bool]:
         told = None
     if told is not None and told != file.size:
         return f"{file.size} bytes instead of {told}", False
+    long = _longer(file, entry)
+    if long:
+        return long, False
     if entry.get("shape") is not None or entry.get("dtype") is not None:
         return "", False  # its checksum is of the decoded sample, not of the file
     for key, kind in _SUM_KEYS.items():
@@ -280,6 +285,21 @@ def _differs(file: RunFile, entry: Entry, budget: Budget) -> tuple[str, bool]:
         except OSError as error:
             return error.strerror or "cannot be read", False
     return "", False
+
+
+def _longer(file: RunFile, entry: Entry) -> str:
+    """What is wrong where a recording is said to last clearly longer than it does; a part of one is not."""
+    told = entry.get("duration")
+    if not isinstance(told, (int, float)) or file.suffix not in (".wav", ".flac"):
+        return ""
+    try:
+        header = read_header(file)
+    except (Damaged, OSError):
+        return ""  # said where the file itself is looked at
+    if not header.rate or not header.frames or told > ODD * header.frames / header.rate:
+        return ""  # another unit
+    lasts = header.frames / header.rate
+    return f"{lasts:.3g} s instead of {told:g}" if told > 1.05 * lasts + 0.1 else ""
 
 
 def is_md5(entry: Entry) -> bool:

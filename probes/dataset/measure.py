@@ -8,6 +8,7 @@ from pathlib import Path
 
 from ..files import RunFile, walk
 from . import (
+    alike,
     arrays,
     boxes,
     drawn,
@@ -117,6 +118,7 @@ class _Measure:
         self._boxes()
         self._named()
         self.parts = folders.with_hashes(self.parts, self.files, self.budget)
+        self.parts = alike.with_alike(self.parts, self.files, self.budget)
         self.parts.sort(key=lambda p: _SPLITS.index(p.split))
         gaps, numbered = self._gaps()
         if self.budget.spent_out:
@@ -186,6 +188,8 @@ class _Measure:
             return ("tar", split)
         if mindrecord.is_index(file):
             return ("mindrecord", file.path)
+        if mindrecord.lacks_index(file, self.files):
+            return ("unreadable", file.path, f"its index {file.name}.db is not there")
         if file.suffix == ".parquet" or stores.is_parquet(file):
             return ("parquet", split)
         if file.suffix == ".arrow":

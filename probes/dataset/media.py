@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import struct
 import wave
+import zlib
 from dataclasses import dataclass
 
 from ..files import RunFile
@@ -83,6 +84,22 @@ def _png(head: bytes, tail: bytes) -> Header:
     if _PNG_END not in tail:
         raise Damaged("cut off: the end of the PNG is missing")
     return _sound(Header("PNG", width, height, _MODES.get(colour, "")))
+
+
+def rotten_png(data: bytes) -> bool:
+    """Whether the checksum of a chunk of a whole PNG file is not that of its content."""
+    at = 8
+    while at + 12 <= len(data):
+        length = int.from_bytes(data[at : at + 4], "big")
+        end = at + 8 + length
+        if end + 4 > len(data):
+            return False
+        if zlib.crc32(data[at + 4 : end]) != int.from_bytes(data[end : end + 4], "big"):
+            return True
+        if data[at + 4 : at + 8] == b"IEND":
+            return False
+        at = end + 4
+    return False
 
 
 def _jpeg(file: RunFile, head: bytes, tail: bytes) -> Header:

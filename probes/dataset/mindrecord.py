@@ -9,9 +9,10 @@ each array field in turn. Nothing of MindSpore is used.
 from __future__ import annotations
 
 import json
+import re
 import sqlite3
 import struct
-from collections.abc import Iterator, Mapping
+from collections.abc import Container, Iterator, Mapping
 from typing import Any, BinaryIO
 
 import numpy as np
@@ -27,6 +28,7 @@ _QUERY = (
     "SELECT PAGE_ID_RAW, PAGE_OFFSET_RAW, PAGE_OFFSET_RAW_END, PAGE_ID_BLOB, PAGE_OFFSET_BLOB, "
     "PAGE_OFFSET_BLOB_END FROM INDEXES ORDER BY ROW_ID LIMIT ?"
 )
+_DATA = re.compile(r"\.mindrecord\d*$", re.IGNORECASE)
 _TYPES = frozenset(("int32", "int64", "float32", "float64"))
 
 
@@ -34,6 +36,11 @@ def is_index(file: RunFile) -> bool:
     """Whether a file is the sqlite index that stands beside a MindRecord file."""
     known = file.suffix == ".db" and "mindrecord" in file.name.lower()
     return known and len(file.head) >= 100 and file.head.startswith(b"SQLite format 3\x00")
+
+
+def lacks_index(file: RunFile, there: Container[str]) -> bool:
+    """Whether a MindRecord file has no index beside it: MindSpore opens none without."""
+    return bool(_DATA.search(file.name)) and file.size > 0 and f"{file.path}.db" not in there
 
 
 def read_index(file: RunFile, data: RunFile | None, split: Split, budget: Budget) -> Part:

@@ -126,6 +126,16 @@ class Chats:
     first: Mapping[str, tuple[Place, str]] = field(default_factory=dict)
 
 
+@dataclass(frozen=True, slots=True)
+class Alike:
+    """Pictures of an evaluation split that are training pictures saved anew."""
+
+    looked: int
+    among: int  # training pictures that were looked at
+    count: int = 0
+    pairs: tuple[tuple[Place, Place], ...] = ()  # (evaluation, training), the first ones
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Part:
     """The samples of one split in one format."""
@@ -163,6 +173,7 @@ class Part:
     groups: tuple[Grouped, ...] = ()
     chats: Chats | None = None
     names: Mapping[str, int] = field(default_factory=dict)  # files that a table names -> line
+    alike: Alike | None = None
     hashed: str = ""  # what a hash stands for: "rows", "files", "samples"; "" when none were made
 
     @property

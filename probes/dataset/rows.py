@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import math
 import re
 from collections import Counter
@@ -17,6 +18,7 @@ from .gather import WIDEST, ColumnGather, HashGather, LabelGather, Problems, Res
 from .model import SAMPLE, UNIQUE, Part, Split
 
 LEAST_ONCE = 50
+LONG_CELL = 2000
 FIRST = 4096  # rows by which it is told how much a row tells
 MOST_GONE = 0.2  # share of missing values up to which a column is used for looking at neighbours
 # What pandas reads as missing in a column of numbers, and `?` as the UCI repository writes it.
@@ -271,6 +273,14 @@ class TableGather:
         targets = tuple(self.kept_targets[int(c)] for c in block[:, -3])
         places = tuple(Place(self.files[int(f)], int(n) or None) for n, f in block[:, -2:])
         return block[:, use], tuple(columns[i].name for i in use), targets, places
+
+
+def shortened(text: str) -> str:
+    """A long cell as its beginning and a checksum of all of it: lists of ids often begin alike."""
+    if len(text) <= LONG_CELL:
+        return text
+    digest = hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()
+    return f"{text[:LONG_CELL]} ... {digest}"
 
 
 def _folded(cells: Sequence[str]) -> list[str]:

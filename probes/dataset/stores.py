@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import hashlib
 import json
 import struct
 from collections.abc import Callable, Sequence
@@ -12,14 +13,23 @@ from typing import Any
 from ...engine.model import Place
 from ..files import RunFile
 from . import thrift
-from .gather import Budget
+from .gather import MOST_PROBLEMS, Budget
+from .media import Damaged, read_header
 from .model import Part, Problem, Split
-from .rows import TableGather
+from .rows import TableGather, shortened
 from .tables import label_of
+from .tars import Member
 
 PARQUET = b"PAR1"
 MOST_FOOTER = 64 * 1024**2
 MOST_JSON = 16 * 1024**2
+SHORT = 64  # bytes that are shown as they are
+_MAGIC = (
+    (b"\x89PNG\r\n\x1a\n", ".png"),
+    (b"\xff\xd8\xff", ".jpg"),
+    (b"RIFF", ".wav"),
+    (b"fLaC", ".flac"),
+)
 
 
 # --------------------------------------------------------------------------------------------- Parquet
@@ -114,6 +124,7 @@ def _arrow(
     """Bring Arrow record batches through the same table as CSV: numbers stay numbers, the rest is text."""
     table: TableGather | None = None
     notes: list[str] = []
+    contents = _Contents()
     counted, ended = 0, True
     for number, file in enumerate(files):
         limit = max(64, (budget.bounds.samples - (table.rows if table else 0)) // (len(files) - number))
@@ -136,6 +147,8 @@ def _arrow(
                 cells = list(zip(*([_cell(v) for v in column] for column in found), strict=True))
                 if not split:
                     table.divide(cells[:200])
+                for name, column in zip(names, found, strict=True):
+                    contents.look(name, column, files[number], taken + 1)
                 table.add(cells, list(range(taken + 1, taken + 1 + len(rows))), number)
                 if table.chats is not None:
                     path = files[number].path
@@ -151,7 +164,9 @@ def _arrow(
         return [_counted(split, form, files, total, problems, ())]
     rows_known = total if total is not None else counted
     first, *more = table.parts(split, form, rows_known, total is not None or ended, tuple(notes))
-    return [replace(first, problems=tuple(problems[:20]), problem_count=len(problems)), *more]
+    problems += contents.found
+    count = len(problems) + contents.count - len(contents.found)
+    return [replace(first, problems=tuple(problems[:MOST_PROBLEMS]), problem_count=count), *more]
 
 
 def _cell(value: Any) -> str:
@@ -165,7 +180,37 @@ def _cell(value: Any) -> str:
         return value.isoformat()
     if isinstance(value, list) and value[:1] == [-100] and all(v == -100 for v in value):
         return "[-100]"  # however long: nothing of it counts
-    return value.strip() if isinstance(value, str) else repr(value)[:2000]
+    if isinstance(value, dict) and isinstance(value.get("bytes"), bytes):
+        value = value["bytes"]  # a picture or recording of Hugging Face; its path may be any
+    if isinstance(value, bytes) and len(value) > SHORT:
+        return f"{len(value)} bytes {hashlib.blake2b(value, digest_size=8).hexdigest()}"
+    return value.strip() if isinstance(value, str) else shortened(repr(value))
+
+
+class _Contents:
+    """Pictures and recordings in the cells of a container: their headers and ends, as of files."""
+
+    def __init__(self) -> None:
+        self.found: list[Problem] = []
+        self.count = 0
+
+    def look(self, column: str, cells: Sequence[Any], file: RunFile, first: int) -> None:
+        """Look at the cells of a column; `first` is the row of the first one."""
+        for i, cell in enumerate(cells):
+            data = cell.get("bytes") if isinstance(cell, dict) else cell
+            if not isinstance(data, bytes):
+                continue
+            suffix = next((s for magic, s in _MAGIC if data.startswith(magic)), "")
+            if not suffix:
+                continue
+            try:
+                read_header(Member.of(file, f"{column}{suffix}", data))
+            except Damaged as error:
+                self.count += 1
+                if len(self.found) < MOST_PROBLEMS:
+                    self.found.append(Problem(Place(file.path, first + i), f"{column}: {error}"))
+            except OSError:
+                continue
 
 
 # ---------------------------------------------------------------------------------- Hugging Face, on disk

@@ -16,7 +16,7 @@ from ..files import RunFile, decode
 from . import naming
 from .gather import Budget, Problems
 from .model import SAMPLE, Part, Split
-from .rows import TableGather
+from .rows import TableGather, shortened
 
 CHUNK = 4 * 1024**2
 LONG_FIRST = 8 * 1024**2  # bytes of a first line whose keys are looked for
@@ -329,7 +329,9 @@ def _as_cell(value: Any) -> str:
         return "1" if value else "0"
     if isinstance(value, str):
         return value.strip()
-    return repr(value) if isinstance(value, (int, float)) else json.dumps(value, sort_keys=True)[:2000]
+    if isinstance(value, list) and value[:1] == [-100] and all(v == -100 for v in value):
+        return "[-100]"  # however long: nothing of it counts
+    return repr(value) if isinstance(value, (int, float)) else shortened(json.dumps(value, sort_keys=True))
 
 
 def read_jsonl(files: Sequence[RunFile], split: Split, names: Sequence[str], budget: Budget) -> list[Part]:

@@ -29,6 +29,13 @@ class Member(RunFile):
 
     content = b""
 
+    @staticmethod
+    def of(file: RunFile, name: str, content: bytes) -> Member:
+        """Return `content` as a file called `name` that lies in `file`."""
+        one = Member(file.root, name, len(content))
+        object.__setattr__(one, "content", content)
+        return one
+
     def read_bytes(self, limit: int = MAX_READ) -> bytes:
         """Read at most `limit` bytes."""
         return self.content[:limit]
@@ -127,10 +134,8 @@ def _damage(members: dict[str, bytes], file: RunFile, at: int, problems: Problem
         suffix = f".{ending.rpartition('.')[2]}"
         if suffix not in IMAGES | AUDIO:
             continue
-        one = Member(file.root, f"{at}{suffix}", len(data))
-        object.__setattr__(one, "content", data)
         try:
-            read_header(one)
+            read_header(Member.of(file, f"{at}{suffix}", data))
         except Damaged as error:
             problems.add(file.path, f"sample {at}: {ending}: {error}", at)
 

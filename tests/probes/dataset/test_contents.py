@@ -1,0 +1,215 @@
+"""What is in files and cells: pictures saved anew, damaged ones in containers, long cells, recordings."""
+
+from __future__ import annotations
+
+import io
+import json
+import shutil
+import struct
+import zlib
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from traindoctor.engine.model import State
+from traindoctor.probes.dataset import media
+from traindoctor.probes.dataset.measure import measure
+
+from ._make import reading
+from ._sets import wav
+
+P, A, U = State.PRESENT, State.ABSENT, State.UNKNOWN
+LEAK = "duplicate-samples-across-splits"
+
+
+def scene(seed: int, size: int = 160) -> Any:
+    """A picture with soft shapes and some detail."""
+    image = pytest.importorskip("PIL.Image")
+    random = np.random.default_rng(seed)
+    soft = image.fromarray(random.integers(0, 255, (9, 9, 3), dtype=np.uint8)).resize((size, size), 3)
+    fine = image.fromarray(random.integers(0, 255, (60, 60), dtype=np.uint8)).resize((size, size), 3)
+    return image.blend(soft, fine.convert("RGB"), 0.3)
+
+
+def folders(root: Path, train: int = 24, held: int = 12) -> Path:
+    for split, count, first in (("train", train, 0), ("val", held, 1000)):
+        for i in range(count):
+            path = root / split / "ab"[i % 2] / f"{split}{i}.png"
+            path.parent.mkdir(parents=True, exist_ok=True)
+            scene(first + i).save(path)
+    return root
+
+
+def test_pictures_saved_anew_in_validation(tmp_path: Path) -> None:
+    root = folders(tmp_path)
+    assert reading(LEAK, root).state is A
+    for i in range(6):
+        old = scene(i)
+        if i % 2:
+            old.save(root / "val" / "b" / f"web{i}.jpg", quality=70)
+        else:
+            old.resize((120, 120)).save(root / "val" / "a" / f"small{i}.png")
+    found = reading(LEAK, root)
+    assert found.state is P
+    assert "saved anew" in found.why
+    assert "6 of 18" in found.why
+
+
+def test_pictures_of_one_scene_and_turned_ones_are_others(tmp_path: Path) -> None:
+    """A camera that stands still sees one background; a mirrored or brighter picture is another one."""
+    root = folders(tmp_path)
+    background = np.asarray(scene(5000))
+    random = np.random.default_rng(0)
+    for split in ("train", "val"):
+        for i in range(8):
+            seen = background.copy()
+            x, y = random.integers(0, 120, 2)
+            seen[x : x + 30, y : y + 24] = random.integers(0, 255, 3)
+            _save(seen, root / split / "a" / f"camera{i}.png")
+    for i in range(6):
+        _save(np.asarray(scene(i))[:, ::-1], root / "val" / "a" / f"mirrored{i}.png")
+        _save(np.clip(np.asarray(scene(i)) * 1.3, 0, 255), root / "val" / "b" / f"bright{i}.png")
+    assert reading(LEAK, root).state is A
+
+
+def _save(pixels: np.ndarray, path: Path) -> None:
+    image = pytest.importorskip("PIL.Image")
+    image.fromarray(np.ascontiguousarray(pixels, dtype=np.uint8)).save(path)
+
+
+def test_plain_and_small_pictures_are_not_told_apart(tmp_path: Path) -> None:
+    pytest.importorskip("PIL.Image")
+    random = np.random.default_rng(0)
+    for split in ("train", "val"):
+        for i in range(12):
+            folder = tmp_path / split / "ab"[i % 2]
+            folder.mkdir(parents=True, exist_ok=True)
+            _save(np.full((64, 64, 3), 30) + random.integers(0, 4, (64, 64, 3)), folder / f"p{split}{i}.png")
+            digit = np.zeros((28, 28, 3))
+            digit[4:24, 13:15] = 250
+            digit[4, 13] = 2 * i + (split == "val")
+            _save(digit, folder / f"d{split}{i}.png")
+    assert reading(LEAK, tmp_path).state is not P
+
+
+def test_a_checksum_inside_a_png() -> None:
+    def chunk(kind: bytes, body: bytes) -> bytes:
+        told = zlib.crc32(kind + body)
+        return struct.pack(">I", len(body)) + kind + body + struct.pack(">I", told)
+
+    head = chunk(b"IHDR", struct.pack(">IIBBBBB", 9, 9, 8, 0, 0, 0, 0))
+    data = b"\x89PNG\r\n\x1a\n" + head + chunk(b"IDAT", zlib.compress(bytes(90))) + chunk(b"IEND", b"")
+    assert not media.rotten_png(data)
+    at = data.index(b"IDAT") + 8
+    assert media.rotten_png(data[:at] + bytes([data[at] ^ 64]) + data[at + 1 :])
+    assert not media.rotten_png(data[:40])  # cut off, which the end tells
+
+
+def test_a_rotten_picture_among_sound_ones(tmp_path: Path) -> None:
+    root = folders(tmp_path)
+    assert reading("data-unreadable", root).state is A
+    path = root / "train" / "a" / "train4.png"
+    data = bytearray(path.read_bytes())
+    data[len(data) // 2] ^= 32
+    path.write_bytes(bytes(data))
+    found = reading("data-unreadable", root)
+    assert found.state is P
+    assert found.where[0].file == "train/a/train4.png"
+
+
+def test_mindrecord_without_its_index(tmp_path: Path) -> None:
+    (tmp_path / "train.mindrecord").write_bytes(b"\0" * 4096)
+    found = reading("data-unreadable", tmp_path)
+    assert found.state is P
+    assert "train.mindrecord.db is not there" in found.why
+
+
+def parquet(path: Path, first: int, last: int, cut: int = -1) -> None:
+    pa = pytest.importorskip("pyarrow")
+    parquet = pytest.importorskip("pyarrow.parquet")
+    rows = []
+    for i in range(first, last):
+        stream = io.BytesIO()
+        scene(i, 48).save(stream, "JPEG", quality=90)
+        data = stream.getvalue()
+        rows.append({"bytes": data[: len(data) // 2] if i == cut else data, "path": f"{first}-{i}.jpg"})
+    table = pa.table({"image": rows, "label": [i % 4 for i in range(first, last)]})
+    path.parent.mkdir(parents=True, exist_ok=True)
+    parquet.write_table(table, path)
+
+
+def test_pictures_in_parquet(tmp_path: Path) -> None:
+    """As Hugging Face keeps them: bytes and a path, which may differ for one picture."""
+    parquet(tmp_path / "sound" / "train-00000.parquet", 0, 60)
+    parquet(tmp_path / "sound" / "test-00000.parquet", 60, 90)
+    assert reading(LEAK, tmp_path / "sound").state is A
+    assert reading("data-unreadable", tmp_path / "sound").state is A
+
+    parquet(tmp_path / "bad" / "train-00000.parquet", 0, 60, cut=7)
+    parquet(tmp_path / "bad" / "test-00000.parquet", 50, 90)
+    assert reading(LEAK, tmp_path / "bad").state is P
+    found = reading("data-unreadable", tmp_path / "bad")
+    assert found.state is P
+    assert found.where[0].line == 8
+
+
+def test_long_lists_that_begin_alike_are_not_equal(tmp_path: Path) -> None:
+    """Conversations with one long system prompt; and labels that are all ignored, however long."""
+    prompt = list(range(1000, 1900))
+    random = np.random.default_rng(0)
+    rows = [{"input_ids": prompt + random.integers(5, 900, 30).tolist(), "label": i % 2} for i in range(120)]
+    (tmp_path / "train.jsonl").write_text("".join(json.dumps(r) + "\n" for r in rows))
+    assert reading("data-duplicates", tmp_path).state is A
+    assert reading("data-labels-contradict", tmp_path).state is not P
+    (tmp_path / "train.jsonl").write_text("".join(json.dumps(r) + "\n" for r in rows + rows[:60]))
+    assert reading("data-duplicates", tmp_path).state is P
+
+    lists = [{"input_ids": r["input_ids"], "labels": [-100] * 900 + [7] * 30} for r in rows]
+    lists[3]["labels"] = lists[9]["labels"] = [-100] * 930
+    (tmp_path / "train.jsonl").write_text("".join(json.dumps(r) + "\n" for r in lists))
+    assert "2 of" in reading("labels-all-ignored", tmp_path).why
+
+
+def speech(root: Path, **odd: Any) -> Path:
+    """Recordings of a fifth of a second with a manifest; `odd` holds what the tenth entry says instead."""
+    rows = []
+    for i in range(40):
+        wav(root / "wavs" / f"{i}.wav", i)
+        told = media_length(root / "wavs" / f"{i}.wav")
+        rows.append({"audio_filepath": f"wavs/{i}.wav", "duration": told, "text": f"say {i}"})
+    rows[10] |= odd
+    (root / "train_manifest.jsonl").write_text("".join(json.dumps(r) + "\n" for r in rows))
+    return root
+
+
+def media_length(path: Path) -> float:
+    import wave
+
+    with wave.open(str(path)) as sound:
+        return sound.getnframes() / sound.getframerate()
+
+
+def test_manifests_of_recordings(tmp_path: Path) -> None:
+    sound = speech(tmp_path / "sound")
+    for symptom in ("data-missing-values", "inputs-have-nan", "data-files-changed", "files-missing"):
+        assert reading(symptom, sound).state is not P, symptom
+    assert reading("data-missing-values", speech(tmp_path / "empty", text="")).state is P
+    assert reading("inputs-have-nan", tmp_path / "empty").state is not P
+    found = reading("data-files-changed", speech(tmp_path / "long", duration=3.0))
+    assert found.state is P
+    assert "instead of 3" in found.why
+    length = media_length(tmp_path / "sound" / "wavs" / "10.wav")
+    for right in (length / 3, 1000 * length, "0.2"):  # a part of it, milliseconds, no number
+        assert reading("data-files-changed", speech(tmp_path / f"r{right}", duration=right)).state is not P
+
+
+def test_blank_pictures_are_not_one_sample(tmp_path: Path) -> None:
+    root = folders(tmp_path)
+    for split in ("train", "val"):
+        _save(np.zeros((50, 50, 3)), root / split / "a" / f"black_{split}.png")
+    assert reading(LEAK, root).state is A
+    shutil.copy(root / "train" / "a" / "train0.png", root / "val" / "a" / "copy.png")
+    assert reading(LEAK, root).state is P
+    assert measure(root).parts
