@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
+from functools import partial
 
 from ..flow import flow
 from ..readers._tree import unparse, walk
@@ -23,6 +24,7 @@ from .keras_best import best_left_on_disk, training_watched
 from .lightning_scores import best_of_nothing, last_of_monitored, monitored_in_training
 from .pretrained import saved_here, unused
 from .sides import either, literal, words
+from .tf_slips import watched_metric_unknown
 
 _HIGHER = frozenset(
     (
@@ -109,6 +111,7 @@ def best_is_chosen_wrongly(view: View) -> Finding:
             chosen_by_training,
             training_watched,
             monitored_in_training,
+            partial(watched_metric_unknown, names=("ModelCheckpoint", "EarlyStopping")),
         ),
         "the scripts choose no best model",
     )

@@ -93,8 +93,14 @@ def is_evaluation(source: Script, node: ast.AST) -> bool:
     """Say whether a node stands in a function that evaluates, by its name or by what it does."""
     if any(w in source.function_name(node).lower() for w in ("eval", "valid", "test", "val")):
         return True
+    outer = source.above(node)
+    if any(isinstance(p, ast.FunctionDef) and _OF_EVALUATION.match(p.name) for p in outer):
+        return True  # a function inside of `eval_step`
     function = source.function_around(node)
     return function is not None and _evaluates(function)
+
+
+_OF_EVALUATION = re.compile(r"^_?(?:eval\w*|valid\w*|val|test)_?(?:step|epoch|loop|one_epoch|model)?$")
 
 
 _NO_GRADIENT = re.compile(r"no_grad|inference_mode|set_grad_enabled\(False")

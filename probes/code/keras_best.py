@@ -12,6 +12,8 @@ from ..syntax import Script
 from .checks import at, ok
 from .sides import literal
 
+_OF_DATA = ("np", "numpy", "json", "yaml", "toml", "joblib", "pickle", "pd")
+
 
 def training_watched(source: Script) -> Finding | None:
     """The best epoch is chosen by `loss` or `accuracy` of training, while `fit` has held-out data."""
@@ -49,6 +51,7 @@ def best_left_on_disk(source: Script) -> Finding | None:
     if not kept:
         return None
     reads = source.named("load_weights", "load_model", "restore", "read", "load", "latest_checkpoint")
+    reads = tuple(c for c in reads if source.owner(c) not in _OF_DATA)
     back = [
         c
         for c in source.named("EarlyStopping")
@@ -62,6 +65,7 @@ def best_left_on_disk(source: Script) -> Finding | None:
         return None
     last = max(c.lineno for c in fits if source.function_around(c) is source.function_around(fits[-1]))
     owners = {unparse(c.func.value) for c in fits if isinstance(c.func, ast.Attribute)}
+    owners |= {unparse(n.targets[0]) for n in source.of(ast.Assign) if unparse(n.value) in owners}
     for call in source.named("evaluate", "predict"):
         if (
             not isinstance(call.func, ast.Attribute)

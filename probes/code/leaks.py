@@ -26,6 +26,7 @@ from .split_steps import of_all_rows
 from .splits_again import folds_meet, one_file_for_both, split_twice, whole_beside_part
 from .target_columns import target_among_inputs
 from .tf_data import cut_from_moving_order
+from .tf_slips import evaluated_by_training_input, held_out_pattern_of_training
 
 
 @probe()
@@ -56,6 +57,7 @@ def held_out_in_training(view: View) -> Finding:
         *(same_part, loader_of_other_side, trains_on_held_out_loop),
         *(both_from_one_end, reads_other_source, fit_crossed, one_part_for_both),
         *(cut_from_moving_order, gradients_on_held_out, parts_from_one_end),
+        *(evaluated_by_training_input, held_out_pattern_of_training),
         *(folds_meet, split_twice, whole_beside_part, one_file_for_both, whole_table_given),
     )
     return first(view, check, "the scripts show no two sets of data")

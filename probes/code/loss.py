@@ -24,6 +24,7 @@ from .senses import turned_round
 from .sides import either
 from .spreads import of_itself
 from .sums import summed_by_hand
+from .tf_slips import ends_unlike_loss
 
 _SOFT = ("softmax", "Softmax", "sigmoid", "Sigmoid", "softmax_", "LogSigmoid")
 _ON_LOGITS = ("crossentropyloss", "cross_entropy", "bcewithlogitsloss", "binary_cross_entropy_with_logits")
@@ -176,7 +177,7 @@ def activation_missing(view: View) -> Finding:
     """NLLLoss without log-softmax, BCELoss without sigmoid anywhere in the script."""
     return first(
         view,
-        either(raw_outputs_for_chances, _activation_missing, activation_left_out),
+        either(raw_outputs_for_chances, _activation_missing, activation_left_out, ends_unlike_loss),
         "no loss on probabilities in the scripts",
     )
 

@@ -15,6 +15,7 @@ from .checks import at, extractor, first, ok
 from .each_round import one_in_all_rounds
 from .reused import layer_reused
 from .sides import either
+from .tf_slips import one_cell_for_all
 from .zero_products import both_factors_zero
 from .zero_starts import is_of_output, may_start_at_zero
 
@@ -390,7 +391,9 @@ def _shared(source: Script) -> Finding | None:
 @probe()
 def layer_repeated(view: View) -> Finding:
     """A list of layers, or a loop over their settings, has one layer several times: `[Layer()] * n`."""
-    return first(view, either(_repeated, layer_reused), "the scripts make no list of layers")
+    return first(
+        view, either(_repeated, layer_reused, one_cell_for_all), "the scripts make no list of layers"
+    )
 
 
 def _repeated(source: Script) -> Finding | None:

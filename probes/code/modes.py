@@ -21,6 +21,7 @@ from .tf_graph import (
     statistics_never_run,
 )
 from .tf_session import fed_as_in_training, trained_in_evaluation_mode, updates_never_run
+from .tf_slips import kept_in_every_mode
 
 _FUNCTIONAL = ("dropout", "dropout1d", "dropout2d", "dropout3d", "alpha_dropout", "feature_alpha_dropout")
 _LIBRARIES = (
@@ -148,6 +149,7 @@ def mode_fixed_in_call(view: View) -> Finding:
         kept_in_evaluation,
         mode_turned_in_model_fn,
         mode_left_out,
+        kept_in_every_mode,
     )
     return first(view, either(_fixed, *graph), "the scripts call no layer with a mode")
 

@@ -17,6 +17,7 @@ from .keras_fit import weights_by_rank
 from .label_start import numbered_from_one, shifted_in_training
 from .sides import either, given, literal, side
 from .sides_apart import numbered_apart
+from .tf_slips import moved_in_loss_alone
 
 
 @probe()
@@ -37,6 +38,7 @@ def classes_numbered_apart(view: View) -> Finding:
             weights_by_rank,
             numbered_from_one,
             shifted_in_training,
+            moved_in_loss_alone,
         ),
         "the scripts number no classes",
     )

@@ -17,6 +17,7 @@ from .kinds_apart import classes_for_numbers, exchanged, form_of_answers
 from .mindspore import competing_tags
 from .operators import outputs_of
 from .sides import either
+from .tf_slips import classes_of_one_output, exclusive_by_sigmoid
 
 _OVERLAP = re.compile(r"dice|jaccard|tversky|(?:^|_)iou|overlap", re.IGNORECASE)
 _SCORES = re.compile(r"logit|score|pred|output", re.IGNORECASE)
@@ -275,7 +276,10 @@ def class_loss_on_numbers(view: View) -> Finding:
 
     False positive: values that are split into bins, which are left aside where something says so.
     """
-    checks = either(_class_loss, competing_tags, classes_for_numbers, form_of_answers)
+    checks = either(
+        *(_class_loss, competing_tags, classes_for_numbers, form_of_answers),
+        *(classes_of_one_output, exclusive_by_sigmoid),
+    )
     return first(view, checks, "the scripts compute no loss of returns or values")
 
 

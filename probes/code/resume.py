@@ -16,6 +16,11 @@ from .deepspeed import weights_alone_resumed
 from .resumed import left_out_of_state, states_astray
 from .sides import either
 from .taken_up import counter_not_taken_up, drawn_after_restoring, statistics_not_saved
+from .tf_slips import (
+    checkpoint_without_moments,
+    counter_left_in_checkpoint,
+    latest_never_restored,
+)
 
 _KINDS = (
     ("scaler", re.compile(r"scaler")),
@@ -35,7 +40,10 @@ def resume_incomplete(view: View) -> Finding:
 
 
 def _incomplete(source: Script) -> Finding | None:
-    again = either(counter_not_taken_up, drawn_after_restoring, statistics_not_saved)(source)
+    again = either(
+        *(counter_not_taken_up, drawn_after_restoring, statistics_not_saved),
+        *(checkpoint_without_moments, counter_left_in_checkpoint, latest_never_restored),
+    )(source)
     if again is not None:
         return again
     for look in (

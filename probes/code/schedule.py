@@ -20,6 +20,7 @@ from .schedule_order import moved_before_update
 from .sides import either
 from .tf_graph import decay_of_epochs
 from .tf_session import rate_stands_in_graph
+from .tf_slips import floor_above_rate, watched_metric_unknown
 from .trainer_schedules import moves as trainer_moves
 from .trainer_schedules import rate_for_factor, trainers_schedule, warmup_of_all
 from .trainers import lightning
@@ -467,7 +468,10 @@ def rate_not_applied(view: View) -> Finding:
 
     Absent where anything sets a rate: a parameter group, an attribute, `assign`.
     """
-    checks = either(_not_applied, decay_stands, rate_stands_in_graph, stopped_before_lowered)
+    checks = either(
+        *(_not_applied, decay_stands, rate_stands_in_graph, stopped_before_lowered),
+        *(floor_above_rate, partial(watched_metric_unknown, names=("ReduceLROnPlateau",))),
+    )
     return first(view, checks, "the training loops ask no function for a learning rate")
 
 

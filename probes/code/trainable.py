@@ -22,6 +22,7 @@ from .pretrained import saved_here
 from .several import part_without_optimizer
 from .sides import either
 from .tf_session import variables_left_out
+from .tf_slips import made_untrainable
 
 # copies and judges that are not meant to train
 # A model that another one is held against: `ref_model`, `_setup_reference_model`, `teacher`.
@@ -47,7 +48,9 @@ def part_not_trained(view: View) -> Finding:
 
     Freezing counts where no adapter or linear probe is trained in place of the rest.
     """
-    frozen = first(view, either(_freezes_untrained, layer_kept), "the scripts show no training step")
+    frozen = first(
+        view, either(_freezes_untrained, layer_kept, made_untrainable), "the scripts show no training step"
+    )
     return any_of((optimizer_gets_part(view), frozen))
 
 
@@ -61,7 +64,7 @@ def freezes_parameters(view: View) -> Finding:
     Copies of the model by their usual names (teacher, EMA, target, ...) and by `deepcopy` are left aside.
     False positive: fine-tuning that freezes on purpose.
     """
-    return first(view, _freezes, "the scripts show no training step")
+    return first(view, either(_freezes, made_untrainable), "the scripts show no training step")
 
 
 def _freezes(source: Script) -> Finding | None:
