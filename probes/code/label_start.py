@@ -29,7 +29,8 @@ def numbered_from_one(source: Script) -> Finding | None:
     """
     kinds = [k for _, k in losses(source)]
     heads = [c for c in source.named("from_pretrained") if keyword(c, "num_labels") is not None]
-    if source.loose or not (heads or any(_OF_CLASSES.search(k) for k in kinds)):
+    indices = re.search(r"(?i)sparse_?(?:softmax_?cross_?entropy|categorical_?crossentropy)", source.code)
+    if source.loose or not (heads or indices or any(_OF_CLASSES.search(k) for k in kinds)):
         return None
     for node in source.of(ast.BinOp):
         one_more = (
@@ -61,7 +62,9 @@ def _numbers_labels(source: Script, call: ast.Call) -> bool:
             first = target.elts[0] if isinstance(target, ast.Tuple) and target.elts else None
             name = first.id if isinstance(first, ast.Name) else ""
             kept = [c for c in of(parent, ast.Call) if last_name(c.func) in ("append", "extend", "full")]
-            return is_label(name) and any(name == n.id for c in kept for a in c.args for n in of(a, ast.Name))
+            told = [c for c in kept if any(name == n.id for a in c.args for n in of(a, ast.Name))]
+            lists = [last_name(c.func.value) for c in told if isinstance(c.func, ast.Attribute)]
+            return bool(told) and (is_label(name) or any(is_label(n) for n in lists))
         if isinstance(parent, ast.stmt):
             break
     return False

@@ -32,6 +32,7 @@ from .scores_misread import scores_misread
 from .sides import either, literal, side
 from .slipped import other_held_out_part
 from .tape_steps import metric_not_listed, reduced_by_mean
+from .tf_lengths import metric_goes_on
 from .tf_slips import argmax_over_batch
 from .totals import emptied_each_round, last_round_only, never_begun_anew
 from .unlike import compared_unlike_trained, left_at_once, mask_unused
@@ -64,6 +65,7 @@ def metric_miscounts(view: View) -> Finding:
             last_round_only,
             never_begun_anew,
             metric_not_listed,
+            metric_goes_on,
             argmax_over_batch,
             other_held_out_part,
             reduced_by_mean,

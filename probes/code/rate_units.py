@@ -39,6 +39,9 @@ _FORMS = {
     "CosineDecay": _Form((1, "decay_steps"), (9, "warmup_steps")),
     "PolynomialDecay": _Form((1, "decay_steps")),
     "ExponentialDecay": _Form((1, "decay_steps"), share=(2, "decay_rate")),
+    "exponential_decay": _Form((2, "decay_steps"), share=(3, "decay_rate")),
+    "cosine_decay": _Form((2, "decay_steps")),
+    "polynomial_decay": _Form((2, "decay_steps")),
     "CosineDecayLR": _Form((2, "decay_steps")),
     "PolynomialDecayLR": _Form((2, "decay_steps")),
     "ExponentialDecayLR": _Form((2, "decay_steps"), share=(1, "decay_rate")),
@@ -80,7 +83,15 @@ def schedules(source: Script) -> tuple[Schedule, ...]:
         Schedule(c, *(_given(c, p) for p in (form.length, form.warmup, form.share, form.per_epoch)))
         for c in source.named(*_FORMS)
         if (form := _FORMS[last_name(c.func)]) and last_name(c.func) not in source.classes
+        if last_name(c.func)[:1].isupper() or "_lr" in last_name(c.func) or _counts_updates(c)
     )
+
+
+def _counts_updates(call: ast.Call) -> bool:
+    """A function of `tf.train` gets what counts updates, and not the epoch."""
+    told = keyword(call, "global_step") or (call.args[1] if len(call.args) > 1 else None)
+    about = re.search(r"(?:^|\.)train\.\w+$", unparse(call.func))
+    return about is not None and told is not None and "step" in unparse(told).lower()
 
 
 def _given(call: ast.Call, place: tuple[int, str] | None) -> ast.expr | None:

@@ -19,6 +19,7 @@ from .rate_units import length_misjudged, stopped_before_lowered
 from .schedule_order import moved_before_update
 from .sides import either
 from .tf_graph import decay_of_epochs
+from .tf_lengths import epochs_as_steps, steps_of_samples, warmup_outlasts_training
 from .tf_session import rate_stands_in_graph
 from .tf_slips import floor_above_rate, watched_metric_unknown
 from .trainer_schedules import moves as trainer_moves
@@ -76,6 +77,9 @@ def unit_wrong(view: View) -> Finding:
             warmup_of_all,
             rate_for_factor,
             partial(warmup_longer_in_configuration, view),
+            warmup_outlasts_training,
+            steps_of_samples,
+            epochs_as_steps,
         ),
         "the scripts build no schedule whose length and loop can be told",
     )

@@ -86,6 +86,8 @@ def split_twice(source: Script) -> Finding | None:
 def _apart(one: ast.Assign, other: ast.Assign) -> bool:
     """The two draws give parts of other names, and no part of one is named for the same side alone."""
     names = [{unparse(e) for e in of(n.targets[0], ast.Name)} for n in (one, other)]
+    if any(side(n) is True for n in names[0]) and all(side(n) is False for n in names[1]):
+        return not names[0] & names[1]  # `train, rest = split(table)`, then `val, test = split(table)`
     held = [{n for n in some if side(n) is False} for some in names]
     return not names[0] & names[1] and bool(held[0]) and bool(held[1]) and held[0] != held[1]
 

@@ -12,6 +12,7 @@ from ..registry import Finding
 from ..syntax import Script
 from .checks import at, ok
 from .roles import targets
+from .sides import literal
 
 _TARGET = re.compile(r"(?i)^(?:self\.)?(?:y|targets?|labels?)(?:_|$)")
 _INPUT = re.compile(
@@ -19,6 +20,8 @@ _INPUT = re.compile(
 )
 # of later moments a table holds the target of earlier ones: it may be an input there
 _FORECASTS = re.compile(r"(?i)forecast|horizon|look_?back|history|window|\blag|seq_?len|shift\(|autoreg")
+# what Keras gives back
+_OF_FIT = re.compile(r"[\w/]*history\.csv|\bhistory = \w+\.fit|\bhist(?:ory)?\.history\b")
 _BY_ROW = re.compile(
     r"groupby|rolling|shift|expanding|ewm|diff\(|cumsum|merge|map\(|transform\(|rank\(|isna|isnull|notna"
 )
@@ -36,7 +39,8 @@ def target_among_inputs(source: Script) -> Finding | None:
         n for n in source.of(ast.Assign) if isinstance(n.value, (ast.List, ast.Tuple)) and _names(n.value)
     ]
     seen: ast.AST | None = None
-    if not wanted or _FORECASTS.search(source.code):
+    code = _OF_FIT.sub("", source.code)
+    if not wanted or _FORECASTS.search(code):
         return _of_later_rows(source, made, lists)
     for node in lists:
         name = unparse(node.targets[0])
@@ -67,6 +71,16 @@ def _columns(node: ast.AST) -> set[str]:
     }
 
 
+def _named(source: Script, node: ast.AST) -> set[str]:
+    """The column that a name stands for: `target = "left"`, `y = table[target]`."""
+    found = {
+        literal(source, s.slice)
+        for s in of(node, ast.Subscript)
+        if isinstance(s.slice, (ast.Name, ast.Attribute))
+    }
+    return {f for f in found if isinstance(f, str)}
+
+
 def _computed(source: Script) -> dict[str, tuple[set[str], ast.Assign]]:
     """Columns that a script computes from others: name -> (columns that it is computed from, statement)."""
     found: dict[str, tuple[set[str], ast.Assign]] = {}
@@ -85,7 +99,7 @@ def _target_columns(source: Script, made: dict[str, tuple[set[str], ast.Assign]]
     roles = targets(source)
     for node in source.of(ast.Assign):
         name = unparse(node.targets[0])
-        columns = _columns(node.value)
+        columns = _columns(node.value) or _named(source, node.value)
         if len(columns) == 1 and (_TARGET.match(name) or name.lower() in roles):
             found |= columns
     if len(found) != 1:
