@@ -21,6 +21,7 @@ MOST = 3_000_000  # numbers that a search over turns and shifts looks at: the fi
 ALIKE = 0.9  # correlation above which two pictures show the same thing
 WHITE = 0.15  # largest correlation of neighbours in a residue that is noise
 EXACT = 0.999
+PLAIN = 0.25  # of the spread of all samples: a picture with less is too plain to tell where it was cut out
 SOME = 32  # samples whose own scales are looked at
 
 
@@ -421,28 +422,52 @@ def _greyed(name: str, x: Floats, y: Floats) -> list[Difference]:
 
 def _moved(name: str, x: Floats, y: Floats) -> list[Difference]:
     """Moved by whole pixels: all samples alike, or each by its own (a random crop)."""
-    moves = [_move(p, q) for p, q in zip(x[:16], y[:16], strict=True)]
-    if not moves or None in moves or set(moves) == {(0, 0)}:
+    moves: list[tuple[int, int] | None] = []
+    for p, q in zip(x[:16], y[:16], strict=True):
+        moves.append(_move(p, q))
+        if moves.count(None) > 4:
+            return []
+    known = [m for m in moves if m is not None]  # of what is plain nothing can be told
+    if len(known) < max(2, 0.75 * len(moves)) or set(known) == {(0, 0)}:
         return []
-    if len(set(moves)) == 1:
-        assert moves[0] is not None  # noqa: S101 - for the type checker
-        down, right = moves[0]
+    if any(
+        m is None and min(p.std(), q.std()) > PLAIN * x.std() for m, p, q in zip(moves, x, y, strict=False)
+    ):
+        return []
+    if len(set(known)) == 1:
+        down, right = known[0]
         words = (
             f"{name}: moved by {down} rows and {right} columns: another part of the picture is cut "
             "out, or it is padded otherwise"
         )
         return [Difference(name, "crop", words, float(max(abs(down), abs(right))))]
     words = f"{name}: another part of the picture in each sample: a random crop or shift is on"
-    return [Difference(name, "augmentation", words, float(len(set(moves))))]
+    return [Difference(name, "augmentation", words, float(len(set(known))))]
 
 
 def _move(x: Floats, y: Floats) -> tuple[int, int] | None:
     """Rows and columns by which y [c, h, w] lies further in x, where what overlaps is the same picture."""
     a, b = (s.mean(axis=0) for s in (x, y))
+    for detail in (False, True):
+        found = _overlap(x, y, a, b, detail=detail)
+        if found is not None:
+            return found
+    return None
+
+
+def _overlap(x: Floats, y: Floats, a: Floats, b: Floats, *, detail: bool) -> tuple[int, int] | None:
+    """`_move` by the grey pictures `a` and `b` [h, w], or by their detail: soft ones fit anywhere."""
     h, w = a.shape
+    if detail:
+        a, b = (
+            s - sum(np.roll(s, m, (0, 1)) for m in ((0, 1), (1, 0), (0, -1), (-1, 0))) / 4 for s in (a, b)
+        )
+        for s in (a, b):
+            s[[0, -1]] = 0
+            s[:, [0, -1]] = 0
     a, b = (np.pad(s - s.mean(), ((0, h), (0, w))) for s in (a, b))
     score = np.fft.irfft2(np.fft.rfft2(a) * np.conj(np.fft.rfft2(b)), a.shape)
-    for at in np.argsort(score, axis=None)[::-1][:40]:
+    for at in np.argsort(score, axis=None)[::-1][: 8 if detail else 40]:
         down, right = (int(v) for v in np.unravel_index(at, score.shape))
         down, right = down - 2 * h * (down > h), right - 2 * w * (right > w)
         if abs(down) > 0.75 * h or abs(right) > 0.75 * w:

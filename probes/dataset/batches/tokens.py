@@ -107,7 +107,8 @@ def _special(name: str, rows: Sequence[tuple[Floats, Floats]], here: int, there:
             if not all(_without(r[more], front, back, r[less], (here, there)[less]) for r in rows):
                 continue
             starts = {float(r[more][0]) for r in rows} if front else set()
-            ends = {float(r[more][-1]) for r in rows if len(r[more]) == len(r[less]) + front + back}
+            exact = [r for r in rows if len(r[more]) == len(r[less]) + front + back]
+            ends = {float(r[more][-1]) for r in exact or rows}
             if len(starts) > 1 or (back and len(ends) != 1):
                 continue
             which = [f"a start token ({s:g})" for s in starts] + [
@@ -125,6 +126,11 @@ def _without(more: Floats, front: int, back: int, less: Floats, room: int) -> bo
     rest = more[front : len(more) - back] if back else more[front:]
     if np.array_equal(rest, less):
         return len(more) > len(less)
+    if back and (
+        len(less) >= room or len(more) >= room
+    ):  # a full row has room for as many ids more of its text
+        longer = len(less) - len(rest)
+        return 0 <= longer <= front + back and len(rest) >= 2 and np.array_equal(rest, less[: len(rest)])
     full = front and not back and (len(less) >= room or len(more) >= room)
     n = min(len(rest), len(less))
     return bool(full and n >= 2 and abs(len(rest) - len(less)) <= 1 and np.array_equal(rest[:n], less[:n]))
@@ -162,6 +168,7 @@ def _but_last(a: Floats, b: Floats) -> bool:
 def _other_end(name: str, rows: Sequence[tuple[Floats, Floats]]) -> list[Difference]:
     """Rows of one text of which the two sides kept different ends: what overlaps is equal."""
     moved = []
+    rows = _without_marks(rows)
     for a, b in rows:
         least = max(4, min(len(a), len(b)) // 4)
         most = min(len(a), len(b))
@@ -178,6 +185,18 @@ def _other_end(name: str, rows: Sequence[tuple[Floats, Floats]]) -> list[Differe
         f"{name}: the {kept} of long rows is kept here, the {other} in the benchmark: cut at the other side"
     )
     return [Difference(name, "truncation", words, len(moved) / len(rows))]
+
+
+def _without_marks(rows: Sequence[tuple[Floats, Floats]]) -> Sequence[tuple[Floats, Floats]]:
+    """The rows without a start or end token that every row of both sides has."""
+    kept = [(a, b) for a, b in rows if len(a) > 2 and len(b) > 2]
+    if len(kept) < len(rows):
+        return rows
+    if len({float(r[0]) for pair in rows for r in pair}) == 1:
+        rows = [(a[1:], b[1:]) for a, b in rows]
+    if len({float(r[-1]) for pair in rows for r in pair}) == 1:
+        rows = [(a[:-1], b[:-1]) for a, b in rows]
+    return rows
 
 
 def _backwards(name: str, rows: Sequence[tuple[Floats, Floats]], *_lengths: int) -> list[Difference]:

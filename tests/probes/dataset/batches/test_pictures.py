@@ -143,3 +143,25 @@ def test_maps_turn_with_their_pictures_or_stay_behind(tmp_path: Path) -> None:
 
     assert along == [("flip", "image, mask: mirrored left to right")]
     assert [kind for kind, _ in behind] == ["flip", "label-apart"]
+
+
+@pytest.mark.parametrize("random", [False, True])
+def test_other_parts_of_soft_pictures(random: bool, tmp_path: Path) -> None:
+    """Soft pictures fit anywhere a little: their detail tells where they were cut; a plain one nothing."""
+    draw = np.random.default_rng(3)
+    far = np.stack([_soft(draw) for _ in range(12)])
+    far[5] = draw.normal(0, 1e-3, far[5].shape)
+    at = draw.integers(0, 20, (12, 2)) if random else np.zeros((12, 2), int)
+    mine = np.stack([f[:, r : r + 44, c : c + 44] for f, (r, c) in zip(far, at, strict=True)])
+    ((kind, words),) = told(tmp_path, {"image": mine}, {"image": far[:, :, 10:54, 10:54]})
+
+    assert kind == ("augmentation" if random else "crop")
+    assert ("in each sample" if random else "moved by 10 rows and 10 columns") in words
+
+
+def _soft(draw: np.random.Generator) -> np.ndarray:
+    """A picture [3, 64, 64] of a few waves, and a little detail."""
+    y, x = np.mgrid[:64, :64] / 64
+    waves = sum(np.sin(6.3 * (a * x + b * y) + c) for a, b, c in draw.uniform(-1, 1, (4, 3)))
+    fine = draw.normal(0, 0.05, (64, 64))
+    return np.stack([waves * s + fine for s in (1.0, 0.8, 1.2)])

@@ -134,3 +134,34 @@ def test_few_ids_that_are_others_are_no_vocabulary(tmp_path: Path) -> None:
     ((kind, _),) = told(tmp_path, {"input_ids": ids + np.arange(72).reshape(6, 12) % 7}, {"input_ids": ids})
 
     assert kind in ("values", "other-samples")
+
+
+def test_marks_that_full_rows_have_no_room_for(tmp_path: Path) -> None:
+    """Without start and end tokens a full row holds two more ids of its text."""
+    theirs = _full(lambda t: [101, *t[:22], 102])
+    ((kind, words),) = told(tmp_path, _full(lambda t: t[:24]), theirs)
+
+    assert kind == "special-tokens"
+    assert "(101) and an end token (102) missing here" in words
+
+
+def test_the_other_end_of_marked_rows(tmp_path: Path) -> None:
+    mine, theirs = _full(lambda t: [101, *t[-22:], 102]), _full(lambda t: [101, *t[:22], 102])
+    ((kind, words),) = told(tmp_path, mine, theirs)
+
+    assert kind == "truncation"
+    assert "the end of long rows is kept here, the beginning in the benchmark" in words
+
+
+def test_other_texts_between_the_same_marks(tmp_path: Path) -> None:
+    mine = _full(lambda t: [101, *t[:22], 102], seed=8)
+    ((kind, _),) = told(tmp_path, mine, _full(lambda t: [101, *t[:22], 102]))
+
+    assert kind not in ("truncation", "special-tokens")
+
+
+def _full(cut: Callable[[list[int]], list[int]], seed: int = 7) -> dict[str, Ids]:
+    """24 texts of 8 to 34 ids in rows of 24."""
+    draw = np.random.default_rng(seed)
+    rows = [cut(draw.integers(200, 900, int(draw.integers(8, 35))).tolist()) for _ in range(24)]
+    return {"input_ids": np.array([r + [0] * (24 - len(r)) for r in rows])}
