@@ -13,6 +13,7 @@ from ..syntax import Script
 from .causal import past_hidden
 from .checks import at, first, ok
 from .sides import either
+from .tf_slips import behind
 
 
 @probe()
@@ -24,7 +25,9 @@ def argument_inverted(view: View) -> Finding:
     opposite of what they say.
     """
     return first(
-        view, either(_keeps, _shows_padding, past_hidden), "the scripts call no dropout and hand over no mask"
+        view,
+        either(_keeps, _cells_kept, _shows_padding, past_hidden),
+        "the scripts call no dropout and hand over no mask",
     )
 
 
@@ -66,6 +69,13 @@ def _keeps(source: Script) -> Finding | None:
 def _in_graph(source: Script, call: ast.Call) -> str | None:
     """TensorFlow 1 has both: `rate=` is the share to drop, `keep_prob=` that to keep."""
     rate, keep = keyword(call, "rate"), keyword(call, "keep_prob")
+    second = call.args[1] if len(call.args) > 1 else None
+    if source.owner(call) == "tf.layers" or (source.owner(call) == "layers" and "contrib" not in source.code):
+        rate = rate or second
+    elif source.owner(call) == "tf.nn" and _ONLY_FIRST.search(source.code):
+        keep = keep or second
+    if keep is not None and _complement_of_keep(source, keep):
+        return "this takes the share to keep, and is given what is left of it"
     if rate is not None and not isinstance(rate, ast.Constant):
         text = _plain(rate)
         if _KEEP.search(text) and not _turned(source, rate):
@@ -76,6 +86,51 @@ def _in_graph(source: Script, call: ast.Call) -> str | None:
         if re.fullmatch(r"[\w.]+", _plain(keep)) and _DROP.search(_plain(keep)) and not _turned(source, keep):
             return "`keep_prob` is the share to keep, and is given the share to drop"
     return None
+
+
+# what TensorFlow 2 does not have: there the second argument of `tf.nn.dropout` is the share to drop
+_ONLY_FIRST = re.compile(
+    r"\btf\.(?:placeholder|Session|get_variable|app\.flags|contrib|train\.\w+Optimizer)\b"
+)
+
+
+def _complement_of_keep(source: Script, node: ast.expr) -> bool:
+    """`1 - keep_prob` of a share that is fed or told as the share to keep."""
+    if not (isinstance(node, ast.BinOp) and isinstance(node.op, ast.Sub)):
+        return False
+    text = _plain(node.right)
+    return (
+        unparse(node.left) in ("1", "1.0")
+        and _KEEP.search(text) is not None
+        and not _turned(source, node.right)
+    )
+
+
+def _cells_kept(source: Script) -> Finding | None:
+    """`DropoutWrapper(cell, output_keep_prob=1 - keep_prob)`, also where the share is handed on."""
+    if "tensorflow" not in source.frameworks:
+        return None
+    seen = None
+    for call in source.named("DropoutWrapper"):
+        for told in call.keywords:
+            if told.arg not in ("input_keep_prob", "output_keep_prob", "state_keep_prob"):
+                continue
+            seen = seen or call
+            for end in behind(source, told.value):
+                parts = [end.body, end.orelse] if isinstance(end, ast.IfExp) else [end]
+                wrong = [p for p in parts if _complement_of_keep(source, p)]
+                if wrong:
+                    return at(
+                        source, wrong[0], "this takes the share to keep, and is given what is left of it"
+                    )
+                names = [p for p in parts if isinstance(p, (ast.Attribute, ast.Subscript))]
+                for name in names:
+                    text = _plain(name)
+                    if _DROP.search(text) and not _KEEP.search(text) and not _turned(source, name):
+                        return at(
+                            source, name, "this takes the share to keep, and is given the share to drop"
+                        )
+    return ok(source, seen, "cells are given the share to keep") if seen is not None else None
 
 
 def _plain(node: ast.expr) -> str:
@@ -95,8 +150,8 @@ def _complement_of_drop(rate: ast.expr) -> bool:
         and isinstance(rate.op, ast.Sub)
         and isinstance(rate.left, ast.Constant)
         and rate.left.value in (1, 1.0)
-        and isinstance(rate.right, (ast.Name, ast.Attribute))
-        and _DROP.search(unparse(rate.right)) is not None
+        and isinstance(rate.right, (ast.Name, ast.Attribute, ast.Subscript))
+        and (_DROP.search(_plain(rate.right)) is not None or _plain(rate.right) in ("rate", "self.rate"))
         and "keep" not in unparse(rate.right).lower()
     )
 

@@ -24,6 +24,7 @@ from .keras_best import best_left_on_disk, training_watched
 from .lightning_scores import best_of_nothing, last_of_monitored, monitored_in_training
 from .pretrained import saved_here, unused
 from .sides import either, literal, words
+from .taken_up import overwritten_before_scored
 from .tf_slips import watched_metric_unknown
 
 _HIGHER = frozenset(
@@ -402,6 +403,7 @@ def last_instead_of_best(view: View) -> Finding:
     return first(
         view,
         either(
+            overwritten_before_scored,
             _test_of_last,
             _saved_each_epoch,
             last_weights_tested,

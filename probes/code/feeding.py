@@ -19,6 +19,7 @@ from .side_switches import shuffled_other_side
 from .sides import either, given, literal, setting, side
 from .slipped import step_thrown_away
 from .tf_data import order_kept
+from .turned_flags import order_by_turned_flag
 
 
 @probe()
@@ -39,7 +40,15 @@ def order_is_fixed(view: View) -> Finding:
     """
     return first(
         view,
-        either(_pipeline, step_thrown_away, order_kept, _own_loader, _first_windows, shuffled_other_side),
+        either(
+            _pipeline,
+            step_thrown_away,
+            order_kept,
+            _own_loader,
+            _first_windows,
+            shuffled_other_side,
+            order_by_turned_flag,
+        ),
         "the scripts show no order of samples",
     )
 

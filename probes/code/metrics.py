@@ -23,6 +23,7 @@ from .compared import (
 )
 from .counts import logged_without_reset, normalised_over_batch, other_batch_size
 from .ctc import ctc_blank_kept
+from .figures import area_of_decisions, emptied_with_each_batch, largest_of_one, size_with_sign
 from .formulas import formula_wrong, half_converted, reduced_unlike
 from .left_positions import mask_left_in_metric, mean_over_emptied_in_metric, metric_counts_padding
 from .lightning_scores import lists_of_hooks, one_metric_for_both
@@ -65,6 +66,7 @@ def metric_miscounts(view: View) -> Finding:
             last_round_only,
             never_begun_anew,
             metric_not_listed,
+            *(area_of_decisions, largest_of_one, size_with_sign, emptied_with_each_batch),
             metric_goes_on,
             argmax_over_batch,
             other_held_out_part,

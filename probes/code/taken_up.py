@@ -11,6 +11,7 @@ from ..readers.script import keyword, last_name
 from ..registry import Finding
 from ..syntax import Script
 from .checks import at
+from .tf_graph import applies
 
 _READS = (
     "load_state_dict",
@@ -87,8 +88,36 @@ def drawn_after_restoring(source: Script) -> Finding | None:
             if told is None or "global_variables_initializer" not in unparse(told):
                 continue
             if source.function_around(run) is function and run.lineno > call.lineno:
-                if not any(isinstance(p, ast.If) for p in source.above(run)):
+                if not any(isinstance(p, ast.If) for p in source.above(run)) and _trains_below(source, run):
                     return at(source, run, "all variables are drawn anew after the checkpoint was read")
+    return None
+
+
+def _trains_below(source: Script, node: ast.Call) -> bool:
+    """Anything is fitted after it, in its function or in another one that is called: not only scored."""
+    function = source.function_around(node)
+    fits = [c for c in source.named("run") if applies(source, c)]
+    if not fits:
+        return True
+    return any(c.lineno > node.lineno or source.function_around(c) is not function for c in fits)
+
+
+def overwritten_before_scored(source: Script) -> Finding | None:
+    """`saver.restore(sess, best)` after training, the initializer of all variables, and the test score."""
+    if "tensorflow" not in source.frameworks:
+        return None
+    for call in source.named("restore"):
+        function = source.function_around(call)
+        for run in source.named("run"):
+            told = run.args[0] if run.args else keyword(run, "fetches")
+            if told is None or "global_variables_initializer" not in unparse(told):
+                continue
+            same = source.function_around(run) is function and run.lineno > call.lineno
+            if same and not any(isinstance(p, ast.If) for p in source.above(run)):
+                if not _trains_below(source, run):
+                    return at(
+                        source, run, "all variables are drawn anew before the restored weights are scored"
+                    )
     return None
 
 

@@ -121,7 +121,7 @@ def kept_in_every_mode(source: Script) -> Finding | None:
         if last_name(call.func) == "dropout" and source.owner(call) == "tf.nn" and len(call.args) > 1:
             given.append(call.args[1])
         for value in given:
-            ends = _behind(source, value)
+            ends = behind(source, value)
             if any(isinstance(p, (ast.If, ast.IfExp)) for p in source.above(call)):
                 continue
             if (found := _nothing_kept(source, ends)) is not None:
@@ -137,7 +137,7 @@ def kept_in_every_mode(source: Script) -> Finding | None:
     return None
 
 
-def _behind(source: Script, value: ast.expr) -> list[ast.expr]:
+def behind(source: Script, value: ast.expr) -> list[ast.expr]:
     """What an expression stands for, and what the arguments of its function stand for."""
     mine = flow(source)
     found: list[ast.expr] = [value]

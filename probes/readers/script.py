@@ -128,6 +128,7 @@ SCHEDULERS = frozenset(
 )
 _WITH_DROPOUT = {"transformerencoderlayer", "transformerdecoderlayer", "transformer"}
 # the function and the class of one loss
+_STRONG = 0.65  # a share of dropout that few mean
 _FUNCTIONAL = {
     "cross_entropy": "crossentropyloss",
     "binary_cross_entropy": "bceloss",
@@ -617,6 +618,15 @@ class Extractor:
             yield from self._one(call, "label_smoothing", keyword(call, "label_smoothing"))
         elif lower in ("dropout", "dropout2d", "dropout1d"):
             yield from self._dropped(call)
+        elif lower in ("lstm", "gru", "simplernn"):
+            for word in ("dropout", "recurrent_dropout"):
+                share = keyword(call, word)
+                if (
+                    isinstance(share, ast.Constant)
+                    and isinstance(share.value, float)
+                    and share.value > _STRONG
+                ):
+                    yield from self._one(call, "dropout", share)
         elif lower.startswith(("batchnorm", "syncbatchnorm")):
             yield self._set("normalization_layer", "batch_norm", call)
             yield from self._keywords(call, "batchnorm")
@@ -651,7 +661,7 @@ class Extractor:
 
     def _dropped(self, call: ast.Call) -> Iterator[Setting]:
         """The share to drop; MindSpore's `nn.Dropout` (not that of `mint`) takes the share to keep first."""
-        dropped, kept = keyword(call, "p"), keyword(call, "keep_prob")
+        dropped, kept = keyword(call, "p") or keyword(call, "rate"), keyword(call, "keep_prob")
         if dropped is None and kept is None:
             first = _first(call)
             keeps = last_name(call.func) == "Dropout" and self._keeps
