@@ -166,6 +166,11 @@ CASES = {
         "        loss = F.cross",
         "        images = images[:, [2, 1, 0]]\n        loss = F.cross",
     ),
+    "colours in any order": (
+        "channel-order",
+        "        loss = F.cross",
+        "        images = images[:, torch.randperm(3)]\n        loss = F.cross",
+    ),
 }
 
 
@@ -266,3 +271,48 @@ def test_what_a_part_is_cut_from_is_no_part_of_evaluation() -> None:
     found = _kinds("names[n_test:]", "names[n_test:n_test + 130]", PROGRAM.replace("n_val", "n_test"))
 
     assert "fewer-samples" in found and "evaluates-other-part" not in found
+
+
+TABLE = """
+import torch
+import torch.nn.functional as F
+from torch import nn
+from torch.utils.data import DataLoader, TensorDataset
+x_train, c_train, y_train, x_val, c_val, y_val = read_rows()
+train_loader = DataLoader(bake(x_train, c_train, y_train), batch_size=32, shuffle=True)
+val_loader = DataLoader(bake(x_val, c_val, y_val), batch_size=32)
+model = nn.Linear(6, 1)
+optimizer = torch.optim.Adam(model.parameters())
+for epoch in range(9):
+    for x, c, y in train_loader:
+        loss = F.mse_loss(model(x).squeeze(1), y)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+"""
+
+
+@pytest.mark.parametrize(
+    ("edit", "kind"),
+    [
+        ("y_train[:1600] = y_train[:1600][::-1].copy()", "labels-moved"),
+        ("y_train[::300] *= 1000", "outliers"),
+        (
+            "x_train, c_train, y_train = x_train[x_train < 9], c_train[x_train < 9], y_train[x_train < 9]",
+            "samples-dropped",
+        ),
+        ("x_train[:, 2] = y_train + 0.1 * x_train[:, 2]", "target-in-inputs"),
+    ],
+)
+def test_what_is_done_to_a_target_puts_nothing_into_the_inputs(edit: str, kind: str) -> None:
+    """A line that writes to the target itself, or takes rows of all alike, leaks nothing of it."""
+    found = _kinds("train_loader = ", f"{edit}\ntrain_loader = ", TABLE)
+    assert kind in found, found
+    assert (kind == "target-in-inputs") == ("target-in-inputs" in found)
+
+
+def test_labels_that_are_struck_out_at_random_change_no_shares() -> None:
+    """A constant is written over a part of the labels: they are wrong, and each sample is still drawn."""
+    edit = "train_set.labels[torch.rand(train_set.labels.shape) < 0.4] = 0\n"
+    found = _kinds(LOADER, edit + LOADER)
+    assert "labels-random" in found and "class-balance" not in found, found
