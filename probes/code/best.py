@@ -26,6 +26,7 @@ from .pretrained import saved_here, unused
 from .sides import either, literal, words
 from .taken_up import overwritten_before_scored
 from .tf_slips import watched_metric_unknown
+from .trainer_settings import best_by_default, best_not_loaded
 
 _HIGHER = frozenset(
     (
@@ -113,6 +114,7 @@ def best_is_chosen_wrongly(view: View) -> Finding:
             training_watched,
             monitored_in_training,
             partial(watched_metric_unknown, names=("ModelCheckpoint", "EarlyStopping")),
+            best_by_default,
         ),
         "the scripts choose no best model",
     )
@@ -412,6 +414,7 @@ def last_instead_of_best(view: View) -> Finding:
             best_left_on_disk,
             best_of_nothing,
             last_of_monitored,
+            best_not_loaded,
         ),
         "the scripts keep no best checkpoint",
     )

@@ -17,6 +17,7 @@ from .rounds import CLEARS
 from .several import one_clipped_astray
 from .sides import either, literal
 from .tape_steps import clip_left_under_tape
+from .trainer_settings import clipped_in_compute_loss
 
 _CLIPS = ("clip_grad_norm_", "clip_grad_value_", "clip_grad_norm", "clip_grad_value", "clip_gradients")
 
@@ -39,6 +40,7 @@ def clipping_without_effect(view: View) -> Finding:
             hook_clips_nothing,
             clip_of_no_bound,
             clipped_in_training_step,
+            clipped_in_compute_loss,
         ),
         "the scripts clip no gradients beside a backward call and a step",
     )

@@ -19,12 +19,13 @@ from .learnt_and_scored import scored_where_learnt
 from .mindspore import scored_where_trained
 from .roles import model_calls, split_flags, split_of, trains
 from .sides import either
+from .trainer_settings import classes_over_words
 
 
 @probe()
 def predicts_over_batch(view: View) -> Finding:
     """The predicted class is taken over the batch axis: `output.argmax(0)`."""
-    return first(view, _over_batch, "the scripts predict no classes")
+    return first(view, either(_over_batch, classes_over_words), "the scripts predict no classes")
 
 
 def _over_batch(source: Script) -> Finding | None:

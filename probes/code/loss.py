@@ -25,6 +25,7 @@ from .sides import either
 from .spreads import of_itself
 from .sums import summed_by_hand
 from .tf_slips import ends_unlike_loss
+from .trainer_settings import nll_of_logits, own_loss_negated
 
 _SOFT = ("softmax", "Softmax", "sigmoid", "Sigmoid", "softmax_", "LogSigmoid")
 _ON_LOGITS = ("crossentropyloss", "cross_entropy", "bcewithlogitsloss", "binary_cross_entropy_with_logits")
@@ -177,7 +178,9 @@ def activation_missing(view: View) -> Finding:
     """NLLLoss without log-softmax, BCELoss without sigmoid anywhere in the script."""
     return first(
         view,
-        either(raw_outputs_for_chances, _activation_missing, activation_left_out, ends_unlike_loss),
+        either(
+            raw_outputs_for_chances, nll_of_logits, _activation_missing, activation_left_out, ends_unlike_loss
+        ),
         "no loss on probabilities in the scripts",
     )
 
@@ -249,7 +252,9 @@ def _keras_missing(source: Script) -> Finding | None:
 @probe()
 def loss_negated(view: View) -> Finding:
     """A standard loss enters backward with its sign turned. False positive: adversarial terms (skipped)."""
-    return first(view, either(_loss_negated, turned_round), "no standard loss in the scripts")
+    return first(
+        view, either(_loss_negated, turned_round, own_loss_negated), "no standard loss in the scripts"
+    )
 
 
 def _loss_negated(source: Script) -> Finding | None:

@@ -18,6 +18,8 @@ from .ctc import ctc_lengths_padded
 from .label_marks import USUAL, ignored_labels, is_label, padded_labels, written_over
 from .left_positions import mask_left_in_loss, mean_over_emptied_in_loss, only_padding_counts
 from .sides import either, literal
+from .trainer_settings import filled_labels
+from .trainers import hugging_face
 from .two_losses import left_out_on_one_side
 
 
@@ -38,6 +40,7 @@ def label_padding_counts(view: View) -> Finding:
         mean_over_emptied_in_loss,
         only_padding_counts,
         left_out_on_one_side,
+        filled_labels,
     )
     return first(view, either(*checks), "no labels are padded")
 
@@ -291,7 +294,21 @@ def _special_tokens(source: Script) -> Finding | None:
                         call.args[0], (ast.Name, ast.Attribute)
                     ):
                         return at(source, call, "special tokens get a real label and count in the loss")
+                    if isinstance(value, int) and value < 0 and (why := _not_left_out(source, value)):
+                        return at(source, call, why)
     return ok(source, seen, "special tokens are left out of the loss") if seen is not None else None
+
+
+def _not_left_out(source: Script, value: int) -> str:
+    """Why a negative label of special tokens is not left out of the loss, or ""."""
+    ignored = ignored_labels(source)
+    if ignored is None or value in (ignored or {USUAL}) or source.loose:
+        return ""
+    if not ignored and not hugging_face(source):
+        return ""
+    if re.search(rf"[!=]= ?{value}\b|>= ?0|> ?-1\b|masked_fill|where\(", source.code):
+        return ""  # they are picked out, or replaced, by hand
+    return f"special tokens get {value}, and the loss leaves out {min(ignored or {USUAL})}"
 
 
 def _word(source: Script, loop: ast.For) -> str | None:

@@ -20,6 +20,7 @@ from .rounds import Round, rounds
 from .sides import either
 from .tape import loss_beside_tape
 from .tape_steps import run_beside_tape
+from .trainer_settings import output_made_anew
 
 # what is meant to be a constant: targets, other networks, masks, states carried on, advantages
 _CONSTANTS = re.compile(
@@ -39,7 +40,15 @@ def gradient_path_cut(view: View) -> Finding:
     estimators, a value that takes part uncut as well, targets, teachers, states and advantages by their
     names, and objectives of several networks.
     """
-    checks = either(_path_cut, loss_beside_tape, run_beside_tape, cut_in_graph, through_numpy, only_compared)
+    checks = either(
+        _path_cut,
+        loss_beside_tape,
+        run_beside_tape,
+        cut_in_graph,
+        through_numpy,
+        only_compared,
+        output_made_anew,
+    )
     return first(view, checks, "the scripts hold no model or loss")
 
 

@@ -26,6 +26,7 @@ from .scaled import (
 )
 from .sides import either, off_by_default
 from .tape import clipped_while_scaled, half_under_tape
+from .trainer_settings import bfloat_weights, half_weights
 
 
 @probe()
@@ -146,6 +147,7 @@ def half_without_scaler(view: View) -> Finding:
         half_under_tape,
         half_without_scale,
         half_by_trainer,
+        half_weights,
         *made,
         own,
     )
@@ -213,7 +215,9 @@ def _open(call: ast.Call) -> bool:
 @probe()
 def pure_bf16(view: View) -> Finding:
     """Parameters cast to bf16 (not autocast): updates below half a unit in the last place are lost."""
-    return first(view, either(_pure_bf16, bfloat_by_trainer), "the scripts do not cast the model")
+    return first(
+        view, either(_pure_bf16, bfloat_by_trainer, bfloat_weights), "the scripts do not cast the model"
+    )
 
 
 def _pure_bf16(source: Script) -> Finding | None:

@@ -21,6 +21,7 @@ from .tf_slips import (
     counter_left_in_checkpoint,
     latest_never_restored,
 )
+from .trainer_settings import flag_unread, resumed_from_weights
 
 _KINDS = (
     ("scaler", re.compile(r"scaler")),
@@ -42,14 +43,14 @@ def resume_incomplete(view: View) -> Finding:
 def _incomplete(source: Script) -> Finding | None:
     again = either(
         *(counter_not_taken_up, drawn_after_restoring, statistics_not_saved),
-        *(checkpoint_without_moments, counter_left_in_checkpoint, latest_never_restored),
+        *(checkpoint_without_moments, counter_left_in_checkpoint, latest_never_restored, flag_unread),
     )(source)
     if again is not None:
         return again
     for look in (
         _accelerate,
         _lightning,
-        _hugging_face,
+        either(_hugging_face, resumed_from_weights),
         _tensorflow,
         weights_alone_resumed,
         either(_by_keys, _torch, states_astray),
@@ -216,7 +217,8 @@ def _lightning(source: Script) -> Finding | None:
             return at(source, call, "only the weights are taken up: fit is not given the checkpoint")
     for call in source.named("load_state_dict") if re.search("lightning", source.text) else ():
         fits = [c for c in source.named("fit") if c.lineno > call.lineno]
-        if _of_last_run(call) and fits and all(keyword(c, "ckpt_path") is None for c in fits):
+        again = _of_last_run(call) or _under_resume(source, call)
+        if again and fits and all(keyword(c, "ckpt_path") is None for c in fits):
             return at(source, call, "only the weights are taken up: fit is not given the checkpoint")
     fits = [c for c in source.named("fit") if keyword(c, "ckpt_path") is not None]
     return ok(source, fits[0], "fit is given the checkpoint") if fits else None

@@ -16,6 +16,7 @@ from ..gates import gate
 from ..held_gradients import not_divided
 from ..sampler_order import accelerate_not_divided
 from ..sides import either
+from ..trainer_settings import micro_losses_summed
 
 
 @probe()
@@ -23,7 +24,7 @@ def accumulation_not_divided(view: View) -> Finding:
     """The optimizer steps every N batches and the loss is not divided by N."""
     return first(
         view,
-        either(_one_of_two_divided, _not_divided, not_divided, accelerate_not_divided),
+        either(_one_of_two_divided, _not_divided, not_divided, accelerate_not_divided, micro_losses_summed),
         "the scripts do not accumulate gradients by hand",
     )
 
