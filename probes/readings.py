@@ -69,6 +69,7 @@ MODULES = (
     "code.pretrained",
     "code.quotients",
     "code.ranks",
+    "code.recurrent",
     "code.registered",
     "code.replaced",
     "code.resume",

@@ -12,6 +12,8 @@ from ..registry import Finding, View, probe
 from ..syntax import Script
 from .causal import past_hidden
 from .checks import at, first, ok
+from .recurrent import recurrent_keeps
+from .shares import DROP, KEEP, complement_of_drop, is_turned, names_keep, plain
 from .sides import either
 from .tf_slips import behind
 
@@ -26,14 +28,12 @@ def argument_inverted(view: View) -> Finding:
     """
     return first(
         view,
-        either(_keeps, _cells_kept, _shows_padding, past_hidden),
+        either(_keeps, recurrent_keeps, _cells_kept, _shows_padding, past_hidden),
         "the scripts call no dropout and hand over no mask",
     )
 
 
 _DROPOUTS = re.compile(r"^(?:Alpha|Feature|Spatial|Variational)?_?[Dd]rop(?:out)?(?:[123][dD])?$|^DropPath$")
-_KEEP = re.compile(r"(?i)(?:^|[._])(?:p_)?(?:keep|kept|retain|surviv\w*)(?:_?(?:prob\w*|rate|p|ratio))?$")
-_DROP = re.compile(r"(?i)(?:^|[._])(?:\w+_)?(?:drop(?:out)?)(?:_?(?:prob\w*|rate|p|ratio))?$")
 
 
 def _keeps(source: Script) -> Finding | None:
@@ -59,9 +59,9 @@ def _keeps(source: Script) -> Finding | None:
         if rate is None or isinstance(rate, ast.Constant):
             continue
         seen = seen or call
-        if _KEEP.search(unparse(rate)) and not _turned(source, rate):
+        if names_keep(source, rate):
             return at(source, call, "this takes the share to drop, and is given the share to keep")
-        if _complement_of_drop(rate):
+        if complement_of_drop(rate):
             return at(source, call, "this takes the share to drop, and is given what is left of it")
     return ok(source, seen, "dropout is given the share to drop") if seen is not None else None
 
@@ -77,13 +77,13 @@ def _in_graph(source: Script, call: ast.Call) -> str | None:
     if keep is not None and _complement_of_keep(source, keep):
         return "this takes the share to keep, and is given what is left of it"
     if rate is not None and not isinstance(rate, ast.Constant):
-        text = _plain(rate)
-        if _KEEP.search(text) and not _turned(source, rate):
+        text = plain(rate)
+        if KEEP.search(text) and not is_turned(source, rate):
             return "`rate` is the share to drop, and is given the share to keep"
-        if re.fullmatch(r"1(?:\.0)? - .*", text) and _DROP.search(text) and "keep" not in text.lower():
+        if re.fullmatch(r"1(?:\.0)? - .*", text) and DROP.search(text) and "keep" not in text.lower():
             return "`rate` is the share to drop, and is given what is left of it"
     if keep is not None and not isinstance(keep, ast.Constant):
-        if re.fullmatch(r"[\w.]+", _plain(keep)) and _DROP.search(_plain(keep)) and not _turned(source, keep):
+        if re.fullmatch(r"[\w.]+", plain(keep)) and DROP.search(plain(keep)) and not is_turned(source, keep):
             return "`keep_prob` is the share to keep, and is given the share to drop"
     return None
 
@@ -98,11 +98,11 @@ def _complement_of_keep(source: Script, node: ast.expr) -> bool:
     """`1 - keep_prob` of a share that is fed or told as the share to keep."""
     if not (isinstance(node, ast.BinOp) and isinstance(node.op, ast.Sub)):
         return False
-    text = _plain(node.right)
+    text = plain(node.right)
     return (
         unparse(node.left) in ("1", "1.0")
-        and _KEEP.search(text) is not None
-        and not _turned(source, node.right)
+        and KEEP.search(text) is not None
+        and not is_turned(source, node.right)
     )
 
 
@@ -125,35 +125,12 @@ def _cells_kept(source: Script) -> Finding | None:
                     )
                 names = [p for p in parts if isinstance(p, (ast.Attribute, ast.Subscript))]
                 for name in names:
-                    text = _plain(name)
-                    if _DROP.search(text) and not _KEEP.search(text) and not _turned(source, name):
+                    text = plain(name)
+                    if DROP.search(text) and not KEEP.search(text) and not is_turned(source, name):
                         return at(
                             source, name, "this takes the share to keep, and is given the share to drop"
                         )
     return ok(source, seen, "cells are given the share to keep") if seen is not None else None
-
-
-def _plain(node: ast.expr) -> str:
-    """An expression with its items as names: `params["dropout"]` -> "params.dropout"."""
-    return re.sub(r"\['(\w+)'\]", r".\1", unparse(node))
-
-
-def _turned(source: Script, rate: ast.expr) -> bool:
-    """The name holds `1 - keep` already, or a number that is a usual share to drop by the way it is made."""
-    return any(isinstance(v, ast.BinOp) and isinstance(v.op, ast.Sub) for v in flow(source).values(rate, 3))
-
-
-def _complement_of_drop(rate: ast.expr) -> bool:
-    """`1 - dropout`."""
-    return (
-        isinstance(rate, ast.BinOp)
-        and isinstance(rate.op, ast.Sub)
-        and isinstance(rate.left, ast.Constant)
-        and rate.left.value in (1, 1.0)
-        and isinstance(rate.right, (ast.Name, ast.Attribute, ast.Subscript))
-        and (_DROP.search(_plain(rate.right)) is not None or _plain(rate.right) in ("rate", "self.rate"))
-        and "keep" not in unparse(rate.right).lower()
-    )
 
 
 _MASKS = ("key_padding_mask", "src_key_padding_mask", "tgt_key_padding_mask", "memory_key_padding_mask")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterator
 
 from ..flow import flow
 from ..learning import takes_gradients
@@ -40,8 +41,77 @@ def average_of_wrong_count(view: View) -> Finding:
     )
 
 
+@probe()
+def batches_weighed_alike(view: View) -> Finding:
+    """An evaluation sums up means of batches and divides by their number, and the last batch may be smaller.
+
+    Silent where the loader drops the rest or gives one sample at a time. False positive: the batches divide
+    the data, or the last one hardly counts.
+    """
+    return first(view, _weighed_alike, "the scripts show no average that an evaluation makes of its sums")
+
+
+def _weighed_alike(source: Script) -> Finding | None:
+    seen = None
+    for function, loops, node, unit, below, sums in _ratios(source):
+        count = _count(source, function, below, loops, sums)
+        if count is None:
+            continue
+        seen = seen or node
+        if unit == count == _BATCHES and _evaluates(function) and not _whole_batches(source, loops):
+            return at(
+                source, node, "a mean of means: a last batch of few samples counts as much as a full one"
+            )
+    return ok(source, seen, "batches count by their samples") if seen is not None else None
+
+
+def _evaluates(function: Function) -> bool:
+    off = any(last_name(c.func) == "eval" for c in of(function, ast.Call))
+    return off or trains(split_of(function.name)) is False
+
+
+def _whole_batches(source: Script, loops: list[ast.For]) -> bool:
+    """Some loader of the script drops the rest, or gives single samples, whichever is gone over."""
+    names = {
+        last_name(gone_over(loop.iter))
+        for loop in loops
+        if isinstance(gone_over(loop.iter), (ast.Name, ast.Attribute))
+    }
+    for call in source.calls:
+        given_ = {k.arg: unparse(k.value) for k in call.keywords}
+        drops = given_.get("drop_last", given_.get("drop_remainder", "False")) != "False"
+        single = given_.get("batch_size") == "1"
+        if drops or single:
+            statement = source.statement(call)
+            targets = {
+                last_name(t)
+                for t in getattr(statement, "targets", [])
+                if isinstance(t, (ast.Name, ast.Attribute))
+            }
+            if not targets or targets & names or not any(trains(split_of(t)) for t in targets):
+                return True
+    return False
+
+
 def _wrong_count(source: Script) -> Finding | None:
     seen = None
+    for function, loops, node, unit, below, sums in _ratios(source):
+        if _trained_on(source, function, below, loops):
+            return at(source, node, "what evaluation sums up is divided by the size of the training set")
+        count = _count(source, function, below, loops, sums)
+        if count is None:
+            continue
+        seen = seen or node
+        if unit != count:
+            return at(source, node, f"a sum over {unit} is divided by the number of {count}")
+    return ok(source, seen, "sums are divided by what they were summed over") if seen is not None else None
+
+
+_Ratio = tuple[Function, list[ast.For], ast.BinOp | ast.AugAssign, str, ast.expr, dict[str, str]]
+
+
+def _ratios(source: Script) -> Iterator[_Ratio]:
+    """Quotients that evaluations make: function, its loops, where, unit of the sum, what by, all sums."""
     for function in source.of(ast.FunctionDef, ast.AsyncFunctionDef):
         every = of(function, ast.For)
         trained = [n for n in every if takes_gradients(source, n)]
@@ -59,17 +129,8 @@ def _wrong_count(source: Script) -> Finding | None:
                 (node.left, node.right) if isinstance(node, ast.BinOp) else (node.target, node.value)
             )
             unit = _unit_of(above, sums)
-            if unit is None:
-                continue
-            if _trained_on(source, function, below, loops):
-                return at(source, node, "what evaluation sums up is divided by the size of the training set")
-            count = _count(source, function, below, loops, sums)
-            if count is None:
-                continue
-            seen = seen or node
-            if unit != count:
-                return at(source, node, f"a sum over {unit} is divided by the number of {count}")
-    return ok(source, seen, "sums are divided by what they were summed over") if seen is not None else None
+            if unit is not None:
+                yield function, loops, node, unit, below, sums
 
 
 def _sums(source: Script, function: Function, loops: list[ast.For]) -> dict[str, str]:

@@ -218,6 +218,12 @@ def best_read_in_vain(source: Script) -> Finding | None:
         return None
     for call in source.named("load"):
         statement = source.statement(call)
+        dropped = (
+            isinstance(statement, ast.Expr) and statement.value is call and source.owner(call) == "torch"
+        )
+        if dropped and any("best" in t.lower() for t in _texts(flow(source), call)):
+            if _comes_after(source, call, loop):
+                return at(source, call, "the best weights are read, and the model never gets them")
         if (
             source.owner(call) != "torch"
             or not isinstance(statement, ast.Assign)

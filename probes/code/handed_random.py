@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+from collections.abc import Iterator
 
 from ..flow import flow
 from ..readers._tree import of, unparse
@@ -25,11 +26,22 @@ def handed_random(source: Script) -> Finding | None:
     steps = [
         (c, a) for learns, c, a in handed(source) if not learns and isinstance(a, (ast.Name, ast.Attribute))
     ]
-    for call, given_ in [*steps, *functions_handed(source, learns=False)]:
+    for call, given_ in [*steps, *functions_handed(source, learns=False), *_made_by_functions(source)]:
         found = list(calls_behind(source, given_))
         if any(_CHANGES.match(last_name(c.func)) for c in found) and not _conditional(source, given_):
             return at(source, call, "held-out data go through steps that change them at random")
     return None
+
+
+def _made_by_functions(source: Script) -> Iterator[tuple[ast.Call, ast.AST]]:
+    """`val_set = Photos(paths, train_steps(size))`: a function of the script makes them, with no switch."""
+    for learns, call, argument in handed(source):
+        if learns or not isinstance(argument, ast.Call) or not isinstance(argument.func, ast.Name):
+            continue
+        for function in flow(source).functions.get(argument.func.id, []):
+            if all(isinstance(n, (ast.Return, ast.Assign, ast.Expr)) for n in function.body):
+                if any(last_name(c.func) == "Compose" for c in of(function, ast.Call)):
+                    yield call, function
 
 
 def _conditional(source: Script, given_: ast.AST) -> bool:
@@ -44,6 +56,6 @@ _VERSIONS = re.compile(
     r"(?i)simclr|contrast|byol|moco|dino|two_?crops?|views|tta|nt_?xent|self_?superv|barlow"
 )
 _CHANGES = re.compile(
-    r"^(?:Random(?:ResizedCrop|HorizontalFlip|VerticalFlip|Rotation|Erasing|Affine|Perspective|Invert)|ColorJitter"
+    r"^(?:Random(?:Crop|ResizedCrop|HorizontalFlip|VerticalFlip|Rotation|Erasing|Affine|Perspective|Invert)|ColorJitter"
     r"|RandAugment|AutoAugment|TrivialAugment\w*|AugMix)$"
 )

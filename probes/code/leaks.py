@@ -27,6 +27,7 @@ from .splits_again import folds_meet, one_file_for_both, split_twice, whole_besi
 from .target_columns import target_among_inputs
 from .tf_data import cut_from_moving_order
 from .tf_slips import evaluated_by_training_input, held_out_pattern_of_training
+from .wholes import figures_of_all, whole_for_a_part
 
 
 @probe()
@@ -58,7 +59,7 @@ def held_out_in_training(view: View) -> Finding:
         *(both_from_one_end, reads_other_source, fit_crossed, one_part_for_both),
         *(cut_from_moving_order, gradients_on_held_out, parts_from_one_end),
         *(evaluated_by_training_input, held_out_pattern_of_training),
-        *(folds_meet, split_twice, whole_beside_part, one_file_for_both, whole_table_given),
+        *(folds_meet, split_twice, whole_beside_part, one_file_for_both, whole_table_given, whole_for_a_part),
     )
     return first(view, check, "the scripts show no two sets of data")
 
@@ -425,7 +426,7 @@ _LEARNS = re.compile(
 def _fitted_on_all(source: Script) -> Finding | None:
     wholes = _split_up(source)
     seen: ast.AST | None = None
-    if (figures := of_all_rows(source)) is not None:
+    if (figures := of_all_rows(source) or figures_of_all(source)) is not None:
         return at(source, figures, "these figures are of all samples, those held out among them")
     for call in source.named("fit", "fit_transform", "adapt", "partial_fit"):
         owner = call.func.value if isinstance(call.func, ast.Attribute) else None

@@ -35,7 +35,13 @@ from .slipped import other_held_out_part
 from .tape_steps import metric_not_listed, reduced_by_mean
 from .tf_lengths import metric_goes_on
 from .tf_slips import argmax_over_batch
-from .totals import emptied_each_round, last_round_only, never_begun_anew
+from .totals import (
+    emptied_each_round,
+    goes_on_to_held_out,
+    kept_between_evaluations,
+    last_round_only,
+    never_begun_anew,
+)
 from .unlike import compared_unlike_trained, left_at_once, mask_unused
 
 Loops = (ast.For, ast.AsyncFor, ast.While)
@@ -65,6 +71,8 @@ def metric_miscounts(view: View) -> Finding:
             normalised_over_batch,
             last_round_only,
             never_begun_anew,
+            goes_on_to_held_out,
+            kept_between_evaluations,
             metric_not_listed,
             *(area_of_decisions, largest_of_one, size_with_sign, emptied_with_each_batch),
             metric_goes_on,

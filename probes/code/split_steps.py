@@ -241,8 +241,8 @@ def cut_up(source: Script) -> set[tuple[str, Function | None]]:
     for node in source.of(ast.Assign):
         if _cuts(node) and isinstance(node.value, ast.Call) and "fit" not in last_name(node.value.func):
             names = {side(unparse(t)) for t in of(node.targets[0], ast.Name)}
-            rest = {"rest", "remaining", "other", "temp"} & {
-                unparse(t) for t in of(node.targets[0], ast.Name)
+            rest = {"rest", "remaining", "other", "temp", "tmp"} & {
+                word for t in of(node.targets[0], ast.Name) for word in t.id.lower().split("_")
             }
             if {True, False} <= names or (names & {True, False} and rest):
                 scope = source.function_around(node)

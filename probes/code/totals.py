@@ -6,6 +6,7 @@ import ast
 import re
 from collections.abc import Iterator
 
+from ..learning import takes_gradients
 from ..readers._tree import of, unparse, walk
 from ..readers.script import last_name
 from ..registry import Finding
@@ -120,6 +121,92 @@ def never_begun_anew(source: Script) -> Finding | None:
                         f"`{name}` goes on from epoch to epoch, and a quotient of each epoch is taken of it",
                     )
     return None
+
+
+def goes_on_to_held_out(source: Script) -> Finding | None:
+    """`running = 0` before the training batches alone: the held-out batches add to the sum of those."""
+    for loop in _loops(source):
+        inner = [n for n in of(loop, ast.For, ast.AsyncFor) if n is not loop]
+        trained = [n for n in inner if takes_gradients(source, n)]
+        for held in (n for n in inner if n not in trained):
+            before = [t for t in trained if (t.end_lineno or t.lineno) < held.lineno]
+            if (
+                not before
+                or any(held in walk(t) for t in trained)
+                or any(n is not held for n in of(held, ast.For))
+            ):
+                continue
+            first = before[-1]
+            begun = {
+                unparse(t) for n in of(loop, ast.Assign) for t in _flat(n.targets) if n.lineno > first.lineno
+            }
+            for node in of(held, ast.AugAssign):
+                name = unparse(node.target)
+                grown = name in {unparse(n.target) for n in of(first, ast.AugAssign)}
+                if not grown or name in begun or isinstance(node.value, ast.Constant):
+                    continue
+                quotients = [
+                    (below, at_) for top, below, at_ in _quotients(source, loop, after=False) if top == name
+                ]
+                mine = [b for b, at_ in quotients if at_.lineno > (held.end_lineno or held.lineno)]
+                theirs = [b for b, at_ in quotients if (first.end_lineno or 0) < at_.lineno < held.lineno]
+                if mine and theirs and unparse(mine[0]) != unparse(theirs[0]):
+                    return at(source, node, f"`{name}` still holds the sum of the training batches")
+    return None
+
+
+def kept_between_evaluations(source: Script) -> Finding | None:
+    """`self.right` starts at zero in `__init__` alone, and each evaluation adds to it and divides it.
+
+    Of methods that go over batches and take no gradients; what is set to zero anywhere else is begun anew.
+    """
+    for owner in source.classes.values():
+        methods = [f for f in owner.body if isinstance(f, ast.FunctionDef)]
+        start = next((f for f in methods if f.name == "__init__"), None)
+        if start is None:
+            continue
+        zero = {unparse(t) for n in of(start, ast.Assign) for t, v in _pairs(n) if _is_zero(v)}
+        for method in methods:
+            set_ = {
+                unparse(t)
+                for n in of(owner, ast.Assign)
+                for t in _flat(n.targets)
+                if source.function_around(n) is not start
+            }
+            outside = {
+                unparse(t).split(".")[-1]
+                for n in source.of(ast.Assign)
+                for t in _flat(n.targets)
+                if source.class_around(n) is not owner and isinstance(t, ast.Attribute)
+            }
+            if method is start or takes_gradients(source, method) or not _modes_off(method):
+                continue
+            for loop in of(method, ast.For):
+                for node in of(loop, ast.AugAssign):
+                    name = unparse(node.target)
+                    if not isinstance(node.op, ast.Add) or name not in zero or name in set_:
+                        continue
+                    if name.split(".")[-1] in outside:
+                        continue
+                    if any(top == name for top, _, _ in _quotients(source, loop, after=True)):
+                        return at(source, node, f"`{name}` goes on from one evaluation to the next")
+    return None
+
+
+def _modes_off(method: ast.AST) -> bool:
+    """The method sets the model to evaluation."""
+    return any(last_name(c.func) == "eval" for c in of(method, ast.Call)) or any(
+        last_name(c.func) in ("train", "set_train") and c.args and unparse(c.args[0]) == "False"
+        for c in of(method, ast.Call)
+    )
+
+
+def _pairs(node: ast.Assign) -> Iterator[tuple[ast.expr, ast.expr]]:
+    for target in node.targets:
+        if isinstance(target, ast.Tuple) and isinstance(node.value, ast.Tuple):
+            yield from zip(target.elts, node.value.elts, strict=False)
+        else:
+            yield target, node.value
 
 
 _FIXED = re.compile(r"(?:^|[^a-z])(?:len|num|n|batches|steps|count)(?:[^a-z]|$)")
