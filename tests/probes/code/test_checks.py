@@ -15,6 +15,7 @@ from traindoctor.probes.run import Run
 SOUND = """\
 import torch, torch.nn as nn, torch.nn.functional as F
 from torch.utils.data import DataLoader
+torch.manual_seed(0)
 
 class Attention(nn.Module):
     def forward(self, x):
