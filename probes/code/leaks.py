@@ -22,7 +22,7 @@ from .side_switches import both_from_one_end, fit_crossed, one_part_for_both, re
 from .sides import Given, either, given, literal, part, side, words
 from .sides_crossed import loader_of_other_side, loaders, same_part, trains_on_held_out_loop
 from .slipped import parts_from_one_end
-from .split_steps import of_all_rows
+from .split_steps import learned_after_split, of_all_rows
 from .splits_again import folds_meet, one_file_for_both, split_twice, whole_beside_part
 from .target_columns import target_among_inputs
 from .tf_data import cut_from_moving_order
@@ -428,6 +428,8 @@ def _fitted_on_all(source: Script) -> Finding | None:
     seen: ast.AST | None = None
     if (figures := of_all_rows(source) or figures_of_all(source)) is not None:
         return at(source, figures, "these figures are of all samples, those held out among them")
+    if (late := learned_after_split(source, _LEARNS)) is not None:
+        return late
     for call in source.named("fit", "fit_transform", "adapt", "partial_fit"):
         owner = call.func.value if isinstance(call.func, ast.Attribute) else None
         if owner is None or not call.args or not _LEARNS.search(_made_by(source, owner)):

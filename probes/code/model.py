@@ -15,7 +15,7 @@ from .checks import at, extractor, first, ok
 from .each_round import one_in_all_rounds
 from .reused import layer_reused
 from .sides import either
-from .tf_slips import one_cell_for_all
+from .tf_slips import constant_kernels, one_cell_for_all
 from .zero_products import both_factors_zero
 from .zero_starts import is_of_output, may_start_at_zero
 
@@ -86,7 +86,9 @@ def _each(source: Script, node: ast.AST) -> set[str]:
 def zero_init(view: View) -> Finding:
     """Weights set to zero or one constant. Normal for biases, norm layers, LoRA's B and last layers."""
     return first(
-        view, either(_zero_init, both_factors_zero), "the scripts do not initialise weights themselves"
+        view,
+        either(_zero_init, both_factors_zero, constant_kernels),
+        "the scripts do not initialise weights themselves",
     )
 
 

@@ -250,3 +250,82 @@ def cut_up(source: Script) -> set[tuple[str, Function | None]]:
                     (unparse(a), scope) for a in node.value.args if isinstance(a, (ast.Name, ast.Attribute))
                 }
     return found
+
+
+# ------------------------------------------------------------------------------ learned after the split
+
+_SAME_ROWS = ("fillna", "astype", "to_numpy", "copy", "replace", "clip", "select_dtypes")
+_FIGURES = ("mean", "median", "std", "min", "max", "quantile", "mode", "var")
+
+
+def learned_after_split(source: Script, learns: re.Pattern[str]) -> Finding | None:
+    """`train, rest = train_test_split(table)`, and then `scaler.fit(table[columns])`.
+
+    Also `table[columns].median()`, where it fills or scales a part. `learns`: names of transforms of inputs.
+    """
+    for split in source.of(ast.Assign):
+        value = split.value
+        if not (isinstance(value, ast.Call) and last_name(value.func) == "train_test_split" and value.args):
+            continue
+        table = value.args[0]
+        names = [unparse(t) for t in of(split.targets[0], ast.Name)]
+        if not isinstance(table, ast.Name) or not any(side(n) is True for n in names) or table.id in names:
+            continue
+        here = source.function_around(split)
+        later = [
+            n
+            for n in source.of(ast.Name)
+            if n.id == table.id and isinstance(n.ctx, ast.Load) and n.lineno > split.lineno
+            if source.function_around(n) is here
+        ]
+        again = [n for n in source.of(ast.Name) if n.id == table.id and isinstance(n.ctx, ast.Store)]
+        if any(n.lineno > split.lineno for n in again):
+            continue
+        for name in later:
+            whole = _same_rows(source, name)
+            call = source.parents.get(whole)
+            if isinstance(call, ast.Call) and whole in call.args[:1] and isinstance(call.func, ast.Attribute):
+                made = flow(source).values(call.func.value, 3)
+                told = " ".join(
+                    [unparse(call.func.value), *(last_name(m.func) for m in made if isinstance(m, ast.Call))]
+                )
+                if call.func.attr in ("fit", "fit_transform", "adapt") and learns.search(told):
+                    return at(source, call, "this is learned from all rows, after the table was split")
+            if isinstance(call, ast.Attribute) and call.attr in _FIGURES:
+                statement = source.statement(call)
+                if isinstance(statement, ast.Assign) and _fills(
+                    source, unparse(statement.targets[0]), statement
+                ):
+                    return at(source, statement, "these figures are of all rows, those held out among them")
+    return None
+
+
+def _same_rows(source: Script, node: ast.expr) -> ast.expr:
+    """The largest expression of all rows that a name stands in: `table[columns].fillna(0)`."""
+    while True:
+        outer = source.parents.get(node)
+        if isinstance(outer, ast.Subscript) and outer.value is node and _is_of_columns(source, outer.slice):
+            node = outer
+        elif isinstance(outer, ast.Attribute) and outer.attr in _SAME_ROWS:
+            call = source.parents.get(outer)
+            if not (isinstance(call, ast.Call) and call.func is outer):
+                return node
+            node = call
+        elif isinstance(outer, ast.Attribute) and outer.attr == "values":
+            node = outer
+        else:
+            return node
+
+
+def _is_of_columns(source: Script, key: ast.expr) -> bool:
+    ends = [key, *flow(source).values(key, 3)]
+    texts = [e.value for e in ends if isinstance(e, ast.Constant)]
+    return any(isinstance(e, ast.List) for e in ends) or any(isinstance(t, str) for t in texts)
+
+
+def _fills(source: Script, name: str, made: ast.Assign) -> bool:
+    """Missing values are filled with it, or values are scaled by it, somewhere below."""
+    filled = any(
+        c.args and unparse(c.args[0]) == name and c.lineno > made.lineno for c in source.named("fillna")
+    )
+    return filled or _scales_by(source, name, made)

@@ -11,6 +11,8 @@ from ..readers.script import keyword, last_name
 from ..registry import Finding, View, probe
 from ..syntax import Script
 from .checks import at, first, ok
+from .sides import either
+from .tf_slips import penalty_taken_off
 
 _SQUARES = ("mseloss", "mse_loss", "l1loss", "l1_loss", "smoothl1loss", "huberloss", "smooth_l1_loss")
 # what is called a loss and is climbed on purpose: entropy, an opponent, what something is held against
@@ -29,7 +31,7 @@ def term_taken_off(view: View) -> Finding:
     `loss = policy_loss - 0.5 * value_loss`. False positive: a term that is climbed on purpose and is named
     like any other; those of entropies, opponents, references and the like are left aside by their names.
     """
-    return first(view, _taken_off, "no sum of losses in the scripts")
+    return first(view, either(_taken_off, penalty_taken_off), "no sum of losses in the scripts")
 
 
 def _taken_off(source: Script) -> Finding | None:

@@ -201,23 +201,6 @@ def train_op_never_run(source: Script) -> Finding | None:
     return None
 
 
-_PENALTY = re.compile(
-    r"l2_loss\(|get_regularization_loss(?:es)?\(|REGULARIZATION_LOSSES|l2_regularizer\(.*\)\("
-)
-
-
-def penalty_left(source: Script) -> Finding | None:
-    """`penalty = tf.add_n([tf.nn.l2_loss(w) ...])` that no loss takes up."""
-    if "tensorflow" not in source.frameworks or not descents(source):
-        return None
-    for node in source.of(ast.Assign):
-        if isinstance(node.value, ast.Call) and _PENALTY.search(unparse(node.value)):
-            if len(node.targets) == 1 and isinstance(node.targets[0], ast.Name):
-                if never_read(source, node.value) is not None:
-                    return at(source, node, "this penalty is worked out and added to no loss")
-    return None
-
-
 # ------------------------------------------------------------------------------------- rates
 
 

@@ -535,3 +535,61 @@ def _single(call: ast.Call) -> bool:
         or not call.args
         or bool({"state", "obs"} & {w for a in call.args for n in names_in(a) for w in words(n)})
     )
+
+
+# ------------------------------------------------------------------------------ weights that start alike
+
+_CONSTANT = re.compile(r"^(?:Constant|constant_initializer|Ones|ones_initializer|Zeros|zeros_initializer)$")
+_HIDDEN = ("relu", "tanh", "gelu", "elu", "selu", "swish", "silu", "sigmoid")
+
+
+def constant_kernels(source: Script) -> Finding | None:
+    """`Dense(64, "relu", kernel_initializer=Constant(0.01))`; a helper that makes every weight of zeros.
+
+    An output layer may start at a constant, and so may the one weight of a linear model.
+    """
+    if not {"keras", "tensorflow"} & set(source.frameworks):
+        return None
+    for call in source.named("Dense", "Conv1D", "Conv2D", "Conv3D", "dense", "conv2d"):
+        told, ends = keyword(call, "kernel_initializer"), keyword(call, "activation")
+        if told is None or ends is None or not _is_constant_initializer(source, told):
+            continue
+        last = ends.value if isinstance(ends, ast.Constant) else last_name(ends)
+        if last in _HIDDEN and not (last == "sigmoid" and width(source, call) == 1):
+            return at(source, told, "all units of this layer start alike, and stay alike")
+    for function in source.of(ast.FunctionDef):
+        if not re.search(r"(?i)weight|kernel", function.name) or "bias" in function.name.lower():
+            continue
+        made = [c for c in of(function, ast.Call) if last_name(c.func) == "get_variable"]
+        told = keyword(made[0], "initializer") if len(made) == 1 else None
+        if (
+            told is not None
+            and _is_constant_initializer(source, told)
+            and len(source.named(function.name)) > 1
+        ):
+            return at(source, told, "all weights that this makes start alike: units of a layer stay alike")
+    return None
+
+
+def _is_constant_initializer(source: Script, node: ast.expr) -> bool:
+    ends = flow(source).values(node, 3) or [node]
+    return all(isinstance(e, ast.Call) and _CONSTANT.match(last_name(e.func)) for e in ends)
+
+
+_PENALTY = re.compile(r"l2_loss\(|get_regularization_loss(?:es)?\(|REGULARIZATION_LOSSES")
+
+
+def penalty_taken_off(source: Script) -> Finding | None:
+    """`loss = tf.reduce_mean(cross_entropy) - decay * penalty`, where the penalty is one of weights."""
+    if "tensorflow" not in source.frameworks:
+        return None
+    for node in source.of(ast.Assign):
+        value = node.value
+        if not re.search(r"(?i)loss|cost|objective", unparse(node.targets[0])):
+            continue
+        if isinstance(value, ast.BinOp) and isinstance(value.op, ast.Sub):
+            parts = [value.right, *of(value.right, ast.Name, ast.Attribute)]
+            ends = [e for p in parts for e in (p, *flow(source).values(p, 2))]
+            if any(isinstance(e, ast.Call) and _PENALTY.search(unparse(e)) for e in ends):
+                return at(source, value.right, "this penalty is taken off the loss: large weights are sought")
+    return None
