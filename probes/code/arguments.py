@@ -11,6 +11,7 @@ from ..readers.script import keyword, last_name
 from ..registry import Finding, View, probe
 from ..syntax import Script
 from .causal import past_hidden
+from .cells import padding_refused
 from .checks import at, first, ok
 from .recurrent import recurrent_keeps
 from .shares import DROP, KEEP, complement_of_drop, is_turned, names_keep, plain
@@ -28,7 +29,7 @@ def argument_inverted(view: View) -> Finding:
     """
     return first(
         view,
-        either(_keeps, recurrent_keeps, _cells_kept, _shows_padding, past_hidden),
+        either(padding_refused, _keeps, recurrent_keeps, _cells_kept, _shows_padding, past_hidden),
         "the scripts call no dropout and hand over no mask",
     )
 

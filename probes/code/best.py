@@ -19,6 +19,7 @@ from .best_kept import (
     last_weights_tested,
     never_better,
 )
+from .cells import last_tested_on_mindspore
 from .checks import at, first, ok
 from .keras_best import best_left_on_disk, training_watched
 from .lightning_scores import best_of_nothing, last_of_monitored, monitored_in_training
@@ -407,6 +408,7 @@ def last_instead_of_best(view: View) -> Finding:
         either(
             overwritten_before_scored,
             _test_of_last,
+            last_tested_on_mindspore,
             _saved_each_epoch,
             last_weights_tested,
             last_read_for_best,

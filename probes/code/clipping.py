@@ -11,6 +11,7 @@ from ..readers.script import keyword, last_name
 from ..registry import Finding, View, probe
 from ..syntax import Script
 from ..wrapped import wraps
+from .cells import clip_not_taken
 from .checks import at, first, ok
 from .lightning_settings import clip_of_no_bound, clipped_in_training_step, hook_clips_nothing
 from .rounds import CLEARS
@@ -32,6 +33,7 @@ def clipping_without_effect(view: View) -> Finding:
         view,
         either(
             _without_effect,
+            clip_not_taken,
             clip_not_applied,
             clip_left_under_tape,
             one_clipped_astray,

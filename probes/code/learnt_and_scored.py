@@ -63,12 +63,14 @@ def learnt(source: Script) -> tuple[Use, ...]:
     return tuple(_written(source, found))
 
 
-def _learns(source: Script, node: ast.AST) -> bool:
-    """Gradients are taken within a loop, or in a function or a step that it calls."""
+def _learns(source: Script, node: ast.AST, depth: int = 3) -> bool:
+    """Gradients are taken within a loop, or in a function or a step that it calls, by way of others."""
     if takes_gradients(source, node):
         return True
     mine = flow(source)
-    return any(takes_gradients(source, f) for c in of(node, ast.Call) for f in mine.called(c))
+    return depth > 0 and any(
+        f is not node and _learns(source, f, depth - 1) for c in of(node, ast.Call) for f in mine.called(c)
+    )
 
 
 def _prepares(source: Script, call: ast.Call) -> bool:

@@ -34,11 +34,22 @@ def never_adjusted(source: Script) -> Finding | None:
         if adjusted:
             return ok(source, adjusted[0], "the scale is adjusted")
         told = {n for c in source.named("all_finite") for n in _kept_as(source, c)}
-        handed = [r for r in source.of(ast.Return) if r.value is not None and told & names_in(r.value)]
+        handed = [
+            r
+            for r in source.of(ast.Return)
+            if r.value is not None and told & names_in(r.value) and _result_used(source, r)
+        ]
         if source.named("unscale") and source.named("scale") and not handed:
             unscaled = source.named("unscale")[0]
             return at(source, unscaled, "the loss scale is never adjusted: where it overflows it stays so")
     return None
+
+
+def _result_used(source: Script, node: ast.Return) -> bool:
+    """Somebody takes what the function gives back, or nobody of the script calls it."""
+    function = source.function_around(node)
+    calls = source.named(function.name) if function is not None else ()
+    return not calls or any(not isinstance(source.parents.get(c), ast.Expr) for c in calls)
 
 
 def _kept_as(source: Script, call: ast.Call) -> set[str]:
@@ -83,7 +94,8 @@ def half_without_scale(source: Script) -> Finding | None:
     """
     if not _of_mindspore(source) or not gradient_makers(source):
         return None
-    if re.search(r"(?i)loss_?scal|scale_?sense|scaler|TrainOneStepWithLossScale", source.code):
+    used = " ".join(unparse(n) for n in source.of(ast.Call, ast.Attribute, ast.keyword))
+    if re.search(r"(?i)loss_?scal|scale_?sense|scaler|TrainOneStepWithLossScale", used):
         return None
     for call in source.named("auto_mixed_precision", "to_float", "build_train_network"):
         text = unparse(call)

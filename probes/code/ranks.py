@@ -11,6 +11,7 @@ from ..readers.script import all_arguments, keyword, last_name
 from ..registry import Finding, View, probe
 from ..syntax import Script
 from ..wrapped import loader_not_shared, past_the_wrapper
+from .cells import alone_in_each_process, drawn_apart, shares_crossed
 from .checks import at, first, imports_locals, ok, outer_loop, runs_in
 from .deepspeed import every_rank_reads_all
 from .lightning_settings import told_not_to_share
@@ -86,7 +87,9 @@ def _set_astray(source: Script, samplers: tuple[ast.Call, ...]) -> Finding | Non
 def no_gradient_synchronisation(view: View) -> Finding:
     """A process group is made, and neither a wrapper nor an all-reduce joins the gradients."""
     return first(
-        view, either(_no_sync, unreduced_on_mindspore, outside_scope), "the scripts train in one process"
+        view,
+        either(_no_sync, unreduced_on_mindspore, alone_in_each_process, outside_scope),
+        "the scripts train in one process",
     )
 
 
@@ -210,6 +213,7 @@ def same_shard(view: View) -> Finding:
             loader_not_shared,
             shares_not_asked,
             told_not_to_share,
+            shares_crossed,
         ),
         "the scripts use no distributed sampler",
     )
@@ -235,7 +239,7 @@ def seed_by_rank(view: View) -> Finding:
     """
     return first(
         view,
-        either(_seed_by_rank, apart_after_wrapping, drawn_by_rank_on_mindspore),
+        either(_seed_by_rank, apart_after_wrapping, drawn_by_rank_on_mindspore, drawn_apart),
         "the scripts train in one process",
     )
 

@@ -11,6 +11,7 @@ from ..readers._tree import of, unparse, walk
 from ..readers.script import keyword, last_name
 from ..registry import Finding, View, probe
 from ..syntax import Script
+from .cells import optimizer_not_given_back
 from .checks import at, first, ok
 from .deepspeed import weights_alone_resumed
 from .resumed import left_out_of_state, states_astray
@@ -53,6 +54,7 @@ def _incomplete(source: Script) -> Finding | None:
         either(_hugging_face, resumed_from_weights),
         _tensorflow,
         weights_alone_resumed,
+        optimizer_not_given_back,
         either(_by_keys, _torch, states_astray),
     ):
         if (found := look(source)) is not None:

@@ -18,6 +18,7 @@ from .flags import scaled_by_switch
 from .handed_random import handed_random
 from .keras_model import prepared_for_other
 from .left_over import figures_left, fitted_left
+from .map_steps import random_for_held_out
 from .mapped_sides import random_beside_training, scaled_and_prepared, switched_on_for_held_out
 from .roles import is_random
 from .scaled_again import divided_again, normalised_again, rescaled_again, step_made
@@ -493,7 +494,7 @@ def evaluation_is_augmented(view: View) -> Finding:
                 drawn_for_both_sides,
                 handed_random,
             ),
-            *(random_beside_training, switched_on_for_held_out),
+            *(random_beside_training, switched_on_for_held_out, random_for_held_out),
         ),
         "the scripts make no data by a switch for training",
     )

@@ -162,7 +162,9 @@ def _unused(source: Script, norms: bool) -> Finding | None:
         if all(_raises(f) for f in source.forwards if f in owner.body):
             continue  # it only holds weights for others
         for name, made in held(owner):
-            norm = bool(_NORM.search(last_name(made.func)))
+            norm = (
+                bool(_NORM.search(last_name(made.func))) and last_name(made.func) != "Norm"
+            )  # a vector's length
             weighty = last_name(made.func) in _WEIGHTS or _class_with_weights(source, made)
             if norm is not norms or not (norm or weighty) or _chosen(source, made):
                 continue

@@ -12,6 +12,7 @@ from ...readers._tree import names_in, of, unparse
 from ...readers.script import all_arguments, keyword, last_name
 from ...registry import Finding, View, any_of, probe
 from ...syntax import Script
+from ..cells import callback_in_training_mode
 from ..checks import (
     at,
     first,
@@ -379,7 +380,7 @@ def _before(source: Script, node: ast.AST, loop: ast.AST) -> bool:
 @probe()
 def train_mode_while_evaluating(view: View) -> Finding:
     """The model holds dropout or batch norm, the script evaluates, and `.eval()` is never called."""
-    checks = either(_train_while_evaluating, never_quiet, switched_on_to_score)
+    checks = either(_train_while_evaluating, never_quiet, switched_on_to_score, callback_in_training_mode)
     return first(view, checks, "the scripts hold no evaluation of a model with modes")
 
 
