@@ -54,6 +54,7 @@ def report(
     """Judge scripts that have been read; `theirs` are the benchmark's."""
     from ..engine.diagnose import diagnose
     from ..engine.model import State
+    from ..probes.packages import DEEP
     from ..probes.readings import readings
     from ..reports.script_report import KINDS, ScriptReport
 
@@ -76,7 +77,7 @@ def report(
     present = {s.id for s, r in told if r.state is State.PRESENT}
     rest = {s.id: (s, r) for s, r in reversed(told) if s.id not in present and s.area in AREAS}
     absent = {k for k, (_, r) in rest.items() if r.state is State.ABSENT}
-    least = WORTH if any(f.kind != "usual" for f in faults) else LIKELY
+    least = WORTH if any(f.kind != "usual" and not f.why.endswith(DEEP) for f in faults) else LIKELY
     ranking = [(h.cause, h.title, h.probability) for h in found.hypotheses if h.probability >= least]
     return ScriptReport(
         path,
@@ -217,6 +218,7 @@ def _told(
     What needs both sides is read of the whole, as the ranking is.
     """
     from ..engine.model import State
+    from ..probes.packages import is_deep, unless_deep
     from ..probes.readings import all_probes
     from ..probes.registry import View, read
     from ..probes.shared_code import unless_shared
@@ -231,9 +233,11 @@ def _told(
         runs = [] if single else [p.run for p in mine.programs]
         given = [whole[symptom.id]]
         if not single:
-            alone = [(run, read(View(run), symptom, probes)) for run in runs]
+            alone = [(run, unless_deep(run, read(View(run), symptom, probes))) for run in runs]
             given = [unless_shared(View(run, benchmark), symptom, r, probes) for run, r in alone]
         for reading in given:
+            if is_deep(reading):  # told, and nothing more: the ranking does not see it
+                reading = replace(reading, state=State.PRESENT)
             key = (symptom.id, reading.where)
             if reading.state is State.PRESENT:
                 if key not in seen:
@@ -252,9 +256,11 @@ def compares(symptom: Symptom) -> bool:
 def _finding(
     rules: RuleBase, symptom: Symptom, reading: Reading, mine: Scripts, theirs: Scripts | None
 ) -> Found:
+    from ..probes.packages import DEEP
     from ..reports.script_report import Found, Points
 
     links = _links(rules, symptom)
+    deep = reading.why.endswith(DEEP)
     matters = symptom.matters or (f"{links[0][1].because}. {links[0][0].summary}" if links else "")
     return Found(
         symptom.id,
@@ -268,7 +274,7 @@ def _finding(
         symptom.exceptions,
         tuple(Points(c.id, c.title, link.because) for c, link in links[:MOST_POINTS]),
         _weight(symptom, links),
-        "usual" if symptom.leak >= USUAL else "remark" if symptom.leak >= MEANT else "finding",
+        "usual" if symptom.leak >= USUAL else "remark" if deep or symptom.leak >= MEANT else "finding",
     )
 
 

@@ -52,7 +52,7 @@ def _programs(files: tuple[tuple[str, str], ...], given: str) -> tuple[Script, .
             program = _joined(group, texts, trees)
             if frameworks(program.tree):
                 loose = program.loose or any(linked[p][1] for p in group)
-                found.append(replace(program, loose=loose))
+                found.append(replace(program, loose=loose, among=len(parts), entry=entry))
     return tuple(found)
 
 

@@ -8,6 +8,7 @@ from functools import lru_cache
 from types import ModuleType
 
 from ..engine.model import Evidence, Symptom
+from .packages import without_deep
 from .registry import ProbeFunction, View, collect, probes_of
 from .run import Run
 from .shared_code import without_shared
@@ -165,7 +166,8 @@ def readings(
 ) -> Evidence:
     """Read every symptom of the rule base on this run; `repeats` are further runs of the benchmark.
 
-    What stands in the scripts of both sides is unknown: it cannot be why one of them trains worse.
+    What stands in the scripts of both sides is unknown: it cannot be why one of them trains worse. So is what
+    stands deep in a package.
     """
     view, asked, probes = View(run, benchmark, repeats), tuple(symptoms), all_probes()
-    return without_shared(view, collect(view, asked, probes), asked, probes)
+    return without_shared(view, without_deep(run, collect(view, asked, probes)), asked, probes)

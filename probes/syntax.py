@@ -39,7 +39,8 @@ class Script:
 
     `pieces` says which files it was put together of: (lines before the file, path), in order. `loose`: it
     imports a file of its own project that is not in the run directory. `left_out`: what stands at the top of
-    its modules and nothing of the program names.
+    its modules and nothing of the program names. `among`: how many files the program has that it belongs to,
+    also where it was too large to be put together; `entry`: the file of those that imports the others.
     """
 
     path: str
@@ -48,6 +49,8 @@ class Script:
     pieces: tuple[tuple[int, str], ...] = ()
     loose: bool = False
     left_out: tuple[ast.stmt, ...] = ()
+    among: int = 1
+    entry: str = ""
 
     def place(self, node: ast.AST | int | None) -> Place:
         """The file and line of a node, or of a line of the whole; in a notebook the cell and its line."""

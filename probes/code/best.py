@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from functools import partial
 
 from ..flow import flow
-from ..readers._tree import unparse, walk
+from ..readers._tree import of, unparse, walk
 from ..readers.script import keyword, last_name
 from ..registry import Finding, View, probe
 from ..syntax import Script
@@ -215,6 +215,11 @@ def _keeps(body: list[ast.stmt], best: str) -> bool:
     return False
 
 
+def _sets_best(body: list[ast.stmt], best: str) -> bool:
+    """The other way takes the new figure: `if loss >= lowest: wait += 1 ... else: lowest = loss`."""
+    return any(unparse(t) == best for s in body for n in of(s, ast.Assign) for t in n.targets)
+
+
 def _saves(call: ast.Call) -> bool:
     name = last_name(call.func)
     return re.match(r"save|state_dict$|deepcopy$|dump$|get_weights$|snapshot", name) is not None
@@ -223,7 +228,7 @@ def _saves(call: ast.Call) -> bool:
 def _comparison_reversed(source: Script) -> Finding | None:
     seen: ast.AST | None = None
     for node, test, new, best, up in _comparisons(source):
-        if not _keeps(node.body, unparse(best)):
+        if not _keeps(node.body, unparse(best)) or _sets_best(node.orelse, unparse(best)):
             continue
         higher = better_when_higher(unparse(new))
         if higher is None:

@@ -137,6 +137,8 @@ def normalised_over_batch(source: Script) -> Finding | None:
         axis = keyword(call, "dim") or keyword(call, "axis")
         axis = axis or (call.args[place] if place < len(call.args) else None)
         seen = seen or call
+        if re.search(r"(?:reshape|view)\(-1\)$|(?:flatten|squeeze|ravel)\(\)$", unparse(scores)):
+            continue  # the scores of one sample, in a row
         if axis is not None and literal(source, axis) == 0 and not _of_one_sample(source, scores):
             return at(source, call, "these probabilities are taken along the batch, not along the classes")
     return ok(source, seen, "probabilities are taken along the classes") if seen is not None else None

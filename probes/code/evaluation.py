@@ -139,8 +139,8 @@ def _stale_copy(source: Script) -> Finding | None:
     for node in source.of(ast.Assign):
         if not isinstance(node.value, ast.Call):
             continue
-        if node.lineno >= loop.lineno or not _copies(source, node.value):
-            continue
+        if node.lineno >= loop.lineno or not _copies(source, node.value) or source.loops_around(node):
+            continue  # in a loop of its own it is made anew in each round
         name = unparse(node.targets[0])
         again: list[ast.AST] = [a for a in _assignments(source, name) if loop in source.above(a)]
         again += [c for c in source.named(*_REFRESHES) if _same(name, source.owner(c))]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 
+from ..flow import flow
 from ..learning import taken
 from ..readers._tree import of, unparse, walk
 from ..readers.script import keyword, last_name
@@ -88,6 +89,23 @@ def _strides(node: ast.expr) -> bool:
     return isinstance(node, ast.Call) and last_name(node.func) == "range" and len(node.args) == 3
 
 
+def _first_key_is_no_label(call: ast.Call) -> bool:
+    """`df.sort_values([IMAGE, CLASS])`: by something else first."""
+    keys = call.args[0] if last_name(call.func) == "sort_values" and call.args else None
+    return (
+        isinstance(keys, (ast.List, ast.Tuple))
+        and len(keys.elts) > 1
+        and not re.search(r"(?i)label|target|class", unparse(keys.elts[0]))
+    )
+
+
+def _of_set(source: Script, call: ast.Call) -> bool:
+    """`names = list(set(labels))`, `names.sort()`: the names of classes."""
+    owner = call.func.value if isinstance(call.func, ast.Attribute) else None
+    ends = flow(source).values(owner, 3) if isinstance(owner, ast.Name) else []
+    return any(re.search(r"\bset\(|unique\(|\.keys\(\)", unparse(e)) for e in ends)
+
+
 def _along_rows(call: ast.Call) -> bool:
     """`t.sort(dim=-1)`: each row for itself, the samples stay where they are."""
     along = keyword(call, "dim") or keyword(call, "axis")
@@ -122,6 +140,8 @@ def _sorts(source: Script) -> Finding | None:
         if any(w in text for w in ("set(", "unique", "pred", "logit", "score", ".keys(", "dir(")):
             continue
         if re.search(r"classes|labels?_?(?:list|names|set|vocab)|class_names", text) and not kept:
+            continue
+        if _first_key_is_no_label(call) or _of_set(source, call):
             continue
         if re.search(r"variables?\b|param|weight|\.name\b", text) or _along_rows(call):
             continue  # variables by their names; the columns of one row

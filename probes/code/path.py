@@ -458,8 +458,9 @@ def _cuts(source: Script, objective: ast.expr) -> Iterator[tuple[ast.AST, str]]:
             continue  # one of two views is what the other is drawn to
         if _had_none(mine, inside) or _compared(mine, node) or _is_size(mine, inside):
             continue
-        if any("ndarray" in unparse(p.test) for p in source.above(node) if isinstance(p, ast.If)):
-            continue  # an array comes from no model
+        tests = [unparse(p.test) for p in source.above(node) if isinstance(p, ast.If)]
+        if any(re.search(r"(?i)ndarray|detach|froz|freez|fixed|stop_grad", t) for t in tests):
+            continue  # an array comes from no model; a switch asks for it
         if _is_packed(mine, node):
             continue  # the values of a packed sequence, whole
         if _of_model(mine, inside):

@@ -20,6 +20,7 @@ _OUTPUT = re.compile(
 )
 _LEARNED = re.compile(r"^(?:Embedding|EmbeddingBag|Linear|Dense|Conv\w*|LSTM|GRU|RNN|MultiheadAttention)$")
 _MOVES = ("to", "cuda", "double", "float")
+_TINY = 1e-6  # next to nothing, as some write for zero
 _TABLES = ("Embedding", "EmbeddingBag")
 # What hands the values of an output on without a place where their slope is nothing.
 _HANDED_ON = re.compile(
@@ -44,7 +45,8 @@ def _is_zero(node: ast.AST) -> bool:
     if name in ("zeros_", "zero_"):
         return True
     last = node.args[-1] if node.args else None
-    zero = isinstance(last, ast.Constant) and last.value in (0, 0.0)
+    given = last.value if isinstance(last, ast.Constant) else None
+    zero = isinstance(given, (int, float)) and abs(given) < _TINY
     return zero or (name == "copy_" and last is not None and "zeros" in unparse(last))
 
 

@@ -64,7 +64,7 @@ def _eval_while_training(source: Script) -> Finding | None:
     if not source.trains_by_hand or not evals:
         return None
     epoch_loop = outer_loop(source)
-    if epoch_loop is None:
+    if epoch_loop is None or _trains_no_model(source):
         return None
     if trains and all(_trains_first(source, b, trains, evals) for b in source.backwards):
         return ok(source, trains[0], "the function that trains puts the model into training mode itself")
@@ -80,6 +80,21 @@ def _eval_while_training(source: Script) -> Finding | None:
             source, reached[0], "the model is put into evaluation mode and never back before training goes on"
         )
     return None
+
+
+_TENSOR = re.compile(r"(?i)mask|prompt|noise|delta|image|latent|z$|perturb|embed")
+
+
+def _trains_no_model(source: Script) -> bool:
+    """All that optimizers are given are single tensors: a mask that explains a finished model, an image."""
+
+    def single(node: ast.expr) -> bool:
+        if isinstance(node, ast.Dict):
+            return any(single(v) for v in node.values if not isinstance(v, ast.Constant))
+        return isinstance(node, (ast.Name, ast.Attribute)) and bool(_TENSOR.search(last_name(node)))
+
+    given = [c.args[0] for c in source.optimizer_calls if c.args]
+    return bool(given) and all(isinstance(g, ast.List) and all(map(single, g.elts)) for g in given)
 
 
 def _is_finished(source: Script, switch: ast.Call) -> bool:
@@ -358,9 +373,18 @@ def _mode_left_open(source: Script, call: ast.Call) -> bool:
     return False
 
 
+def _asks_slopes(call: ast.Call) -> bool:
+    return last_name(call.func) == "gradient" and len(call.args) > 1
+
+
 def _applies(source: Script, tape: ast.With) -> bool:
     """The function, or the model's class, around a tape updates weights: no gradient of an attack."""
-    around = [source.function_around(tape), *(p for p in source.above(tape) if isinstance(p, ast.ClassDef))]
+    function = source.function_around(tape)
+    given = {a.arg for a in function.args.args} if function is not None else set()
+    asked = [c.args[1] for c in of(function, ast.Call) if _asks_slopes(c)] if function is not None else []
+    if asked and all(isinstance(a, (ast.List, ast.Tuple)) and names_in(a) <= given for a in asked):
+        return False  # slopes of masks or inputs that it was handed
+    around = [function, *(p for p in source.above(tape) if isinstance(p, ast.ClassDef))]
     scopes = [a for a in around if a is not None and (isinstance(a, ast.FunctionDef) or a in source.modules)]
     updates = source.named("apply_gradients", "minimize", "apply")
     return not scopes or any(scope in source.above(c) for c in updates for scope in scopes)

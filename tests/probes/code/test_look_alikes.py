@@ -328,3 +328,96 @@ def main(net):
     score = {call}
 """
     assert (state("script-evaluates-training-data", text) == P) == expected
+
+
+@pytest.mark.parametrize(
+    ("other", "expected"),
+    [
+        ("lowest = loss", False),  # counts rounds without a better one, and keeps the rest
+        ("patience = 0", True),
+    ],
+)
+def test_the_better_figure_may_be_kept_on_the_other_way(other: str, expected: bool) -> None:
+    text = f"""
+import torch
+def run(net, loader, opt):
+    lowest, patience = float("inf"), 0
+    for epoch in range(9):
+        loss = fit(net, loader, opt)
+        if loss >= lowest:
+            patience += 1
+            {"lowest = loss" if expected else "pass"}
+            torch.save(net.state_dict(), "last.pt")
+        else:
+            {other}
+            torch.save(net.state_dict(), "best.pt")
+def fit(net, loader, opt):
+    for x, y in loader:
+        loss = (net(x) - y).pow(2).mean()
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+    return loss.item()
+"""
+    assert (state("script-best-chosen-wrongly", text) == P) == expected
+
+
+@pytest.mark.parametrize(
+    ("made", "expected"),
+    [
+        ("names = list(set(labels))\n    names.sort()", False),
+        ("box = box.sort_values([IMAGE, CLASS])", False),
+        ("box = box.sort_values([CLASS, IMAGE])", True),
+    ],
+)
+def test_what_is_put_in_order(made: str, expected: bool) -> None:
+    text = step().replace("def train(net, loader):", f"def train(net, loader, labels, box):\n    {made}")
+    assert (state("script-sorts-training-data", text) == P) == expected
+
+
+@pytest.mark.parametrize(("slopes", "expected"), [("[mask]", False), ("net.trainable_variables", True)])
+def test_slopes_of_a_mask_are_no_training(slopes: str, expected: bool) -> None:
+    text = f"""
+import tensorflow as tf
+def step(net, x, y, mask, opt):
+    with tf.GradientTape() as tape:
+        loss = tf.reduce_mean((net(x * mask, training=False) - y) ** 2)
+    grads = tape.gradient(loss, {slopes})
+    opt.apply_gradients(zip(grads, {slopes}))
+for x, y in data:
+    step(net, x, y, mask, opt)
+"""
+    assert (state("script-eval-mode-while-training", text) == P) == expected
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"), [("[self.node_mask, self.edge_mask]", False), ("self.net.parameters()", True)]
+)
+def test_a_finished_model_is_explained(given: str, expected: bool) -> None:
+    text = f"""
+import torch
+class Explainer:
+    def run(self, x, y):
+        self.net.eval()
+        opt = torch.optim.Adam({given}, lr=0.01)
+        for epoch in range(99):
+            opt.zero_grad()
+            torch.nn.functional.cross_entropy(self.net(x * self.node_mask), y).backward()
+            opt.step()
+"""
+    assert (state("script-eval-mode-while-training", text) == P) == expected
+
+
+@pytest.mark.parametrize(("row", "expected"), [("scores.reshape(-1)", False), ("scores", True)])
+def test_the_scores_of_one_sample_in_a_row(row: str, expected: bool) -> None:
+    text = f"""
+import torch
+def evaluate(model, loader):
+    hits = 0
+    for x, y in loader:
+        scores = model(x)
+        p = {row}.softmax(dim=0)
+        hits += (p.argmax(-1) == y).sum().item()
+    return hits
+"""
+    assert (state("script-metric-miscounts", text) == P) == expected

@@ -1,0 +1,64 @@
+"""What stands deep in a large package is told, and is no evidence."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from traindoctor.cli.script_work import report
+from traindoctor.engine.load import load_rules
+from traindoctor.engine.model import State
+from traindoctor.probes import packages, script_files
+from traindoctor.probes.readings import readings
+
+RULES = load_rules()
+FAULT = """
+def step(net, x, y, opt):
+    loss = F.cross_entropy(net(x), y)
+    loss.backward()
+    opt.step()
+"""
+HEAD = "import torch\nimport torch.nn.functional as F\n"
+MAIN = """
+torch.manual_seed(3)
+def main(net, loader):
+    opt = torch.optim.SGD(net.parameters(), lr=0.1)
+    for x, y in loader:
+        step(net, x, y, opt)
+main(build(), load())
+"""
+
+
+def project(folder: Path, others: int, where: str) -> Path:
+    """A program of `others` + 2 files whose training step clears no gradients; `where` it stands."""
+    for i in range(others):
+        (folder / f"part{i}.py").write_text(f"def tool{i}(x):\n    return x + {i}\n")
+    imports = "".join(f"from part{i} import tool{i}\n" for i in range(others))
+    (folder / "steps.py").write_text(HEAD + (FAULT if where == "steps.py" else "def no(x):\n    return x\n"))
+    mine = "from steps import step\n" if where == "steps.py" else "from steps import no\n" + FAULT
+    (folder / "train.py").write_text(HEAD + imports + mine + MAIN)
+    return folder / "train.py"
+
+
+@pytest.mark.parametrize(
+    ("others", "where", "weighs"),
+    [
+        (2, "steps.py", True),
+        (packages.PACKAGE - 2, "steps.py", True),
+        (packages.PACKAGE - 1, "steps.py", False),
+        (packages.PACKAGE + 9, "train.py", True),
+    ],
+)
+def test_deep_findings_are_remarks(tmp_path: Path, others: int, where: str, weighs: bool) -> None:
+    read = script_files.read(project(tmp_path, others, where))
+    evidence = readings(read.run, None, RULES.symptoms.values())
+    found = evidence["script-gradients-not-cleared"]
+    told = report(RULES, read, "train.py")
+
+    assert found.where[0].file == where
+    assert (found.state is State.PRESENT) == weighs
+    assert packages.is_deep(found) != weighs
+    assert ("script-gradients-not-cleared" in {f.symptom for f in told.faults}) == weighs
+    assert ("script-gradients-not-cleared" in {f.symptom for f in told.remarks}) != weighs
+    assert bool(told.ranking) == weighs
