@@ -76,7 +76,7 @@ def defaults_of(run: Run) -> dict[str, Default]:
         note = f"default of {framework} {known['version']}, {values['at']} ({component})"
         told = _told(run, component)
         for key, value in values.items():
-            if key != "at" and key not in told:
+            if key != "at" and key not in told and "**" not in told:
                 found.setdefault(key, Default(value, note))
     return found
 
@@ -98,12 +98,14 @@ _KEY = re.compile(r"['\"](\w+)['\"]\s*:")
 
 @lru_cache(maxsize=1024)
 def _arguments(text: str, optimizer: str) -> frozenset[str]:
-    """Canonical names of what a script's calls of an optimizer's class are given."""
+    """Canonical names of what a script's calls of an optimizer's class are given; "**": of more than is seen."""
     found: set[str] = set()
     for group in _GROUP.findall(text):
         found |= {known[0] for name in _KEY.findall(group) if (known := canonical_key(name)) is not None}
     for match in re.finditer(rf"(?i)\b{re.escape(optimizer)}\s*\(", text):
         inside = _call(text, match.end())
+        if re.search(r"(?:^|[,(\s])\*\*\w", inside):
+            found.add("**")  # what else it is given stands elsewhere
         for name in re.findall(r"(?:^|[,(\s])(\w+)\s*=[^=]", inside):
             if (known := canonical_key(name)) is not None:
                 found.add(known[0])

@@ -6,6 +6,7 @@ import ast
 import re
 from collections.abc import Iterator
 
+from ..readers._tree import of, unparse
 from ..readers.script import last_name
 from .side import Side, Told, argument
 
@@ -93,7 +94,15 @@ def _terms(side: Side) -> ast.AST | None:
     for adds in side.source.of(ast.AugAssign):
         if isinstance(adds.op, ast.Add) and _is_loss(adds.target) and _is_loss(adds.value):
             return adds
+    for call in side.source.named("sum"):
+        over = call.args[0] if len(call.args) == 1 else None
+        if isinstance(over, (ast.GeneratorExp, ast.ListComp)) and any(map(_is_loss, _operands(over.elt))):
+            return call
     return None
+
+
+def _operands(node: ast.expr) -> list[ast.expr]:
+    return [node, *of(node, ast.Call)]
 
 
 def _is_loss(node: ast.expr) -> bool:
@@ -138,11 +147,18 @@ def _only_decay(side: Side) -> bool:
     )
 
 
+_WEIGHS = re.compile(r"(?i)weight|balance")
+
+
 def _weight(side: Side) -> ast.expr | None:
-    for name in ("pos_weight", "class_weight", "class_weights"):
+    for name in ("pos_weight", "class_weight", "class_weights", "sample_weight"):
         for word in side.keywords.get(name, []):
             if not (isinstance(word.value, ast.Constant) and word.value.value is None):
                 return word.value
+    for call in side.calls("from_tensor_slices"):
+        given = call.args[0] if call.args else None
+        if isinstance(given, ast.Tuple) and len(given.elts) == 3 and _WEIGHS.search(unparse(given.elts[2])):
+            return given.elts[2]  # Keras: one weight for each sample
     for call in side.calls("CrossEntropyLoss", "cross_entropy", "NLLLoss"):
         given = argument(call, "weight")
         if given is not None and not isinstance(given, ast.Constant):

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 from ..script_diff.edits import Edit
 from .equal_keras import equal_in_keras
 from .equal_ports import equal_anew
+from .equal_ways import equal_ways
 
 MANY = 4  # changes of one line: it was written anew
 
@@ -28,6 +29,7 @@ def making_up(edits: Sequence[Edit]) -> list[Edit]:
         *_course_anew(edits),
         *equal_in_keras(edits),
         *equal_anew(edits),
+        *equal_ways(edits),
     ]
 
 

@@ -123,7 +123,11 @@ def _looked_up(source: Script, call: ast.Call) -> bool:
 
 def _wrong(mine: Flow, one: Schedule) -> str:
     source = mine.source
-    if one.per_epoch is not None and literal(source, one.per_epoch) == 1:
+    if (
+        one.per_epoch is not None
+        and literal(source, one.per_epoch) == 1
+        and not _in_updates(mine, one.length)
+    ):
         return "this list holds one rate for each epoch, and the optimizer takes one with every batch"
     for part, name in ((one.length, "schedule"), (one.warmup, "warm-up")):
         if part is not None and _in_samples(mine, part):
@@ -146,6 +150,14 @@ def _wrong(mine: Flow, one: Schedule) -> str:
         if _of_one_epoch(mine, one.length) and 1 not in _epochs(source):
             return "the schedule ends with the first epoch: its length is that of one"
     return ""
+
+
+def _in_updates(mine: Flow, length: ast.expr | None) -> bool:
+    """`epochs * steps`: a list with an entry for each update, where an "epoch" of the list is one of them."""
+    ends = _behind(mine, length, 3) if length is not None else []
+    return (
+        re.search(r"get_dataset_size|steps|updates|batches|\blen\(", " ".join(map(unparse, ends))) is not None
+    )
 
 
 @lru_cache(maxsize=16)
@@ -232,9 +244,10 @@ def _are_rows(mine: Flow, name: ast.Name) -> bool:
     """What is counted was not batched, and no loop or trainer goes over it."""
     source = mine.source
     made = [v for v in mine.values(name, 3) if v is not name]
+    made += [w for v in made for n in of(v, ast.Name) for w in mine.values(n, 2) if w is not n]
     if not made or any(_BATCHED.search(unparse(v)) for v in made):
         return False
-    for function in (f for v in made if isinstance(v, ast.Call) for f in mine.called(v)):
+    for function in (f for v in made for c in of(v, ast.Call) for f in mine.called(c)):
         if _BATCHED.search(unparse(function)):
             return False
     uses = [n for n in source.of(ast.Name) if n.id == name.id and isinstance(n.ctx, ast.Load)]

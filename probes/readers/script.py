@@ -18,6 +18,7 @@ from functools import cached_property, lru_cache
 from ..files import RunFile, decode
 from ..run import FileContent, Setting
 from . import Gives, _python_config, notebook
+from ._spelled_out import spell_out
 from ._tree import below, of, unparse, walk
 
 FORMAT = "python-script"
@@ -126,6 +127,7 @@ SCHEDULERS = frozenset(
         "piecewiseconstantdecay",
     ]
 )
+UNTAPED = ("no_grad", "inference_mode")
 _WITH_DROPOUT = {"transformerencoderlayer", "transformerdecoderlayer", "transformer"}
 # the function and the class of one loss
 _STRONG = 0.65  # a share of dropout that few mean
@@ -260,6 +262,8 @@ def parse(text: str) -> ast.Module:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # what Python warns of (invalid escapes) is not our finding
             tree = ast.parse(text)
+        if "**" in text:
+            spell_out(tree)
     except (RecursionError, MemoryError) as error:
         raise ValueError("nested too deeply to be read") from error
     except (SyntaxError, ValueError) as error:
@@ -607,13 +611,16 @@ class Extractor:
             yield from self._positional_rate(call)
             yield from self._betas(call)
         elif lower in SCHEDULERS:
-            yield self._set("lr_scheduler", lower, call)
+            each = lower == "steplr" and self.value(keyword(call, "step_size") or _nth(call, 1))[1] == 1
+            yield self._set("lr_scheduler", "exponentiallr" if each else lower, call)
             yield from self._keywords(call, "scheduler")
         elif lower == "gradscaler":
             yield from self._keywords(call, "scaler")
         elif lower == "dataloader":
             yield from self._loader(call)
         elif lower in LOSSES:
+            if call in self._measured:
+                return
             yield self._set("loss_function", _FUNCTIONAL.get(lower, lower), call)
             yield from self._one(call, "label_smoothing", keyword(call, "label_smoothing"))
         elif lower in ("dropout", "dropout2d", "dropout1d"):
@@ -680,6 +687,24 @@ class Extractor:
         names = {n.id for n in of(self.tree, ast.Name)}
         mint = "mint" in names or any(m.startswith("mindspore.mint") for m in modules)
         return "mindspore" in used and "torch" not in used and not mint
+
+    @cached_property
+    def _measured(self) -> frozenset[ast.Call]:
+        """Losses that are taken where nothing learns, in a script that takes others elsewhere."""
+        every = {c for c in of(self.tree, ast.Call) if last_name(c.func).lower() in LOSSES}
+        blocks: list[ast.AST] = [
+            f
+            for f in of(self.tree, ast.FunctionDef)
+            if any(last_name(d.func if isinstance(d, ast.Call) else d) in UNTAPED for d in f.decorator_list)
+        ]
+        blocks += [
+            b
+            for b in of(self.tree, ast.With)
+            for i in b.items
+            if isinstance(i.context_expr, ast.Call) and last_name(i.context_expr.func) in UNTAPED
+        ]
+        held = {c for b in blocks for c in of(b, ast.Call) if c in every} if every else set()
+        return frozenset(held) if every - held else frozenset()
 
     @cached_property
     def _side_optimizers(self) -> list[ast.Call]:

@@ -15,9 +15,10 @@ from .align import Alignment, align, their_term
 from .anew import Totals, parts, written_anew
 from .changes import Change, changes
 from .equal import rewritten
-from .lines import Line, Program, Unit, program
+from .lines import Line, Program, Unit, program, programs
 from .marks import OPTIMIZERS, STRUCTURE, lost, marks, puts_mode_back, starts_anew, weighty
 from .meaning import Same, same_meaning
+from .ranked import only_ranked
 from .rewrites import rewritten_lines
 from .roles import Roles
 from .terms import Term
@@ -85,7 +86,7 @@ def left_out(mine: Script, theirs: Script) -> tuple[LeftOut, ...]:
 
 @lru_cache(maxsize=16)
 def _found(mine: Script, theirs: Script) -> tuple[tuple[Edit, ...], tuple[LeftOut, ...]]:
-    finder = _Finder(align(program(mine), program(theirs)))
+    finder = _Finder(align(*programs(mine, theirs)))
     return tuple(finder.found()), tuple(finder.idle)
 
 
@@ -117,6 +118,7 @@ class _Finder:
         plain = all(self._plainly_other(line, edit) for line, edit in every)
         same = Same() if plain else same_meaning(self.aligned)
         left = [(line, edit) for line, edit in every if plain or not self._same(same, line, edit)]
+        left = [(line, edit) for line, edit in left if not self._ranked(line, edit)]
         left = self._written_again(left)
         lines, anew = rewritten_lines(self.aligned, left), self._anew(left)
         made = [
@@ -132,6 +134,12 @@ class _Finder:
             if key not in seen:
                 seen.add(key)
                 yield edit
+
+    def _ranked(self, line: Line, edit: Edit) -> bool:
+        """Whether a sigmoid comes or goes before metrics that ask for the order of scores alone."""
+        if edit.gone | edit.new != {"sigmoid()"} or edit.kind not in ("wrapped", "unwrapped"):
+            return False
+        return all(only_ranked(x) for x in (line, self.aligned.partner(line)) if x is not None)
 
     def _anew(self, found: list[tuple[Line, Edit]]) -> set[Line]:
         """The lines of parts that were written anew, or of which something was moved."""

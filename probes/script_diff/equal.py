@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from .equal_calls import equal_call
 from .terms import Term
 
 
@@ -13,6 +14,7 @@ def rewritten(term: Term) -> Term:
 
 
 def _one(term: Term) -> Term:
+    term = equal_call(term)
     if term.kind == "comprehension":
         return _comprehension(term)
     if term.kind == "item":
@@ -42,7 +44,7 @@ def _one(term: Term) -> Term:
         return _fitted(term)
     if term.label == "Compose":
         return _composed(term)
-    if term.label in _RANKS:
+    if term.label in RANKS:
         return Term("call", term.label, tuple((e, _unbent(p)) for e, p in term.parts), term.node)
     if term.label == "argmax" and first.kind == "call" and first.label in ("softmax", "log_softmax"):
         over = [x.part("dim") for x in (term, first)]
@@ -97,7 +99,7 @@ _SCHEDULES = {
 
 
 # metrics that depend on the order of the scores alone
-_RANKS = ("roc_auc_score", "average_precision_score", "roc_curve")
+RANKS = ("roc_auc_score", "average_precision_score", "roc_curve")
 
 
 def _plain_collator(term: Term) -> Term:

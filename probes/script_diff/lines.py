@@ -13,6 +13,7 @@ from functools import lru_cache
 
 from ..readers.script import last_name
 from ..syntax import Function, Script
+from .batches import entries, in_tuples, unpacked
 from .equal import rewritten
 from .terms import Normaliser, Term, is_functional, renamed
 from .vocabulary import FUNCTIONAL, STATELESS, word_set
@@ -83,16 +84,27 @@ class Program:
 
 
 @lru_cache(maxsize=16)
-def program(source: Script) -> Program:
-    """The program in normal form, made once."""
-    return _Reader(source).read()
+def program(source: Script, tuples: bool = False) -> Program:
+    """The program in normal form, made once. `tuples`: batches that are dicts are read as if unpacked."""
+    return _Reader(source, tuples).read()
+
+
+def programs(mine: Script, theirs: Script) -> tuple[Program, Program]:
+    """Both programs in normal form, with batches in the form of the other one."""
+    return program(mine, _unlike(mine, theirs)), program(theirs, _unlike(theirs, mine))
+
+
+def _unlike(source: Script, other: Script) -> bool:
+    """Whether batches are dicts in a program, and tuples in the other one."""
+    return bool(unpacked(source)) and not entries(other) and in_tuples(other)
 
 
 class _Reader:
-    def __init__(self, source: Script) -> None:
+    def __init__(self, source: Script, tuples: bool = False) -> None:
         self.source = source
         nodes = tuple(ast.walk(source.tree))
-        self.normal = Normaliser(nodes, _signatures(source, nodes), _made(nodes))
+        held = unpacked(source) if tuples else {}
+        self.normal = Normaliser(nodes, _signatures(source, nodes), _made(nodes), held, _functions(source))
         self.units: list[Unit] = []
         self.count = 0
         self.local = _local_modules(source, nodes)
@@ -157,7 +169,7 @@ class _Reader:
             target, over = _counted_off(node.target, node.iter)
             parts = (("target", term(target)), ("value", term(over)))
             head = self._line("for", parts, node, unit, around, branch)
-            head.targets = _targets(node.target)
+            head.targets = self.normal.held.get(target) or _targets(node.target)
             self._block(node.body, unit, (*around, head), "body")
             self._block(node.orelse, unit, around, branch)
         elif isinstance(node, ast.While):
@@ -373,6 +385,12 @@ def _signatures(source: Script, nodes: Nodes) -> dict[str, tuple[str, ...]]:
                     continue
             found.setdefault(node.name, set()).add(names)
     return {name: next(iter(every)) for name, every in found.items() if len(every) == 1}
+
+
+def _functions(source: Script) -> frozenset[str]:
+    """Names of the program's functions that no class of it has as a method."""
+    every = [(n.name, isinstance(source.parents.get(n), ast.ClassDef)) for n in source.of(ast.FunctionDef)]
+    return frozenset(n for n, _ in every) - {n for n, method in every if method}
 
 
 def _made(nodes: Nodes) -> dict[str, ast.Call]:

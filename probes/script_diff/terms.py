@@ -144,11 +144,18 @@ class Normaliser:
         nodes: Iterable[ast.AST],
         signatures: Mapping[str, tuple[str, ...]] | None = None,
         made: Mapping[str, ast.Call] | None = None,
+        held: Mapping[ast.AST, tuple[str, ...]] | None = None,
+        functions: frozenset[str] = frozenset(),
     ) -> None:
-        """`signatures`: parameters of the program's functions; `made`: stateless objects by expression."""
+        """`signatures`: parameters of the program's functions; `made`: stateless objects by expression.
+
+        `held`: batches that are dicts, and their entries, by the names that stand for them.
+        """
+        self.held = held or {}
         self.imported = _imports(nodes)
         self.signatures = {**SIGNATURES, **(signatures or {})}
         self.made = made or {}
+        self.functions = functions  # the program's own, which are no methods
         self._depth = 0
 
     def term(self, node: ast.AST | None) -> Term:
@@ -183,6 +190,9 @@ class Normaliser:
         return Term("constant", repr(value), node=node)
 
     def _name(self, node: ast.Name) -> Term:
+        if node in self.held:
+            parts = tuple((f"#{i}", Term("name", n, node=node)) for i, n in enumerate(self.held[node]))
+            return Term("sequence", "", parts, node)
         if node.id in self.imported:
             return Term("api", SAME.get(last := self.imported[node.id].split(".")[-1], last), node=node)
         return Term("name", node.id, node=node)
@@ -250,6 +260,8 @@ class Normaliser:
     # --------------------------------------------------------------------------------------- containers
 
     def _subscript(self, node: ast.Subscript) -> Term:
+        if node in self.held:
+            return Term("name", self.held[node][0], node=node)
         of = node.value
         if isinstance(of, ast.Attribute) and of.attr == "shape" and not self._of_module(of):
             return Term("call", "size", (("#0", self.term(of.value)), ("dim", self.term(node.slice))), node)
@@ -276,9 +288,13 @@ class Normaliser:
         for i, (key, value) in enumerate(zip(node.keys, node.values, strict=True)):
             named = isinstance(key, ast.Constant)
             edge = str(key.value) if isinstance(key, ast.Constant) else f"#{i}"
+            if node in self.held:
+                edge = f"#{i}"
             parts.append((edge, self.term(value)))
             if key is not None and not named:
                 parts.append((f"{edge}-key", self.term(key)))
+        if node in self.held:
+            return Term("sequence", "", tuple(parts), node)
         return Term("mapping", "", tuple(sorted(parts, key=lambda p: p[0])), node)
 
     def _lambda(self, node: ast.Lambda) -> Term:
@@ -412,7 +428,7 @@ class Normaliser:
         node: ast.Call,
         origin: ast.AST | None = None,
     ) -> Term:
-        names = self.signatures.get(name, ())
+        names = (SIGNATURES if first and name in self.functions else self.signatures).get(name, ())
         owned = first[0] if first and first[0][0] == "self" else None
         terms: list[Term] = [t for e, t in first if e != "self"] + [self.term(a) for a in given]
         parts: list[tuple[str, Term]] = [("self", owned[1])] if owned else []

@@ -159,6 +159,8 @@ DEFAULTS: dict[str, dict[str, str]] = {
     "StepLR": {"gamma": "0.1"},
     "CosineAnnealingLR": {"eta_min": "0.0"},
     "fit": {"shuffle": "True"},
+    "all_reduce": {"op": "SUM"},
+    "reduce": {"op": "SUM"},
     "shuffle": {"reshuffle_each_iteration": "True"},
     "enumerate": {"start": "0.0"},
     "manual_seed": {},

@@ -1,0 +1,258 @@
+"""Library calls that are documented as equal: precision contexts, schedules, groups, casts, einsum, thresholds."""
+
+from __future__ import annotations
+
+import ast
+import math
+
+from .terms import Term
+
+_LONG = ("int64", "long", "int")
+_FLOAT = ("float32", "float")
+_CASTS = ("long", "float")
+_AXES = "abcdefghijklmnopqrstuvwxyz"
+
+
+def equal_call(term: Term) -> Term:
+    """The term in the form that all equal ones are given; itself where no other form is known."""
+    if term.kind == "operation":
+        return _threshold(term)
+    if term.kind != "call":
+        return term
+    made = _FORMS.get(term.label)
+    term = made(term) if made is not None else term
+    return _weights(term) if term.kind == "call" and term.part("weights") is not None else term
+
+
+def _anew(term: Term, label: str, parts: list[tuple[str, Term]]) -> Term:
+    named = [p for p in parts if p[0] != "self" and p[0][:1] != "#"]
+    plain = [p for p in parts if p not in named]
+    return Term("call", label, (*plain, *sorted(named, key=lambda p: p[0])), term.node)
+
+
+def _given(term: Term, *edges: str) -> Term | None:
+    return next((p for e, p in term.parts if e in edges), None)
+
+
+def _without(term: Term, *edges: str) -> list[tuple[str, Term]]:
+    return [(e, p) for e, p in term.parts if e not in edges]
+
+
+def _mixed(term: Term) -> Term:
+    """`torch.autocast("cuda", dtype=torch.float16)` is `torch.cuda.amp.autocast()`; a scaler likewise."""
+    device, dtype = _given(term, "#0", "device_type"), term.part("dtype")
+    if _given(term, "self", "#1") is not None or (device is not None and "cpu" in device.label):
+        return term
+    left = ["#0", "device_type"] + (["dtype"] if dtype is not None and dtype.label == "float16" else [])
+    return _anew(term, term.label, _without(term, *left))
+
+
+def _one_cycle(term: Term) -> Term:
+    """`OneCycleLR(epochs=a, steps_per_epoch=b)` takes `a * b` steps."""
+    epochs, steps = term.part("epochs"), term.part("steps_per_epoch")
+    if epochs is None or steps is None or term.part("total_steps") is not None:
+        return term
+    total = Term("operation", "*", (("left", epochs), ("right", steps)), epochs.node)
+    return _anew(term, term.label, [*_without(term, "epochs", "steps_per_epoch"), ("total_steps", total)])
+
+
+def _each_epoch(term: Term) -> Term:
+    """`StepLR(step_size=1, gamma=g)` is `ExponentialLR(gamma=g)`."""
+    size = term.part("step_size")
+    if size is None or size.label != "1.0" or term.part("gamma") is None:
+        return term
+    return _anew(term, "ExponentialLR", _without(term, "step_size"))
+
+
+def _single_group(term: Term) -> Term:
+    """`AdamW([{"params": p, "weight_decay": w}], lr=r)` is `AdamW(p, lr=r, weight_decay=w)`."""
+    groups = term.part("params")
+    if groups is None or groups.kind != "sequence" or len(groups.parts) != 1:
+        return term
+    group = groups.parts[0][1]
+    if group.kind != "mapping" or group.part("params") is None:
+        return term
+    held = dict(group.parts)
+    if not all(e.isidentifier() for e in held):
+        return term
+    return _anew(term, term.label, [*((e, p) for e, p in term.parts if e not in held), *held.items()])
+
+
+def _weights(term: Term) -> Term:
+    """`ResNet18_Weights.IMAGENET1K_V1` is `"IMAGENET1K_V1"` (torchvision, models)."""
+    held = term.part("weights")
+    if held is None or held.kind != "api" or held.label.split("_")[0] not in _WEIGHTS:
+        return term
+    said = Term("constant", repr(held.label), node=held.node)
+    return Term(
+        "call", term.label, tuple((e, said if e == "weights" else p) for e, p in term.parts), term.node
+    )
+
+
+_WEIGHTS = ("IMAGENET1K", "DEFAULT", "COCO", "KINETICS400")
+
+
+def _dtype(term: Term | None) -> str:
+    """The cast that a type asks for: "long", "float"; "" of another."""
+    if term is None or term.kind not in ("api", "name", "attribute", "constant"):
+        return ""
+    label = term.label.strip("'")
+    return "long" if label in _LONG else "float" if label in _FLOAT else ""
+
+
+def _tensor(term: Term) -> Term:
+    """`tensor(x, dtype=long)` and `tensor(x.astype(int64))` are `tensor(x).long()`."""
+    of = term.part("#0")
+    if of is None or any(e not in ("#0", "dtype") for e, _ in term.parts):
+        return term
+    told = term.part("dtype")
+    if told is not None and not (cast := _dtype(told)):
+        return term
+    if of.kind == "call" and of.label in _CASTS and [e for e, _ in of.parts] == ["#0"]:
+        inner = of.parts[0][1]
+        cast = cast if told is not None else of.label
+        if told is not None and cast != of.label:
+            return term
+        of = inner
+    elif told is None:
+        return term
+    return Term("call", cast, (("#0", Term("call", "tensor", (("#0", of),), term.node)),), term.node)
+
+
+def _astype(term: Term) -> Term:
+    """`x.astype(np.int64)` is a cast."""
+    of, told = term.part("self"), _given(term, "#0", "dtype")
+    if of is None or not (cast := _dtype(told)) or len([e for e, _ in term.parts if e != "copy"]) != 2:
+        return term
+    return Term("call", cast, (("#0", of),), term.node)
+
+
+def _where(term: Term) -> Term:
+    """`where(condition, 1, 0)` is the condition as numbers."""
+    if [e for e, _ in term.parts] != ["#0", "#1", "#2"]:
+        return term
+    test, one, zero = (p for _, p in term.parts)
+    if (one.label, zero.label) != ("1.0", "0.0") or test.kind != "operation":
+        return term
+    whole = isinstance(one.node, ast.Constant) and isinstance(one.node.value, int)
+    return Term("call", "long" if whole else "float", (("#0", test),), term.node)
+
+
+def _einsum(term: Term) -> Term:
+    """`einsum("bn,bn->b", p, t)` is `(p * t).sum(1)`, `einsum("id,jd->ij", a, b)` is `a @ b.T`."""
+    if [e for e, _ in term.parts] != ["#0", "#1", "#2"] or term.parts[0][1].kind != "constant":
+        return term
+    text = term.parts[0][1].label.strip("'").replace(" ", "")
+    a, b = term.parts[1][1], term.parts[2][1]
+    left, arrow, out = text.partition("->")
+    one, _, other = left.partition(",")
+    if not arrow or any(not set(x) <= set(_AXES) or len(set(x)) != len(x) for x in (one, other, out)):
+        return term
+    if one == other and set(out) <= set(one) and out == "".join(x for x in one if x in out):
+        times = Term("operation", "*", (("left", a), ("right", b)), term.node)
+        gone = [i for i, x in enumerate(one) if x not in out]
+        if not gone:
+            return times
+        over = [Term("number", repr(float(i))) for i in gone]
+        dim = (
+            over[0]
+            if len(over) == 1
+            else Term("sequence", "", tuple((f"#{i}", x) for i, x in enumerate(over)))
+        )
+        return Term("call", "sum", (("#0", times), ("dim", dim)) if out else (("#0", times),), term.node)
+    shared = one[:-2]
+    if len(one) < 2 or len(one) != len(other) or not other.startswith(shared) or not out.startswith(shared):
+        return term
+    (i, d), (x, y), rest = one[-2:], other[-2:], out[len(shared) :]
+    if d == y and rest == i + x:
+        last = ("1.0", "2.0") if len(shared) == 1 else ("-2.0", "-1.0")  # as they are mostly written
+        axes = [(f"#{n}", Term("number", x)) for n, x in enumerate(last, 1)] if shared else []
+        b = Term("call", "transpose", (("#0", b), *axes), term.node)
+    elif d != x or rest != i + y:
+        return term
+    return Term("operation", "@", (("left", a), ("right", b)), term.node)
+
+
+def _turned(term: Term) -> Term:
+    """`x.t()` is `x.T`."""
+    of = term.part("self")
+    return (
+        Term("call", "transpose", (("#0", of),), term.node)
+        if of is not None and len(term.parts) == 1
+        else term
+    )
+
+
+def _product(term: Term) -> Term:
+    """`matmul(a, b)` is `a @ b`."""
+    if [e for e, _ in term.parts] != ["#0", "#1"]:
+        return term
+    return Term("operation", "@", (("left", term.parts[0][1]), ("right", term.parts[1][1])), term.node)
+
+
+def _threshold(term: Term) -> Term:
+    """`sigmoid(x) > 0.5` is `x > 0`."""
+    if term.label not in (">", ">=", "<", "<=") or [e for e, _ in term.parts] != ["left", "right"]:
+        return term
+    sides = [_as_they_are(p) for _, p in term.parts] if "number" in {p.kind for _, p in term.parts} else []
+    for at in (0, 1) if sides else ():
+        limit, score = sides[at], sides[1 - at]
+        if (
+            limit.kind == "number"
+            and score.kind == "call"
+            and score.label == "sigmoid"
+            and len(score.parts) == 1
+        ):
+            share = float(limit.label)
+            if not 0 < share < 1:
+                return term
+            raw = Term("number", repr(float(round(math.log(share / (1 - share)), 6))), node=limit.node)
+            made = {at: raw, 1 - at: score.parts[0][1]}
+            return Term("operation", term.label, (("left", made[0]), ("right", made[1])), term.node)
+    if sides and any(a is not b for a, (_, b) in zip(sides, term.parts, strict=True)):
+        return Term("operation", term.label, (("left", sides[0]), ("right", sides[1])), term.node)
+    return term
+
+
+def _as_they_are(term: Term) -> Term:
+    """Numbers before they are cast: what is held against a number does not ask for it."""
+    inner = term.parts[0][1] if term.kind == "call" and len(term.parts) == 1 else None
+    if inner is None or term.label not in ("float", "sigmoid"):
+        return term
+    under = _as_they_are(inner)
+    return under if term.label == "float" else Term("call", "sigmoid", (("#0", under),), term.node)
+
+
+def _compiled(term: Term) -> Term:
+    """Keras: `model.compile(optimizer, loss, metrics)` with its arguments by name."""
+    if term.part("self") is None:
+        return term
+    names = {"#0": "optimizer", "#1": "loss", "#2": "metrics"}
+    return _anew(term, "compile", [(names.get(e, e), p) for e, p in term.parts])
+
+
+def _compare(term: Term) -> Term:
+    """`x.gt(0)` is `x > 0`."""
+    if [e for e, _ in term.parts] != ["#0", "#1"]:
+        return term
+    left, right = (p for _, p in term.parts)
+    label = {"gt": ">", "ge": ">=", "lt": ">", "le": ">=", "eq": "==", "ne": "!="}[term.label]
+    if term.label in ("lt", "le"):
+        left, right = right, left
+    return _threshold(Term("operation", label, (("left", left), ("right", right)), term.node))
+
+
+_FORMS = {
+    **dict.fromkeys(("autocast", "GradScaler"), _mixed),
+    **dict.fromkeys(("SGD", "Adam", "AdamW", "NAdam", "RAdam", "RMSprop", "Adagrad"), _single_group),
+    **dict.fromkeys(("gt", "ge", "lt", "le", "eq", "ne"), _compare),
+    "OneCycleLR": _one_cycle,
+    "StepLR": _each_epoch,
+    "tensor": _tensor,
+    "astype": _astype,
+    "where": _where,
+    "einsum": _einsum,
+    "t": _turned,
+    "matmul": _product,
+    "compile": _compiled,
+}
