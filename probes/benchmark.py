@@ -286,7 +286,7 @@ def _differences(view: View, keys: Iterable[str]) -> tuple[list[Both], int]:
 
 
 def _on_scale_of_bytes(view: View, key: str) -> bool:
-    """Mean and deviation are both 255 times those of the other side: of values that are not divided before."""
+    """Mean and deviation are both 255 times those of the other side: of values not divided before."""
     pairs = [both(view, "mean"), both(view, "std")] if key in ("mean", "std") else []
     ratios = [
         a / b

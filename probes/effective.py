@@ -98,7 +98,7 @@ _KEY = re.compile(r"['\"](\w+)['\"]\s*:")
 
 @lru_cache(maxsize=1024)
 def _arguments(text: str, optimizer: str) -> frozenset[str]:
-    """Canonical names of what a script's calls of an optimizer's class are given; "**": of more than is seen."""
+    """Canonical names of what calls of an optimizer's class are given; "**": more than is seen."""
     found: set[str] = set()
     for group in _GROUP.findall(text):
         found |= {known[0] for name in _KEY.findall(group) if (known := canonical_key(name)) is not None}

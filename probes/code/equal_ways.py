@@ -1,4 +1,4 @@
-"""Edits that are another way to one thing: masks by lengths, causal masks, factors of a rate, lists of outputs."""
+"""Edits that are another way to one thing: masks by lengths, causal masks, factors of a rate, lists."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def _as_truth(edit: Edit) -> bool:
 
 
 def _loss_by_hand(edit: Edit) -> bool:
-    """Keras: `compile(loss=Huber())` -> `compile(loss=my_loss)`: what a function of the script does is not read."""
+    """Keras: `compile(loss=Huber())` -> `compile(loss=my_loss)`: what such a function does is not read."""
     if edit.within[:1] != ("compile.loss",) or edit.kind != "expression":
         return False
     return any(
@@ -127,7 +127,7 @@ def _causal(edits: Sequence[Edit]) -> list[Edit]:
 
 
 def _factor(edits: Sequence[Edit]) -> list[Edit]:
-    """`group["lr"] = rate(step)` -> `LambdaLR(optimizer, factor)`: the rate divided by that of the optimizer."""
+    """`group["lr"] = rate(step)` -> `LambdaLR(optimizer, factor)`: by the rate of the optimizer."""
     by_hand = any("param_groups" in (e.gone | e.new) and e.kind in ("added", "removed") for e in edits)
     by_class = any(w.endswith("LambdaLR") or w == "LambdaLR()" for e in edits for w in (*e.gone, *e.new))
     if not by_hand or not by_class:

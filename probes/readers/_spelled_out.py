@@ -65,14 +65,16 @@ def _tables(tree: ast.Module) -> dict[str, ast.Dict]:
             value = _as_dict(node.value)
             if isinstance(target, ast.Name) and value is not None:
                 given[target.id] = value
-        elif isinstance(node, ast.Subscript) and not isinstance(node.ctx, ast.Load):
-            changed.add(_base(node))
-        elif isinstance(node, ast.Attribute) and node.attr in (
-            "update",
-            "pop",
-            "setdefault",
-            "clear",
-            "popitem",
+        elif (isinstance(node, ast.Subscript) and not isinstance(node.ctx, ast.Load)) or (
+            isinstance(node, ast.Attribute)
+            and node.attr
+            in (
+                "update",
+                "pop",
+                "setdefault",
+                "clear",
+                "popitem",
+            )
         ):
             changed.add(_base(node))
         elif isinstance(node, ast.alias):

@@ -56,7 +56,7 @@ def unpacked(source: Script) -> dict[ast.AST, tuple[str, ...]]:
         found[target] = names
         found.update({a: (_key(a),) for a in asked if isinstance(a, ast.Subscript)})
     if found:
-        found.update({d: names for d in _made(source)})
+        found.update(dict.fromkeys(_made(source), names))
     return found
 
 

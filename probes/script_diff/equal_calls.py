@@ -1,4 +1,4 @@
-"""Library calls that are documented as equal: precision contexts, schedules, groups, casts, einsum, thresholds."""
+"""Library calls that are documented as equal: precision, schedules, groups, casts, einsum, thresholds."""
 
 from __future__ import annotations
 

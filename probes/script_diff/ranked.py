@@ -5,16 +5,17 @@ from __future__ import annotations
 from .equal import RANKS
 from .lines import Line, Unit
 from .roles import leaves
+from .vocabulary import word_set
 
 MAX_NAMES = 12  # that values are handed on by
-_HANDED_ON = frozenset(
+_HANDED_ON = word_set(
     "assign do cat stack array asarray numpy tolist squeeze flatten view detach float append extend "
-    "hstack vstack concatenate ravel sequence list append.#0".split()
+    "hstack vstack concatenate ravel sequence list append.#0"
 )
 
 
 def only_ranked(line: Line) -> bool:
-    """Whether what a line makes, or puts into a list, goes to metrics of the order of scores and nowhere else."""
+    """Whether what a line makes, or puts into a list, goes to metrics of the order of scores alone."""
     return bool(line.targets) and line.term.kind in ("assign", "do") and _followed(line.unit, line)
 
 
