@@ -106,30 +106,30 @@ def _base(node: ast.expr) -> str:
 
 def _held(tables: dict[str, ast.Dict], node: ast.expr, deep: int = 3) -> dict[str, ast.expr] | None:
     """The entries of a dict by name; None where not all are names and plain values."""
-    table: ast.expr | None = node
+    table = node
     steps: list[str] = []
     while isinstance(table, ast.Subscript) and len(steps) < deep:
-        key = table.slice
-        if not isinstance(key, ast.Constant) or not isinstance(key.value, str):
+        at = table.slice
+        if not isinstance(at, ast.Constant) or not isinstance(at.value, str):
             return None
-        steps.append(key.value)
+        steps.append(at.value)
         table = table.value
-    table = tables.get(table.id) if isinstance(table, ast.Name) else _as_dict(table)
+    held: ast.expr | None = tables.get(table.id) if isinstance(table, ast.Name) else _as_dict(table)
     for step in reversed(steps):
-        if not isinstance(table, ast.Dict):
+        if not isinstance(held, ast.Dict):
             return None
-        table = next(
+        held = next(
             (
                 v
-                for k, v in zip(table.keys, table.values, strict=True)
+                for k, v in zip(held.keys, held.values, strict=True)
                 if isinstance(k, ast.Constant) and k.value == step
             ),
             None,
         )
-    if not isinstance(table, ast.Dict):
+    if not isinstance(held, ast.Dict):
         return None
     found: dict[str, ast.expr] = {}
-    for key, value in zip(table.keys, table.values, strict=True):
+    for key, value in zip(held.keys, held.values, strict=True):
         if (
             not isinstance(key, ast.Constant)
             or not isinstance(key.value, str)

@@ -163,7 +163,7 @@ def _einsum(term: Term) -> Term:
     shared = one[:-2]
     if len(one) < 2 or len(one) != len(other) or not other.startswith(shared) or not out.startswith(shared):
         return term
-    (i, d), (x, y), rest = one[-2:], other[-2:], out[len(shared) :]
+    i, d, x, y, rest = one[-2], one[-1], other[-2], other[-1], out[len(shared) :]
     if d == y and rest == i + x:
         last = ("1.0", "2.0") if len(shared) == 1 else ("-2.0", "-1.0")  # as they are mostly written
         axes = [(f"#{n}", Term("number", x)) for n, x in enumerate(last, 1)] if shared else []
