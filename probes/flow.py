@@ -140,9 +140,15 @@ class Flow:
         return found
 
     def arguments(self, node: ast.expr) -> list[ast.expr]:
-        """What callers hand over for a name that is a parameter of the function around it."""
+        """What callers hand over for a name that is a parameter of a function around it."""
         function = self.source.function_around(node)
-        if not isinstance(node, ast.Name) or function is None or node.id not in _parameters(function):
+        if not isinstance(node, ast.Name):
+            return []
+        while function is not None and node.id not in _parameters(function):
+            if (function, node.id) in self._given:
+                return []
+            function = self.source.function_around(function)
+        if function is None:
             return []
         names = _parameters(function)
         at = names.index(node.id)

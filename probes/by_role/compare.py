@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from functools import lru_cache
 
 from ..syntax import Script
-from . import data, judged, model, start, update
+from . import data, judged, model, parts, rows, start, update
 from .side import Side, Told
 
 _FACTS: tuple[Callable[[Side, Side], Iterator[Told]], ...] = (
@@ -28,6 +28,11 @@ _FACTS: tuple[Callable[[Side, Side], Iterator[Told]], ...] = (
     model.padding_differs,
     model.scale_differs,
     model.attends_along,
+    parts.skip_differs,
+    parts.activations_gone,
+    parts.unit_length_differs,
+    parts.cuts_differ,
+    parts.time_first,
     start.pretrained_differs,
     start.frozen_differs,
     start.rate_differs,
@@ -38,6 +43,7 @@ _FACTS: tuple[Callable[[Side, Side], Iterator[Told]], ...] = (
     data.scaling_differs,
     data.range_differs,
     data.filling_differs,
+    rows.statistics_differ,
 )
 
 

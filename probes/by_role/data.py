@@ -35,8 +35,9 @@ def _shuffled(side: Side) -> tuple[bool, ast.AST | None] | None:
                 side, call
             ):
                 continue
-            value = side.value(word.value)
-            asked.append((True if value is None else value, word.value))
+            for one in _handed(side, word.value):
+                value = side.value(one)
+                asked.append((True if value is None else value, one))
     if any(v is True for v, _ in asked):
         return True, next(n for v, n in asked if v is True)
     if asked and all(v is False for v, _ in asked):
@@ -45,6 +46,26 @@ def _shuffled(side: Side) -> tuple[bool, ast.AST | None] | None:
     if not asked and not side.source.loose and not side.mentions(_MIXES):
         return False, None
     return _cut_by_hand(side) if not asked else None
+
+
+def _handed(side: Side, node: ast.expr) -> list[ast.expr]:
+    """What a setting stands for: of a parameter what makers of training data hand over, or its default."""
+    function = side.source.function_around(node)
+    if not isinstance(node, ast.Name) or not isinstance(function, ast.FunctionDef):
+        return [node]
+    names = [a.arg for a in function.args.args]
+    calls = side.source.named(function.name)
+    if node.id not in names or not calls or names[:1] in (["self"], ["cls"]):
+        return [node]
+    at, given = names.index(node.id), function.args.defaults
+    default = given[at - len(names)] if at >= len(names) - len(given) else None
+    found: list[ast.expr] = []
+    for call in calls:
+        if any(isinstance(a, ast.Starred) for a in call.args) or any(k.arg is None for k in call.keywords):
+            return [node]
+        if not _held_out(side, call):
+            found.append(argument(call, node.id, position=at) or default or node)
+    return found or [node]
 
 
 def _cut_by_hand(side: Side) -> tuple[bool, ast.AST] | None:

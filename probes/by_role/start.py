@@ -6,7 +6,7 @@ import ast
 import re
 from collections.abc import Iterator
 
-from ..readers._tree import unparse
+from ..readers._tree import of, unparse
 from ..readers.script import last_name
 from .side import Side, Told, argument
 
@@ -16,20 +16,68 @@ _LOADS = r"^load|^from_pretrained$|^restore|^get_pretrained|^from_checkpoint$|^h
 def pretrained_differs(mine: Side, theirs: Side) -> Iterator[Told]:
     """The benchmark starts from trained weights; here they are switched off, and nothing is loaded."""
     there = _weights(theirs)
-    off = [n for on, n in _weights(mine) if not on]
+    off: list[ast.AST] = [n for on, n in _weights(mine) if not on] or _by_default(mine, theirs)
     if mine.source.loose or not any(on for on, _ in there) or not off or any(on for on, _ in _weights(mine)):
         return
     after = [
         c
         for c in mine.matching(_LOADS)
-        if not re.match(r"load_dataset|load_data|loads$|loader", last_name(c.func))
+        if not re.match(r"load_dataset|load_data|loads$|loader", last_name(c.func)) and not _own_file(mine, c)
     ]
-    early = mine.source.train_loop.lineno if mine.source.train_loop is not None else 10**9
-    if any(c.lineno < early for c in after):
+    if any(not _after_training(mine, c) for c in after):
         return
     where = next(n for on, n in there if on)
     text = "the benchmark starts from trained weights, this script from weights drawn by chance"
     yield Told("pretrained", text, mine.place(off[0]), theirs.place(where))
+
+
+def _after_training(side: Side, call: ast.Call) -> bool:
+    """Whether a call stands behind the loop that trains, in the same function."""
+    loop = side.source.train_loop
+    if loop is None or side.source.function_around(call) is not side.source.function_around(loop):
+        return False
+    return call.lineno > loop.lineno
+
+
+_ZOO = re.compile(
+    r"(?:(?:wide_|se_)?resnet|resnext|densenet|vgg|mobilenet|efficientnet|convnext|regnet|vit|swin|squeezenet)_?\w*"
+)
+
+
+def _by_default(mine: Side, theirs: Side) -> list[ast.AST]:
+    """`resnet18()`, where the benchmark asks for trained weights of that very network: none by default.
+
+    Those of Keras come with trained weights.
+    """
+    asked = set()
+    for on, node in _weights(theirs):
+        call = next((p for p in theirs.source.above(node) if isinstance(p, ast.Call)), None)
+        if on and call is not None:
+            asked.add(last_name(call.func))
+    return [
+        c
+        for c in mine.calls(*asked)
+        if _ZOO.fullmatch(last_name(c.func))
+        and not c.args
+        and {k.arg for k in c.keywords} <= {"num_classes", "progress", "in_channels"}
+    ]
+
+
+def _own_file(side: Side, call: ast.Call) -> bool:
+    """Whether what is loaded was saved by the program itself: its best weights."""
+    saves = [c for c in side.source.calls if re.match(r"save|ModelCheckpoint$", last_name(c.func))]
+    saved = {ast.dump(a) for c in saves for a in (*c.args[:2], *(k.value for k in c.keywords))}
+    read = [a for a in call.args[:1] for a in (a, *(x for c in of(a, ast.Call) for x in c.args[:1]))]
+    if any(ast.dump(a) in saved for a in read):
+        return True
+    texts = [a.value for a in read if isinstance(a, ast.Constant) and isinstance(a.value, str)]
+    handed = [
+        a.value
+        for c in side.source.calls
+        for a in (*c.args, *(k.value for k in c.keywords))
+        if isinstance(a, ast.Constant) and c is not call and call not in side.source.above(c)
+    ]
+    return bool(saves) and any(x in handed for x in texts)  # `train(keep="best.h5")`, which saves it
 
 
 def _weights(side: Side) -> list[tuple[bool, ast.AST]]:

@@ -622,6 +622,8 @@ def edited(view: View, *, kind: str, few: int = 0, unless_settings: bool = False
             return unknown("the programs are larger than what is compared")
         return absent(f"{found.mine} and the benchmark's {found.theirs} do not differ there")
     if few and found.count > few:
+        if by_role:
+            return _by_role(by_role)
         return unknown(f"the scripts differ in {found.count} places: too many to name one", value=found.count)
     more = f" (and {len(mine) - 1} more)" if len(mine) > 1 else ""
     first = mine[0]

@@ -173,7 +173,7 @@ def _fixed(source: Script) -> Finding | None:
             return at(source, call, "held-out data are scored in training mode")
         if told.value is True and _in_graph(source, call):
             return at(source, call, "this part runs in training mode when the model is evaluated, too")
-        if told.value is True and _evaluates(source, call):
+        if told.value is True and (_evaluates(source, call) or _predicts(source, call)):
             return at(source, call, "the evaluation runs the model in training mode")
     return ok(source, seen, "layers are called in the mode of the model") if seen is not None else None
 
@@ -227,6 +227,24 @@ def _makes_input(source: Script, function: ast.AST, depth: int = 3) -> bool:
     name = getattr(function, "name", "")
     callers = {source.function_around(c) for c in source.named(name)} - {None, function}
     return depth > 0 and any(_makes_input(source, c, depth - 1) for c in callers if c is not None)
+
+
+def _predicts(source: Script, call: ast.Call) -> bool:
+    """`argmax(model(images, training=True))`: a prediction, not one vote of several, and under no tape."""
+    parent = source.parents.get(call)
+    if not isinstance(parent, ast.Call) or last_name(parent.func) != "argmax" or call not in parent.args[:1]:
+        return False
+    around = list(source.above(call))
+    if any(isinstance(p, ast.With) and "Tape" in unparse(p.items[0]) for p in around):
+        return False
+    rounds = [p.iter for p in around if isinstance(p, (ast.For, ast.comprehension))]
+    rounds += [
+        g.iter for p in around if isinstance(p, (ast.ListComp, ast.GeneratorExp)) for g in p.generators
+    ]
+    if any(isinstance(r, ast.Call) and last_name(r.func) in ("range", "trange") for r in rounds):
+        return False
+    function = source.function_around(call)
+    return function is not None and "tape" not in unparse(function).lower()
 
 
 def _evaluates(source: Script, call: ast.Call) -> bool:

@@ -98,6 +98,7 @@ LOSSES = frozenset(
         "nll_loss",
         "l1_loss",
         "smooth_l1_loss",
+        "huber_loss",
         "softmaxcrossentropywithlogits",
         "sparsecategoricalcrossentropy",
         "categoricalcrossentropy",
@@ -139,6 +140,7 @@ _FUNCTIONAL = {
     "nll_loss": "nllloss",
     "l1_loss": "l1loss",
     "smooth_l1_loss": "smoothl1loss",
+    "huber_loss": "huberloss",
 }
 # parameter of a call -> canonical setting
 _ARGUMENTS: dict[str, dict[str, str]] = {
