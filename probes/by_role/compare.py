@@ -16,6 +16,7 @@ _FACTS: tuple[Callable[[Side, Side], Iterator[Told]], ...] = (
     update.groups_differ,
     update.schedule_differs,
     update.counted_in_epochs,
+    update.accumulated_differs,
     judged.loss_differs,
     judged.weights_differ,
     judged.metric_differs,

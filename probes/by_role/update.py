@@ -6,6 +6,7 @@ import ast
 import re
 from collections.abc import Iterator
 
+from ..readers._tree import of
 from ..readers.script import last_name
 from .side import Side, Told, argument
 
@@ -251,6 +252,9 @@ def _warm_values(side: Side) -> list[tuple[float, ast.AST]]:
         if isinstance(node.target, ast.Name) and ask.match(node.target.id):
             value = side.number(node.value)
             found += [(value, node)] if value is not None else []
+    for call in side.matching(r"^get_\w+_schedule_with_warmup$"):
+        given = side.number(call.args[1]) if len(call.args) > 1 else None
+        found += [(given, call)] if given is not None else []
     return found
 
 
@@ -314,3 +318,65 @@ def _epochs(side: Side) -> float | None:
     ]
     found += [v for w in side.keywords.get("epochs", []) if (v := side.number(w.value))]
     return max(found) if found else None
+
+
+# ---------------------------------------------------------------------------------------------- accumulation
+
+
+def accumulated_differs(mine: Side, theirs: Side) -> Iterator[Told]:
+    """Gradients of several batches are summed here, and averaged in the benchmark."""
+    there = _averaged(theirs)
+    gated = _gated(mine)
+    if there is None or gated is None or mine.source.loose or mine.by_trainer:
+        return
+    if mine.calls("accumulate") or mine.mentions(
+        "^Accelerator$|^Fabric$|deepspeed|^accumulate_grad_batches$|^reduction$"
+    ):
+        return
+    count = ast.dump(gated[1])
+    for node in mine.source.of(ast.BinOp, ast.AugAssign):
+        if isinstance(node.op, (ast.Div, ast.Mult)) and not _of_lengths(node):
+            value = node.right if isinstance(node, ast.BinOp) else node.value
+            if any(ast.dump(n) == count for n in mine.follow(value)) or ast.dump(value) == count:
+                return
+    text = "gradients of several batches are summed here: the loss is not divided by their number"
+    yield Told("loss-divided", text, mine.place(gated[0]), theirs.place(there))
+
+
+_LENGTH = re.compile(r"(?i)len\(|steps|epoch|batch|samples|updates|size|world")
+
+
+def _of_lengths(node: ast.AST) -> bool:
+    """`len(loader) / 4`: no loss."""
+    text = ast.unparse(node)
+    return "loss" not in text.lower() and _LENGTH.search(text) is not None
+
+
+def _averaged(side: Side) -> ast.AST | None:
+    """Where gradients are averaged over batches: a trainer that is told their number, a division by it."""
+    for word in side.keywords.get("gradient_accumulation_steps", []):
+        call = side.source.parents.get(word)
+        if (side.number(word.value) or 0) > 1 and isinstance(call, ast.Call) and side.by_trainer:
+            return word.value
+    gated = _gated(side)
+    if gated is None:
+        return None
+    divided = [n for n in side.source.of(ast.BinOp, ast.AugAssign) if isinstance(n.op, ast.Div)]
+    for node in divided:
+        value = node.right if isinstance(node, ast.BinOp) else node.value
+        if ast.dump(value) == ast.dump(gated[1]) and not _of_lengths(node):
+            return node
+    return None
+
+
+def _gated(side: Side) -> tuple[ast.If, ast.expr] | None:
+    """`if i % COUNT == 0: ... optimizer.step()`, with the count of batches."""
+    for node in side.source.of(ast.If):
+        steps = [c for s in node.body for c in of(s, ast.Call) if last_name(c.func) == "step"]
+        counts = [n.right for n in of(node.test, ast.BinOp) if isinstance(n.op, ast.Mod)]
+        backwards = [c for s in node.body for c in of(s, ast.Call) if last_name(c.func) == "backward"]
+        if steps and not backwards and len(counts) == 1 and side.runs(node):
+            owners = {last_name(c.func.value) for c in steps if isinstance(c.func, ast.Attribute)}
+            if any(re.search(r"(?i)^opt|optim|^scaler$", o) for o in owners):
+                return node, counts[0]
+    return None

@@ -175,3 +175,46 @@ def with_base(made: str, text: str, name: str) -> str:
 def test_weights_to_start_from(made: str, wanted: bool) -> None:
     right = with_base('resnet18(weights="IMAGENET1K_V1")', RIGHT, "Net")
     assert ("pretrained" in kinds(with_base(made, PORT, "Encoder"), right)) == wanted
+
+
+ACCUMULATED = """
+import math
+import torch
+from transformers import get_linear_schedule_with_warmup
+EVERY = 4
+def main(model, loader):
+    optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3)
+    updates = 5 * math.ceil(len(loader) / EVERY)
+    scheduler = get_linear_schedule_with_warmup(optimizer, math.ceil(0.1 * updates), updates)
+    for i, batch in enumerate(loader, 1):
+        loss = model(**batch).loss / EVERY
+        loss.backward()
+        if i % EVERY == 0:
+            optimizer.step()
+            scheduler.step()
+            optimizer.zero_grad()
+"""
+TRAINER = """
+from transformers import Trainer, TrainingArguments
+def main(model, data):
+    args = TrainingArguments("out", learning_rate=1e-3, gradient_accumulation_steps=4, warmup_ratio=0.1, num_train_epochs=5)
+    Trainer(model, args, train_dataset=data).train()
+"""
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "wanted"),
+    [
+        ("", "", set()),
+        (".loss / EVERY", ".loss", {"loss-divided"}),
+        (".loss / EVERY", ".loss\n        loss /= EVERY", set()),
+        (".loss / EVERY", ".loss * (1 / EVERY)", set()),
+        ("math.ceil(0.1 * updates), updates", "0, updates", {"warmup"}),
+        ("math.ceil(0.1 * updates), updates", "100, updates", set()),
+    ],
+)
+@pytest.mark.parametrize("theirs", [TRAINER, ACCUMULATED])
+def test_batches_that_are_added_up(old: str, new: str, wanted: set[str], theirs: str) -> None:
+    if theirs is ACCUMULATED:
+        theirs = theirs.replace("math.ceil(0.1 * updates)", "50")
+    assert kinds(edited(old, new, ACCUMULATED), theirs) & {"loss-divided", "warmup"} == wanted
