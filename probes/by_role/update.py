@@ -118,6 +118,8 @@ def _momentum(side: Side, call: ast.Call) -> tuple[float, bool] | None:
     asked = argument(call, "momentum")
     if asked is None and last_name(call.func) in ("Momentum", "MomentumOptimizer"):
         return None
+    if asked is None and any(k.arg is None for k in call.keywords):
+        return None
     value = side.number(asked) if asked is not None else (0.0 if len(call.args) < 3 else None)
     nesterov = side.value(argument(call, "nesterov", "use_nesterov")) is True
     return (value, nesterov) if value is not None else None
@@ -343,13 +345,15 @@ def accumulated_differs(mine: Side, theirs: Side) -> Iterator[Told]:
     yield Told("loss-divided", text, mine.place(gated[0]), theirs.place(there))
 
 
-_LENGTH = re.compile(r"(?i)len\(|steps|epoch|batch|samples|updates|size|world")
+_LENGTH = re.compile(r"(?i)^(?:n|num|len|total)(?:_|$)|steps|epoch|batch|samples|updates|size|world")
 
 
-def _of_lengths(node: ast.AST) -> bool:
-    """`len(loader) / 4`: no loss."""
-    text = ast.unparse(node)
-    return "loss" not in text.lower() and _LENGTH.search(text) is not None
+def _of_lengths(node: ast.BinOp | ast.AugAssign) -> bool:
+    """`len(loader) / 4`, `EPOCHS * updates`: no loss."""
+    left = node.left if isinstance(node, ast.BinOp) else node.target
+    if isinstance(left, ast.Call):
+        return last_name(left.func) in ("len", "int", "ceil", "floor", "float", "get_dataset_size")
+    return isinstance(left, ast.Constant) or _LENGTH.search(last_name(left)) is not None
 
 
 def _averaged(side: Side) -> ast.AST | None:

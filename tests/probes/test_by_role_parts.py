@@ -218,3 +218,14 @@ def test_batches_that_are_added_up(old: str, new: str, wanted: set[str], theirs:
     if theirs is ACCUMULATED:
         theirs = theirs.replace("math.ceil(0.1 * updates)", "50")
     assert kinds(edited(old, new, ACCUMULATED), theirs) & {"loss-divided", "warmup"} == wanted
+
+
+def test_a_sum_by_other_names_and_sums_over_batches() -> None:
+    right = edited("loss = F.mse_loss(one, two)", "loss = F.mse_loss(one, two) + F.mse_loss(two, one)", RIGHT)
+    named = (
+        "near, far = F.mse_loss(one, two), F.mse_loss(two, one)\n            loss = 0.5 * near + 0.5 * far"
+    )
+    assert "loss-function" in kinds(RIGHT, right)
+    assert "loss-function" not in kinds(edited("loss = F.mse_loss(one, two)", named, RIGHT), right)
+    kept = RIGHT + "    return sum(F.mse_loss(net(a), net(b)).item() for a, b in loader)\n"
+    assert "loss-function" not in kinds(RIGHT, kept)
