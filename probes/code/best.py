@@ -18,6 +18,7 @@ from .best_kept import (
     last_read_for_best,
     last_weights_tested,
     never_better,
+    raised_before,
 )
 from .cells import last_tested_on_mindspore
 from .checks import at, first, ok
@@ -111,6 +112,7 @@ def best_is_chosen_wrongly(view: View) -> Finding:
             _never_restored,
             _read_and_dropped,
             never_better,
+            raised_before,
             chosen_by_training,
             training_watched,
             monitored_in_training,
@@ -233,6 +235,8 @@ def _comparison_reversed(source: Script) -> Finding | None:
         higher = better_when_higher(unparse(new))
         if higher is None:
             higher = better_when_higher(unparse(best))
+        if higher is None:
+            higher = _of_its_function(source, new)
         if higher is None or _negated(source, new) or (higher and _is_error(source, new)):
             continue
         seen = seen or test
@@ -240,6 +244,17 @@ def _comparison_reversed(source: Script) -> Finding | None:
             way = "higher" if higher else "lower"
             return at(source, node, f"`{unparse(new)}` is better when {way}; this keeps the worst model")
     return ok(source, seen, "the best value is compared the right way round") if seen is not None else None
+
+
+def _of_its_function(source: Script, new: ast.expr) -> bool | None:
+    """Which way a figure gets better by the name of what gives it: `value = validation_loss(model)`."""
+    given = flow(source).given(new)
+    if given is None or given.places or not isinstance(given.value, ast.Call):
+        return None
+    name = last_name(given.value.func)
+    higher = better_when_higher(name) if name in flow(source).functions else None
+    # a function that gives a score may well give an error
+    return higher if higher is False or re.search(r"(?i)acc(?:uracy)?(?:_|$)|f1|iou", name) else None
 
 
 def _is_error(source: Script, node: ast.expr) -> bool:
@@ -274,7 +289,8 @@ def _never_raised(source: Script) -> Finding | None:
         if isinstance(best, ast.Name) and not loops:
             continue
         inits = _assignments(source, name)
-        if not inits or any(p.arg == name for p in source.of(ast.arg)):
+        around = source.function_around(node)
+        if not inits or (around is not None and any(p.arg == name for p in of(around, ast.arg))):
             continue
         later = [a for a in inits if not _is_start(a)]
         if isinstance(best, ast.Name) and source.function_around(node) is not None:

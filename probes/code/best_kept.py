@@ -51,6 +51,32 @@ def never_better(source: Script) -> Finding | None:
     return ok(source, seen, "the best figure starts where any is better") if seen is not None else None
 
 
+def raised_before(source: Script) -> Finding | None:
+    """`best = max(score, best)` and then `score > best`, which is never so."""
+    for node in source.of(ast.Compare):
+        if len(node.ops) != 1 or not isinstance(node.ops[0], (ast.Gt, ast.Lt)):
+            continue
+        sides = [unparse(node.left), unparse(node.comparators[0])]
+        low, high = sides if isinstance(node.ops[0], ast.Lt) else sides[::-1]
+        statement: ast.AST | None = next((p for p in source.above(node) if isinstance(p, ast.stmt)), None)
+        around = source.parents.get(statement) if statement is not None else None
+        block = getattr(around, "body", [])
+        if not isinstance(block, list) or statement not in block or not source.loops_around(node):
+            continue
+        for before in block[max(0, block.index(statement) - 3) : block.index(statement)]:
+            if not isinstance(before, ast.Assign) or not isinstance(before.value, ast.Call):
+                continue
+            name, of_two = last_name(before.value.func), {unparse(a) for a in before.value.args}
+            target = unparse(before.targets[0])
+            if name not in ("max", "min") or of_two != {low, high} or len(before.value.args) != 2:
+                continue
+            # `high > low` is asked: never so once `low` is the larger of both, or `high` the smaller
+            if target == (low if name == "max" else high):
+                why = f"`{target}` was brought up to date right before: this is never true"
+                return at(source, node, why)
+    return None
+
+
 def _begun(source: Script, test: ast.If, best: ast.expr) -> bool:
     """The first round takes its figure whatever it is: `if i == 0: best = loss`."""
     inside = set(walk(test))

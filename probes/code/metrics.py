@@ -33,6 +33,14 @@ from .scores_misread import scores_misread
 from .sides import either, literal, side
 from .slipped import other_held_out_part
 from .tape_steps import metric_not_listed, reduced_by_mean
+from .tensor_sums import (
+    COUNTERS,
+    anew_in_each_batch,
+    most_of_counts,
+    padding_in_divisor,
+    repeated_rows_counted,
+    tensors_go_on,
+)
 from .tf_lengths import metric_goes_on
 from .tf_slips import argmax_over_batch
 from .totals import (
@@ -92,6 +100,11 @@ def metric_miscounts(view: View) -> Finding:
             mean_over_emptied_in_metric,
             metric_counts_padding,
             held_against_itself,
+            anew_in_each_batch,
+            tensors_go_on,
+            padding_in_divisor,
+            repeated_rows_counted,
+            most_of_counts,
         ),
         "the scripts count no metric by hand",
     )
@@ -181,9 +194,10 @@ def _never_reset(source: Script) -> Finding | None:
         resets = own is not None and any(
             isinstance(f, ast.FunctionDef) and f.name.startswith("reset") for f in own.body
         )
+        counting = own is not None and COUNTERS.match(name) is not None and _adds_up(own)
         library = own is None and _COUNTERS.match(name) and "metric" in unparse(made.func).lower()
         if (
-            not (resets or library)
+            not (resets or counting or library)
             or runs_in(source, node, loop)
             or not isinstance(node.targets[0], ast.Name)
         ):
@@ -208,6 +222,15 @@ def _never_reset(source: Script) -> Finding | None:
         if shown and not again and not _set_back(source, names):
             return at(source, node, "this counts on over all evaluations, because nothing resets it")
     return ok(source, seen, "metrics are reset") if seen is not None else None
+
+
+def _adds_up(own: ast.ClassDef) -> bool:
+    """A method of the class adds to what its instance holds, and not to a running mean."""
+    methods = [
+        f for f in own.body if isinstance(f, ast.FunctionDef) and f.name in ("update", "add", "add_batch")
+    ]
+    added = [n for f in methods for n in of(f, ast.AugAssign) if unparse(n.target).startswith("self.")]
+    return bool(added) and not any("avg" in unparse(f) or "/" in unparse(f) for f in methods)
 
 
 def _main_loop(source: Script) -> ast.For | ast.While | None:

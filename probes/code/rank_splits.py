@@ -15,6 +15,7 @@ from ..readers.script import keyword, last_name
 from ..registry import Finding
 from ..syntax import Script
 from .checks import at
+from .sides import side
 
 _SEVERAL = ("init_process_group", "init_distributed", "DistributedSampler", "Accelerator")
 _RANK = re.compile(r"(?i)\b(?:local_|global_)?rank\b|process_index|get_rank\(")
@@ -173,6 +174,50 @@ def sampler_apart(source: Script) -> Finding | None:
                 return at(
                     source, call, "every process reads all of the data: this sampler knows of one alone"
                 )
+    return None
+
+
+def shared_in_evaluation_only(source: Script) -> Finding | None:
+    """Held-out data are divided by a sampler, and the loader for training shuffles all rows in each process.
+
+    Left aside: loaders under a condition, data that are told the rank, wrappers under a condition.
+    """
+    samplers = source.named("DistributedSampler")
+    wrapped = source.named("DistributedDataParallel", "DDP", "FSDP", "FullyShardedDataParallel")
+    if not samplers or not wrapped or not source.named("init_process_group") or source.loose:
+        return None
+    if any(isinstance(p, (ast.If, ast.IfExp)) for w in wrapped for p in source.above(w)):
+        return None
+    for call in samplers:
+        statement = source.statement(call)
+        name = unparse(statement.targets[0]) if isinstance(statement, ast.Assign) else ""
+        data = unparse(call.args[0]) if call.args else ""
+        flag = keyword(call, "shuffle")
+        kept = isinstance(flag, ast.Constant) and flag.value is False
+        held = side(name) is False or side(data) is False or (kept and "train" not in f"{name} {data}")
+        if not held:
+            return None
+    for loader in source.named("DataLoader"):
+        statement = source.statement(loader)
+        name = unparse(statement.targets[0]) if isinstance(statement, ast.Assign) else ""
+        rows = loader.args[0] if loader.args else None
+        if rows is None or not (side(name) is True or side(unparse(rows)) is True):
+            continue
+        if any(isinstance(p, (ast.If, ast.IfExp)) for p in source.above(loader)):
+            continue
+        given = keyword(loader, "sampler")
+        ends = [given, *flow(source).values(given, 3)] if given is not None else []
+        random = bool(ends) and all(
+            isinstance(e, ast.Name) or (isinstance(e, ast.Call) and last_name(e.func) == "RandomSampler")
+            for e in ends
+        )
+        drawn = any(isinstance(e, ast.Call) for e in ends)
+        shuffled = keyword(loader, "shuffle")
+        mixed = given is None and isinstance(shuffled, ast.Constant) and shuffled.value is True
+        told = [rows, *flow(source).values(rows, 3)]
+        if ((random and drawn) or mixed) and not any(_RANK.search(unparse(t)) for t in told):
+            why = "each process goes through all training rows: only held-out rows are divided"
+            return at(source, loader, why)
     return None
 
 

@@ -12,11 +12,11 @@ from ..registry import Finding, View, probe
 from ..syntax import Script
 from ..wrapped import loader_not_shared, past_the_wrapper
 from .cells import alone_in_each_process, drawn_apart, shares_crossed
-from .checks import at, first, imports_locals, ok, outer_loop, runs_in
+from .checks import at, first, imports_locals, is_false_node, ok, outer_loop, runs_in
 from .deepspeed import every_rank_reads_all
 from .lightning_settings import told_not_to_share
 from .mindspore import shares_not_asked
-from .rank_splits import drawn_by_each_process, sampler_apart
+from .rank_splits import drawn_by_each_process, sampler_apart, shared_in_evaluation_only
 from .replicas import (
     apart_after_wrapping,
     drawn_by_rank_on_mindspore,
@@ -35,17 +35,23 @@ def set_epoch_missing(view: View) -> Finding:
 
 
 def _no_set_epoch(source: Script) -> Finding | None:
-    samplers = source.named("DistributedSampler")
+    samplers = tuple(c for c in source.named("DistributedSampler") if not _keeps_order(c))
     if not samplers or imports_locals(source) or outer_loop(source) is None:
         return None  # a trainer that runs the epochs may set them
     told = [c for c in source.named("set_epoch") if c.args]
     if told and all(isinstance(c.args[0], ast.Constant) and source.loops_around(c) for c in told):
         return at(source, told[0], "set_epoch is told the same epoch in each round, so the order stays")
-    if (astray := _set_astray(source, samplers)) is not None:
+    if (astray := _set_astray(source, source.named("DistributedSampler"))) is not None:
         return astray
     if source.named("set_epoch"):
         return ok(source, source.named("set_epoch")[0], "set_epoch is called")
     return at(source, samplers[0], "set_epoch is never called, so every epoch has the same order")
+
+
+def _keeps_order(sampler: ast.Call) -> bool:
+    """It does not shuffle, whatever epoch it is told."""
+    flag = keyword(sampler, "shuffle")
+    return flag is not None and is_false_node(flag)
 
 
 def _set_astray(source: Script, samplers: tuple[ast.Call, ...]) -> Finding | None:
@@ -108,6 +114,7 @@ def _no_sync(source: Script) -> Finding | None:
         "prepare",
     )
     joined = [c for c in source.named(*names) if not _is_metric_reduce(source, c)]
+    joined = [c for c in joined if source.owner(c).split(".")[-1] != "amp"]  # apex knows of one process
     if joined:
         return ok(source, joined[0], "gradients are synchronised")
     if imports_locals(source) or any(_JOINS.search(word) for word in _words(source)):
@@ -207,6 +214,7 @@ def same_shard(view: View) -> Finding:
         either(
             part_not_taken,
             sampler_apart,
+            shared_in_evaluation_only,
             drawn_by_each_process,
             _same_shard,
             every_rank_reads_all,

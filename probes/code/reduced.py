@@ -79,7 +79,9 @@ def scoring_functions(source: Script) -> list[Function]:
 
 
 def _scores_inline(source: Script, loop: ast.For) -> bool:
-    """A loop over held-out data in a function that also trains."""
+    """A loop over held-out data in a function that also trains; not `for part in (valid, test):`."""
+    if isinstance(loop.iter, (ast.Tuple, ast.List)):
+        return False
     around = source.function_around(loop) or source.tree
     inside = set(of(loop, ast.Call))
     if any(b in inside for b in source.backwards):

@@ -11,8 +11,9 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from ..flow import flow
 from ..readers._tree import of, unparse
-from ..readers.script import SCHEDULERS, last_name
+from ..readers.script import SCHEDULERS, keyword, last_name
 from ..registry import Finding
 from ..syntax import Script
 from .checks import at, ok, outer_loop
@@ -71,6 +72,8 @@ def states_astray(source: Script) -> Finding | None:
                 return at(source, back, why)
         for node, why in (*_count_left(source, kept, read), *_best_left(source, kept, read)):
             return at(source, node, why)
+    for node, why in (*_client_left(source), *_states_unread(source)):
+        return at(source, node, why)
     for node, name in _taken_up_in_vain(source):
         return at(source, node, f"{name} is taken out of the checkpoint, and training does not go on from it")
     return ok(source, seen, "what is saved is given back") if seen is not None else None
@@ -107,20 +110,77 @@ def left_out_of_state(source: Script) -> ast.Call | None:
 
 
 def _checkpoints(source: Script) -> Iterator[Checkpoint]:
+    """Dicts with the state of a model."""
+    for found in _dicts(source):
+        if "model" in found.kinds(source).values():
+            yield found
+
+
+def _dicts(source: Script) -> Iterator[Checkpoint]:
+    """Dicts of several items, all of which are known."""
     for node in source.of(ast.Dict, ast.Call):
         items: dict[str, ast.expr] = {}
         if isinstance(node, ast.Dict):
-            if any(k is None for k in node.keys):
+            spread = [_dict(source, v) for k, v in zip(node.keys, node.values, strict=True) if k is None]
+            if None in spread:
                 continue  # more may come with `**rest`
             for key, value in zip(node.keys, node.values, strict=True):
                 if isinstance(key, ast.Constant) and isinstance(key.value, str):
                     items[key.value] = value
+            for more in spread:
+                items |= more or {}
         elif isinstance(node, ast.Call) and last_name(node.func) == "dict" and not node.args:
             if all(k.arg for k in node.keywords):
                 items = {str(k.arg): k.value for k in node.keywords}
         found = Checkpoint(node, items)
-        if len(items) > 1 and "model" in found.kinds(source).values() and not _grows(source, node):
+        if len(items) > 1 and not _grows(source, node):
             yield found
+
+
+def _dict(source: Script, node: ast.expr) -> dict[str, ast.expr] | None:
+    """The items of a dict that a name was given, as written; None where it is not known."""
+    given = flow(source).given(node) if isinstance(node, ast.Name) else None
+    value = given.value if given is not None and not given.places else node
+    if not isinstance(value, ast.Dict) or not all(isinstance(k, ast.Constant) for k in value.keys):
+        return None
+    return {
+        str(k.value): v for k, v in zip(value.keys, value.values, strict=True) if isinstance(k, ast.Constant)
+    }
+
+
+def _states_unread(source: Script) -> Iterator[tuple[ast.AST, str]]:
+    """The state of the optimizer or of the schedule is saved, and only other states are given back.
+
+    Counts where a function gives back several states of one file, and the key stands nowhere else.
+    """
+    kept = [d for d in _dicts(source) if len({*d.kinds(source).values()}) > 1]
+    for scope in source.of(ast.FunctionDef) if kept and not source.loose else ():
+        back = [c for c in of(scope, ast.Call) if last_name(c.func) == "load_state_dict"]
+        taken = {k for c in back for a in c.args for k in _item_keys(a)}
+        kinds = {kind_of(source.owner(c)) for c in back}
+        if len(taken) < 2 or not kinds & {"optimizer", "scheduler", "scaler"}:
+            continue
+        for one in kept:
+            if len(taken & set(one.items)) < 2:
+                continue
+            for key in one.items:
+                kind = kind_of(key)
+                once = source.text.count(f'"{key}"') + source.text.count(f"'{key}'") < 2
+                if kind in ("optimizer", "scheduler") and kind not in kinds and once:
+                    yield back[0], f"{key!r} is saved, and resuming gives back other states only"
+
+
+def _client_left(source: Script) -> Iterator[tuple[ast.AST, str]]:
+    """DeepSpeed's `client_state={"epoch": e, "best": b}`, of which a resumed run reads another part only."""
+    backs = [c for c in source.named("load_checkpoint") if isinstance(source.statement(c), ast.Assign)]
+    read = _keys_read(source)
+    for call in source.named("save_checkpoint") if backs else ():
+        given = keyword(call, "client_state")
+        items = _dict(source, given) if given is not None else None
+        if not items or not set(items) & read:
+            continue
+        kept = Checkpoint(call, items)
+        yield from (*_count_left(source, kept, read), *_best_left(source, kept, read))
 
 
 def _grows(source: Script, node: ast.AST) -> bool:
@@ -193,7 +253,7 @@ def _schedule_left(source: Script, kinds: dict[str, str], given: dict[str, ast.C
 def _count_left(source: Script, kept: Checkpoint, read: set[str]) -> Iterator[tuple[ast.AST, str]]:
     """The epoch is saved and nothing reads it: the loop starts at a name that is only ever a constant."""
     counts = [k for k, v in kept.items.items() if _COUNT.search(k) and not isinstance(v, ast.Constant)]
-    if not counts or any(_COUNT.search(k) for k in read):
+    if not counts or any(k in read for k in counts):
         return
     for loop in source.of(ast.For):
         over = loop.iter

@@ -21,14 +21,24 @@ def sampler_keeps_order(source: Script) -> Finding | None:
 
     Left aside: data that were mixed before, and sequences, whose order is their meaning.
     """
-    if source.loose or re.search(r"random_split|randperm|permutation|\.shuffle\(|\.sample\(", source.code):
+    mixed = re.search(r"random_split|randperm|permutation|\.shuffle\(|\.sample\(", source.code)
+    if source.loose:
         return None
     for call in source.named("DistributedSampler", "DistributedBatchSampler", "SequentialSampler"):
         flag = keyword(call, "shuffle")
         kept = last_name(call.func) == "SequentialSampler" or (flag is not None and is_false_node(flag))
+        if mixed and not _epoch_set(source, call):
+            continue  # one order may be meant; a sampler whose epoch is set is to draw another in each
         if kept and _trains(source, call):
             return at(source, call, "the sampler of the training data keeps the stored order")
     return None
+
+
+def _epoch_set(source: Script, sampler: ast.Call) -> bool:
+    """`sampler.set_epoch(epoch)` of this very sampler."""
+    statement = source.statement(sampler)
+    names = {unparse(t) for t in statement.targets} if isinstance(statement, ast.Assign) else set()
+    return any(source.owner(c) in names for c in source.named("set_epoch"))
 
 
 def _trains(source: Script, sampler: ast.Call) -> bool:

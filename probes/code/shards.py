@@ -46,11 +46,31 @@ def _sampler_unread(source: Script) -> Finding | None:
 
 
 def _only_asked(source: Script, node: ast.Name) -> bool:
-    """`sampler.set_epoch(e)`, `if sampler is not None`"""
+    """`sampler.set_epoch(e)`, `if sampler is not None`; given back to callers that do no more with it."""
     parent = source.parents.get(node)
+    if isinstance(parent, ast.Tuple) and isinstance(source.parents.get(parent), ast.Return):
+        return _given_back_for_its_epoch(source, parent, parent.elts.index(node))
     if isinstance(parent, ast.Attribute):
         return parent.attr in ("set_epoch", "epoch")
     return isinstance(parent, (ast.Compare, ast.If))
+
+
+def _given_back_for_its_epoch(source: Script, given: ast.Tuple, place: int) -> bool:
+    """`loader, sampler = loaders()`, and each caller only sets the sampler's epoch."""
+    function = source.function_around(given)
+    calls = source.named(function.name) if function is not None else ()
+    for call in calls:
+        statement = source.statement(call)
+        target = statement.targets[0] if isinstance(statement, ast.Assign) else None
+        if not isinstance(target, ast.Tuple) or len(target.elts) != len(given.elts):
+            return False
+        name, scope = target.elts[place], source.function_around(call) or source.tree
+        if not isinstance(name, ast.Name) or any(
+            n.id == name.id and isinstance(n.ctx, ast.Load) and not _only_asked(source, n)
+            for n in of(scope, ast.Name)
+        ):
+            return False
+    return bool(calls)
 
 
 def _local_rank(source: Script) -> Finding | None:

@@ -174,3 +174,54 @@ def test_an_optimizer_that_is_built_for_its_rate() -> None:
         state(rebuilt, code.replace("{RATE}", "lr = 0.1 / (1 + epoch); ").replace("{LR}", "lr")) != "present"
     )
     assert state(rebuilt, code.replace("{RATE}", "").replace("{LR}", "1e-3")) == "present"
+
+
+KEPT = """
+import torch
+def validation_loss(model, loader):
+    return sum(model(x, y).item() for x, y in loader)
+def evaluate(model, loader):
+    return sum(model(x, y).item() for x, y in loader)
+def save(path, model, best):
+    torch.save({"model": model.state_dict(), "best": best}, path)
+def main(model, optimizer, train, valid, epochs):
+    best = {START}
+    for epoch in range(epochs):
+        for x, y in train:
+            optimizer.zero_grad()
+            model(x, y).backward()
+            optimizer.step()
+        value = {SCORE}(model, valid)
+        {BEFORE}
+        if {TEST}:
+            {RAISE}
+            save("best.pt", model, best)
+"""
+
+
+@pytest.mark.parametrize(
+    ("start", "score", "before", "test", "raised", "wrong"),
+    [
+        ("0.0", "evaluate", "pass", "value > best", "best = value", False),
+        ("0.0", "evaluate", "pass", "value > best", "pass", True),
+        ("0.0", "evaluate", "best = max(value, best)", "value > best", "pass", True),
+        (
+            "0.0",
+            "evaluate",
+            "better = value > best\n        best = max(value, best)",
+            "better",
+            "pass",
+            False,
+        ),
+        ("0.0", "evaluate", "best = max(best, value)", "value >= best", "pass", False),
+        ("9.0", "validation_loss", "best = min(best, value)", "value < best", "pass", True),
+        ("9.0", "validation_loss", "pass", "value < best", "best = value", False),
+        ("-1.0", "validation_loss", "pass", "value > best", "best = value", True),
+    ],
+)
+def test_the_best_figure_moves_once_it_is_beaten(
+    start: str, score: str, before: str, test: str, raised: str, wrong: bool
+) -> None:
+    text = KEPT.replace("{START}", start).replace("{SCORE}", score).replace("{BEFORE}", before)
+    text = text.replace("{TEST}", test).replace("{RAISE}", raised)
+    assert (state("script-best-chosen-wrongly", text) == "present") is wrong

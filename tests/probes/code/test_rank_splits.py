@@ -51,6 +51,17 @@ SHARDS: list[tuple[str, Pairs]] = [
 ]
 
 
+LOADER = "DataLoader(train_set, 32, sampler=sampler)"
+MADE = "    sampler = DistributedSampler(train_set, world, rank)\n"
+SHARDS += [
+    ("present", [(MADE, ""), TOLD, (LOADER, "DataLoader(train_set, 32, shuffle=True)")]),
+    ("present", [(MADE, "    sampler = torch.utils.data.RandomSampler(train_set)\n"), TOLD]),
+    ("not", [(MADE, ""), TOLD, (LOADER, "DataLoader(part(train_set, rank), 32, shuffle=True)")]),
+    ("not", [(LOADER, "DataLoader(train_set, 32, sampler=sampler if world > 1 else None)")]),
+    ("present", [(LOADER, "DataLoader(train_set, 32, shuffle=True)")]),
+]
+
+
 @pytest.mark.parametrize(("wanted", "pairs"), SHARDS)
 def test_processes_share_one_order_of_all_rows(wanted: str, pairs: Pairs) -> None:
     assert (says("script-same-shard", DDP, *pairs) == "present") is (wanted == "present")
@@ -65,6 +76,7 @@ EPOCHS: list[tuple[str, Pairs]] = [
     ("absent", [("sampler.set_epoch(epoch)", "sampler.set_epoch(epoch); val_sampler.set_epoch(epoch)")]),
     ("absent", [("sampler.set_epoch(epoch)", "sampler.set_epoch(epoch + args.first)")]),
     ("absent", [("sampler.set_epoch(epoch)", "loader.sampler.set_epoch(epoch)")]),
+    ("unknown", [TOLD, ("DistributedSampler(train_set, world, rank)", "None")]),
     ("unknown", [TOLD, ("DistributedSampler(train_set, world, rank)", "None"),
                  ("DistributedSampler(val_set, world, rank, shuffle=False)", "None")]),
 ]  # fmt: skip
@@ -120,3 +132,30 @@ FIGURES: list[tuple[str, Pairs]] = [
 @pytest.mark.parametrize(("wanted", "pairs"), FIGURES)
 def test_figures_of_all_processes_are_reduced_alike(wanted: str, pairs: Pairs) -> None:
     assert (says("script-metric-miscounts", DDP, *pairs) == "present") is (wanted == "present")
+
+
+def test_a_sampler_that_is_told_its_epoch_is_to_shuffle() -> None:
+    pair = (
+        "DistributedSampler(train_set, world, rank)",
+        "DistributedSampler(train_set, world, rank, shuffle=False)",
+    )
+    name = ("    loader = DataLoader(train_set", "    train_loader = DataLoader(train_set")
+    loop = (
+        "        for x, y in loader:\n            optimizer",
+        "        for x, y in train_loader:\n            optimizer",
+    )
+
+    assert says("script-loader-keeps-order", DDP, pair, name, loop) == "present"
+    assert says("script-loader-keeps-order", DDP, pair, name, loop, TOLD) != "present"
+    assert says("script-loader-keeps-order", DDP) != "present"
+
+
+def test_a_group_whose_model_apex_alone_prepares_exchanges_no_gradients() -> None:
+    bare = ("DDP(net, device_ids=[rank])", "net")
+    saved = ("model.module.state_dict()", "model.state_dict()")
+    apex = ("    best = 0.0\n", "    model, optimizer = amp.initialize(model, optimizer)\n    best = 0.0\n")
+    engine = ("    best = 0.0\n", "    model, *_ = deepspeed.initialize(model=model)\n    best = 0.0\n")
+
+    assert says("script-no-gradient-synchronisation", DDP, bare, saved, apex) == "present"
+    assert says("script-no-gradient-synchronisation", DDP, bare, saved, engine) != "present"
+    assert says("script-no-gradient-synchronisation", DDP, apex) != "present"

@@ -145,3 +145,65 @@ def test_an_epoch_that_is_begun_with_beside_others(start: str, wrong: bool) -> N
     text = text.replace("epoch=epoch + 1)", "epoch=epoch + 1, sched=scheduler.state_dict())")
     text = text.replace("        pass\n", '        scheduler.load_state_dict(ckpt["sched"])\n')
     assert (state(RESUME, text) == "present") is wrong
+
+
+SHARDED = """
+import torch
+from torch.distributed.fsdp import FullyShardedDataParallel as FSDP
+def save(path, model, optimizer, scheduler, scaler, epoch):
+    weights, moments = gathered(model), FSDP.full_optim_state_dict(model, optimizer)
+    extra = {"scheduler": scheduler.state_dict(), "scaler": scaler.state_dict(), "epoch": epoch}
+    torch.save({"model": weights, "optimizer": moments, **extra}, path)
+def restore(path, model, optimizer, scheduler, scaler):
+    saved = torch.load(path)
+    model.load_state_dict(saved["model"])
+    optimizer.load_state_dict(FSDP.shard_full_optim_state_dict(saved["optimizer"], model))
+    scheduler.load_state_dict(saved["scheduler"])
+    scaler.load_state_dict(saved["scaler"])
+    return saved["epoch"] + 1
+def weights_of(path, model):
+    model.load_state_dict(torch.load(path)["model"])
+"""
+BACK = {
+    "optimizer": '    optimizer.load_state_dict(FSDP.shard_full_optim_state_dict(saved["optimizer"], model))\n',
+    "scheduler": '    scheduler.load_state_dict(saved["scheduler"])\n',
+}
+
+
+@pytest.mark.parametrize("gone", [None, "optimizer", "scheduler"])
+def test_a_state_that_is_saved_beside_others_and_never_read(gone: str | None) -> None:
+    text = SHARDED.replace(BACK[gone], "") if gone else SHARDED
+
+    assert (state(RESUME, text) == "present") is (gone is not None)
+
+
+CLIENT = """
+import deepspeed, torch
+def main(net, loader, epochs, resume):
+    engine, _, _, _ = deepspeed.initialize(model=net, config="ds.json")
+    first, best = 0, 0.0
+    if resume:
+        _, client = engine.load_checkpoint("out", tag="last")
+        {READ}
+    for epoch in range(first, epochs):
+        for x, y in loader:
+            engine.backward(engine(x, y))
+            engine.step()
+        score = evaluate(engine)
+        if score > best:
+            best = score
+            engine.save_checkpoint("out", tag="best")
+        engine.save_checkpoint("out", tag="last", client_state={"epoch": epoch, "best": best})
+"""
+
+
+@pytest.mark.parametrize(
+    ("read", "wrong"),
+    [
+        ('first, best = client["epoch"] + 1, client["best"]', False),
+        ('first = client["epoch"] + 1', True),
+        ('best = client["best"]', True),
+    ],
+)
+def test_what_the_client_of_an_engine_keeps(read: str, wrong: bool) -> None:
+    assert (state(RESUME, CLIENT.replace("{READ}", read)) == "present") is wrong
