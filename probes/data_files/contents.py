@@ -47,3 +47,22 @@ def samples_blank(data: DataSet, view: View, share: float, least: int) -> Findin
     if any(p.blank for p in parts):
         return unknown("single pictures or recordings are empty")
     return absent(f"something is to be seen or heard in all {parts[0].filled} that were looked at", value=0)
+
+
+@needs_data
+def recordings_clipped(data: DataSet, view: View, share: float, least: int) -> Finding:
+    """Recordings that stay at full scale again and again, in a share of those that were listened to."""
+    del view
+    parts = [p for p in data.parts if p.kind == "audio" and p.filled]
+    for part in parts:
+        count = len(part.clipped)
+        if count >= least and count >= share * part.filled:
+            why = f"{count} of {part.filled} {part.name} that were listened to stay at full scale, often"
+            return present(why, value=count / part.filled, threshold=share, where=part.clipped[:5])
+    if not parts:
+        return unknown("no recordings were listened to")
+    if any(p.clipped for p in parts):
+        return unknown("single recordings are clipped")
+    return absent(
+        f"none of {parts[0].filled} recordings that were listened to is cut off at full scale", value=0
+    )

@@ -60,12 +60,13 @@ def read_folder(files: Sequence[RunFile], split: Split, what: str, budget: Budge
         labels.add_texts([classes[file.path]])
     columns: tuple[Column, ...] = ()
     blank: tuple[Place, ...] = ()
+    clipped: tuple[Place, ...] = ()
     seen = 0
     if images and good:
         columns, note, blank, seen = _pixels(good, budget, problems)
         notes += [note] if note else []
     elif what == "audio":
-        blank, seen = sounds.silent(good, budget.bounds.seed)
+        blank, clipped, seen = sounds.listen(good, budget.bounds.seed)
     return Part(
         split,
         "masks" if what == "masks" else "images" if images else "audio",
@@ -89,6 +90,7 @@ def read_folder(files: Sequence[RunFile], split: Split, what: str, budget: Budge
         sizes=sizes,
         blank=blank,
         filled=seen,
+        clipped=clipped,
         groups=_groups(files) if what != "masks" else (),
         hashed="files" if what != "masks" else "",
     )

@@ -316,7 +316,9 @@ class _Measure:
         """Hold the files that tables name against those that are there, and lists of splits."""
         self.parts += named.split_lists(self.files, self.budget)
         for part in self.parts:
-            found = named.listed(part.files[0], part.names, self.files) if part.names else None
+            if not part.names:
+                continue
+            found = named.listed(part.files[0], part.names, self.files, identifiers=part.names_are_ids)
             self.listed += [found] if found is not None else []
 
     def _manifest(self, file: RunFile) -> None:

@@ -173,6 +173,8 @@ class Part:
     groups: tuple[Grouped, ...] = ()
     chats: Chats | None = None
     names: Mapping[str, int] = field(default_factory=dict)  # files that a table names -> line
+    names_are_ids: bool = False  # they stand in a column of identifiers, and may be no files
+    clipped: tuple[Place, ...] = ()  # recordings that reach the limits again and again
     alike: Alike | None = None
     hashed: str = ""  # what a hash stands for: "rows", "files", "samples"; "" when none were made
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 
 import numpy as np
@@ -21,39 +22,54 @@ _SHOWN = 20
 _LISTS = 200
 _MOST_TEXT = 64 * 1024**2
 _MOSTLY = 0.5  # share that must be there: else the files lie elsewhere
+_NEARLY = 0.8  # of identifiers: else they are no names of files
+_WORD = re.compile(r"[A-Za-z]")
 
 
 def of(names: Sequence[str]) -> Named | None:
     """Return what gathers the names of files in a table; None where no column is called so."""
     at = next((i for i, n in enumerate(names) if n.strip().lower() in _COLUMNS), None)
-    return Named(at) if at is not None else None
+    if at is not None:
+        return Named(at)
+    at = next((i for i, n in enumerate(names) if n.strip().lower() == "id"), None)
+    return Named(at, identifiers=True) if at is not None else None
 
 
 class Named:
-    """The first column that names files."""
+    """The first column that names files, or one of identifiers, which may name files too (Kaggle)."""
 
-    def __init__(self, at: int) -> None:
+    def __init__(self, at: int, *, identifiers: bool = False) -> None:
         self.at = at
+        self.identifiers = identifiers
         self.lines: dict[str, int] = {}
 
     def add(self, found: Sequence[Sequence[str]], numbers: Sequence[int], file: int) -> None:
         """Take the next rows, by columns."""
         del file
+        if self.identifiers and self.lines and not self._worded():
+            return
         if len(self.lines) < LIMIT:
             for cell, line in zip(found[self.at], numbers, strict=True):
                 self.lines.setdefault(cell.strip().replace("\\", "/"), line)
 
+    def _worded(self) -> bool:
+        return sum(_WORD.search(n) is not None for n in self.lines) >= _NEARLY * len(self.lines)
+
     def found(self) -> dict[str, int]:
-        """Return name -> the first line that has it."""
+        """Return name -> the first line that has it; of identifiers only where all are words, not numbers."""
+        if self.identifiers and not self._worded():
+            return {}
         return {n: line for n, line in self.lines.items() if n}
 
 
-def listed(file: str, lines: Mapping[str, int], files: Mapping[str, RunFile]) -> Listed | None:
+def listed(
+    file: str, lines: Mapping[str, int], files: Mapping[str, RunFile], *, identifiers: bool = False
+) -> Listed | None:
     """Hold the names against the pictures and recordings that are there, with or without their endings."""
     there = _media(files)
     gone = [(n, line) for n, line in lines.items() if n.rpartition("/")[2] not in there]
     met = len(lines) - len(gone)
-    if met < _MOSTLY * len(lines) or not met:
+    if met < (_NEARLY if identifiers else _MOSTLY) * len(lines) or not met:
         return None
     return Listed(file, len(lines), tuple(gone[:_SHOWN]), len(gone), checked=met)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -148,11 +149,20 @@ def shared(train: Sequence[Part], held: Part) -> Equal:
         met = np.flatnonzero(np.isin(theirs, kinds))
         common = int(np.isin(theirs, mine).sum()) - len(met)
         places = tuple(held.place(int(i)) for i in met[:3])
-        by_chance = 0.0 if telling(part) else repeated(part).share
+        by_chance = 0.0 if telling(part) else _chance(repeated(part), len(theirs))
         found = Equal(len(theirs), len(met), places, by_chance, common)
         if found.count > best.count or not best.looked:
             best = found
     return best
+
+
+def _chance(within: Equal, held: int) -> float:
+    """Half the share of `held` samples up to which chance makes them equal to training ones.
+
+    To be expected are pairs as within training, with one more seen, and three deviations of their number.
+    """
+    expected = 2 * (within.count + 1) * held / max(1, within.looked)
+    return (expected + 3 * math.sqrt(expected + 1)) / 2 / max(1, held)
 
 
 def _comparable(part: Part, held: Part) -> tuple[Hashes, Hashes]:

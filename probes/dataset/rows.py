@@ -227,6 +227,7 @@ class TableGather:
             groups=next((g.found() for g in self.beside if isinstance(g, groups.Groups)), ()),
             chats=self.chats.found() if self.chats is not None else None,
             names=next((g.found() for g in self.beside if isinstance(g, named.Named)), {}),
+            names_are_ids=any(isinstance(g, named.Named) and g.identifiers for g in self.beside),
         )
 
     def _bits(self) -> float:

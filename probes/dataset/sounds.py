@@ -17,6 +17,9 @@ from .media import Damaged, Header
 
 TAIL = 64 * 1024
 HEARD = 4_000_000  # bytes of one recording in which something is looked for
+FULL = 32_760  # of 16 bits
+CLIPPED = 0.001  # share of the samples of a recording that stay at a limit for three in a row
+LEAST_STAYS = 20
 LISTENED = 400  # recordings that are looked at for silence
 QUIET = frozenset({"silence", "silent", "background", "background_noise", "noise", "blank", "empty", "none"})
 _RATES = (44100, 48000, 32000)
@@ -131,24 +134,35 @@ def _tail(file: RunFile) -> bytes:
         return handle.read(TAIL)
 
 
-def is_silent(file: RunFile) -> bool | None:
-    """Whether a WAV file has one value throughout its beginning; None where it is no PCM."""
+def heard(file: RunFile) -> tuple[bool, bool] | None:
+    """Whether a WAV file is silent throughout its beginning, and whether clipped; None where it is no PCM."""
     try:
         with file.open() as handle, wave.open(handle) as sound:
-            width = sound.getsampwidth()
+            width, channels = sound.getsampwidth(), sound.getnchannels()
             data = sound.readframes(max(1, HEARD // max(1, width * sound.getnchannels())))
     except (wave.Error, EOFError, RuntimeError, struct.error, OSError):
         return None
     values = np.frombuffer(data, dtype=np.uint8)
     rows = values[: len(values) // width * width].reshape(-1, width)
-    return bool((rows == rows[0]).all()) if len(rows) else None
+    if not len(rows):
+        return None
+    return bool((rows == rows[0]).all()), width == 2 and _clipped(rows.view("<i2").reshape(-1), channels)
 
 
-def silent(files: Sequence[RunFile], seed: int) -> tuple[tuple[Place, ...], int]:
-    """Return the silent ones of a seeded few, and how many were listened to."""
+def _clipped(values: np.ndarray[tuple[int, ...], np.dtype[np.int16]], channels: int) -> bool:
+    """Whether samples of 16 bits stay at a limit again and again; a peak that is brought to it touches it."""
+    sound = values[: len(values) // channels * channels].reshape(-1, channels)
+    full = (sound >= FULL) | (sound <= -FULL)
+    stays = full[:-2] & full[1:-1] & full[2:] & (np.sign(sound[:-2]) == np.sign(sound[2:]))
+    return bool(stays.sum() >= max(LEAST_STAYS, CLIPPED * sound.size))
+
+
+def listen(files: Sequence[RunFile], seed: int) -> tuple[tuple[Place, ...], tuple[Place, ...], int]:
+    """Return the silent and the clipped ones of a seeded few, and how many were listened to."""
     wanted = [f for f in files if f.suffix == ".wav" and not set(f.path.lower().split("/")[:-1]) & QUIET]
     if len(wanted) > LISTENED:
         chosen = np.random.default_rng(seed).choice(len(wanted), LISTENED, replace=False)
         wanted = [wanted[i] for i in sorted(chosen.tolist())]
-    heard = [(f, q) for f in wanted if (q := is_silent(f)) is not None]
-    return tuple(Place(f.path) for f, q in heard if q), len(heard)
+    told = [(f, q) for f in wanted if (q := heard(f)) is not None]
+    silent, clipped = (tuple(Place(f.path) for f, q in told if q[i]) for i in (0, 1))
+    return silent, clipped, len(told)

@@ -193,7 +193,7 @@ def wav(path: Path, seed: int, rate: int = 16000, channels: int = 1, loud: float
         sound.setnchannels(channels)
         sound.setsampwidth(2)
         sound.setframerate(rate)
-        sound.writeframes(values.astype("<i2").tobytes())
+        sound.writeframes(np.clip(values, -32768, 32767).astype("<i2").tobytes())
 
 
 def recordings(folder: str = "yes", **odd: Any) -> Build:
@@ -250,6 +250,9 @@ CASES: Sequence[tuple[str, Build, State]] = [
     ("recordings-mixed", recordings(rate=8000), P),
     ("recordings-mixed", recordings(channels=2), P),
     ("recordings-mixed", recordings(), A),
+    ("recordings-clipped", recordings(loud=40_000.0), P),
+    ("recordings-clipped", recordings(loud=3000.0), A),
+    ("recordings-clipped", plain, U),
     ("recordings-mixed", plain, U),
     ("samples-blank", recordings(loud=0.0), P),
     ("samples-blank", recordings(), A),

@@ -6,7 +6,9 @@ import io
 import json
 import shutil
 import struct
+import wave
 import zlib
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +19,7 @@ from traindoctor.engine.model import State
 from traindoctor.probes.dataset import media
 from traindoctor.probes.dataset.measure import measure
 
-from ._make import reading
+from ._make import csv, png, reading
 from ._sets import wav
 
 P, A, U = State.PRESENT, State.ABSENT, State.UNKNOWN
@@ -185,8 +187,6 @@ def speech(root: Path, **odd: Any) -> Path:
 
 
 def media_length(path: Path) -> float:
-    import wave
-
     with wave.open(str(path)) as sound:
         return sound.getnframes() / sound.getframerate()
 
@@ -213,3 +213,53 @@ def test_blank_pictures_are_not_one_sample(tmp_path: Path) -> None:
     shutil.copy(root / "train" / "a" / "train0.png", root / "val" / "a" / "copy.png")
     assert reading(LEAK, root).state is P
     assert measure(root).parts
+
+
+def test_peaks_at_full_scale_are_not_clipped(tmp_path: Path) -> None:
+    """Each recording is brought to the limit, which it touches."""
+    for i in range(30):
+        values = np.random.default_rng(i).normal(size=4000)
+        scaled = np.round(values / np.abs(values).max() * 32767).astype("<i2")
+        path = tmp_path / "train" / "ab"[i % 2] / f"{i}.wav"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with wave.open(str(path), "wb") as sound:
+            sound.setnchannels(1)
+            sound.setsampwidth(2)
+            sound.setframerate(16000)
+            sound.writeframes(scaled.tobytes())
+    assert reading("recordings-clipped", tmp_path).state is A
+
+
+def kaggle(root: Path, names: Sequence[str], gone: int) -> Path:
+    """A table of identifiers and classes, and pictures called so but for the first `gone`."""
+    (root / "train_images").mkdir(parents=True)
+    lines = ["id,label", *(f"{n},{i % 3}" for i, n in enumerate(names))]
+    (root / "train.csv").write_text("\n".join(lines) + "\n")
+    for name in names[gone:]:
+        (root / "train_images" / f"{name}.png").write_bytes(png())
+    return root
+
+
+def test_identifiers_that_name_pictures(tmp_path: Path) -> None:
+    """Missing ones are told where nearly all are there and they are words; numbers may count anything."""
+    names = [f"{n:010x}" for n in np.random.default_rng(0).integers(0, 1 << 40, 100)]
+    found = reading("files-missing", kaggle(tmp_path / "some", names, 7))
+    assert found.state is P
+    assert "7 files" in found.why
+    assert reading("files-missing", kaggle(tmp_path / "all", names, 0)).state is not P
+    assert reading("files-missing", kaggle(tmp_path / "half", names, 50)).state is not P
+    numbers = [str(i) for i in range(100)]
+    assert reading("files-missing", kaggle(tmp_path / "numbers", numbers, 7)).state is not P
+
+
+def test_rows_that_chance_makes_equal(tmp_path: Path) -> None:
+    """A load and a temperature, rounded: some hours of validation are like one of training."""
+    for seed in range(6):
+        random = np.random.default_rng(seed)
+        rows = np.stack([random.normal(20, 4, 2000).round(2), random.normal(12, 6, 2000).round(1)], 1)
+        folder = tmp_path / str(seed)
+        for name, part in (("train", rows[:1600]), ("val", rows[1600:])):
+            csv(folder / f"{name}.csv", ("load", "temp"), part.tolist())
+        assert reading(LEAK, folder).state is not P
+    csv(folder / "val.csv", ("load", "temp"), rows[1500:1900].tolist())
+    assert reading(LEAK, folder).state is P
