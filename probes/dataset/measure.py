@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from ..files import RunFile, walk
@@ -119,6 +120,7 @@ class _Measure:
         self._named()
         self.parts = folders.with_hashes(self.parts, self.files, self.budget)
         self.parts = alike.with_alike(self.parts, self.files, self.budget)
+        self.parts = [self._settled(p) for p in self.parts]
         self.parts.sort(key=lambda p: _SPLITS.index(p.split))
         gaps, numbered = self._gaps()
         if self.budget.spent_out:
@@ -354,6 +356,24 @@ class _Measure:
             self.drawn += [one.drawn() for one in samples.values()] if whole else []
         order = orders.epochs(file.path, whole)
         self.epochs += [order] if order is not None else []
+
+    def _settled(self, part: Part) -> Part:
+        """The part without problems of files that were written to while they were looked at."""
+        if not part.problems or part.problem_count > len(part.problems):
+            return part
+        moving = {p.place.file for p in part.problems if self._moves(p.place.file)}
+        kept = tuple(p for p in part.problems if p.place.file not in moving)
+        notes = tuple(
+            f"{f}: written to while it was looked at; its end is not judged" for f in sorted(moving)
+        )
+        return replace(part, problems=kept, problem_count=len(kept), notes=part.notes + notes)
+
+    def _moves(self, path: str) -> bool:
+        file = self.files.get(path)
+        try:
+            return file is not None and (file.root / file.path).stat().st_mtime != file.mtime
+        except OSError:
+            return False
 
     def _gaps(self) -> tuple[tuple[str, ...], int]:
         """Numbered shards ("3 of 8") that are not there, and those that a state.json names in vain."""

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import json
+import os
 import sqlite3
 import struct
 import time
 import wave
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from traindoctor.engine.model import State
 from traindoctor.probes.dataset import naming, thrift
 from traindoctor.probes.dataset.manifest import Manifest, describe
 from traindoctor.probes.dataset.measure import measure
@@ -409,3 +412,27 @@ def test_no_such_path(tmp_path: Path) -> None:
 )
 def test_splits_by_name(path: str, split: str) -> None:
     assert naming.split_of(path) == split
+
+
+def test_a_file_that_grows_is_not_cut_off(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its last row may be half written when it is read; one that rests and ends so is damaged."""
+    from traindoctor.probes.dataset import tables
+
+    path = tmp_path / "train.csv"
+    path.write_text("a,b,c\n" + "".join(f"{i},{i * i},{i % 7}\n" for i in range(300)) + "7,")
+    assert reading("data-unreadable", tmp_path).state is State.PRESENT
+
+    whole = tables.read_csv
+
+    def slow(*given: Any, **more: Any) -> Any:
+        found = whole(*given, **more)
+        with path.open("a") as handle:
+            handle.write("8,9\n")
+        later = path.stat().st_mtime + 7
+        os.utime(path, (later, later))
+        return found
+
+    monkeypatch.setattr(tables, "read_csv", slow)
+    (part,) = measure(tmp_path).parts
+    assert not part.problems
+    assert "written to" in part.notes[0]
