@@ -19,7 +19,22 @@ def equal_anew(edits: Sequence[Edit]) -> list[Edit]:
         *_guarded(edits),
         *_loaded_by_hand(edits),
         *_by_default(edits),
+        *_scale_taken_out(edits),
     ]
+
+
+def _scale_taken_out(edits: Sequence[Edit]) -> Iterator[Edit]:
+    """MindSpore: the optimizer's `loss_scale` goes where a manager now takes the scale out, or goes with it.
+
+    `FixedLossScaleManager(s, drop_overflow_update=False)` alone leaves this to the optimizer.
+    """
+    told = [
+        e for e in edits if e.kind == "argument-removed" and e.within and e.within[0].endswith(".loss_scale")
+    ]
+    drops = [e for e in edits if e.within and e.within[0] == "FixedLossScaleManager.drop_overflow_update"]
+    others = [e for e in edits if "FixedLossScaleManager.drop_overflow_update" in e.gone]
+    if told and (drops or others):
+        yield from (*told, *(d for d in drops if d.kind == "argument-removed"))
 
 
 def _another_name(edit: Edit) -> bool:

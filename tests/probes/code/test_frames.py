@@ -689,3 +689,49 @@ def test_two_axes_are_changed_over_in_other_words(other: str) -> None:
     )
     assert _kinds(turned, ("x.transpose(0, 2, 1)", other)) <= {"rewritten"}
     assert _kinds(turned, ("x.transpose(0, 2, 1)", "x.transpose(1, 0, 2)")) > set()
+
+
+MANAGED = """
+import mindspore as ms
+import mindspore.dataset as ds
+from mindspore import nn
+from mindspore.train import Model
+class Net(nn.Cell):
+    def __init__(self):
+        super().__init__()
+        self.fc = nn.Dense(4, 2)
+    def construct(self, x):
+        return self.fc(x)
+train_set = ds.MindDataset("train.mindrecord", shuffle=True).batch(32)
+net = Net()
+criterion = nn.CrossEntropyLoss()
+manager = ms.amp.FixedLossScaleManager(1024, drop_overflow_update=False)
+optimizer = nn.Momentum(net.trainable_params(), 0.1, 0.9, loss_scale=1024)
+model = Model(net, criterion, optimizer, loss_scale_manager=manager, amp_level="O2")
+model.train(20, train_set)
+"""
+
+
+@pytest.mark.parametrize(
+    ("edits", "kind", "found"),
+    [
+        ([("0.9, loss_scale=1024", "0.9")], "scale-not-divided-out", True),
+        (
+            [("0.9, loss_scale=1024", "0.9"), (", drop_overflow_update=False", "")],
+            "scale-not-divided-out",
+            False,
+        ),
+        (
+            [
+                ("0.9, loss_scale=1024", "0.9"),
+                ("FixedLossScaleManager(1024, drop_overflow_update=False)", "DynamicLossScaleManager()"),
+            ],
+            "scaler-left-out",
+            False,
+        ),
+        ([("loss_scale_manager=manager, ", "")], "scaler-left-out", True),
+    ],
+)
+def test_who_takes_the_loss_scale_out(edits: list[tuple[str, str]], kind: str, found: bool) -> None:
+    """The manager does unless it is told not to drop updates; then the optimizer must know the scale."""
+    assert (kind in _kinds(MANAGED, *edits)) is found
