@@ -22,6 +22,7 @@ from .tf_graph import decay_of_epochs
 from .tf_lengths import epochs_as_steps, steps_of_samples, warmup_outlasts_training
 from .tf_session import rate_stands_in_graph
 from .tf_slips import floor_above_rate, watched_metric_unknown
+from .torch_lengths import begins_after_training, holders, plateau_of_batches
 from .trainer_schedules import moves as trainer_moves
 from .trainer_schedules import rate_for_factor, trainers_schedule, warmup_of_all
 from .trainers import lightning
@@ -78,6 +79,8 @@ def unit_wrong(view: View) -> Finding:
             rate_for_factor,
             partial(warmup_longer_in_configuration, view),
             warmup_outlasts_training,
+            begins_after_training,
+            plateau_of_batches,
             steps_of_samples,
             epochs_as_steps,
         ),
@@ -208,7 +211,7 @@ def _moves(source: Script, call: ast.Call) -> str | None:
             return None
         text = unparse(around)
         return STEP if re.search(r"'interval': 'step'|interval='step'", text) else EPOCH
-    names = _names_of(source, call)
+    names = _names_of(source, call) | holders(source, call)
     steps = [c for c in source.named("step") if last_name(_owner(c)) in names]
     if len(_all_built(source)) == 1:
         steps = steps or [c for c in source.named("step") if re.search(r"sched|lr_", source.owner(c).lower())]
