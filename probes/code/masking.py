@@ -14,6 +14,7 @@ from ..registry import Finding, View, probe
 from ..syntax import Script
 from .branches import loss_mask_unread
 from .checks import at, first, ok
+from .crosswise import marked_otherwise
 from .ctc import ctc_lengths_padded
 from .label_marks import USUAL, ignored_labels, is_label, padded_labels, written_over
 from .left_positions import mask_left_in_loss, mean_over_emptied_in_loss, only_padding_counts
@@ -41,6 +42,7 @@ def label_padding_counts(view: View) -> Finding:
         only_padding_counts,
         left_out_on_one_side,
         filled_labels,
+        marked_otherwise,
     )
     return first(view, either(*checks), "no labels are padded")
 

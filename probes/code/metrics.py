@@ -22,6 +22,7 @@ from .compared import (
     threshold_on_scores,
 )
 from .counts import logged_without_reset, normalised_over_batch, other_batch_size
+from .crosswise import metric_crosswise, power_of_nats
 from .ctc import ctc_blank_kept
 from .figures import area_of_decisions, emptied_with_each_batch, largest_of_one, size_with_sign
 from .formulas import formula_wrong, half_converted, reduced_unlike
@@ -79,6 +80,8 @@ def metric_miscounts(view: View) -> Finding:
             normalised_over_batch,
             last_round_only,
             never_begun_anew,
+            metric_crosswise,
+            power_of_nats,
             goes_on_to_held_out,
             kept_between_evaluations,
             metric_not_listed,
