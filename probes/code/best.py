@@ -23,7 +23,7 @@ from .best_kept import (
 from .cells import last_tested_on_mindspore
 from .checks import at, first, ok
 from .keras_best import best_left_on_disk, training_watched
-from .lightning_scores import best_of_nothing, last_of_monitored, monitored_in_training
+from .lightning_scores import best_of_idle_callback, best_of_nothing, last_of_monitored, monitored_in_training
 from .pretrained import saved_here, unused
 from .sides import either, literal, words
 from .taken_up import overwritten_before_scored
@@ -437,6 +437,7 @@ def last_instead_of_best(view: View) -> Finding:
             best_left_on_disk,
             best_of_nothing,
             last_of_monitored,
+            best_of_idle_callback,
             best_not_loaded,
         ),
         "the scripts keep no best checkpoint",

@@ -304,6 +304,13 @@ def _same_data(source: Script) -> Finding | None:
     return ok(source, seen, "other data are evaluated than trained on") if seen is not None else None
 
 
+def _of_training(held: ast.expr) -> bool:
+    """Training data by name, or what a call makes of them: `encode(train_rows, tokenizer)`."""
+    if isinstance(held, ast.Call):
+        return any(side(unparse(a)) is True for a in held.args[:1])
+    return side(unparse(held)) is True
+
+
 def _fits_on_both(source: Script) -> Finding | None:
     """One call gets the same expression to train on and to evaluate: `fit(model, loader, loader)`."""
     seen: ast.AST | None = None
@@ -326,6 +333,13 @@ def _fits_on_both(source: Script) -> Finding | None:
         if isinstance(held, (ast.Constant, ast.Dict)) or len(theirs) > len(trained):
             continue
         if [unparse(n) for n in theirs] == [unparse(n) for n in trained[: len(theirs)]]:
+            return at(source, held, "the same data are trained on and evaluated as held-out data")
+    for call in source.calls:
+        mine, held = keyword(call, "train_dataset"), keyword(call, "eval_dataset")
+        if mine is None or held is None or not last_name(call.func).endswith("Trainer"):
+            continue
+        seen = seen or call
+        if unparse(mine) == unparse(held) and _of_training(held):
             return at(source, held, "the same data are trained on and evaluated as held-out data")
     return ok(source, seen, "other data are evaluated than trained on") if seen is not None else None
 

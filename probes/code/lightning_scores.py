@@ -253,3 +253,22 @@ def _emptied(source: Script, owner: ast.ClassDef, name: str) -> bool:
 def _last_entry(source: Script, node: ast.Attribute) -> bool:
     parent = source.parents.get(node)
     return isinstance(parent, ast.Subscript) and unparse(parent.slice) == "-1"
+
+
+def best_of_idle_callback(source: Script) -> Finding | None:
+    """`best_model_path` of a ModelCheckpoint that no Trainer is given: it is empty."""
+    made = _checkpoint(source)
+    statement = source.parents.get(made) if made is not None else None
+    if (
+        made is None
+        or not isinstance(statement, ast.Assign)
+        or not isinstance(statement.targets[0], ast.Name)
+    ):
+        return None
+    name = statement.targets[0].id
+    reads = [n for n in source.of(ast.Name) if n.id == name and isinstance(n.ctx, ast.Load)]
+    looks = [source.parents.get(n) for n in reads]
+    paths = [p for p in looks if isinstance(p, ast.Attribute) and p.attr.startswith("best_")]
+    if paths and len(paths) == len(reads):
+        return at(source, made, "no Trainer is given this callback, so that it keeps nothing")
+    return None

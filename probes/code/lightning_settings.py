@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 
+from ..flow import flow
 from ..readers._tree import of, unparse
 from ..readers.script import keyword, last_name
 from ..registry import Finding
@@ -189,3 +190,25 @@ def _several(source: Script, node: ast.expr | None) -> bool:
         return len(node.elts) > 1
     value = literal(source, node)
     return isinstance(value, int) and not isinstance(value, bool) and value > 1
+
+
+def frozen_for_fit(source: Script) -> Finding | None:
+    """`net.freeze()` of Lightning on a module that the script makes new, before it is handed to `fit`."""
+    mine = flow(source)
+    fits = [c for c in source.named("fit") if c.args and lightning(source)]
+    for call in source.named("freeze"):
+        held = call.func.value if isinstance(call.func, ast.Attribute) else None
+        if not isinstance(held, ast.Name) or call.args or call.keywords or source.named("unfreeze"):
+            continue
+        loads = source.named("load_from_checkpoint", "load_state_dict", "from_pretrained", "load")
+        if any(c.lineno <= call.lineno for c in loads):
+            continue  # what is learned already may be kept
+        made = [v for v in mine.values(held, 3) if isinstance(v, ast.Call)]
+        owners = [source.classes.get(last_name(v.func)) for v in made]
+        if len(owners) != 1 or owners[0] not in lightning(source) or "freeze" in methods(owners[0]):
+            continue
+        later = [c for c in fits if c.lineno > call.lineno and unparse(c.args[0]) == held.id]
+        same = [c for c in later if source.function_around(c) is source.function_around(call)]
+        if same and not any(isinstance(p, ast.If) for p in source.above(call)):
+            return at(source, call, "freeze() switches off the gradients of all that is trained after it")
+    return None

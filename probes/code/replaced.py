@@ -16,6 +16,7 @@ from .lightning_order import layers_made_later
 from .several import unpacked_in_another_order
 from .sides import either
 from .trainable import MOVES, PARAMETERS, parameters_given
+from .trainer_settings import layers_after_optimizer
 
 _ADDS = ("add_module", "register_module", "insert_child_to_cell", "add_sublayer")
 
@@ -25,7 +26,7 @@ def optimizer_gets_other_model(view: View) -> Finding:
     """The optimizer is built over the parameters of a model made on the spot, or of one made anew after."""
     return first(
         view,
-        either(_other_model, layers_made_later, unpacked_in_another_order),
+        either(_other_model, layers_made_later, unpacked_in_another_order, layers_after_optimizer),
         "the scripts build no optimizer",
     )
 

@@ -18,6 +18,7 @@ from .checks import at, first, ok, on_other_sides
 from .deepspeed import handed_to_engine
 from .extraction import extracts_features
 from .handed import gradient_weights
+from .lightning_settings import frozen_for_fit
 from .pretrained import saved_here
 from .several import part_without_optimizer
 from .sides import either
@@ -49,7 +50,9 @@ def part_not_trained(view: View) -> Finding:
     Freezing counts where no adapter or linear probe is trained in place of the rest.
     """
     frozen = first(
-        view, either(_freezes_untrained, layer_kept, made_untrainable), "the scripts show no training step"
+        view,
+        either(_freezes_untrained, layer_kept, made_untrainable, frozen_for_fit),
+        "the scripts show no training step",
     )
     return any_of((optimizer_gets_part(view), frozen))
 

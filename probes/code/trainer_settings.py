@@ -370,3 +370,26 @@ def _axis(source: Script, call: ast.Call) -> object:
     owner = source.owner(call)
     given = call.args[1:] if owner in ("np", "numpy", "torch") else call.args
     return literal(source, given[0] if given else keyword(call, "axis") or keyword(call, "dim"))
+
+
+def layers_after_optimizer(source: Script) -> Finding | None:
+    """`trainer.create_optimizer()`, then `trainer.model.head = nn.Linear(...)`, then `trainer.train()`."""
+    for call in source.named("create_optimizer", "create_optimizer_and_scheduler"):
+        function = source.function_around(call)
+        owner = source.owner(call)
+        trains = [c for c in source.named("train") if source.owner(c) == owner and c.lineno > call.lineno]
+        if not hugging_face(source) or owner.startswith(("self", "super")) or not trains:
+            continue
+        for node in source.of(ast.Assign):
+            target, value = node.targets[0], node.value
+            between = call.lineno < node.lineno < trains[0].lineno
+            if not between or source.function_around(node) is not function:
+                continue
+            inside = isinstance(target, ast.Attribute) and re.search(r"(?:^|\.)model\.", unparse(target))
+            layers = [c for c in of(value, ast.Call) if last_name(c.func) in _LAYERS]
+            if inside and layers:
+                return at(source, node, "this layer is made after the optimizer, which does not hold it")
+    return None
+
+
+_LAYERS = ("Linear", "Sequential", "Embedding", "Conv1d", "Conv2d", "LayerNorm", "MultiheadAttention")

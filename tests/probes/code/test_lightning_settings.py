@@ -175,3 +175,28 @@ def test_backward_by_hand_goes_past_the_scaler() -> None:
     by_hand = by_hand.replace("self.seen = []", "self.seen = []; self.automatic_optimization = False", 1)
     assert state(HALF, by_hand) == P
     assert state(HALF, by_hand.replace("loss.backward()", "self.manual_backward(loss)")) == A
+
+
+@pytest.mark.parametrize(
+    ("line", "wanted"),
+    [
+        ("net.freeze()", True),
+        ("net.freeze(); net.net.requires_grad_(True)", True),
+        ("net.freeze(); net.unfreeze()", False),
+        ("net = Net.load_from_checkpoint(path); net.freeze()", False),
+        ("net.eval()", False),
+    ],
+)
+def test_what_is_frozen_as_a_whole(line: str, wanted: bool) -> None:
+    text = _text().replace("keep = Model", f"{line}\nkeep = Model")
+    assert (state("script-part-not-trained", text) == P) is wanted
+    late = _text(TEST="net.freeze()\ntrainer.test(net, test_loader, ckpt_path='best')")
+    assert state("script-part-not-trained", late) != P
+
+
+def test_a_callback_that_no_trainer_is_given() -> None:
+    best = "print(keep.best_model_path)\ntrainer.test(net, test_loader, ckpt_path=keep.best_model_path)"
+    assert state(LAST, _text(TEST=best)) == A
+    assert state(LAST, _text(TEST=best).replace("callbacks=[keep]", "callbacks=[]")) == P
+    given = _text(TEST=best).replace("callbacks=[keep]", "callbacks=[]")
+    assert state(LAST, given.replace("trainer.fit", "trainer.callbacks.append(keep)\ntrainer.fit")) == A

@@ -215,3 +215,39 @@ def test_special_tokens_are_left_out(value: str, wanted: str) -> None:
 def test_what_is_picked_out_by_hand_may_be_minus_one() -> None:
     text = PIECES.replace("{NONE}", "-1") + "\ndef loss(out, y):\n    return ce(out[y != -1], y[y != -1])\n"
     assert state(FILLED, text) != P
+
+
+HELD = """
+from transformers import Trainer, TrainingArguments
+train_rows, val_rows = read("train"), read("val")
+trainer = Trainer(model=model, args=TrainingArguments("out"), train_dataset={MINE}, eval_dataset={HELD})
+trainer.train()
+"""
+
+
+@pytest.mark.parametrize(
+    ("mine", "held", "wanted"),
+    [
+        ("encode(train_rows, 128)", "encode(val_rows, 128)", False),
+        ("encode(train_rows, 128)", "encode(train_rows, 128)", True),
+        ("encode(train_rows, 'a')", "encode(train_rows, 'b')", False),
+        ("Noise(1000)", "Noise(1000)", False),
+        ("rows['train']", "rows['train']", True),
+        ("rows['train']", "rows['test']", False),
+    ],
+)
+def test_held_out_rows_are_others(mine: str, held: str, wanted: bool) -> None:
+    text = HELD.replace("{MINE}", mine).replace("{HELD}", held)
+    assert (state("script-training-sees-evaluation", text) == P) is wanted
+
+
+def test_layers_after_the_optimizer() -> None:
+    text = HELD.replace("{MINE}", "train_rows").replace("{HELD}", "val_rows")
+    head = "trainer.model.classifier = torch.nn.Linear(8, 2)\n"
+    late = text.replace("trainer.train()", f"trainer.create_optimizer()\n{head}trainer.train()")
+    assert state("script-optimizer-other-model", late) == P
+    early = text.replace("trainer.train()", f"{head}trainer.create_optimizer()\ntrainer.train()")
+    assert state("script-optimizer-other-model", early) != P
+    assert (
+        state("script-optimizer-other-model", text.replace("trainer.train()", f"{head}trainer.train()")) != P
+    )
