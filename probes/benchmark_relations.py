@@ -17,7 +17,10 @@ from .benchmark_curves.end import LOWER, METRICS
 from .compare import Pair, pair
 from .registry import Finding, View, absent, present, probe, unknown
 from .run import Floats
+from .situation import chance_loss, classes
 from .stats import noise
+
+ABOVE_GUESS = 1.2  # a loss that ends higher than this, times that of a guess, is no matter of hard data
 
 
 class Level(NamedTuple):
@@ -205,6 +208,7 @@ def training_harder(view: View, ratio: float, above: float, points: int = 4) -> 
 
     The training loss has to end `above` times the benchmark's, and no higher than both sides began. What
     makes training alone harder stays out of evaluation: labels wrong there only, augmentation, dropout.
+    However hard it is, a guess costs no more than ln K: a training loss above that is another loss.
     """
     trained, held = _level(view, "train/loss", points, 0.25), _level(view, "eval/loss", points, 0.25)
     if isinstance(trained, str) or isinstance(held, str):
@@ -217,6 +221,9 @@ def training_harder(view: View, ratio: float, above: float, points: int = 4) -> 
     begin = max(float(trained.found.run[0]), float(trained.found.bench[0]))
     if trained.run > begin or held.run > float(np.max(held.found.bench)) * 1.5:
         return unknown(f"{text}; nothing is learned", **rest)
+    known = classes(view.run)
+    if known and trained.run > ABOVE_GUESS * chance_loss(view.run, known.count):
+        return unknown(f"{text}; training ends above a guess: that is another loss", **rest)
     if mine < ratio * max(theirs, 1.0) or trained.factor < above:
         return absent(text, **rest)
     return present(text, where=places_of(trained.found, len(trained.found) - 1), **rest)

@@ -9,17 +9,30 @@ from typing import Any
 import numpy as np
 
 from . import stats
+from .config.values import number_of
 from .judging import is_mean_of_epochs, probe
 from .metrics import answers_nan, finite, last_place
 from .registry import Finding, View, absent, unknown
 from .registry import present as found
 from .run import Run, Series
 from .shapes import Shape, shape
-from .situation import FRACTIONS, chance_loss, classes, main_loss, metric, objective, reached, regression
+from .situation import (
+    FRACTIONS,
+    chance_loss,
+    classes,
+    main_loss,
+    metric,
+    objective,
+    reached,
+    regression,
+    switched_on,
+)
 
 EPOCH_MEAN = (
     4.0  # how far an untrained model's loss may lie above the mean over a first epoch in which it learns
 )
+
+USUAL_DROPOUT = 0.6  # more of it is no setting of a sound run
 
 
 def _learns(run: Run, progress: float) -> Shape | str:
@@ -100,6 +113,44 @@ def metric_stays_as_loss_falls(view: View, progress: float, gain: float) -> Find
     return found(words, where=last_place(series), **rest)
 
 
+@probe("eval/loss")
+def metric_frozen(view: View, share: float, points: int = 4) -> Finding:
+    """The metric is the same at every evaluation, to its last digit, while the loss of the same data halves.
+
+    A model that gives all samples one answer has such a metric, too: its loss then cannot get below the
+    entropy of the share that is right by it. Where the loss falls to `share` of both its first value and that
+    entropy, the answers differ from sample to sample and from one evaluation to the next: the metric is not
+    counted from them. F1 is taken for that of "yes" to everything, whose precision is the share of "yes".
+    """
+    run = view.run
+    series = metric(run, "eval", ("accuracy", "f1"))
+    if series is None:
+        return unknown("neither accuracy nor F1 of evaluation data was logged")
+    values, losses = finite(series), finite(run.series["eval/loss"])
+    if min(len(values), len(losses)) < points:
+        return unknown(f"fewer than {points} evaluations with a loss and a metric")
+    right, spread = float(values[0]), float(np.ptp(values))
+    first, level = float(losses[0]), float(np.median(losses[-max(1, len(losses) // 4) :]))
+    words = (
+        f"{series.name} is {right:.6g} at all {len(values)} evaluations, eval/loss goes from"
+        f" {first:.4g} to {level:.4g}"
+    )
+    rest: dict[str, Any] = {"value": spread, "threshold": 0.0, "series": (series.name, "eval/loss")}
+    if spread > 1e-9 * max(abs(right), 1e-9):
+        return absent(f"{series.name} goes from {np.min(values):.4g} to {np.max(values):.4g}", **rest)
+    if not 0 < right < 1:
+        return unknown(f"{words}: at a limit of the metric", **rest)
+    if regression(run) or objective(run) or answers_nan(run):
+        return unknown(f"{words}: that loss does not say how sure answers are", **rest)
+    chosen = right / (2 - right) if series.name == "eval/f1" else right
+    entropy = -(chosen * np.log(chosen) + (1 - chosen) * np.log(1 - chosen)) * chance_loss(run, 2) / np.log(2)
+    if level > share * min(first, float(entropy)):
+        return unknown(f"{words}: one answer to everything may cost as little", **rest)
+    return found(
+        f"{words}, below {entropy:.3g} of one answer to everything", where=last_place(series), **rest
+    )
+
+
 @probe("train/loss", "eval/loss")
 def loss_is_multiple(view: View, ratio: float, spread: float, gap: float) -> Finding:
     """The evaluation loss is `ratio` times the training loss or more, always, while the accuracies agree.
@@ -140,7 +191,8 @@ def training_is_harder(view: View, gap: float) -> Finding:
     """Accuracy on training batches ends `gap` below that on evaluation data.
 
     Wrong labels, strong augmentation and dropout act on training only: the model knows more than its training
-    figures show. Both have to stand still by then: while a model learns fast, the mean of an epoch lags.
+    figures show. Both have to stand still by then: while a model learns fast, the mean of an epoch lags. A
+    usual dropout costs up to half its share (0.17 at 0.5, 0.13 at 0.3 were measured in sound runs).
     """
     train, held = view.run.series["train/accuracy"], view.run.series["eval/accuracy"]
     if min(len(finite(train)), len(finite(held))) < 5:
@@ -150,6 +202,12 @@ def training_is_harder(view: View, gap: float) -> Finding:
     rest: dict[str, Any] = {"value": high - low, "threshold": gap, "series": (train.name, held.name)}
     if high - low < gap or high - low < 3 * float(np.hypot(error, other)):
         return absent(words, **rest)
+    mixed = [k for k in ("mixup", "cutmix") if switched_on(view.run, k)]
+    if mixed:
+        return unknown(f"{words}: with {' and '.join(mixed)} training scores mixtures", **rest)
+    dropped = number_of(view.run, "dropout") or 0.0
+    if dropped <= USUAL_DROPOUT and high - low < dropped / 2:
+        return unknown(f"{words}: a dropout of {dropped:g} may explain as much", **rest)
     return found(words, where=(*last_place(train), *last_place(held)), **rest)
 
 

@@ -634,6 +634,8 @@ def lr_curve_differs(view: View, relative: float, points: int = 3) -> Finding:
         return unknown(f"{text}; the warm-up of biases starts higher", **rest)
     if lr.peak <= 0 or _scaled(run, lr.peak / configured):
         return unknown(f"{text}; the ratio may come from scaling with the batch", **rest)
+    if off < 0 and any("paramwise" in s.key or "lr_mult" in s.key for s in run.raw_settings):
+        return unknown(f"{text}; the logged one may be that of a group with a rate of its own", **rest)
     if off < 0 and int(np.argmax(lr.values)) >= len(lr.values) - 2:
         return unknown(f"{text}; it is still rising at the end", **rest)
     if off < 0 and not _seen_from_start(lr, configured):
@@ -644,6 +646,8 @@ def lr_curve_differs(view: View, relative: float, points: int = 3) -> Finding:
 def _one_log(left: str, right: str) -> bool:
     """Whether two files are one log: the same, or of one name but for what follows (x.log, x.log.json)."""
     (folder, _, name), (beside, _, other) = left.rpartition("/"), right.rpartition("/")
+    if beside == f"{folder}/vis_data" and folder.rpartition("/")[2] == name.partition(".")[0]:
+        return True  # mmengine: a folder for each start, with its log and the scalars of the same start below
     return folder == beside and name.partition(".")[0] == other.partition(".")[0]
 
 

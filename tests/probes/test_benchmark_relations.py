@@ -130,6 +130,14 @@ def test_training_is_harder_than_evaluation(mine: Run, expected: str) -> None:
     assert state("training-harder-than-benchmark", mine, PLAIN) == expected
 
 
+@pytest.mark.parametrize(("count", "expected"), [(2, "unknown"), (10, "present")])
+def test_harder_data_cost_no_more_than_a_guess(count: int, expected: str) -> None:
+    """A training loss that ends at 1.6 lies above a guess between two classes, and below one among ten."""
+    curves = {"train/loss": 1.3 + 0.7 * LOSS, "eval/loss": 1.1 * LOSS, "eval/accuracy": SCORE}
+    mine = run([series(k, v, AT) for k, v in curves.items()], {"num_classes": count})
+    assert state("training-harder-than-benchmark", mine, PLAIN) == expected
+
+
 def test_a_benchmark_that_trains_on_harder_inputs_is_no_difference() -> None:
     """Strong augmentation on both sides."""
     assert state("training-harder-than-benchmark", sides(train=2.2 * LOSS), sides(train=2 * LOSS)) == "absent"

@@ -211,3 +211,49 @@ def test_the_mean_of_a_first_epoch_is_not_that_of_an_untrained_model(
     made = run([train, held("eval/loss", loss)], settings)
 
     assert str(reading("relations", "eval-surely-wrong", made).state) == expected
+
+
+FALLS = [0.57, 0.43, 0.33, 0.25, 0.19, 0.17]
+
+
+@pytest.mark.parametrize(
+    ("name", "metric", "loss", "expected"),
+    [
+        ("eval/f1", [0.525] * 6, FALLS, "present"),
+        ("eval/accuracy", [0.5] * 6, FALLS, "present"),
+        ("eval/f1", [0.525, 0.6, 0.7, 0.8, 0.85, 0.9], FALLS, "absent"),
+        ("eval/f1", [0.525, 0.525, 0.525, 0.525, 0.525, 0.53], FALLS, "absent"),
+        ("eval/accuracy", [0.97] * 6, FALLS, "unknown"),  # one class in 97 of 100: its entropy is 0.13
+        ("eval/accuracy", [0.5] * 6, [0.70, 0.69, 0.68, 0.68, 0.67, 0.67], "unknown"),
+        ("eval/accuracy", [1.0] * 6, FALLS, "unknown"),
+        ("eval/accuracy", [0.5] * 3, FALLS[:3], "unknown"),
+    ],
+)
+def test_a_metric_that_never_moves_while_the_answers_do(
+    name: str, metric: Any, loss: Any, expected: str
+) -> None:
+    """One answer to everything cannot lose less than the entropy of its share."""
+    assert state("eval-metric-frozen", held(name, metric), held("eval/loss", loss)) == expected
+
+
+def test_a_frozen_metric_without_its_loss_tells_nothing() -> None:
+    assert state("eval-metric-frozen", held("eval/accuracy", [0.5] * 6)) == "unknown"
+
+
+@pytest.mark.parametrize(
+    ("settings", "expected"),
+    [
+        ({}, "present"),
+        ({"dropout": 0.1}, "present"),
+        ({"dropout": 0.3}, "present"),
+        ({"dropout": 0.5}, "unknown"),
+        ({"dropout": 0.95}, "present"),  # too much of it is a fault itself
+        ({"mixup": 0.2}, "unknown"),
+    ],
+)
+def test_dropout_and_mixtures_make_training_harder(settings: dict[str, Any], expected: str) -> None:
+    """Training is right in 0.7 of its answers, evaluation in 0.9."""
+    train = series("train/accuracy", [0.3, 0.5, 0.6, 0.68, 0.7, 0.7, 0.7, 0.7], range(8))
+    other = series("eval/accuracy", [0.4, 0.7, 0.8, 0.88, 0.9, 0.9, 0.9, 0.9], range(8))
+    made = run([train, other], settings)
+    assert str(reading("relations", "training-harder-than-evaluation", made).state) == expected

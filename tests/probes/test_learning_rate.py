@@ -163,6 +163,12 @@ CASES: list[tuple[str, str, Run]] = [
     ("lr-curve-differs-from-config", "absent", made(warm(COSINE), {"learning_rate": 1e-3})),
     ("lr-curve-differs-from-config", "unknown", made(CONSTANT * 8, {"learning_rate": 1e-3, "world_size": 8})),
     ("lr-curve-differs-from-config", "unknown", made((T + 1) * 1e-6, {"learning_rate": 1e-3})),
+    # mmengine logs the rate of the first group, which may have a factor of its own
+    (
+        "lr-curve-differs-from-config",
+        "unknown",
+        made(warm(COSINE), {"learning_rate": 1e-2, "paramwise_cfg.custom_keys.backbone.lr_mult": 0.1}),
+    ),
     (
         "lr-curve-differs-from-config",
         "unknown",
@@ -258,6 +264,14 @@ def test_values_that_are_not_numbers_are_passed_over() -> None:
 def test_one_log_in_two_files(other: str, same: bool) -> None:
     """OpenMMLab writes each log as text and as JSON beside it."""
     assert learning_rate._one_log("work/1.log", other) is same
+
+
+@pytest.mark.parametrize(
+    ("log", "same"), [("work/1/1.log", True), ("work/2/2.log", False), ("work/1/other.log", False)]
+)
+def test_one_start_of_mmengine(log: str, same: bool) -> None:
+    """mmengine makes a folder for each start: its log, and its scalars in a folder below."""
+    assert learning_rate._one_log(log, "work/1/vis_data/scalars.json") is same
 
 
 def test_the_trainer_of_transformers_uses_adamw_where_nothing_else_is_said() -> None:
