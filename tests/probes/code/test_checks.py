@@ -14,7 +14,6 @@ from traindoctor.probes.run import Run
 
 SOUND = """\
 import torch, torch.nn as nn, torch.nn.functional as F
-torch.manual_seed(0)
 from torch.utils.data import DataLoader
 torch.manual_seed(0)
 
