@@ -99,7 +99,7 @@ def _asks_for_first(test: ast.expr) -> bool:
     return _FIRST.search(unparse(test)) is not None
 
 
-_SEVERAL = ("DistributedDataParallel", "DDP", "FSDP", "FullyShardedDataParallel", "Accelerator")
+_SEVERAL = ("DistributedDataParallel", "DDP", "FSDP", "FullyShardedDataParallel")
 _CHOSEN = re.compile(
     r"(?i)rank|main|master|first|primary|process|leader|chief|node|should_save|save_on|local|gpu"
 )
@@ -110,7 +110,8 @@ def every_rank_saves(view: View) -> Finding:
     """All processes write the same file at the same time, whatever their rank.
 
     `torch.save(..., "best.pt")` of a program with a data-parallel wrapper, where no condition, early end or
-    decorator chooses one process, and the path does not hang on it. Often it goes well.
+    decorator chooses one process, and the path does not hang on it. Often it goes well. Not with Accelerate,
+    whose programs run in one process as well.
     """
     return first(view, _every_rank_saves, "no program of several processes writes checkpoints")
 
@@ -118,7 +119,7 @@ def every_rank_saves(view: View) -> Finding:
 def _every_rank_saves(source: Script) -> Finding | None:
     if not source.named(*_SEVERAL) or source.loose or not source.backwards:
         return None
-    if not source.named("init_process_group", "Accelerator"):
+    if not source.named("init_process_group"):
         return None
     saves = [c for c in source.named("save") if source.owner(c) == "torch" and len(c.args) > 1]
     for call in saves:
