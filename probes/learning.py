@@ -10,7 +10,7 @@ import ast
 import re
 from functools import lru_cache
 
-from .readers._tree import unparse, walk
+from .readers._tree import unparse
 from .readers.script import last_name
 from .syntax import Script
 
@@ -151,4 +151,4 @@ def differentiated(source: Script) -> frozenset[ast.AST]:
 
 def takes_gradients(source: Script, node: ast.AST) -> bool:
     """Say whether gradients are taken within a node, or of it."""
-    return node in differentiated(source) or any(c in walk(node) for c in taken(source))
+    return node in differentiated(source) or any(c is node or node in source.above(c) for c in taken(source))

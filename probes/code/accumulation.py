@@ -50,7 +50,7 @@ def _twice(source: Script) -> Finding | None:
         return ok(source, accelerate[0], "only Accelerate divides the loss")
     if "accumulate_grad_batches" not in source.text or not source.loss_methods:
         return None
-    if re.search(r"automatic_optimization\s*=\s*False", source.text):
+    if re.search(r"automatic_optimization\s*=\s*False", source.text) or source.named("manual_backward"):
         return None
     for method in source.loss_methods:
         for given in returns(method):

@@ -227,6 +227,10 @@ def _saves(call: ast.Call) -> bool:
     return re.match(r"save|state_dict$|deepcopy$|dump$|get_weights$|snapshot", name) is not None
 
 
+_NO_WAY = re.compile(r"(?i)^(?:\w+\.)*(?:val_|valid_|test_)?(?:score|metric|value|current)s?$")
+_END = re.compile(r"(?:^|[._])(min|max|lowest|highest)_")
+
+
 def _comparison_reversed(source: Script) -> Finding | None:
     seen: ast.AST | None = None
     for node, test, new, best, up in _comparisons(source):
@@ -237,6 +241,8 @@ def _comparison_reversed(source: Script) -> Finding | None:
             higher = better_when_higher(unparse(best))
         if higher is None:
             higher = _of_its_function(source, new)
+        if _NO_WAY.search(unparse(new)) and (told := _END.search(unparse(best))) is not None:
+            higher = told[1] in ("max", "highest")  # `score <= min_score`: which way is said by the other
         if higher is None or _negated(source, new) or (higher and _is_error(source, new)):
             continue
         seen = seen or test

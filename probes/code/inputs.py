@@ -49,7 +49,8 @@ def _target_inside(source: Script) -> Finding | None:
                 _is(_INPUTS, target.slice) or re.search(r"dict|batch|kwargs", _word(target.value)) is not None
             )
             attacked = re.search(r"(?i)attack|advers|fgsm|pgd|perturb", unparse(node.value)) is not None
-            if told and not _own_label(target) and not table and not whole and not attacked:
+            part = isinstance(target.value, ast.Subscript) and _own_label(target.value)
+            if told and not (_own_label(target) or part) and not table and not whole and not attacked:
                 return at(source, node, "a column of the inputs is computed from the target")
         elif isinstance(target, ast.Name) and _INPUTS.search(target.id.lower()):
             if isinstance(node.value, ast.Call) and last_name(node.value.func) in _JOINS:

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from ..flow import flow
-from ..learning import takes_gradients
+from ..learning import differentiated, takes_gradients
 from ..readers._tree import names_in, of, unparse, walk
 from ..readers.script import all_arguments, keyword, last_name
 from ..registry import Finding
@@ -63,14 +63,28 @@ def learnt(source: Script) -> tuple[Use, ...]:
     return tuple(_written(source, found))
 
 
-def _learns(source: Script, node: ast.AST, depth: int = 3) -> bool:
+def _learns(source: Script, node: ast.AST) -> bool:
     """Gradients are taken within a loop, or in a function or a step that it calls, by way of others."""
     if takes_gradients(source, node):
         return True
+    mine, learning = flow(source), _learning(source)
+    return any(f is not node and f in learning for c in of(node, ast.Call) for f in mine.called(c))
+
+
+_WAYS = 2  # calls that lie between a function and one that takes gradients, at most
+
+
+@lru_cache(maxsize=16)
+def _learning(source: Script) -> frozenset[ast.AST]:
+    """The functions in which gradients are taken, or in those that they call, found once for all loops."""
     mine = flow(source)
-    return depth > 0 and any(
-        f is not node and _learns(source, f, depth - 1) for c in of(node, ast.Call) for f in mine.called(c)
-    )
+    functions = source.of(ast.FunctionDef, ast.AsyncFunctionDef)
+    found: set[ast.AST] = {f for f in functions if takes_gradients(source, f)}
+    found |= set(differentiated(source))
+    calls = {f: {g for c in of(f, ast.Call) for g in mine.called(c) if g is not f} for f in functions}
+    for _ in range(_WAYS):
+        found |= {f for f, called in calls.items() if called & found}
+    return frozenset(found)
 
 
 def _prepares(source: Script, call: ast.Call) -> bool:

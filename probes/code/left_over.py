@@ -40,7 +40,8 @@ def _of_module(source: Script) -> Iterator[ast.AST]:
             plain = isinstance(value, (ast.Tuple, ast.List, ast.Constant)) or (
                 isinstance(value, ast.Call) and last_name(value.func) in ("array", "tensor", "constant")
             )
-            if plain and not _OF_OTHERS.search(name):
+            text = isinstance(value, ast.Constant) and isinstance(value.value, str)
+            if plain and not text and not _OF_OTHERS.search(name):
                 made[name] = (source.place(node).file, node)
     read = {n.id for n in source.of(ast.Name) if isinstance(n.ctx, ast.Load)}
     for name, (file, node) in made.items():

@@ -50,7 +50,8 @@ def _figures_unused(source: Script) -> Finding | None:
     made: dict[str, ast.AST] = {}
     for node in source.of(ast.Assign, ast.keyword):
         targets: list[ast.expr] = []
-        if isinstance(node, ast.Assign) and not _FIGURES_OF.search(unparse(node.value)):
+        named = isinstance(node.value, ast.Constant) and isinstance(node.value.value, str)
+        if isinstance(node, ast.Assign) and not named and not _FIGURES_OF.search(unparse(node.value)):
             for target in node.targets:
                 targets += target.elts if isinstance(target, ast.Tuple) else [target]
         for target in targets:

@@ -286,7 +286,7 @@ def _misnamed(source: Script) -> Iterator[ast.AST]:
         if isinstance(node, ast.Assign) and isinstance(node.targets[0], (ast.Name, ast.Attribute)):
             pairs = [(last_name(node.targets[0]), node.value, node)]
         elif isinstance(node, ast.Call):
-            if last_name(node.func).lower() in SCHEDULERS:
+            if last_name(node.func).lower() in SCHEDULERS or last_name(node.func).endswith("Scheduler"):
                 continue  # what it counts depends on where it moves
             if any(k.arg in ("step", "global_step") and _bare_epochs(source, k.value) for k in node.keywords):
                 continue  # the function is handed epochs for steps throughout

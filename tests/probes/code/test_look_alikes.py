@@ -421,3 +421,66 @@ def evaluate(model, loader):
     return hits
 """
     assert (state("script-metric-miscounts", text) == P) == expected
+
+
+@pytest.mark.parametrize(("best", "expected"), [("min_score", False), ("best_accuracy", True)])
+def test_the_name_of_the_best_says_which_way(best: str, expected: bool) -> None:
+    new = "score" if best == "min_score" else "accuracy"
+    text = f"""
+import torch
+def judge({new}, {best}, model):
+    if {new} <= {best}:
+        {best} = {new}
+        torch.save(model.state_dict(), "best.pt")
+    return {best}
+"""
+    assert (state("script-best-chosen-wrongly", text) == P) == expected
+
+
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        ('inputs["labels"][i] = torch.cat((labels[i], pad))', False),  # the target itself
+        ('inputs["speed"] = labels + noise', True),
+    ],
+)
+def test_a_part_of_the_labels_is_no_input(line: str, expected: bool) -> None:
+    assert (
+        fires(
+            "code.inputs.target_in_inputs",
+            f"import torch\ndef fill(inputs, labels, i, pad, noise):\n    {line}\n",
+        )
+        == expected
+    )
+
+
+@pytest.mark.parametrize(("kind", "expected"), [("LinearScheduler", False), ("Ramp", True)])
+def test_a_schedule_of_its_own_may_count_epochs(kind: str, expected: bool) -> None:
+    text = f"""
+import torch
+def train(net, loader, max_epochs):
+    opt = torch.optim.SGD(net.parameters(), lr=0.1)
+    ramp = {kind}(0.1, max_steps=max_epochs)
+    for epoch in range(max_epochs):
+        for x, y in loader:
+            opt.zero_grad()
+            net(x, y).backward()
+            opt.step()
+            ramp.step()
+"""
+    assert (state("script-schedule-wrong", text) == P) == expected
+
+
+@pytest.mark.parametrize(("values", "expected"), [('"vae_mean", "vae_var"', False), ("[0.5], [0.2]", True)])
+def test_names_of_figures_are_none(values: str, expected: bool) -> None:
+    text = f"""
+import torch
+MEAN, STD = {values}
+def train(net, loader):
+    opt = torch.optim.SGD(net.parameters(), lr=0.1)
+    for x, y in loader:
+        opt.zero_grad()
+        net(x, y).backward()
+        opt.step()
+""".replace('MEAN, STD = "vae_mean", "vae_var"', 'MEAN = "vae_mean"\nSTD = "vae_var"')
+    assert (state("script-scaling-unused", text) == P) == expected
