@@ -111,9 +111,8 @@ def accelerate_not_divided(source: Script) -> Finding | None:
         ):
             continue  # gradients are taken with the step alone
         count = unparse(mine.count)
-        if not re.search(
-            rf"(?<!/)/=? ?\(?{re.escape(count)}\b|\* ?\(?1(?:\.0)? ?/ ?{re.escape(count)}\b", source.code
-        ):
+        code = re.sub(rf"len\([\w.]+\) ?/ ?{re.escape(count)}\b", "", source.code)  # how many steps there are
+        if not re.search(rf"(?<!/)/=? ?\(?{re.escape(count)}\b", code):
             why = f"gradients of {count} batches are added up, and nothing divides them"
             return at(source, calls[0], why)
     return None
