@@ -45,6 +45,9 @@ def _moved(source: Script, call: ast.Call) -> list[ast.Call]:
     ]
 
 
+_FAR = 4.0  # times the epochs: a short training of a program whose rate would fall later is none
+
+
 def begins_after_training(source: Script) -> Finding | None:
     """A warm-up or a first step down that takes more epochs than the training has, moved once in each.
 
@@ -58,7 +61,8 @@ def begins_after_training(source: Script) -> Finding | None:
         if not steps or {runs_per(source, s) for s in steps} != {EPOCH}:
             continue
         epochs = _epochs(source, steps[0])
-        if epochs is not None and length > epochs > 1:
+        least = _FAR if last_name(call.func) == "StepLR" else 1.0
+        if epochs is not None and epochs > 1 and length > least * epochs:
             return at(source, call, f"{what} {length:g} epochs, and the training has {epochs:g}")
     return None
 
