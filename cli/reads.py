@@ -21,8 +21,7 @@ FILES = {
 PLACES = {
     "data_compare": "batches dumped before the model, of run and benchmark",
     "data_files": "the data files in the run directory, or named with --data",
-    "code.diff": "the training scripts of run and benchmark",
-    "code.edits": "the training scripts of run and benchmark",
+    "code.against": "the training scripts of run and benchmark",
     "code": SCRIPT,
     "config": "the configuration",
     "recipes": "the configuration",

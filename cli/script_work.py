@@ -15,7 +15,7 @@ from .work import load, readable
 
 if TYPE_CHECKING:
     from ..engine.model import Cause, Evidence, Link, Place, Reading, RuleBase, Symptom
-    from ..probes.code.edits import Comparison
+    from ..probes.code.against.edits import Comparison
     from ..probes.script_files import Scripts
     from ..reports.script_report import Found, Quote, ScriptReport, Section
 
@@ -97,7 +97,7 @@ def _sections(rules: RuleBase, mine: Scripts, theirs: Scripts | None) -> Iterato
     """Further parts of the report: every edit between the two sides, with what it can do to training."""
     if theirs is None:
         return
-    from ..probes.code.edits import UNCLEAR, compare, sorted_out
+    from ..probes.code.against.edits import UNCLEAR, compare, sorted_out
     from ..reports.script_report import Section
 
     found = compare(mine.run, theirs.run)
@@ -144,7 +144,7 @@ def _sections(rules: RuleBase, mine: Scripts, theirs: Scripts | None) -> Iterato
 
 def _by_kind(rules: RuleBase) -> dict[object, Symptom]:
     """The symptom of each kind of edit."""
-    return {s.params.get("kind"): s for s in rules.symptoms.values() if s.probe == "code.edits.edited"}
+    return {s.params.get("kind"): s for s in rules.symptoms.values() if s.probe == "code.against.edited"}
 
 
 def _by_role(rules: RuleBase, found: Comparison) -> Section:
@@ -179,7 +179,7 @@ def _by_role(rules: RuleBase, found: Comparison) -> Section:
 
 def _ported(mine: Scripts, theirs: Scripts) -> Section | None:
     """What a port to another framework does otherwise, by role; None where it is no such port."""
-    from ..probes.code.checks import scripts
+    from ..probes.code.shared.checks import scripts
     from ..probes.script_diff.ports import differences, is_port
     from ..reports.script_report import Section
 
@@ -250,7 +250,7 @@ def _told(
 def compares(symptom: Symptom) -> bool:
     """Whether a symptom is seen only beside the benchmark's scripts."""
     probe = symptom.probe or ""
-    return probe.startswith(("code.diff.", "code.edits.")) or "benchmark" in symptom.id
+    return probe.startswith("code.against.") or "benchmark" in symptom.id
 
 
 def _finding(

@@ -5,9 +5,9 @@ from __future__ import annotations
 import ast
 import re
 
-from .code.checks import at
-from .code.sides import side
-from .code.tf_graph import applies, feeds
+from .code.shared.checks import at
+from .code.shared.sides import side
+from .code.tensorflow.graph import applies, feeds
 from .flow import flow
 from .graph_facts import descents
 from .readers._tree import names_in, of, unparse

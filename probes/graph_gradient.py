@@ -6,7 +6,7 @@ import ast
 import re
 from collections.abc import Iterator
 
-from .code.checks import at
+from .code.shared.checks import at
 from .flow import Flow, flow
 from .graph_facts import descents
 from .graph_loss import reached

@@ -5,8 +5,8 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from .code.checks import at, ok
-from .code.sides import literal
+from .code.shared.checks import at, ok
+from .code.shared.sides import literal
 from .flow import MAX_VISITED, Flow, flow
 from .graph_facts import GraphLoss, descents, graph_losses
 from .readers._tree import unparse

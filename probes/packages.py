@@ -12,7 +12,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from ..engine.model import Evidence, Reading, State
-from .code.checks import scripts
+from .code.shared.checks import scripts
 from .readers.notebook import file_of
 from .run import Run
 

@@ -86,7 +86,7 @@ def probe(*needs: str) -> Callable[[F], F]:
 def probes_of(*modules: ModuleType) -> dict[str, ProbeFunction]:
     """Return the probes of these modules, as "module.function", or "package.function" for those of a package.
 
-    `code` holds so many checks that its modules and packages keep their names: "code.module.function".
+    `code` holds so many checks that its packages keep their names: "code.package.function".
     Raises ValueError where two of them would have one name.
     """
     found: dict[str, ProbeFunction] = {}

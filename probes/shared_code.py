@@ -11,14 +11,14 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 from ..engine.model import Evidence, Place, Reading, State, Symptom
-from .code.checks import scripts
+from .code.shared.checks import scripts
 from .readers import notebook
 from .registry import ProbeFunction, View, read
 from .run import Run
 from .script_diff.edits import likeness_of
 
 IN_BOTH = "the benchmark's script shows it as well, and trains as it should"
-_EDITED = "code.edits.edited"
+_EDITED = "code.against.edited"
 _CODE = re.compile(r"`[^`]*`")
 _VERSIONS = 0.6  # of the lines that versions of one program have in common
 _MOST = 6  # programs of each side
@@ -49,7 +49,7 @@ def without_shared(
     whole = _only_code(view.run) and _only_code(view.benchmark)
     for symptom in symptoms if known else ():
         reading = found[symptom.id]
-        seen = symptom.area in _AREAS and not (symptom.probe or "").startswith("code.edits.")
+        seen = symptom.area in _AREAS and not (symptom.probe or "").startswith("code.against.")
         if seen and reading.state is State.ABSENT and (whole or _fixed_in_code(reading, State.ABSENT)):
             why = f"{reading.why}; what the scripts differ in is told by their edits"
             found[symptom.id] = replace(reading, state=State.UNKNOWN, why=why)

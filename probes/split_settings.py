@@ -6,14 +6,14 @@ import re
 from collections.abc import Iterator
 
 from ..engine.model import Place
-from .code.checks import first
-from .code.mapped_sides import mapped_on_one_side, one_part_unscaled
-from .code.pipelines import normalises_one_split
-from .code.roles import split_of, trains
-from .code.scaling import scaled_apart
-from .code.sides import either
-from .code.sides_apart import inputs_apart
-from .code.splits import splits_processed_differently
+from .code.scaling.mapped_sides import mapped_on_one_side, one_part_unscaled
+from .code.scaling.pipelines import normalises_one_split
+from .code.scaling.ranges import scaled_apart
+from .code.shared.checks import first
+from .code.shared.roles import split_of, trains
+from .code.shared.sides import either
+from .code.splits.alike import splits_processed_differently
+from .code.splits.sides_apart import inputs_apart
 from .registry import Finding, View, absent, any_of, present, probe, unknown
 from .run import Setting
 from .settings import parts_of

@@ -1,7 +1,7 @@
 """What a training script does, as far as its syntax tree tells. Nothing is executed.
 
 `Script` answers structural questions (which loop trains, which class is the model, what reaches the loss);
-`probes/code.py` decides with them. A script may be put together of several files (see `project.py`); names
+`probes/code/` decides with them. A script may be put together of several files (see `project.py`); names
 are followed inside a function.
 """
 

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 
-from .code.checks import at
+from .code.shared.checks import at
 from .flow import flow
 from .learning import taken
 from .readers._tree import of, unparse

@@ -6,7 +6,7 @@ import ast
 import re
 from collections.abc import Iterator
 
-from ..code.roles import split_of
+from ..code.shared.roles import split_of
 from ..readers._tree import of
 from ..readers.script import keyword, last_name
 from .side import Side, Told, argument

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from ...engine.model import Place
-from ..code.checks import extractor
+from ..code.shared.checks import extractor
 from ..readers._tree import walk
 from ..readers.script import keyword, last_name
 from ..syntax import Script

@@ -1,4 +1,5 @@
-"""Checks of training scripts: a module for each question, called `code.module.function` in the rules.
+"""Checks of training scripts: a package for each part of a program, a module for each question.
 
-`checks` holds what they share; `step/` is a package of the training step, called `code.step.function`.
+What stands in `loss/` is called `code.loss.function` in the rules, whichever module holds it. `shared/` holds
+what all of them use; `against/` holds the run's script against the benchmark's.
 """

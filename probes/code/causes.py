@@ -6,68 +6,42 @@ One cause has many faces in code, and a script shows one of them: what else is a
 from __future__ import annotations
 
 from ..registry import Finding, View, any_of, probe
-from . import trainable
-from .accumulation import accumulation_without_effect, cleared_between, divided_twice, mean_of_parts
-from .activations import softmax_misplaced
-from .axes import normalised_over_batch, torn_in_model, weights_over_other_axis
-from .branches import (
-    added_to_itself,
-    branch_unjoined,
-    mask_unread,
-    overwritten_unread,
-    twin_called_twice,
-)
-from .checks import first
-from .ctc import ctc_input_wrong
-from .field import set_train_missing
-from .formulas import score_minimised
-from .forward import only_last_layer, result_thrown_away, scale_unused, tensor_not_registered
-from .idle import schedule_idle
-from .joins import joined_with_itself
-from .keras_model import branch_left
-from .loss import loss_wrong as standard_loss_wrong
-from .made_when_called import layers_made_when_called
-from .mindspore import length_of_all_ranks
-from .model import deep_without_normalisation, integer_division
-from .modes import batch_statistics_off, dropout_always_on, eval_in_training_step, mode_fixed_in_call
-from .modes_shared import shared_function
-from .objective import (
+from .calls.field import set_train_missing
+from .evaluation.formulas import score_minimised
+from .loss.calls import loss_wrong as standard_loss_wrong
+from .loss.ctc import ctc_input_wrong
+from .loss.objective import (
     class_loss_on_numbers,
     class_weights_upside_down,
     keras_output_activated,
     loss_arguments_swapped,
     overlap_loss_wrong,
 )
-from .operators import attention_unscaled, output_rectified, reshape_for_transpose, softmax_axis
-from .outputs import chances_into_scores, last_layer_squashed
-from .path import gradient_path_cut, output_without_gradient
-from .registered import layers_in_plain_list, new_head_frozen, trainable_undone
-from .replaced import layer_replaced_after_optimizer, optimizer_gets_other_model
-from .replicas import exchanged_too_early
-from .schedule import (
-    formula_wrong,
-    plateau_direction,
-    rate_not_applied,
-    unit_wrong,
+from .loss.outputs import chances_into_scores, last_layer_squashed
+from .loss.path import gradient_path_cut, output_without_gradient
+from .loss.terms import term_taken_off
+from .mindspore.steps import length_of_all_ranks
+from .mode import loops
+from .mode.layers import batch_statistics_off, dropout_always_on, eval_in_training_step, mode_fixed_in_call
+from .mode.one_function import shared_function
+from .mode.switches import switched_astray
+from .mode.unswitched import never_switched_off
+from .model.activations import softmax_misplaced
+from .model.axes import normalised_over_batch, torn_in_model, weights_over_other_axis
+from .model.body import deep_without_normalisation, integer_division
+from .model.branches import (
+    added_to_itself,
+    branch_unjoined,
+    mask_unread,
+    overwritten_unread,
+    twin_called_twice,
 )
-from .schedule_counts import counted_otherwise
-from .sides import either
-from .step import modes
-from .step.accumulation import accumulation_not_divided
-from .step.scheduling import scheduler_wrong_loop
-from .switches import switched_astray
-from .tape import part_without_step
-from .taped import block_drops_mode, taped_in_inference
-from .terms import term_taken_off
-from .unswitched import never_switched_off
-from .untrained import (
-    decay_turned_round,
-    frozen_with_the_new,
-    group_overwritten,
-    method_without_gradients,
-    one_part_given,
-)
-from .wiring import (
+from .model.forward import only_last_layer, result_thrown_away, scale_unused, tensor_not_registered
+from .model.joins import joined_with_itself
+from .model.made_when_called import layers_made_when_called
+from .model.operators import attention_unscaled, output_rectified, reshape_for_transpose, softmax_axis
+from .model.registered import layers_in_plain_list, new_head_frozen, trainable_undone
+from .model.wiring import (
     blocks_without_norm,
     layer_unused,
     norm_is_identity,
@@ -75,6 +49,32 @@ from .wiring import (
     stream_replaced,
     value_unused,
 )
+from .optimizer import trainable
+from .optimizer.replaced import layer_replaced_after_optimizer, optimizer_gets_other_model
+from .optimizer.untrained import (
+    decay_turned_round,
+    frozen_with_the_new,
+    group_overwritten,
+    method_without_gradients,
+    one_part_given,
+)
+from .ranks.replicas import exchanged_too_early
+from .schedule.counts import counted_otherwise
+from .schedule.course import (
+    formula_wrong,
+    plateau_direction,
+    rate_not_applied,
+    unit_wrong,
+)
+from .schedule.idle import schedule_idle
+from .shared.checks import first
+from .shared.sides import either
+from .step.accumulated import accumulation_without_effect, cleared_between, divided_twice, mean_of_parts
+from .step.accumulation import accumulation_not_divided
+from .step.scheduling import scheduler_wrong_loop
+from .tensorflow.keras_model import branch_left
+from .tensorflow.tape import part_without_step
+from .tensorflow.taped import block_drops_mode, taped_in_inference
 
 
 @probe()
@@ -172,7 +172,7 @@ def mode_wrong(view: View) -> Finding:
             never_switched_off,
             shared_function,
             inference_while_training,
-            modes.mode_wrong,  # last: others know the line where the model runs
+            loops.mode_wrong,  # last: others know the line where the model runs
         )
     )
 

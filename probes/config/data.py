@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ...engine.model import Place, State
 from .. import settings as names
-from ..code.feeding import loader_keeps_order
+from ..code.samples.feeding import loader_keeps_order
 from ..registry import Finding, View, absent, present, probe, unknown
 from ..run import Configured
 from .values import carried, not_recorded, number_of, says, value_of

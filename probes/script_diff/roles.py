@@ -11,7 +11,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from functools import cached_property
 
-from ..code.roles import split_of, trains
+from ..code.shared.roles import split_of, trains
 from ..readers.script import last_name
 from .lines import Line, Program, Unit
 from .terms import Term

@@ -7,7 +7,7 @@ import re
 from dataclasses import dataclass, field
 from functools import lru_cache
 
-from ..code.sides import stem
+from ..code.shared.sides import stem
 from ..script_diff.vocabulary import word_set
 from .evaluate import Evaluator
 from .items import apply

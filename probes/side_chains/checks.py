@@ -9,7 +9,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
-from ..code.sides import side, stem
+from ..code.shared.sides import side, stem
 from ..flow import flow
 from ..readers._tree import names_in, of, unparse
 from ..readers.script import last_name

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from contextlib import suppress
 from functools import lru_cache
 
-from ..code.roles import model_calls
-from ..code.sides import side, words
+from ..code.shared.roles import model_calls
+from ..code.shared.sides import side, words
 from ..readers._tree import unparse, walk
 from ..readers.script import last_name
 from ..syntax import Function, Script

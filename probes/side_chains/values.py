@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from ..code.roles import RANDOM
+from ..code.shared.roles import RANDOM
 from ..syntax import Function
 
 _DRAWS = re.compile(

@@ -10,8 +10,8 @@ import pytest
 
 from traindoctor.engine.model import State
 from traindoctor.probes import graph_data
-from traindoctor.probes.code import feeding as code_feeding
-from traindoctor.probes.code import sampler_order as code_sampler_order
+from traindoctor.probes.code.ranks import sampler_order as code_sampler_order
+from traindoctor.probes.code.samples import feeding as code_feeding
 from traindoctor.probes.registry import Finding
 from traindoctor.probes.syntax import Script
 

@@ -10,8 +10,8 @@ import pytest
 
 from traindoctor.engine.model import State
 from traindoctor.probes import graph_facts, graph_gradient, graph_loss
-from traindoctor.probes.code import tf_graph as code_tf_graph
-from traindoctor.probes.code.sides import either
+from traindoctor.probes.code.shared.sides import either
+from traindoctor.probes.code.tensorflow import graph as code_tf_graph
 from traindoctor.probes.registry import Finding
 from traindoctor.probes.syntax import Script
 

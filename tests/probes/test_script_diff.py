@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from traindoctor.engine.model import RunInfo, State
-from traindoctor.probes.code.edits import compare, edited, sorted_out, topics, unsorted
+from traindoctor.probes.code.against.edits import compare, edited, sorted_out, topics, unsorted
 from traindoctor.probes.registry import View
 from traindoctor.probes.run import Run
 from traindoctor.probes.script_diff import values
@@ -396,7 +396,7 @@ def test_two_large_programs_are_compared_in_bounded_time() -> None:
 def test_every_kind_has_one_symptom_and_every_symptom_its_kind() -> None:
     from traindoctor.engine.load import load_rules
 
-    asked = [s.params["kind"] for s in load_rules().symptoms.values() if s.probe == "code.edits.edited"]
+    asked = [s.params["kind"] for s in load_rules().symptoms.values() if s.probe == "code.against.edited"]
 
     by_role = {"groups-left-out"}  # seen only where what both programs build is held side by side
     assert sorted(asked) == sorted({t.name for t in topics()} | by_role)

@@ -3,7 +3,7 @@
 import pytest
 
 from traindoctor.engine.model import RunInfo
-from traindoctor.probes.code.edits import compare, sorted_out
+from traindoctor.probes.code.against.edits import compare, sorted_out
 from traindoctor.probes.run import Run
 
 PROGRAM = """

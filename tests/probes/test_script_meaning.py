@@ -7,7 +7,7 @@ import time
 import pytest
 
 from traindoctor.engine.model import RunInfo
-from traindoctor.probes.code.edits import UNCLEAR, compare, sorted_out
+from traindoctor.probes.code.against.edits import UNCLEAR, compare, sorted_out
 from traindoctor.probes.run import Run
 
 TORCH = """

@@ -3,8 +3,8 @@
 import pytest
 
 from traindoctor.engine.model import RunInfo
-from traindoctor.probes.code.checks import scripts
-from traindoctor.probes.code.edits import compare
+from traindoctor.probes.code.against.edits import compare
+from traindoctor.probes.code.shared.checks import scripts
 from traindoctor.probes.run import Run
 from traindoctor.probes.script_diff.ports import differences, framework, is_port
 from traindoctor.probes.syntax import Script

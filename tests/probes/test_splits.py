@@ -9,7 +9,7 @@ import pytest
 
 from traindoctor.engine.model import RunInfo, State
 from traindoctor.probes import split_settings
-from traindoctor.probes.code import pipelines as code_pipelines
+from traindoctor.probes.code.scaling import pipelines as code_pipelines
 from traindoctor.probes.registry import View
 from traindoctor.probes.run import Run, Setting
 

@@ -9,7 +9,7 @@ import pytest
 
 from traindoctor.engine.model import State
 from traindoctor.probes import wrapped
-from traindoctor.probes.code import deepspeed as code_deepspeed
+from traindoctor.probes.code.trainers import deepspeed as code_deepspeed
 from traindoctor.probes.syntax import Script
 
 DDP = """

@@ -1,1 +1,1 @@
-"""The training step in scripts: clearing, stepping, modes, schedule, accumulation; a file for each."""
+"""The training step in scripts: clearing, stepping, clipping, accumulation; a file for each."""

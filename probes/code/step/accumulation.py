@@ -11,12 +11,12 @@ from ...readers._tree import of, unparse, walk
 from ...readers.script import all_arguments, last_name
 from ...registry import Finding, View, probe
 from ...syntax import Script
-from ..checks import at, first, ok
-from ..gates import gate
-from ..held_gradients import not_divided
-from ..sampler_order import accelerate_not_divided
-from ..sides import either
-from ..trainer_settings import micro_losses_summed
+from ..ranks.sampler_order import accelerate_not_divided
+from ..shared.checks import at, first, ok
+from ..shared.gates import gate
+from ..shared.sides import either
+from ..trainers.trainer_settings import micro_losses_summed
+from .held_gradients import not_divided
 
 
 @probe()

@@ -9,13 +9,13 @@ from ...readers._tree import unparse, walk
 from ...readers.script import last_name
 from ...registry import Finding, View, probe
 from ...syntax import Script
-from ..checks import at, first, imports_locals, ok, outer_loop
-from ..deepspeed import engines
-from ..held_gradients import cleared_before_applied, never_cleared
-from ..lightning_settings import hook_clears_nothing
-from ..rounds import CLEARS, Round, clearings, may_update, rounds, turn_of
-from ..several import one_cleared_early, one_never_cleared
-from ..sides import either
+from ..shared.checks import at, first, imports_locals, ok, outer_loop
+from ..shared.rounds import CLEARS, Round, clearings, may_update, rounds, turn_of
+from ..shared.sides import either
+from ..trainers.deepspeed import engines
+from ..trainers.lightning_settings import hook_clears_nothing
+from .held_gradients import cleared_before_applied, never_cleared
+from .several import one_cleared_early, one_never_cleared
 
 
 @probe()

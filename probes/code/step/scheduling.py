@@ -8,7 +8,7 @@ from ...readers._tree import unparse
 from ...readers.script import keyword, last_name
 from ...registry import Finding, View, probe
 from ...syntax import Script
-from ..checks import at, extractor, first, ok, outer_loop
+from ..shared.checks import at, extractor, first, ok, outer_loop
 
 
 @probe()

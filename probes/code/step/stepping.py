@@ -9,14 +9,14 @@ from ...learning import updates
 from ...readers._tree import of, unparse
 from ...registry import Finding, View, probe
 from ...syntax import Script
-from ..checks import at, first, imports_locals, ok, outer_loop
-from ..engine_steps import engine_never_steps, engine_steps_after_loop
-from ..rounds import CLEARS, Round, may_update, rounds
-from ..several import one_never_steps
-from ..sides import either
-from ..tape_steps import gradients_never_applied
-from ..tf_session import train_op_never_run
+from ..shared.checks import at, first, imports_locals, ok, outer_loop
+from ..shared.rounds import CLEARS, Round, may_update, rounds
+from ..shared.sides import either
+from ..tensorflow.session import train_op_never_run
+from ..tensorflow.tape_steps import gradients_never_applied
+from ..trainers.engine_steps import engine_never_steps, engine_steps_after_loop
 from .logged import stepped_when_logging
+from .several import one_never_steps
 
 
 @probe()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from traindoctor.engine.model import State
-from traindoctor.probes.code.augment import sample_torn_apart
+from traindoctor.probes.code.samples.augment import sample_torn_apart
 
 from .._script import finding
 

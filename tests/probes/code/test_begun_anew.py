@@ -6,7 +6,7 @@ import textwrap
 
 import pytest
 
-from traindoctor.probes.code import averages, best, metrics
+from traindoctor.probes.code.evaluation import averages, best, metrics
 from traindoctor.probes.registry import View
 
 from .._build import run

@@ -5,7 +5,11 @@ from __future__ import annotations
 import pytest
 
 from traindoctor.engine.model import State
-from traindoctor.probes.code.best import best_is_chosen_wrongly, better_when_higher, last_instead_of_best
+from traindoctor.probes.code.evaluation.best import (
+    best_is_chosen_wrongly,
+    better_when_higher,
+    last_instead_of_best,
+)
 
 from .._script import finding
 

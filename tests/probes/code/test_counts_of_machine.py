@@ -6,7 +6,7 @@ import textwrap
 
 import pytest
 
-from traindoctor.probes.code import counts_of_machine
+from traindoctor.probes.code.samples import counts_of_machine
 from traindoctor.probes.registry import View
 
 from .._build import run

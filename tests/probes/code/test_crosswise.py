@@ -6,7 +6,8 @@ import textwrap
 
 import pytest
 
-from traindoctor.probes.code import masking, metrics
+from traindoctor.probes.code.evaluation import metrics
+from traindoctor.probes.code.labels import masking
 from traindoctor.probes.registry import View
 
 from .._build import run

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from traindoctor.engine.model import State
-from traindoctor.probes.code import deepspeed as code_deepspeed
-from traindoctor.probes.code import precision as code_precision
-from traindoctor.probes.code import schedule as code_schedule
+from traindoctor.probes.code.precision import half as code_precision
+from traindoctor.probes.code.schedule import course as code_schedule
+from traindoctor.probes.code.trainers import deepspeed as code_deepspeed
 from traindoctor.probes.project import programs
 from traindoctor.probes.registry import View
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from traindoctor.engine.model import RunInfo, State
-from traindoctor.probes.code.averages import average_of_wrong_count
-from traindoctor.probes.code.evaluation import evaluates_training_data
+from traindoctor.probes.code.evaluation.averages import average_of_wrong_count
+from traindoctor.probes.code.evaluation.loops import evaluates_training_data
 from traindoctor.probes.registry import View
 from traindoctor.probes.run import Run
 

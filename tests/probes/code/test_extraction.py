@@ -8,9 +8,9 @@ import textwrap
 import pytest
 
 from traindoctor.engine.model import State
-from traindoctor.probes.code import loss as code_loss
-from traindoctor.probes.code import path as code_path
-from traindoctor.probes.code import trainable as code_trainable
+from traindoctor.probes.code.loss import calls as code_loss
+from traindoctor.probes.code.loss import path as code_path
+from traindoctor.probes.code.optimizer import trainable as code_trainable
 from traindoctor.probes.syntax import Script
 
 PROGRAM = """

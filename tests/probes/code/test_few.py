@@ -7,14 +7,14 @@ from collections.abc import Callable
 import pytest
 
 from traindoctor.engine.model import State
-from traindoctor.probes.code.data import augmentation_extreme, drops_training_samples
-from traindoctor.probes.code.labels import labels_overwritten, labels_permuted_alone
-from traindoctor.probes.code.leaks import held_out_in_training
-from traindoctor.probes.code.limits import training_data_cut
-from traindoctor.probes.code.pipelines import normalises_one_split
-from traindoctor.probes.code.scaling import range_does_not_fit
-from traindoctor.probes.code.splits import splits_processed_differently
-from traindoctor.probes.code.spoiled import inputs_overwritten
+from traindoctor.probes.code.labels.values import labels_overwritten, labels_permuted_alone
+from traindoctor.probes.code.samples.changed import augmentation_extreme, drops_training_samples
+from traindoctor.probes.code.samples.limits import training_data_cut
+from traindoctor.probes.code.samples.spoiled import inputs_overwritten
+from traindoctor.probes.code.scaling.pipelines import normalises_one_split
+from traindoctor.probes.code.scaling.ranges import range_does_not_fit
+from traindoctor.probes.code.splits.alike import splits_processed_differently
+from traindoctor.probes.code.splits.leaks import held_out_in_training
 from traindoctor.probes.registry import Finding
 
 from .._script import finding

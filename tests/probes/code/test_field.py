@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from traindoctor.probes.code import field as code_field
+from traindoctor.probes.code.calls import field as code_field
 from traindoctor.probes.registry import View
 
 from .._build import run

@@ -8,7 +8,7 @@ import ast
 import pytest
 
 from traindoctor.engine.model import RunInfo
-from traindoctor.probes.code.edits import compare, sorted_out
+from traindoctor.probes.code.against.edits import compare, sorted_out
 from traindoctor.probes.run import Run
 
 from .._scripts import state

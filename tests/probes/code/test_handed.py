@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from traindoctor.probes.code import loss as code_loss
+from traindoctor.probes.code.loss import calls as code_loss
 from traindoctor.probes.readers.script import parse
 from traindoctor.probes.syntax import Script
 

@@ -5,7 +5,7 @@ import textwrap
 import pytest
 
 from traindoctor.engine.model import RunInfo, State
-from traindoctor.probes.code.idle import schedule_idle
+from traindoctor.probes.code.schedule.idle import schedule_idle
 from traindoctor.probes.registry import View
 from traindoctor.probes.run import Run
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from traindoctor.engine.model import RunInfo, State
-from traindoctor.probes.code import inputs as code_inputs
+from traindoctor.probes.code.model import inputs as code_inputs
 from traindoctor.probes.registry import View
 from traindoctor.probes.run import Run
 

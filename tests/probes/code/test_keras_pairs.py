@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from traindoctor.probes.code.edits import UNCLEAR, compare, sorted_out
+from traindoctor.probes.code.against.edits import UNCLEAR, compare, sorted_out
 from traindoctor.probes.run import Run, RunInfo
 
 from ._keras_programs import RIGHT

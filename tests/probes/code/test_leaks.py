@@ -5,13 +5,13 @@ from __future__ import annotations
 import pytest
 
 from traindoctor.engine.model import State
-from traindoctor.probes.code.leaks import (
+from traindoctor.probes.code.model.sequence import target_is_input
+from traindoctor.probes.code.splits.leaks import (
     all_columns_are_inputs,
     fitted_on_all,
     held_out_in_training,
     selected_on_test,
 )
-from traindoctor.probes.code.sequence import target_is_input
 
 from .._script import finding
 

@@ -6,7 +6,7 @@ import pytest
 
 from .._scripts import SYMPTOMS, state
 
-OTHER = next(k for k, s in SYMPTOMS.items() if s.probe == "code.replaced.optimizer_gets_other_model")
+OTHER = next(k for k, s in SYMPTOMS.items() if s.probe == "code.optimizer.optimizer_gets_other_model")
 TEXT = """
 import lightning as L
 import torch

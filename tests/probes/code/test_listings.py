@@ -6,7 +6,7 @@ import textwrap
 
 import pytest
 
-from traindoctor.probes.code import listings
+from traindoctor.probes.code.samples import listings
 from traindoctor.probes.registry import View
 
 from .._build import run

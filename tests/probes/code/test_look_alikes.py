@@ -60,7 +60,7 @@ def step(forward: str = FORWARD, loss: str = LOSS) -> str:
     ],
 )
 def test_what_is_kept_and_never_read(forward: str, expected: bool) -> None:
-    assert fires("code.wiring.value_unused", step(forward)) == expected
+    assert fires("code.model.value_unused", step(forward)) == expected
 
 
 @pytest.mark.parametrize(
@@ -84,7 +84,7 @@ def test_what_is_kept_and_never_read(forward: str, expected: bool) -> None:
     ],
 )
 def test_what_has_no_gradient_on_purpose(forward: str, expected: bool) -> None:
-    assert fires("code.path.gradient_path_cut", step(forward)) == expected
+    assert fires("code.loss.gradient_path_cut", step(forward)) == expected
 
 
 @pytest.mark.parametrize(
@@ -100,7 +100,7 @@ def test_what_is_sorted(line: str, expected: bool) -> None:
     text = step().replace(
         "def train(net, loader):", f"def train(net, loader, rows, labels, targets):\n    {line}"
     )
-    assert fires("code.order.sorts_training_data", text) == expected
+    assert fires("code.samples.sorts_training_data", text) == expected
 
 
 @pytest.mark.parametrize(
@@ -123,7 +123,7 @@ def fit(net, table, aims, opt, n):
             {body}
         {behind}
 """
-    assert fires("code.order.no_shuffling", text) == expected
+    assert fires("code.samples.no_shuffling", text) == expected
 
 
 @pytest.mark.parametrize(
@@ -188,8 +188,8 @@ def fit(net, x, y, opt):
     opt.step()
     return loss.item()
 """
-    probes = {s.probe for s in SYMPTOMS.values() if (s.probe or "").startswith("code.best")}
-    assert any(fires(p, text) for p in probes if p) == expected
+    probes = ("best_is_chosen_wrongly", "last_instead_of_best")
+    assert any(fires(f"code.evaluation.{p}", text) for p in probes) == expected
 
 
 @pytest.mark.parametrize(
@@ -231,7 +231,7 @@ class Scaled(nn.Module):
             nn.functional.cross_entropy(self(x), y).backward()
             opt.step()
 """
-    assert fires("code.trainable.freezes_parameters", text) == expected
+    assert fires("code.optimizer.freezes_parameters", text) == expected
 
 
 @pytest.mark.parametrize(
@@ -255,7 +255,7 @@ class Search:
         torch.nn.functional.cross_entropy(model(x), y).backward()
         self.opt.step()
 """
-    assert fires("code.trainable.optimizer_gets_part", text) == expected
+    assert fires("code.optimizer.optimizer_gets_part", text) == expected
 
 
 @pytest.mark.parametrize(
@@ -278,7 +278,7 @@ def train(net, loader, opt):
         net(x, y).backward()
         opt.step()
 """
-    assert fires("code.idle.schedule_idle", text) == expected
+    assert fires("code.schedule.schedule_idle", text) == expected
 
 
 @pytest.mark.parametrize(
@@ -447,7 +447,7 @@ def judge({new}, {best}, model):
 def test_a_part_of_the_labels_is_no_input(line: str, expected: bool) -> None:
     assert (
         fires(
-            "code.inputs.target_in_inputs",
+            "code.model.target_in_inputs",
             f"import torch\ndef fill(inputs, labels, i, pad, noise):\n    {line}\n",
         )
         == expected

@@ -5,7 +5,11 @@ from __future__ import annotations
 import pytest
 
 from traindoctor.engine.model import State
-from traindoctor.probes.code.metrics import evaluation_drops_samples, metric_miscounts, metric_of_a_share
+from traindoctor.probes.code.evaluation.metrics import (
+    evaluation_drops_samples,
+    metric_miscounts,
+    metric_of_a_share,
+)
 
 from .._script import finding
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from traindoctor.engine.model import State
-from traindoctor.probes.code.masking import label_padding_counts, mask_is_interpolated
-from traindoctor.probes.code.numbering import classes_numbered_apart, words_numbered_apart
+from traindoctor.probes.code.labels.masking import label_padding_counts, mask_is_interpolated
+from traindoctor.probes.code.labels.numbering import classes_numbered_apart, words_numbered_apart
 
 from .._script import finding
 

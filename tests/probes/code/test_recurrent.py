@@ -6,7 +6,8 @@ import textwrap
 
 import pytest
 
-from traindoctor.probes.code import arguments, recurrent
+from traindoctor.probes.code.calls import arguments
+from traindoctor.probes.code.model import recurrent
 from traindoctor.probes.registry import View
 
 from .._build import run

@@ -7,17 +7,17 @@ from collections.abc import Callable
 import pytest
 
 from traindoctor.engine.model import State
-from traindoctor.probes.code.augment import sample_torn_apart
-from traindoctor.probes.code.feeding import loader_keeps_order, order_is_fixed
-from traindoctor.probes.code.limits import training_data_cut
-from traindoctor.probes.code.missing import fill_values_unused
-from traindoctor.probes.code.scaling import (
+from traindoctor.probes.code.samples.augment import sample_torn_apart
+from traindoctor.probes.code.samples.feeding import loader_keeps_order, order_is_fixed
+from traindoctor.probes.code.samples.limits import training_data_cut
+from traindoctor.probes.code.samples.missing import fill_values_unused
+from traindoctor.probes.code.scaling.ranges import (
     evaluation_is_augmented,
     range_does_not_fit,
     scaled_apart,
     scaling_unused,
 )
-from traindoctor.probes.code.sorted import split_by_order
+from traindoctor.probes.code.splits.sorted import split_by_order
 from traindoctor.probes.registry import Finding
 
 from .._script import finding

@@ -8,9 +8,9 @@ import textwrap
 import pytest
 
 from traindoctor.engine.model import State
-from traindoctor.probes.code import scaled as code_scaled
-from traindoctor.probes.code.left_over import fitted_left
-from traindoctor.probes.code.sides import either
+from traindoctor.probes.code.precision import scaled as code_scaled
+from traindoctor.probes.code.scaling.left_over import fitted_left
+from traindoctor.probes.code.shared.sides import either
 from traindoctor.probes.syntax import Script
 
 NATIVE = """

@@ -8,9 +8,9 @@ import textwrap
 import pytest
 
 from traindoctor.engine.model import State
-from traindoctor.probes.code import accumulation as code_accumulation
-from traindoctor.probes.code import deepspeed as code_deepspeed
-from traindoctor.probes.code.schedule_order import moved_before_update
+from traindoctor.probes.code.schedule.order import moved_before_update
+from traindoctor.probes.code.step import accumulated as code_accumulation
+from traindoctor.probes.code.trainers import deepspeed as code_deepspeed
 from traindoctor.probes.registry import View
 from traindoctor.probes.syntax import Script
 

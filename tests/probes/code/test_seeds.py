@@ -6,7 +6,8 @@ import textwrap
 
 import pytest
 
-from traindoctor.probes.code import field, seeds
+from traindoctor.probes.code.calls import field
+from traindoctor.probes.code.samples import seeds
 from traindoctor.probes.registry import View
 
 from .._build import run

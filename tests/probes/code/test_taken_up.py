@@ -8,10 +8,10 @@ import textwrap
 import pytest
 
 from traindoctor.engine.model import State
-from traindoctor.probes.code import arguments as code_arguments
-from traindoctor.probes.code import label_start as code_label_start
-from traindoctor.probes.code import model as code_model
-from traindoctor.probes.code import taken_up as code_taken_up
+from traindoctor.probes.code.calls import arguments as code_arguments
+from traindoctor.probes.code.labels import start as code_label_start
+from traindoctor.probes.code.model import body as code_model
+from traindoctor.probes.code.resume import taken_up as code_taken_up
 from traindoctor.probes.registry import Finding
 from traindoctor.probes.syntax import Script
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from traindoctor.engine.model import State
-from traindoctor.probes.code.objective import class_loss_on_numbers, loss_arguments_swapped
-from traindoctor.probes.code.terms import term_taken_off
+from traindoctor.probes.code.loss.objective import class_loss_on_numbers, loss_arguments_swapped
+from traindoctor.probes.code.loss.terms import term_taken_off
 
 from .._script import finding
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from traindoctor.engine.model import State
-from traindoctor.probes.code.metrics import metric_miscounts
+from traindoctor.probes.code.evaluation.metrics import metric_miscounts
 
 from .._script import finding
 

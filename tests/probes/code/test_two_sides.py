@@ -7,9 +7,9 @@ import pytest
 from .._scripts import SYMPTOMS, state
 
 P = "present"
-PADDED = next(k for k, s in SYMPTOMS.items() if s.probe == "code.masking.label_padding_counts")
+PADDED = next(k for k, s in SYMPTOMS.items() if s.probe == "code.labels.label_padding_counts")
 RESUMED = next(k for k, s in SYMPTOMS.items() if s.probe == "code.resume.resume_incomplete")
-NUMBERED = next(k for k, s in SYMPTOMS.items() if s.probe == "code.numbering.classes_numbered_apart")
+NUMBERED = next(k for k, s in SYMPTOMS.items() if s.probe == "code.labels.classes_numbered_apart")
 
 TAGS = """
 import torch
@@ -141,6 +141,9 @@ READ = "return auc(torch.cat(truth), torch.cat(scores))"
 )
 def test_scores_say_what_they_are_named_for(before: str, each: str, after: str, fires: bool) -> None:
     text = SCORES.replace("{BEFORE}", before).replace("{EACH}", each).replace("{AFTER}", after)
-    wanted = [k for k, s in SYMPTOMS.items() if (s.probe or "").startswith("code.metrics.")]
+    probes = {
+        f"code.evaluation.{p}" for p in ("metric_miscounts", "metric_of_a_share", "evaluation_drops_samples")
+    }
+    wanted = [k for k, s in SYMPTOMS.items() if s.probe in probes]
 
     assert any(state(k, text) == P for k in wanted) == fires

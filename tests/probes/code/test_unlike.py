@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from traindoctor.engine.model import State
-from traindoctor.probes.code.leaks import training_sees_evaluation
-from traindoctor.probes.code.masking import label_padding_counts
-from traindoctor.probes.code.metrics import metric_miscounts
-from traindoctor.probes.code.scaling import evaluation_is_augmented
+from traindoctor.probes.code.evaluation.metrics import metric_miscounts
+from traindoctor.probes.code.labels.masking import label_padding_counts
+from traindoctor.probes.code.scaling.ranges import evaluation_is_augmented
+from traindoctor.probes.code.splits.leaks import training_sees_evaluation
 
 from .._script import finding
 

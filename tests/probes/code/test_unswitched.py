@@ -3,7 +3,7 @@
 import pytest
 
 from traindoctor.engine.model import RunInfo, State
-from traindoctor.probes.code.unswitched import never_switched_off
+from traindoctor.probes.code.mode.unswitched import never_switched_off
 from traindoctor.probes.registry import View
 from traindoctor.probes.run import Run
 

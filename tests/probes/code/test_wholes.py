@@ -6,7 +6,8 @@ import textwrap
 
 import pytest
 
-from traindoctor.probes.code import leaks, scaling
+from traindoctor.probes.code.scaling import ranges as scaling
+from traindoctor.probes.code.splits import leaks
 from traindoctor.probes.registry import View
 
 from .._build import run

@@ -6,7 +6,7 @@ import inspect
 import pytest
 
 from traindoctor.probes import benchmark, flow, syntax
-from traindoctor.probes.code import checks
+from traindoctor.probes.code.shared import checks
 from traindoctor.probes.readers import script
 from traindoctor.probes.readers._tree import below, of, unparse, walk
 

@@ -1,0 +1,214 @@
+"""Edits that are another way to one thing: masks by lengths, causal masks, factors of a rate, lists."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+
+from ...script_diff.edits import Edit
+
+_PADS = re.compile(r"^-?\d+\.0$|^\$?(?:\w*_)?(?:PAD|pad|IGNORE|ignore)\w*$")
+_LENGTHS = re.compile(r"(?i)^\$?(?:\w*_)?len(?:gth)?s?$")
+_RATES = re.compile(
+    r"^\$?(?:\w*_)?(?:lr|rate|learning_rate)$|^\$(?:args|cfg|config|opt|self|hparams|settings)$"
+)
+_MADE = re.compile(r"\w+\(\)$|^\$:")
+
+
+def equal_ways(edits: Sequence[Edit]) -> list[Edit]:
+    """Those of the edits that are equal by themselves or together."""
+    return [
+        *(e for e in edits if _as_field(e) or _as_truth(e) or _loss_by_hand(e) or _metric_by_name(e)),
+        *_masked_by_length(edits),
+        *_causal(edits),
+        *_factor(edits),
+        *_padded_before(edits),
+        *_collected_apart(edits),
+        *_pooled_by_the_base(edits),
+        *_augmented_when_read(edits),
+    ]
+
+
+def _sides(edit: Edit) -> Iterator[tuple[frozenset[str], frozenset[str]]]:
+    yield edit.gone, edit.new
+    yield edit.new, edit.gone
+
+
+def _as_field(edit: Edit) -> bool:
+    """`weights` -> `self.weights`: kept by the object."""
+    if edit.kind != "name":
+        return False
+    for one, other in _sides(edit):
+        plain = {w for w in one if not _MADE.search(w)}
+        kept = {w for w in other if not _MADE.search(w)}
+        if len(plain) == 1 and kept == {"$self", min(plain).removeprefix("$")}:
+            return True
+    return False
+
+
+def _as_truth(edit: Edit) -> bool:
+    """`target > 0.5` -> `target.astype(bool)`: labels of zeros and ones."""
+    if edit.kind not in ("expression", "wrapped", "unwrapped") or edit.roles[:1] != ("labels",):
+        return False
+    return any(
+        one and one <= {">", "0.5", "0.0"} and other and other <= {"$bool", "bool", "astype()", "bool()"}
+        for one, other in _sides(edit)
+    )
+
+
+def _loss_by_hand(edit: Edit) -> bool:
+    """Keras: `compile(loss=Huber())` -> `compile(loss=my_loss)`: what such a function does is not read."""
+    if edit.within[:1] != ("compile.loss",) or edit.kind != "expression":
+        return False
+    return any(
+        len(one) == 1
+        and min(one).startswith("$")
+        and ":" not in min(one)
+        and other
+        and min(other).endswith("()")
+        for one, other in _sides(edit)
+    )
+
+
+_ACCURACY = {
+    "'accuracy'",
+    "'acc'",
+    "'sparse_categorical_accuracy'",
+    "SparseCategoricalAccuracy()",
+    "SparseCategoricalAccuracy.name",
+}
+
+
+def _metric_by_name(edit: Edit) -> bool:
+    """Keras: `metrics=["accuracy"]` -> `metrics=[SparseCategoricalAccuracy()]`."""
+    return (
+        "compile.metrics" in edit.within[:2]
+        and bool(edit.gone | edit.new)
+        and edit.gone | edit.new <= _ACCURACY
+    )
+
+
+def _masked_by_length(edits: Sequence[Edit]) -> Iterator[Edit]:
+    """`tags != PAD` -> `arange(n) < lengths`: where padding stands behind what is there; or back."""
+    for edit in edits:
+        for by_value, rest in _sides(edit):
+            if "!=" not in by_value or not any(_PADS.match(w) for w in by_value):
+                continue
+            near = [e for e in edits if e is edit or (e.key == edit.key and e.kind in ("added", "removed"))]
+            forward = by_value == edit.gone
+            done = rest.union(*(e.new if forward else e.gone for e in near))
+            if (
+                {"arange()", ">"} <= done
+                and any(_LENGTHS.match(w) for w in done)
+                and not done & {"+", "-", ">="}
+            ):
+                yield from near
+
+
+def _causal(edits: Sequence[Edit]) -> list[Edit]:
+    """`masked_fill(tril(ones) == 0)` -> `masked_fill(triu(ones, diagonal=1))`: what comes later is hidden."""
+    for edit in edits:
+        for low, high in _sides(edit):
+            if "tril()" not in low or "triu()" not in high:
+                continue
+            code = edit.mine_code if high == edit.new else edit.theirs_code
+            if not re.search(r"triu\(.*(?:diagonal=|, )1\)", code):
+                continue
+            turned = [
+                e
+                for e in edits
+                if e.within[:1] in (("masked_fill.mask",), ("where.#0",))
+                and {"==", "0.0"} <= (e.gone if high == edit.new else e.new)
+            ]
+            lines = {(e.mine, e.theirs) for e in (edit, *turned)}
+            if turned:
+                return [e for e in edits if (e.mine, e.theirs) in lines]
+    return []
+
+
+def _factor(edits: Sequence[Edit]) -> list[Edit]:
+    """`group["lr"] = rate(step)` -> `LambdaLR(optimizer, factor)`: by the rate of the optimizer."""
+    by_hand = any("param_groups" in (e.gone | e.new) and e.kind in ("added", "removed") for e in edits)
+    by_class = any(w.endswith("LambdaLR") or w == "LambdaLR()" for e in edits for w in (*e.gone, *e.new))
+    if not by_hand or not by_class:
+        return []
+    inside = [e for e in edits if "schedule" in e.roles and e.within[-1:] == ("return.value",)]
+    plain = {"*", "/", "1.0", "1"}
+    if all(_RATES.match(w) or w in plain for e in inside for w in (*e.gone, *e.new)):
+        return inside
+    return []
+
+
+def _padded_before(edits: Sequence[Edit]) -> list[Edit]:
+    """Samples padded by the tokenizer to one length, for a collator that pads; or back."""
+    padding = [e for e in edits if e.within[:1] == ("tokenizer.padding",) and e.kind.startswith("argument")]
+    collators = [
+        e
+        for e in edits
+        if e.within[:1] == ("Trainer.data_collator",) and "DataCollatorWithPadding()" in e.gone | e.new
+    ]
+    for one in padding:
+        for other in collators:
+            if ("DataCollatorWithPadding()" in other.gone) == bool(one.new & {"'max_length'"}):
+                return [one, other]
+    return []
+
+
+def _collected_apart(edits: Sequence[Edit]) -> Iterator[Edit]:
+    """`out.append((score, label))` -> `scores.append(score)` and `labels.append(label)`; or back."""
+    held = [e for e in edits if e.within[:1] in (("append.self",), ("append.#0",))]
+    for edit in edits:
+        if edit.kind not in ("added", "removed") or "append()" not in edit.gone | edit.new:
+            continue
+        beside = [e for e in held if _near(e, edit)]
+        renamed = any(e.within[:1] == ("append.self",) for e in beside)
+        if renamed:
+            yield from (edit, *beside)
+
+
+def _near(a: Edit, b: Edit, lines: int = 2) -> bool:
+    return any(
+        x is not None
+        and y is not None
+        and x.file == y.file
+        and x.line is not None
+        and y.line is not None
+        and abs(x.line - y.line) <= lines
+        for x, y in ((a.mine, b.mine), (a.theirs, b.theirs))
+    )
+
+
+_POOLS = {
+    "'avg'": ("GlobalAveragePooling2D()", "GlobalAvgPool2D()"),
+    "'max'": ("GlobalMaxPooling2D()", "GlobalMaxPool2D()"),
+}
+
+
+def _pooled_by_the_base(edits: Sequence[Edit]) -> list[Edit]:
+    """Keras: `ResNet50(pooling="avg")` for a layer that pools behind it; or back."""
+    for told in edits:
+        if not told.within[:1] or not told.within[0].endswith(".pooling"):
+            continue
+        layers = {c for w in told.gone | told.new for c in _POOLS.get(w, ())}
+        away = "removed" if told.kind == "argument-added" else "added"
+        moved = [e for e in edits if e.kind == away and layers & (e.gone | e.new)]
+        if moved:
+            return [told, *moved]
+    return []
+
+
+def _augmented_when_read(edits: Sequence[Edit]) -> list[Edit]:
+    """Keras: layers that augment, in the model (`augment(x)`) or over the training data (`map`); or back."""
+    for told in edits:
+        for over, _ in _sides(told):
+            if not {"map()", "True"} <= over or told.split != "train":
+                continue
+            names = {w.removesuffix(".training") for w in over if w.endswith(".training")}
+            moved = [
+                e
+                for e in edits
+                if e is not told and any(f"{n}()" in (e.gone if over == told.new else e.new) for n in names)
+            ]
+            if moved:
+                return [told, *moved]
+    return []

@@ -1,0 +1,1 @@
+"""Calls of a framework in scripts that do something else than was meant."""

@@ -1,0 +1,171 @@
+"""Errors in scripts that came up again and again in the field: modes, scales, positions, workers, shards."""
+
+from __future__ import annotations
+
+import ast
+import re
+
+from ...flow import Flow, flow
+from ...learning import step_cells
+from ...readers._tree import unparse
+from ...readers.script import last_name
+from ...registry import Finding, View, probe
+from ...syntax import Script
+from ..mindspore.steps import shards_of_unsorted
+from ..samples.seeds import same_seed
+from ..shared.checks import at, first, imports_locals, is_false_node, ok
+from ..shared.sides import either
+from ..tensorflow.tape import scaled_and_left
+
+_MODES = ("Dropout", "Dropout2d", "BatchNorm1d", "BatchNorm2d", "BatchNorm3d", "SyncBatchNorm")
+
+
+def _keyword(call: ast.Call, name: str) -> ast.expr | None:
+    return next((k.value for k in call.keywords if k.arg == name), None)
+
+
+@probe()
+def set_train_missing(view: View) -> Finding:
+    """A MindSpore step written by hand, dropout or batch norm in the model, and `set_train` is never called.
+
+    Cells are created in evaluation mode (training=False); only `Model.train` switches by itself.
+    """
+    return first(view, _never_trains, "the scripts write no MindSpore step of their own")
+
+
+def _never_trains(source: Script) -> Finding | None:
+    if "mindspore" not in source.frameworks:
+        return None
+    steps = source.named(
+        "value_and_grad", "GradOperation", "TrainOneStepCell", "TrainOneStepWithLossScaleCell"
+    )
+    steps = steps or step_cells(source)
+    layers = source.named(*_MODES)
+    if not steps or not layers or source.named("Model") or imports_locals(source):
+        return None
+    switched = [c for c in source.named("set_train") if not (c.args and is_false_node(c.args[0]))]
+    if switched:
+        return ok(source, switched[0], "the model is put into training mode")
+    return at(source, layers[0], "MindSpore cells start in evaluation mode and set_train is never called")
+
+
+@probe()
+def scale_not_divided_out(view: View) -> Finding:
+    """`FixedLossScaleManager(..., drop_overflow_update=False)` and no optimizer that knows the loss scale.
+
+    The manager then multiplies the loss and leaves dividing to the optimizer's `loss_scale`, 1 by default.
+    """
+    return first(view, either(_scale_left, scaled_and_left), "the scripts use no fixed loss scale manager")
+
+
+def _scale_left(source: Script) -> Finding | None:
+    managers = source.named("FixedLossScaleManager")
+    if not managers:
+        return _never_unscaled(source)
+    for call in managers:
+        second = call.args[1] if len(call.args) > 1 else None
+        drop = _keyword(call, "drop_overflow_update") or second
+        if drop is None or not is_false_node(drop):
+            continue
+        given = [c for c in source.calls if _keyword(c, "loss_scale") is not None and c not in managers]
+        if not given and not imports_locals(source):
+            return at(source, call, "the loss is scaled and no optimizer is given its loss_scale")
+    return ok(
+        source, managers[0], "the optimizer divides the loss scale out, or steps with overflow are dropped"
+    )
+
+
+def _never_unscaled(source: Script) -> Finding | None:
+    """MindSpore's `scaler.scale(loss)`, and gradients that reach the optimizer without `scaler.unscale`."""
+    if "mindspore" not in source.frameworks:
+        return None
+    scales = [c for c in source.named("scale") if c.args and "scale" in source.owner(c).lower()]
+    if not any(re.search(r"(?i)loss|cost|crit|nll|objective", unparse(c.args[0])) for c in scales):
+        return None
+    mine, seen = flow(source), None
+    for call in source.calls:
+        if len(call.args) != 1 or not re.search(r"(?i)(?:^|[._])opt(?:im\w*)?$", unparse(call.func)):
+            continue
+        seen = seen or call
+        if _stays_scaled(mine, call.args[0], 8):
+            return at(source, call, "the loss is scaled and nothing takes the scale out of these gradients")
+    return ok(source, seen, "the scale is taken out of the gradients") if seen is not None else None
+
+
+def _stays_scaled(mine: Flow, node: ast.expr, depth: int) -> bool:
+    """Gradients come from `value_and_grad` by way of names and clipping alone, on every way."""
+    ways = mine.all_given(node) if depth and isinstance(node, ast.Name) else []
+    for way in ways:
+        made = way.value
+        if isinstance(made, ast.Name):
+            if not _stays_scaled(mine, made, depth - 1):
+                return False
+        elif isinstance(made, ast.Call) and re.search(r"(?i)clip|reduc", last_name(made.func)) and made.args:
+            if not _stays_scaled(mine, made.args[0], depth - 1):
+                return False
+        elif isinstance(made, ast.Call):
+            taken = mine.given(made.func) if isinstance(made.func, (ast.Name, ast.Attribute)) else None
+            by = taken.value if taken is not None else None
+            if not (isinstance(by, ast.Call) and last_name(by.func) == "value_and_grad"):
+                return False
+        else:
+            return False
+    return bool(ways)
+
+
+@probe()
+def positions_in_half(view: View) -> Finding:
+    """Position numbers are made in half precision: bf16 has no 257, fp16 no 2049."""
+    return first(view, _half_positions, "the scripts make no positions or rotary frequencies")
+
+
+_POSITIONS = re.compile(r"pos|rotary|rope|inv_freq|freqs|seq|timestep", re.IGNORECASE)
+_HALF = re.compile(r"\b(?:bfloat16|float16|half)\b")
+
+
+def _half_positions(source: Script) -> Finding | None:
+    seen: ast.Call | None = None
+    for call in source.named("arange"):
+        statement = source.line(call)
+        if not _POSITIONS.search(f"{statement} {source.function_name(call)}"):
+            continue
+        seen = seen or call
+        dtype = _keyword(call, "dtype")
+        parent = source.parents.get(call)
+        after = isinstance(parent, ast.Attribute) and parent.attr in ("half", "bfloat16")
+        if after or (dtype is not None and _HALF.search(unparse(dtype))):
+            return at(
+                source, call, "positions in half precision are not exact beyond 256 (bf16) or 2048 (fp16)"
+            )
+    return ok(source, seen, "positions are made as integers or in fp32") if seen is not None else None
+
+
+@probe()
+def workers_share_seed(view: View) -> Finding:
+    """`worker_init_fn` gives every data-loader worker the same NumPy or Python seed."""
+    return first(view, same_seed, "the scripts seed no data-loader workers")
+
+
+@probe()
+def shards_in_listing_order(view: View) -> Finding:
+    """Files are listed without sorting and divided over processes by their place in the list."""
+    return first(
+        view, either(_unsorted, shards_of_unsorted), "the scripts divide no list of files over processes"
+    )
+
+
+_BY_RANK = re.compile(r"\[\s*(?:\w+\.)*(?:rank|local_rank|rank_id|global_rank)\s*::|%\s*(?:\w+\.)*world_size")
+
+
+def _unsorted(source: Script) -> Finding | None:
+    listings = source.named("listdir", "glob", "iglob", "rglob", "iterdir", "scandir")
+    if not listings or not _BY_RANK.search(source.text):
+        return None
+    for call in listings:
+        above = [a for a in source.above(call) if isinstance(a, ast.Call)]
+        if any(last_name(a.func) in ("sorted", "natsorted") for a in above):
+            continue
+        if source.named("sort") or source.named("sorted", "natsorted"):
+            continue  # sorted somewhere else
+        return at(source, call, "the order of a listing differs between machines, and shards are taken by it")
+    return ok(source, listings[0], "the list of files is sorted before it is divided")

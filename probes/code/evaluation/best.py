@@ -1,0 +1,496 @@
+"""The choice of the best model in scripts: its direction, what is kept of it, and whether it is used."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from functools import partial
+
+from ...flow import flow
+from ...readers._tree import of, unparse, walk
+from ...readers.script import keyword, last_name
+from ...registry import Finding, View, probe
+from ...syntax import Script
+from ..mindspore.cells import last_tested_on_mindspore
+from ..model.pretrained import saved_here, unused
+from ..resume.taken_up import overwritten_before_scored
+from ..shared.checks import at, first, ok
+from ..shared.sides import either, literal, words
+from ..tensorflow.slips import watched_metric_unknown
+from ..trainers.trainer_settings import best_by_default, best_not_loaded
+from .best_kept import (
+    best_read_in_vain,
+    chosen_by_training,
+    last_read_for_best,
+    last_weights_tested,
+    never_better,
+    raised_before,
+)
+from .keras_best import best_left_on_disk, training_watched
+from .lightning_scores import best_of_idle_callback, best_of_nothing, last_of_monitored, monitored_in_training
+
+_HIGHER = frozenset(
+    (
+        *(
+            "acc",
+            "accuracy",
+            "f",
+            "auc",
+            "auroc",
+            "map",
+            "iou",
+            "miou",
+            "dice",
+            "bleu",
+            "rouge",
+            "recall",
+            "precision",
+        ),
+        *(
+            "score",
+            "top",
+            "kappa",
+            "mcc",
+            "psnr",
+            "ssim",
+            "ndcg",
+            "mrr",
+            "reward",
+            "r",
+            "fscore",
+            "em",
+            "hits",
+            "jaccard",
+            "fitness",
+        ),
+    )
+)
+_LOWER = frozenset(
+    (
+        *(
+            "loss",
+            "error",
+            "err",
+            "mae",
+            "mse",
+            "rmse",
+            "perplexity",
+            "ppl",
+            "wer",
+            "cer",
+            "fid",
+            "nll",
+            "eer",
+            "mape",
+        ),
+        *("logloss", "bpc", "rmsle", "per", "ter"),
+    )
+)
+
+
+def better_when_higher(name: str) -> bool | None:
+    """Which way a metric gets better, by its name; None where the name does not tell (or tells both)."""
+    found = {*words(name), *re.split(r"[^a-z]+", name.lower())}
+    if re.search(r"(?i)(?:^|[^a-z])(?:f|r)_?[12](?:[^0-9]|$)", name):
+        found.add("score")
+    found -= {"f", "r"}
+    lower, higher = bool(found & _LOWER), bool(found & _HIGHER)
+    return None if lower == higher else higher
+
+
+@probe()
+def best_is_chosen_wrongly(view: View) -> Finding:
+    """The checkpoint that is kept as the best one is the worst, the latest, or changes after it was kept."""
+    return first(
+        view,
+        either(
+            _mode_reversed,
+            _comparison_reversed,
+            _never_raised,
+            _kept_by_reference,
+            _never_restored,
+            _read_and_dropped,
+            never_better,
+            raised_before,
+            chosen_by_training,
+            training_watched,
+            monitored_in_training,
+            partial(watched_metric_unknown, names=("ModelCheckpoint", "EarlyStopping")),
+            best_by_default,
+        ),
+        "the scripts choose no best model",
+    )
+
+
+# --------------------------------------------------------------------------------------------- the direction
+
+
+def _mode_reversed(source: Script) -> Finding | None:
+    seen: ast.AST | None = None
+    for call in source.calls:
+        metric = next((k.value for k in call.keywords if k.arg in _MONITORS), None)
+        if metric is None and last_name(call.func) == "EarlyStopping" and call.args:
+            metric = call.args[0]
+        name = literal(source, metric)
+        if not isinstance(name, str) or last_name(call.func).startswith("ReduceLR"):
+            continue
+        higher = better_when_higher(name)
+        mode, greater = literal(source, keyword(call, "mode")), keyword(call, "greater_is_better")
+        said: bool | None = {"max": True, "min": False}.get(str(mode))
+        if greater is not None:
+            value = literal(source, greater)
+            said = value if isinstance(value, bool) else None
+        if (
+            said is None
+            and keyword(call, "mode") is None
+            and greater is None
+            and _defaults_to_min(source, call)
+        ):
+            said = False
+        if higher is None or said is None:
+            continue
+        seen = seen or call
+        if higher != said:
+            way = "higher" if higher else "lower"
+            place = keyword(call, "mode") or greater or call
+            return at(
+                source, place, f"{name} is better when it is {way}, and the other way round is asked for"
+            )
+    return (
+        ok(source, seen, "the monitored metric is compared the right way round") if seen is not None else None
+    )
+
+
+def _defaults_to_min(source: Script, call: ast.Call) -> bool:
+    """Lightning's ModelCheckpoint and EarlyStopping take `mode="min"` where nothing is said."""
+    spread = any(k.arg is None for k in call.keywords)
+    known = last_name(call.func) in ("ModelCheckpoint", "EarlyStopping") and len(call.args) < 3 and not spread
+    return known and "lightning" in source.code and "keras" not in source.code
+
+
+_MONITORS = ("monitor", "metric_for_best_model", "monitor_metric", "early_stopping_metric")
+_TURNS: dict[type[ast.cmpop], bool] = {ast.Gt: True, ast.GtE: True, ast.Lt: False, ast.LtE: False}
+
+
+def _comparisons(source: Script) -> Iterator[tuple[ast.If, ast.Compare, ast.expr, ast.expr, bool]]:
+    """`if score > best:`: (if, comparison, the new value, the best one, the new one has to be higher)."""
+    for node in source.of(ast.If):
+        for test in _tests(source, node):
+            if len(test.ops) != 1 or type(test.ops[0]) not in _TURNS:
+                continue
+            up = _TURNS[type(test.ops[0])]
+            left, right = test.left, test.comparators[0]
+            if _is_best(right) and not _is_best(left):
+                new, best = left, right
+            elif _is_best(left) and not _is_best(right):
+                new, best, up = right, left, not up
+            else:
+                continue
+            yield node, test, new, best, up
+
+
+def _tests(source: Script, node: ast.If) -> list[ast.Compare]:
+    test: ast.expr = node.test
+    if isinstance(test, ast.Name):  # is_best = score > best
+        found = flow(source).given(test)
+        test = found.value if found is not None else test
+    parts = test.values if isinstance(test, ast.BoolOp) else [test]
+    return [p for p in parts if isinstance(p, ast.Compare)]
+
+
+def _is_best(node: ast.expr) -> bool:
+    text = unparse(node)
+    return (
+        re.search(r"(?i)best|(?:^|_)(?:min|max|lowest|highest|top)_", text) is not None
+        and "epoch" not in text
+    )
+
+
+def _keeps(body: list[ast.stmt], best: str) -> bool:
+    """The branch stores the new best value, or the weights."""
+    for node in (n for s in body for n in walk(s)):
+        if isinstance(node, ast.Assign) and any(unparse(t) == best for t in node.targets):
+            return True
+        if isinstance(node, ast.Call) and _saves(node):
+            return True
+    return False
+
+
+def _sets_best(body: list[ast.stmt], best: str) -> bool:
+    """The other way takes the new figure: `if loss >= lowest: wait += 1 ... else: lowest = loss`."""
+    return any(unparse(t) == best for s in body for n in of(s, ast.Assign) for t in n.targets)
+
+
+def _saves(call: ast.Call) -> bool:
+    name = last_name(call.func)
+    return re.match(r"save|state_dict$|deepcopy$|dump$|get_weights$|snapshot", name) is not None
+
+
+_NO_WAY = re.compile(r"(?i)^(?:\w+\.)*(?:val_|valid_|test_)?(?:score|metric|value|current)s?$")
+_END = re.compile(r"(?:^|[._])(min|max|lowest|highest)_")
+
+
+def _comparison_reversed(source: Script) -> Finding | None:
+    seen: ast.AST | None = None
+    for node, test, new, best, up in _comparisons(source):
+        if not _keeps(node.body, unparse(best)) or _sets_best(node.orelse, unparse(best)):
+            continue
+        higher = better_when_higher(unparse(new))
+        if higher is None:
+            higher = better_when_higher(unparse(best))
+        if higher is None:
+            higher = _of_its_function(source, new)
+        if _NO_WAY.search(unparse(new)) and (told := _END.search(unparse(best))) is not None:
+            higher = told[1] in ("max", "highest")  # `score <= min_score`: which way is said by the other
+        if higher is None or _negated(source, new) or (higher and _is_error(source, new)):
+            continue
+        seen = seen or test
+        if higher != up:
+            way = "higher" if higher else "lower"
+            return at(source, node, f"`{unparse(new)}` is better when {way}; this keeps the worst model")
+    return ok(source, seen, "the best value is compared the right way round") if seen is not None else None
+
+
+def _of_its_function(source: Script, new: ast.expr) -> bool | None:
+    """Which way a figure gets better by the name of what gives it: `value = validation_loss(model)`."""
+    given = flow(source).given(new)
+    if given is None or given.places or not isinstance(given.value, ast.Call):
+        return None
+    name = last_name(given.value.func)
+    higher = better_when_higher(name) if name in flow(source).functions else None
+    # a function that gives a score may well give an error
+    return higher if higher is False or re.search(r"(?i)acc(?:uracy)?(?:_|$)|f1|iou", name) else None
+
+
+def _is_error(source: Script, node: ast.expr) -> bool:
+    """A score that is made of errors, whatever it is called: `score = errors.mean()`."""
+    named = {*words(unparse(node)), *re.split(r"[^a-z]+", unparse(node).lower())}
+    if named & (_HIGHER - {"score", "scores", "metric", "metrics", "result"}):
+        return False
+    ends = flow(source).values(node, 3)
+    told = {w.removesuffix("s") for e in ends for w in re.split(r"[^a-z]+", unparse(e).lower())}
+    return bool(
+        told & {"error", "err", "mae", "mse", "rmse", "smape", "mape", "loss", "losse", "distance", "nll"}
+    )
+
+
+def _negated(source: Script, node: ast.expr) -> bool:
+    """`score = -loss`, `best = 1 - acc`."""
+    ends = flow(source).values(node, 3)
+    return any(isinstance(v, ast.UnaryOp) or "-" in unparse(v).replace("[-1]", "") for v in ends)
+
+
+def _never_raised(source: Script) -> Finding | None:
+    """The best value that is compared with stays at its first value."""
+    for node, _, new, best, _ in _comparisons(source):
+        name = unparse(best)
+        inside = [n for s in node.body for n in walk(s)]
+        saves = any(isinstance(n, ast.Call) and _saves(n) for n in inside) or any(map(_waits_anew, inside))
+        if not saves or not isinstance(best, (ast.Name, ast.Attribute)) or isinstance(new, ast.Constant):
+            continue
+        if any(isinstance(n, ast.Call) and source.owner(n) == name for n in inside):
+            continue  # `best.assign(score)`, `best.fill_(score)`
+        loops = source.loops_around(node)
+        if isinstance(best, ast.Name) and not loops:
+            continue
+        inits = _assignments(source, name)
+        around = source.function_around(node)
+        if not inits or (around is not None and any(p.arg == name for p in of(around, ast.arg))):
+            continue
+        later = [a for a in inits if not _is_start(a)]
+        if isinstance(best, ast.Name) and source.function_around(node) is not None:
+            later = [a for a in later if loops[-1] in source.above(a)]
+        if not later and not any(isinstance(n, (ast.Global, ast.Nonlocal)) for n in walk(node)):
+            return at(source, node, f"`{name}` is never set to the new value: what is kept is not the best")
+    return None
+
+
+def _waits_anew(node: ast.AST) -> bool:
+    """`epochs_without_improvement = 0`."""
+    if not isinstance(node, ast.Assign) or not isinstance(node.value, ast.Constant) or node.value.value != 0:
+        return False
+    return any(re.search(r"(?i)improve|patience|wait|bad_epochs|stale", unparse(t)) for t in node.targets)
+
+
+def _assignments(source: Script, name: str) -> list[ast.expr]:
+    found: list[ast.expr] = []
+    for node in source.of(ast.Assign, ast.AnnAssign, ast.AugAssign, ast.NamedExpr):
+        pairs: list[tuple[ast.expr, ast.expr]] = []
+        if isinstance(node, ast.Assign):
+            for target in node.targets:
+                if isinstance(target, ast.Tuple) and isinstance(node.value, ast.Tuple):
+                    pairs += list(zip(target.elts, node.value.elts, strict=False))
+                elif isinstance(target, ast.Tuple):
+                    pairs += [(t, node.value) for t in target.elts]
+                else:
+                    pairs.append((target, node.value))
+        elif isinstance(node, (ast.AnnAssign, ast.AugAssign, ast.NamedExpr)) and node.value is not None:
+            pairs.append((node.target, node.value))
+        found += [v for t, v in pairs if unparse(t) == name]
+    return found
+
+
+def _is_start(value: ast.expr) -> bool:
+    """`best = 0.0`, `float("inf")`, `-np.inf`, or what a checkpoint holds."""
+    text = unparse(value)
+    inf = re.fullmatch(
+        r"-?(?:float\(['\"]-?inf(?:inity)?['\"]\)|(?:np|math|torch)\.inf|-?[\d.e]+|None)", text
+    )
+    return inf is not None or re.search(r"ckpt|checkpoint|state|resume", text) is not None
+
+
+# ------------------------------------------------------------------------------------------- what is kept
+
+
+def _kept(source: Script) -> Iterator[tuple[ast.Assign, ast.expr, ast.expr]]:
+    """Weights put aside in a loop: (statement, name, value)."""
+    for node in source.of(ast.Assign):
+        if len(node.targets) != 1:
+            continue
+        target = node.targets[0]
+        if not isinstance(target, (ast.Name, ast.Attribute)) or not re.search(r"(?i)best", unparse(target)):
+            continue
+        if "state_dict" in unparse(node.value) and (
+            source.loops_around(node) or source.function_around(node)
+        ):
+            yield node, target, node.value
+
+
+def _kept_by_reference(source: Script) -> Finding | None:
+    seen: ast.AST | None = None
+    for node, target, value in _kept(source):
+        inner = value
+        if isinstance(inner, ast.DictComp):
+            plain = isinstance(inner.value, ast.Name)
+            inner = inner.generators[0].iter if plain else inner
+        if isinstance(inner, ast.Call) and last_name(inner.func) in ("items", "dict", "copy", "OrderedDict"):
+            owner = inner.func.value if isinstance(inner.func, ast.Attribute) else None
+            given_ = inner.args[0] if inner.args and last_name(inner.func) != "copy" else None
+            if last_name(inner.func) in ("items", "copy") and owner is not None and not inner.args:
+                given_ = owner
+            inner = given_ or inner
+        seen = seen or node
+        plain_state = isinstance(inner, ast.Call) and last_name(inner.func) == "state_dict" and not inner.args
+        if plain_state and _loaded(source, unparse(target)):
+            return at(source, node, "state_dict() holds the weights themselves, which go on training")
+    return ok(source, seen, "the best weights are kept as a copy") if seen is not None else None
+
+
+def _loaded(source: Script, name: str) -> bool:
+    return any(unparse(a) == name for c in source.named("load_state_dict") for a in c.args)
+
+
+def _read_and_dropped(source: Script) -> Finding | None:
+    """MindSpore: `load_checkpoint("best.ckpt")` gives weights, and nobody puts them into a network."""
+    if "mindspore" not in source.frameworks:
+        return None
+    seen: ast.AST | None = None
+    for call in source.named("load_checkpoint"):
+        if not re.search(r"^(?:ms|mindspore|train)\.|^load_checkpoint$", unparse(call.func)):
+            continue
+        seen = seen or call
+        alone = isinstance(source.parents.get(call), ast.Expr)
+        if len(call.args) != 1 or keyword(call, "net") is not None:
+            continue
+        if alone or _own_and_dropped(source, call):
+            return at(source, call, "the weights that are read are put into no network")
+    return ok(source, seen, "the weights that are read are put into a network") if seen is not None else None
+
+
+def _own_and_dropped(source: Script, call: ast.Call) -> bool:
+    """`best = load_checkpoint(path)` of a file that the program wrote, and `best` is handed to nothing."""
+    statement = source.parents.get(call)
+    if not isinstance(statement, ast.Assign) or not isinstance(statement.targets[0], ast.Name):
+        return False
+    return saved_here(source, call.args[0]) and unused(source, statement, statement.targets[0].id)
+
+
+def _never_restored(source: Script) -> Finding | None:
+    """The best weights are put aside and nobody reads them again."""
+    seen: ast.AST | None = None
+    for node, target, _ in _kept(source):
+        name = unparse(target)
+        attr = target.attr if isinstance(target, ast.Attribute) else ""
+        reads = [
+            n
+            for n in source.of(ast.Name, ast.Attribute)
+            if isinstance(n.ctx, ast.Load)
+            and (unparse(n) == name or (attr and isinstance(n, ast.Attribute) and n.attr == attr))
+        ]
+        seen = seen or node
+        if not reads:
+            return at(source, node, "the best weights are put aside and never loaded again")
+    return ok(source, seen, "the best weights are used again") if seen is not None else None
+
+
+# ------------------------------------------------------------------------------------------- what is used
+
+
+@probe()
+def last_instead_of_best(view: View) -> Finding:
+    """A best checkpoint is asked for, and the final score is taken with the weights of the last epoch."""
+    return first(
+        view,
+        either(
+            overwritten_before_scored,
+            _test_of_last,
+            last_tested_on_mindspore,
+            _saved_each_epoch,
+            last_weights_tested,
+            last_read_for_best,
+            best_read_in_vain,
+            best_left_on_disk,
+            best_of_nothing,
+            last_of_monitored,
+            best_of_idle_callback,
+            best_not_loaded,
+        ),
+        "the scripts keep no best checkpoint",
+    )
+
+
+def _test_of_last(source: Script) -> Finding | None:
+    kept = [c for c in source.named("ModelCheckpoint") if keyword(c, "monitor") is not None]
+    tests = [c for c in source.named("test", "validate", "predict") if _runs_trainer(source, c)]
+    if not kept or not tests:
+        return None
+    for call in tests:
+        path = keyword(call, "ckpt_path")
+        model = bool(call.args) or keyword(call, "model") is not None
+        loads = source.named("load_from_checkpoint", "load_state_dict") or "best_model_path" in source.code
+        if (path is None and model and not loads) or (
+            isinstance(path, ast.Constant) and path.value in (None, "last")
+        ):
+            return at(source, call, "the last weights are scored, and the best checkpoint was kept for it")
+    return ok(source, tests[0], "the best checkpoint is scored")
+
+
+def _runs_trainer(source: Script, call: ast.Call) -> bool:
+    fits = {source.owner(c) for c in source.named("fit")}
+    if source.owner(call) not in fits or not isinstance(call.func, ast.Attribute):
+        return False
+    made = [v for v in flow(source).values(call.func.value, 4) if isinstance(v, ast.Call)]
+    return any(last_name(v.func) in ("Trainer", "LightningCLI") for v in made)
+
+
+def _saved_each_epoch(source: Script) -> Finding | None:
+    """Keras: a checkpoint file without save_best_only is overwritten after each epoch."""
+    seen: ast.AST | None = None
+    for call in source.named("ModelCheckpoint"):
+        path = call.args[0] if call.args else keyword(call, "filepath")
+        if path is None or keyword(call, "save_top_k") is not None or keyword(call, "dirpath") is not None:
+            continue
+        loads = [c for c in source.named("load_weights", "load_model") if c.lineno > call.lineno]
+        same = [c for c in loads if c.args and unparse(c.args[0]) == unparse(path)]
+        if not same or "{epoch" in unparse(path).replace("{{", "{") or "{val" in unparse(path):
+            continue
+        seen = seen or call
+        only = literal(source, keyword(call, "save_best_only"))
+        if only is not True and not source.named("BackupAndRestore"):
+            asked = keyword(call, "monitor") is not None or bool(source.named("EarlyStopping"))
+            if asked:
+                return at(
+                    source, call, "the file is overwritten after each epoch, so that the last one is loaded"
+                )
+    return ok(source, seen, "the file holds the best epoch") if seen is not None else None

@@ -1,0 +1,63 @@
+"""Measures in scripts that cannot say what they are named for: of a value with itself, or with a sign."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+
+from ...readers._tree import of, unparse
+from ...readers.script import last_name
+from ...registry import Finding
+from ...syntax import Script
+from ..shared.checks import at, ok
+
+_MEASURES = re.compile(r"(?:_score|_error|_loss)$|^(?:accuracy|f1|auc|auroc|mae|mse|rmse|wer|bleu)$")
+_OF_ERRORS = re.compile(r"(?i)(?:^|[_/. ])(?:mae|mse|rmse|mape|l1|l2|abs_?err\w*|mean_abs\w*)(?:$|[_/. ])")
+_UNSIGNED = re.compile(r"abs|\*\* ?2|pow\(|square|norm\(|l1_|mse|sqrt")
+
+
+def measures_itself(source: Script) -> Finding | None:
+    """`accuracy_score(labels, labels)`: a value is scored against itself."""
+    seen: ast.AST | None = None
+    for call in source.calls:
+        if _MEASURES.search(last_name(call.func)) and len(call.args) >= 2:
+            seen = seen or call
+            one, other = call.args[:2]
+            if isinstance(one, (ast.Name, ast.Attribute, ast.Subscript)) and unparse(one) == unparse(other):
+                if source.function_name(call) != "test" and not isinstance(
+                    source.statement(call), ast.Assert
+                ):
+                    return at(source, call, f"`{unparse(one)}` is scored against itself")
+    return ok(source, seen, "answers are scored against what they should be") if seen is not None else None
+
+
+def errors_cancel_out(source: Script) -> Finding | None:
+    """`mae = (out - y).mean()`: errors of both signs cancel out in what is named after their size."""
+    seen: ast.AST | None = None
+    for name, value in _named(source):
+        if not _OF_ERRORS.search(name):
+            continue
+        seen = seen or value
+        for call in of(value, ast.Call):
+            if last_name(call.func) not in ("mean", "sum") or _UNSIGNED.search(unparse(value)):
+                continue
+            inner = call.func.value if isinstance(call.func, ast.Attribute) and not call.args else None
+            inner = inner or (call.args[0] if call.args else None)
+            if isinstance(inner, ast.BinOp) and isinstance(inner.op, ast.Sub):
+                if isinstance(inner.left, (ast.Name, ast.Call)) and isinstance(
+                    inner.right, (ast.Name, ast.Call)
+                ):
+                    return at(source, value, f"errors of both signs cancel out in what is named {name}")
+    return ok(source, seen, "errors are measured by their size") if seen is not None else None
+
+
+def _named(source: Script) -> Iterator[tuple[str, ast.expr]]:
+    """What a value is named: by assignment, by a sum that it is added to, by the text it is logged under."""
+    for node in source.of(ast.Assign, ast.AugAssign):
+        target = node.targets[0] if isinstance(node, ast.Assign) else node.target
+        if isinstance(target, (ast.Name, ast.Attribute)):
+            yield last_name(target), node.value
+    for call in source.named("log", "add_scalar", "log_metric"):
+        if len(call.args) >= 2 and isinstance(call.args[0], ast.Constant):
+            yield str(call.args[0].value), call.args[1]

@@ -1,0 +1,1 @@
+"""Labels in scripts: their numbers, positions without one, and whether they stay with their inputs."""

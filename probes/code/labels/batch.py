@@ -1,0 +1,129 @@
+"""Labels of a batch between the loader and the loss: drawn anew, or moved without the inputs."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from functools import lru_cache
+
+from ...flow import losses
+from ...graph_facts import LOSSES
+from ...readers._tree import names_in, of, unparse
+from ...readers.script import last_name
+from ...registry import Finding
+from ...syntax import Script
+from ..shared.checks import at, ok
+from ..shared.roles import INPUT_WORDS, TARGET_WORDS, base, inputs, is_random
+
+_DRAWN = frozenset(
+    (
+        *("randint", "randint_like", "random_integers", "integers", "randrange", "rand", "rand_like"),
+        *("randn", "randn_like", "random", "multinomial", "categorical", "bernoulli"),
+    )
+)
+_TURNED = ("roll", "flip", "flipud", "shuffle", "permutation")
+
+
+def drawn_anew(source: Script) -> Finding | None:
+    """`y = randint(0, n, y.shape)`: what was handed in as labels is lost, chance takes its place."""
+    seen: ast.AST | None = None
+    for node, name, value in _rewritten(source):
+        seen = seen or node
+        while isinstance(value, ast.Call) and last_name(value.func) in ("to", "long", "float", "astype"):
+            value = value.func.value if isinstance(value.func, ast.Attribute) else value
+        if not isinstance(value, ast.Call) or last_name(value.func) not in _DRAWN:
+            continue
+        used = [n for n in of(value, ast.Name) if n.id == name]
+        shape_alone = all(_of_shape(source, n) for n in used)
+        if used and (shape_alone or last_name(value.func).endswith("_like")):
+            return at(source, node, "the labels are thrown away and drawn by chance")
+    return ok(source, seen, "labels that are written anew come from labels") if seen is not None else None
+
+
+def moved_alone(source: Script) -> Finding | None:
+    """`y = roll(y, 1, 0)`, `y = y.flip(0)`: along the samples, and no input moves with them."""
+    seen: ast.AST | None = None
+    for node, name, value in _rewritten(source):
+        if (
+            not isinstance(value, ast.Call)
+            or last_name(value.func) not in _TURNED
+            or base(value) != name.lower()
+        ):
+            continue
+        seen = seen or node
+        scope = source.function_around(node) or source.tree
+        along = [
+            c
+            for c in of(scope, ast.Call)
+            if last_name(c.func) == last_name(value.func) and base(c) != name.lower()
+        ]
+        if (_first_axis(value) or _of_classes(source, value)) and not along:
+            return at(source, node, "the labels are moved along the batch, and the inputs are not")
+    return ok(source, seen, "labels are moved with their inputs") if seen is not None else None
+
+
+@lru_cache(maxsize=16)
+def _rewritten(source: Script) -> tuple[tuple[ast.Assign, str, ast.expr], ...]:
+    """Assignments to a name of labels that was handed in: by a loop, by a parameter, or out of a batch."""
+    return tuple(_each_rewritten(source))
+
+
+def _each_rewritten(source: Script) -> Iterator[tuple[ast.Assign, str, ast.expr]]:
+    mine = {base(c.args[1]) for c, k in losses(source) if len(c.args) > 1 and k not in LOSSES}
+    mine = mine - inputs(source)
+    for node in source.of(ast.Assign):
+        first, value = node.targets[0], node.value
+        pairs = [(first, value)]
+        if isinstance(first, ast.Tuple) and isinstance(value, ast.Tuple):  # `x, y = x.to(d), y.to(d).roll(1)`
+            pairs = list(zip(first.elts, value.elts, strict=False))
+        for target, given in pairs:
+            if not isinstance(target, ast.Name):
+                continue
+            low = target.id.lower()
+            if (low in mine or TARGET_WORDS.search(low)) and not INPUT_WORDS.search(low):
+                if _handed_in(source, node, target.id):
+                    yield node, target.id, given
+
+
+def _handed_in(source: Script, node: ast.Assign, name: str) -> bool:
+    """The name has a value before: of a loop or a parameter, or one that was no chance."""
+    for above in source.above(node):
+        if isinstance(above, ast.For) and name in names_in(above.target):
+            return True
+        if isinstance(above, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            if name in {a.arg for a in above.args.args}:
+                return True
+            break
+    scope = source.function_around(node) or source.tree
+    before = [
+        n
+        for n in of(scope, ast.Assign)
+        if n.lineno < node.lineno and any(name in names_in(t) for t in n.targets)
+    ]
+    return any(not is_random(n.value) for n in before)
+
+
+def _of_shape(source: Script, node: ast.AST) -> bool:
+    """`y.shape`, `y.size(0)`, `len(y)`, `y.device`, `y.max()`: not the labels themselves."""
+    parent = source.parents.get(node)
+    if isinstance(parent, ast.Attribute):
+        return parent.attr in ("shape", "size", "device", "dtype", "ndim", "max", "numel")
+    return isinstance(parent, ast.Call) and last_name(parent.func) == "len"
+
+
+def _of_classes(source: Script, call: ast.Call) -> bool:
+    """A roll without an axis, of labels that are one class for each sample: no tokens are embedded."""
+    method = isinstance(call.func, ast.Attribute) and base(call.func.value) == base(call)
+    plain = len(call.args) == (1 if method else 2) and not call.keywords
+    return last_name(call.func) == "roll" and plain and not source.named("Embedding")
+
+
+def _first_axis(call: ast.Call) -> bool:
+    """The call moves whole samples: along axis 0, or a permutation of the rows."""
+    if last_name(call.func) in ("shuffle", "permutation", "flipud"):
+        return True
+    named = [k.value for k in call.keywords if k.arg in ("dims", "dim", "axis")]
+    method = isinstance(call.func, ast.Attribute) and base(call.func.value) == base(call)
+    places = call.args if method else call.args[1:]
+    axis = named or (places[1:] if last_name(call.func) == "roll" else places[:1])
+    return bool(axis) and unparse(axis[0]) in ("0", "(0,)", "[0]")

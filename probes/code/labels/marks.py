@@ -1,0 +1,100 @@
+"""Labels of positions in scripts: what holds them, what marks those without one, what losses leave out."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+
+from ...flow import losses
+from ...readers._tree import of, unparse
+from ...readers.script import all_arguments, keyword, last_name
+from ...syntax import Script
+from ..shared.roles import TARGET_WORDS
+from ..shared.sides import literal
+
+USUAL = -100  # ignore_index of torch.nn.functional.cross_entropy
+_LABELS = re.compile(
+    r"(?:^|_)(?:masks?|segm?|segmentation|tags?|annotations?|gts?|lbls?|anns?|tgts?|trgs?)(?:_|$)"
+)
+
+
+def is_label(text: str) -> bool:
+    """Say whether a name is that of labels, and of no mask of attention."""
+    name = re.sub(r"[^a-z0-9_]+", "_", text.lower())
+    plain = not re.search(r"attention|padding_mask|src_|key_|causal|attn|valid_mask|loss_mask", name)
+    return plain and (TARGET_WORDS.search(name) is not None or _LABELS.search(name) is not None)
+
+
+def ignored_labels(source: Script) -> set[int] | None:
+    """Label values that the losses leave out; None where one is not known."""
+    found: set[int] = set()
+    calls = [c for c, _ in losses(source)] + list(
+        source.named("CrossEntropyLoss", "NLLLoss", "cross_entropy")
+    )
+    told = [v for c in calls if (v := keyword(c, "ignore_index")) is not None]
+    told += [v for c in source.calls for v in [keyword(c, "ignore_label")] if v is not None]
+    for value in told:
+        number = literal(source, value)
+        if not isinstance(number, int):
+            return None
+        found.add(number)
+    return found
+
+
+def written_over(source: Script, call: ast.Call, values: set[int]) -> bool:
+    """Say whether one of these values is put where a padded tensor has no label: `x.masked_fill(m, -100)`.
+
+    Also `where(m, padded, -100)` and `padded[m] = -100`, in the function that pads.
+    """
+    statement = source.statement(call)
+    names = {unparse(t) for t in statement.targets} if isinstance(statement, ast.Assign) else set()
+    scope = source.function_around(call) or source.tree
+    for node in of(scope, ast.Call, ast.Assign):
+        if isinstance(node, ast.Assign):
+            held = {unparse(t.value) for t in node.targets if isinstance(t, ast.Subscript)}
+            given = [node.value]
+        elif last_name(node.func) in ("masked_fill", "masked_fill_", "where"):
+            owner = [node.func.value] if isinstance(node.func, ast.Attribute) else []
+            held = {unparse(a) for a in (*owner, *node.args)}
+            given = all_arguments(node)
+        else:
+            continue
+        inside = call in of(node, ast.Call) and node is not call
+        if (inside or held & names) and any(literal(source, g) in values for g in given):
+            return True
+    return False
+
+
+def padded_labels(source: Script) -> Iterator[tuple[ast.Call, ast.expr | None]]:
+    """Calls that pad labels, with the value that they pad with (None: zero)."""
+    for call in source.calls:
+        name = last_name(call.func)
+        if not call.args or name not in ("pad", "pad_sequence", "copyMakeBorder"):
+            continue
+        statement = source.statement(call)
+        target = unparse(statement.targets[0]) if isinstance(statement, ast.Assign) else ""
+        what = unparse(call.args[0])
+        plain = isinstance(
+            call.args[0], (ast.Name, ast.Attribute, ast.ListComp, ast.GeneratorExp, ast.Subscript)
+        )
+        if not plain or not (is_label(what) or (is_label(target) and "," not in target)):
+            continue
+        if any(k.arg == "mode" and unparse(k.value) not in ("'constant'",) for k in call.keywords):
+            continue
+        values = [keyword(call, k) for k in ("constant_values", "value", "padding_value", "fill", "pad_val")]
+        value = next((v for v in values if v is not None), None)
+        if value is None and name == "pad" and len(call.args) > 3:
+            value = call.args[3]
+        if (
+            value is None
+            and name == "pad"
+            and len(call.args) == 3
+            and not isinstance(call.args[2], ast.Tuple)
+        ):
+            value = call.args[2]
+            if isinstance(literal(source, value), str):
+                value = None
+        if value is None and name == "pad_sequence" and len(call.args) > 2:
+            value = call.args[2]
+        yield call, value

@@ -1,0 +1,255 @@
+"""Labels in scripts: reordered alone, overwritten."""
+
+from __future__ import annotations
+
+import ast
+import re
+
+from ...readers._tree import names_in, of, unparse, walk
+from ...readers.script import last_name
+from ...registry import Finding, View, probe
+from ...syntax import Script
+from ..shared.checks import at, first, number, ok
+from ..shared.roles import TARGET_WORDS, base, is_random, targets
+from ..shared.sides import either
+from ..splits.handed_apart import lists_apart
+from ..splits.slipped import permuted_alone, rows_handed_apart
+from ..tensorflow.data import shuffled_in_place_alone
+from .batch import drawn_anew, moved_alone
+
+
+@probe()
+def labels_permuted_alone(view: View) -> Finding:
+    """`y = y[randperm]` where no other array is indexed by the same permutation, `y = roll(y, 1, 0)`."""
+    return first(
+        view,
+        either(
+            _labels_alone,
+            moved_alone,
+            lists_apart,
+            shuffled_in_place_alone,
+            rows_handed_apart,
+            permuted_alone,
+        ),
+        "the scripts do not reorder labels",
+    )
+
+
+def _labels_alone(source: Script) -> Finding | None:
+    alone = []
+    for node in source.of(ast.Assign):
+        if isinstance(node.value, ast.Subscript):
+            target, taken = unparse(node.targets[0]), unparse(node.value.value)
+            order = re.search(r"(?i)perm|order|index|indices|idx", target) is not None
+            places = node.value.slice.elts if isinstance(node.value.slice, ast.Tuple) else []
+            at_first = not (places and isinstance(places[0], (ast.Slice, ast.Constant)))
+            if (
+                target == taken
+                and isinstance(node.targets[0], (ast.Name, ast.Attribute))
+                and not order
+                and at_first
+            ):
+                alone.append((node, unparse(node.value.slice)))
+    for node, index in alone:
+        fresh = "randperm" in index or "permutation" in index
+        if fresh and (_has_no_partner(source, node) or _already_alone(source, node)):
+            continue  # no labels go with it
+        if fresh or (
+            "perm" in index.lower() and sum(i == index for _, i in alone) == 1 and _used_once(source, index)
+        ):
+            return at(source, node, "inputs and labels are not reordered together")
+    return ok(source, alone[0][0], "inputs and labels are reordered together") if alone else None
+
+
+def _already_alone(source: Script, node: ast.Assign) -> bool:
+    """Some of it was chosen before, without the labels: `x = x[y == 0]`."""
+    name, function = unparse(node.targets[0]), source.function_around(node)
+    for other in source.of(ast.Assign):
+        if not isinstance(other.value, ast.Subscript) or other is node:
+            continue
+        chosen = (
+            unparse(other.targets[0]) == unparse(other.value.value) == name and other.lineno < node.lineno
+        )
+        if (
+            chosen
+            and isinstance(other.value.slice, ast.Compare)
+            and source.function_around(other) is function
+        ):
+            index = unparse(other.value.slice)
+            uses = [n for n in source.of(ast.Subscript) if unparse(n.slice) == index]
+            return len(uses) == 1
+    return False
+
+
+def _has_no_partner(source: Script, node: ast.Assign) -> bool:
+    """What is reordered are inputs of a function in which no label is read."""
+    function = source.function_around(node)
+    name = unparse(node.targets[0]).lower()
+    if function is None or TARGET_WORDS.search(name):
+        return False
+    inside = (n for s in function.body for n in walk(s))
+    read = {n.id for n in inside if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)}
+    return not any(TARGET_WORDS.search(r.lower()) for r in read)
+
+
+def _used_once(source: Script, index: str) -> bool:
+    """The permutation indexes one array only."""
+    uses = [n for n in source.of(ast.Subscript) if unparse(n.slice) == index]
+    return len(uses) == 1
+
+
+@probe()
+def labels_overwritten(view: View) -> Finding:
+    """Labels of some samples are replaced by random ones, or changed for a random share of the samples.
+
+    `y[picked] = randint(...)`, `y = where(rand < p, randint, y)`, `if random() < p: label = randrange(n)`,
+    `y[noisy] = 1 - y[noisy]` where no input changes with them. What a label is, is told by its name, by what
+    the loss compares with, and by what a data set returns last. False positive: negative sampling.
+    """
+    check = either(lambda s: _overwritten(view, s), drawn_anew)
+    return first(view, check, "the scripts do not touch labels")
+
+
+def _overwritten(view: View, source: Script) -> Finding | None:
+    seen = None
+    names = targets(source)
+    for node in source.of(ast.Assign, ast.AugAssign):
+        target = node.targets[0] if isinstance(node, ast.Assign) else node.target
+        name = base(target)
+        if isinstance(target, ast.Tuple) or not (name in names or TARGET_WORDS.search(name)):
+            continue
+        seen = seen or node
+        if isinstance(target, ast.Subscript) and not isinstance(target.slice, ast.Constant):
+            if _draws(node.value) and not _fills_all(source, target):
+                return at(source, node, "labels are overwritten with random values")
+            if _random_index(source, target.slice) and _made_of_itself(node.value, target):
+                if not _moved_together(source, node, target.slice, names):
+                    return at(source, node, "labels of a random share of the samples are changed")
+        if _chosen_at_random(view, source, node, names) or _guarded(view, source, node):
+            return at(source, node, "labels are replaced by random ones")
+    return ok(source, seen, "labels are not overwritten") if seen is not None else None
+
+
+_DRAWS = (
+    "randint",
+    "randint_like",
+    "random_integers",
+    "integers",
+    "randrange",
+    "choice",
+    "choices",
+    "random",
+    "rand",
+)
+
+
+def _draws(value: ast.AST) -> bool:
+    return any(last_name(n.func) in _DRAWS for n in of(value, ast.Call))
+
+
+def _fills_all(source: Script, target: ast.Subscript) -> bool:
+    """`labels[i] = rng.integers(n)` in a loop over i, `labels[:, :8] = ...`: data are made, not replaced."""
+    if not any(isinstance(n, (ast.Name, ast.Call)) or _strides(n) for n in walk(target.slice)):
+        return True
+    index = unparse(target.slice)
+    loops = [p for p in source.above(target) if isinstance(p, ast.For)]
+    return any(
+        index == unparse(t)
+        for p in loops
+        if isinstance(p.iter, ast.Call) and last_name(p.iter.func) in ("range", "enumerate")
+        for t in (p.target.elts if isinstance(p.target, ast.Tuple) else [p.target])
+    ) and not any(isinstance(p, ast.If) for p in source.above(target))
+
+
+def _strides(node: ast.AST) -> bool:
+    return isinstance(node, ast.Slice) and node.step is not None
+
+
+def _random_index(source: Script, node: ast.expr) -> bool:
+    """The index or mask is drawn at random, here or where its name is assigned."""
+    if is_random(node):
+        return True
+    scope = source.function_around(node) or source.tree
+    names = of(node, ast.Name)
+    values = [source.assigned(n.id, scope, node.lineno) for n in names]
+    return any(v is not None and is_random(v) for v in values)
+
+
+def _made_of_itself(value: ast.expr, target: ast.Subscript) -> bool:
+    """`1 - y[i]`, `(y[i] + 1) % n`: another label computed from the old one."""
+    old = unparse(target)
+    computed = isinstance(value, (ast.BinOp, ast.UnaryOp))
+    return computed and any(unparse(n) == old for n in of(value, ast.Subscript))
+
+
+def _moved_together(source: Script, node: ast.AST, index: ast.expr, names: frozenset[str]) -> bool:
+    """Something else changes under the same index: augmentation that moves its labels along."""
+    scope = source.function_around(node) or source.tree
+    used = names_in(index)
+    for other in of(scope, ast.Assign, ast.AugAssign):
+        if other is not node:
+            place = other.targets[0] if isinstance(other, ast.Assign) else other.target
+            if base(place) in names:
+                continue
+            if isinstance(place, ast.Subscript) and used & names_in(place.slice):
+                return True
+            for call in of(other.value, ast.Call):
+                if last_name(call.func) == "where" and call.args:
+                    if used & names_in(call.args[0]):
+                        return True
+    return False
+
+
+def _chosen_at_random(
+    view: View, source: Script, node: ast.Assign | ast.AugAssign, names: frozenset[str]
+) -> bool:
+    """`where(rand(n) < p, other, y)`: some of the labels are replaced."""
+    name = base(node.targets[0] if isinstance(node, ast.Assign) else node.target)
+    for part in walk(node.value):
+        if isinstance(part, ast.Call) and last_name(part.func) == "where" and len(part.args) == 3:
+            mask, *sides = part.args
+        elif isinstance(part, ast.IfExp):
+            mask, sides = part.test, [part.body, part.orelse]
+        else:
+            continue
+        kept = [isinstance(a, (ast.Name, ast.Attribute, ast.Subscript)) and base(a) == name for a in sides]
+        if sum(kept) == 1 and _random_index(source, mask) and not _few(view, source, mask):
+            other = sides[kept.index(False)]
+            changed = _draws(other) or isinstance(other, ast.BinOp)
+            if changed and not _moved_together(source, node, mask, names):
+                return True
+    return False
+
+
+FEW = 0.08  # share of random labels up to which they are noise that somebody adds to made-up data
+
+
+def _few(view: View, source: Script, mask: ast.expr) -> bool:
+    """`rand(n) < 0.06`, here or where the mask is assigned: few labels, or a share that is not known."""
+    scope = source.function_around(mask) or source.tree
+    made = source.assigned(mask.id, scope, mask.lineno) if isinstance(mask, ast.Name) else mask
+    tests = [n for n in of(made or mask, ast.Compare) if len(n.ops) == 1]
+    shares = [
+        number(view, source, t.comparators[0]) for t in tests if isinstance(t.ops[0], (ast.Lt, ast.LtE))
+    ]
+    return any(share is None or share <= FEW for share in shares)
+
+
+def _guarded(view: View, source: Script, node: ast.Assign | ast.AugAssign) -> bool:
+    """`if random() < p: label = randrange(n)`, `for row in sample(rows, k): row["label"] = randrange(n)`."""
+    if not (isinstance(node.value, ast.Call) and _draws(node.value)):
+        return False
+    above = source.parents.get(node)
+    if isinstance(above, ast.If):
+        drawn = isinstance(above.test, ast.Compare) and is_random(above.test)
+        return drawn and not _few(view, source, above.test)
+    target = node.targets[0] if isinstance(node, ast.Assign) else node.target
+    field = isinstance(target, ast.Subscript) and isinstance(target.slice, ast.Constant)
+    if not isinstance(above, ast.For) or not field:
+        return False
+    return is_random(above.iter) or base(above.target) == _record(target)
+
+
+def _record(target: ast.expr) -> str:
+    """`row["label"]` -> "row"."""
+    return base(target.value) if isinstance(target, ast.Subscript) else ""

@@ -1,0 +1,1 @@
+"""The loss in scripts: what it is given, its sign and reduction, and its way back to the parameters."""

@@ -1,0 +1,222 @@
+"""Losses in scripts that fit something else than what is scored: numbers for classes, classes for numbers.
+
+Also losses whose form does not fit the answers: indices for one-hot rows, several labels that a softmax makes
+compete, predictions where answers belong.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+
+from ...flow import answers_first, flow
+from ...minimised import handed, loss_objects, losses
+from ...readers._tree import of, unparse
+from ...readers.script import keyword, last_name
+from ...registry import Finding
+from ...syntax import Script
+from ..shared.checks import at
+from ..tensorflow.keras import compiled
+
+_OF_NUMBERS = re.compile(
+    r"^(?:mse|mae|rmse|msle|mape|mean_?squared_?(?:logarithmic_?)?error|mean_?absolute_?(?:percentage_?)?error|huber(?:loss)?"
+    r"|log_?cosh|l1_?loss|mse_?loss|smooth_?l1_?loss|mae_?loss|rmse_?loss|root_?mean_?squared_?error|r2_?score)$",
+    re.I,
+)
+_OF_CLASSES = re.compile(
+    r"^(?:sparse_?)?(?:categorical|binary)_?(?:focal_?)?crossentropy$|^cross_?entropy(?:_?loss)?$|^nll_?loss$"
+    r"|^bce(?:_?with_?logits)?_?loss$|^binary_cross_entropy(?:_with_logits)?$|^softmax_?cross_?entropy_?with_?logits$"
+    r"|^(?:sparse_)?(?:softmax|sigmoid)_cross_entropy_with_logits(?:_v2)?$",
+    re.I,
+)
+_COUNTED = re.compile(
+    r"^(?:acc|accuracy|(?:sparse_?)?(?:top_?k_?)?(?:categorical|binary)_?accuracy|auc|top_?\d\w*|f1\w*|fbeta\w*|precision"
+    r"|recall|confusion_?matrix\w*|top_?\d_?categorical_?accuracy)$",
+    re.I,
+)
+_ONE_HOT = re.compile(
+    r"(?i)to_categorical|one_?hot|get_dummies|\beye\(|label_binarize|LabelBinarizer|label_mode"
+)
+
+
+def _loss_kinds(source: Script) -> dict[str, ast.AST]:
+    """Every loss that the script names in training, with its place."""
+    found: dict[str, ast.AST] = {}
+    for call, kind in (*loss_objects(source), *losses(source)):
+        if kind:
+            found.setdefault(kind, call)
+    for _, loss in handed(source):
+        if isinstance(loss, ast.Constant) and isinstance(loss.value, str):
+            found.setdefault(loss.value, loss)
+    return found
+
+
+def _metric_names(source: Script) -> set[str]:
+    """Metrics by their names: what `compile` and MindSpore's `Model` are told, and objects of metrics."""
+    found: set[str] = set()
+    for call in source.named("compile", "Model", "Trainer"):
+        told = keyword(call, "metrics")
+        if told is None:
+            continue
+        for node in (told, *flow(source).values(told, 3)):
+            found |= {n.value for n in of(node, ast.Constant) if isinstance(n.value, str)}
+            found |= {last_name(c.func) for c in of(node, ast.Call)}
+    for call in source.calls:
+        if source.owner(call).endswith(("metrics", "tfm")) and last_name(call.func)[:1].isupper():
+            found.add(last_name(call.func))
+    return found
+
+
+def _measured(source: Script) -> tuple[bool, bool]:
+    """Whether the script scores numbers, and whether it scores classes."""
+    names = _metric_names(source)
+    numbers = any(_OF_NUMBERS.match(n) for n in names)
+    classes = any(_COUNTED.match(n) for n in names)
+    for node in source.of(ast.Compare):
+        if any(isinstance(op, ast.Eq) for op in node.ops):
+            sides = [node.left, *node.comparators]
+            ends = [e for s in sides for e in (s, *flow(source).values(s, 3))]
+            classes = classes or any(
+                last_name(c.func) in ("argmax", "Argmax") for e in ends for c in of(e, ast.Call)
+            )
+    for call in source.named("abs", "square"):
+        if any(isinstance(n.op, ast.Sub) for a in call.args[:1] for n in of(a, ast.BinOp)):
+            if re.search(r"(?i)mae|error|eval|valid|test|score|metric", source.function_name(call)):
+                numbers = True
+    return numbers, classes
+
+
+def classes_for_numbers(source: Script) -> Finding | None:
+    """All losses fit classes, and all that is scored are numbers."""
+    return _apart(source, by_numbers=True)
+
+
+def numbers_for_classes(source: Script) -> Finding | None:
+    """All losses fit numbers, and all that is scored are classes."""
+    return _apart(source, by_numbers=False)
+
+
+_FITTED = re.compile(r"(?i)value|return|reward|(?:^|_)(?:q|td)_|advantage|bbox|boxes|depth")
+
+
+def _apart(source: Script, *, by_numbers: bool) -> Finding | None:
+    if source.loose:
+        return None
+    kinds = _loss_kinds(source)
+    if not kinds or re.search(
+        r"(?i)\bbins?\b|expectation|ordinal|histogram|one_?hot|recon|autoenc|\bgan\b|spik", source.code
+    ):
+        return None
+    if not by_numbers and re.search(r"(?i)cross_?entropy|nll_?loss|\bbce", source.code):
+        return None  # which one is in force is told at run time
+    numbers, classes = _measured(source)
+    of_numbers = [n for k, n in kinds.items() if _OF_NUMBERS.match(k)]
+    of_classes = [n for k, n in kinds.items() if _OF_CLASSES.match(k)]
+    if by_numbers and len(of_classes) == len(kinds) and numbers and not classes:
+        if not any(c.ends in ("sigmoid", "softmax") for c in compiled(source)):
+            return at(source, of_classes[0], "this loss is for classes, and what is scored are numbers")
+    if not by_numbers and len(of_numbers) == len(kinds) and classes and not numbers:
+        if any(_FITTED.search(unparse(n)) for n in of_numbers):
+            return None  # values and returns are fitted beside actions that are classes
+        return at(source, of_numbers[0], "this loss is for numbers, and what is scored are classes")
+    return None
+
+
+def form_of_answers(source: Script) -> Finding | None:
+    """One-hot rows are expected and indices given; labels that stand together compete."""
+    return _indices_for_rows(source) or _competing(source)
+
+
+def _indices_for_rows(source: Script) -> Finding | None:
+    """A loss on one-hot rows in a script that makes none, and whose labels are indices."""
+    if source.loose or _ONE_HOT.search(source.code):
+        return None
+    if "mindspore" in source.frameworks:
+        for call in source.named("SoftmaxCrossEntropyWithLogits"):
+            sparse = keyword(call, "sparse") or (call.args[0] if call.args else None)
+            dense = sparse is None or (isinstance(sparse, ast.Constant) and sparse.value is False)
+            indices = source.named(*_FOLDERS) or re.search(
+                r"TypeCast\((?:\w+\.)*int32\)|astype\(np\.int32\)", source.code
+            )
+            if dense and indices and not any(k.arg is None for k in call.keywords):
+                return at(
+                    source, call, "this loss takes one-hot rows unless sparse=True, and labels are indices"
+                )
+    if {"keras", "tensorflow"} & set(source.frameworks):
+        for kind, node in _loss_kinds(source).items():
+            if re.match(r"(?i)^categorical_?crossentropy$", kind) and _are_indices(source):
+                return at(source, node, "this loss takes one-hot rows, and the labels are indices")
+    return None
+
+
+_FOLDERS = ("ImageFolderDataset", "Cifar10Dataset", "MnistDataset", "Cifar100Dataset", "FashionMnistDataset")
+
+
+def _are_indices(source: Script) -> bool:
+    """Labels come as indices: of Keras' own data sets, counted by `enumerate`, or scored as indices."""
+    if any(n.startswith(("SparseCategorical", "SparseTopK", "sparse_")) for n in _metric_names(source)):
+        return True
+    if any("datasets" in source.owner(c) for c in source.named("load_data")):
+        return True
+    counted = {
+        n.id
+        for loop in source.of(ast.For)
+        if isinstance(loop.iter, ast.Call) and last_name(loop.iter.func) == "enumerate"
+        if isinstance(loop.target, ast.Tuple) and isinstance(n := loop.target.elts[0], ast.Name)
+    }
+    return any(
+        isinstance(a, ast.Name) and a.id in counted and re.search(r"(?i)label|target|class", source.owner(c))
+        for c in source.named("append")
+        for a in c.args
+    )
+
+
+def _competing(source: Script) -> Finding | None:
+    """A softmax over labels that stand together: before a binary loss, or where several are scored."""
+    several = any(
+        isinstance(k.value, ast.Constant) and k.value.value is True
+        for c in source.calls
+        for k in c.keywords
+        if k.arg in ("multi_label", "multilabel")
+    )
+    for one in compiled(source):
+        if one.ends == "softmax" and one.layer is not None:
+            if one.takes == "binary":
+                return at(
+                    source, one.layer, "a softmax makes classes compete, and this loss takes each by itself"
+                )
+            if one.takes == "classes" and several:
+                return at(source, one.layer, "a softmax makes labels compete that are scored each by itself")
+    return None
+
+
+def exchanged(source: Script) -> Finding | None:
+    """A loss gets the model's output where it takes the answers, and data where it takes the output."""
+    from .path import of_model
+
+    mine = flow(source)
+    for call, kind in losses(source):
+        if (
+            len(call.args) < 2
+            or not _OF_CLASSES.match(kind)
+            or any(k.arg for k in call.keywords if k.arg in _NAMED)
+        ):
+            continue
+        output, answer = call.args[:2][::-1] if answers_first(source, call) else call.args[:2]
+        if any(
+            isinstance(e, ast.Call) and last_name(e.func) in ("arange", "range", "eye")
+            for e in (answer, *mine.values(answer, 3))
+        ):
+            continue  # numbers of places, whose count the output gives
+        if of_model(mine, answer) and not of_model(mine, output) and _is_data(source, output):
+            return at(source, call, "answers and predictions are swapped")
+    return None
+
+
+_NAMED = ("input", "target", "labels", "logits", "y_true", "y_pred")
+
+
+def _is_data(source: Script, node: ast.expr) -> bool:
+    """What a loop or a parameter brings, without a call on the way."""
+    ends = [node, *flow(source).values(node, 5)]
+    return isinstance(node, ast.Name) and not any(isinstance(e, ast.Call) for e in ends)

@@ -1,0 +1,147 @@
+"""Shapes of outputs and targets in scripts that broadcast against one another in a loss."""
+
+from __future__ import annotations
+
+import ast
+import re
+
+from ...flow import flow, losses
+from ...readers._tree import of, unparse
+from ...readers.script import last_name
+from ...registry import Finding, View, probe
+from ...syntax import Script
+from ..model.activations import layer_of, width_of
+from ..shared.checks import at, first, ok
+
+_BROADCAST = (
+    "mseloss",
+    "mse_loss",
+    "l1loss",
+    "l1_loss",
+    "smoothl1loss",
+    "smooth_l1_loss",
+    "huberloss",
+    "huber_loss",
+)
+
+
+@probe()
+def column_against_row(view: View) -> Finding:
+    """A regression loss gets outputs of shape (batch, 1) and targets of shape (batch,).
+
+    Each output is then held against each target of the batch, and the best answer is the mean. Present only
+    where both shapes can be told: a last linear layer of one unit that nothing squeezes, and targets that
+    are numbers one by one.
+    """
+    return first(view, _column, "the scripts compute no regression loss whose shapes can be told")
+
+
+def _column(source: Script) -> Finding | None:
+    mine = flow(source)
+    for call, kind in losses(source):
+        if kind not in _BROADCAST or len(call.args) < 2:
+            continue
+        ends = [v for v in mine.values(call.args[0]) if isinstance(v, ast.Call)]
+        layers = [made for v in ends if (made := layer_of(source, v)) is not None]
+        if not ends or len(layers) != len(ends) or any(width_of(source, m) != 1 for m in layers):
+            continue
+        flat = _flat(source, call.args[1])
+        if flat is None:
+            continue
+        if flat:
+            return at(source, call, "outputs of shape (batch, 1) are held against targets of shape (batch,)")
+        return ok(source, call, "outputs and targets have one shape")
+    return None
+
+
+_RESHAPES = re.compile(
+    r"unsqueeze|reshape|view|expand_dims|None\]|newaxis|keepdim|\[\[|vstack|column_stack|atleast_2d"
+)
+
+
+def _flat(source: Script, target: ast.expr) -> bool | None:
+    """Whether targets are (batch,), as far as it can be told."""
+    if _RESHAPES.search(unparse(target)):
+        return False
+    kept = _kept_targets(source)
+    if not kept:
+        return None
+    found = {_one_by_one(source, k) for k in kept}
+    return found.pop() if len(found) == 1 else None
+
+
+def _kept_targets(source: Script) -> list[ast.expr]:
+    """What targets are taken from, item by item: the last of what `__getitem__` gives, of a TensorDataset."""
+    found: list[ast.expr] = []
+    for node in source.of(ast.FunctionDef):
+        if node.name == "__getitem__":
+            for out in of(node, ast.Return):
+                if isinstance(out.value, ast.Tuple) and len(out.value.elts) == 2:
+                    found.append(out.value.elts[1])
+    for call in source.named("TensorDataset"):
+        if len(call.args) == 2:
+            found.append(call.args[1])
+    return found
+
+
+def _one_by_one(source: Script, node: ast.expr) -> bool | None:
+    """A number for each sample (True), an array for each (False), or it cannot be told."""
+    for _ in range(8):
+        text = unparse(node)
+        if _RESHAPES.search(text):
+            return False
+        if isinstance(node, ast.Subscript):
+            if isinstance(node.slice, ast.Constant) and isinstance(node.slice.value, str):
+                return True if ".values" in text or "to_numpy" in text else None
+            node = node.value
+        elif isinstance(node, ast.Call):
+            name = last_name(node.func)
+            method = isinstance(node.func, ast.Attribute) and unparse(node.func.value) not in (
+                "torch",
+                "np",
+                "numpy",
+            )
+            if name in ("values", "to_numpy", "float", "astype", "long", "clone", "copy", "to") and method:
+                inner = node.func.value if isinstance(node.func, ast.Attribute) else node
+                if isinstance(inner, ast.Subscript) and isinstance(inner.slice, ast.Constant):
+                    return True if isinstance(inner.slice.value, str) else None
+                node = inner
+            elif (
+                name in ("tensor", "array", "asarray", "as_tensor", "from_numpy", "FloatTensor", "Tensor")
+                and node.args
+            ):
+                node = node.args[0]
+            else:
+                return None
+        elif isinstance(node, ast.Attribute) and node.attr == "values":
+            node = node.value
+            if isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Constant):
+                return True if isinstance(node.slice.value, str) else None
+        elif isinstance(node, (ast.Name, ast.Attribute)):
+            if isinstance(node, ast.Name) and (appended := _appended(source, node)):
+                return all(_is_number(a) for a in appended) or None
+            given = flow(source).given(node)
+            if given is None or given.places:
+                return None
+            node = given.value
+        else:
+            return None
+    return None
+
+
+def _appended(source: Script, name: ast.Name) -> list[ast.expr]:
+    scope = source.function_around(name)
+    return [
+        c.args[0]
+        for c in source.named("append")
+        if c.args and source.owner(c) == name.id and source.function_around(c) is scope
+    ]
+
+
+def _is_number(node: ast.expr) -> bool:
+    """`rul[end - 1] / cap`, `float(row["y"])`."""
+    if isinstance(node, ast.Call):
+        return last_name(node.func) in ("float", "item", "int")
+    if isinstance(node, ast.BinOp):
+        return _is_number(node.left) or _is_number(node.right)
+    return isinstance(node, ast.Subscript) and isinstance(node.slice, (ast.BinOp, ast.UnaryOp, ast.Name))

@@ -1,0 +1,1 @@
+"""MindSpore in scripts: steps, cells, graph mode, pipelines."""

@@ -1,0 +1,457 @@
+"""What mode scripts put the model into where they train and where they evaluate."""
+
+from __future__ import annotations
+
+import ast
+import re
+
+from ....engine.model import State
+from ...flow import flow, returns
+from ...learning import taken
+from ...readers._tree import names_in, of, unparse
+from ...readers.script import all_arguments, keyword, last_name
+from ...registry import Finding, View, any_of, probe
+from ...syntax import Script
+from ..mindspore.cells import callback_in_training_mode
+from ..shared.checks import (
+    at,
+    first,
+    imports_locals,
+    is_evaluation,
+    is_false,
+    is_false_node,
+    ok,
+    outer_loop,
+    runs_in,
+)
+from ..shared.sides import either
+from .scored import never_quiet, switched_on_to_score
+
+
+@probe()
+def eval_mode_while_training(view: View) -> Finding:
+    """`.eval()` is called in or before the epoch loop and `.train()` never brings the model back.
+
+    False positive: a frozen teacher or feature extractor that is put into eval mode on purpose.
+    """
+    return first(view, _eval_while_training, "the scripts never switch the model's mode")
+
+
+_COPIES = (
+    "teacher",
+    "dist_model",
+    "distil",
+    "ema",
+    "vgg",
+    "ref",
+    "target",
+    "old",
+    "lpips",
+    "percept",
+    "reward",
+)
+
+
+def _eval_while_training(source: Script) -> Finding | None:
+    if source.trains and not source.backwards:
+        return _functional_mode(source)
+    taped = _mode_under_tape(source) if source.named("GradientTape") else None
+    if taped is not None and taped.state is State.PRESENT:
+        return taped
+    switches = [c for c in (switch_of(source, call) for call in source.calls) if c is not None]
+    switches = [(c, on) for c, on in switches if not _is_copy(source, c)]
+    evals, trains = [c for c, on in switches if not on], [c for c, on in switches if on]
+    if not source.trains_by_hand or not evals:
+        return None
+    epoch_loop = outer_loop(source)
+    if epoch_loop is None or _trains_no_model(source):
+        return None
+    if trains and all(_trains_first(source, b, trains, evals) for b in source.backwards):
+        return ok(source, trains[0], "the function that trains puts the model into training mode itself")
+    last = _last_before_training(source, switches)
+    if last is not None and not last[1]:
+        return at(source, last[0], "the model is put into evaluation mode right before it trains")
+    if trains and any(runs_in(source, c, epoch_loop) for c in trains):
+        return ok(source, trains[0], "the model is put back into training mode in each epoch")
+    evals = [c for c in evals if not _is_finished(source, c)]
+    reached = [c for c in evals if runs_in(source, c, epoch_loop) or _before(source, c, epoch_loop)]
+    if reached:
+        return at(
+            source, reached[0], "the model is put into evaluation mode and never back before training goes on"
+        )
+    return None
+
+
+_TENSOR = re.compile(r"(?i)mask|prompt|noise|delta|image|latent|z$|perturb|embed")
+
+
+def _trains_no_model(source: Script) -> bool:
+    """All that optimizers are given are single tensors: a mask that explains a finished model, an image."""
+
+    def single(node: ast.expr) -> bool:
+        if isinstance(node, ast.Dict):
+            return any(single(v) for v in node.values if not isinstance(v, ast.Constant))
+        return isinstance(node, (ast.Name, ast.Attribute)) and bool(_TENSOR.search(last_name(node)))
+
+    given = [c.args[0] for c in source.optimizer_calls if c.args]
+    return bool(given) and all(isinstance(g, ast.List) and all(map(single, g.elts)) for g in given)
+
+
+def _is_finished(source: Script, switch: ast.Call) -> bool:
+    """The model was made and trained in the same function, above: the next one starts anew."""
+    function = source.function_around(switch)
+    owner = switch.func.value if isinstance(switch.func, ast.Attribute) else None
+    given = flow(source).given(owner) if isinstance(owner, ast.Name) else None
+    if function is None or given is None or source.function_around(given.statement) is not function:
+        return False
+    mine = set(source.loops_around(switch))
+    made = source.loops_around(given.statement)
+    above = [b for b in source.backwards if source.function_around(b) is function]
+    return bool(above) and all(
+        b.lineno < switch.lineno and not (mine & set(source.loops_around(b))) - set(made) for b in above
+    )
+
+
+def _trains_first(source: Script, backward: ast.Call, trains: list[ast.Call], evals: list[ast.Call]) -> bool:
+    """Training mode is set in the function of a backward call before it; nothing evaluates in between."""
+    around = source.function_around(backward)
+    loops = source.loops_around(backward)
+    for switch in trains:
+        if source.function_around(switch) is not around or switch.lineno > backward.lineno or around is None:
+            continue
+        mine = source.loops_around(switch)
+        if mine == loops:
+            return True
+        if mine == loops[1:] and not any(runs_in(source, e, loops[0], depth=1) for e in evals):
+            return True
+    return False
+
+
+def switch_of(source: Script, call: ast.Call) -> tuple[ast.Call, bool] | None:
+    """A call that switches a module's mode, and to which: `.train()`, `.train(False)`, `.eval()`.
+
+    A method of the same name of the script's own trainer (`self.train()`) is none.
+    """
+    name = last_name(call.func)
+    if not isinstance(call.func, ast.Attribute) or name not in ("train", "eval", "set_train"):
+        return None
+    owner = call.func.value
+    if re.search(r"(?i)(?:^|[._])envs?(?:_\w+)?$", unparse(owner)):
+        return None  # an environment of reinforcement learning, its transforms
+    if isinstance(owner, ast.Name) and owner.id == "self":
+        around = source.class_around(call)
+        if around is not None and around not in source.modules:
+            return None
+    made = flow(source).made(owner)
+    own = (f for f in made.body if isinstance(f, ast.FunctionDef)) if made is not None else ()
+    if any(f.name == name and f"super().{name}(" not in unparse(f) for f in own):
+        return None
+    given = [*call.args, *(k.value for k in call.keywords if k.arg == "mode")]
+    if name == "eval":
+        return (call, False) if not given else None
+    if given and not isinstance(given[0], ast.Constant):
+        return None
+    return call, not (given and is_false_node(given[0]))
+
+
+def _is_copy(source: Script, call: ast.Call) -> bool:
+    """The mode is that of a teacher, a copy, a model that only measures, or a part that is looped over."""
+    if any(w in source.owner(call).lower() for w in _COPIES) or _of_another(source, call):
+        return True
+    if re.search(r"(?i)(?:^|[._])(?:eval|valid|test)_\w|_(?:eval|valid|test)$", source.owner(call)):
+        return True  # `actor_eval.eval()`: made for evaluations
+    owner = call.func.value if isinstance(call.func, ast.Attribute) else call
+    if _restored(source, call):
+        return True
+    parent = source.parents.get(call)
+    while isinstance(parent, (ast.Attribute, ast.Call)):  # `.eval().requires_grad_(False)`
+        parent = source.parents.get(parent)
+    if isinstance(parent, ast.Assign):  # `teacher = deepcopy(model).eval()`
+        while isinstance(owner, ast.Call) and isinstance(owner.func, ast.Attribute):
+            if last_name(owner.func) in ("deepcopy", "copy"):
+                return True
+            owner = owner.func.value  # `deepcopy(model).to(device).eval()`
+        if isinstance(owner, ast.Call) and last_name(owner.func) in ("deepcopy", "copy"):
+            return True
+        if any(w in unparse(t).lower() for t in parent.targets for w in _COPIES):
+            return True
+    loops = [p for p in source.above(call) if isinstance(p, ast.For)]
+    return isinstance(owner, ast.Name) and any(
+        n.id == owner.id for loop in loops for n in of(loop.target, ast.Name)
+    )
+
+
+def _restored(source: Script, call: ast.Call) -> bool:
+    """The function puts the mode back that it found: `was = net.training` ... `net.train(was)`."""
+    function = source.function_around(call)
+    return any(
+        source.owner(c) == source.owner(call)
+        and any(not isinstance(a, ast.Constant) for a in all_arguments(c))
+        and source.function_around(c) is function
+        and c.lineno > call.lineno
+        for c in source.named("train", "set_train")
+    )
+
+
+def _of_another(source: Script, call: ast.Call) -> bool:
+    """A part of an object that trains nothing (`self.inception.eval()` of what measures quality)."""
+    owner = call.func.value if isinstance(call.func, ast.Attribute) else None
+    around = source.class_around(call)
+    function = source.function_around(call)
+    loop = source.train_loop
+    if isinstance(owner, ast.Name) and loop is not None and function is source.function_around(loop):
+        # a model that the training loop does not run: it only prepared what is trained on
+        return not any(n.id == owner.id for n in of(loop, ast.Name))
+    if around is None or not isinstance(owner, ast.Attribute):
+        return False
+    root = unparse(owner).split(".")[0]
+    if function is not None and root in {a.arg for a in function.args.args} - {"self", "cls"}:
+        return True  # `strategy.model.eval()`: who trains that one sets its mode
+    if unparse(owner.value) != "self":
+        return False
+    trains = any(around in source.above(c) for c in (*source.backwards, *source.steps))
+    name = owner.attr
+    elsewhere = [
+        n
+        for n in source.mentions.get(name, ())
+        if isinstance(n, ast.Attribute) and around not in source.above(n)
+    ]
+    return not trains and not elsewhere
+
+
+def _last_before_training(
+    source: Script, switches: list[tuple[ast.Call, bool]]
+) -> tuple[ast.Call, bool] | None:
+    """The last switch above the training loop, in the same function, whatever else happens."""
+    loop = source.train_loop or outer_loop(source)
+    if source.train_loop is None:  # the step stands in a function: look at the loop that calls it
+        function = source.train_scope
+        calls = source.named(function.name) if isinstance(function, ast.FunctionDef) else ()
+        loop = next((loops[0] for c in calls if (loops := source.loops_around(c))), None)
+    if loop is None:
+        return None
+    around = set(source.above(loop)) | {loop}
+    before = [
+        (c, on)
+        for c, on in switches
+        if source.function_around(c) is source.function_around(loop)
+        and c.lineno < getattr(loop, "lineno", 0)
+        and source.loops_around(c) == source.loops_around(loop)
+        and not any(isinstance(p, ast.If) and p not in around for p in source.above(c))
+    ]
+    return before[-1] if before else None
+
+
+def _functional_mode(source: Script) -> Finding | None:
+    """Mode in functional training: `model(x, training=False)` under a tape, `net.set_train(False)`."""
+    if (found := _mode_under_tape(source)) is not None:
+        return found
+    modes = tuple(c for c in source.named("set_train") if not _is_copy(source, c))
+    if (left := _left_in_evaluation(source, modes)) is not None:
+        return at(
+            source, left, "the evaluation leaves the model in its mode, and the next epoch trains in it"
+        )
+    if modes and _trained_by_model(source):
+        return ok(source, modes[0], "MindSpore's Model puts the network into training mode itself")
+    modes = tuple(c for c in modes if not _handed_out(source, c))
+    loops = [c for c in modes if source.loops_around(c) or len(modes) == 1]
+    if loops and all(is_false(c) for c in loops):
+        return at(source, loops[0], "the model is put into evaluation mode and trains in it")
+    return ok(source, modes[0], "the model is put into training mode") if modes else None
+
+
+def _handed_out(source: Script, call: ast.Call) -> bool:
+    """`from_pretrained` gives back a model in evaluation mode, as its users expect."""
+    function = source.function_around(call)
+    return (
+        function is not None
+        and re.match(r"from_pretrained$|_?load", function.name) is not None
+        and any(source.owner(call) in names_in(r) for r in returns(function))
+    )
+
+
+def _trained_by_model(source: Script) -> bool:
+    """MindSpore: `Model(net, loss_fn=..., optimizer=...).train(...)` sets the mode at its start."""
+    made = {
+        last_name(t)
+        for n in source.of(ast.Assign)
+        if isinstance(n.value, ast.Call) and last_name(n.value.func) == "Model"
+        if keyword(n.value, "optimizer") is not None or len(n.value.args) > 2
+        for t in n.targets
+        if isinstance(t, (ast.Name, ast.Attribute))
+    }
+    return any(source.owner(c).rpartition(".")[2] in made for c in source.named("train"))
+
+
+def _left_in_evaluation(source: Script, modes: tuple[ast.Call, ...]) -> ast.Call | None:
+    """MindSpore: the loop that takes gradients switches to evaluation, and nothing in it switches back."""
+    trains = list(taken(source)) if "mindspore" in source.frameworks else []
+    for call in modes if trains and not source.loose else ():
+        if not is_false(call):
+            continue
+        for loop in source.of(ast.For, ast.While):
+            if not any(runs_in(source, t, loop) for t in trains) or not runs_in(source, call, loop):
+                continue
+            back = [m for m in modes if not is_false(m) and runs_in(source, m, loop)]
+            return None if back else call
+    return None
+
+
+def _mode_under_tape(source: Script) -> Finding | None:
+    """The mode of the model under each tape whose gradients are applied."""
+    seen = None
+    for block in source.of(ast.With):
+        if "GradientTape" not in unparse(block.items[0].context_expr):
+            continue
+        if re.search(r"watch_accessed_variables=False", unparse(block.items[0].context_expr)):
+            continue  # the slope of inputs or actions, not that of weights
+        calls = [c for c in of(block, ast.Call) if keyword(c, "training") is not None]
+        off = [c for c in calls if (given := keyword(c, "training")) is not None and is_false_node(given)]
+        if calls and len(off) == len(calls) and _applies(source, block):
+            return at(source, off[0], "the model is run in evaluation mode where its gradient is taken")
+        if calls and len(off) < len(calls) and _applies(source, block):
+            if (quiet := _trained_quietly(source, block, off, calls)) is not None:
+                return at(source, quiet, "the model is run in evaluation mode where its gradient is taken")
+        bare = next((c for c in of(block, ast.Call) if _mode_left_open(source, c)), None)
+        if bare is not None and not calls and _applies(source, block):
+            return at(source, bare, "nothing tells the model that it trains where its gradient is taken")
+        seen = seen or (calls[0] if calls else None)
+    return ok(source, seen, "the model is run in training mode where its gradient is taken") if seen else None
+
+
+def _trained_quietly(
+    source: Script, tape: ast.With, off: list[ast.Call], calls: list[ast.Call]
+) -> ast.Call | None:
+    """`self(x, training=False)` under a tape for the variables of `self`, which no call runs otherwise.
+
+    Beside it other parts run with training=True. Left aside: what is cut off, and targets by their names.
+    """
+    scope = source.function_around(tape) or source.tree
+    owners = {
+        unparse(n.value)
+        for n in of(scope, ast.Attribute)
+        if n.attr in ("trainable_variables", "trainable_weights")
+    }
+    loud = {unparse(c.func) for c in calls if c not in off}
+    for call in off:
+        name, statement = unparse(call.func), source.statement(call)
+        told = unparse(statement).lower() if statement is not None else ""
+        cut = re.search(r"stop_gradient|target|teacher|pseudo|clean|prior|reference", told)
+        if owners == {name} and name not in loud and cut is None:
+            return call
+    return None
+
+
+def _mode_left_open(source: Script, call: ast.Call) -> bool:
+    """A Keras model that drops or normalises is called without `training=`, whose default is off.
+
+    Not within a model's own `call`: what is called there takes the mode of the call around it.
+    """
+    if len(call.args) != 1 or any(k.arg is None for k in call.keywords) or last_name(call.func)[:1].isupper():
+        return False
+    if not source.named("Dropout", "BatchNormalization", "SpatialDropout2D", "GaussianDropout"):
+        return False
+    function = source.function_around(call)
+    around = source.class_around(call)
+    if function in source.forwards or (
+        function is not None and function.name == "train_step" and around in source.modules
+    ):
+        return False  # `train_step` of a Keras model is run by `fit`
+    made = flow(source).made(call.func)
+    if made is None:
+        built = flow(source).values(call.func, 4) if isinstance(call.func, (ast.Name, ast.Attribute)) else []
+        return bool(built) and all(
+            isinstance(b, ast.Call)
+            and unparse(b.func).endswith(("Sequential", "keras.Model", "models.Model"))
+            for b in built
+        )
+    for own in (f for f in made.body if isinstance(f, ast.FunctionDef) and f.name == "call"):
+        plain, defaults = own.args.args, own.args.defaults
+        told = dict(zip([a.arg for a in plain][len(plain) - len(defaults) :], defaults, strict=True))
+        default = told.get("training")
+        return isinstance(default, ast.Constant) and not default.value
+    return False
+
+
+def _asks_slopes(call: ast.Call) -> bool:
+    return last_name(call.func) == "gradient" and len(call.args) > 1
+
+
+def _applies(source: Script, tape: ast.With) -> bool:
+    """The function, or the model's class, around a tape updates weights: no gradient of an attack."""
+    function = source.function_around(tape)
+    given = {a.arg for a in function.args.args} if function is not None else set()
+    asked = [c.args[1] for c in of(function, ast.Call) if _asks_slopes(c)] if function is not None else []
+    if asked and all(isinstance(a, (ast.List, ast.Tuple)) and names_in(a) <= given for a in asked):
+        return False  # slopes of masks or inputs that it was handed
+    around = [function, *(p for p in source.above(tape) if isinstance(p, ast.ClassDef))]
+    scopes = [a for a in around if a is not None and (isinstance(a, ast.FunctionDef) or a in source.modules)]
+    updates = source.named("apply_gradients", "minimize", "apply")
+    return not scopes or any(scope in source.above(c) for c in updates for scope in scopes)
+
+
+@probe()
+def mode_wrong(view: View) -> Finding:
+    """The model trains in evaluation mode or is evaluated in training mode; see each."""
+    return any_of((eval_mode_while_training(view), train_mode_while_evaluating(view)))
+
+
+def _before(source: Script, node: ast.AST, loop: ast.AST) -> bool:
+    same = source.function_around(node) is source.function_around(loop)
+    return same and getattr(node, "lineno", 0) < getattr(loop, "lineno", 0)
+
+
+@probe()
+def train_mode_while_evaluating(view: View) -> Finding:
+    """The model holds dropout or batch norm, the script evaluates, and `.eval()` is never called."""
+    checks = either(_train_while_evaluating, never_quiet, switched_on_to_score, callback_in_training_mode)
+    return first(view, checks, "the scripts hold no evaluation of a model with modes")
+
+
+def _train_while_evaluating(source: Script) -> Finding | None:
+    modal = [
+        c for c in source.calls if last_name(c.func).startswith(("Dropout", "BatchNorm", "SyncBatchNorm"))
+    ]
+    evaluates = [c for c in source.named("no_grad", "inference_mode") if _measures(source, c)]
+    if not source.trains_by_hand or not modal or not evaluates:
+        return None
+    if source.named("eval") or re.search(
+        r"train(?:ing|_mode)?\([^()]*\bFalse\)|eval(?:uation)?_mode", source.text
+    ):
+        return ok(
+            source,
+            source.named("eval")[0] if source.named("eval") else None,
+            "the model is put into evaluation mode",
+        )
+    if imports_locals(source):
+        return None
+    return at(
+        source,
+        evaluates[0],
+        "evaluation runs with dropout and batch norm in training mode: eval() is never called",
+    )
+
+
+_AMONG_PROCESSES = frozenset({"all_gather", "all_reduce", "broadcast", "all_gather_into_tensor"})
+
+
+def _measures(source: Script, switch: ast.Call) -> bool:
+    """What runs without gradients may be an evaluation: it is no part of the training step or of a module.
+
+    A block inside the forward pass, or a function that goes through weights, keeps an average or a teacher.
+    """
+    outer = source.parents.get(switch)
+    decorated = isinstance(outer, (ast.FunctionDef, ast.AsyncFunctionDef))
+    block = outer if decorated else next((p for p in source.above(switch) if isinstance(p, ast.With)), None)
+    if block is None:
+        return True
+    function = block if decorated else source.function_around(block)
+    if function is not None and function in source.forwards:
+        return False
+    if any(isinstance(p, ast.ClassDef) and p in source.modules for p in source.above(block)):
+        return not source.loss_methods and is_evaluation(source, block)
+    called = {last_name(n.func) for n in of(block, ast.Call)}
+    if called & _AMONG_PROCESSES and not of(block, ast.For):
+        return False  # it gathers what a training step compares
+    weights = called & {"parameters", "named_parameters", "state_dict", "buffers"}
+    return not (weights and not called & {"argmax", "item", "append"})

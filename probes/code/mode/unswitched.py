@@ -1,0 +1,127 @@
+"""Evaluation in training mode: the training loop switches it on, and nothing switches it off."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+
+from ...flow import flow
+from ...learning import takes_gradients
+from ...readers._tree import of, unparse, walk
+from ...readers.script import keyword, last_name
+from ...registry import Finding, View, probe
+from ...syntax import Function, Loop, Script
+from ..shared.checks import at, first, ok
+from ..shared.rounds import top_level
+from ..step.stepping import over_batches
+from .loops import switch_of
+
+_SWITCHES = re.compile(r"(?i)^(?:eval|set_eval|set_train|freeze\w*|(?!inference)\w*_mode)$")
+_UP = 3  # callers that are gone up
+_NO_GRAD = ("no_grad", "inference_mode")
+
+
+@probe()
+def never_switched_off(view: View) -> Finding:
+    """A model that `.train()` is called on runs over a loader without gradients, and nothing calls `.eval()`.
+
+    Looked at: the function, those that call it, and what these call by name or on self. False positive: a
+    model without dropout or batch norm, whose mode changes nothing.
+    """
+    return first(view, _never, "the scripts switch no model into training mode, or evaluate none")
+
+
+def _never(source: Script) -> Finding | None:
+    if not source.trains_by_hand:
+        return None
+    switches = [c for c in source.named("train") if (s := switch_of(source, c)) is not None and s[1]]
+    names = {last_name(c.func.value) for c in switches if isinstance(c.func, ast.Attribute)}
+    names = {n for n in names if re.search(r"(?i)model|net|module|encoder|classifier", n)}
+    judged: ast.AST | None = None
+    for loop in _evaluations(source) if names else ():
+        run = [n for n in of(loop, ast.Call) if last_name(n.func) in names or _runs_given(source, n, names)]
+        if not any(_looked_at(source, c, loop) for c in run) or takes_gradients(source, loop):
+            continue
+        if any(_switches(n) for n in _around(source, loop)):
+            judged = judged or loop
+            continue
+        return at(
+            source, run[0], "the model is evaluated in training mode: nothing here or around calls eval()"
+        )
+    return (
+        ok(source, judged, "the model is put into evaluation mode where it is evaluated") if judged else None
+    )
+
+
+def _runs_given(source: Script, call: ast.Call, names: set[str]) -> bool:
+    """`step(model, batch)`: a function of the script runs the model that it is handed."""
+    functions = flow(source).functions.get(call.func.id, []) if isinstance(call.func, ast.Name) else []
+    if len(functions) != 1:
+        return False
+    handed = {
+        a.arg
+        for a, given in zip(functions[0].args.args, call.args, strict=False)
+        if isinstance(given, (ast.Name, ast.Attribute)) and last_name(given) in names
+    }
+    return any(isinstance(c.func, ast.Name) and c.func.id in handed for c in of(functions[0], ast.Call))
+
+
+def _looked_at(source: Script, call: ast.Call, loop: Loop) -> bool:
+    """Whether something is made of an answer: a loop that measures only time has none of its own."""
+    line = source.statement(call)
+    if not isinstance(line, ast.Assign):
+        return not isinstance(line, ast.Expr) or line.value is not call
+    names = {n.id for t in line.targets for n in of(t, ast.Name)}
+    return not names or any(n.id in names and isinstance(n.ctx, ast.Load) for n in of(loop, ast.Name))
+
+
+def _evaluations(source: Script) -> Iterator[Loop]:
+    """Loops over batches that run without gradients."""
+    for call in source.named(*_NO_GRAD):
+        holder = source.parents.get(call)
+        block = source.parents.get(holder) if isinstance(holder, ast.withitem) else holder
+        if not isinstance(block, (ast.With, ast.FunctionDef)):
+            continue
+        inside = [n for n in of(block, ast.For, ast.While) if over_batches(n)]
+        around = [loop for loop in source.loops_around(block)[:1] if over_batches(loop)]
+        yield from inside[:1] or around
+
+
+def _around(source: Script, node: ast.AST) -> Iterator[ast.AST]:
+    """All nodes of the functions around a node, of their callers, and of what these call by name."""
+    scopes: list[ast.AST] = []
+    waiting: list[tuple[ast.AST, int]] = [(node, _UP)]
+    while waiting:
+        here, left = waiting.pop()
+        function = source.function_around(here)
+        scope: ast.AST = function or source.tree
+        if scope in scopes:
+            continue
+        scopes.append(scope)
+        for call in source.named(function.name) if function is not None and left else ():
+            waiting.append((call, left - 1))
+    called: set[Function] = set()
+    for scope in scopes:
+        for one in walk(scope) if scope is not source.tree else top_level(source.tree):
+            yield one
+            if isinstance(one, ast.Call) and re.fullmatch(r"(?:self\.)?\w+", unparse(one.func)):
+                called.update(flow(source).functions.get(last_name(one.func), ()))
+    for helper in called - set(scopes):
+        yield from walk(helper)
+
+
+def _switches(node: ast.AST) -> bool:
+    """`.eval()`, `.train(False)`, `.train(mode)`, `training=False`, `model.training = False`."""
+    if isinstance(node, ast.Call):
+        name = last_name(node.func)
+        if name == "train":
+            given = node.args[0] if len(node.args) == 1 else keyword(node, "mode")
+            return (
+                given is not None and re.search(r"(?i)^False$|^True$|mode|train", unparse(given)) is not None
+            )
+        return _SWITCHES.search(name) is not None or keyword(node, "training") is not None
+    return (
+        isinstance(node, ast.Assign)
+        and any(isinstance(t, ast.Attribute) and t.attr == "training" for t in node.targets)
+    ) or (isinstance(node, ast.Attribute) and node.attr == "eval" and "model" in unparse(node).lower())

@@ -1,0 +1,1 @@
+"""The model in scripts: how it is built, wired and started."""

@@ -1,0 +1,224 @@
+"""Branches of a model that lead nowhere, in scripts: overwritten, left for a twin, added to themselves."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections import Counter
+from collections.abc import Iterator
+
+from ...flow import flow
+from ...readers._tree import of, unparse, walk
+from ...readers.script import keyword, last_name
+from ...registry import Finding
+from ...syntax import Function, Script
+from ..shared.checks import at
+from .wiring import held, is_made, is_read
+
+_HOOKS = re.compile(r"^(?:__|training_|validation_|test_|predict_|on_|configure_|log|_?init|reset|save|load)")
+_JOINS = ("cat", "concat", "concatenate", "hstack", "Concatenate")
+
+
+def _methods(source: Script) -> Iterator[tuple[ast.ClassDef, Function]]:
+    """What modules compute with: their forward pass and what it calls, not the hooks of a trainer."""
+    for owner in source.modules:
+        for function in owner.body:
+            if isinstance(function, ast.FunctionDef) and not _HOOKS.match(function.name):
+                yield owner, function
+
+
+# ------------------------------------------------------------------------------ overwritten, not looked at
+
+
+def overwritten_unread(source: Script) -> Finding | None:
+    """A layer's output is given a name, and the name another value before anything has read it.
+
+    `h = self.embed(ids)`, then `h = self.position(steps)` where `h = h + ...` was meant.
+    """
+    for owner, function in _methods(source):
+        weights = {n for n, _ in held(owner)}
+        for first, second in zip(function.body, function.body[1:], strict=False):
+            name = _plain_target(first)
+            if name is None or name != _plain_target(second):
+                continue
+            if not isinstance(first, ast.Assign) or not isinstance(first.value, ast.Call):
+                continue
+            made = unparse(first.value.func)
+            layer = made.startswith("self.") and last_name(first.value.func) in weights
+            read = [n for n in of(second, ast.Name) if isinstance(n.ctx, ast.Load)]
+            if layer and name not in {n.id for n in read} and not _mentions(first.value, name):
+                return at(
+                    source, second, f"{name} is computed by a layer, and overwritten before anything reads it"
+                )
+    return None
+
+
+def _plain_target(node: ast.stmt) -> str | None:
+    if isinstance(node, ast.Assign) and len(node.targets) == 1 and isinstance(node.targets[0], ast.Name):
+        return node.targets[0].id
+    return None
+
+
+def _mentions(node: ast.AST, name: str) -> bool:
+    return any(n.id == name for n in of(node, ast.Name))
+
+
+# --------------------------------------------------------------------------------------- one of two, twice
+
+
+def twin_called_twice(source: Script) -> Finding | None:
+    """Of two layers that are made alike one is called twice in the forward pass, and the other one never."""
+    for owner, left, twin in twins(source):
+        call = next(c for c in of(owner, ast.Call) if unparse(c.func) == f"self.{twin}")
+        return at(source, call, f"{twin} is called twice, and {left}, which is made like it, never")
+    return None
+
+
+def twins(source: Script) -> Iterator[tuple[ast.ClassDef, str, str]]:
+    """Classes with a layer that is never used and the one, made alike, that is called in its place."""
+    for owner in source.modules:
+        layers = dict(held(owner))
+        called = Counter(
+            n.func.attr
+            for f in owner.body
+            if isinstance(f, ast.FunctionDef) and f.name != "__init__"
+            for n in of(f, ast.Call)
+            if isinstance(n.func, ast.Attribute) and unparse(n.func.value) == "self"
+        )
+        for left, made in layers.items():
+            alike = re.sub(r"\d+$", "", left)
+            for twin, other in layers.items():
+                same = unparse(made) == unparse(other) and re.sub(r"\d+$", "", twin) == alike
+                if twin != left and same and called[twin] > 1 and not called[left]:
+                    if not is_read(source, owner, left):
+                        yield owner, left, twin
+
+
+# ------------------------------------------------------------------------------------------ the same twice
+
+
+def added_to_itself(source: Script) -> Finding | None:
+    """A branch is added to, or joined with, itself, where a skip connection or another branch was meant.
+
+    `skip = self.proj(x) if self.proj is not None else y`, then `y + skip`; `cat([deep, deep], dim=1)` of what
+    a layer made.
+    """
+    for owner, function in _methods(source):
+        layers = {n for n, _ in held(owner)}
+        for node in walk(function):
+            if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add):
+                sides = (node.left, node.right)
+                for one, other in (sides, sides[::-1]):
+                    if _chosen_as(function, one, other):
+                        return at(
+                            source, node, "a branch is added to itself: its input does not get past the block"
+                        )
+            elif isinstance(node, ast.Call) and last_name(node.func) in _JOINS and node.args:
+                parts = node.args[0].elts if isinstance(node.args[0], (ast.List, ast.Tuple)) else []
+                names = [p.id for p in parts if isinstance(p, ast.Name)]
+                if len(parts) == len(names) > 1 and len(set(names)) == 1 and _across_features(node):
+                    if _made_by_layer(source, parts[0], layers):
+                        return at(source, node, f"{names[0]} is joined with itself")
+    return None
+
+
+def _chosen_as(function: Function, one: ast.expr, other: ast.expr) -> bool:
+    """`one` may be `other`: a name that takes it in one of two cases."""
+    if not isinstance(one, ast.Name) or not isinstance(other, ast.Name):
+        return False
+    for node in of(function, ast.Assign):
+        if _plain_target(node) == one.id and isinstance(node.value, ast.IfExp):
+            ways = (node.value.body, node.value.orelse)
+            plain = [w for w in ways if isinstance(w, ast.Name) and w.id == other.id]
+            called = [w for w in ways if isinstance(w, ast.Call) and not _mentions(w, other.id)]
+            if plain and called:
+                return True
+    return False
+
+
+def _across_features(call: ast.Call) -> bool:
+    """Not along the batch, where the same samples may be run twice on purpose."""
+    given = keyword(call, "dim") or keyword(call, "axis") or (call.args[1] if len(call.args) > 1 else None)
+    return given is not None and unparse(given) not in ("0",)
+
+
+def _made_by_layer(source: Script, node: ast.expr, layers: set[str]) -> bool:
+    given = flow(source).given(node)
+    if given is None or not isinstance(given.value, ast.Call):
+        return False
+    name = unparse(given.value.func)
+    return name.startswith("self.") and last_name(given.value.func) in layers
+
+
+# ---------------------------------------------------------------------------------- computed and not joined
+
+
+def branch_unjoined(source: Script) -> Finding | None:
+    """A value that a layer makes is never read: in a method that the forward pass is made of, or in Keras.
+
+    Keras: `hour = Embedding(24, 8)(hour_in)` in a function that builds a model, and nothing takes `hour`.
+    """
+    for _, function in _methods(source):
+        if function in source.forwards or "hook" in unparse(function):
+            continue  # a hook takes what a call gives
+        for node in _unread(function):
+            layer = isinstance(node.value, (ast.Call, ast.BinOp)) and "self." in unparse(node.value)
+            if layer and is_made(function, node.value):
+                return at(source, node, "this value is computed in the model and never used")
+    for function in source.of(ast.FunctionDef):
+        if not any(last_name(n.func) == "Model" for n in of(function, ast.Call)):
+            continue
+        for node in _unread(function):
+            value = node.value
+            if isinstance(value, ast.Call) and isinstance(value.func, ast.Call):
+                if unparse(value.func.func).startswith(
+                    ("layers.", "keras.layers.", "tf.keras.layers.", "L.")
+                ):
+                    return at(source, node, "this branch of the model is made and never joined to it")
+    return None
+
+
+def _unread(function: Function) -> Iterator[ast.Assign]:
+    read = {n.id for n in of(function, ast.Name) if isinstance(n.ctx, ast.Load)}
+    if read & {"locals", "vars", "eval", "exec"}:
+        return
+    for node in of(function, ast.Assign):
+        if (name := _plain_target(node)) is not None:
+            if name not in read and not name.startswith("_"):
+                yield node
+
+
+# ----------------------------------------------------------------------------------------- handed in, unread
+
+_MASK = re.compile(r"(?i)^(?:\w+_)?(?:mask|masks|lengths|lens)$")
+
+
+def mask_unread(source: Script) -> Finding | None:
+    """The forward pass of a model demands a mask, or lengths, and never looks at it."""
+    return _mask_unread(source, losses=False)
+
+
+def loss_mask_unread(source: Script) -> Finding | None:
+    """A loss demands a mask, or lengths, and never looks at it."""
+    return _mask_unread(source, losses=True)
+
+
+def _mask_unread(source: Script, losses: bool) -> Finding | None:
+    for function in source.passes:
+        owner = source.parents.get(function)
+        if owner not in source.modules or not isinstance(owner, ast.ClassDef) or len(function.body) < 2:
+            continue
+        if any(last_name(b) in source.classes for b in owner.bases):
+            continue
+        given = function.args.args[1 : len(function.args.args) - len(function.args.defaults)]
+        names = [a.arg for a in given]
+        if any(f is not function and names == [a.arg for a in f.args.args[1:]] for f in source.forwards):
+            continue  # one of several that are called alike
+        of_loss = bool({"target", "targets", "labels", "label", "y", "gt"} & set(names))
+        if of_loss is not losses:
+            continue
+        for name in names:
+            if _MASK.match(name) and not _mentions(ast.Module(function.body, []), name):
+                if not any(isinstance(n, ast.Raise) for n in function.body):
+                    return at(source, function, f"{name} is handed in and never looked at")
+    return None

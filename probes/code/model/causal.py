@@ -1,0 +1,262 @@
+"""Masks of order in scripts: which positions attention hides, by a triangle and how it is used.
+
+A triangle is followed through names, buffers, negations and casts to the scores that it is written into. What
+should be hidden is what lies above the diagonal: a position may look at itself and at what stands before it.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from ...flow import Flow, flow, returns
+from ...readers._tree import of, unparse
+from ...readers.script import keyword, last_name
+from ...registry import Finding
+from ...syntax import Script
+from ..shared.checks import at, ok
+from ..shared.sides import literal
+
+
+@dataclass(frozen=True)
+class Triangle:
+    """Where a mask is true. `above`: where column - row >= `offset`; else where it is <= `offset`."""
+
+    above: bool
+    offset: int
+    boolean: bool = False
+    added: bool = False  # it holds minus infinity there, and is added to the scores
+
+    def turned(self) -> Triangle:
+        """The rest of the square."""
+        return Triangle(not self.above, self.offset + (-1 if self.above else 1), True, False)
+
+
+_NEGATIVE = re.compile(
+    r"inf\b|^-(?:\d+\.?\d*e\+?\d+|\d{3,})|finfo\(|\.min\b|NEG|neg_|big_neg|mask_value", re.I
+)
+_CASTS = frozenset(
+    [
+        *(
+            "bool",
+            "to",
+            "type",
+            "astype",
+            "cuda",
+            "float",
+            "view",
+            "reshape",
+            "unsqueeze",
+            "expand",
+            "repeat",
+        ),
+        *(
+            "cast",
+            "expand_dims",
+            "type_as",
+            "contiguous",
+            "clone",
+            "detach",
+            "asarray",
+            "array",
+            "from_numpy",
+        ),
+        *("squeeze", "tensor", "Tensor", "constant", "broadcast_to", "Parameter", "byte", "int", "half"),
+    ]
+)
+
+
+def past_hidden(source: Script) -> Finding | None:
+    """The mask is the wrong way round: what stands before a position is hidden, and what follows is seen."""
+    seen = None
+    for node, hidden in _hides(source):
+        seen = seen or node
+        if not hidden.above:
+            return at(
+                source, node, "this mask hides what stands before a position, and shows what follows it"
+            )
+    return ok(source, seen, "what follows a position is hidden from it") if seen is not None else None
+
+
+def next_is_seen(source: Script) -> Finding | None:
+    """The diagonal of the mask is off: each position sees the next one, which it has to predict."""
+    seen = None
+    for node, hidden in _hides(source):
+        seen = seen or node
+        if hidden.above and hidden.offset > 1:
+            return at(source, node, "the diagonal of this mask lets each position see what follows it")
+    return ok(source, seen, "what follows a position is hidden from it") if seen is not None else None
+
+
+def _hides(source: Script) -> Iterator[tuple[ast.AST, Triangle]]:
+    """Where scores are hidden: the call or product, and the triangle of what is hidden."""
+    if not re.search(r"tril|triu|band_part", source.code):
+        return
+    mine = flow(source)
+    for call in source.calls:
+        for mask, shown in _masks_of(mine, call):
+            found = _triangle(mine, mask, 8)
+            if found is not None:
+                yield call, found.turned() if shown else found
+    for node in source.of(ast.BinOp):
+        if isinstance(node.op, ast.Mult):
+            for mask, value in ((node.left, node.right), (node.right, node.left)):
+                if _is_negative(value) and not isinstance(mask, ast.Constant):
+                    found = _triangle(mine, mask, 8)
+                    if found is not None and not found.added and not _within_triangle(source, node):
+                        yield node, found
+
+
+def _masks_of(mine: Flow, call: ast.Call) -> Iterator[tuple[ast.expr, bool]]:
+    """Masks that a call applies to scores, and whether they are true where scores are seen."""
+    name, args = last_name(call.func), call.args
+    if name in ("masked_fill", "masked_fill_"):
+        on = 0 if isinstance(call.func, ast.Attribute) and len(args) == 2 else 1
+        if len(args) == on + 2 and _is_negative(args[on + 1]) and _near_softmax(mine.source, call):
+            yield args[on], False
+    elif name in ("where", "select") and len(args) == 3 and _near_softmax(mine.source, call):
+        if _is_negative(args[2]):
+            yield args[0], True
+        elif _is_negative(args[1]):
+            yield args[0], False
+    elif name == "scaled_dot_product_attention":
+        given = keyword(call, "attn_mask") or (args[3] if len(args) > 3 else None)
+        if given is not None:
+            found = _triangle(mine, given, 8)
+            if found is not None and (found.boolean or found.added):
+                yield given, not found.added
+    elif (given := _layer_mask(mine, call)) is not None:
+        found = _triangle(mine, given, 8)
+        if found is not None and (found.boolean or found.added):
+            yield given, False
+
+
+_TRUE_HIDES = ("MultiheadAttention", "TransformerEncoder", "TransformerEncoderLayer")
+
+
+def _layer_mask(mine: Flow, call: ast.Call) -> ast.expr | None:
+    """The mask that a layer of PyTorch gets whose masks are true where nothing is seen."""
+    if mine.source.named("scaled_dot_product_attention") or not mine.source.named(*_TRUE_HIDES):
+        return None
+    given = keyword(call, "attn_mask") or keyword(call, "src_mask")
+    if given is None and isinstance(call.func, ast.Attribute):
+        made = [v for v in mine.values(call.func, 3) if isinstance(v, ast.Call)]
+        if made and all(last_name(v.func) == "TransformerEncoder" for v in made):
+            given = keyword(call, "mask") or (call.args[1] if len(call.args) > 1 else None)
+    return given
+
+
+def _is_negative(value: ast.expr) -> bool:
+    """A number that a softmax makes zero of: `float("-inf")`, `-1e9`, `torch.finfo(t).min`."""
+    text = unparse(value).replace("'", "").replace('"', "")
+    return _NEGATIVE.search(text) is not None
+
+
+def _near_softmax(source: Script, call: ast.Call) -> bool:
+    """Scores are hidden here, and not pairs of samples or of boxes."""
+    function = source.function_around(call)
+    if function is None:
+        return False
+    return any(last_name(c.func).lower() == "softmax" for c in of(function, ast.Call))
+
+
+def _within_triangle(source: Script, node: ast.AST) -> bool:
+    """`torch.triu(ones * -inf, 1)`: the product is what the triangle is cut of."""
+    return any(isinstance(p, ast.Call) and last_name(p.func) in ("tril", "triu") for p in source.above(node))
+
+
+def _triangle(mine: Flow, node: ast.expr, depth: int) -> Triangle | None:
+    """Where a mask is true, names and buffers followed; None of what is none, or joined with another."""
+    if depth <= 0:
+        return None
+    if isinstance(node, ast.Subscript):
+        return _triangle(mine, node.value, depth - 1)
+    if isinstance(node, ast.UnaryOp) and isinstance(node.op, (ast.Invert, ast.Not)):
+        found = _triangle(mine, node.operand, depth - 1)
+        return found.turned() if found is not None else None
+    if isinstance(node, ast.Compare) and len(node.ops) == 1:
+        return _compared(mine, node, depth)
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Sub):
+        one = isinstance(node.left, ast.Constant) and node.left.value in (1, 1.0)
+        found = _triangle(mine, node.right, depth - 1) if one else None
+        return found.turned() if found is not None else None
+    if isinstance(node, ast.Call):
+        return _called(mine, node, depth)
+    if isinstance(node, (ast.Name, ast.Attribute)):
+        ways = [g.value for g in mine.all_given(node) if not g.places] or mine.arguments(node)
+        ways = ways or list(_buffers(mine, node))
+        found_all = {_triangle(mine, w, depth - 1) for w in ways}
+        return found_all.pop() if len(found_all) == 1 else None
+    return None
+
+
+def _compared(mine: Flow, node: ast.Compare, depth: int) -> Triangle | None:
+    found, value = _triangle(mine, node.left, depth - 1), node.comparators[0]
+    if found is None or not isinstance(value, ast.Constant) or value.value not in (0, 1):
+        return None
+    same = isinstance(node.ops[0], (ast.Eq, ast.Gt, ast.GtE))
+    if not isinstance(node.ops[0], (ast.Eq, ast.NotEq, ast.Gt)):
+        return None
+    holds = bool(value.value) == same if not isinstance(node.ops[0], ast.Gt) else not value.value
+    true = Triangle(found.above, found.offset, True)
+    return true if holds else true.turned()
+
+
+def _called(mine: Flow, node: ast.Call, depth: int) -> Triangle | None:
+    name = last_name(node.func)
+    method = isinstance(node.func, ast.Attribute) and unparse(node.func.value) not in _LIBRARIES
+    owner = node.func.value if method and isinstance(node.func, ast.Attribute) else None
+    args = [owner, *node.args] if owner is not None else list(node.args)
+    if name in ("tril", "triu") and args:
+        shift = keyword(node, "diagonal") or keyword(node, "k") or (args[1] if len(args) > 1 else None)
+        offset = 0 if shift is None else literal(mine.source, shift)
+        inner = unparse(args[0])
+        if type(offset) is not int or not re.search(r"ones|full|-inf|-1e", inner):
+            return None
+        return Triangle(name == "triu", offset, "bool" in unparse(node), _NEGATIVE.search(inner) is not None)
+    if name == "band_part" and len(args) == 3:
+        ends = [literal(mine.source, a) for a in args[1:]]
+        if ends in ([-1, 0], [0, -1]):
+            return Triangle(ends == [0, -1], 0)
+        return None
+    if name == "logical_not" and args:
+        found = _triangle(mine, args[0], depth - 1)
+        return found.turned() if found is not None else None
+    if name in _CASTS and args:
+        found = _triangle(mine, args[0], depth - 1)
+        if found is not None and "bool" in unparse(node):
+            return Triangle(found.above, found.offset, True, found.added)
+        return found
+    for function in mine.called(node):
+        ends_ = {_triangle(mine, r, depth - 1) for r in returns(function)}
+        return ends_.pop() if len(ends_) == 1 else None
+    return None
+
+
+_LIBRARIES = (
+    "torch",
+    "np",
+    "numpy",
+    "tf",
+    "tf.linalg",
+    "ops",
+    "F",
+    "mnp",
+    "mint",
+    "jnp",
+    "tf.math",
+    "keras.ops",
+)
+
+
+def _buffers(mine: Flow, node: ast.expr) -> Iterator[ast.expr]:
+    """`self.register_buffer("mask", torch.tril(...))` of the class around `self.mask`."""
+    owner = mine.class_around(node)
+    if owner is None or not isinstance(node, ast.Attribute) or unparse(node.value) != "self":
+        return
+    for call in of(owner, ast.Call):
+        if last_name(call.func) == "register_buffer" and len(call.args) > 1:
+            if isinstance(call.args[0], ast.Constant) and call.args[0].value == node.attr:
+                yield call.args[1]

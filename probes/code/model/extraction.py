@@ -1,0 +1,175 @@
+"""Trained features that stay as they are, on purpose, under something new that is trained."""
+
+from __future__ import annotations
+
+import ast
+import re
+
+from ...flow import flow
+from ...readers._tree import names_in, of, unparse, walk
+from ...readers.script import keyword, last_name
+from ...syntax import Script
+
+_PARAMETERS = ("parameters", "named_parameters", "modules", "named_modules", "children", "named_children")
+_HEADED = re.compile(r"For\w*(?:Classification|QuestionAnswering|MultipleChoice)\b")
+_HEAD = re.compile(r"(?i)classifier|head|score|qa_outputs|\bfc\d?\b|\bcls\b|out_proj|pooler")
+_TRAINED = re.compile(r"(?:from_pretrained|load_model|hub\.load|load_state_dict)$")
+
+
+def extracts_features(source: Script, node: ast.AST, owner: ast.expr) -> bool:
+    """Say whether what is frozen at `node` was trained before, and something beside it is trained.
+
+    It is a part of a pretrained model that is chosen by name, or a pretrained model that gets a new layer or
+    stands beside others; or another module's parameters alone go to the optimizer that is built afterwards.
+    """
+    held, chosen = _model(source, node, owner)
+    if held is None:
+        return False
+    if _another_is_trained(source, node, held):
+        return True
+    name = unparse(held)
+    if _is_body(source, held):
+        return True
+    if not _is_pretrained(source, held):
+        return False
+    return chosen or "." in name or _gets_layer(source, node, name) or _lies_under(source, node, name)
+
+
+def _model(source: Script, node: ast.AST, owner: ast.expr) -> tuple[ast.expr | None, bool]:
+    """The module whose parameters are frozen; whether only some of them are, chosen by a test in the loop."""
+    chosen = False
+    for parent in source.above(node):
+        if isinstance(parent, ast.If):
+            chosen = True
+        elif isinstance(parent, ast.For):
+            over = parent.iter
+            bound = names_in(parent.target)
+            if isinstance(owner, ast.Name) and owner.id in bound:
+                owner = over
+            break
+        elif isinstance(parent, (ast.FunctionDef, ast.ClassDef)):
+            break
+    while True:
+        if isinstance(owner, ast.Call) and isinstance(owner.func, ast.Attribute):
+            owner = owner.func.value
+        elif isinstance(owner, ast.Subscript):
+            owner, chosen = owner.value, True
+        else:
+            break
+    return (owner, chosen) if isinstance(owner, (ast.Name, ast.Attribute)) else (None, chosen)
+
+
+def _is_body(source: Script, held: ast.expr) -> bool:
+    """A part, that is no head, of a model of transformers that comes with a head of its own.
+
+    `model.distilbert` of `AutoModelForSequenceClassification.from_pretrained(...)`.
+    """
+    if not isinstance(held, ast.Attribute) or _HEAD.search(unparse(held)):
+        return False
+    root: ast.expr = held
+    while isinstance(root, ast.Attribute):
+        root = root.value
+    return any(
+        last_name(call.func) == "from_pretrained" and _HEADED.search(unparse(call.func))
+        for value in flow(source).values(root, 6)
+        for call in of(value, ast.Call)
+    )
+
+
+def _is_pretrained(source: Script, held: ast.expr) -> bool:
+    """It was made with weights, in the script: `resnet50(weights="DEFAULT")`, `from_pretrained(...)`."""
+    for value in [held, *flow(source).values(held, 4)]:
+        for call in of(value, ast.Call):
+            if _TRAINED.search(unparse(call.func)):
+                return True
+            for name in ("weights", "pretrained", "weights_backbone"):
+                given = keyword(call, name)
+                if given is not None and not (isinstance(given, ast.Constant) and not given.value):
+                    return True
+            if "applications" in unparse(call.func) and keyword(call, "weights") is None:
+                return True
+    text = unparse(held)
+    filled = [source.owner(c) for c in source.named("copy_")]
+    filled += [
+        unparse(t)
+        for n in source.of(ast.Assign)
+        for t in n.targets
+        if isinstance(t, ast.Attribute) and t.attr in ("data", "weight")
+    ]
+    if any(re.fullmatch(rf"{re.escape(text)}(?:\.weight)?(?:\.data)?", f) for f in filled):
+        return True  # rows that were trained elsewhere are written into a table
+    return any(source.owner(c) == text for c in source.named("load_state_dict"))
+
+
+def _lies_under(source: Script, node: ast.AST, name: str) -> bool:
+    """A model is put together on top of it: `Dense(5)(base(x))`, `Sequential(base, Linear(512, 5))`."""
+    function = source.function_around(node)
+    calls = of(function or source.tree, ast.Call)
+    new = [c for c in calls if last_name(c.func) in ("Dense", "Linear", "Sequential", "Model")]
+    used = any(
+        unparse(c.func) == name or any(unparse(n) == name for a in c.args for n in walk(a))
+        for c in calls
+        if unparse(c.func) == name or last_name(c.func) in ("Sequential", "Model")
+    )
+    return bool(new) and used and any(c.lineno > getattr(node, "lineno", 0) for c in new)
+
+
+def _gets_layer(source: Script, node: ast.AST, name: str) -> bool:
+    """A new layer is put into it further down: `net.fc = nn.Linear(...)`."""
+    return any(
+        isinstance(n.value, ast.Call)
+        and n.lineno > getattr(node, "lineno", 0)
+        and source.function_around(n) is source.function_around(node)
+        and any(unparse(t).startswith(f"{name}.") for t in n.targets)
+        for n in source.of(ast.Assign)
+    )
+
+
+def _another_is_trained(source: Script, node: ast.AST, held: ast.expr) -> bool:
+    """Every optimizer built after it in the same function gets the parameters of other modules by name."""
+    function, name = source.function_around(node), unparse(held)
+    after = [
+        c
+        for c in source.optimizer_calls
+        if source.function_around(c) is function and c.lineno > getattr(node, "lineno", 0) and c.args
+    ]
+    owners: list[ast.expr] = []
+    for call in after:
+        given = call.args[0]
+        if not (isinstance(given, ast.Call) and last_name(given.func) in _PARAMETERS):
+            return False
+        if isinstance(given.func, ast.Attribute):
+            owners.append(given.func.value)
+    parts = _parts(source, node, held)
+    return bool(owners) and not any(_holds(source, o, p) for o in owners for p in (name, *parts))
+
+
+def _parts(source: Script, node: ast.AST, held: ast.expr) -> list[str]:
+    """What a loop variable stands for: `for part in (net.stem, net.body):`."""
+    if not isinstance(held, ast.Name):
+        return []
+    return [
+        unparse(e)
+        for p in source.above(node)
+        if isinstance(p, ast.For)
+        and held.id in names_in(p.target)
+        and isinstance(p.iter, (ast.Tuple, ast.List))
+        for e in p.iter.elts
+    ]
+
+
+_SAME_MODULE = ("to", "cuda", "npu", "train", "eval", "float", "half", "bfloat16")
+
+
+def _holds(source: Script, owner: ast.expr, name: str, depth: int = 3) -> bool:
+    """A module is, is within or holds another one: by its path, or by what it was wrapped around."""
+    text = unparse(owner)
+    if text == name or text.startswith(f"{name}.") or name.startswith(f"{text}."):
+        return True
+    found = flow(source).given(owner) if depth else None
+    if found is None or not isinstance(found.value, ast.Call):
+        return False
+    inner = [*found.value.args, *(k.value for k in found.value.keywords)]
+    if isinstance(found.value.func, ast.Attribute) and found.value.func.attr in _SAME_MODULE:
+        inner.append(found.value.func.value)
+    return any(_holds(source, a, name, depth - 1) for a in inner if isinstance(a, (ast.Name, ast.Attribute)))

@@ -1,0 +1,221 @@
+"""Pretrained weights in scripts: read and not used, overwritten, or never asked for."""
+
+from __future__ import annotations
+
+import ast
+import re
+
+from ...flow import flow
+from ...readers._tree import of, unparse, walk
+from ...readers.script import all_arguments, keyword, last_name
+from ...registry import Finding, View, probe
+from ...syntax import Script
+from ..shared.checks import at, first, ok
+
+_MODEL = re.compile(r"(?:^|_)(?:model|net|network|module|backbone|encoder|resnet|bert|unet)\d*$")
+_READS = ("load_checkpoint", "load_file", "load_state_dict_from_url")
+_FINE_TUNED = re.compile(
+    r"AutoModelFor(?:Sequence|Token|Image|Audio)\w*Classification|AutoModelForQuestionAnswering"
+)
+
+
+@probe()
+def pretrained_lost(view: View) -> Finding:
+    """Weights are read and reach no model, or a copy, or a model that is then made anew.
+
+    Also: a classifier built `from_config` beside a pretrained tokenizer, a backbone frozen at random.
+    """
+    return first(view, _lost, "the scripts load no weights")
+
+
+def _lost(source: Script) -> Finding | None:
+    seen: ast.AST | None = None
+    for look in (_never_put, _made_anew, _into_copy, _from_config, _frozen_at_random):
+        found = look(source)
+        if isinstance(found, Finding):
+            return found
+        seen = seen or found
+    return ok(source, seen, "the weights that are read reach the model") if seen is not None else None
+
+
+def _never_put(source: Script) -> Finding | ast.AST | None:
+    """What a checkpoint holds is only counted, printed or cut down."""
+    seen = None
+    for node in source.of(ast.Assign):
+        if not isinstance(node.value, ast.Call):
+            continue
+        call = node.value
+        if last_name(call.func) not in _READS or not isinstance(node.targets[0], ast.Name):
+            continue
+        if last_name(call.func) == "load_checkpoint" and (
+            len(call.args) > 1 or keyword(call, "net") is not None
+        ):
+            continue
+        if call.args and saved_here(source, call.args[0]):
+            continue  # of its own training: the best epoch, or where it goes on
+        seen = seen or call
+        name = node.targets[0].id
+        if unused(source, node, name):
+            return at(source, node, "the weights are read and never put into the model")
+    return seen
+
+
+def unused(source: Script, node: ast.Assign, name: str) -> bool:
+    """What a statement assigns to a name is handed on to nothing: only counted, printed or cut down."""
+    scope = source.function_around(node) or source.tree
+    uses = [n for n in of(scope, ast.Name) if n.id == name and isinstance(n.ctx, ast.Load)]
+    return not any(_hands_on(source, use) for use in uses)
+
+
+def saved_here(source: Script, path: ast.expr) -> bool:
+    """The program itself writes weights to this path."""
+    saves = source.named("save_checkpoint", "save", "save_weights", "save_model", "torch_save")
+    given = [a for c in saves for a in all_arguments(c)]
+    named = {n.value for a in given for n in of(a, ast.Constant) if isinstance(n.value, str)}
+    return unparse(path) in map(unparse, given) or (isinstance(path, ast.Constant) and path.value in named)
+
+
+def _hands_on(source: Script, use: ast.Name) -> bool:
+    """Anything but its size, its keys, an entry taken out, or a test."""
+    for parent in source.above(use):
+        if isinstance(parent, ast.Call):
+            name = last_name(parent.func)
+            return name not in ("len", "print", "info", "keys", "pop", "debug", "list", "sorted")
+        if isinstance(parent, (ast.Delete, ast.comprehension)):
+            return False
+        if isinstance(parent, (ast.For,)):
+            return False
+        if isinstance(parent, (ast.Return, ast.Assign, ast.Yield)):
+            inner = unparse(parent.value) if parent.value is not None else ""
+            return not inner.startswith("len(")
+        if isinstance(parent, ast.stmt):
+            return False
+    return False
+
+
+def _made_anew(source: Script) -> Finding | ast.AST | None:
+    """`net.load_state_dict(...)`, and then `net = resnet18(...)` in the same function."""
+    seen = None
+    for call in source.named("load_state_dict", "load_weights", "load_param_into_net"):
+        owner = call.func.value if isinstance(call.func, ast.Attribute) else None
+        if last_name(call.func) == "load_param_into_net" and call.args:
+            owner = call.args[0]
+        if not isinstance(owner, ast.Name) or not _MODEL.search(owner.id.lower()):
+            continue
+        seen = seen or call
+        scope = source.function_around(call) or source.tree
+        block = [source.parents.get(p) for p in source.above(call) if isinstance(p, ast.stmt)]
+        for node in walk(scope):
+            later = isinstance(node, ast.Assign) and node.lineno > call.lineno
+            if not later or not isinstance(node, ast.Assign) or source.parents.get(node) not in block:
+                continue
+            same = any(isinstance(t, ast.Name) and t.id == owner.id for t in node.targets)
+            used = any(n.id == owner.id for n in of(node.value, ast.Name))
+            between = any(
+                n.id == owner.id and isinstance(n.ctx, ast.Load)
+                and call.lineno < n.lineno < node.lineno
+                for n in of(scope, ast.Name)
+            )  # fmt: skip
+            built = isinstance(node.value, ast.Call) and source.loops_around(node) == source.loops_around(
+                call
+            )
+            if same and built and not used and not between:
+                return at(
+                    source,
+                    node,
+                    f"the model is made anew after the weights of line {call.lineno} were loaded",
+                )
+    return seen
+
+
+def _into_copy(source: Script) -> Finding | ast.AST | None:
+    """Weights are written into `model.emb.weight.clone()`, which nobody keeps."""
+    mine = flow(source)
+    for call in source.calls:
+        for place, given in enumerate(call.args):
+            if not (
+                isinstance(given, ast.Call) and last_name(given.func) in ("clone", "copy", "numpy", "tolist")
+            ):
+                continue
+            if ".weight" not in unparse(given):
+                continue
+            for function in mine.called(call):
+                names = [a.arg for a in function.args.args]
+                if (
+                    place < len(names)
+                    and _writes(function, names[place])
+                    and not _gives_back(function, names[place])
+                ):
+                    return at(source, call, "the weights are written into a copy, which nobody keeps")
+    return None
+
+
+def _writes(function: ast.AST, name: str) -> bool:
+    return any(isinstance(n.ctx, ast.Store) and unparse(n.value) == name for n in of(function, ast.Subscript))
+
+
+def _gives_back(function: ast.AST, name: str) -> bool:
+    given = [n.value for n in of(function, ast.Return) if n.value is not None]
+    return any(n.id == name for value in given for n in of(value, ast.Name))
+
+
+def _from_config(source: Script) -> Finding | ast.AST | None:
+    if not re.search(r"Tokenizer\w*\.from_pretrained", source.code):
+        return None
+    if (found := _named_model_at_random(source)) is not None:
+        return found
+    if not _FINE_TUNED.search(source.text):
+        return None
+    for call in source.named("from_config"):
+        if _FINE_TUNED.search(source.owner(call)) and not source.named("load_state_dict", "load_model"):
+            return at(source, call, "the model is built from its configuration alone: its weights are random")
+    return next((c for c in source.named("from_pretrained") if _FINE_TUNED.search(source.owner(c))), None)
+
+
+_OTHERS = re.compile(r"(?:Tokenizer|Config|Processor|Extractor)\w*$")
+_LOADS = ("load_state_dict", "load_model", "load_checkpoint", "load_weights", "load_adapter")
+_NAMES_MODEL = re.compile(r"(?i)model_(?:name|path|id)|base_model|pretrained|checkpoint")
+
+
+def _named_model_at_random(source: Script) -> Finding | None:
+    """`AutoModel.from_config(config)`, with configuration and tokenizer of a model that a setting names.
+
+    Left aside: configurations that are changed, scripts that load weights in any way, or say that they train
+    from scratch.
+    """
+    loaded = [c for c in source.named("from_pretrained") if not _OTHERS.search(source.owner(c))]
+    if loaded or source.named(*_LOADS) or source.loose or re.search(r"(?i)scratch", source.text):
+        return None
+    read = [c for c in source.named("from_pretrained") if c.args and _NAMES_MODEL.search(unparse(c.args[0]))]
+    configs = [c for c in read if source.owner(c).endswith("Config")]
+    tokens = {unparse(c.args[0]) for c in read if "Tokenizer" in source.owner(c)}
+    for call in source.named("from_config"):
+        if not call.args or _OTHERS.search(source.owner(call)):
+            continue
+        made = flow(source).values(call.args[0], 4)
+        mine = [c for c in configs if c in made and unparse(c.args[0]) in tokens]
+        if mine and not any(k.arg in _SIZES for c in mine for k in c.keywords):
+            return at(source, call, "the model is built from its configuration alone: its weights are random")
+    return None
+
+
+_SIZES = ("vocab_size", "hidden_size", "n_embd", "num_hidden_layers", "n_layer", "n_head")
+
+
+def _frozen_at_random(source: Script) -> Finding | ast.AST | None:
+    """`weights=None` on a backbone that is then frozen: it hands on noise."""
+    for node in source.of(ast.Assign):
+        if not isinstance(node.value, ast.Call):
+            continue
+        given = keyword(node.value, "weights")
+        if given is None or not isinstance(node.targets[0], ast.Name):
+            continue
+        if not (isinstance(given, ast.Constant) and given.value is None):
+            continue
+        name = node.targets[0].id
+        loaded = re.search(rf"\b{re.escape(name)}\.(?:load_weights|load_state_dict)\(", source.code)
+        if f"{name}.trainable = False" in source.code and not loaded:
+            return at(
+                source, node, "this backbone is frozen and no weights are loaded into it: it stays random"
+            )
+    return None

@@ -1,0 +1,86 @@
+"""Dropout of recurrent and attention layers in scripts: without effect, or given the share to keep."""
+
+from __future__ import annotations
+
+import ast
+
+from ...flow import flow
+from ...readers.script import keyword, last_name
+from ...registry import Finding, View, probe
+from ...syntax import Script
+from ..shared.checks import at, first, ok
+from ..shared.shares import complement_of_drop, names_keep
+from ..shared.sides import literal
+
+_RECURRENT = ("LSTM", "GRU", "RNN")
+_LAYERS = (
+    *(*_RECURRENT, "LSTMCell", "GRUCell", "SimpleRNN", "MultiheadAttention", "MultiHeadAttention"),
+    *("Transformer", "TransformerEncoderLayer", "TransformerDecoderLayer"),
+)
+
+
+@probe()
+def dropout_between_no_layers(view: View) -> Finding:
+    """`nn.LSTM(..., num_layers=1, dropout=0.2)`: PyTorch and MindSpore drop between layers, and there is one.
+
+    Silent for Keras, whose layers drop inputs, and where the number of layers or the share is not known.
+    """
+    return first(view, _without_effect, "the scripts make no recurrent layers with dropout")
+
+
+def _without_effect(source: Script) -> Finding | None:
+    if not {"pytorch", "mindspore"} & set(source.frameworks):
+        return None
+    seen: ast.AST | None = None
+    for call in source.named(*_RECURRENT):
+        share = keyword(call, "dropout")
+        plain = not any(isinstance(a, ast.Starred) for a in call.args) and all(k.arg for k in call.keywords)
+        if share is None or not plain or source.owner(call).split(".")[-1] not in ("nn", "torch.nn", ""):
+            continue
+        if last_name(call.func) in source.classes:
+            continue
+        dropped = _value(source, share)
+        layers = keyword(call, "num_layers") or (call.args[2] if len(call.args) > 2 else None)
+        count = 1 if layers is None else _value(source, layers)
+        if not isinstance(dropped, float) or not isinstance(count, int):
+            continue
+        seen = seen or call
+        if count == 1 and dropped > 0:
+            why = f"one layer has no place between layers: dropout={dropped:g} does nothing"
+            return at(source, call, why)
+    return ok(source, seen, "dropout stands between layers") if seen is not None else None
+
+
+def _value(source: Script, node: ast.expr) -> object:
+    """The constant that an expression stands for, also the default of a parameter that nobody hands over."""
+    known = literal(source, node)
+    function = source.function_around(node)
+    if (
+        known is not None
+        or function is None
+        or not isinstance(node, ast.Name)
+        or flow(source).arguments(node)
+    ):
+        return known
+    owner = source.class_around(function)
+    if not source.named(owner.name if owner is not None else function.name):
+        return None
+    names = [a.arg for a in function.args.args]
+    defaults = dict(zip(reversed(names), reversed(function.args.defaults), strict=False))
+    return literal(source, defaults[node.id]) if node.id in defaults else None
+
+
+def recurrent_keeps(source: Script) -> Finding | None:
+    """`nn.LSTM(..., dropout=keep_prob)`, `dropout=1 - dropout`: all of these take the share to drop."""
+    seen: ast.AST | None = None
+    for call in source.named(*_LAYERS):
+        if last_name(call.func) in source.classes or last_name(call.func) in flow(source).functions:
+            continue
+        for name in ("dropout", "recurrent_dropout"):
+            share = keyword(call, name)
+            if share is None or isinstance(share, ast.Constant):
+                continue
+            seen = seen or call
+            if complement_of_drop(share) or names_keep(source, share):
+                return at(source, call, f"`{name}` is the share to drop, and is given what is left of it")
+    return ok(source, seen, "layers are given the share to drop") if seen is not None else None

@@ -1,0 +1,189 @@
+"""Models of sequences in scripts that predict following elements: whether they can see them."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+
+from ...flow import flow
+from ...learning import differentiated, taken
+from ...readers._tree import of, unparse
+from ...readers.script import last_name
+from ...registry import Finding, View, probe
+from ...syntax import Script
+from ..shared.checks import at, first, ok
+from ..shared.roles import model_calls
+from ..shared.sides import either
+from ..splits.target_columns import windows_overlap
+from .causal import next_is_seen
+from .operators import scores_written_out
+
+
+@probe()
+def target_is_input(view: View) -> Finding:
+    """The targets of a sequence model are its inputs, not shifted, or attention looks at later positions."""
+    return first(
+        view,
+        either(_same_window, input_again, _sees_later, next_is_seen, windows_overlap),
+        "the scripts predict no following elements",
+    )
+
+
+_SHIFTED = re.compile(r"\[\.\.\., 1:\]|\[:, 1:\]|\.roll\(|shift|(?<!argv)\[1:\]|\[:, 1:, :\]")
+
+
+def _windows(source: Script) -> Iterator[tuple[ast.AST, ast.expr, ast.AST, ast.expr]]:
+    """Two names that a function returns together, each a window of the data."""
+    for function in source.of(ast.FunctionDef):
+        made = {n.targets[0].id: n for n in of(function, ast.Assign) if isinstance(n.targets[0], ast.Name)}
+        for out in of(function, ast.Return):
+            if isinstance(out.value, ast.Tuple) and len(out.value.elts) == 2:
+                pair = [n.id for e in out.value.elts for n in of(e, ast.Name)]
+                known = [made[p] for p in pair if p in made]
+                if len(known) == 2 and known[0] is not known[1]:
+                    yield known[0], known[0].value, known[1], known[1].value
+    for node in source.of(ast.Return):
+        if isinstance(node.value, ast.Tuple) and len(node.value.elts) == 2:
+            yield node, node.value.elts[0], node, node.value.elts[1]
+
+
+def _sliced(node: ast.expr) -> bool:
+    """A window that starts at a position: `d[i:i + n]`."""
+    return any(n.lower is not None and isinstance(n.upper, ast.BinOp) for n in of(node, ast.Slice))
+
+
+def _ends(node: ast.expr) -> str:
+    """All of a chunk but one end: "first" of `c[:-1]`, "last" of `c[1:]`, with the name of the chunk."""
+    while isinstance(node, ast.Call) and last_name(node.func) in _FORMS:
+        inner = node.func.value if isinstance(node.func, ast.Attribute) else None
+        library = inner is None or unparse(inner) in ("torch", "np", "tf", "mindspore", "ms")
+        if library and not node.args:
+            return ""
+        node = node.args[0] if library or inner is None else inner
+    if not isinstance(node, ast.Subscript):
+        return ""
+    cut = node.slice.elts[-1] if isinstance(node.slice, ast.Tuple) and node.slice.elts else node.slice
+    if isinstance(cut, ast.Slice):
+        lower, upper = (unparse(e) if e is not None else "" for e in (cut.lower, cut.upper))
+        if (lower, upper) in (("", "-1"), ("1", "")):
+            return f"{'first' if upper else 'last'} {unparse(node.value)}"
+    return ""
+
+
+_FORMS = (
+    "long",
+    "to",
+    "clone",
+    "contiguous",
+    "astype",
+    "tensor",
+    "as_tensor",
+    "from_numpy",
+    "int",
+    "copy",
+    "cast",
+)
+
+
+def _same_window(source: Script) -> Finding | None:
+    if not source.named("Embedding"):
+        return None
+    seen: ast.AST | None = None
+    for _, one, there, other in _windows(source):
+        ends = [_ends(one), _ends(other)]
+        if isinstance(one, ast.Name) and isinstance(other, ast.Name) and one.id == other.id:
+            if "collate" in source.function_name(there) and not _SHIFTED.search(source.code):
+                return at(source, there, "the targets are the inputs, not the elements that follow them")
+        if all(ends) and source.function_name(there) in ("__getitem__", "get_batch", "collate", "collate_fn"):
+            seen = seen or there
+            if ends[0] == ends[1] and not _SHIFTED.search(source.code.replace(unparse(one), "")):
+                return at(source, there, "the targets are the inputs, not the elements that follow them")
+            if ends[0].startswith("last") and ends[1] == ends[0].replace("last", "first", 1):
+                return at(
+                    source, there, "the targets are the elements before the inputs, not those that follow"
+                )
+            continue
+        if not (_sliced(one) and _sliced(other)):
+            continue
+        seen = seen or there
+        if unparse(one) == unparse(other) and not _SHIFTED.search(source.code):
+            return at(source, there, "the targets are the inputs, not the elements that follow them")
+    return ok(source, seen, "the targets are the inputs one position later") if seen is not None else None
+
+
+_SHAPES = ("reshape", "view", "contiguous", "flatten", "long", "to", "clone", "detach", "ravel", "transpose")
+
+
+def input_again(source: Script) -> Finding | None:
+    """`loss(model(src, tgt[:, :-1]), tgt[:, :-1])`: each position is to say what it is given."""
+    seen: ast.AST | None = None
+    calls = list(model_calls(source))
+    for loss, _ in source.losses:
+        scope = source.function_around(loss)
+        if len(loss.args) < 2 or not (
+            scope in differentiated(source) or any(source.function_around(b) is scope for b in taken(source))
+        ):
+            continue
+        wanted = _cut(source, loss.args[1])
+        for call in calls:
+            if wanted is None or source.function_around(call) is not scope:
+                continue
+            given = [g for a in call.args if (g := _cut(source, a)) is not None]
+            if any(g.partition("[")[0] == wanted.partition("[")[0] for g in given):
+                seen = seen or loss
+                if wanted in given:
+                    return at(source, loss, "the targets are what the model is given, not what follows")
+    return ok(source, seen, "the targets are the inputs one position later") if seen is not None else None
+
+
+def _cut(source: Script, node: ast.expr) -> str | None:
+    """`ids[:, :-1]`, by way of names and of what only changes its form; None of what is not cut."""
+    for _ in range(6):
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in _SHAPES:
+            node = node.func.value
+        elif isinstance(node, ast.Name):
+            found = flow(source).given(node)
+            if found is None or found.places:
+                return None
+            node = found.value
+        else:
+            break
+    cut = isinstance(node, ast.Subscript) and any(
+        n.upper is not None and unparse(n.upper) == "-1" for n in of(node.slice, ast.Slice)
+    )
+    later = isinstance(node, ast.Subscript) and any(
+        n.lower is not None and unparse(n.lower) == "1" for n in of(node.slice, ast.Slice)
+    )
+    return unparse(node) if cut or later else None
+
+
+_MASKS = re.compile(r"causal|tril|triu|attn_mask|masked_fill|square_subsequent|src_mask|look_ahead|mask")
+
+
+def _sees_later(source: Script) -> Finding | None:
+    """A decoder that predicts the next element, and no mask in any of its attention."""
+    shifted = [w for w in _windows(source) if _sliced(w[1]) and _sliced(w[3])]
+    pairs = [(_ends(w[1]), _ends(w[3])) for w in _windows(source)]
+    follows = any(unparse(w[1]) != unparse(w[3]) for w in shifted) or _shifts_by_hand(source)
+    follows = follows or any(a.startswith("first") and b == a.replace("first", "last", 1) for a, b in pairs)
+    if not follows or not source.named("Embedding"):
+        return None
+    attends = source.named("scaled_dot_product_attention", "MultiheadAttention", "TransformerEncoderLayer")
+    attends = attends or tuple(scores_written_out(source))
+    if not attends:
+        return None
+    hidden = any(
+        k.arg in ("is_causal", "attn_mask", "mask", "src_mask", "use_causal_mask")
+        and not (isinstance(k.value, ast.Constant) and k.value.value in (False, None))
+        for c in source.calls
+        for k in c.keywords
+    )
+    if hidden or _MASKS.search(re.sub(r"is_causal=False|attn_mask=None", "", source.code)):
+        return ok(source, attends[0], "attention is masked")
+    return at(source, attends[0], "no attention is masked, so that each position sees what it has to predict")
+
+
+def _shifts_by_hand(source: Script) -> bool:
+    """`logits[:, :-1]` against `ids[:, 1:]`, `x, y = ids[:, :-1], ids[:, 1:]`."""
+    return re.search(r"\[:, :-1\]|\[\.\.\., :-1", source.code) is not None and "[:, 1:]" in source.code

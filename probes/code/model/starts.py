@@ -1,0 +1,145 @@
+"""How wide weights start in scripts: a spread of one, or of what a call takes where none is given."""
+
+from __future__ import annotations
+
+import ast
+import re
+
+from ...flow import flow
+from ...readers._tree import of, unparse, walk
+from ...readers.script import keyword, last_name
+from ...registry import Finding, View, probe
+from ...syntax import Script
+from ..shared.checks import at, first, ok
+
+_LAYERS = re.compile(r"^(?:Linear|Dense|Conv(?:Transpose)?[123][dD](?:Transpose)?)$")
+# deviation from which a layer of a few hundred inputs starts with outputs in the tens (practice)
+WIDE = 0.5
+
+
+@probe()
+def starts_wide(view: View) -> Finding:
+    """Weights of linear or convolution layers are drawn with a deviation of 0.5 or more.
+
+    `nn.init.normal_(m.weight)` draws with deviation 1 where it is not told; a layer of n inputs wants about
+    1 / sqrt(n). Left aside: embeddings alone, norms, and what is scaled in the forward pass.
+    """
+    return first(view, _wide, "the scripts draw no weights of layers")
+
+
+def _wide(source: Script) -> Finding | None:
+    seen: ast.AST | None = None
+    for call in source.named("normal_", "uniform_"):
+        if not _is_layers_weight(source, call):
+            continue
+        seen = seen or call
+        if (
+            (spread := _spread(call)) is not None
+            and spread >= WIDE
+            and not _made_up_for(source, call, spread)
+        ):
+            return at(
+                source, call, f"weights of a layer start with deviation {spread:.3g}, whatever its width"
+            )
+    for call in source.calls:
+        if not _LAYERS.match(last_name(call.func)):
+            continue
+        given = keyword(call, "kernel_initializer") or keyword(call, "weight_init")
+        if given is None:
+            continue
+        seen = seen or call
+        for value in flow(source).values(given, 4):
+            spread = _of_initializer(value)
+            if spread is not None and spread >= WIDE:
+                return at(
+                    source, call, f"weights of a layer start with deviation {spread:.3g}, whatever its width"
+                )
+    return ok(source, seen, "weights start with a small deviation") if seen is not None else None
+
+
+def _made_up_for(source: Script, call: ast.Call, spread: float) -> bool:
+    """Whether the same function draws a second named layer so small that both together are no longer wide.
+
+    Who gives two layers in a row a large and a tiny deviation has thought of their product.
+    """
+    around = source.function_around(call)
+    others = [
+        other
+        for other in source.named("normal_")
+        if other is not call and source.function_around(other) is around and _is_layers_weight(source, other)
+    ]
+    return around is not None and any((s := _spread(o)) is not None and s * spread < 0.01 for o in others)
+
+
+def _spread(call: ast.Call) -> float | None:
+    """The deviation of `nn.init.normal_(w, mean, std)` or `w.data.normal_(mean, std)`, as far as written."""
+    by_function = "init" in unparse(call.func)
+    rest = call.args[1:] if by_function else call.args
+    if last_name(call.func) == "uniform_":
+        low = keyword(call, "a") or (rest[0] if rest else None)
+        return 0.58 if by_function and low is None and not call.keywords else None
+    mean = keyword(call, "mean") or (rest[0] if rest else None)
+    std = keyword(call, "std") or (rest[1] if len(rest) > 1 else None)
+    if mean is not None and _number(mean) != 0.0:
+        return None
+    return 1.0 if std is None else _number(std)
+
+
+def _number(node: ast.expr) -> float | None:
+    try:
+        value = ast.literal_eval(node)
+    except ValueError:
+        return None
+    return float(value) if isinstance(value, (int, float)) and not isinstance(value, bool) else None
+
+
+def _of_initializer(value: ast.expr) -> float | None:
+    """Keras's `RandomNormal(stddev=1.0)`, MindSpore's `Normal(sigma)`."""
+    if not isinstance(value, ast.Call):
+        return None
+    name = last_name(value.func)
+    if name in ("RandomNormal", "TruncatedNormal", "random_normal_initializer"):
+        std = keyword(value, "stddev") or (value.args[1] if len(value.args) > 1 else None)
+        return _number(std) if std is not None else None
+    if name == "Normal":
+        sigma = keyword(value, "sigma") or (value.args[0] if value.args else None)
+        return _number(sigma) if sigma is not None else None
+    return None
+
+
+def _is_layers_weight(source: Script, call: ast.Call) -> bool:
+    """The weight of a linear or convolution layer, by the test around it or by where it was made."""
+    target: ast.expr | None = call.args[0] if call.args and "init" in unparse(call.func) else None
+    if target is None and isinstance(call.func, ast.Attribute):
+        target = call.func.value
+    while isinstance(target, ast.Attribute) and target.attr in ("data", "weight", "T"):
+        if target.attr == "weight":
+            owner = target.value
+            return _tested(source, call, unparse(owner)) or _made(source, owner)
+        target = target.value
+    return False
+
+
+def _tested(source: Script, call: ast.Call, owner: str) -> bool:
+    """`if isinstance(m, (nn.Linear, nn.Conv2d)):`, norms not among them."""
+    for parent in source.above(call):
+        if isinstance(parent, ast.If):
+            for test in of(parent.test, ast.Call):
+                if last_name(test.func) == "isinstance" and len(test.args) == 2:
+                    kinds = test.args[1]
+                    names = [last_name(e) for e in (kinds.elts if isinstance(kinds, ast.Tuple) else [kinds])]
+                    in_body = any(call in walk(s) for s in parent.body)
+                    if unparse(test.args[0]) == owner and in_body:
+                        return any(_LAYERS.match(n) for n in names)
+        if isinstance(parent, (ast.FunctionDef, ast.ClassDef)):
+            break
+    return False
+
+
+def _made(source: Script, owner: ast.expr) -> bool:
+    given = flow(source).given(owner) if isinstance(owner, (ast.Name, ast.Attribute)) else None
+    return (
+        given is not None
+        and isinstance(given.value, ast.Call)
+        and _LAYERS.match(last_name(given.value.func)) is not None
+    )

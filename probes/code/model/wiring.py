@@ -1,0 +1,464 @@
+"""How a model is wired, in scripts: what it makes and never uses, and the stream that a block replaces."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+
+from ...readers._tree import of, unparse, walk
+from ...readers.script import last_name
+from ...registry import Finding, View, probe
+from ...syntax import Function, Script
+from ..optimizer.trainable import layers_of
+from ..shared.checks import at, first, ok
+from .body import repeats
+
+_NORM = re.compile(r"norm", re.IGNORECASE)
+_WEIGHTS = frozenset(
+    [
+        "Linear",
+        "Conv1d",
+        "Conv2d",
+        "Conv3d",
+        "ConvTranspose2d",
+        "Embedding",
+        "LSTM",
+        "GRU",
+        "RNN",
+        "MultiheadAttention",
+        "MultiHeadAttention",
+        "Parameter",
+        "Dense",
+        "Conv1D",
+        "Conv2D",
+        "Conv3D",
+        "Bilinear",
+        "EmbeddingBag",
+    ]
+)
+_AXES = re.compile(
+    r"^(?:_\w*|b|bs|bsz|batch\w*|n|t|c|h|w|d|l|s|seq_?len|height|width|channels?|dims?|shape)$", re.I
+)
+
+
+# ---------------------------------------------------------------------------------- computed and never used
+
+
+@probe()
+def value_unused(view: View) -> Finding:
+    """A forward method keeps a value (the shortcut, the positions) under a name that nothing reads.
+
+    Only values that are made of the input or by a layer count; sizes unpacked from a shape do not.
+    """
+    return first(view, _value_unused, "the scripts hold no model")
+
+
+def _value_unused(source: Script) -> Finding | None:
+    seen = None
+    for function in source.passes:
+        owner = source.parents.get(function)
+        if owner not in source.modules or _raises(function):
+            continue
+        seen = seen or function
+        read = {n.id for n in of(function, ast.Name) if isinstance(n.ctx, ast.Load)}
+        if read & {"locals", "vars", "eval", "exec"}:
+            continue
+        for node in of(function, ast.Assign):
+            if len(node.targets) == 1 and isinstance(node.targets[0], ast.Name):
+                name = node.targets[0].id
+                if re.search(r"(?i)quant|observ|stub", unparse(node.value)):
+                    continue  # called for what it notes
+                axis = _AXES.match(name) and not unparse(node.value).startswith("self.")
+                mask = re.search(r"(?i)(?:^|_)masks?(?:$|_)", name) and isinstance(node.value, ast.Call)
+                if name.strip("_") == "" or _stands_in(function, node):
+                    continue
+                if name not in read and not axis and (mask or is_made(function, node.value)):
+                    return at(
+                        source, node, f"the value {name} is computed in the forward pass and never used"
+                    )
+    return ok(source, seen, "what the forward pass computes is used") if seen is not None else None
+
+
+def _stands_in(function: Function, node: ast.Assign) -> bool:
+    """A left-over second name of the input (`residual = x`) where other residuals or streams are kept."""
+    if not isinstance(node.value, ast.Name):
+        return False
+    names = {n.id if isinstance(n, ast.Name) else n.attr for n in of(function, ast.Name, ast.Attribute)}
+    own = unparse(node.targets[0])
+    return any(re.search(r"(?i)residual|shortcut|streams?$", n) and n != own for n in names)
+
+
+def _raises(function: Function) -> bool:
+    return any(isinstance(n, ast.Raise) for n in function.body)
+
+
+def is_made(function: Function, value: ast.expr) -> bool:
+    """The value is the input itself, or computed of it, or by a layer, or are positions."""
+    if isinstance(value, ast.IfExp):
+        return is_made(function, value.body) or is_made(function, value.orelse)
+    given = {a.arg for a in function.args.args[1:]}
+    if isinstance(value, ast.Name):
+        return value.id in given
+    if not isinstance(value, (ast.Call, ast.BinOp)):
+        return False
+    if isinstance(value, ast.Call):
+        name = last_name(value.func)
+        if name in ("arange", "range"):
+            return name == "arange"
+        if name in (
+            "size",
+            "len",
+            "int",
+            "float",
+            "getattr",
+            "get",
+            "pop",
+            "print",
+            "get_shape",
+            "type",
+            "dim",
+        ):
+            return False
+        return unparse(value.func).startswith("self.") or _about(value, given)
+    return _about(value, given)
+
+
+def _about(value: ast.AST, names: set[str]) -> bool:
+    """The names take part as values, not by their sizes."""
+    for node in of(value, ast.Attribute):
+        if node.attr in ("shape", "device", "dtype", "ndim"):
+            return False
+    return any(n.id in names for n in of(value, ast.Name))
+
+
+# --------------------------------------------------------------------------------------- made and never used
+
+
+@probe()
+def layer_unused(view: View) -> Finding:
+    """A module makes a layer with weights that none of its methods, and nothing else, ever uses.
+
+    Left aside: modules whose methods look attributes up by name, and those that are not in the script.
+    """
+    return first(view, lambda s: _unused(s, norms=False), "the scripts hold no model with layers")
+
+
+@probe()
+def norm_unused(view: View) -> Finding:
+    """A module makes a normalisation layer that none of its methods ever uses."""
+    return first(
+        view, lambda s: _unused(s, norms=True), "the scripts hold no model with normalisation layers"
+    )
+
+
+def _unused(source: Script, norms: bool) -> Finding | None:
+    seen = None
+    for owner in source.classes.values():
+        if owner not in source.modules or not any(f in owner.body for f in source.forwards):
+            continue
+        if any(last_name(b) in source.classes for b in owner.bases) or _looks_up(owner):
+            continue
+        if all(_raises(f) for f in source.forwards if f in owner.body):
+            continue  # it only holds weights for others
+        for name, made in held(owner):
+            norm = (
+                bool(_NORM.search(last_name(made.func))) and last_name(made.func) != "Norm"
+            )  # a vector's length
+            weighty = last_name(made.func) in _WEIGHTS or _class_with_weights(source, made)
+            if norm is not norms or not (norm or weighty) or _chosen(source, made):
+                continue
+            seen = seen or made
+            # a network that gives features has a head that is left from the classifier it was
+            if (
+                not _HEAD.match(name)
+                and not is_read(source, owner, name)
+                and not _has_twin(owner, name, made)
+            ):
+                return at(source, made, f"the layer {name} is made and never used")
+    return ok(source, seen, "every layer that is made is used") if seen is not None else None
+
+
+_HEAD = re.compile(r"^(?:fc|head|heads|classifier|last_linear)$")
+
+
+def held(owner: ast.ClassDef) -> Iterator[tuple[str, ast.Call]]:
+    """Attributes of self with the call that makes each, tuples taken apart."""
+    for node in of(owner, ast.Assign):
+        target, value = node.targets[0], node.value
+        pairs = [(target, value)]
+        if (
+            isinstance(target, ast.Tuple)
+            and isinstance(value, ast.Tuple)
+            and len(target.elts) == len(value.elts)
+        ):
+            pairs = list(zip(target.elts, value.elts, strict=True))
+        for one, made in pairs:
+            if isinstance(one, ast.Attribute) and unparse(one.value) == "self" and isinstance(made, ast.Call):
+                yield one.attr, made
+
+
+def _class_with_weights(source: Script, made: ast.Call) -> bool:
+    owner = source.classes.get(last_name(made.func))
+    if owner is None or owner not in source.modules:
+        return False
+    return any(last_name(c.func) in _WEIGHTS for c in layers_of(owner).values())
+
+
+def _looks_up(owner: ast.ClassDef) -> bool:
+    words = ("getattr", "children", "modules", "__dict__", "named_children", "_modules", "vars")
+    inside = [f for f in owner.body if isinstance(f, ast.FunctionDef) and f.name != "__init__"]
+    return any(
+        (isinstance(n, ast.Name) and n.id in words) or (isinstance(n, ast.Attribute) and n.attr in words)
+        for f in inside
+        for n in walk(f)
+    )
+
+
+def is_read(source: Script, owner: ast.ClassDef, name: str) -> bool:
+    """The attribute is read anywhere but in what only prepares it (its weights set, a tie)."""
+    for node in source.mentions.get(name, ()):
+        if isinstance(node, ast.Constant):
+            if _looked_up(source, node):
+                return True
+            continue
+        if not isinstance(node.ctx, ast.Load):
+            continue
+        function = source.function_around(node)
+        parent = source.parents.get(node)
+        around = source.class_around(node)
+        if around is not None and around is not owner and unparse(node.value) == "self":
+            continue  # the attribute of another class
+        prepares = function is not None and function.name.lower().startswith(
+            ("__init__", "_init", "init", "reset")
+        )
+        if prepares and isinstance(parent, (ast.Attribute, ast.Call)):
+            weight = isinstance(parent, ast.Attribute) and parent.attr in ("weight", "bias", "data")
+            if weight or (isinstance(parent, ast.Call) and last_name(parent.func).endswith("_")):
+                continue
+        return True
+    return False
+
+
+def _has_twin(owner: ast.ClassDef, name: str, made: ast.Call) -> bool:
+    """A layer made alike is called twice: it stands in the place of this one."""
+    for other, call in held(owner):
+        if other != name and unparse(call) == unparse(made):
+            uses = [n for n in of(owner, ast.Call) if unparse(n.func) == f"self.{other}"]
+            if len(uses) > 1:
+                return True
+    return False
+
+
+def _looked_up(source: Script, node: ast.Constant) -> bool:
+    """The text may name an attribute: in `getattr(net, "head")`, or in a list where `getattr` takes one."""
+    parent = source.parents.get(node)
+    if isinstance(parent, ast.Call):
+        name = last_name(parent.func)
+        if re.search(r"attr|get_submodule|get_parameter|module", name):
+            return True
+        if name not in ("append", "extend", "update", "set", "list", "tuple"):
+            return False
+    by_name = [
+        c for c in source.named("getattr", "attrgetter", "get_submodule") if len(c.args) > 1 or not c.args
+    ]
+    return isinstance(parent, (ast.List, ast.Tuple, ast.Set, ast.Assign)) and any(
+        not isinstance(c.args[1], ast.Constant) for c in by_name if len(c.args) > 1
+    )
+
+
+# ------------------------------------------------------------------------------------- the residual stream
+
+
+@probe()
+def stream_replaced(view: View) -> Finding:
+    """A block adds one of its branches to the stream, and puts another one, of its kind, in its place.
+
+    `x = x + attn(norm1(x))`, then `x = mlp(norm2(x))`: the input is lost. A branch counts where it starts
+    from a normalised stream and the block hands the stream on as it is.
+    """
+    return first(view, _replaced, "the scripts hold no block that adds its branches to a stream")
+
+
+def _replaced(source: Script) -> Finding | None:
+    seen = None
+    for function in source.passes:
+        owner = source.parents.get(function)
+        if not isinstance(owner, ast.ClassDef):
+            continue
+        norms = {n for n, made in held(owner) if _NORM.search(last_name(made.func))}
+        for stream in _added(function):
+            seen = seen or function
+            returned = [n for n in function.body if isinstance(n, ast.Return)]
+            last = returned[-1].value if returned else None
+            if not _hands_on(last, stream):
+                continue
+            for node in function.body:
+                if isinstance(node, ast.Assign) and _replaces(node, stream, norms):
+                    return at(
+                        source, node, f"this branch takes the place of {stream}, where another is added to it"
+                    )
+    return ok(source, seen, "each branch is added to the stream") if seen is not None else None
+
+
+def _added(function: Function) -> list[str]:
+    """Names that a branch of themselves is added to: `x = x + f(x)`, `x += f(x)`, `return x + f(x)`."""
+    found = []
+    for node in walk(function):
+        if (
+            isinstance(node, ast.AugAssign)
+            and isinstance(node.op, ast.Add)
+            and isinstance(node.target, ast.Name)
+        ):
+            if isinstance(node.value, ast.Call) and _runs_self(node.value, node.target.id):
+                found.append(node.target.id)
+        elif isinstance(node, (ast.Assign, ast.Return)) and isinstance(node.value, ast.BinOp):
+            sides = (node.value.left, node.value.right)
+            names = [s.id for s in sides if isinstance(s, ast.Name)]
+            target = node.targets[0] if isinstance(node, ast.Assign) else ast.Name(names[0] if names else "")
+            if isinstance(target, ast.Name) and isinstance(node.value.op, ast.Add):
+                branch = any(isinstance(s, ast.Call) and _runs_self(s, target.id) for s in sides)
+                if target.id in names and branch:
+                    found.append(target.id)
+    return list(dict.fromkeys(found))
+
+
+def _runs_self(call: ast.Call, name: str) -> bool:
+    of_self = any(unparse(n.func).startswith("self.") for n in of(call, ast.Call))
+    return of_self and any(n.id == name for n in of(call, ast.Name))
+
+
+def _hands_on(value: ast.expr | None, stream: str) -> bool:
+    if isinstance(value, ast.Tuple) and value.elts:
+        value = value.elts[0]
+    if isinstance(value, ast.BinOp) and isinstance(value.op, ast.Add):
+        return any(_hands_on(side, stream) for side in (value.left, value.right))
+    return isinstance(value, ast.Name) and value.id == stream
+
+
+def _replaces(node: ast.Assign, stream: str, norms: set[str]) -> bool:
+    """`x = self.drop(self.mlp(self.norm(x)))`: a branch of the normalised stream that keeps none of it."""
+    if unparse(node.targets[0]) != stream or not isinstance(node.value, ast.Call):
+        return False
+    calls = [n for n in of(node.value, ast.Call) if unparse(n.func).startswith("self.")]
+    names = [last_name(c.func) for c in calls]
+    normal = [c for c in calls if last_name(c.func) in norms]
+    inner = [c for c in normal if c.args and isinstance(c.args[0], ast.Name) and c.args[0].id == stream]
+    kept = any(isinstance(n.op, ast.Add) for n in of(node.value, ast.BinOp))
+    ends = any(re.search(r"head|final|proj|pool|out|logit|embed|lm_", n) for n in names)
+    rest = {n.id for a in node.value.args[1:] for n in of(a, ast.Name)}
+    return bool(inner) and len(calls) > 1 and not kept and not ends and stream not in rest
+
+
+# ------------------------------------------------------------------------------ blocks without normalisation
+
+
+@probe()
+def blocks_without_norm(view: View, *, surely: bool = False) -> Finding:
+    """A block adds attention to its stream, many such blocks are stacked, and nothing in it normalises.
+
+    Some designs go without on purpose. `surely`: only where the program normalises a stream elsewhere (a last
+    norm, other blocks), or makes a stack of at least 4 (practice), so that it is no such design.
+    """
+    return first(
+        view, lambda s: _without_norm(s, surely), "the scripts hold no block with attention on a stream"
+    )
+
+
+_DEEP = 4  # blocks from which a stack hardly trains without normalisation
+
+
+def _without_norm(source: Script, surely: bool) -> Finding | None:
+    seen = None
+    for function in source.forwards:
+        owner = source.parents.get(function)
+        if not isinstance(owner, ast.ClassDef) or not _added(function):
+            continue
+        text = unparse(owner)
+        if not re.search(r"attn|attention|mixer", text, re.IGNORECASE) or not _stacked(source, owner):
+            continue
+        seen = seen or function
+        if _NORM.search(text) or re.search(
+            r"\brezero|layerscale|fixup|\bln_?\w*\(|skip_init|alpha|gamma", text, re.I
+        ):
+            continue
+        if any(last_name(c.func) in _own_norms(source) for c in of(owner, ast.Call)):
+            continue
+        if _worked_on(function):
+            continue
+        if surely and not (_normalises_stream(source) or _depth(source, owner) >= _DEEP):
+            return None
+        for node in of(function, ast.Assign, ast.AugAssign):
+            return at(source, node, "branches are added to the stream and nothing in the block normalises it")
+    return ok(source, seen, "blocks with attention normalise their stream") if seen is not None else None
+
+
+def _worked_on(function: Function) -> bool:
+    """The stream itself goes through a layer of its own: `x, trend = self.decompose(x)`."""
+    streams = _added(function)
+    for node in of(function, ast.Assign):
+        target, value = node.targets[0], node.value
+        first_of = target.elts[0] if isinstance(target, ast.Tuple) and target.elts else target
+        if isinstance(first_of, ast.Name) and first_of.id in streams and isinstance(value, ast.Call):
+            if unparse(value.func).startswith("self.") and [unparse(a) for a in value.args] == [first_of.id]:
+                return True
+    return False
+
+
+def _own_norms(source: Script) -> set[str]:
+    """Modules of the script that divide by a root of mean squares, whatever they are called."""
+    return {
+        m.name
+        for m in source.modules
+        if (text := unparse(m)).count("mean(") and re.search(r"rsqrt|sqrt\(|\*\* ?\(?-0\.5", text)
+        if re.search(r"pow\(2\)|\*\* 2|square|var\(", text) and not re.search(r"softmax|attn|loss", text)
+    }
+
+
+def _normalises_stream(source: Script) -> bool:
+    """Layers are made that normalise the features of a position, as transformers do."""
+    return any(re.search(r"LayerNorm|RMSNorm|layer_norm|rms_norm", last_name(c.func)) for c in source.calls)
+
+
+def _depth(source: Script, owner: ast.ClassDef) -> int:
+    return max((repeats(source, c) for c in source.named(owner.name)), default=0)
+
+
+def _stacked(source: Script, owner: ast.ClassDef) -> bool:
+    """Instances are made in a loop, a comprehension or a repeated list."""
+    for call in source.named(owner.name):
+        for parent in source.above(call):
+            if isinstance(parent, (ast.ListComp, ast.GeneratorExp, ast.For)):
+                return True
+            if isinstance(parent, ast.BinOp) and isinstance(parent.op, ast.Mult):
+                return True
+            if isinstance(parent, ast.stmt):
+                break
+    return False
+
+
+@probe()
+def norm_is_identity(view: View) -> Finding:
+    """A layer that is named a norm, and is used where a stream should be normalised, is the identity."""
+    return first(view, _identity, "the scripts name no layer a norm")
+
+
+def _identity(source: Script) -> Finding | None:
+    seen = None
+    for owner in source.modules:
+        named = [
+            (n, c)
+            for n, c in held(owner)
+            if re.match(r"(?:n|ln|bn|norm|layer_?norm|rms_?norm)\d*(?:_\w+)?$", n, re.I)
+        ]
+        if not named:
+            continue
+        seen = seen or named[0][1]
+        blank = [c for _, c in named if last_name(c.func) == "Identity"]
+        if blank and len(blank) == len(named) and not _chosen(source, blank[0]):
+            return at(source, blank[0], "what is named a norm here is the identity")
+    return ok(source, seen, "what is named a norm normalises") if seen is not None else None
+
+
+def _chosen(source: Script, node: ast.AST) -> bool:
+    return any(isinstance(p, (ast.If, ast.IfExp)) for p in source.above(node))

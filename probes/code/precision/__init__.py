@@ -1,0 +1,1 @@
+"""Half precision and loss scaling in scripts."""

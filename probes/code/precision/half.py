@@ -1,0 +1,237 @@
+"""Half precision in scripts: scaler, clipping, casts."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Sequence
+from functools import partial
+
+from ...readers._tree import of, unparse
+from ...readers.script import keyword, last_name
+from ...registry import Finding, View, probe
+from ...syntax import Script
+from ..mindspore.steps import clipped_while_scaled_ms, half_without_scale, never_adjusted
+from ..shared.checks import at, first, imports_locals, is_false_node, ok
+from ..shared.sides import either, off_by_default
+from ..tensorflow.tape import clipped_while_scaled, half_under_tape
+from ..trainers.deepspeed import clipped_past_engine, engine_in_fp16, engines, scale_of_one
+from ..trainers.handed import is_accelerator
+from ..trainers.lightning_settings import bfloat_by_trainer, clipped_while_lightning_scales, half_by_trainer
+from ..trainers.trainer_settings import bfloat_weights, half_weights
+from .scaled import (
+    apex_unscaled,
+    clipped_inside_scale,
+    default_fp16_unscaled,
+    scale_never_used,
+    scaler_of_one_shard,
+    sharded_fp16_unscaled,
+)
+
+
+@probe()
+def clip_before_unscale(view: View) -> Finding:
+    """A scaler scales the loss and gradients are clipped without, or before, `unscale_`."""
+    return first(
+        view,
+        either(
+            _clip_before,
+            _clip_past_engine,
+            clipped_inside_scale,
+            _clip_before_division,
+            clipped_while_scaled,
+            clipped_while_scaled_ms,
+            clipped_while_lightning_scales,
+            partial(clipped_past_engine, view),
+        ),
+        "no scaled gradients are clipped",
+    )
+
+
+def _clip_before(source: Script) -> Finding | None:
+    clips = [c for c in source.named("clip_grad_norm_", "clip_grad_value_") if not _unscaled_way(source, c)]
+    scaled = [c for c in source.named("scale") if "scaler" in source.owner(c).lower()]
+    if not clips or not scaled:
+        return None
+    unscales = source.named("unscale_", "unscale", "unscale_gradients", "unscale_grads")
+    early = [c for c in clips if _comes_first(source, c, unscales)] if unscales else list(clips)
+    if not unscales and imports_locals(source):
+        return None
+    if early:
+        return at(source, early[0], "gradients are clipped while they are still multiplied by the loss scale")
+    return ok(source, clips[0], "gradients are unscaled before they are clipped")
+
+
+def _clip_past_engine(source: Script) -> Finding | None:
+    """Accelerate scales the loss in fp16, and the clip is PyTorch's own: it meets scaled gradients."""
+    if not any(is_accelerator(source, c) for c in source.backwards) or source.named("unscale_gradients"):
+        return None
+    clips = source.named("clip_grad_norm_", "clip_grad_value_")
+    if "fp16" not in source.code or any(is_accelerator(source, c) for c in clips):
+        return None
+    for call in clips:
+        if re.search(r"(?:^|\.)utils$", source.owner(call)) or isinstance(call.func, ast.Name):
+            return at(source, call, "Accelerate unscales in its own clip; this one meets scaled gradients")
+    return None
+
+
+def _clip_before_division(source: Script) -> Finding | None:
+    """MindSpore: `grads = clip(grads)`, then `grads = loss_scaler.unscale(grads)`."""
+    for function in source.of(ast.FunctionDef):
+        clips = [c for c in of(function, ast.Call) if last_name(c.func).startswith("clip_by")]
+        divides = [c for c in of(function, ast.Call) if last_name(c.func) == "unscale" and c.args]
+        for clip in clips:
+            names = {unparse(a) for a in clip.args[:1]}
+            later = [d for d in divides if unparse(d.args[0]) in names and d.lineno > clip.lineno]
+            if later and not any(d.lineno < clip.lineno and unparse(d.args[0]) in names for d in divides):
+                return at(
+                    source, clip, "gradients are clipped while they are still multiplied by the loss scale"
+                )
+    return None
+
+
+def _unscaled_way(source: Script, clip: ast.Call) -> bool:
+    """The way on which there is no scaler: `if scaler is None: ...`, or the other side of `if scaler:`."""
+    inner: ast.AST = clip
+    for parent in source.above(clip):
+        if isinstance(parent, ast.If) and "scaler" in unparse(parent.test).lower():
+            test = unparse(parent.test)
+            without = re.search(r"(?i)scaler\w*(?:\(\))? is None|not [\w.]*scaler", test) is not None
+            if without == (inner in parent.body):
+                return True
+        inner = parent
+    return False
+
+
+def _comes_first(source: Script, clip: ast.Call, unscales: Sequence[ast.Call], depth: int = 3) -> bool:
+    """The clipping stands above every unscaling that its function holds; of a helper, the call of it."""
+    around = source.function_around(clip)
+    beside = [u.lineno for u in unscales if source.function_around(u) is around]
+    if beside:
+        return clip.lineno < min(beside)
+    calls = source.named(around.name) if around is not None and depth else ()
+    return any(_comes_first(source, c, unscales, depth - 1) for c in calls)
+
+
+@probe()
+def scaler_not_updated(view: View) -> Finding:
+    """`scaler.step` without `scaler.update`."""
+    return first(
+        view, either(scaler_of_one_shard, _no_update, never_adjusted), "the scripts use no gradient scaler"
+    )
+
+
+def _no_update(source: Script) -> Finding | None:
+    steps = [c for c in source.named("step") if "scaler" in source.owner(c).lower()]
+    if not steps:
+        return None
+    updates = [c for c in source.named("update") if "scaler" in source.owner(c).lower()]
+    if not updates:
+        return at(source, steps[0], "the scaler steps and is never updated, so its scale never changes")
+    return ok(source, updates[0], "the scaler is updated")
+
+
+@probe()
+def half_without_scaler(view: View) -> Finding:
+    """`.half()` or fp16 autocast while training, and no scaler in the script, or one that is switched off.
+
+    An autocast whose format is a variable, and what stands under a flag that is off unless it is given, count
+    where the run is known to train in fp16.
+    """
+    setting = view.run.settings.get("precision")
+    fp16 = setting is not None and setting.value == "fp16"
+    made = (scale_never_used, default_fp16_unscaled, sharded_fp16_unscaled, apex_unscaled)
+    own = partial(scale_of_one, view)
+    check = either(
+        lambda s: _half_unscaled(s, fp16, engine_in_fp16(view)),
+        half_under_tape,
+        half_without_scale,
+        half_by_trainer,
+        half_weights,
+        *made,
+        own,
+    )
+    return first(view, check, "the scripts use no half precision")
+
+
+def _half_unscaled(source: Script, fp16: bool, engine: bool | None = None) -> Finding | None:
+    """`engine`: whether DeepSpeed's configuration is known to work in fp16, or known not to."""
+    half = [
+        c
+        for c in source.named("half")
+        if (isinstance(c.func, ast.Attribute) and "model" in source.owner(c).lower())
+        or (_makes_module(source, c) and (engines(source) is None or engine is False))
+    ]
+    half += [
+        c
+        for c in source.named("autocast")
+        if ("float16" in unparse(c) and "bfloat16" not in unparse(c)) or (fp16 and _open(c))
+    ]
+    half += [
+        c for c in source.named("to") if "torch.float16" in unparse(c) and "model" in source.owner(c).lower()
+    ]
+    if not fp16:
+        half = [c for c in half if not off_by_default(source, c)]
+    if not half or not source.backwards:
+        return None
+    scalers = source.named("GradScaler", "DynamicLossScaler", "LossScaleOptimizer", "FixedLossScaleManager")
+    off = [c for c in scalers if (given := keyword(c, "enabled")) is not None and is_false_node(given)]
+    if off and len(off) == len(scalers):
+        return at(source, off[0], "fp16 training with its gradient scaler switched off")
+    if scalers:
+        return ok(source, scalers[0], "a gradient scaler is used")
+    if "loss_scale" in source.text or imports_locals(source) or _scaled_by_hand(source):
+        return None
+    return at(source, half[0], "fp16 training without a gradient scaler: small gradients become zero")
+
+
+def _makes_module(source: Script, half: ast.Call) -> bool:
+    """`model = Net(config).half()`: a module of the script is turned to fp16 where it is made."""
+    made = half.func.value if isinstance(half.func, ast.Attribute) else None
+    while isinstance(made, ast.Call) and last_name(made.func) in ("to", "cuda", "npu", "train"):
+        made = made.func.value if isinstance(made.func, ast.Attribute) else None
+    return isinstance(made, ast.Call) and source.classes.get(last_name(made.func)) in source.modules
+
+
+def _scaled_by_hand(source: Script) -> bool:
+    """`(loss * scale).backward()`: the script keeps a loss scale of its own."""
+    return any(
+        isinstance(n.op, ast.Mult)
+        for c in source.backwards
+        if isinstance(c.func, ast.Attribute)
+        for n in of(c.func.value, ast.BinOp)
+    ) or any(
+        isinstance(n.op, ast.Mult) and "scale" in unparse(n) and "loss" in unparse(n)
+        for n in source.of(ast.BinOp)
+    )
+
+
+def _open(call: ast.Call) -> bool:
+    """The format of an autocast is not written out: a variable says it."""
+    given = keyword(call, "dtype")
+    return given is not None and "float16" not in unparse(given) and "float32" not in unparse(given)
+
+
+@probe()
+def pure_bf16(view: View) -> Finding:
+    """Parameters cast to bf16 (not autocast): updates below half a unit in the last place are lost."""
+    return first(
+        view, either(_pure_bf16, bfloat_by_trainer, bfloat_weights), "the scripts do not cast the model"
+    )
+
+
+def _pure_bf16(source: Script) -> Finding | None:
+    if not source.backwards:
+        return None
+    for call in source.named("to", "bfloat16", "set_default_dtype"):
+        owner = source.owner(call).lower()
+        text = unparse(call)
+        made = isinstance(call.func, ast.Attribute) and isinstance(call.func.value, ast.Call)
+        made = made and owner.split("(")[0] in {n.lower() for n in source.classes}
+        whole = (
+            made or last_name(call.func) == "set_default_dtype" or any(w in owner for w in ("model", "net"))
+        )
+        if whole and ("torch.bfloat16" in text or last_name(call.func) == "bfloat16"):
+            return at(source, call, "the parameters themselves are bf16, without fp32 master copies")
+    casts = source.named("autocast")
+    return ok(source, casts[0], "parameters stay in fp32 under autocast") if casts else None

@@ -1,0 +1,226 @@
+"""Loss scales in PyTorch's scripts that are made and not used: native AMP, apex, FSDP, and ports to NPU."""
+
+from __future__ import annotations
+
+import ast
+import re
+
+from ...flow import flow
+from ...readers._tree import of, unparse
+from ...readers.script import keyword, last_name
+from ...registry import Finding
+from ...syntax import Script
+from ..shared.checks import at, is_false_node
+from ..shared.sides import literal
+
+SCALERS = ("GradScaler", "ShardedGradScaler")
+# libraries whose autocast takes fp16 where nothing else is said
+_FP16_BY_ITSELF = re.compile(r"(?:^|\.)(?:cuda|npu)\.amp$|^amp$")
+
+
+def _scaler_names(source: Script) -> dict[str, ast.Call]:
+    """Names that a gradient scaler was given, with the call that makes it."""
+    return {
+        unparse(t).split(".")[-1]: n.value
+        for n in source.of(ast.Assign)
+        if isinstance(n.value, ast.Call) and last_name(n.value.func) in SCALERS
+        for t in n.targets
+    }
+
+
+def scale_never_used(source: Script) -> Finding | None:
+    """A scaler is made, an autocast in fp16 runs the forward pass, and `backward` takes the loss as it is.
+
+    Left aside: a scaler that some way of the program uses, be it in a helper of elsewhere, and programs
+    whose only half format is bf16, or that name none and run no autocast.
+    """
+    names = _scaler_names(source)
+    if not names or source.loose or not source.backwards or _needs_no_scale(source):
+        return None
+    scales = [
+        c
+        for c in source.named("scale")
+        if source.owner(c).split(".")[-1] in names or "scaler" in source.owner(c).lower()
+    ]
+    handed = any(c.args and "scaler" in unparse(c).lower() for c in source.backwards)
+    if scales or handed or source.named("scale_loss") or _called_itself(source, names):
+        return None
+    plain = [c for c in source.backwards if not c.args and "scale" not in source.owner(c).lower()]
+    if not plain or any(isinstance(p, ast.If) for p in source.above(plain[0])):
+        return None  # on the way that scales nothing: a callback may scale on the other
+    return at(source, plain[0], "a gradient scaler is made, and this backward takes the loss unscaled")
+
+
+def _needs_no_scale(source: Script) -> bool:
+    """Training runs in bf16, and no word of the program names fp16; or nothing in it runs in half."""
+    if re.search(r"(?<!b)float16|(?i:fp16)|\.half\b|\bhalf\b", source.code):
+        return False
+    casts = source.named("autocast")
+    if any(keyword(c, "dtype") is None for c in casts):
+        return False
+    return "bfloat16" in source.code or not casts
+
+
+def _called_itself(source: Script, names: dict[str, ast.Call]) -> bool:
+    """`loss_scaler(loss, optimizer)`: a class of the script's own does the steps."""
+    return any(last_name(c.func) in names for c in source.calls)
+
+
+def default_fp16_unscaled(source: Script) -> Finding | None:
+    """`torch.cuda.amp.autocast()`, `torch_npu.npu.amp.autocast()` around training, its scaler switched off.
+
+    Their format is fp16 unless `dtype=` says otherwise.
+    """
+    scalers = source.named(*SCALERS)
+    off = [c for c in scalers if (given := keyword(c, "enabled")) is not None and is_false_node(given)]
+    if not off or len(off) != len(scalers) or not source.backwards:
+        return None
+    if re.search(r"bfloat16|set_autocast\w*dtype", source.code):
+        return None
+    for block in source.of(ast.With):
+        for item in block.items:
+            if not _is_fp16(source, item.context_expr):
+                continue
+            if source.backwards and _trains(source, block):
+                return at(
+                    source, off[0], "the forward pass runs in fp16, and its gradient scaler is switched off"
+                )
+    return None
+
+
+def _is_fp16(source: Script, node: ast.expr) -> bool:
+    """An autocast that takes fp16: of CUDA's or NPU's library, switched on, without a format of its own."""
+    if (
+        not isinstance(node, ast.Call)
+        or last_name(node.func) != "autocast"
+        or keyword(node, "dtype") is not None
+    ):
+        return False
+    enabled = keyword(node, "enabled") or (node.args[0] if node.args else None)
+    if enabled is not None and not (
+        isinstance(enabled, ast.Constant) and enabled.value in (True, "cuda", "npu")
+    ):
+        return False
+    owner = source.owner(node)
+    if _FP16_BY_ITSELF.search(owner) or (owner == "" and _imported(source, "autocast")):
+        return True
+    given = node.args[0] if node.args else keyword(node, "device_type")
+    return isinstance(given, ast.Constant) and given.value in ("cuda", "npu")
+
+
+def _imported(source: Script, name: str) -> bool:
+    return any(
+        re.search(r"(?:cuda|npu)\.amp$", n.module or "") and any(a.name == name for a in n.names)
+        for n in source.of(ast.ImportFrom)
+    )
+
+
+def _trains(source: Script, block: ast.With) -> bool:
+    """The block stands in the loop or the function that takes gradients."""
+    for backward in source.backwards:
+        loops = source.loops_around(backward)
+        around = loops[0] if loops else source.function_around(backward)
+        if around is not None and around in source.above(block):
+            return True
+    return False
+
+
+def sharded_fp16_unscaled(source: Script) -> Finding | None:
+    """FSDP with `MixedPrecision(param_dtype=float16)` and no gradient scaler."""
+    if source.loose or source.named(*SCALERS) or "loss_scale" in source.text or not source.backwards:
+        return None
+    if (call := _fp16_shards(source)) is None:
+        return None
+    return at(source, call, "parameters and gradients are fp16, and no gradient scaler scales the loss")
+
+
+def scaler_of_one_shard(source: Script) -> Finding | None:
+    """A plain `GradScaler` under FSDP in fp16: it looks for infinities in the shard of its process alone."""
+    plain = source.named("GradScaler")
+    if len(plain) != 1 or source.named("ShardedGradScaler") or "fully_shard" in source.code or source.loose:
+        return None
+    if not source.named("FSDP", "FullyShardedDataParallel") or not source.backwards:
+        return None
+    if _fp16_shards(source) is None:
+        return None
+    return at(
+        source, plain[0], "each process judges its own shard with this scaler: FSDP has ShardedGradScaler"
+    )
+
+
+def _fp16_shards(source: Script) -> ast.Call | None:
+    for call in source.named("MixedPrecision", "MixedPrecisionPolicy"):
+        given = keyword(call, "param_dtype") or (call.args[0] if call.args else None)
+        ends = flow(source).values(given, 3) if given is not None else []
+        if ends and all(unparse(e) in ("torch.float16", "torch.half") for e in ends):
+            return call
+    return None
+
+
+# ------------------------------------------------------------------------------------------------- apex
+
+_HALF_LEVELS = ("O1", "O2", "O3")
+
+
+def _apex(source: Script) -> ast.Call | None:
+    """`amp.initialize(model, optimizer, opt_level="O2")` of apex, at a level that works in fp16."""
+    for call in source.named("initialize"):
+        if source.owner(call).split(".")[-1] == "amp":
+            level = keyword(call, "opt_level")
+            if level is None or literal(source, level) in _HALF_LEVELS:
+                return call
+    return None
+
+
+def apex_unscaled(source: Script) -> Finding | None:
+    """apex works in fp16, and backward takes the loss without `amp.scale_loss`, or at a scale of one."""
+    made = _apex(source)
+    if made is None or source.loose or not source.backwards:
+        return None
+    scale = keyword(made, "loss_scale")
+    if isinstance(scale, ast.Constant) and scale.value in (1, 1.0, "1", "1.0"):
+        return at(source, made, "the loss scale is fixed at one: small fp16 gradients become zero")
+    plain = [c for c in source.backwards if not c.args]
+    for backward in plain:
+        if (name := _scaled_as(source, backward)) is not None and source.owner(backward) != name:
+            return at(source, backward, f"`{name}` is the scaled loss, and this backward takes another")
+    if source.named("scale_loss", "scale", "backward_loss"):
+        return None
+    return (
+        at(source, plain[0], "apex works in fp16, and this backward goes past amp.scale_loss")
+        if plain
+        else None
+    )
+
+
+def _scaled_as(source: Script, backward: ast.Call) -> str | None:
+    """The name that `with amp.scale_loss(...) as scaled:` around a line gives to the scaled loss."""
+    for parent in source.above(backward):
+        if isinstance(parent, ast.With):
+            for item in parent.items:
+                call, name = item.context_expr, item.optional_vars
+                if isinstance(call, ast.Call) and last_name(call.func) == "scale_loss":
+                    return name.id if isinstance(name, ast.Name) else None
+    return None
+
+
+def clipped_inside_scale(source: Script) -> Finding | None:
+    """Gradients are clipped within `with amp.scale_loss(...)`: they are unscaled when the block ends."""
+    for block in source.of(ast.With):
+        if not any(
+            last_name(i.context_expr.func) == "scale_loss"
+            for i in block.items
+            if isinstance(i.context_expr, ast.Call)
+        ):
+            continue
+        inside = [c for s in block.body for c in of(s, ast.Call)]
+        clips = [
+            c
+            for c in inside
+            if last_name(c.func) in ("clip_grad_norm_", "clip_grad_value_", "clip_grad_norm")
+        ]
+        if clips and any(c in source.backwards for c in inside):
+            return at(
+                source, clips[0], "the gradients are still multiplied by the loss scale inside this block"
+            )
+    return None

@@ -1,0 +1,1 @@
+"""Several processes in scripts: shards, seeds, replicas, and what they do together."""

@@ -1,0 +1,267 @@
+"""Several processes in scripts: shards, seeds, and what joins their gradients."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+
+from ...readers._tree import of, unparse
+from ...readers.script import all_arguments, keyword, last_name
+from ...registry import Finding, View, probe
+from ...syntax import Script
+from ...wrapped import loader_not_shared, past_the_wrapper
+from ..mindspore.cells import alone_in_each_process, drawn_apart, shares_crossed
+from ..mindspore.steps import shares_not_asked
+from ..shared.checks import at, first, imports_locals, is_false_node, ok, outer_loop, runs_in
+from ..shared.sides import either, side
+from ..tensorflow.tape_steps import outside_scope
+from ..trainers.deepspeed import every_rank_reads_all
+from ..trainers.lightning_settings import told_not_to_share
+from .replicas import (
+    apart_after_wrapping,
+    drawn_by_rank_on_mindspore,
+    unreduced_on_mindspore,
+    unwrapped_in_training,
+)
+from .shards import part_not_taken
+from .splits import drawn_by_each_process, sampler_apart, shared_in_evaluation_only
+
+
+@probe()
+def set_epoch_missing(view: View) -> Finding:
+    """DistributedSampler over several epochs without set_epoch: the same order in every epoch."""
+    return first(view, _no_set_epoch, "the scripts use no distributed sampler")
+
+
+def _no_set_epoch(source: Script) -> Finding | None:
+    samplers = tuple(c for c in source.named("DistributedSampler") if not _keeps_order(c))
+    if not samplers or imports_locals(source) or outer_loop(source) is None:
+        return None  # a trainer that runs the epochs may set them
+    told = [c for c in source.named("set_epoch") if c.args]
+    if told and all(isinstance(c.args[0], ast.Constant) and source.loops_around(c) for c in told):
+        return at(source, told[0], "set_epoch is told the same epoch in each round, so the order stays")
+    if (astray := _set_astray(source, source.named("DistributedSampler"))) is not None:
+        return astray
+    if source.named("set_epoch"):
+        return ok(source, source.named("set_epoch")[0], "set_epoch is called")
+    return at(source, samplers[0], "set_epoch is never called, so every epoch has the same order")
+
+
+def _keeps_order(sampler: ast.Call) -> bool:
+    """It does not shuffle, whatever epoch it is told."""
+    flag = keyword(sampler, "shuffle")
+    return flag is not None and is_false_node(flag)
+
+
+def _set_astray(source: Script, samplers: tuple[ast.Call, ...]) -> Finding | None:
+    """set_epoch stands outside of all loops, is told what never changes there, or tells another sampler."""
+    told = source.named("set_epoch")
+    loops = source.of(ast.For, ast.While)
+    around = [source.function_around(c) for c in told]
+    if any(f is not None and not source.named(f.name) for f in around):
+        return None  # a hook, which somebody else calls
+    if told and not any(runs_in(source, c, loop) for c in told for loop in loops):
+        return at(source, told[0], "set_epoch is called once and not in each epoch, so the order stays")
+    for call in told:
+        repeated = source.loops_around(call)
+        given = call.args[0] if call.args else None
+        if len(told) != 1 or not repeated or not isinstance(given, (ast.Name, ast.Attribute)):
+            continue
+        changed = {
+            unparse(n)
+            for n in of(repeated[-1], ast.Name, ast.Attribute)
+            if isinstance(n.ctx, (ast.Store, ast.Del))
+        }
+        if isinstance(given, ast.Name) and given.id not in changed:
+            return at(source, call, f"set_epoch is told `{given.id}`, which stays the same in each round")
+    names = {
+        last_name(t): s
+        for s in samplers
+        if isinstance(statement := source.statement(s), ast.Assign)
+        for t in statement.targets
+    }
+    owners = {source.owner(c).split(".")[-1] for c in told}
+    trained = [n for n in names if side(n) is not False]
+    if told and owners <= set(names) and len(names) == len(samplers) and trained:
+        if not owners & set(trained) and all(side(o) is False for o in owners):
+            return at(source, told[0], f"the epoch is told to another sampler than `{trained[0]}`")
+    return None
+
+
+@probe()
+def no_gradient_synchronisation(view: View) -> Finding:
+    """A process group is made, and neither a wrapper nor an all-reduce joins the gradients."""
+    return first(
+        view,
+        either(_no_sync, unreduced_on_mindspore, alone_in_each_process, outside_scope),
+        "the scripts train in one process",
+    )
+
+
+def _no_sync(source: Script) -> Finding | None:
+    groups = source.named("init_process_group")
+    if not groups or not source.backwards:
+        return None
+    names = (
+        "DistributedDataParallel",
+        "DDP",
+        "FullyShardedDataParallel",
+        "FSDP",
+        "all_reduce",
+        "fully_shard",
+        "initialize",
+        "prepare",
+    )
+    joined = [c for c in source.named(*names) if not _is_metric_reduce(source, c)]
+    joined = [c for c in joined if source.owner(c).split(".")[-1] != "amp"]  # apex knows of one process
+    if joined:
+        return ok(source, joined[0], "gradients are synchronised")
+    if imports_locals(source) or any(_JOINS.search(word) for word in _words(source)):
+        return None
+    return at(source, groups[0], "processes are started and nothing synchronises their gradients")
+
+
+# What joins gradients under a name of its own: a wrapper class, a helper that shards the model, an engine.
+_JOINS = re.compile(
+    r"(?i)data_?parallel|\bddp|fsdp|shard(?:ed)?_model|parallelize|replicate\(|horovod|deepspeed|\bzero[_-]?[123]\b"
+    r"|(?:reduce|sync|average)\w*_grad|grad\w*_(?:reduce|sync|average)"
+)
+
+
+def _words(source: Script) -> Iterator[str]:
+    """Names that the script uses and texts that it hands to calls; what is only imported is not used."""
+    for node in source.of(ast.Name, ast.Attribute, ast.Call):
+        if isinstance(node, ast.Name):
+            yield node.id
+        elif isinstance(node, ast.Attribute):
+            yield node.attr
+        else:
+            given = all_arguments(node)
+            yield from (a.value for a in given if isinstance(a, ast.Constant) and isinstance(a.value, str))
+
+
+def _is_metric_reduce(source: Script, call: ast.Call) -> bool:
+    if last_name(call.func) != "all_reduce" or not call.args:
+        return False
+    name = source.function_name(call)
+    if ".grad" in unparse(call.args[0]) or "grad" in name.lower():
+        return False
+    given = (unparse(a) for c in source.named(name) for a in c.args) if name else ()
+    return not any(".grad" in argument for argument in given)
+
+
+@probe()
+def wrapper_bypassed(view: View) -> Finding:
+    """The training loop calls `model.module(x)`: the wrapper never sees the forward pass."""
+    return first(
+        view, either(_bypassed, unwrapped_in_training, past_the_wrapper), "the scripts wrap no model"
+    )
+
+
+def _bypassed(source: Script) -> Finding | None:
+    wrapped = source.named("DistributedDataParallel", "DDP")
+    if not wrapped:
+        return None
+    if any(not _is_metric_reduce(source, c) for c in source.named("all_reduce")):
+        return ok(source, wrapped[0], "gradients are joined by hand as well")
+    for call in source.calls:
+        trains = source.train_loop is not None and source.train_loop in source.loops_around(call)
+        if call.args and trains and not _without_gradients(source, call):
+            if _is_inner(call.func):
+                return at(source, call, "training calls the inner module, so gradients are not synchronised")
+            inner = _taken_out(source, call)
+            if inner is not None:
+                return at(source, inner, "training is given the inner module: gradients are not synchronised")
+    return ok(source, wrapped[0], "training calls the wrapped model")
+
+
+def _without_gradients(source: Script, call: ast.Call) -> bool:
+    return any(isinstance(p, ast.With) and "no_grad" in unparse(p.items[0]) for p in source.above(call))
+
+
+def _is_inner(node: ast.expr | None) -> bool:
+    """`model.module`; what a class calls its own module is something else."""
+    return isinstance(node, ast.Attribute) and node.attr == "module" and unparse(node.value) != "self"
+
+
+def _taken_out(source: Script, call: ast.Call) -> ast.AST | None:
+    """Where a model that training calls by a name got it from a wrapper: by assignment, or by its callers."""
+    around = source.function_around(call)
+    if not isinstance(call.func, ast.Name) or around is None:
+        return None
+    name = call.func.id
+    given = [n for n in of(around, ast.Assign) if name in map(unparse, n.targets)]
+    if given:
+        return given[0] if all(_is_inner(n.value) for n in given) else None
+    places = [a.arg for a in (*around.args.posonlyargs, *around.args.args)]
+    if name not in places or around.name in ("forward", "__call__"):
+        return None
+    handed = []
+    for use in source.named(around.name):
+        value = keyword(use, name)
+        if value is None and places.index(name) < len(use.args):
+            value = use.args[places.index(name)]
+        handed.append((use, value))
+    return handed[0][0] if handed and all(_is_inner(v) for _, v in handed) else None
+
+
+@probe()
+def same_shard(view: View) -> Finding:
+    """Processes do not divide the data: they ask for one fixed part, or for none."""
+    return first(
+        view,
+        either(
+            part_not_taken,
+            sampler_apart,
+            shared_in_evaluation_only,
+            drawn_by_each_process,
+            _same_shard,
+            every_rank_reads_all,
+            loader_not_shared,
+            shares_not_asked,
+            told_not_to_share,
+            shares_crossed,
+        ),
+        "the scripts use no distributed sampler",
+    )
+
+
+def _same_shard(source: Script) -> Finding | None:
+    for call in source.named("DistributedSampler"):
+        rank, parts = keyword(call, "rank"), keyword(call, "num_replicas")
+        alone = isinstance(parts, ast.Constant) and parts.value == 1
+        if alone:
+            continue  # one process, whose share is everything
+        if isinstance(rank, ast.Constant) and isinstance(rank.value, int):
+            return at(source, call, "every process reads the same shard")
+        return ok(source, call, "each process reads its own shard")
+    return None
+
+
+@probe()
+def seed_by_rank(view: View) -> Finding:
+    """Each process seeds with its rank before it builds the model, and nothing makes the replicas equal.
+
+    A data-parallel wrapper or a broadcast makes them equal: then this is right, and wanted for the data.
+    """
+    return first(
+        view,
+        either(_seed_by_rank, apart_after_wrapping, drawn_by_rank_on_mindspore, drawn_apart),
+        "the scripts train in one process",
+    )
+
+
+def _seed_by_rank(source: Script) -> Finding | None:
+    seeds = [c for c in source.named("manual_seed", "set_seed", "seed") if c.args]
+    if not seeds or not source.named("init_process_group"):
+        return None
+    joined = source.named(
+        "DistributedDataParallel", "DDP", "broadcast", "FSDP", "FullyShardedDataParallel", "prepare"
+    )
+    ranked = [c for c in seeds if "rank" in unparse(c.args[0]).lower()]
+    if ranked and not joined:
+        return at(
+            source, ranked[0], "each process starts from weights of its own, and nothing makes them equal"
+        )
+    return ok(source, seeds[0], "replicas start equal")

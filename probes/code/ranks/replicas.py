@@ -1,0 +1,206 @@
+"""Replicas of a model in scripts: what makes them differ after they were made equal, or never joins them."""
+
+from __future__ import annotations
+
+import ast
+import re
+
+from ....engine.model import State
+from ...readers._tree import of, unparse
+from ...readers.script import keyword, last_name
+from ...registry import Finding
+from ...syntax import Script
+from ..mindspore.steps import reducer_idle
+from ..shared.checks import at
+
+_WRAPPERS = ("DistributedDataParallel", "DDP")
+
+
+def apart_after_wrapping(source: Script) -> Finding | None:
+    """The wrapper made replicas equal, and then one of them, or each for itself, is changed.
+
+    `model.module.fc = nn.Linear(...)`, `model.module.apply(init)` below `DDP(model)`; weights that are read
+    under `if rank == 0:` only.
+    """
+    wrapped = [w for w in source.named(*_WRAPPERS) if source.statement(w) is not None]
+    if not wrapped or source.named("broadcast", "broadcast_object_list", "broadcast_parameters"):
+        return None
+    for call in wrapped:
+        function = source.function_around(call) or source.tree
+        statement = source.statement(call)
+        if not isinstance(statement, ast.Assign):
+            continue
+        name = unparse(statement.targets[0])
+        for node in of(function, ast.Assign, ast.Call):
+            if node.lineno <= call.lineno:
+                continue
+            if isinstance(node, ast.Assign):
+                target = unparse(node.targets[0])
+                made = isinstance(node.value, ast.Call) and re.search(r"nn\.\w+\(", unparse(node.value))
+                if target.startswith(f"{name}.module.") and made:
+                    return at(
+                        source, node, "this layer is made after the wrapper has made the replicas equal"
+                    )
+            elif unparse(node.func) == f"{name}.module.apply" and not _seeded(source, node):
+                return at(source, node, "weights are drawn after the wrapper has made the replicas equal")
+    for load in source.named("load_state_dict"):
+        if not source.owner(load).endswith("module"):
+            continue
+        for parent in source.above(load):
+            if isinstance(parent, ast.If) and _on_first(parent.test) and _in_body(source, load, parent):
+                return at(
+                    source, load, "one process alone reads the weights, and nothing hands them to the others"
+                )
+            if isinstance(parent, (ast.FunctionDef, ast.ClassDef)):
+                break
+    return None
+
+
+def _seeded(source: Script, node: ast.Call) -> bool:
+    """The same seed is set for all right above."""
+    above = [c for c in source.named("manual_seed", "seed_everything", "set_seed") if c.lineno < node.lineno]
+    return any(source.function_around(c) is source.function_around(node) for c in above)
+
+
+def _on_first(test: ast.expr) -> bool:
+    """`rank == 0`, `is_main_process()`"""
+    return (
+        re.fullmatch(r"(?:[\w.]*rank(?:\(\))? == 0|[\w.]*is_(?:main|master)\w*(?:\(\))?)", unparse(test))
+        is not None
+    )
+
+
+def _in_body(source: Script, node: ast.AST, branch: ast.If) -> bool:
+    statement = next(p for p in (node, *source.above(node)) if source.parents.get(p) is branch)
+    return statement in branch.body
+
+
+def exchanged_too_early(source: Script) -> Finding | None:
+    """Gradients are exchanged for all micro-batches but the last, or for none of them.
+
+    `no_sync() if last else ...`; every backward call under a `no_sync()` that hangs on nothing.
+    """
+    return _never_exchanged(source) or _all_but_last(source)
+
+
+_JOINS_BY_HAND = re.compile(
+    r"(?i)(?:reduce|sync|average|gather)\w*_(?:grad|param|weight|model)|(?:grad|param|weight|model)\w*_(?:reduce|sync|average)"
+    r"|LocalSGD|PostLocalSGD"
+)
+
+
+def _never_exchanged(source: Script) -> Finding | None:
+    """All gradients are taken under `with model.no_sync():`, the last micro-batch's as well.
+
+    Left aside: conditions that choose the context, programs that reduce gradients or weights by hand.
+    """
+    if not source.backwards or source.loose or not source.steps or _JOINS_BY_HAND.search(source.code):
+        return None
+    if any(re.search(r"grad|param|\.data\b|weight|buffer", unparse(c)) for c in source.named("all_reduce")):
+        return None
+    quiet: list[ast.With] = []
+    for backward in source.backwards:
+        block = next((p for p in source.above(backward) if isinstance(p, ast.With) and _is_quiet(p)), None)
+        if block is None:
+            return None
+        quiet.append(block)
+    if any(isinstance(p, ast.If) and not _has_other_way(p, quiet) for p in source.above(quiet[0])):
+        return None
+    if not any(source.function_around(s) is source.function_around(quiet[0]) for s in source.steps):
+        return None
+    return at(source, quiet[0], "no gradient is ever exchanged: each one is taken under no_sync")
+
+
+def _is_quiet(block: ast.With) -> bool:
+    return any(
+        isinstance(i.context_expr, ast.Call) and last_name(i.context_expr.func) == "no_sync"
+        for i in block.items
+    )
+
+
+def _has_other_way(branch: ast.If, quiet: list[ast.With]) -> bool:
+    """Both arms of a condition take gradients, quietly on either side."""
+    arms = [{n for s in arm for n in of(s, ast.With)} for arm in (branch.body, branch.orelse)]
+    return all(arm & set(quiet) for arm in arms)
+
+
+def _all_but_last(source: Script) -> Finding | None:
+    for node in of(source.tree, ast.IfExp):
+        quiet, loud = unparse(node.body), unparse(node.orelse)
+        if (
+            "no_sync()" not in quiet
+            or "no_sync()" in loud
+            or not isinstance(node.test, (ast.Name, ast.Attribute))
+        ):
+            continue
+        test = unparse(node.test)
+        loops = source.loops_around(node)
+        for branch in of(loops[0] if loops else source.tree, ast.If):
+            steps = [s for s in source.steps if any(s in of(b, ast.Call) for b in branch.body)]
+            if unparse(branch.test) == test and steps:
+                return at(
+                    source, node, "gradients are not exchanged for the micro-batch that the step follows"
+                )
+    return None
+
+
+def unreduced_on_mindspore(source: Script) -> Finding | None:
+    """MindSpore takes gradients by hand in several processes, and nothing reduces them.
+
+    `value_and_grad` with an optimizer that is called, data divided by rank, no `DistributedGradReducer`; or
+    `init()` and ranks without `set_auto_parallel_context`.
+    """
+    if "mindspore" not in source.frameworks or source.loose:
+        return None
+    ranks = source.named("get_rank")
+    if not ranks or not source.named("init", "get_group_size"):
+        return None
+    if (idle := reducer_idle(source)) is not None and idle.state is State.PRESENT:
+        return idle
+    if source.named("DistributedGradReducer", "AllReduce", "set_algo_parameters"):
+        return None
+    by_hand = source.named("value_and_grad", "GradOperation")
+    if by_hand and not source.named("TrainOneStepCell", "TrainOneStepWithLossScaleCell"):
+        return at(source, by_hand[0], "each process updates by gradients of its own: nothing reduces them")
+    context = ("set_auto_parallel_context", "AutoParallel", "set_parallel_context")
+    if not source.named(*context) and source.named("Model"):
+        return at(source, ranks[0], "processes are started, and no parallel mode joins their gradients")
+    return None
+
+
+def drawn_by_rank_on_mindspore(source: Script) -> Finding | None:
+    """MindSpore: the seed hangs on the rank when the network is made, and no parameter is broadcast."""
+    if "mindspore" not in source.frameworks or not source.named("get_rank"):
+        return None
+    if any(keyword(c, "parameter_broadcast") is not None for c in source.named("set_auto_parallel_context")):
+        return None
+    if source.named("Broadcast", "broadcast"):
+        return None
+    for call in source.named("set_seed"):
+        given = unparse(call.args[0]) if call.args else ""
+        if not re.search(r"(?i)rank", given):
+            continue
+        around = source.function_around(call) or source.tree
+        after = [
+            c
+            for c in of(around, ast.Call)
+            if c.lineno > call.lineno and source.classes.get(last_name(c.func)) in source.modules
+        ]
+        if after:
+            return at(source, call, "each process draws weights of its own, and nothing makes them equal")
+    return None
+
+
+def unwrapped_in_training(source: Script) -> Finding | None:
+    """Training runs the module that was taken out of its wrapper: `forward(acc.unwrap_model(model), x)`."""
+    for call in source.named("unwrap_model"):
+        parent = source.parents.get(call)
+        if not isinstance(parent, ast.Call) or call is parent.func:
+            continue
+        loops = source.loops_around(call)
+        runs = parent.func is call or re.search(r"(?i)forward|loss|step|model", last_name(parent.func))
+        if not runs or not loops or re.search(r"save|eval|valid|ema|copy|generate", unparse(parent.func)):
+            continue
+        if any(b in of(loops[0], ast.Call) for b in source.backwards) and "no_grad" not in unparse(loops[0]):
+            return at(source, call, "training runs the inner module: its gradients are not exchanged")
+    return None

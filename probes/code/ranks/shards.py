@@ -1,0 +1,162 @@
+"""How scripts divide data among processes: the parts that are asked for, and what is left of them."""
+
+from __future__ import annotations
+
+import ast
+import re
+
+from ...readers._tree import names_in, of, unparse
+from ...readers.script import keyword, last_name
+from ...registry import Finding
+from ...syntax import Function, Script
+from ..shared.checks import at
+
+_LOADERS = ("DataLoader", "StatefulDataLoader")
+_RANKS = re.compile(r"(?i)^(?:global_)?(?:rank|shard|worker|device|process)(?:_?(?:id|idx|index|rank))?$")
+_SIZES = re.compile(
+    r"(?i)^(?:world|world_size|(?:num|n)_(?:replicas|shards|parts|processes|devices)|(?:device|rank|group|shard)_(?:num|size|count))$"
+)
+
+
+def part_not_taken(source: Script) -> Finding | None:
+    """A process does not take its own part of the data: the sampler is unread, the rank is not its own."""
+    for look in (_sampler_unread, _local_rank, _first_shard, _ranks_unread, _ranks_not_given):
+        if (found := look(source)) is not None:
+            return found
+    return None
+
+
+def _sampler_unread(source: Script) -> Finding | None:
+    """A distributed sampler is made, and only its epoch is ever set: the loader does without it."""
+    for node in source.of(ast.Assign):
+        if not (isinstance(node.value, ast.Call)):
+            continue
+        name = unparse(node.targets[0])
+        if last_name(node.value.func) != "DistributedSampler" or not isinstance(node.targets[0], ast.Name):
+            continue
+        uses = [
+            n
+            for n in source.of(ast.Name)
+            if n.id == name and isinstance(n.ctx, ast.Load)
+            if not _only_asked(source, n)
+        ]
+        if not uses and source.named(*_LOADERS):
+            return at(source, node, "the sampler that divides the data is made, and no loader is given it")
+    return None
+
+
+def _only_asked(source: Script, node: ast.Name) -> bool:
+    """`sampler.set_epoch(e)`, `if sampler is not None`; given back to callers that do no more with it."""
+    parent = source.parents.get(node)
+    if isinstance(parent, ast.Tuple) and isinstance(source.parents.get(parent), ast.Return):
+        return _given_back_for_its_epoch(source, parent, parent.elts.index(node))
+    if isinstance(parent, ast.Attribute):
+        return parent.attr in ("set_epoch", "epoch")
+    return isinstance(parent, (ast.Compare, ast.If))
+
+
+def _given_back_for_its_epoch(source: Script, given: ast.Tuple, place: int) -> bool:
+    """`loader, sampler = loaders()`, and each caller only sets the sampler's epoch."""
+    function = source.function_around(given)
+    calls = source.named(function.name) if function is not None else ()
+    for call in calls:
+        statement = source.statement(call)
+        target = statement.targets[0] if isinstance(statement, ast.Assign) else None
+        if not isinstance(target, ast.Tuple) or len(target.elts) != len(given.elts):
+            return False
+        name, scope = target.elts[place], source.function_around(call) or source.tree
+        if not isinstance(name, ast.Name) or any(
+            n.id == name.id and isinstance(n.ctx, ast.Load) and not _only_asked(source, n)
+            for n in of(scope, ast.Name)
+        ):
+            return False
+    return bool(calls)
+
+
+def _local_rank(source: Script) -> Finding | None:
+    """Shards are chosen by the rank within the machine, of as many as there are processes in all."""
+    for call in source.named("DistributedSampler"):
+        rank, parts = keyword(call, "rank"), keyword(call, "num_replicas")
+        if rank is None or parts is None:
+            continue
+        of_all = re.search(r"(?i)world", unparse(parts)) and not re.search(r"(?i)local", unparse(parts))
+        if of_all and re.search(r"(?i)local_?rank", unparse(rank)):
+            return at(
+                source, call, "the part is chosen by the rank within one machine, of all machines' parts"
+            )
+    return None
+
+
+def _first_shard(source: Script) -> Finding | None:
+    """`num_shards=n, shard_id=0`: all processes ask for one part."""
+    for call in source.calls:
+        parts, mine = keyword(call, "num_shards"), keyword(call, "shard_id") or keyword(call, "index")
+        if parts is None or mine is None or isinstance(parts, ast.Constant):
+            continue
+        if isinstance(mine, ast.Constant) and isinstance(mine.value, int):
+            return at(source, call, "every process asks for the same part of the data")
+    return None
+
+
+def _ranks_unread(source: Script) -> Finding | None:
+    """A function that makes a data set is told rank and number of processes, and looks at neither."""
+    for function in source.of(ast.FunctionDef):
+        names = [a.arg for a in (*function.args.args, *function.args.kwonlyargs)]
+        ranks, sizes = [n for n in names if _RANKS.match(n)], [n for n in names if _SIZES.match(n)]
+        if not ranks or not sizes or not _makes_data(function) or not _handed(source, function, ranks[0]):
+            continue
+        body = ast.Module(function.body, [])
+        read = names_in(body)
+        if not read & {*ranks, *sizes}:
+            return at(
+                source,
+                function,
+                f"{ranks[0]} and {sizes[0]} are handed in, and the data are not divided by them",
+            )
+    return None
+
+
+def _makes_data(function: Function) -> bool:
+    return any(
+        re.search(r"(?:Dataset|DataLoader|TFRecord\w*)$", last_name(n.func)) for n in of(function, ast.Call)
+    )
+
+
+def _handed(source: Script, function: Function, name: str) -> bool:
+    """Somebody hands the parameter over, not as a constant."""
+    place = (
+        [a.arg for a in function.args.args].index(name) if name in [a.arg for a in function.args.args] else 99
+    )
+    for call in source.named(function.name):
+        value = keyword(call, name) or (call.args[place] if place < len(call.args) else None)
+        if value is not None and not isinstance(value, ast.Constant):
+            return True
+    return False
+
+
+def _ranks_not_given(source: Script) -> Finding | None:
+    """A function divides data by parts whose defaults mean one process, and no call gives them.
+
+    Counts where the caller knows its rank, under the very names.
+    """
+    for function in source.of(ast.FunctionDef):
+        args = function.args.args
+        optional = [a.arg for a in args[len(args) - len(function.args.defaults) :]]
+        ranks, sizes = [n for n in optional if _RANKS.match(n)], [n for n in optional if _SIZES.match(n)]
+        if not ranks or not sizes or not _makes_data(function):
+            continue
+        calls = source.named(function.name)
+        if not calls or any(_gives(c, args, ranks[0]) for c in calls):
+            continue
+        for call in calls:
+            around = source.function_around(call)
+            known = {n.id for n in of(around or source.tree, ast.Name) if isinstance(n.ctx, ast.Store)}
+            if ranks[0] in known and sizes[0] in known:
+                return at(source, call, f"{ranks[0]} and {sizes[0]} are known here and not handed on")
+    return None
+
+
+def _gives(call: ast.Call, args: list[ast.arg], name: str) -> bool:
+    place = [a.arg for a in args].index(name)
+    starred = any(isinstance(a, ast.Starred) for a in call.args) or any(k.arg is None for k in call.keywords)
+    return starred or keyword(call, name) is not None or place < len(call.args)

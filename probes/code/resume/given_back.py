@@ -1,0 +1,264 @@
+"""Resuming in scripts: what a checkpoint holds and is not given back."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterable
+
+from ...flow import flow
+from ...readers._tree import of, unparse, walk
+from ...readers.script import keyword, last_name
+from ...registry import Finding, View, probe
+from ...syntax import Script
+from ..mindspore.cells import optimizer_not_given_back
+from ..shared.checks import at, first, ok
+from ..shared.sides import either
+from ..tensorflow.slips import (
+    checkpoint_without_moments,
+    counter_left_in_checkpoint,
+    latest_never_restored,
+)
+from ..trainers.deepspeed import weights_alone_resumed
+from ..trainers.trainer_settings import flag_unread, resumed_from_weights
+from .held import left_out_of_state, states_astray
+from .taken_up import counter_not_taken_up, drawn_after_restoring, statistics_not_saved
+
+_KINDS = (
+    ("scaler", re.compile(r"scaler")),
+    ("scheduler", re.compile(r"sched|lr_decay|warmup")),
+    ("optimizer", re.compile(r"(?:^|_)(?:opt|optim\w*|optimi[sz]er\w*)(?:$|_)")),
+)
+_RESUMES = re.compile(r"resum|restart|continue_from|ckpt_path|last_ckpt|latest")
+
+
+@probe()
+def resume_incomplete(view: View) -> Finding:
+    """Resuming gives the model back, and not what the script saves beside it: optimizer, schedule, scaler.
+
+    Counted by the owners of `state_dict()` and `load_state_dict()`; frameworks by their own call for it.
+    """
+    return first(view, _incomplete, "the scripts resume nothing")
+
+
+def _incomplete(source: Script) -> Finding | None:
+    again = either(
+        *(counter_not_taken_up, drawn_after_restoring, statistics_not_saved),
+        *(checkpoint_without_moments, counter_left_in_checkpoint, latest_never_restored, flag_unread),
+    )(source)
+    if again is not None:
+        return again
+    for look in (
+        _accelerate,
+        _lightning,
+        either(_hugging_face, resumed_from_weights),
+        _tensorflow,
+        weights_alone_resumed,
+        optimizer_not_given_back,
+        either(_by_keys, _torch, states_astray),
+    ):
+        if (found := look(source)) is not None:
+            return found
+    return None
+
+
+def _kind(source: Script, call: ast.Call) -> str:
+    name = source.owner(call).split(".")[-1].lower()
+    return next((k for k, word in _KINDS if word.search(name)), "model")
+
+
+def _torch(source: Script) -> Finding | None:
+    loads = [c for c in source.named("load_state_dict") if _under_resume(source, c)]
+    models = [c for c in loads if _kind(source, c) == "model"]
+    if not models or not source.optimizer_calls:
+        return None
+    saved = {_kind(source, c) for c in source.named("state_dict")} - {"model"}
+    given = {_kind(source, c) for c in source.named("load_state_dict")} - {"model"}
+    missing = sorted(saved - given)
+    if missing:
+        return at(source, models[0], f"resuming leaves the {missing[0]} out, whose state is saved")
+    if not saved and not given:
+        return None  # see `optimizer_not_saved`
+    return ok(source, models[0], "what is saved is given back")
+
+
+@probe()
+def optimizer_not_saved(view: View) -> Finding:
+    """Training goes on from weights and a count of epochs or steps alone: no checkpoint holds the optimizer.
+
+    Common in published scripts, and felt only where a run is resumed. Left aside: an optimizer that is built
+    anew in every round of the loop, which has no state to lose.
+    """
+    return first(view, _not_saved, "the scripts resume nothing")
+
+
+def _not_saved(source: Script) -> Finding | None:
+    loads = [c for c in source.named("load_state_dict") if _under_resume(source, c)]
+    models = [c for c in loads if _kind(source, c) == "model"]
+    if not models or not source.optimizer_calls:
+        return None
+    others = [c for c in source.named("state_dict", "load_state_dict") if _kind(source, c) != "model"]
+    if others:
+        return ok(source, others[0], "checkpoints hold more than the weights")
+    if all(source.loops_around(c) for c in source.optimizer_calls):
+        return None
+    if not _takes_up_count(source, models[0]):
+        return None
+    return at(source, models[0], "training is resumed without the state of the optimizer, which is not saved")
+
+
+def _by_keys(source: Script) -> Finding | None:
+    """`{"model": ..., "scheduler": scheduler.state_dict()}` is saved, and one of its states is never read.
+
+    Counts where the function that reads the model's weights also goes on counting (epoch, step) or gives the
+    optimizer its state: it takes training up again. What evaluates or starts anew reads the weights alone.
+    """
+    saved = _saved_states(source)
+    if not saved:
+        return None
+    for function in source.of(ast.FunctionDef):
+        read = _read_keys(function)
+        resumes = read & {k for k, kind in saved.items() if kind == "optimizer"} or any(
+            re.search(r"epoch|step|update|iter", k) for k in read - saved.keys()
+        )
+        if "model" not in {saved.get(k) for k in read} or not resumes:
+            continue
+        if not any(source.named(function.name)) or _goes_over(function):
+            continue
+        lost = [k for k, kind in saved.items() if k not in read and kind != "model"]
+        if lost and not any(k in _strings_read(source) for k in lost):
+            return at(source, function, f"resuming leaves out {sorted(lost)[0]!r}, which is saved")
+        if not lost:
+            return ok(source, function, "what is saved is given back")
+    return None
+
+
+_STATES = (*_KINDS, ("average", re.compile(r"(?:^|_)(?:ema|swa|averag\w*|shadow)(?:$|_)")))
+
+
+def _saved_states(source: Script) -> dict[str, str]:
+    """Keys of what is saved with `state_dict()` of the model and of others -> what it is of."""
+    for node in source.of(ast.Dict):
+        found = {}
+        for key, value in zip(node.keys, node.values, strict=True):
+            if isinstance(key, ast.Constant) and isinstance(key.value, str) and isinstance(value, ast.Call):
+                if last_name(value.func) == "state_dict":
+                    owner = source.owner(value).lower()
+                    parts = owner.split(".")
+                    kind = next((k for k, w in _STATES if any(w.search(p) for p in parts)), "model")
+                    found[key.value] = kind
+        if "model" in found.values() and len(found) > 1:
+            return found
+    return {}
+
+
+def _read_keys(function: ast.FunctionDef) -> set[str]:
+    """Keys that a function reads of what it loads: `state["model"]`, `ckpt.get("epoch")`."""
+    if not any(last_name(n.func) in ("load", "load_checkpoint") for n in of(function, ast.Call)):
+        return set()
+    return _strings(walk(function))
+
+
+def _strings(nodes: Iterable[ast.AST]) -> set[str]:
+    found = set()
+    for n in nodes:
+        if (
+            isinstance(n, ast.Subscript)
+            and isinstance(n.slice, ast.Constant)
+            and isinstance(n.slice.value, str)
+        ):
+            if isinstance(n.ctx, ast.Load):
+                found.add(n.slice.value)
+        elif isinstance(n, ast.Call) and last_name(n.func) in ("get", "pop") and n.args:
+            if isinstance(n.args[0], ast.Constant) and isinstance(n.args[0].value, str):
+                found.add(n.args[0].value)
+    return found
+
+
+def _strings_read(source: Script) -> set[str]:
+    return _strings(source.nodes)
+
+
+def _goes_over(function: ast.FunctionDef) -> bool:
+    """Whatever the checkpoint holds is given back in a loop."""
+    return any("load_state_dict" in unparse(n) for n in of(function, ast.For))
+
+
+def _under_resume(source: Script, call: ast.Call) -> bool:
+    """Under `if args.resume:`, or in a function that is named so."""
+    tests = [unparse(p.test).lower() for p in source.above(call) if isinstance(p, ast.If)]
+    name = source.function_name(call).lower()
+    return any(_RESUMES.search(t) for t in tests) or bool(_RESUMES.search(name))
+
+
+def _takes_up_count(source: Script, call: ast.Call) -> bool:
+    """The epoch or step goes on where it was."""
+    block = next((p for p in source.above(call) if isinstance(p, (ast.If, ast.FunctionDef))), source.tree)
+    return any(re.search(r"epoch|step|\bit", unparse(n).lower()) for n in of(block, ast.Assign))
+
+
+def _accelerate(source: Script) -> Finding | None:
+    saves = source.named("save_state")
+    if not saves or not source.named("Accelerator"):
+        return None
+    if (left := left_out_of_state(source)) is not None:
+        return at(source, left, "Accelerate saves what it prepared or was told to: this schedule starts anew")
+    if source.named("load_state"):
+        return ok(source, source.named("load_state")[0], "the whole state is given back")
+    for call in source.named("load_state_dict", "load"):
+        if _under_resume(source, call):
+            return at(source, call, "save_state keeps optimizer, schedule and scaler, and nothing loads them")
+    return None
+
+
+def _lightning(source: Script) -> Finding | None:
+    for call in source.named("load_from_checkpoint") if re.search("lightning", source.text) else ():
+        fits = [c for c in source.named("fit") if c.lineno > call.lineno]
+        last = _of_last_run(call) or _under_resume(source, call)
+        if last and fits and keyword(fits[0], "ckpt_path") is None:
+            return at(source, call, "only the weights are taken up: fit is not given the checkpoint")
+    for call in source.named("load_state_dict") if re.search("lightning", source.text) else ():
+        fits = [c for c in source.named("fit") if c.lineno > call.lineno]
+        again = _of_last_run(call) or _under_resume(source, call)
+        if again and fits and all(keyword(c, "ckpt_path") is None for c in fits):
+            return at(source, call, "only the weights are taken up: fit is not given the checkpoint")
+    fits = [c for c in source.named("fit") if keyword(c, "ckpt_path") is not None]
+    return ok(source, fits[0], "fit is given the checkpoint") if fits else None
+
+
+def _of_last_run(call: ast.Call) -> bool:
+    """The file is called the last one: `load_from_checkpoint("last.ckpt")`."""
+    texts = [n.value for n in of(call, ast.Constant) if isinstance(n.value, str)]
+    return any(re.search(r"(?i)(?:^|[/_-])(?:last|latest|resume)\w*(?:\.|$)", t) for t in texts)
+
+
+def _hugging_face(source: Script) -> Finding | None:
+    if not source.named("get_last_checkpoint"):
+        return None
+    whole = [c for c in source.named("train") if keyword(c, "resume_from_checkpoint") is not None or c.args]
+    if whole:
+        return ok(source, whole[0], "the trainer is given the checkpoint")
+    mine = flow(source)
+    for call in source.named("from_pretrained", "load_state_dict"):
+        names = [n for a in call.args[:1] for n in of(a, ast.Name)]
+        ends = [v for n in (*call.args[:1], *names) for v in mine.values(n, 4)]
+        if any(last_name(v.func) == "get_last_checkpoint" for e in ends for v in of(e, ast.Call)):
+            return at(
+                source, call, "only the weights of the last checkpoint are taken up, and training starts anew"
+            )
+    return None
+
+
+def _tensorflow(source: Script) -> Finding | None:
+    made = [c for c in source.named("Checkpoint") if c.keywords and "train" in unparse(c.func)]
+    if not made or not source.named("restore") or not source.optimizer_calls:
+        return None
+    names = [str(k.arg) + unparse(k.value) for k in made[0].keywords]
+    if any("opt" in n.lower() for n in names):
+        return ok(source, made[0], "the checkpoint holds the optimizer")
+    counts = any(re.search(r"step|epoch", n.lower()) for n in names)
+    return (
+        at(source, made[0], "the checkpoint holds no optimizer, and training is resumed from it")
+        if counts
+        else None
+    )

@@ -1,0 +1,138 @@
+"""Training that is taken up again, in scripts, and begins to count from zero or draws its weights anew."""
+
+from __future__ import annotations
+
+import ast
+import re
+
+from ...graph_facts import descents
+from ...readers._tree import names_in, of, unparse
+from ...readers.script import keyword, last_name
+from ...registry import Finding
+from ...syntax import Script
+from ..shared.checks import at
+from ..tensorflow.graph import applies
+
+_READS = (
+    "load_state_dict",
+    "load_checkpoint",
+    "load_state",
+    "restore",
+    "load_param_into_net",
+    "set_state_dict",
+)
+_AGAIN = re.compile(r"(?i)resum|restart|restore|continue|from_ckpt|start_from|latest|last")
+
+
+def counter_not_taken_up(source: Script) -> Finding | None:
+    """`for epoch in range(start, epochs)`, a checkpoint is read above it, and `start` is never but zero.
+
+    The name shows that the count was meant to go on. Left aside: a name that anything else writes to.
+    """
+    if source.loose:
+        return None
+    for loop in source.of(ast.For):
+        over = loop.iter
+        if isinstance(over, ast.Call) and last_name(over.func) in ("trange", "tqdm") and over.args:
+            over = over.args[0] if isinstance(over.args[0], ast.Call) else over
+        if not (
+            isinstance(over, ast.Call) and last_name(over.func) in ("range", "trange") and len(over.args) >= 2
+        ):
+            continue
+        first = over.args[0]
+        scope = source.function_around(loop) or source.tree
+        if not isinstance(first, ast.Name) or not _always_zero(scope, first.id):
+            continue
+        for call in of(scope, ast.Call):
+            if last_name(call.func) in _READS and call.lineno < loop.lineno and _on_demand(source, call):
+                return at(
+                    source,
+                    call,
+                    f"a checkpoint is read, and `{first.id}` stays 0: training counts from the start",
+                )
+    return None
+
+
+def _always_zero(scope: ast.AST, name: str) -> bool:
+    """Everything that is assigned to a name in a scope is zero, and something is."""
+    values: list[ast.expr | None] = []
+    for node in of(scope, ast.Assign):
+        for target in node.targets:
+            if isinstance(target, ast.Tuple) and isinstance(node.value, ast.Tuple):
+                pairs = zip(target.elts, node.value.elts, strict=False)
+                values += [v for t, v in pairs if unparse(t) == name]
+            elif name in names_in(target):
+                values.append(node.value if unparse(target) == name else None)
+    others: list[ast.expr] = [n.target for n in of(scope, ast.AugAssign, ast.AnnAssign, ast.NamedExpr)]
+    others += [n.target for n in of(scope, ast.For)]
+    shared = any(name in n.names for n in of(scope, ast.Global, ast.Nonlocal))
+    if shared or any(name in names_in(t) for t in others):
+        return False
+    return bool(values) and all(isinstance(v, ast.Constant) and v.value == 0 for v in values)
+
+
+def _on_demand(source: Script, call: ast.Call) -> bool:
+    """A setting asks for it, or its own words say so: `if args.resume: ...`."""
+    tests = [unparse(p.test) for p in source.above(call) if isinstance(p, ast.If)]
+    return any(_AGAIN.search(t) for t in tests)
+
+
+def drawn_after_restoring(source: Script) -> Finding | None:
+    """`saver.restore(sess, path)`, and below it the initializer of all variables runs."""
+    if "tensorflow" not in source.frameworks:
+        return None
+    for call in source.named("restore"):
+        function = source.function_around(call)
+        for run in source.named("run"):
+            told = run.args[0] if run.args else keyword(run, "fetches")
+            if told is None or "global_variables_initializer" not in unparse(told):
+                continue
+            if source.function_around(run) is function and run.lineno > call.lineno:
+                if not any(isinstance(p, ast.If) for p in source.above(run)) and _trains_below(source, run):
+                    return at(source, run, "all variables are drawn anew after the checkpoint was read")
+    return None
+
+
+def _trains_below(source: Script, node: ast.Call) -> bool:
+    """Anything is fitted after it, in its function or in another one that is called: not only scored."""
+    function = source.function_around(node)
+    fits = [c for c in source.named("run") if applies(source, c)]
+    if not fits:
+        return True
+    return any(c.lineno > node.lineno or source.function_around(c) is not function for c in fits)
+
+
+def overwritten_before_scored(source: Script) -> Finding | None:
+    """`saver.restore(sess, best)` after training, the initializer of all variables, and the test score."""
+    if "tensorflow" not in source.frameworks:
+        return None
+    for call in source.named("restore"):
+        function = source.function_around(call)
+        for run in source.named("run"):
+            told = run.args[0] if run.args else keyword(run, "fetches")
+            if told is None or "global_variables_initializer" not in unparse(told):
+                continue
+            same = source.function_around(run) is function and run.lineno > call.lineno
+            if same and not any(isinstance(p, ast.If) for p in source.above(run)):
+                if not _trains_below(source, run):
+                    return at(
+                        source, run, "all variables are drawn anew before the restored weights are scored"
+                    )
+    return None
+
+
+def statistics_not_saved(source: Script) -> Finding | None:
+    """`Saver(tf.trainable_variables())` in a program that restores: no statistics, no moments are kept."""
+    if not descents(source) or not source.named("restore"):
+        return None
+    for call in source.named("Saver"):
+        given = call.args[0] if call.args else keyword(call, "var_list")
+        if isinstance(given, ast.Call) and last_name(given.func) == "trainable_variables":
+            more = source.named("Saver")
+            if len(more) == 1 and source.named(
+                "batch_normalization", "batch_norm", "AdamOptimizer", "MomentumOptimizer"
+            ):
+                return at(
+                    source, call, "checkpoints hold the trainable variables alone: no moments, no statistics"
+                )
+    return None

@@ -1,0 +1,116 @@
+"""Shuffling in scripts that is there and that nobody asks for."""
+
+from __future__ import annotations
+
+import ast
+import re
+
+from ...readers._tree import of, unparse
+from ...readers.script import keyword, last_name
+from ...registry import Finding
+from ...syntax import Function, Script
+from ..shared.checks import at
+
+_TRAINING = re.compile(r"(?i)^(?:is_?)?train(?:ing)?$|^augment$")
+
+
+def shuffle_not_asked(source: Script) -> Finding | None:
+    """The order of training samples is left as it is: the switch is never set, or set to no on every side."""
+    if source.loose:
+        return None
+    for look in (_switch_unset, _never_shuffled, _in_sequence):
+        if (found := look(source)) is not None:
+            return found
+    return None
+
+
+def _switch_unset(source: Script) -> Finding | None:
+    """A function or class of the program shuffles only when told, and nobody tells it.
+
+    `def batches(self, size, shuffle=False)`: every call takes the default, those for training, too.
+    """
+    for function in of(source.tree, ast.FunctionDef):
+        default = _default(function, "shuffle")
+        if default is None or not (isinstance(default, ast.Constant) and default.value is False):
+            continue
+        tests = [n for n in of(function, ast.If, ast.IfExp) if "shuffle" in unparse(n.test)]
+        kept = any(unparse(n) == "self.shuffle" for n in of(function, ast.Attribute))
+        owner = source.class_around(function)
+        if not (tests or (kept and function.name == "__init__")):
+            continue
+        called = owner.name if owner is not None and function.name == "__init__" else function.name
+        calls = [c for c in source.named(called) if function not in source.above(c)]
+        if not calls or any(_told(function, c, owner is not None) for c in calls):
+            continue
+        heirs = owner is not None and any(
+            last_name(b) == owner.name for c in source.classes.values() for b in c.bases
+        )
+        others = _shuffles_elsewhere(source, function, owner)
+        if not heirs and not others:
+            return at(
+                source, calls[0], "the order is shuffled only when it is asked for, and nothing asks for it"
+            )
+    return None
+
+
+def _default(function: Function, name: str) -> ast.expr | None:
+    args = function.args
+    places = dict(zip(reversed([a.arg for a in args.args]), reversed(args.defaults), strict=False))
+    places.update({a.arg: d for a, d in zip(args.kwonlyargs, args.kw_defaults, strict=True) if d is not None})
+    return places.get(name)
+
+
+def _told(function: Function, call: ast.Call, method: bool) -> bool:
+    """The call sets the switch, or may."""
+    if keyword(call, "shuffle") is not None or any(k.arg is None for k in call.keywords):
+        return True
+    names = [a.arg for a in function.args.args]
+    if "shuffle" not in names or any(isinstance(a, ast.Starred) for a in call.args):
+        return True
+    return names.index("shuffle") - int(method) < len(call.args)
+
+
+def _shuffles_elsewhere(source: Script, function: Function, owner: ast.ClassDef | None) -> bool:
+    """Something else puts samples into another order: a call, a drawn permutation, a sampler, a flag."""
+    inside = set(of(owner or function, ast.Call))
+    words = ("shuffle", "permutation", "randperm", "RandomSampler", "sample", "WeightedRandomSampler")
+    drawn = [c for c in source.named(*words) if c not in inside and not _for_split(source, c)]
+    asked = [
+        k
+        for c in source.calls
+        for k in c.keywords
+        if k.arg == "shuffle" and unparse(k.value) not in ("False",)
+    ]
+    return bool(drawn or asked or source.named("compile"))
+
+
+def _for_split(source: Script, call: ast.Call) -> bool:
+    """The permutation is drawn once, to divide the data."""
+    return bool(re.search(r"split|fold|divide|partition|part", source.function_name(call)))
+
+
+def _never_shuffled(source: Script) -> Finding | None:
+    """MindSpore: a data set for training and for evaluation is made with `shuffle=False`."""
+    made = source.named("GeneratorDataset", "NumpySlicesDataset", "ImageFolderDataset", "TFRecordDataset")
+    given = [keyword(c, "shuffle") for c in made]
+    if not made or any(g is None or unparse(g) != "False" for g in given):
+        return None
+    if any(keyword(c, "sampler") is not None for c in made) or source.named("shuffle"):
+        return None
+    for call in made:
+        function = source.function_around(call)
+        names = [a.arg for a in (*function.args.args, *function.args.kwonlyargs)] if function else []
+        if any(_TRAINING.match(n) for n in names):
+            return at(source, call, "the order of the samples is kept, for training as well")
+    return None
+
+
+def _in_sequence(source: Script) -> Finding | None:
+    """A trainer's own sampler of training data is replaced by one that keeps the order."""
+    for function in of(source.tree, ast.FunctionDef):
+        if function.name not in ("_get_train_sampler", "get_train_sampler", "train_sampler"):
+            continue
+        for node in of(function, ast.Return):
+            if isinstance(node.value, ast.Call) and last_name(node.value.func) == "SequentialSampler":
+                return at(source, node, "training samples are drawn in the order of the file")
+    return None

@@ -1,0 +1,152 @@
+"""Samples in scripts: left out, distorted, scaled."""
+
+from __future__ import annotations
+
+import ast
+import re
+
+from ...readers._tree import of, unparse, walk
+from ...readers.script import keyword, last_name
+from ...registry import Finding, View, probe
+from ...syntax import Script
+from ..shared.checks import at, first, imports_locals, ok
+from .spoiled import classes_left_out, noise_above
+
+
+@probe()
+def drops_training_samples(view: View) -> Finding:
+    """Training samples are left out by their label or by a slice, and evaluation samples are not."""
+    return first(view, _drops, "the scripts do not select training samples")
+
+
+def _drops(source: Script) -> Finding | None:
+    if (left := classes_left_out(source)) is not None:
+        return left
+    for node in source.of(ast.Assign):
+        if "train" in unparse(node.targets[0]).lower():
+            for part in of(node.value, ast.Subscript):
+                if isinstance(part.slice, ast.Compare):
+                    if "train" in unparse(part.value).lower():
+                        return at(source, node, "training samples are left out by a condition")
+    return None
+
+
+MOST_ERASED = 0.5  # of the image; the least that is taken away, where published recipes take 0.02 to 0.4
+MOST_NOISE = 3.0  # deviations of normalised inputs: what is left of the signal is a tenth of the variance
+
+
+@probe()
+def augmentation_extreme(view: View) -> Finding:
+    """Augmentation that leaves little of the sample: large rotations, tiny crops, masking."""
+    return first(view, _extreme, "the scripts augment nothing")
+
+
+def _extreme(source: Script) -> Finding | None:
+    seen: ast.AST | None = None
+    classifies = re.search(r"(?i)cross_?entropy|nll_?loss|num_class|n_class", source.code) is not None
+    for call in source.named(
+        "RandomRotation", "RandomErasing", "RandomResizedCrop", "ColorJitter", "RandomCrop"
+    ):
+        seen = seen or call
+        numbers = [n.value for n in of(call, ast.Constant) if isinstance(n.value, (int, float))]
+        name = last_name(call.func)
+        if name == "RandomRotation" and not classifies:
+            continue  # what is shown may have no upper side: cells, textures, the ground from above
+        if name == "RandomRotation" and numbers and max(abs(n) for n in numbers) >= 90:
+            return at(source, call, "rotations this large change what the image shows")
+        scale = keyword(call, "scale")
+        least = scale.elts[0] if isinstance(scale, ast.Tuple) and scale.elts else None
+        if name == "RandomErasing" and isinstance(least, ast.Constant) and isinstance(least.value, float):
+            if least.value >= MOST_ERASED:
+                return at(source, call, f"at least {least.value:.0%} of the image is erased")
+        if (
+            name == "RandomResizedCrop"
+            and isinstance(scale, ast.Tuple)
+            and isinstance(scale.elts[0], ast.Constant)
+        ):
+            if isinstance(scale.elts[0].value, float) and scale.elts[0].value < 0.05:
+                return at(source, call, "crops this small leave little of the image")
+    drowned = noise_above(source, MOST_NOISE)
+    if drowned is not None:
+        return drowned
+    for call in source.named("random_brightness", "adjust_brightness", "RandomBrightness"):
+        delta = call.args[1] if len(call.args) > 1 else keyword(call, "max_delta")
+        seen = seen or call
+        if isinstance(delta, ast.Constant) and isinstance(delta.value, (int, float)) and delta.value >= 128:
+            return at(source, call, "a shift this large leaves many images all black or all white")
+    for node in source.of(ast.Compare):
+        if isinstance(node.left, ast.Call) and last_name(node.left.func) == "rand":
+            limit = node.comparators[0]
+            parent = source.parents.get(node)
+            if (
+                isinstance(parent, ast.BinOp)
+                and isinstance(parent.op, ast.Mult)
+                and isinstance(limit, ast.Constant)
+            ):
+                seen = seen or node
+                small = isinstance(limit.value, float) and limit.value < 0.3
+                if small and isinstance(node.ops[0], (ast.Lt, ast.LtE)):
+                    return at(source, node, "masking keeps only a small share of the input")
+    return ok(source, seen, "augmentation is moderate") if seen is not None else None
+
+
+@probe()
+def no_normalisation(view: View) -> Finding:
+    """Real-valued inputs enter the model and nothing in the script scales them.
+
+    Scripts with an embedding (token inputs) are passed over. False positive: data stored scaled.
+    """
+    return first(view, _no_normalisation, "the scripts show no real-valued inputs")
+
+
+def _no_normalisation(source: Script) -> Finding | None:
+    if (
+        not source.trains_by_hand
+        or source.named("Embedding")
+        or not source.named("Linear", "Conv2d", "Conv1d", "LSTM", "GRU")
+    ):
+        return None
+    text = source.text.lower()
+    words = (
+        "normaliz",
+        "normalis",
+        ".std(",
+        "/ std",
+        "/ sigma",
+        "scaler.fit",
+        "standardscaler",
+        "minmax",
+        "/ 255",
+        "/255",
+    )
+    unused = _unused_spread(source)
+    if unused is not None and not any(w in text for w in words if "std" not in w and "sigma" not in w):
+        return at(source, unused, "a spread is computed and never applied, so nothing scales the inputs")
+    scaled = any(w in text for w in words) or "totensor" in text
+    if scaled:
+        return ok(source, None, "the script scales its inputs")
+    if imports_locals(source):
+        return None
+    return at(
+        source, source.train_loop or source.backwards[0], "nothing in the script scales the inputs before"
+    )
+
+
+def _unused_spread(source: Script) -> ast.Assign | None:
+    """`mu, sigma = x.mean(0), x.std(0)` where no spread of the script is ever read."""
+    found: list[tuple[ast.Assign, str]] = []
+    for node in source.of(ast.Assign):
+        pairs = [(node.targets[0], node.value)]
+        if isinstance(node.targets[0], ast.Tuple) and isinstance(node.value, ast.Tuple):
+            pairs = list(zip(node.targets[0].elts, node.value.elts, strict=False))
+        for target, value in pairs:
+            if isinstance(value, ast.Call) and last_name(value.func) in ("std", "nanstd"):
+                found.append((node, unparse(target)))
+    every = [c for c in source.named("std", "nanstd") if not any(c in walk(n) for n, _ in found)]
+    if not found or every:
+        return None
+    names = {name for _, name in found}
+    read = [
+        n for n in source.of(ast.Name, ast.Attribute) if isinstance(n.ctx, ast.Load) and unparse(n) in names
+    ]
+    return None if read else found[0][0]

@@ -1,0 +1,107 @@
+"""How many samples training reads, in scripts."""
+
+from __future__ import annotations
+
+import ast
+import re
+
+from ...readers._tree import of, unparse
+from ...readers.script import keyword, last_name
+from ...registry import Finding, View, probe
+from ...syntax import Script
+from ..shared.checks import at, first, ok
+from ..shared.sides import either, given, literal, setting, side
+from .few import few_batches, few_by_setting, few_in_a_call, meant, small
+
+
+@probe()
+def training_data_cut(view: View, *, few: int, batches: int) -> Finding:
+    """Training reads a fixed, small number of samples, as one does to try a script out.
+
+    At most `few` samples, or `batches` batches in each round.
+    """
+    check = either(
+        lambda s: _cut(s, few),
+        lambda s: few_in_a_call(s, few),
+        lambda s: few_batches(s, batches),
+        lambda s: few_by_setting(s, batches),
+    )
+    return first(view, check, "the scripts do not limit the training data")
+
+
+def _cut(source: Script, few: int) -> Finding | None:
+    seen: ast.AST | None = None
+    for call in source.calls:
+        name = last_name(call.func)
+        if name in ("read_csv", "read_table", "read_json", "read_parquet", "read_excel"):
+            rows = keyword(call, "nrows")
+            if rows is None:
+                continue
+            seen = seen or call
+            if small(literal(source, rows), few) and not meant(source, call) and not _eval(source, call):
+                return at(source, call, f"only {literal(source, rows)} rows are read")
+        elif name in ("select", "take", "head", "Subset") and isinstance(
+            call.func, (ast.Attribute, ast.Name)
+        ):
+            args = call.args
+            count = args[1] if name == "Subset" and len(args) > 1 else args[0] if args else keyword(call, "n")
+            if isinstance(count, ast.Call) and last_name(count.func) == "range" and len(count.args) == 1:
+                count = count.args[0]
+            elif name in ("select", "Subset"):
+                continue
+            statement = next((p for p in source.above(call) if isinstance(p, ast.Assign)), None)
+            target = unparse(statement.targets[0]) if statement is not None else ""
+            if side(target) is not True or count is None:
+                continue
+            seen = seen or call
+            number = literal(source, count)
+            if isinstance(count, ast.Attribute) and number is None:
+                number = setting(source, count)
+            if small(number, few) and not meant(source, call):
+                return at(source, call, f"training keeps only {number} samples")
+    for one in given(source):
+        value = one.value
+        if one.learns and isinstance(value, ast.Subscript) and isinstance(value.slice, ast.Slice):
+            upper = value.slice.upper
+            if value.slice.lower is None and upper is not None and value.slice.step is None:
+                seen = seen or value
+                same = unparse(value.value).split(".")[-1] == one.name
+                if same and small(literal(source, upper), few) and not meant(source, value):
+                    return at(source, value, f"training keeps only {literal(source, upper)} samples")
+    return ok(source, seen, "training keeps what it reads") if seen is not None else None
+
+
+def _eval(source: Script, node: ast.AST) -> bool:
+    statement = next((p for p in source.above(node) if isinstance(p, ast.Assign)), None)
+    return statement is not None and side(unparse(statement.targets[0])) is False
+
+
+@probe()
+def epochs_capped(view: View, *, few: int) -> Finding:
+    """The loop over epochs ends after a written-out small number whatever the settings say.
+
+    `range(min(args.epochs, 2))`, `while epoch <= min(self.max_epoch, 2)`, `if epoch == 1: break` without a
+    switch for trying out.
+    """
+    return first(view, lambda s: _capped(s, few), "the scripts hold no loop over epochs")
+
+
+_EPOCHS = re.compile(r"(?i)epoch")
+
+
+def _capped(source: Script, few: int) -> Finding | None:
+    seen: ast.AST | None = None
+    for loop in source.of(ast.For, ast.While):
+        bound = loop.test if isinstance(loop, ast.While) else loop.iter
+        told = unparse(bound) + (unparse(loop.target) if isinstance(loop, ast.For) else "")
+        if not _EPOCHS.search(told):
+            continue
+        seen = seen or loop
+        for call in of(bound, ast.Call):
+            if last_name(call.func) == "min" and len(call.args) == 2:
+                number = next((a.value for a in call.args if isinstance(a, ast.Constant)), None)
+                if small(number, few) and _EPOCHS.search(unparse(call)) and not meant(source, loop):
+                    return at(
+                        source, loop, f"training ends after {number!r} epochs whatever the settings say"
+                    )
+    return ok(source, seen, "the settings say how many epochs there are") if seen is not None else None

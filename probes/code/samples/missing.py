@@ -1,0 +1,162 @@
+"""Missing values in scripts: tables read, and statistics taken, without dealing with empty fields."""
+
+from __future__ import annotations
+
+import ast
+import re
+
+from ...readers._tree import of, unparse
+from ...readers.script import last_name
+from ...registry import Finding, View, probe
+from ...syntax import Script
+from ..shared.checks import at, first, imports_locals, ok
+
+_SKIPPING = (
+    "nanmean",
+    "nanstd",
+    "nanvar",
+    "nanmedian",
+    "nanmin",
+    "nanmax",
+    "nanpercentile",
+    "nanquantile",
+    "nansum",
+)
+_ARRAYS = ("", "np", "numpy", "bn", "bottleneck", "cp", "cupy", "jnp", "onp")
+_TABLES = ("read_csv", "read_table", "read_excel", "read_parquet", "read_feather", "read_sql", "genfromtxt")
+_DEALT_WITH = (
+    "dropna",
+    "fillna",
+    "nan_to_num",
+    "isnan",
+    "isna",
+    "isnull",
+    "notna",
+    "notnull",
+    "isfinite",
+    "imput",
+    "interpolate",
+    "ffill",
+    "bfill",
+    "na_filter",
+    "filling_values",
+    "masked_invalid",
+    "drop_nulls",
+    "fill_null",
+    "fill_nan",
+)
+
+
+@probe()
+def statistics_skip_missing(view: View) -> Finding:
+    """Statistics pass over NaN (`np.nanmean`), so somebody knew of it, and nothing removes it from the data.
+
+    False positive: an array whose NaNs are replaced by a helper of another name.
+    """
+    return first(view, _skips, "the scripts take no statistics that pass over NaN")
+
+
+def _marked(source: Script) -> Finding | None:
+    """Data code writes NaN into what it hands on (`column[bad] = np.nan`), and nothing deals with it."""
+    for node in source.of(ast.Assign):
+        if not isinstance(node.targets[0], ast.Subscript):
+            continue
+        if unparse(node.value) not in ("np.nan", "numpy.nan", "float('nan')", "math.nan", "torch.nan"):
+            continue
+        function = source.function_around(node)
+        name = unparse(node.targets[0]).lower()
+        if function is None or re.search(
+            r"loss|metric|score|acc|attn|attention", name + function.name.lower()
+        ):
+            continue
+        if not re.search(
+            r"(?:clean|prepar|preproc|load|filter|read|simul|acqui|sensor|table|row|colum|feature)",
+            name + function.name.lower(),
+        ):
+            continue
+        if _deals(source):
+            return ok(source, node, "missing values are dropped or filled")
+        if not imports_locals(source) and not source.named(*_SKIPPING):
+            return at(source, node, "values are marked as missing here, and stay in the data")
+    return None
+
+
+def _skips(source: Script) -> Finding | None:
+    if (marked := _marked(source)) is not None:
+        return marked
+    calls = [
+        c
+        for c in source.named(*_SKIPPING)
+        if not _is_metric(source, c)
+        and source.owner(c) in _ARRAYS  # a tensor's is on its way through a network
+    ]
+    if not calls:
+        return None
+    if _deals(source):
+        return ok(source, calls[0], "missing values are dropped or filled")
+    if imports_locals(source):
+        return None
+    return at(source, calls[0], "the statistics pass over missing values, which stay in the data")
+
+
+_MEASURES = r"(?i)(?:^|_)(?:eval\w*|valid\w*|test|metric\w*|score\w*|acc\w*|[mf]?_?iou|confusion)(?:_|$)"
+
+
+def _is_metric(source: Script, call: ast.Call) -> bool:
+    """`np.nanmean(losses)` sums up what was measured; it does not scale the inputs."""
+    text = unparse(call).lower()
+    if any(w in text for w in ("loss", "acc", "score", "metric", "iou", "norm", "time", "dice", "per_class")):
+        return True
+    return re.search(_MEASURES, source.function_name(call)) is not None
+
+
+@probe()
+def table_read_unguarded(view: View) -> Finding:
+    """A table is read, and no word of dropping, filling or testing for empty fields follows."""
+    return first(view, _reads_unguarded, "the scripts read no table")
+
+
+def _reads_unguarded(source: Script) -> Finding | None:
+    reads = [c for c in source.named(*_TABLES) if "log" not in unparse(c).lower()]
+    if not reads:
+        return None
+    if _deals(source):
+        return ok(source, reads[0], "empty fields are dropped, filled or tested for")
+    if imports_locals(source):
+        return None
+    return at(source, reads[0], "nothing deals with empty fields of this table")
+
+
+@probe()
+def fill_values_unused(view: View) -> Finding:
+    """Values to fill gaps with are computed (`self.fill = table.median()`), and nobody reads them."""
+    return first(view, _fill_unused, "the scripts compute no fill values")
+
+
+def _fill_unused(source: Script) -> Finding | None:
+    seen: ast.AST | None = None
+    for node in source.of(ast.Assign):
+        if not isinstance(node.targets[0], (ast.Name, ast.Attribute)):
+            continue
+        target = node.targets[0]
+        name = target.attr if isinstance(target, ast.Attribute) else target.id
+        computed = any(
+            last_name(c.func) in ("median", "mean", "mode", "nanmedian") for c in of(node.value, ast.Call)
+        )
+        if not computed or not re.search(r"(?i)fill|imput|median", name):
+            continue
+        read = any(
+            (n.attr if isinstance(n, ast.Attribute) else n.id) == name
+            for n in source.of(ast.Name, ast.Attribute)
+            if isinstance(n.ctx, ast.Load)
+            if not (isinstance(source.parents.get(n), ast.Call) and source.parents[n].func is n)  # type: ignore[attr-defined]
+        )
+        seen = seen or node
+        if not read:
+            return at(source, node, "these fill values are computed, and no gap is filled with them")
+    return ok(source, seen, "gaps are filled with what was computed for it") if seen is not None else None
+
+
+def _deals(source: Script) -> bool:
+    text = source.code.lower()
+    return any(w in text for w in _DEALT_WITH)

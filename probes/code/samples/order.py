@@ -1,0 +1,166 @@
+"""The order of samples in scripts: shuffling and sorting."""
+
+from __future__ import annotations
+
+import ast
+import re
+
+from ...flow import flow
+from ...learning import taken
+from ...readers._tree import of, unparse, walk
+from ...readers.script import keyword, last_name
+from ...registry import Finding, View, probe
+from ...syntax import Script
+from ..shared.checks import at, first, imports_locals, is_false_node, ok, outer_loop, runs_in
+from ..shared.roles import base, targets
+
+_SHUFFLES = (
+    "shuffle",
+    "shuffle_",
+    "randperm",
+    "permutation",
+    "permuted",
+    "RandomSampler",
+    "WeightedRandomSampler",
+)
+_DRAWS = ("choice", "choices", "randint", "integers", "sample", "randrange", "multinomial")
+
+
+@probe()
+def no_shuffling(view: View) -> Finding:
+    """A loop over slices of the data, and nothing in the script that puts them into another order.
+
+    Draws of random indices count where batches are made: in the training loop, or in what it loops over.
+    """
+    return first(view, _no_shuffling, "the scripts do not show how batches are drawn")
+
+
+def _no_shuffling(source: Script) -> Finding | None:
+    if not source.trains_by_hand or source.named("DataLoader"):
+        return None
+    scopes = _where_batches_are_made(source)
+    shuffled = [*source.named(*_SHUFFLES), *(c for c in source.calls if _is_true(keyword(c, "shuffle")))]
+    drawn = [c for c in source.named(*_DRAWS) if any(c in walk(s) for s in scopes)]
+    if shuffled or drawn:
+        return ok(source, (shuffled or drawn)[0], "the script draws batches at random")
+    if not scopes or imports_locals(source) or "sampler" in source.text.lower():
+        return None
+    if any(_carries_on(n) for s in scopes for n in walk(s)):
+        return None  # the state of one batch goes into the next: their order is that of the text
+    loops = [n for s in scopes for n in of(s, ast.For) if _strides(n.iter) and _steps_in(source, n)]
+    return (
+        at(source, loops[0], "batches are taken in file order and nothing shuffles them") if loops else None
+    )
+
+
+def _carries_on(node: ast.AST) -> bool:
+    """`out, state = model(x, state)`: what comes out is given in again."""
+    if not (isinstance(node, ast.Assign) and isinstance(node.value, ast.Call) and len(node.value.args) > 1):
+        return False
+    if not isinstance(node.targets[0], ast.Tuple):
+        return False
+    out = {n.id for n in node.targets[0].elts if isinstance(n, ast.Name)}
+    return any(isinstance(a, ast.Name) and a.id in out for a in node.value.args[1:])
+
+
+def _where_batches_are_made(source: Script) -> list[ast.AST]:
+    """The loops around the training step, and the functions that such a loop goes over."""
+    outer, inner = outer_loop(source), source.train_loop
+    found: list[ast.AST] = [s for s in (inner, outer) if s is not None]
+    functions = {n.name: n for n in source.of(ast.FunctionDef)}
+    steps = {source.function_name(b) for b in taken(source)} - {""}
+    loops = [n for n in source.of(ast.For) if any(last_name(c.func) in steps for c in of(n, ast.Call))]
+    found += loops
+    for loop in [n for s in found for n in of(s, ast.For)]:
+        for call in of(loop.iter, ast.Call):
+            if last_name(call.func) in functions:
+                found.append(functions[last_name(call.func)])
+    return found
+
+
+def _steps_in(source: Script, loop: ast.For) -> bool:
+    """Not so where gradients are taken in the loop and used behind it: pieces of one whole, in any order."""
+    within = [b for b in source.backwards if loop in source.above(b)]
+    return not within or not source.steps or any(runs_in(source, s, loop) for s in source.steps)
+
+
+def _strides(node: ast.expr) -> bool:
+    """`range(0, len(x), batch)`."""
+    return isinstance(node, ast.Call) and last_name(node.func) == "range" and len(node.args) == 3
+
+
+def _first_key_is_no_label(call: ast.Call) -> bool:
+    """`df.sort_values([IMAGE, CLASS])`: by something else first."""
+    keys = call.args[0] if last_name(call.func) == "sort_values" and call.args else None
+    return (
+        isinstance(keys, (ast.List, ast.Tuple))
+        and len(keys.elts) > 1
+        and not re.search(r"(?i)label|target|class", unparse(keys.elts[0]))
+    )
+
+
+def _of_set(source: Script, call: ast.Call) -> bool:
+    """`names = list(set(labels))`, `names.sort()`: the names of classes."""
+    owner = call.func.value if isinstance(call.func, ast.Attribute) else None
+    ends = flow(source).values(owner, 3) if isinstance(owner, ast.Name) else []
+    return any(re.search(r"\bset\(|unique\(|\.keys\(\)", unparse(e)) for e in ends)
+
+
+def _along_rows(call: ast.Call) -> bool:
+    """`t.sort(dim=-1)`: each row for itself, the samples stay where they are."""
+    along = keyword(call, "dim") or keyword(call, "axis")
+    return (
+        along is not None and unparse(along) != "0" and last_name(call.func) in ("sort", "argsort", "sort_")
+    )
+
+
+def _is_true(node: ast.expr | None) -> bool:
+    return node is not None and not is_false_node(node)
+
+
+@probe()
+def sorts_training_data(view: View) -> Finding:
+    """Training samples are put into the order of their labels, and nothing shuffles them afterwards."""
+    return first(view, _sorts, "the scripts do not order samples")
+
+
+def _sorts(source: Script) -> Finding | None:
+    names = targets(source)
+    for call in source.named("argsort", "sort", "sorted", "sort_values", "sort_"):
+        text = unparse(call).lower()
+        parent = source.parents.get(call)
+        kept = (
+            isinstance(parent, ast.Assign)
+            and base(parent.targets[0]) in names
+            and last_name(call.func) in ("sort", "sort_values")
+        )
+        labelled = any(w in text for w in ("label", "target", "y_train", "train_y", "ytr", "class"))
+        if not (labelled or kept):
+            continue
+        if any(w in text for w in ("set(", "unique", "pred", "logit", "score", ".keys(", "dir(")):
+            continue
+        if re.search(r"classes|labels?_?(?:list|names|set|vocab)|class_names", text) and not kept:
+            continue
+        if _first_key_is_no_label(call) or _of_set(source, call):
+            continue
+        if re.search(r"variables?\b|param|weight|\.name\b", text) or _along_rows(call):
+            continue  # variables by their names; the columns of one row
+        if _within_batch(source, call):
+            continue
+        loop = outer_loop(source)
+        shuffles = [*source.named(*_SHUFFLES), *(c for c in source.calls if _is_true(keyword(c, "shuffle")))]
+        later = [c for c in shuffles if c.lineno > call.lineno]
+        if later and not (loop is not None and runs_in(source, call, loop)):
+            return ok(source, later[0], "samples are sorted and shuffled later")
+        return at(source, call, "samples are put into the order of their labels")
+    return None
+
+
+def _within_batch(source: Script, call: ast.Call) -> bool:
+    """`torch.sort(labels)` of one batch in a training step, where order means nothing."""
+    function = source.function_around(call)
+    if source.owner(call) not in ("torch", "ops", "tf", "mint") or function is None:
+        return False
+    owner = source.class_around(call)
+    steps = owner is not None and bool(source.loss_methods) and owner in source.modules
+    return steps or (source.train_loop is not None and runs_in(source, call, source.train_loop))

@@ -1,0 +1,1 @@
+"""Scaling of inputs in scripts: ranges, normalisation, on one side or twice."""

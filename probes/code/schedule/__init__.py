@@ -1,0 +1,1 @@
+"""The learning-rate schedule in scripts: its length, its unit, and whether it is moved."""

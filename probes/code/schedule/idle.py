@@ -1,0 +1,228 @@
+"""A learning-rate schedule that is made, or handed to a training function, and never advanced.
+
+Every use of it is looked at under the names that it goes by: through attributes, returned tuples, parameters.
+What only asks it something (`state_dict`, `get_last_lr`, a test for None) does not advance it; what hands it
+to code that is not at hand may, and then nothing is said.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterable
+
+from ...flow import flow
+from ...learning import taken
+from ...readers._tree import of, unparse
+from ...readers.script import last_name
+from ...registry import Finding, View, probe
+from ...syntax import Function, Script
+from ..shared.checks import at, first, imports_locals, ok
+from ..shared.sides import either
+from .rate_units import schedule_unused
+from .trainer_schedules import trainer_leaves_idle
+
+_MAKES = re.compile(
+    r"(?:LR|Restarts|OnPlateau|Scheduler|Schedule)$|^get_(?:\w+_)?schedul|^create_(?:lr_)?scheduler"
+)
+_OPTIMIZER = re.compile(r"(?i)(?:^|[._])opt(?:im\w*)?(?:_\w+)?(?:$|[.\[])")
+_ASKS = re.compile(r"^(?:state_dict|load_state_dict|get_last_lr|get_lr|get_current_lr|print_lr|__\w+__)$")
+_PREPARES = ("prepare", "setup", "prepare_scheduler")
+_SHOWS = ("print", "len", "isinstance", "hasattr", "type", "id", "repr", "str")
+_SETTINGS = re.compile(r"(?i)(?:^|[._])(?:args?|cfg|conf\w*|opts?|options|hparams|params|flags|settings)$")
+ANYWHERE = "anywhere"  # the scope of an attribute
+_Name = tuple[ast.AST | str | None, str]  # where a name is known (None: in the whole file), and the name
+_ROUNDS = 4  # times that new names of it are looked for
+
+
+@probe()
+def schedule_idle(view: View) -> Finding:
+    """A scheduler is made and no use of it advances it.
+
+    False positive: a schedule that another framework's hook advances by the name of an attribute.
+    """
+    return first(view, either(_idle, schedule_unused, trainer_leaves_idle), "the scripts build no scheduler")
+
+
+def _idle(source: Script) -> Finding | None:
+    if not source.trains_by_hand:
+        return None
+    made = [c for c in source.calls if _makes(source, c)]
+    judged: ast.AST | None = None
+    for call in made:
+        kept = _kept_under(source, call)
+        advanced = _advanced(source, kept) if kept else None
+        if advanced:
+            judged = judged or call
+        elif advanced is False:
+            return at(source, call, "this scheduler is made, and nothing steps it")
+    for function, name in _handed(source) if not made else ():
+        advanced = _advanced(source, {(function, name)})
+        if advanced:
+            judged = judged or function
+        elif advanced is False:
+            return at(source, function, f"{name} is handed to the training, and nothing steps it")
+    return ok(source, judged, "the scheduler is stepped") if judged is not None else None
+
+
+def _makes(source: Script, call: ast.Call) -> bool:
+    """A call that is given an optimizer and whose name is that of a schedule; not a definition around it."""
+    if not _MAKES.search(last_name(call.func)) or last_name(call.func) in flow(source).functions:
+        return False
+    given = [*call.args[:1], *(k.value for k in call.keywords if k.arg == "optimizer")]
+    around = source.function_around(call)
+    if around is not None and around.name == "configure_optimizers":
+        return False
+    return any(
+        isinstance(g, (ast.Name, ast.Attribute, ast.Subscript)) and _OPTIMIZER.search(unparse(g))
+        for g in given
+    )
+
+
+def _kept_under(source: Script, call: ast.Call) -> set[_Name]:
+    """Names that a scheduler is assigned to; nothing where it goes straight into something else."""
+    parent = source.parents.get(call)
+    if isinstance(parent, ast.Assign):
+        return _names(source, parent.targets)
+    if isinstance(parent, ast.Return) and (function := source.function_around(parent)) is not None:
+        return _received(source, function, None)
+    return set()
+
+
+def _names(source: Script, targets: Iterable[ast.expr]) -> set[_Name]:
+    """What is assigned to: plain names in their function, attributes wherever they are used."""
+    found: set[_Name] = set()
+    for target in targets:
+        if isinstance(target, ast.Name):
+            found.add((source.function_around(target), target.id))
+        elif isinstance(target, ast.Attribute):
+            found.add((ANYWHERE, target.attr))
+    return found
+
+
+def _received(source: Script, function: Function, place: int | None) -> set[_Name]:
+    """The names that what a function returns goes by where it is called; of a tuple its part at `place`."""
+    targets: list[ast.expr] = []
+    for call in source.named(function.name):
+        parent = source.parents.get(call)
+        for target in parent.targets if isinstance(parent, ast.Assign) else ():
+            whole = isinstance(target, ast.Tuple) and place is not None and place < len(target.elts)
+            targets.append(target.elts[place] if whole else target)  # type: ignore[attr-defined]
+    return _names(source, targets)
+
+
+def _handed(source: Script) -> Iterable[tuple[Function, str]]:
+    """Functions that train, with a parameter that is called a scheduler and that they use."""
+    for backward in taken(source):
+        function = source.function_around(backward)
+        for argument in [*function.args.args, *function.args.kwonlyargs] if function is not None else ():
+            if re.search(r"(?i)^(?:lr_?)?sched(?:uler)?$", argument.arg) and function is not None:
+                if function.name not in ("__init__", "forward"):
+                    yield function, argument.arg
+
+
+def _advanced(source: Script, kept: set[_Name]) -> bool | None:
+    """Whether something advances what goes by these names; None where it cannot be told."""
+    known, seen = set(kept), set[ast.AST]()
+    for _ in range(_ROUNDS):
+        if imports_locals(source) and any(scope is ANYWHERE for scope, _ in known):
+            return None  # a file that is not at hand may use the attribute
+        more: set[_Name] = set()
+        for use in _uses(source, known):
+            if use in seen:
+                continue
+            seen.add(use)
+            does = _does(source, use)
+            if does is None or does is True:
+                return does
+            if does is not False:
+                more |= does
+        if more <= known:
+            return False
+        known |= more
+    return None
+
+
+def _uses(source: Script, known: set[_Name]) -> Iterable[ast.expr]:
+    words = {name for _, name in known}
+    for node in source.of(ast.Constant, ast.Name, ast.Attribute):
+        if isinstance(node, ast.Constant) and node.value in words:
+            parent = source.parents.get(node)
+            if isinstance(parent, ast.Call) and last_name(parent.func) in ("getattr", "pop"):
+                yield node
+        elif isinstance(node, ast.Name) and node.id in words and isinstance(node.ctx, ast.Load):
+            around = {None, *source.above(node)}
+            if any(name == node.id and scope in around for scope, name in known):
+                yield node
+        elif isinstance(node, ast.Attribute) and node.attr in words and isinstance(node.ctx, ast.Load):
+            if (ANYWHERE, node.attr) in known and not _SETTINGS.search(unparse(node.value)):
+                yield node
+
+
+def _does(source: Script, use: ast.expr) -> bool | set[_Name] | None:
+    """What a use does: True advances, False only asks, None cannot be told, else further names of it."""
+    parent = source.parents.get(use)
+    if isinstance(parent, ast.Attribute):
+        call = source.parents.get(parent)
+        if isinstance(call, ast.Call) and call.func is parent:
+            return not _ASKS.match(parent.attr)
+        return False
+    if isinstance(parent, (ast.Compare, ast.BoolOp, ast.UnaryOp)):
+        return False
+    if isinstance(parent, (ast.If, ast.IfExp, ast.While, ast.Assert)) and parent.test is use:
+        return False
+    if isinstance(parent, ast.Expr):
+        return False
+    if isinstance(parent, ast.IfExp):
+        return None
+    if isinstance(parent, ast.Assign):
+        return _names(source, parent.targets)
+    if isinstance(parent, ast.Return) and (function := source.function_around(parent)) is not None:
+        return _received(source, function, None) if source.named(function.name) else None
+    if isinstance(parent, ast.Tuple):
+        outer = source.parents.get(parent)
+        if isinstance(outer, ast.Return) and (function := source.function_around(outer)) is not None:
+            return (
+                _received(source, function, parent.elts.index(use)) if source.named(function.name) else None
+            )
+        return None
+    if isinstance(parent, ast.Call) and use is not parent.func:
+        return _given_to(source, parent, use)
+    if isinstance(parent, ast.keyword):
+        outer = source.parents.get(parent)
+        return _given_to(source, outer, use) if isinstance(outer, ast.Call) else None
+    return None
+
+
+def _given_to(source: Script, call: ast.Call, use: ast.expr) -> bool | set[_Name] | None:
+    """A function of the program that is handed the schedule, by its parameter; a printer, a wrapper."""
+    name = last_name(call.func)
+    if name in _SHOWS:
+        return False
+    parent = source.parents.get(call)
+    if name in _PREPARES and isinstance(parent, ast.Assign):
+        inside = [n for t in parent.targets for n in of(t, ast.Name, ast.Attribute)]
+        return _names(source, [n for n in inside if last_name(n) == last_name(use)])
+    keyword = next((k.arg for k in call.keywords if k.value is use), None)
+    found: set[_Name] = set()
+    for function in flow(source).functions.get(name, ()) or _initialisers(source, name):
+        names = [a.arg for a in function.args.args]
+        every = {*names, *(a.arg for a in function.args.kwonlyargs)}
+        if keyword is not None:
+            if keyword not in every:
+                return None
+            found.add((function, keyword))
+            continue
+        if use not in call.args or any(isinstance(a, ast.Starred) for a in call.args):
+            return None
+        place = call.args.index(use) + (1 if names[:1] == ["self"] else 0)
+        if place >= len(names):
+            return None
+        found.add((function, names[place]))
+    return found or None
+
+
+def _initialisers(source: Script, name: str) -> list[Function]:
+    owner = source.classes.get(name)
+    body = owner.body if owner is not None else []
+    return [n for n in body if isinstance(n, ast.FunctionDef) and n.name == "__init__"]

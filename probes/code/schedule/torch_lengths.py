@@ -1,0 +1,161 @@
+"""Schedules of PyTorch scripts against the number of epochs: what begins only after the training is over."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from ...flow import flow
+from ...readers._tree import of, unparse, walk
+from ...readers.script import keyword, last_name
+from ...registry import Finding
+from ...syntax import Script
+from ..shared.checks import at, outer_loop
+from ..shared.sides import default, literal
+from ..shared.units import EPOCH, STEP, runs_per
+
+_WARM = {"LinearLR": (3, "total_iters", 5), "ConstantLR": (2, "total_iters", 5)}
+_JOINS = ("SequentialLR", "ChainedScheduler")
+_PATIENT = 50  # rounds without a better loss that one batch may take to tell nothing
+
+
+def holders(source: Script, call: ast.Call, depth: int = 3) -> set[str]:
+    """The names under which a schedule is moved: its own, and those of a schedule that is made of it."""
+    parent = source.parents.get(call)
+    names: set[str] = set()
+    if isinstance(parent, ast.Assign):
+        names = {last_name(t) for t in parent.targets if isinstance(t, (ast.Name, ast.Attribute))}
+    if depth:
+        for joined in source.named(*_JOINS):
+            parts = [e for a in joined.args for e in (a.elts if isinstance(a, (ast.List, ast.Tuple)) else [])]
+            given = keyword(joined, "schedulers")
+            parts += given.elts if isinstance(given, (ast.List, ast.Tuple)) else []
+            mine = [p for p in parts if isinstance(p, (ast.Name, ast.Attribute)) and last_name(p) in names]
+            if mine or call in parts:
+                names = names | holders(source, joined, depth - 1)
+    return names
+
+
+def _moved(source: Script, call: ast.Call) -> list[ast.Call]:
+    names = holders(source, call)
+    return [
+        c
+        for c in source.named("step")
+        if isinstance(c.func, ast.Attribute) and last_name(c.func.value) in names
+    ]
+
+
+_FAR = 4.0  # times the epochs: a short training of a program whose rate would fall later is none
+
+
+def begins_after_training(source: Script) -> Finding | None:
+    """A warm-up or a first step down that takes more epochs than the training has, moved once in each.
+
+    `LinearLR(total_iters=500)`, `LambdaLR(lambda n: min(1, (n + 1) / 500))` and `StepLR(step_size=500)`
+    beside `range(40)`. Told where both are numbers of the script.
+    """
+    if "pytorch" not in source.frameworks:
+        return None
+    for call, length, what in _lengths(source):
+        steps = _moved(source, call)
+        if not steps or {runs_per(source, s) for s in steps} != {EPOCH}:
+            continue
+        epochs = _epochs(source, steps[0])
+        least = _FAR if last_name(call.func) == "StepLR" else 1.0
+        if epochs is not None and epochs > 1 and length > least * epochs:
+            return at(source, call, f"{what} {length:g} epochs, and the training has {epochs:g}")
+    return None
+
+
+def _lengths(source: Script) -> Iterator[tuple[ast.Call, float, str]]:
+    for name, (place, word, usual) in _WARM.items():
+        for call in source.named(name):
+            given = keyword(call, word) or (call.args[place] if len(call.args) > place else None)
+            length = float(usual) if given is None else _number(source, given)
+            start = keyword(call, "start_factor") or keyword(call, "factor")
+            if length is not None and not (name == "LinearLR" and keyword(call, "end_factor") is not None):
+                if start is None or (isinstance(s := _number(source, start), float) and s < 1):
+                    yield call, length, "the warm-up takes"
+    for call in source.named("StepLR"):
+        given = keyword(call, "step_size") or (call.args[1] if len(call.args) > 1 else None)
+        length = _number(source, given) if given is not None else None
+        if length is not None:
+            yield call, length, "the rate falls for the first time after"
+    for call in source.named("LambdaLR"):
+        given = keyword(call, "lr_lambda") or (call.args[1] if len(call.args) > 1 else None)
+        length = _of_lambda(source, given) if isinstance(given, ast.Lambda) else None
+        if length is not None:
+            yield call, length, "the warm-up takes"
+
+
+def _of_lambda(source: Script, given: ast.Lambda) -> float | None:
+    """What `n` is divided by in `lambda n: min(1.0, (n + 1) / 500)`."""
+    names = {a.arg for a in given.args.args}
+    for call in of(given.body, ast.Call):
+        if last_name(call.func) != "min" or len(call.args) != 2:
+            continue
+        for share in call.args:
+            if isinstance(share, ast.BinOp) and isinstance(share.op, ast.Div):
+                above = {n.id for n in walk(share.left) if isinstance(n, ast.Name)}
+                below = {n.id for n in walk(share.right) if isinstance(n, ast.Name)}
+                if above == names and not below & names:
+                    return _number(source, share.right)
+    return None
+
+
+def _epochs(source: Script, step: ast.Call) -> float | None:
+    """The number of rounds of the loop over epochs that a step stands in, or that runs its function."""
+    around = [n for n in source.loops_around(step) if isinstance(n, ast.For)]
+    loop = around[-1] if around else outer_loop(source)
+    if not isinstance(loop, ast.For):
+        return None
+    over = loop.iter
+    while isinstance(over, ast.Call) and last_name(over.func) in ("tqdm", "trange", "track") and over.args:
+        if last_name(over.func) == "trange":
+            break
+        over = over.args[0]
+    if not isinstance(over, ast.Call) or last_name(over.func) not in ("range", "trange") or not over.args:
+        return None
+    if "epoch" not in unparse(loop.target).lower() and "epoch" not in unparse(over).lower():
+        return None
+    return _number(source, over.args[1] if len(over.args) > 1 else over.args[0])
+
+
+def _number(source: Script, node: ast.expr) -> float | None:
+    if isinstance(node, ast.BinOp) and isinstance(node.op, (ast.Add, ast.Sub, ast.Mult)):
+        one, other = _number(source, node.left), _number(source, node.right)
+        if one is None or other is None:
+            return None
+        if isinstance(node.op, ast.Mult):
+            return one * other
+        return one + other if isinstance(node.op, ast.Add) else one - other
+    value = literal(source, node)
+    if value is None:
+        ends = [v for v in flow(source).values(node, 4) if isinstance(v, (ast.Name, ast.Attribute))]
+        found = {default(source, v) for v in (node, *ends) if isinstance(v, (ast.Name, ast.Attribute))} - {
+            None
+        }
+        value = next(iter(found)) if len(found) == 1 else None
+    return float(value) if isinstance(value, (int, float)) and not isinstance(value, bool) else None
+
+
+def plateau_of_batches(source: Script) -> Finding | None:
+    """`ReduceLROnPlateau` that is handed the loss of each batch: their noise takes the rate down.
+
+    Silent for a patience of more than fifty, and where a condition picks the batches.
+    """
+    for call in source.named("ReduceLROnPlateau"):
+        patience = keyword(call, "patience")
+        rounds = 10.0 if patience is None else _number(source, patience)
+        if rounds is None or rounds > _PATIENT or len(call.args) > 3:
+            continue
+        for step in _moved(source, call):
+            gated = any(isinstance(p, ast.If) for p in source.above(step) if p not in source.above(call))
+            if gated or runs_per(source, step) != STEP or len(source.loops_around(step)) < 2 or not step.args:
+                continue
+            given = step.args[0]
+            if isinstance(given, ast.Call) and isinstance(given.func, ast.Attribute):
+                given = given.func.value  # `loss.item()`
+            if isinstance(given, ast.Name) and given.id in ("loss", "train_loss", "batch_loss"):
+                return at(source, step, "the loss of one batch tells no plateau: noise takes the rate down")
+    return None

@@ -1,0 +1,192 @@
+"""What the script probes share: calling a check on every script, and saying what was found.
+
+A reading is absent only where the script holds the construct that the fault would stand in. The documented
+false positives stand in each probe's docstring.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Callable
+from functools import lru_cache
+
+from ....engine.model import State
+from ...learning import taken
+from ...project import programs
+from ...readers._secrets import redact
+from ...readers._tree import of, unparse, walk
+from ...readers.script import DEFAULT, Extractor, last_name
+from ...registry import Finding, View, absent, present, unknown
+from ...run import Run
+from ...syntax import Script
+
+MISSING = "no training script in the run directory"
+_SHOWN = ("enumerate", "tqdm", "track", "iter")
+_MOST_CALLERS = 50  # functions that are gone through on the way up to a loop
+Check = Callable[[Script], Finding | None]
+
+
+def scripts(run: Run) -> tuple[Script, ...]:
+    """The parsed scripts of a run, each with the modules of its project that it imports."""
+    return programs(run.scripts)
+
+
+@lru_cache(maxsize=16)
+def extractor(source: Script) -> Extractor:
+    """What names of a script stand for, made once."""
+    return Extractor(source.tree, source.path)
+
+
+def number(view: View, source: Script, node: ast.expr) -> float | None:
+    """What number an expression stands for: a constant of the script, or what a configuration file says.
+
+    `config["noise"]` and `args.noise` are looked up as `noise`; None where neither tells.
+    """
+    known, value, replaceable = extractor(source).value(node)
+    if not known or replaceable:
+        key = node.slice if isinstance(node, ast.Subscript) else node
+        name = key.value if isinstance(key, ast.Constant) else last_name(key)
+        said = [
+            s
+            for s in view.run.raw_settings
+            if s.trust > DEFAULT and s.key.rpartition(".")[2] == name and not s.file.endswith(".py")
+        ]
+        value = max(said, key=lambda s: s.trust).value if said and name else value if known else None
+    return float(value) if isinstance(value, (int, float)) and not isinstance(value, bool) else None
+
+
+def first(view: View, check: Check, nothing: str) -> Finding:
+    """Present in any script wins, then absent in any, else unknown with the reason."""
+    mine = scripts(view.run)
+    if not mine:
+        return unknown(MISSING)
+    found = [f for f in (check(s) for s in mine) if f is not None]
+    for state in (State.PRESENT, State.ABSENT):
+        for finding in found:
+            if finding.state is state:
+                return finding
+    return unknown(nothing)
+
+
+def at(source: Script, node: ast.AST, why: str) -> Finding:
+    """A finding with its place and the code it is about."""
+    line = redact("", source.line(node))[:120]
+    return present(
+        f"{why}: `{line}`",
+        value=line,
+        where=(source.place(node),),
+    )
+
+
+def ok(source: Script, node: ast.AST | None, why: str) -> Finding:
+    """The construct is there and right."""
+    return absent(why, where=(source.place(node),))
+
+
+def imports_locals(source: Script) -> bool:
+    """Helpers of files that are not in the run directory may do what is missing here."""
+    return source.loose
+
+
+def is_evaluation(source: Script, node: ast.AST) -> bool:
+    """Say whether a node stands in a function that evaluates, by its name or by what it does."""
+    if any(w in source.function_name(node).lower() for w in ("eval", "valid", "test", "val")):
+        return True
+    outer = source.above(node)
+    if any(isinstance(p, ast.FunctionDef) and _OF_EVALUATION.match(p.name) for p in outer):
+        return True  # a function inside of `eval_step`
+    function = source.function_around(node)
+    return function is not None and _evaluates(function)
+
+
+_OF_EVALUATION = re.compile(r"^_?(?:eval\w*|valid\w*|val|test)_?(?:step|epoch|loop|one_epoch|model)?$")
+
+
+_NO_GRADIENT = re.compile(r"no_grad|inference_mode|set_grad_enabled\(False")
+
+
+@lru_cache(maxsize=256)
+def _evaluates(function: ast.AST) -> bool:
+    """The model is set to evaluation, never to training, and gradients are switched off."""
+    modes = {c.func.attr for c in of(function, ast.Call) if isinstance(c.func, ast.Attribute)}
+    if "eval" not in modes or modes & {"train", "backward"}:
+        return False
+    blocks = [i.context_expr for w in of(function, ast.With) for i in w.items]
+    return any(_NO_GRADIENT.search(unparse(e)) for e in (*getattr(function, "decorator_list", []), *blocks))
+
+
+def is_false(call: ast.Call) -> bool:
+    """Say whether the first argument of a call is False."""
+    return bool(call.args) and is_false_node(call.args[0])
+
+
+def is_false_node(node: ast.expr) -> bool:
+    """Say whether a node is the constant False."""
+    return isinstance(node, ast.Constant) and node.value is False
+
+
+def is_constant(node: ast.expr) -> bool:
+    """Say whether an expression holds no variable (or only a size)."""
+    text = unparse(node)
+    return (
+        isinstance(node, ast.Constant)
+        or not any(isinstance(n, ast.Name) for n in walk(node))
+        or "size" in text
+    )
+
+
+def on_other_sides(source: Script, one: ast.AST, other: ast.AST) -> bool:
+    """Say whether two nodes stand on different sides of one condition: only one of them runs."""
+    above = {*source.above(other), other}
+    inner = one
+    for parent in source.above(one):
+        if isinstance(parent, ast.If) and parent in above:
+            return (inner in parent.body) != any(n in above for n in parent.body)
+        inner = parent
+    return False
+
+
+def runs_in(source: Script, node: ast.AST, loop: ast.AST, depth: int = 4) -> bool:
+    """The node stands in the loop, or in a function that is called in it, directly or through others."""
+    seen: set[ast.AST] = set()
+    nodes = [node]
+    for _ in range(depth + 1):
+        if any(loop in source.above(n) for n in nodes):
+            return True
+        functions = {f for n in nodes if (f := source.function_around(n)) is not None} - seen
+        seen |= functions
+        nodes = [c for f in functions for c in source.named(f.name) if f not in source.above(c)]
+    return False
+
+
+def gone_over(over: ast.expr, *also: str) -> ast.expr:
+    """What a loop goes over, without what counts it or shows how far it is: `tqdm(enumerate(x))` -> `x`.
+
+    `also`: further functions that are looked through.
+    """
+    while isinstance(over, ast.Call) and over.args and last_name(over.func) in (*_SHOWN, *also):
+        over = over.args[0]
+    return over
+
+
+def outer_loop(source: Script) -> ast.For | ast.While | None:
+    """The outermost loop that training runs in, also when the step stands in a helper of a helper."""
+    for backward in source.backwards or taken(source):
+        found = _outermost(source, backward, set())
+        if found is not None:
+            return found
+    return None
+
+
+def _outermost(source: Script, node: ast.AST, seen: set[ast.AST]) -> ast.For | ast.While | None:
+    function = source.function_around(node)
+    if function is not None and function not in seen and len(seen) < _MOST_CALLERS:
+        seen.add(function)
+        for call in source.named(function.name):
+            if function not in source.above(call):
+                found = _outermost(source, call, seen)
+                if found is not None:
+                    return found
+    loops = source.loops_around(node)
+    return loops[-1] if loops else None

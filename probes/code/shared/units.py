@@ -1,0 +1,139 @@
+"""Whether a number of a script counts steps or epochs, and how often a line of it runs in training."""
+
+from __future__ import annotations
+
+import ast
+import re
+from functools import lru_cache
+
+from ...flow import Flow
+from ...learning import taken, updates
+from ...readers._tree import of, unparse
+from ...readers.script import last_name
+from ...syntax import Loop, Script
+
+EPOCH, STEP = "epoch", "step"
+_STEP = re.compile(
+    r"(?:^|_)(?:steps?|iters?|iterations?|updates?|batches|stepping|every|interval|max_iters?|num_iters?)(?:_|$)"
+    r"|steps_per_epoch|get_dataset_size|cardinality|estimated_stepping_batches|max_steps|num_batches"
+)
+_EPOCH = re.compile(r"(?:^|_)n?epochs?(?:_|$)")
+_OF_ONE_EPOCH = re.compile(
+    r"(?:^|_)(?:per|in|an|one|each)_epoch$"
+)  # what is counted in one is no count of them
+_ACCUMULATION = re.compile(r"accum|micro|world|replica|devices|gpus")
+
+
+def _word(name: str) -> str | None:
+    """What a name counts: `max_epochs` epochs, `steps_per_epoch` and `total_steps` steps."""
+    name = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name).lower()
+    if _ACCUMULATION.search(name):
+        return None
+    if _STEP.search(name) or _OF_ONE_EPOCH.search(name):
+        return STEP
+    return EPOCH if _EPOCH.search(name) else None
+
+
+def unit(mine: Flow, node: ast.expr, depth: int = 6) -> str | None:
+    """`EPOCH`, `STEP`, or None where it cannot be told what an expression counts."""
+    if depth == 0 or isinstance(node, ast.Constant):
+        return None
+    if isinstance(node, ast.Call):
+        return _of_call(mine, node, depth)
+    if isinstance(node, ast.BinOp):
+        left, right = unit(mine, node.left, depth - 1), unit(mine, node.right, depth - 1)
+        if isinstance(node.op, (ast.Div, ast.FloorDiv)):
+            if "batch" in _label(node.right).lower():
+                return (
+                    STEP  # samples by samples in a batch, whatever the samples are called: `EPOCH // BATCH`
+                )
+            return EPOCH if left == right == STEP and not _sized(node.left) else left
+        return STEP if STEP in (left, right) else left or right
+    if isinstance(node, ast.IfExp):
+        both = {unit(mine, node.body, depth - 1), unit(mine, node.orelse, depth - 1)} - {None}
+        return both.pop() if len(both) == 1 else None
+    if isinstance(node, (ast.Name, ast.Attribute, ast.Subscript)):
+        behind = [v for v, _ in mine.step(node, ()) if v is not node]
+        if isinstance(
+            node, ast.Subscript
+        ):  # step() leaves the item of a dict to be looked up: values() does it
+            behind = [v for v in mine.values(node, 3) if v is not node]
+        found = {unit(mine, v, depth - 1) for v in behind} - {None}
+        if len(found) == 1:
+            return found.pop()
+        return None if found else _word(_label(node))
+    return None
+
+
+def _label(node: ast.expr) -> str:
+    if isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Constant):
+        return str(node.slice.value)
+    return node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
+
+
+def _sized(node: ast.expr) -> bool:
+    """`len(data) // batch`: what is divided is a number of samples."""
+    return any(last_name(n.func) == "len" for n in of(node, ast.Call))
+
+
+def _counts_rounds(call: ast.Call) -> bool:
+    """`sum(1 for _ in loader)`."""
+    given = call.args[0] if call.args else None
+    return isinstance(given, ast.GeneratorExp) and unparse(given.elt) == "1"
+
+
+def _of_call(mine: Flow, node: ast.Call, depth: int) -> str | None:
+    name = last_name(node.func)
+    if name == "len" or (name == "sum" and _counts_rounds(node)):
+        return STEP
+    if name in ("int", "max", "min", "ceil", "round", "floor", "float", "abs", "cast"):
+        found = {unit(mine, a, depth - 1) for a in node.args} - {None}
+        return STEP if STEP in found else EPOCH if found else None
+    if name in ("get_dataset_size", "cardinality"):
+        return STEP
+    return None
+
+
+@lru_cache(maxsize=16)
+def loops_of_step(source: Script) -> tuple[Loop, ...]:
+    """The loops that the optimizer's step runs in, the innermost first, through helper functions."""
+    best: tuple[Loop, ...] = ()
+    for call in updates(source) or taken(source):
+        found = tuple(_chain(source, call, 4))
+        if len(found) > len(best):
+            best = found
+    return best
+
+
+def _around(source: Script, node: ast.AST) -> list[Loop]:
+    """The loops around a node, but for those over several optimizers or schedulers."""
+    return [
+        loop
+        for loop in source.loops_around(node)
+        if not (isinstance(loop, ast.For) and re.search(r"(?i)opt|sched", unparse(loop.iter)))
+    ]
+
+
+def _chain(source: Script, node: ast.AST, depth: int) -> list[Loop]:
+    loops = _around(source, node)
+    function = source.function_around(node)
+    if function is None or depth == 0:
+        return loops
+    outer: list[Loop] = []
+    for call in source.named(function.name):
+        if function not in source.above(call):
+            found = _chain(source, call, depth - 1)
+            outer = max(outer, found, key=len)
+    return [*loops, *outer]
+
+
+def runs_per(source: Script, node: ast.AST) -> str | None:
+    """How often a line runs: with every optimizer step, with every epoch, or None: it cannot be told."""
+    loops = loops_of_step(source)
+    if len(loops) < 2:
+        return None
+    around = _chain(source, node, 4)
+    mine = _around(source, node)[:1]
+    if loops[0] in around or (mine and any(_around(source, s)[:1] == mine for s in updates(source))):
+        return STEP
+    return EPOCH if loops[-1] in around or loops[1] in around else None

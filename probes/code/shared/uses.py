@@ -1,0 +1,88 @@
+"""What values in a script are for: training or held-out data, by what they are handed to."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from functools import lru_cache
+
+from ...flow import flow
+from ...readers._tree import of, unparse
+from ...readers.script import all_arguments, last_name
+from ...syntax import Script
+from .sides import given
+
+
+@lru_cache(maxsize=16)
+def handed(source: Script) -> tuple[tuple[bool, ast.Call, ast.expr], ...]:
+    """What the data sets of each side are made with: (is of training, the call that makes it, an argument).
+
+    `val_set = Photos(root / "val", plain)` and `val_loader = DataLoader(Photos(root / "val", plain))` hand
+    `plain` to held-out data; `held_out.with_transform(prepare)` hands them `prepare`.
+    """
+    found: list[tuple[bool, ast.Call, ast.expr]] = []
+    for one in given(source):
+        if isinstance(one.node, (ast.Assign, ast.AnnAssign, ast.Return, ast.Dict)):
+            for call in _makers(one.value):
+                found += [(one.learns, call, a) for a in all_arguments(call)]
+    return tuple(found)
+
+
+def _makers(value: ast.expr) -> Iterator[ast.Call]:
+    """The call that a value is, and the calls whose results that is given first."""
+    for _ in range(4):
+        if not isinstance(value, ast.Call):
+            return
+        yield value
+        first = value.args[0] if value.args else None
+        if not isinstance(first, ast.Call):
+            return
+        value = first
+
+
+@lru_cache(maxsize=16)
+def _served(source: Script) -> dict[ast.expr, frozenset[bool]]:
+    """Values that a name stands for -> the sides of the data that this name is handed to."""
+    found: dict[ast.expr, set[bool]] = {}
+    for learns, _, argument in handed(source):
+        if isinstance(argument, (ast.Name, ast.Attribute)):
+            for end in flow(source).values(argument, 4):
+                if end is not argument:
+                    found.setdefault(end, set()).add(learns)
+    return {k: frozenset(v) for k, v in found.items()}
+
+
+def side_served(source: Script, value: ast.AST) -> bool | None:
+    """True of what is handed to training data alone, False to held-out data alone, None of both or neither.
+
+    `steps = Compose([...])` of `val_set = Photos(root, steps)` serves held-out data, whatever its name.
+    """
+    sides = _served(source).get(value) if isinstance(value, ast.expr) else None
+    return next(iter(sides)) if sides is not None and len(sides) == 1 else None
+
+
+def functions_handed(source: Script, learns: bool) -> Iterator[tuple[ast.Call, ast.AST]]:
+    """Functions that data of a side are sent through: `held_out.with_transform(prepare)`, `.map(prepare)`."""
+    for side, call, argument in handed(source):
+        if side == learns and last_name(call.func) in _SENDS and isinstance(argument, ast.Name):
+            yield from ((call, f) for f in flow(source).functions.get(argument.id, []))
+
+
+_SENDS = ("with_transform", "set_transform", "map")
+
+
+def calls_behind(source: Script, node: ast.AST) -> Iterator[ast.Call]:
+    """The calls that a value or a function is made of, the values of the names in it among them."""
+    ends = flow(source).values(node, 4) if isinstance(node, ast.expr) else [node]
+    for end in ends:
+        for call in of(end, ast.Call):
+            yield call
+            if isinstance(call.func, (ast.Name, ast.Attribute)) and not isinstance(end, ast.expr):
+                for made in flow(source).values(call.func, 3):
+                    if made is not call.func:
+                        yield from of(made, ast.Call)
+
+
+def texts(call: ast.Call) -> list[str]:
+    """What a call is given, as written."""
+    return [unparse(a) for a in all_arguments(call)]

@@ -1,0 +1,344 @@
+"""Training and evaluation data in scripts: what is done to one and not to the other."""
+
+from __future__ import annotations
+
+import ast
+import copy
+import re
+
+from ....engine.model import State
+from ...flow import flow
+from ...readers._tree import of, unparse, walk
+from ...readers.script import all_arguments, last_name
+from ...registry import Finding, View, probe
+from ...syntax import Script
+from ..samples.batches import batches_differ, symbol
+from ..shared.checks import at, first, ok
+from ..shared.roles import EVALUATION, base, inputs, is_training_only, split_flags, split_of, targets, trains
+from .fit_apart import fit_apart
+from .flags import labelled_by_switch
+from .handed_apart import setting_left_out
+from .sides_apart import labels_apart, scaled_back
+from .split_steps import left_out_of_loop, one_not_transformed
+
+
+@probe()
+def splits_processed_differently(view: View, *, labels: bool) -> Finding:
+    """The data of one split are changed, and those of the other are not, or in another way.
+
+    Told by names (`val_x = val_x / 255`, `test_set.labels = ...`), by a parameter that tells the splits apart
+    (`if train: x = (x - mean) / std`), and by what is computed on a batch before the model is called on it.
+    `labels`: look at labels instead of inputs. What belongs to training alone is passed over: statements with
+    random parts, augmentation, selection and order of samples; so are padding and crops.
+    """
+    checks = (
+        _split_mismatch,
+        _by_flag,
+        labelled_by_switch if labels else batches_differ,
+        fit_apart,
+        left_out_of_loop,
+        one_not_transformed,
+        _setting_left,
+        _labels_apart,
+    )
+
+    def check(source: Script) -> Finding | None:
+        found = [f for f in (c(source, labels) for c in checks) if f is not None]
+        return next((f for f in found if f.state is State.PRESENT), found[0] if found else None)
+
+    return first(view, check, "the scripts do not process splits by name")
+
+
+def _labels_apart(source: Script, labels: bool) -> Finding | None:
+    return labels_apart(source) if labels else None
+
+
+def _setting_left(source: Script, labels: bool) -> Finding | None:
+    return None if labels else setting_left_out(source)
+
+
+_SCALES = re.compile(r" / |transform\(|\blog")
+
+
+def _split_mismatch(source: Script, labels: bool) -> Finding | None:
+    processed = _processing(source, labels)
+    seen = None
+    for (split, stem), nodes in processed.items():
+        for other in _counterparts(split):
+            if not _is_assigned(source, stem, other):
+                continue
+            seen = nodes[0]
+            theirs = {_shape(n, other) for n in processed.get((other, stem), [])}
+            for node in nodes:
+                if labels and scaled_back(source) and _SCALES.search(unparse(node)):
+                    continue
+                if _shape(node, split) not in theirs:
+                    return at(source, node, f"this is done to the {split} data and not to the {other} data")
+    return ok(source, seen, "both splits are processed alike") if seen is not None else None
+
+
+_Change = ast.Assign | ast.AugAssign
+
+
+def _processing(source: Script, labels: bool) -> dict[tuple[str, str], list[_Change]]:
+    """Statements that change a split's data in place (`val_x = (val_x - mean) / std`), by split and stem."""
+    found: dict[tuple[str, str], list[_Change]] = {}
+    for node in source.of(ast.Assign, ast.AugAssign):
+        target = node.targets[0] if isinstance(node, ast.Assign) else node.target
+        if isinstance(target, ast.Tuple):
+            _pairs(node, labels, found)
+            continue
+        name = _whole(target)
+        split = split_of(name)
+        if not split or not name:
+            continue
+        passed = _legitimate(node.value) if isinstance(node, ast.Assign) else is_training_only(node.value)
+        if passed or not _changes(node, name, labels):
+            continue
+        if isinstance(node, ast.AugAssign) and _grows(source, node):
+            continue
+        is_label = _names_labels(name) or (base(target) in targets(source) and "." in name)
+        if is_label == labels and not _is_figure(name):
+            found.setdefault((split, name.lower().replace(split, "*")), []).append(node)
+    return found
+
+
+def _whole(target: ast.expr) -> str:
+    """`train_x`, `val_set.data`; of a part (`train_x[:, 0]`) the whole."""
+    while isinstance(target, ast.Subscript):
+        target = target.value
+    if isinstance(target, ast.Name):
+        return target.id
+    if isinstance(target, ast.Attribute) and isinstance(target.value, (ast.Name, ast.Attribute)):
+        return unparse(target).removeprefix("self.")
+    return ""
+
+
+def _changes(node: _Change, name: str, labels: bool) -> bool:
+    """The new value is computed from the old one."""
+    if isinstance(node, ast.AugAssign):
+        text = isinstance(node.value, ast.JoinedStr) or (
+            isinstance(node.value, ast.Constant) and isinstance(node.value.value, str)
+        )
+        mask = isinstance(node.op, (ast.BitAnd, ast.BitOr))
+        return not isinstance(node.target, ast.Subscript) and not text and not mask
+    if isinstance(node.targets[0], ast.Subscript):
+        return False
+    old = of(node.value, ast.Name, ast.Attribute)
+    if not any(unparse(n).removeprefix("self.") == name for n in old):
+        return False
+    calls = labels and any(isinstance(n, ast.Call) for n in walk(node.value)) and "." in name
+    return calls or _calculates(node.value)
+
+
+def _calculates(node: ast.AST) -> bool:
+    """There is arithmetic on values in it: not that of indices and counts, as in `data[i:i + n]`."""
+    if isinstance(node, ast.BinOp):
+        return True
+    if isinstance(node, ast.Subscript):
+        return _calculates(node.value)
+    if isinstance(node, ast.Call) and last_name(node.func) in ("range", "arange", "len"):
+        return False
+    return any(_calculates(child) for child in ast.iter_child_nodes(node))
+
+
+def _grows(source: Script, node: ast.AugAssign) -> bool:
+    """`train_hooks += more_hooks()`: a list that gets longer, or a sum that was begun with zeros."""
+    if not isinstance(node.op, ast.Add):
+        return False
+    if _is_list(node.value):
+        return True
+    return any(
+        _is_list(given.value) or _is_nothing(given.value) for given in flow(source).all_given(node.target)
+    )
+
+
+def _is_nothing(value: ast.expr) -> bool:
+    """`0.0`, `np.zeros(n)`: where a sum begins."""
+    if isinstance(value, ast.Call):
+        return last_name(value.func) in ("zeros", "zeros_like", "new_zeros")
+    return isinstance(value, ast.Constant) and not isinstance(value.value, str) and not value.value
+
+
+def _is_list(value: ast.expr) -> bool:
+    if isinstance(value, ast.IfExp):
+        return _is_list(value.body) or _is_list(value.orelse)
+    made = isinstance(value, ast.Call) and last_name(value.func) in ("list", "sorted")
+    return made or isinstance(value, (ast.List, ast.ListComp))
+
+
+_FIGURES = re.compile(
+    r"loss|acc|metric|score|count|total|correct|time|steps?$|size|len|num|hits|error|batches|epoch|prob|idx|indices"
+    r"|results?$|stats?$|summary$|history$"
+)
+
+
+def _is_figure(name: str) -> bool:
+    """`val_loss += loss.item()`, `val_correct += hits`: figures, no data."""
+    return _FIGURES.search(name.lower()) is not None
+
+
+def _legitimate(value: ast.expr) -> bool:
+    """What may be done to one split alone: selection, augmentation, anything random."""
+    return _selects(value) or is_training_only(value)
+
+
+def _by_flag(source: Script, labels: bool) -> Finding | None:
+    """Statements under a parameter that differs between the call for training and that for held-out data."""
+    wanted = targets(source) if labels else inputs(source)
+    for owner, flags in split_flags(source).items():
+        for node in walk(owner):
+            if isinstance(node, ast.If) and _tests(node.test, flags):
+                found = next(
+                    (s for b in (node.body, node.orelse) for s in b if _scales(s, wanted, labels)), None
+                )
+                other = [node.body, node.orelse]
+                both = all(any(_scales(s, wanted, labels) for s in side) for side in other)
+                if found is not None and not both:
+                    return at(
+                        source, found, f"this is done where `{unparse(node.test)}` says so, to one split"
+                    )
+            elif isinstance(node, ast.Assign) and isinstance(node.value, ast.IfExp):
+                choice = node.value
+                if _tests(choice.test, flags) and base(node.targets[0]) in wanted:
+                    name = base(node.targets[0])
+                    sides = [_computes(s, name, labels) for s in (choice.body, choice.orelse)]
+                    if sides[0] != sides[1]:
+                        return at(source, node, "the values depend on the split")
+    return None
+
+
+def _tests(test: ast.expr, flags: frozenset[str]) -> bool:
+    return any(
+        (n.id if isinstance(n, ast.Name) else n.attr) in flags for n in of(test, ast.Name, ast.Attribute)
+    )
+
+
+def _scales(node: ast.stmt, wanted: frozenset[str], labels: bool) -> bool:
+    """`x = (x - mean) / std`, `x *= 255`, without anything random."""
+    if isinstance(node, ast.AugAssign):
+        plain = not isinstance(node.target, ast.Subscript) and isinstance(node.op, _SCALING)
+        return plain and base(node.target) in wanted and not is_training_only(node.value)
+    if not isinstance(node, ast.Assign) or isinstance(node.targets[0], (ast.Subscript, ast.Tuple)):
+        return False
+    name = base(node.targets[0])
+    return name in wanted and _computes(node.value, name, labels)
+
+
+_SCALING = (ast.Mult, ast.Div, ast.Sub, ast.Add, ast.FloorDiv)
+
+
+def _computes(value: ast.expr, name: str, labels: bool) -> bool:
+    """Arithmetic on the old value, or for labels another numbering."""
+    if _legitimate(value):
+        return False
+    for node in of(value, ast.BinOp):
+        if isinstance(node.op, _SCALING):
+            if any(base(n) == name for n in of(node, ast.Name, ast.Attribute)):
+                return True
+    return labels and any(last_name(n.func) in ("index", "map") for n in of(value, ast.Call))
+
+
+def _selects(value: ast.expr) -> bool:
+    """`train_x[train_y < 4]`, `train_x[:100]`: other samples, not another processing of them."""
+    if isinstance(value, (ast.Subscript, ast.Name)):
+        return True
+    return isinstance(value, ast.Call) and last_name(value.func) in (
+        "ConcatDataset",
+        "ChainDataset",
+        "concatenate_datasets",
+        "filter",
+        "select",
+        "sample",
+        "head",
+        "take",
+        "dropna",
+    )
+
+
+_LABELS = ("label", "target", "_y", "y_")
+
+
+def _names_labels(name: str) -> bool:
+    """`train_labels`, `val_y`, `y_test`: labels by their name."""
+    lower = name.lower()
+    return any(w in lower for w in _LABELS) or lower.endswith("y")
+
+
+def _pairs(node: _Change, labels: bool, found: dict[tuple[str, str], list[_Change]]) -> None:
+    """`train_y, val_y = f(train_labels), g(val_labels)`: each half as a statement of its own."""
+    if not isinstance(node, ast.Assign):
+        return
+    target, value = node.targets[0], node.value
+    if not (
+        isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple) and len(target.elts) == len(value.elts)
+    ):
+        return
+    if len({_doing(v) for v in value.elts}) == 1:
+        return  # one thing is done to all
+    parts = {trains(split_of(t.id)) for t in target.elts if isinstance(t, ast.Name)}
+    if not {True, False} <= parts:
+        return  # `pred, valid = model(x), mask_of(y)`: a word alone may mean something else
+    for one, made in zip(target.elts, value.elts, strict=True):
+        split = split_of(one.id) if isinstance(one, ast.Name) else None
+        if split and isinstance(one, ast.Name) and _takes_data_of(made, split) and not _legitimate(made):
+            if _names_labels(one.id) == labels and not _is_figure(one.id):
+                half = ast.copy_location(ast.Assign(targets=[one], value=made), node)
+                found.setdefault((split, one.id.lower().replace(split, "*")), []).append(half)
+
+
+class _Whole(ast.NodeTransformer):
+    """Takes the rows that are chosen off what they are chosen of: `y[~is_val]` -> `y`."""
+
+    def visit_Subscript(self, node: ast.Subscript) -> ast.AST:
+        """Keep the items of tuples and dicts."""
+        self.generic_visit(node)
+        return node if isinstance(node.slice, (ast.Constant, ast.Slice, ast.Tuple)) else node.value
+
+
+def _doing(value: ast.expr) -> str:
+    """What is done, whatever it is done to: names, and what a function of the script is told, left out."""
+    value = _Whole().visit(copy.deepcopy(value))
+    if isinstance(value, ast.Call) and not any(isinstance(n, ast.BinOp) for n in walk(value)):
+        given = all_arguments(value)
+        told = [a for a in given if not isinstance(a, ast.Constant)]
+        return " ".join(_plain(a) for a in (value.func, *told))
+    return _plain(value)
+
+
+# rows that are picked by a mask or an index: `y[~is_val]`
+_MASKED = re.compile(r"\[~?[\w.*]+\]")
+_TURNED = re.compile(r"UnaryOp\(op=Invert\(\), operand=(Name\(.*?ctx=Load\(\)\))\)")
+
+
+def _plain(node: ast.expr) -> str:
+    return re.sub(r"id='\w+'", "", _TURNED.sub(r"\1", ast.dump(node)))
+
+
+_SIZES = re.compile(
+    r"rows|size|len|num|count|(?:^|_)n(?:_|$)|samples|seed|frac|ratio|share|path|dir|file|name"
+)
+
+
+def _takes_data_of(made: ast.expr, split: str) -> bool:
+    """The value is made of data that are called like the split, not of their number, seed or place."""
+    names = [n.id if isinstance(n, ast.Name) else n.attr for n in of(made, ast.Name, ast.Attribute)]
+    return any(split in name.lower() and not _SIZES.search(name.lower()) for name in names)
+
+
+def _counterparts(split: str) -> tuple[str, ...]:
+    return EVALUATION if split == "train" else ("train",)
+
+
+def _is_assigned(source: Script, stem: str, split: str) -> bool:
+    """The other split's data exist under the same name: `val_set.data` beside `train_set`."""
+    wanted = stem.replace("*", split).split(".")[0]
+    return any(
+        (n.id if isinstance(n, ast.Name) else n.attr).lower() == wanted
+        for n in source.of(ast.Name, ast.Attribute)
+    )
+
+
+def _shape(node: _Change, split: str) -> str:
+    sign = symbol(node.op) if isinstance(node, ast.AugAssign) else ""
+    return sign + _MASKED.sub("[*]", unparse(node.value).lower().replace(split, "*"))

@@ -1,0 +1,574 @@
+"""Held-out data that training sees, in scripts: overlapping parts, joined splits, shared statistics."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+
+from ...flow import flow
+from ...graph_data import whole_table_given
+from ...readers._tree import of, unparse
+from ...readers.script import all_arguments, keyword, last_name
+from ...registry import Finding, View, any_of, probe
+from ...syntax import Script
+from ..evaluation.best_kept import gradients_on_held_out
+from ..model.sequence import target_is_input
+from ..shared.checks import at, first, ok
+from ..shared.sides import Given, either, given, literal, part, side, words
+from ..tensorflow.data import cut_from_moving_order
+from ..tensorflow.slips import evaluated_by_training_input, held_out_pattern_of_training
+from .again import folds_meet, one_file_for_both, split_twice, whole_beside_part
+from .learnt_and_scored import chosen_by_test
+from .overlaps import overlap
+from .side_switches import both_from_one_end, fit_crossed, one_part_for_both, reads_other_source
+from .sides_crossed import loader_of_other_side, loaders, same_part, trains_on_held_out_loop
+from .slipped import parts_from_one_end
+from .split_steps import learned_after_split, of_all_rows
+from .target_columns import target_among_inputs
+from .wholes import figures_of_all, whole_for_a_part
+
+
+@probe()
+def training_sees_evaluation(view: View) -> Finding:
+    """Held-out samples are trained on, are learned from, choose the model, or the target is an input."""
+    return any_of(
+        check(view)
+        for check in (
+            held_out_in_training,
+            fitted_on_all,
+            selected_on_test,
+            all_columns_are_inputs,
+            target_is_input,
+            overlap,
+        )
+    )
+
+
+@probe()
+def held_out_in_training(view: View) -> Finding:
+    """Samples that are evaluated on are part of the training data.
+
+    The evaluation set is a part of what is trained on as a whole (`val = x[:n]`, `train = x`); both are read
+    from the training source; the training data are joined with the held-out data that are evaluated.
+    """
+    check = either(
+        *(_overlap, _same_source, _same_data, _fits_on_both, _joined),
+        *(same_part, loader_of_other_side, trains_on_held_out_loop),
+        *(both_from_one_end, reads_other_source, fit_crossed, one_part_for_both),
+        *(cut_from_moving_order, gradients_on_held_out, parts_from_one_end),
+        *(evaluated_by_training_input, held_out_pattern_of_training),
+        *(folds_meet, split_twice, whole_beside_part, one_file_for_both, whole_table_given, whole_for_a_part),
+    )
+    return first(view, check, "the scripts show no two sets of data")
+
+
+def _overlap(source: Script) -> Finding | None:
+    seen: ast.AST | None = None
+    for held in given(source):
+        if held.learns or _figure(held):
+            continue
+        for mine in given(source):
+            if not mine.learns or mine.scope is not held.scope or _figure(mine):
+                continue
+            pairs = list(_compared(mine, held))
+            for ours, theirs in pairs:
+                one, other = part(source, ours), part(source, theirs)
+                if other.whole == mine.name and other.picked and isinstance(ours, (ast.Call, ast.Name)):
+                    one = replace(one, whole=mine.name)  # `valid = train[:n]` of what is trained on
+                if one.whole != other.whole or not other.picked:
+                    continue
+                seen = seen or held.node
+                if one.picked or _thinned(source, mine) or _thinned(source, held, one.whole):
+                    continue
+                return at(source, held.node, "the held-out samples are a part of what is trained on")
+    return ok(source, seen, "training and held-out samples are different parts") if seen is not None else None
+
+
+_COUNTS = re.compile(
+    r"loss|acc|metric|score|size|len|num|count|steps|transform|tfm|aug|frac|ratio|path|dir|file"
+)
+
+
+def _figure(one: Given) -> bool:
+    return _COUNTS.search(one.name.lower()) is not None
+
+
+def _compared(mine: Given, held: Given) -> Iterator[tuple[ast.expr, ast.expr]]:
+    """The data of both sides: their values, or what the same function or class makes both of."""
+    if isinstance(mine.value, ast.Call) and isinstance(held.value, ast.Call):
+        if last_name(mine.value.func) == last_name(held.value.func):
+            if (
+                mine.value.args
+                and held.value.args
+                and last_name(mine.value.func) not in (*_LIBRARY, *_CHAINED)
+            ):
+                yield from zip(mine.value.args, held.value.args, strict=False)
+                return
+    if "".join(w for w in words(mine.name) if side(w) is None) == "".join(
+        w for w in words(held.name) if side(w) is None
+    ):
+        yield mine.value, held.value
+
+
+_LIBRARY = ("array", "asarray", "tensor", "sort", "list", "from_numpy", "sorted", "concat", "copy")
+
+
+def _thinned(source: Script, one: Given, whole: str = "") -> bool:
+    """What was taken for one side is taken out later: `train = train.drop(val.index)`, `pool.remove(i)`."""
+    names = {one.name, whole} - {""}
+    for node in source.of(ast.Call, ast.Assign, ast.AugAssign, ast.Delete):
+        if isinstance(node, ast.Call) and last_name(node.func) in _TAKES_OUT:
+            owner = source.owner(node)
+            if owner.split(".")[-1] in names or owner in names:
+                return True
+        elif isinstance(node, (ast.Assign, ast.AugAssign)):
+            target = node.targets[0] if isinstance(node, ast.Assign) else node.target
+            targets = target.elts if isinstance(target, ast.Tuple) else [target]
+            again = node is not one.node or len(targets) > 1
+            if again and any(unparse(t).split(".")[-1] in names for t in targets):
+                if node.lineno > getattr(one.node, "lineno", 0) or (
+                    node is one.node and whole in map(unparse, targets)
+                ):
+                    return True
+        elif isinstance(node, ast.Delete) and any(n in unparse(node) for n in names):
+            return True
+    return False
+
+
+_TAKES_OUT = ("drop", "remove", "pop", "difference_update", "discard", "difference", "drop_duplicates")
+
+
+def _same_source(source: Script) -> Finding | None:
+    """`val_set = Tiles(root, "train", tf)` beside `train_set = Tiles(root, "train", tf)`."""
+    seen: ast.AST | None = None
+    for held in given(source):
+        call = _maker(held.value) or _own_maker(source, held.value)
+        if held.learns or call is None or _figure(held) or _says_held_out(call):
+            continue
+        texts = list(_sources(source, call))
+        if any(side(t) is False for t in texts):
+            seen = seen or held.node
+            continue
+        mine = [t for t in texts if side(t) is True]
+        if not mine or _cut_later(source, held) or any("[" in t for t in mine):
+            continue
+        others = [c for c in source.named(last_name(call.func)) if c is not call and not _told_apart(c, call)]
+        if any(set(mine) & set(_sources(source, c)) for c in others):
+            return at(source, held.node, "the held-out data are read from the training data's source")
+    return ok(source, seen, "held-out data have a source of their own") if seen is not None else None
+
+
+_SPLIT_FLAG = re.compile(
+    r"(?i)^(?:is_?|for_?)?(?:train\w*|eval\w*|valid\w*|val|test\w*|dev|predict\w*|infer\w*)$"
+)
+
+
+def _says_held_out(call: ast.Call) -> bool:
+    """`load(path, evaluate=True)`."""
+    return any(
+        k.arg is not None
+        and re.match(r"(?i)^(?:is_?)?(?:eval|valid|test|predict|infer)", k.arg) is not None
+        and isinstance(k.value, ast.Constant)
+        and k.value.value is True
+        for k in call.keywords
+    )
+
+
+def _told_apart(one: ast.Call, other: ast.Call) -> bool:
+    """A flag tells the two calls apart: `load(evaluate=True)` beside `load()`."""
+    flags = [
+        {k.arg: k.value.value for k in c.keywords if k.arg and isinstance(k.value, ast.Constant)}
+        for c in (one, other)
+    ]
+    return any(
+        _SPLIT_FLAG.match(name) and flags[0].get(name) != flags[1].get(name)
+        for name in {*flags[0], *flags[1]}
+        if isinstance(flags[0].get(name, flags[1].get(name)), bool)
+    )
+
+
+_CHAINED = ("batch", "map", "prefetch", "cache", "shuffle")
+_NO_MAKER = re.compile(
+    r"^(?:evaluate|validate|test|train|fit|score|predict|len|str|int|print|format|load_state_dict|loader|"
+    r"DataLoader|prepare|get|join|split|partial|enumerate|zip|range|sum|max|min|list|sorted|append)\w*$"
+)
+
+
+def _maker(value: ast.expr) -> ast.Call | None:
+    """The call that makes a data set; chained methods (`.batch(8)`) looked through."""
+    for _ in range(6):
+        if not isinstance(value, ast.Call):
+            return None
+        inner = value.func.value if isinstance(value.func, ast.Attribute) else None
+        if isinstance(inner, ast.Call) and last_name(value.func) in (
+            "batch",
+            "map",
+            "prefetch",
+            "cache",
+            "shuffle",
+        ):
+            value = inner
+            continue
+        name = last_name(value.func)
+        if (name == "DataLoader" or name.endswith("Sampler")) and value.args:
+            value = value.args[0]
+            continue
+        if _NO_MAKER.match(name) or not (value.args or value.keywords):
+            return None
+        data = re.search(
+            r"(?i)data|set|read|load|samples|folder|records|images|ds\b|mnist|cifar|corpus", name
+        )
+        return value if data or name[:1].isupper() else None
+    return None
+
+
+def _own_maker(source: Script, value: ast.expr) -> ast.Call | None:
+    """A function of the script that makes data of a place that is written out: `pairs("tiles/train")`."""
+    if not isinstance(value, ast.Call) or last_name(value.func) not in flow(source).functions:
+        return None
+    if _NO_MAKER.match(last_name(value.func)):
+        return None
+    told = [a for a in value.args if isinstance(a, ast.Constant) and isinstance(a.value, str)]
+    return value if any(side(a.value) is True for a in told if isinstance(a.value, str)) else None
+
+
+_OTHER = re.compile(
+    r"transform|aug|tfm|_tf$|^tf_|cfg|config|args|mean|std|stat|scal|vocab|token|encod|class|label|map|mode|size|"
+    r"batch|bs$|epoch|steps|model|state|workers|shuffle|ratio|frac|percent|sampler|len|num"
+)
+
+
+def _sources(source: Script, call: ast.Call) -> Iterator[str]:
+    """Texts that say where a call reads its data from: names, strings, parts of a path."""
+    for value in [*call.args, *(k.value for k in call.keywords if k.arg and not _OTHER.search(k.arg))]:
+        if isinstance(value, ast.Constant) and isinstance(value.value, str):
+            yield value.value
+        elif isinstance(value, (ast.Name, ast.Attribute)):
+            name = value.id if isinstance(value, ast.Name) else value.attr
+            if _OTHER.search(name.lower()):
+                continue
+            ends = [v for v in flow(source).values(value, 4) if v is not value]
+            texts = [t for v in ends for t in _strings(v)]
+            yield from texts or [name]
+        elif isinstance(value, (ast.Call, ast.BinOp, ast.JoinedStr, ast.Subscript)):
+            yield from _strings(value)
+
+
+def _strings(node: ast.expr) -> list[str]:
+    return [n.value for n in of(node, ast.Constant) if isinstance(n.value, str)]
+
+
+def _cut_later(source: Script, held: Given) -> bool:
+    """A subset is taken of it afterwards: `Subset(val_base, idx)`, a sampler, `val.select(...)`."""
+    for call in source.calls:
+        name = last_name(call.func)
+        uses = [*call.args, *([call.func.value] if isinstance(call.func, ast.Attribute) else [])]
+        mine = any(unparse(u).split(".")[-1] == held.name for u in uses)
+        if mine and name in _CUTS:
+            return True
+        sampler = keyword(call, "sampler")
+        if mine and sampler is not None:
+            made = " ".join(map(unparse, flow(source).values(sampler, 3)))
+            if re.search(r"Subset|idx|indices", made):
+                return True
+    taken = [unparse(n.value) for n in source.of(ast.Subscript)]
+    return any(t.split(".")[-1] == held.name for t in taken)
+
+
+_CUTS = ("Subset", "random_split", "train_test_split", "select", "skip", "take", "filter")
+_EVALUATES = ("validation_data", "eval_dataset", "val_dataloaders", "valid_data", "eval_data", "val_loader")
+
+
+def _same_data(source: Script) -> Finding | None:
+    """`fit(x_train, y_train, validation_data=(x_train, y_train))`, a val_dataloader of the training set."""
+    seen: ast.AST | None = None
+    for held in given(source):
+        method = isinstance(held.node, ast.Return)
+        if held.learns or not (method or held.name in _EVALUATES):
+            continue
+        value = held.value
+        if isinstance(value, ast.Call) and last_name(value.func) == "DataLoader" and value.args:
+            if keyword(value, "sampler") is not None:
+                continue  # which samples are drawn tells the sampler
+            value = value.args[0]
+        items = value.elts if isinstance(value, ast.Tuple) else [value]
+        plain = [i for i in items if isinstance(i, (ast.Name, ast.Attribute, ast.Subscript))]
+        if not plain or len(plain) < len(items):
+            continue
+        seen = seen or held.node
+        cut = any(isinstance(i, ast.Subscript) and not isinstance(i.slice, ast.Constant) for i in plain)
+        if not cut and all(side(unparse(i)) is True for i in plain):
+            return at(source, value, "the training data are evaluated as held-out data")
+    return ok(source, seen, "other data are evaluated than trained on") if seen is not None else None
+
+
+def _of_training(held: ast.expr) -> bool:
+    """Training data by name, or what a call makes of them: `encode(train_rows, tokenizer)`."""
+    if isinstance(held, ast.Call):
+        return any(side(unparse(a)) is True for a in held.args[:1])
+    return side(unparse(held)) is True
+
+
+def _fits_on_both(source: Script) -> Finding | None:
+    """One call gets the same expression to train on and to evaluate: `fit(model, loader, loader)`."""
+    seen: ast.AST | None = None
+    for call in source.named("fit", "fit_generator"):
+        given = [a for a in call.args if not isinstance(a, ast.Starred)]
+        if len(given) < len(call.args):
+            continue
+        held = next((k.value for k in call.keywords if k.arg in _EVALUATES), None)
+        trained = [k.value for k in call.keywords if k.arg in _TRAINED_ON]
+        if trained or (held is not None and any(k.arg == "val_dataloaders" for k in call.keywords)):
+            trained = trained[:1] or given[1:2]  # Lightning: the model comes first
+        else:
+            trained = [v for at_, name in ((0, "x"), (1, "y")) if (v := _place(call, given, at_, name))]
+        if held is None and len(given) == 3 and source.owner(call).lower().endswith("trainer"):
+            trained, held = given[1:2], given[2]
+        if held is None or not trained:
+            continue
+        seen = seen or call
+        theirs = held.elts if isinstance(held, ast.Tuple) else [held]
+        if isinstance(held, (ast.Constant, ast.Dict)) or len(theirs) > len(trained):
+            continue
+        if [unparse(n) for n in theirs] == [unparse(n) for n in trained[: len(theirs)]]:
+            return at(source, held, "the same data are trained on and evaluated as held-out data")
+    for call in source.calls:
+        mine, held = keyword(call, "train_dataset"), keyword(call, "eval_dataset")
+        if mine is None or held is None or not last_name(call.func).endswith("Trainer"):
+            continue
+        seen = seen or call
+        if unparse(mine) == unparse(held) and _of_training(held):
+            return at(source, held, "the same data are trained on and evaluated as held-out data")
+    return ok(source, seen, "other data are evaluated than trained on") if seen is not None else None
+
+
+_TRAINED_ON = ("train_dataloaders", "train_dataloader", "train_loader")
+
+
+def _place(call: ast.Call, given: list[ast.expr], place: int, name: str) -> ast.expr | None:
+    """An argument by its name or its place."""
+    return keyword(call, name) or (given[place] if place < len(given) else None)
+
+
+_JOINS = (
+    *("concatenate_datasets", "ConcatDataset", "concat", "concatenate", "vstack", "chain", "cat"),
+    *("ChainDataset", "append", "interleave_datasets"),
+)
+
+
+def _joined(source: Script) -> Finding | None:
+    """The training data are joined with held-out data that evaluation uses under the same name."""
+    held = {unparse(g.value) for g in given(source) if not g.learns}
+    held |= {g.name for g in given(source) if not g.learns}
+    held |= {unparse(d) for g, d, _ in loaders(source) if not g.learns}
+    seen: ast.AST | None = None
+    for mine in given(source):
+        value: ast.AST = mine.value
+        if isinstance(value, ast.Call) and last_name(value.func).endswith("DataLoader"):
+            value = keyword(value, "dataset") or (value.args[0] if value.args else value)
+        if not mine.learns or not isinstance(value, (ast.Call, ast.BinOp)) or _figure(mine):
+            continue
+        if isinstance(value, ast.Call):
+            if last_name(value.func) not in _JOINS or last_name(value.func) == "append":
+                continue
+            items = [e for a in value.args for e in (a.elts if isinstance(a, (ast.List, ast.Tuple)) else [a])]
+        elif isinstance(value.op, ast.Add):
+            items = [value.left, value.right]
+        else:
+            continue
+        texts = [unparse(i) for i in items]
+        if not any(side(t) is True for t in texts):
+            continue
+        seen = seen or mine.node
+        both = [t for t in texts if side(t) is False and (t in held or t.split(".")[-1] in held)]
+        taken = [t for t in texts if side(t) is False and t in _taken_apart(source)]
+        if (both and _evaluated(source, both[0])) or (taken and _read_below(source, taken[0], mine.node)):
+            both = both or taken
+            return at(source, mine.node, f"`{both[0]}` is trained on, and evaluated as held-out data")
+    return ok(source, seen, "what is joined for training is not evaluated on") if seen is not None else None
+
+
+def _taken_apart(source: Script) -> set[str]:
+    """Names that a split into several parts gives."""
+    return {
+        unparse(t)
+        for n in source.of(ast.Assign)
+        if isinstance(n.value, ast.Call) and last_name(n.value.func) in ("train_test_split", "random_split")
+        for t in of(n.targets[0], ast.Name)
+    }
+
+
+def _read_below(source: Script, name: str, node: ast.AST) -> bool:
+    """It is read once more after a statement, in the same function."""
+    here = source.function_around(node)
+    line = getattr(node, "lineno", 0)
+    return any(
+        n.id == name and n.lineno > line and source.function_around(n) is here and isinstance(n.ctx, ast.Load)
+        for n in source.of(ast.Name)
+    )
+
+
+def _evaluated(source: Script, text: str) -> bool:
+    """The data are handed to something that evaluates."""
+    for call in source.calls:
+        for word in call.keywords:
+            held_out = word.arg and (side(word.arg) is False or last_name(call.func) == "DataLoader")
+            if held_out and unparse(word.value) == text:
+                return True
+        evaluates = re.search(r"eval|valid|test|DataLoader|predict|score", last_name(call.func)) is not None
+        if evaluates and any(unparse(a) == text for a in call.args):
+            return True
+    return False
+
+
+# ------------------------------------------------------------------------------------- statistics, selection
+
+
+@probe()
+def fitted_on_all(view: View) -> Finding:
+    """Scales, fill values or components are learned from the samples of both splits."""
+    return first(view, _fitted_on_all, "the scripts fit no transform of the inputs")
+
+
+_LEARNS = re.compile(
+    r"(?i)scal|imput|pca|svd|normaliz|normalis|standard|vectori|pipeline|feature|preproc|prep\b|whiten"
+)
+
+
+def _fitted_on_all(source: Script) -> Finding | None:
+    wholes = _split_up(source)
+    seen: ast.AST | None = None
+    if (figures := of_all_rows(source) or figures_of_all(source)) is not None:
+        return at(source, figures, "these figures are of all samples, those held out among them")
+    if (late := learned_after_split(source, _LEARNS)) is not None:
+        return late
+    for call in source.named("fit", "fit_transform", "adapt", "partial_fit"):
+        owner = call.func.value if isinstance(call.func, ast.Attribute) else None
+        if owner is None or not call.args or not _LEARNS.search(_made_by(source, owner)):
+            continue
+        seen = seen or call
+        same = unparse(call.args[0]) in wholes and _cut_below(source, call)
+        if same or (part(source, call.args[0]).whole in wholes and not part(source, call.args[0]).picked):
+            if side(unparse(call.args[0])) is None:
+                return at(source, call, "this is learned from all samples, those held out among them")
+    return ok(source, seen, "transforms are fitted on one split") if seen is not None else None
+
+
+def _cut_below(source: Script, call: ast.Call) -> bool:
+    """`x = scaler.fit_transform(x)`: what is transformed is put in its own place, and taken apart below."""
+    statement = source.statement(call)
+    if not isinstance(statement, ast.Assign) or not call.args:
+        return False
+    name = unparse(call.args[0])
+    splits = [c for c in source.named("train_test_split", "random_split") if c.lineno > call.lineno]
+    return unparse(statement.targets[0]) == name and any(name == unparse(a) for c in splits for a in c.args)
+
+
+def _made_by(source: Script, owner: ast.expr) -> str:
+    """The names that tell what an object is: its own and its class's."""
+    found = flow(source).values(owner, 3)
+    return " ".join([unparse(owner), *(last_name(v.func) for v in found if isinstance(v, ast.Call))])
+
+
+def _split_up(source: Script) -> set[str]:
+    """Data that are taken apart into training and held-out data."""
+    found: set[str] = set()
+    for node in source.of(ast.Assign):
+        if isinstance(node.targets[0], ast.Tuple):
+            sides = {side(unparse(t)) for t in node.targets[0].elts}
+            value = node.value
+            if isinstance(value, ast.Call) and {True, False} <= sides and "fit" not in last_name(value.func):
+                found |= {unparse(a) for a in value.args if isinstance(a, (ast.Name, ast.Attribute))}
+    picked: dict[bool, set[str]] = {True: set(), False: set()}
+    for one in given(source):
+        of = part(source, one.value)
+        if of.picked:
+            picked[one.learns].add(of.whole)
+    return found | (picked[True] & picked[False])
+
+
+@probe()
+def selected_on_test(view: View) -> Finding:
+    """The best model is chosen, or training stopped, by the data that the final score is reported on."""
+    return first(view, either(_on_test, chosen_by_test), "the scripts choose no model")
+
+
+def _on_test(source: Script) -> Finding | None:
+    trainers = [c for c in source.calls if keyword(c, "eval_dataset") is not None]
+    chooses = any(
+        isinstance(k.value, ast.Constant) and k.value.value is True
+        for c in source.calls
+        for k in c.keywords
+        if k.arg == "load_best_model_at_end"
+    ) or bool(source.named("EarlyStoppingCallback", "EarlyStopping"))
+    fits = [c for c in source.named("fit") if keyword(c, "validation_data") is not None]
+    if not chooses or not (trainers or fits):
+        return None
+    for call in [*trainers, *fits]:
+        value = keyword(call, "eval_dataset") or keyword(call, "validation_data")
+        if value is None:
+            continue
+        text = unparse(value)
+        final = [
+            c
+            for c in source.named("evaluate", "predict", "score")
+            if c.lineno > call.lineno and any(unparse(a) in text for a in c.args)
+        ]
+        if "test" in words(text) and final and _has_another(source):
+            return at(source, call, f"`{text}` chooses the model and gives the final score")
+    return ok(source, (trainers or fits)[0], "other data give the final score than choose the model")
+
+
+def _has_another(source: Script) -> bool:
+    """There is held-out data beside the test set."""
+    names = {n.value for n in source.of(ast.Constant) if isinstance(n.value, str)}
+    return bool(names & {"dev", "val", "valid", "validation"}) or any(
+        not g.learns and set(words(g.name)) & {"dev", "val", "valid"} for g in given(source)
+    )
+
+
+@probe()
+def all_columns_are_inputs(view: View) -> Finding:
+    """All numeric columns of a table become inputs, or a list of columns, and the target is one of them."""
+    return first(
+        view,
+        either(_all_columns, target_among_inputs),
+        "the scripts take no inputs by the type or the names of their columns",
+    )
+
+
+def _all_columns(source: Script) -> Finding | None:
+    calls = [c for c in source.named("select_dtypes") if isinstance(c.func, ast.Attribute)]
+    seen: ast.AST | None = None
+    for call in calls:
+        statement = source.statement(call) or call
+        seen = seen or call
+        text = unparse(statement)
+        target = _target_column(source)
+        takes_out = re.search(r"drop|difference|remove|pop|if |!=|- ?\{|exclude", text) is not None
+        later = [
+            c
+            for c in source.named("drop", "remove", "pop", "difference", "discard")
+            if target and any(target in unparse(a) for a in all_arguments(c))
+        ]
+        if target and not takes_out and not later:
+            return at(source, statement, f"all numeric columns are inputs, the target `{target}` among them")
+    return ok(source, seen, "the target is taken out of the columns") if seen is not None else None
+
+
+def _target_column(source: Script) -> str | None:
+    """How a script names its target column: `df[cfg.target]`, `table["price"]` assigned to y."""
+    for node in source.of(ast.Subscript):
+        if isinstance(node.slice, (ast.Name, ast.Attribute)):
+            name = unparse(node.slice)
+            if re.search(r"(?i)(?:^|[._])(?:target|label|y)(?:_col|_column|_name)?$", name):
+                return name
+    for assigned in source.of(ast.Assign):
+        if isinstance(assigned.targets[0], ast.Name):
+            if re.search(r"^(?:y|target|targets|labels?)(?:_|$)", assigned.targets[0].id.lower()):
+                for part_ in of(assigned.value, ast.Subscript):
+                    if isinstance(literal(source, part_.slice), str):
+                        return unparse(part_.slice)
+    return None

@@ -1,0 +1,83 @@
+"""Training and held-out data of one script whose way from the source to the model differs in one step."""
+
+from __future__ import annotations
+
+import ast
+import re
+
+from ...readers._secrets import redact
+from ...registry import Finding, present
+from ...side_chains.apart import Apart
+from ...side_chains.checks import differences
+from ...side_chains.steps import batches_apart
+from ...syntax import Script
+
+# targets that are scaled for training alone are right where predictions are scaled back
+_BACK = re.compile(
+    r"inverse_transform|expm1|\bexp\(|(?i:denorm|unnorm|unscale|descale|to_original|restore_(?!best|checkpoint)|\binverse)"
+    r"|\* ?(?:self\.|\w+\.)?\w*(?:std|scale|sigma|spread)\w*"
+)
+
+
+def inputs_apart(source: Script) -> Finding | None:
+    """Inputs (or targets that are figures) go through a step on one side only, or through another one."""
+    batch = batches_apart(source)
+    for one in (*differences(source), *((batch,) if batch is not None else ())):
+        if one.kind != "numbering" and not _of_classes(one) and not _scaled_back(source, one):
+            return _finding(source, one)
+    return None
+
+
+def labels_apart(source: Script) -> Finding | None:
+    """Class numbers are shifted or looked up on one side only."""
+    for one in differences(source):
+        if one.kind != "numbering" and _of_classes(one):
+            return _finding(source, one)
+    return None
+
+
+def numbered_apart(source: Script, labels: bool) -> Finding | None:
+    """Classes (`labels`), or words and categories, are numbered by a table of their own on either side."""
+    for one in differences(source):
+        if one.kind == "numbering" and one.label == labels:
+            return _finding(source, one)
+    return None
+
+
+def _of_classes(one: Apart) -> bool:
+    """Labels are shifted by whole numbers, or looked up; figures are scaled or put under a logarithm."""
+    return one.label and one.whole
+
+
+def _scaled_back(source: Script, one: Apart) -> bool:
+    return one.label and not one.one_loss and scaled_back(source)
+
+
+def scaled_back(source: Script) -> bool:
+    """The script turns figures back to their unit somewhere: targets may be scaled for training alone."""
+    return _BACK.search(source.code) is not None
+
+
+def _finding(source: Script, one: Apart) -> Finding:
+    mine, theirs = (_quoted(source, n) for n in (one.train, one.held))
+    if one.kind == "one side":
+        who = "training data" if one.what == "training" else "held-out data"
+        why = f"this is done to the {who} alone: {mine if one.what == 'training' else theirs}"
+        if mine and theirs:
+            why = f"training data go through {mine}, held-out data through {theirs}"
+    elif one.kind == "mask":
+        why = f"the model is given a mask or lengths in {one.what} alone: {mine} in training, {theirs} else"
+    elif one.kind == "statistics":
+        why = f"held-out data are scaled by what is learned from themselves: {theirs}"
+    elif one.kind == "numbering":
+        why = f"held-out data are numbered by a table of their own, {theirs}, and training data by {mine}"
+    else:
+        why = f"held-out data go through {theirs}, training data through {mine}"
+    first = one.train if one.kind == "one side" and one.what == "training" else one.held or one.train
+    places = [n for n in dict.fromkeys((first, one.train, one.held)) if n is not None]
+    where = dict.fromkeys(source.place(n) for n in places)
+    return present(why, value=_quoted(source, first).strip("`"), where=tuple(where))
+
+
+def _quoted(source: Script, node: ast.AST | None) -> str:
+    return f"`{redact('', source.line(node))[:120]}`" if node is not None else ""

@@ -1,0 +1,273 @@
+"""Training steps with several optimizers (adversarial training, manual optimization): each one's own round.
+
+A block of statements is read as a row of events: gradients are cleared, taken, clipped, applied. What stands
+under a condition or in a loop is left aside, and where a helper may do the same nothing is said.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from ...flow import flow, returns
+from ...readers._tree import of, unparse
+from ...readers.script import last_name
+from ...registry import Finding
+from ...syntax import Function, Script
+from ..shared.checks import at, imports_locals
+from ..shared.rounds import CLEARS
+from ..shared.units import EPOCH
+from ..trainers.hooks import hook_runs_per, lightning, methods
+
+_CLIPS = ("clip_gradients", "clip_grad_norm_", "clip_grad_value_")
+_HELPS = re.compile(r"(?i)backward|grad|closure|optim|update|minimi[sz]e|apply")
+_TOGGLES = ("toggle_optimizer", "untoggle_optimizer", "manual_backward", "optimizers", "autograd")
+
+
+@dataclass(frozen=True)
+class _Event:
+    kind: str  # "clear", "take", "clip", "step"
+    owner: str  # of the optimizer; "" where it is not told
+    node: ast.Call
+
+
+def _blocks(source: Script) -> Iterator[tuple[list[_Event], list[ast.stmt]]]:
+    """The events of each block of statements in which several optimizers step."""
+    seen: set[int] = set()
+    for step in source.steps:
+        statement = source.statement(step)
+        around = source.parents.get(statement) if statement is not None else None
+        for block in (getattr(around, "body", None), getattr(around, "orelse", None)):
+            if not isinstance(block, list) or statement not in block or id(block) in seen:
+                continue
+            seen.add(id(block))
+            events = list(_events(source, block))
+            if len({e.owner for e in events if e.kind in ("step", "clear")}) > 1:
+                yield events, block
+
+
+def _events(source: Script, block: list[ast.stmt]) -> Iterator[_Event]:
+    for statement in block:
+        if isinstance(statement, ast.With):
+            yield from _events(source, statement.body)
+            continue
+        apart = not isinstance(statement, (ast.Expr, ast.Assign, ast.AugAssign, ast.AnnAssign))
+        for call in sorted(of(statement, ast.Call), key=lambda c: (c.lineno, c.col_offset)):
+            kind, owner = _kind(source, call)
+            if kind:
+                yield _Event("unknown" if apart else kind, owner, call)
+
+
+def _kind(source: Script, call: ast.Call) -> tuple[str, str]:
+    name = last_name(call.func)
+    if call in source.backwards:
+        return "take", ""
+    if call in source.steps:
+        owner = source.owner(call)
+        if "scaler" in owner.lower() and call.args:
+            owner = unparse(call.args[0])
+        elif call.args:
+            return "unknown", ""
+        return "step", owner
+    if name in CLEARS:
+        return "clear", source.owner(call)
+    if name in _CLIPS:
+        return "clip", unparse(call.args[0]) if call.args else ""
+    if (_HELPS.search(name) and name not in _TOGGLES) or (
+        name in flow(source).functions and _helps(source, name)
+    ):
+        return "unknown", ""
+    return "", ""
+
+
+def _helps(source: Script, name: str) -> bool:
+    """A function of the script takes gradients, clears or applies them."""
+    return any(
+        c in source.backwards or c in source.steps or last_name(c.func) in CLEARS
+        for f in flow(source).functions[name]
+        for c in of(f, ast.Call)
+    )
+
+
+def one_never_cleared(source: Script) -> Finding | None:
+    """Of several optimizers one steps, and its gradients are cleared nowhere."""
+    for events, block in _blocks(source):
+        steps = {e.owner: e.node for e in events if e.kind == "step"}
+        function = source.function_around(block[0])
+        if function is None or len(steps) < 2 or any(e.kind == "unknown" for e in events):
+            continue
+        if imports_locals(source) or not all(re.fullmatch(r"[\w.]+", o) for o in steps):
+            continue
+        owner = source.parents.get(function)
+        near = owner if isinstance(owner, ast.ClassDef) else function
+        clears = [c for c in of(near, ast.Call) if last_name(c.func) in CLEARS]
+        clears = [c for c in clears if hook_runs_per(source, c) != EPOCH]
+        others = [c for c in source.named(*CLEARS) if c not in clears and hook_runs_per(source, c) != EPOCH]
+        cleared = {source.owner(c) for c in clears}
+        if others or not cleared <= set(steps) or ".grad = None" in unparse(near):
+            continue
+        for name, step in steps.items():
+            if name not in cleared and _taken_for(events, step):
+                return at(source, step, f"nothing clears the gradients of {name}, which pile up")
+    return None
+
+
+def _taken_for(events: list[_Event], step: ast.Call) -> bool:
+    place = next(i for i, e in enumerate(events) if e.node is step)
+    return any(e.kind == "take" for e in events[:place])
+
+
+def one_cleared_early(source: Script) -> Finding | None:
+    """`backward; a.zero_grad(); a.step()` among the rounds of several optimizers: it meets no gradients."""
+    for events, _ in _blocks(source):
+        for i, event in enumerate(events):
+            if event.kind != "step" or not event.owner:
+                continue
+            before = [e for e in events[:i] if e.kind in ("take", "unknown") or e.owner == event.owner]
+            last = before[-1] if before else None
+            taken = any(e.kind == "take" for e in events[:i])
+            if last is not None and last.kind == "clear" and taken:
+                return at(source, last.node, "gradients are cleared between backward and the optimizer step")
+    return None
+
+
+def one_never_steps(source: Script) -> Finding | None:
+    """Of several optimizers that are cleared one never steps."""
+    for events, block in _blocks(source):
+        function = source.function_around(block[0])
+        stepping = {e.owner for e in events if e.kind == "step"}
+        cleared = {e.owner: e.node for e in events if e.kind == "clear"}
+        if function is None or not stepping or any(e.kind == "unknown" for e in events):
+            continue
+        for name, node in cleared.items():
+            if not name.isidentifier() or name in stepping or not _is_optimizer(source, function, name):
+                continue
+            uses = [n for n in of(function, ast.Name) if n.id == name and isinstance(n.ctx, ast.Load)]
+            if all(_only_clears(source, n) for n in uses) and f"{name}.step" not in source.code:
+                return at(source, node, f"{name} is cleared and never steps: what it holds does not learn")
+    return None
+
+
+def _is_optimizer(source: Script, function: Function, name: str) -> bool:
+    if name.lower() in source.optimizers:
+        return True
+    return any(
+        name in {n.id for t in node.targets for n in of(t, ast.Name)}
+        and any(last_name(c.func) == "optimizers" for c in of(node.value, ast.Call))
+        for node in of(function, ast.Assign)
+    )
+
+
+def _only_clears(source: Script, use: ast.Name) -> bool:
+    parent = source.parents.get(use)
+    if isinstance(parent, ast.Attribute):
+        return parent.attr in CLEARS or parent.attr == "param_groups"
+    if isinstance(parent, ast.Call) and use in parent.args:
+        return last_name(parent.func) in (*_TOGGLES, *_CLIPS)
+    return False
+
+
+def one_clipped_astray(source: Script) -> Finding | None:
+    """`self.clip_gradients(a)` where the gradients of `a` are not there yet, or are not used any more."""
+    for events, _ in _blocks(source):
+        for i, event in enumerate(events):
+            if event.kind != "clip" or last_name(event.node.func) != "clip_gradients" or not event.owner:
+                continue
+            if any(e.kind == "unknown" for e in events):
+                continue
+            before = [
+                e for e in events[:i] if e.kind == "take" or (e.owner == event.owner and e.kind != "clip")
+            ]
+            after = [e for e in events[i + 1 :] if e.owner == event.owner and e.kind in ("step", "clear")]
+            if before and before[-1].kind == "clear":
+                return at(source, event.node, "gradients are clipped before they are taken")
+            if before and before[-1].kind == "step":
+                return at(source, event.node, "gradients are clipped after the step, when the update is done")
+            if after and after[0].kind == "clear":
+                return at(source, event.node, f"{event.owner} clears what is clipped here before it steps")
+    return None
+
+
+def unpacked_in_another_order(source: Script) -> Finding | None:
+    """`b, a = self.optimizers()`, and `configure_optimizers` gives `[a, b]`."""
+    for owner in lightning(source):
+        made = methods(owner)["configure_optimizers"]
+        ends = returns(made)
+        end: ast.expr | None = ends[0] if len(ends) == 1 else None
+        if isinstance(end, ast.Tuple) and end.elts and isinstance(end.elts[0], (ast.List, ast.Tuple)):
+            end = end.elts[0]
+        if not isinstance(end, (ast.Tuple, ast.List)):
+            continue
+        given = [unparse(e) for e in end.elts]
+        for function in methods(owner).values():
+            for node in of(function, ast.Assign):
+                target, value = node.targets[0], node.value
+                if isinstance(target, ast.Tuple) and unparse(value) == "self.optimizers()":
+                    names = [unparse(t) for t in target.elts]
+                    if names != given and sorted(names) == sorted(given):
+                        return at(source, node, f"configure_optimizers gives them as {', '.join(given)}")
+    return None
+
+
+_ASIDE = re.compile(
+    r"(?i)teacher|ema|target|momentum|frozen|pretrain|vgg|lpips|inception|clip|perceptual|metric|loss|crit(?:erion)?$"
+    r"|augment|transform|accuracy|f1|auroc|fid|psnr|ssim|backbone"
+)
+_LEARNS = re.compile(r"Linear\(|Conv\w*\(|Embedding\(|LSTM\(|GRU\w*\(|Parameter\(|Attention\(|TransformerEnc")
+
+
+def part_without_optimizer(source: Script) -> Finding | None:
+    """A network of a Lightning module is in no optimizer: each gets another part by name."""
+    for owner in lightning(source):
+        if "__init__" not in methods(owner) or source.named("add_param_group"):
+            continue
+        made = methods(owner)["configure_optimizers"]
+        built = [c for c in of(made, ast.Call) if c in source.optimizer_calls]
+        covered = [_of_part(c) for c in built]
+        if not built or None in covered or any(isinstance(p, ast.If) for c in built for p in source.above(c)):
+            continue
+        for node in of(methods(owner)["__init__"], ast.Assign):
+            target, value = node.targets[0], node.value
+            if not isinstance(target, ast.Attribute) or unparse(target.value) != "self":
+                continue
+            part = source.classes.get(last_name(value.func)) if isinstance(value, ast.Call) else None
+            if part is None or part not in source.modules or _LEARNS.search(unparse(part)) is None:
+                continue
+            name = unparse(target)
+            if _ASIDE.search(target.attr) or _frozen(owner, name) or not _runs(owner, name):
+                continue
+            parts = [c for c in covered if c is not None and (c == name or c.startswith(f"{name}."))]
+            if not parts:
+                return at(source, built[-1], f"no optimizer gets the parameters of {name}")
+            if name not in parts and len(parts) == 1 and len(built) > 1:
+                return at(source, built[covered.index(parts[0])], f"of {name} only {parts[0]} is trained")
+    return None
+
+
+def _of_part(call: ast.Call) -> str | None:
+    """`self.generator` of `Adam(self.generator.parameters())`."""
+    given = call.args[0] if call.args else None
+    if not isinstance(given, ast.Call) or last_name(given.func) != "parameters" or given.args:
+        return None
+    text = unparse(given.func).removesuffix(".parameters")
+    return text if text.startswith("self.") else None
+
+
+def _frozen(owner: ast.ClassDef, name: str) -> bool:
+    text = unparse(owner)
+    return (
+        re.search(
+            rf"{re.escape(name)}\.(?:requires_grad_|eval\(\)|load_state_dict)|freeze\w*\({re.escape(name)}",
+            text,
+        )
+        is not None
+        or f"in {name}.parameters()" in text
+        or f"({name}" in re.sub(r"Adam\w*\(|SGD\(", "", text).replace(f"({name}(", "")
+    )
+
+
+def _runs(owner: ast.ClassDef, name: str) -> bool:
+    """The part is called where the module computes."""
+    return any(unparse(c.func) == name for c in of(owner, ast.Call))

@@ -1,0 +1,1 @@
+"""TensorFlow and Keras in scripts: sessions, graphs, tapes, pipelines, compiled models."""

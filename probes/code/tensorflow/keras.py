@@ -1,0 +1,245 @@
+"""Keras models that are compiled: which layer each ends in, and what its loss takes that to be."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+
+from ...flow import Flow, flow, returns
+from ...readers._tree import unparse
+from ...readers.script import keyword, last_name
+from ...syntax import Script
+from ..shared.checks import is_evaluation
+
+_DEPTH = 12
+_CLASSES = re.compile(r"(?i)^(?:sparse_?)?categorical_?crossentropy$")
+_BINARY = re.compile(r"(?i)^binary_?crossentropy$")
+_SQUARED = re.compile(r"(?i)^(?:mse|mae|mean_?squared_?error|mean_?absolute_?error)$")
+_LINEAR = re.compile(r"^(?:Dense|Conv[123]D|Convolution2D)$")
+_KEEPS = ("Flatten", "Reshape", "Dropout", "Cast", "Squeeze", "ZeroPadding2D", "Cropping2D")
+
+
+@dataclass(frozen=True)
+class Compiled:
+    """A model with its loss.
+
+    `ends`: activation of the output layer, "linear" for none, "" unknown. `takes`: "classes", "binary",
+    "squared", "" unknown. `logits`: whether the loss applies the activation itself; None: it cannot be told.
+    """
+
+    call: ast.Call
+    layer: ast.Call | None
+    ends: str
+    loss: ast.expr
+    takes: str
+    logits: bool | None
+    scores_classes: bool  # accuracy is among the metrics
+
+
+@lru_cache(maxsize=16)
+def compiled(source: Script) -> tuple[Compiled, ...]:
+    """Every `model.compile(loss=...)` whose loss is one, in the order of the script."""
+    mine = flow(source)
+    if not {"keras", "tensorflow"} & set(source.frameworks):
+        return ()
+    return (*_compiled(mine), *_called(mine))
+
+
+def _called(mine: Flow) -> Iterator[Compiled]:
+    """Losses that the script calls itself: `loss_fn(labels, model(x, training=True))`, under a tape."""
+    called = {unparse(c.func) for c in mine.source.calls}
+    made = {
+        unparse(t): n.value
+        for n in mine.source.of(ast.Assign)
+        if isinstance(n.value, ast.Call) and any(unparse(t) in called for t in n.targets)
+        if _loss(mine, n.value)[0]
+        for t in n.targets
+    }
+    for call in mine.source.calls:
+        loss = made.get(unparse(call.func))
+        if loss is None or len(call.args) < 2 or is_evaluation(mine.source, call):
+            continue
+        takes, logits = _loss(mine, loss)
+        layers = list(dict.fromkeys(_last_layers(mine, call.args[1], _DEPTH)))
+        ends = {_activation(mine, layer) for layer in layers}
+        yield Compiled(
+            call,
+            layers[0] if len(layers) == 1 else None,
+            next(iter(ends)) if len(ends) == 1 else "",
+            loss,
+            takes,
+            logits,
+            False,
+        )
+
+
+def _compiled(mine: Flow) -> Iterator[Compiled]:
+    for call in mine.source.named("compile"):
+        loss = keyword(call, "loss")
+        if loss is None or not isinstance(call.func, ast.Attribute):
+            continue
+        layers = list(_last_layers(mine, call.func.value, _DEPTH))
+        ends = {_activation(mine, layer) for layer in layers}
+        told = mine.values(loss, 4)
+        loss = told[0] if len(told) == 1 else loss
+        takes, logits = _loss(mine, loss)
+        yield Compiled(
+            call,
+            layers[0] if len(layers) == 1 else None,
+            next(iter(ends)) if len(ends) == 1 else "",
+            loss,
+            takes,
+            logits,
+            _scores_classes(call),
+        )
+
+
+def _scores_classes(call: ast.Call) -> bool:
+    metrics = keyword(call, "metrics")
+    return metrics is not None and "acc" in ast.unparse(metrics).lower()
+
+
+# ----------------------------------------------------------------------------------------- the output layer
+
+
+def _last_layers(mine: Flow, node: ast.expr, depth: int) -> Iterator[ast.Call]:
+    """The calls that make the layer a model ends in; nothing where one cannot be found."""
+    if depth == 0:
+        return
+    if isinstance(node, (ast.List, ast.Tuple)):
+        if node.elts:
+            yield from _last_layers(mine, node.elts[-1], depth - 1)
+    elif isinstance(node, (ast.Name, ast.Attribute)):
+        added = _added(mine, node)
+        if added is not None:
+            yield from _last_layers(mine, added, depth - 1)
+            return
+        for value in _made(mine, node):
+            yield from _last_layers(mine, value, depth - 1)
+    elif isinstance(node, ast.Call):
+        yield from _of_call(mine, node, depth)
+
+
+def _made(mine: Flow, node: ast.expr) -> list[ast.expr]:
+    """What a name stands for; of a model that is read from a file again later, what it was built as."""
+    found = [v for v in mine.values(node, 1) if v is not node]
+    if found and all(isinstance(v, ast.Call) and last_name(v.func) == "load_model" for v in found):
+        name = unparse(node)
+        built = [n for n in mine.source.of(ast.Assign) if name in map(unparse, n.targets)]
+        return [n.value for n in built if n.value not in found and "load" not in unparse(n.value)]
+    return found
+
+
+def _of_call(mine: Flow, node: ast.Call, depth: int) -> Iterator[ast.Call]:
+    name = last_name(node.func)
+    if name == "Sequential":
+        given = node.args[0] if node.args else keyword(node, "layers")
+        if given is not None:
+            yield from _last_layers(mine, given, depth - 1)
+    elif name in ("Model", "Functional"):
+        given = keyword(node, "outputs") or (node.args[1] if len(node.args) > 1 else None)
+        if given is not None and not (isinstance(given, ast.List) and len(given.elts) > 1):
+            yield from _last_layers(mine, given, depth - 1)
+    elif isinstance(node.func, ast.Call):  # Dense(10)(x)
+        if last_name(node.func.func) in _KEEPS and node.args:
+            yield from _last_layers(mine, node.args[0], depth - 1)
+        else:
+            yield from _of_call(mine, node.func, depth - 1)
+    elif _is_layer(mine, node, name):
+        yield node
+    elif (layer := _held(mine, node)) is not None:
+        yield layer
+    else:
+        for function in mine.called(node):
+            for value in returns(function):
+                yield from _last_layers(mine, value, depth - 1)
+
+
+_OPERATORS = ("tf.nn", "tf", "nn", "tf.math", "ops", "keras.ops", "tf.keras.activations")
+
+
+def _is_layer(mine: Flow, node: ast.Call, name: str) -> bool:
+    """A layer that is made, of a library, or the function of one: `tf.nn.softmax(x)`."""
+    if name in ("softmax", "sigmoid"):
+        return mine.source.owner(node) in _OPERATORS
+    return name[:1].isupper() and name not in mine.source.classes
+
+
+def _held(mine: Flow, node: ast.Call) -> ast.Call | None:
+    """`self.head(x)` of a model whose `self.head = Dense(10)`."""
+    if not (isinstance(node.func, ast.Attribute) and unparse(node.func.value) == "self"):
+        return None
+    made = mine.values(node.func, 2)
+    if len(made) != 1 or not isinstance(made[0], ast.Call):
+        return None
+    name = last_name(made[0].func)
+    return made[0] if _LINEAR.match(name) or name in ("Activation", "Softmax") else None
+
+
+def _added(mine: Flow, node: ast.expr) -> ast.expr | None:
+    """What is added last to a model: `model.add(Dense(10))`, in the function where it stands."""
+    text, around = ast.unparse(node), mine.source.function_around(node)
+    line = getattr(node, "lineno", 0)
+    found = [
+        c
+        for c in mine.source.named("add")
+        if c.args and mine.source.owner(c) == text and mine.source.function_around(c) is around
+        if c.lineno < line
+    ]
+    return found[-1].args[0] if found else None
+
+
+def _activation(mine: Flow, layer: ast.Call) -> str:
+    """The activation a layer applies: "softmax", "linear", ...; "" where it cannot be told."""
+    name = last_name(layer.func)
+    if name in ("Softmax", "ReLU", "softmax", "sigmoid"):
+        return name.lower()
+    given: ast.expr | None
+    if name == "Activation":
+        given = layer.args[0] if layer.args else keyword(layer, "activation")
+    elif _LINEAR.match(name):
+        second = layer.args[1] if name == "Dense" and len(layer.args) > 1 else None
+        given = keyword(layer, "activation") or second
+        if given is None:
+            return "" if any(k.arg is None for k in layer.keywords) else "linear"
+    else:
+        return ""
+    ends = mine.values(given, 4) if given is not None else []
+    if len(ends) != 1:
+        return ""
+    if isinstance(ends[0], ast.Constant):
+        return ends[0].value if isinstance(ends[0].value, str) else "linear"
+    said = last_name(ends[0])
+    return said if said in ("softmax", "sigmoid", "relu", "tanh") else ""
+
+
+# ------------------------------------------------------------------------------------------------- the loss
+
+
+def _loss(mine: Flow, node: ast.expr) -> tuple[str, bool | None]:
+    """What a loss takes, and whether it applies the activation itself."""
+    ends = mine.values(node, 4)
+    if len(ends) != 1:
+        return "", None
+    loss = ends[0]
+    logits: bool | None = False
+    if isinstance(loss, ast.Call):
+        name = last_name(loss.func)
+        flag = keyword(loss, "from_logits")
+        if flag is not None or loss.args or any(k.arg is None for k in loss.keywords):
+            said = mine.values(flag, 4) if flag is not None else []
+            value = said[0].value if len(said) == 1 and isinstance(said[0], ast.Constant) else None
+            logits = value if isinstance(value, bool) else None
+    elif isinstance(loss, ast.Constant) and isinstance(loss.value, str):
+        name = loss.value
+    elif isinstance(loss, ast.Attribute):
+        name = loss.attr
+    else:
+        return "", None
+    for kind, pattern in (("classes", _CLASSES), ("binary", _BINARY), ("squared", _SQUARED)):
+        if pattern.match(name):
+            return kind, logits
+    return "", None

@@ -1,0 +1,173 @@
+"""Keras models in scripts: lost branches, outputs that cannot vary, inputs for another backbone."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+
+from ...flow import flow
+from ...readers._tree import of, unparse
+from ...readers.script import keyword, last_name
+from ...registry import Finding
+from ...syntax import Function, Script
+from ..shared.checks import at, ok
+
+_KERAS = ("keras", "tensorflow")
+
+
+def branch_left(source: Script) -> Finding | None:
+    """Functional model: `both = Concatenate()([x, n])`, and nothing reads `both`."""
+    if not set(_KERAS) & set(source.frameworks):
+        return None
+    seen: ast.AST | None = None
+    for scope in _scopes(source):
+        assigned = [
+            n
+            for n in of(scope, ast.Assign)
+            if source.function_around(n) is (scope if scope is not source.tree else None)
+            and len(n.targets) == 1
+            and isinstance(n.targets[0], ast.Name)
+        ]
+        reads = [n for n in of(scope, ast.Name) if isinstance(n.ctx, ast.Load)]
+        for node in assigned:
+            name = unparse(node.targets[0])
+            if not _applies_layer(node.value) or name.startswith("_") or source.class_around(node):
+                continue
+            seen = seen or node
+            if not any(r.id == name for r in reads) and not _shown(scope, name):
+                return at(source, node, f"`{name}` is made by a layer and read nowhere: this branch is lost")
+    return ok(source, seen, "what the layers give is read") if seen is not None else None
+
+
+def _scopes(source: Script) -> Iterator[Function | ast.Module]:
+    """Where a functional model is put together: between `Input` and `Model(...)`."""
+    for call in source.named("Model"):
+        given = [*call.args, *(k.value for k in call.keywords if k.arg in ("inputs", "outputs"))]
+        scope = source.function_around(call) or source.tree
+        made = {last_name(c.func) for c in of(scope, ast.Call)}
+        if len(given) > 1 and "Input" in made:
+            yield scope
+
+
+def _applies_layer(node: ast.expr) -> bool:
+    """`layers.Dense(8)(x)`."""
+    if not (isinstance(node, ast.Call) and isinstance(node.func, ast.Call) and node.args):
+        return False
+    name = last_name(node.func.func)
+    return name[:1].isupper() and not name.isupper() and name not in ("Model", "Sequential", "Lambda")
+
+
+def _shown(scope: ast.AST, name: str) -> bool:
+    return any(name in n.names for n in of(scope, ast.Global, ast.Nonlocal))
+
+
+# ------------------------------------------------------------------------------------- the output
+
+
+def softmax_of_one(source: Script) -> Finding | None:
+    """`Dense(1, activation="softmax")`: the share of one class among one is 1, whatever the input."""
+    if not set(_KERAS) & set(source.frameworks):
+        return None
+    seen: ast.AST | None = None
+    for call in source.named("Dense"):
+        units = call.args[0] if call.args else keyword(call, "units")
+        given = keyword(call, "activation") or (call.args[1] if len(call.args) > 1 else None)
+        if units is None or given is None:
+            continue
+        ends = flow(source).values(units, 3)
+        named = given.value if isinstance(given, ast.Constant) else last_name(given)
+        if named == "softmax":
+            seen = seen or call
+            if len(ends) == 1 and isinstance(ends[0], ast.Constant) and ends[0].value == 1:
+                return at(source, call, "a softmax over one unit is always 1: the output does not vary")
+    return ok(source, seen, "the softmax is taken over several units") if seen is not None else None
+
+
+# ------------------------------------------------------------------------------------- the inputs
+
+# How `preprocess_input` of a family scales pixels of 0 to 255 (keras.applications).
+_FAMILIES = (
+    (
+        re.compile(r"(?i)^(?:resnet\d*_?v2|inception|xception|nasnet|mobilenet(?!_?v3))"),
+        "-1 to 1",
+    ),
+    (re.compile(r"(?i)^(?:vgg|resnet)"), "means of the colours taken off, BGR"),
+    (re.compile(r"(?i)^densenet"), "0 to 1, then mean and deviation"),
+    (re.compile(r"(?i)^(?:efficientnet|mobilenet_?v3|convnext|regnet|resnetrs)"), "as they are"),
+)
+_FAMILY = re.compile(
+    r"^(?:VGG\d+|ResNet\d+(?:V2)?|ResNetRS\d+|MobileNet(?:V\d\w*)?|DenseNet\d+|InceptionV3|Xception"
+    r"|InceptionResNetV2|NASNet\w+|EfficientNet\w+|ConvNeXt\w+|RegNet\w+)$"
+)
+
+
+def _scaling(name: str) -> str:
+    return next((how for pattern, how in _FAMILIES if pattern.match(name)), "")
+
+
+def prepared_for_other(source: Script) -> Finding | None:
+    """`preprocess_input` of one family before the ImageNet weights of another that takes another range.
+
+    Also pixels that were scaled already: `Rescaling(1 / 255)` before it, or before an EfficientNet.
+    """
+    backbones = [
+        c for c in source.calls if _FAMILY.match(last_name(c.func)) and _is_imagenet(keyword(c, "weights"), c)
+    ]
+    wants = {_scaling(last_name(c.func)) for c in backbones}
+    if len(wants) != 1 or "" in wants:
+        return None
+    want, seen = wants.pop(), None
+    for call in source.calls:
+        module = _module_of(source, call)
+        if not module:
+            continue
+        seen = seen or call
+        how = _scaling(module)
+        if how and how != want:
+            name = last_name(backbones[0].func)
+            why = f"this prepares pixels for {module} ({how}), and the weights are those of {name} ({want})"
+            return at(source, call, why)
+        if call.args and (how != "as they are" or want != how) and _scaled(source, call.args[0]):
+            return at(source, call, "the pixels were scaled before: this expects 0 to 255")
+    return ok(source, seen, "inputs are prepared for the backbone") if seen is not None else None
+
+
+def _is_imagenet(given: ast.expr | None, call: ast.Call) -> bool:
+    if given is None:
+        return not any(k.arg is None for k in call.keywords)
+    return isinstance(given, ast.Constant) and given.value == "imagenet"
+
+
+def _module_of(source: Script, call: ast.Call) -> str:
+    """The family of a call of `preprocess_input`: "resnet50"."""
+    name = call.func.id if isinstance(call.func, ast.Name) else last_name(call.func)
+    if isinstance(call.func, ast.Attribute) and name == "preprocess_input":
+        owner = unparse(call.func.value).rpartition(".")[2]
+        for node in source.of(ast.Import):
+            for alias in node.names:
+                if alias.asname == owner:
+                    return alias.name.rpartition(".")[2]
+        for given in source.of(ast.ImportFrom):
+            for alias in given.names:
+                if alias.asname == owner:
+                    return alias.name
+        return owner
+    for node_ in source.of(ast.ImportFrom):
+        for alias in node_.names:
+            if alias.name == "preprocess_input" and (alias.asname or alias.name) == name:
+                return (node_.module or "").rpartition(".")[2]
+    return ""
+
+
+def _scaled(source: Script, node: ast.expr) -> bool:
+    """By 255, in a layer or by hand, just before."""
+    ends = [node, *flow(source).values(node, 2)]
+    for end in ends:
+        if isinstance(end, ast.BinOp) and isinstance(end.op, ast.Div):
+            if isinstance(end.right, ast.Constant) and end.right.value in (255, 127.5):
+                return True
+        if isinstance(end, ast.Call) and isinstance(end.func, ast.Call):
+            if last_name(end.func.func) == "Rescaling" and re.search(r"255|127\.5", unparse(end.func)):
+                return True
+    return False
