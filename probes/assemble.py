@@ -283,7 +283,7 @@ class _Assembly:
         curves, ranks, rewinds, all_series, earlier = self._curves(named)
         scripts = {r.path: r.content.script for r in mine if r.content.script}
         told = [s for read in mine for s in read.content.settings]
-        found = project.settings(scripts, (*told, *_optimizer_of(named)))
+        found = project.settings(scripts, (*told, *_optimizer_of(named), *_format_of(curves)))
         settings = tuple(replace(s, value=clean(s.key, s.value)) for s in found)
         events = tuple(e for read in mine for e in _events(read)) + rewinds + self.resumes.get(unit, ())
         facts, fact_files = _facts(mine, self.root.name)
@@ -704,6 +704,28 @@ def _optimizer_of(named: Iterable[Series]) -> Iterator[Setting]:
             line = int(series.lines[0]) if series.lines is not None and len(series.lines) else None
             yield Setting("optimizer", match.group(1), series.file, line, 90)
             return
+
+
+MOVED = 40  # trust in a number format that nobody names: below any setting that does, above a default
+_GROWN = 2.0  # from one logged scale to the next, by halves or doubles at least once
+
+
+def _format_of(curves: Mapping[str, Series]) -> Iterator[Setting]:
+    """A loss scale that moves is a dynamic scaler's, and only fp16 needs one.
+
+    A bare word such as "scale" may mean something else: the numbers must be of the size of a loss scale, and
+    one must be the half or the double of the one before it.
+    """
+    series = curves.get("loss_scale")
+    if series is None:
+        return
+    values = series.values[np.isfinite(series.values) & (series.values > 0)]
+    if len(values) < MIN_POINTS or float(np.max(values)) < 64:
+        return
+    ratios = np.exp2(np.abs(np.log2(values[1:] / values[:-1])))
+    if np.any(np.isclose(ratios, _GROWN, rtol=1e-3)):
+        line = int(series.lines[0]) if series.lines is not None and len(series.lines) else None
+        yield Setting("precision", "fp16", series.file, line, MOVED)
 
 
 def _predicts_tokens(curves: Mapping[str, Series]) -> bool:

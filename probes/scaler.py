@@ -255,11 +255,16 @@ def _from_events(run: Run) -> Skips | None:
 
 
 def calibrated(run: Run) -> float | None:
-    """The step at which the scale had found its first level, or None where that is not known."""
+    """The step at which the scale had found its first level, or None where that is not known.
+
+    At most `EARLY` steps count: by halving (every second overflow in DeepSpeed) a scale comes from 2^40 to 1
+    in fewer, so a longer way is no calibration but a fault of the scaler.
+    """
     trace = scale(run)
     if trace is None or trace.found is None:
         return None
-    return trace.step(trace.found)
+    first, found = trace.step(0), trace.step(trace.found)
+    return found if found is None or first is None else min(found, first + EARLY)
 
 
 def only_probing(run: Run) -> bool:

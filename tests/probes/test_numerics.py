@@ -287,3 +287,14 @@ def test_a_curve_that_passes_a_clamp_does_not_stand_there() -> None:
 
     assert zoo.state(run([series("train/loss", passing)]), "loss-at-log-clamp") is ABSENT
     assert zoo.state(run([series("train/loss", stuck)]), "loss-at-log-clamp") is PRESENT
+
+
+def test_a_long_way_down_is_no_calibration() -> None:
+    """A scale that takes 230 of 280 steps to its level skips too many; one that halves ten times does not."""
+    steps = np.arange(1.0, 281.0)
+    slow = np.where(steps < 230, 4.0e9 * 0.95**steps, 4.0e9 * 0.95**230)
+    quick = np.maximum(65536.0 * 0.5**steps, 64.0)
+    loss = series("train/loss", zoo.decay(280))
+
+    assert zoo.state(run([loss, series("loss_scale", slow)]), "steps-skipped-often") is PRESENT
+    assert zoo.state(run([loss, series("loss_scale", quick)]), "steps-skipped-often") is ABSENT

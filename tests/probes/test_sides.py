@@ -75,3 +75,26 @@ def test_a_whole_log_may_be_called_test(tmp_path: Path) -> None:
     assert "eval/loss" not in _read(tmp_path, test=HELD)
     assert "eval/loss" not in _read(tmp_path, train=TRAINED, test=TRAINED)
     assert "eval/loss" not in _read(tmp_path, train=TRAINED, devices=HELD, test=TRAINED)
+
+
+@pytest.mark.parametrize(
+    ("scales", "config", "expected"),
+    [
+        ([65536, 65536, 32768, 32768, 32768, 16384], "", "fp16"),
+        ([65536, 65536, 32768, 32768, 32768, 16384], '{"precision": "bf16"}', "bf16"),
+        ([1024, 1024, 1024, 1024, 1024, 1024], "", None),
+        ([1.0, 2.0, 1.0, 2.0, 1.0, 2.0], "", None),
+        ([100, 90, 80, 70, 65, 60], "", None),
+    ],
+)
+def test_the_number_format_by_a_loss_scale_that_moves(
+    tmp_path: Path, scales: list[float], config: str, expected: str | None
+) -> None:
+    """Only fp16 has a dynamic scaler; a setting that names the format wins, and other scales are none."""
+    rows = "".join(f"step {10 * i} loss {3 / i} lr 0.1 scale {s}\n" for i, s in enumerate(scales, 1))
+    (tmp_path / "train.log").write_text(rows, encoding="utf-8")
+    if config:
+        (tmp_path / "config.json").write_text(config, encoding="utf-8")
+    found = open_run(tmp_path).settings.get("precision")
+
+    assert (found and found.value) == expected

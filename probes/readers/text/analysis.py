@@ -16,6 +16,7 @@ from .stamps import FULL_STAMP, PREFIX
 MAX_NUMBERS = 400
 MAX_METRIC_LINE = 8192
 _LOOK_BACK = 200  # characters before a number
+COMPANY = 2  # metrics named without ":" or "=" that make a word such as "scale" beside them a name as well
 
 _SPLIT = re.compile(
     rf"(?<![\w/.\-])(?:({'|'.join(sorted(keys.TRAIN))}|train_inner)|({'|'.join(sorted(keys.EVAL))})"
@@ -127,6 +128,10 @@ class _Analysis:
         self.counts_epochs = False  # a bar over epochs
         self.split = ""
         self.sides: dict[str, int] = {}  # numbers whose name is only that of a data set
+        self.bare: list[
+            tuple[int, str]
+        ] = []  # (token, name) of what is a metric only among others: "scale 65536"
+        self.plain = 0  # metrics with nothing but a blank between name and number
 
     def _texts(self) -> tuple[list[str], int]:
         """The text before each number (without the prefix), and the first number after the prefix."""
@@ -284,8 +289,11 @@ class _Analysis:
         if separator == " " and self.after(at).startswith("%"):
             separator = ":"  # "err 5.3%": the unit says that this is a value
         found = keys.quantity_of(key, separator)
+        if found is None and separator == " " and keys.needs_company(key):
+            self.bare.append((at, key))
         if found is None or to_float(self.tokens[at]) is None:
             return
+        self.plain += separator == " "
         raw, canonical = found
         if "avg iou" in raw.lower():
             return  # darknet prints -nan there for layers that saw no object
@@ -335,7 +343,15 @@ class _Analysis:
         for side, at in self.sides.items():
             yield Metric(at, f"{side} loss", "", f"{side}/loss")
 
+    def _in_company(self) -> None:
+        """`step 5 loss 1.12 scale 65536 lr 0.01`: the line parts names and numbers by blanks alone."""
+        if self.plain >= COMPANY and (self.steps or self.epoch is not None):
+            for at, key in self.bare:
+                self._metric(at, key, ":")
+            self.metrics.sort(key=lambda m: m.slot)
+
     def _made(self) -> Shape | None:
+        self._in_company()
         self.metrics += self._pair_of_losses()
         step = min(self.steps, default=None)
         if step is None and self.epoch is None:

@@ -214,6 +214,11 @@ def quantity_of(key: str, separator: Separator) -> tuple[str, str] | None:
     return None
 
 
+def needs_company(key: str) -> bool:
+    """Say whether a word before a number is the name of a metric only where others stand beside it."""
+    return key.lower() in _BARE_AMBIGUOUS
+
+
 def _rejected(key: str) -> bool:
     parts = [w for w in _PARTS.split(key.lower()) if w]
     if "cost" in parts and len(parts) > 1:

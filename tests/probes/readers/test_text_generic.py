@@ -413,3 +413,12 @@ def test_a_norm_between_bars_is_no_column(tmp_path: Path) -> None:
 
     assert points(content, "grad_norm")[:2] == [(10, 3.1), (20, 3.2)]
     assert points(content, "learning_rate")[0] == (10, 5e-4)
+
+
+def test_words_that_are_names_among_other_names(tmp_path: Path) -> None:
+    """ "scale 65536" is a metric in a line of names and numbers parted by blanks, not in one with a single other name."""
+    several = read(tmp_path, "step 5 loss 1.12 scale 65536 gnorm 0.5 lr 0.1\n" * 2)
+    assert {m.raw for m in several.series} == {"loss", "scale", "gnorm", "lr"}
+
+    one = read(tmp_path, "step 5 loss 1.12 retry 3 skip 2\n" * 2)
+    assert {m.raw for m in one.series} == {"loss"}
