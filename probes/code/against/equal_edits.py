@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 from ...script_diff.edits import Edit
 from .equal_keras import equal_in_keras
 from .equal_ports import equal_anew
-from .equal_ways import equal_ways
+from .equal_ways import both_ways, close_by, equal_ways
 
 MANY = 4  # changes of one line: it was written anew
 
@@ -33,24 +33,19 @@ def making_up(edits: Sequence[Edit]) -> list[Edit]:
     ]
 
 
-def _sides(edit: Edit) -> Iterator[tuple[frozenset[str], frozenset[str]]]:
-    yield edit.gone, edit.new
-    yield edit.new, edit.gone
-
-
 def _reduced_by_hand(edits: Sequence[Edit]) -> list[Edit]:
     """`loss(reduction="sum")` for `loss(reduction="none").sum()`, or back."""
     found = []
     for told in edits:
         if not told.within or not told.within[0].endswith(".reduction"):
             continue
-        for by_itself, by_hand in _sides(told):
+        for by_itself, by_hand in both_ways(told):
             if by_itself == {"'sum'"} and by_hand == {"'none'"}:
                 forward = by_itself == told.gone
                 beside = [e for e in edits if "sum()" in (e.new - e.gone if forward else e.gone - e.new)]
                 found += [told, *beside] if beside else []
     for told in edits:  # of one line
-        for by_itself, by_hand in _sides(told):
+        for by_itself, by_hand in both_ways(told):
             if by_itself == {"'sum'"} and by_hand == {"'none'", "sum()"}:
                 found.append(told)
     return found
@@ -61,11 +56,11 @@ def _weighted_by_hand(edits: Sequence[Edit]) -> list[Edit]:
     for told in edits:
         if not told.within or not told.within[0].endswith(".reduction"):
             continue
-        for by_itself, by_hand in _sides(told):
+        for by_itself, by_hand in both_ways(told):
             if by_hand != {"'none'"} or by_itself - {"'mean'"}:
                 continue
             forward = by_hand == told.new
-            near = [e for e in edits if e is told or _close(e, told)]
+            near = [e for e in edits if e is told or close_by(e, told)]
             written = [
                 e for e in near if e.kind in ("added" if forward else "removed", "wrapped", "unwrapped")
             ]
@@ -100,7 +95,7 @@ def _clipped_by_the_optimizer(edits: Sequence[Edit]) -> list[Edit]:
 def _averaged_by_class(edits: Sequence[Edit]) -> list[Edit]:
     """Averaged weights by a copy that is moved on by hand, for a library's object that does so; or back."""
     for edit in edits:
-        for by_hand, by_class in _sides(edit):
+        for by_hand, by_class in both_ways(edit):
             if "deepcopy()" not in by_hand or not by_class & _AVERAGES:
                 continue
             moved_on = [e for e in edits if (e.gone | e.new) & _MOVED_ON]
@@ -127,11 +122,11 @@ def _course_anew(edits: Sequence[Edit]) -> list[Edit]:
 def _cross_entropy_by_hand(edits: Sequence[Edit]) -> list[Edit]:
     """The log of the softmax at the target, negated, for the cross entropy; also with a mask and a sum."""
     for edit in edits:
-        for call, _by_hand in _sides(edit):
+        for call, _by_hand in both_ways(edit):
             if "cross_entropy()" not in call:
                 continue
             forward = call == edit.gone
-            near = [e for e in edits if e is edit or _close(e, edit)]
+            near = [e for e in edits if e is edit or close_by(e, edit)]
             done: frozenset[str] = frozenset().union(*((e.new if forward else e.gone) for e in near))
             if not {"log_softmax()", "negative"} <= done or not done & _PICKS:
                 continue
@@ -145,19 +140,6 @@ def _cross_entropy_by_hand(edits: Sequence[Edit]) -> list[Edit]:
 
 
 _PICKS = {"gather()", "take_along()", "take_along_dim()", "take_along_axis()", "one_hot()"}
-
-
-def _close(a: Edit, b: Edit, lines: int = 4) -> bool:
-    """Whether two edits stand within a few lines of one file."""
-    return any(
-        x is not None
-        and y is not None
-        and x.file == y.file
-        and x.line is not None
-        and y.line is not None
-        and abs(x.line - y.line) <= lines
-        for x, y in ((a.mine, b.mine), (a.theirs, b.theirs))
-    )
 
 
 def _regrouped(edits: Sequence[Edit]) -> list[Edit]:
@@ -185,7 +167,7 @@ def _counted_in_pairs(edits: Sequence[Edit]) -> list[Edit]:
     """Pairs counted by `bincount(true * n + guess)`, or by `add.at(table, (true, guess), 1)`; or back."""
     for gone in edits:
         for new in edits:
-            if gone.kind != "removed" or new.kind != "added" or not _close(gone, new, 8):
+            if gone.kind != "removed" or new.kind != "added" or not close_by(gone, new, 8):
                 continue
             here, there = gone.gone & _PAIR_COUNTS, new.new & _PAIR_COUNTS
             if not here or not there or here == there:

@@ -29,7 +29,8 @@ def equal_ways(edits: Sequence[Edit]) -> list[Edit]:
     ]
 
 
-def _sides(edit: Edit) -> Iterator[tuple[frozenset[str], frozenset[str]]]:
+def both_ways(edit: Edit) -> Iterator[tuple[frozenset[str], frozenset[str]]]:
+    """What an edit takes away and what it brings, and the same read from the other script."""
     yield edit.gone, edit.new
     yield edit.new, edit.gone
 
@@ -38,7 +39,7 @@ def _as_field(edit: Edit) -> bool:
     """`weights` -> `self.weights`: kept by the object."""
     if edit.kind != "name":
         return False
-    for one, other in _sides(edit):
+    for one, other in both_ways(edit):
         plain = {w for w in one if not _MADE.search(w)}
         kept = {w for w in other if not _MADE.search(w)}
         if len(plain) == 1 and kept == {"$self", min(plain).removeprefix("$")}:
@@ -52,7 +53,7 @@ def _as_truth(edit: Edit) -> bool:
         return False
     return any(
         one and one <= {">", "0.5", "0.0"} and other and other <= {"$bool", "bool", "astype()", "bool()"}
-        for one, other in _sides(edit)
+        for one, other in both_ways(edit)
     )
 
 
@@ -66,7 +67,7 @@ def _loss_by_hand(edit: Edit) -> bool:
         and ":" not in min(one)
         and other
         and min(other).endswith("()")
-        for one, other in _sides(edit)
+        for one, other in both_ways(edit)
     )
 
 
@@ -91,7 +92,7 @@ def _metric_by_name(edit: Edit) -> bool:
 def _masked_by_length(edits: Sequence[Edit]) -> Iterator[Edit]:
     """`tags != PAD` -> `arange(n) < lengths`: where padding stands behind what is there; or back."""
     for edit in edits:
-        for by_value, rest in _sides(edit):
+        for by_value, rest in both_ways(edit):
             if "!=" not in by_value or not any(_PADS.match(w) for w in by_value):
                 continue
             near = [e for e in edits if e is edit or (e.key == edit.key and e.kind in ("added", "removed"))]
@@ -108,7 +109,7 @@ def _masked_by_length(edits: Sequence[Edit]) -> Iterator[Edit]:
 def _causal(edits: Sequence[Edit]) -> list[Edit]:
     """`masked_fill(tril(ones) == 0)` -> `masked_fill(triu(ones, diagonal=1))`: what comes later is hidden."""
     for edit in edits:
-        for low, high in _sides(edit):
+        for low, high in both_ways(edit):
             if "tril()" not in low or "triu()" not in high:
                 continue
             code = edit.mine_code if high == edit.new else edit.theirs_code
@@ -160,13 +161,14 @@ def _collected_apart(edits: Sequence[Edit]) -> Iterator[Edit]:
     for edit in edits:
         if edit.kind not in ("added", "removed") or "append()" not in edit.gone | edit.new:
             continue
-        beside = [e for e in held if _near(e, edit)]
+        beside = [e for e in held if close_by(e, edit, 2)]
         renamed = any(e.within[:1] == ("append.self",) for e in beside)
         if renamed:
             yield from (edit, *beside)
 
 
-def _near(a: Edit, b: Edit, lines: int = 2) -> bool:
+def close_by(a: Edit, b: Edit, lines: int = 4) -> bool:
+    """Whether two edits stand within a few lines of one file, on either side."""
     return any(
         x is not None
         and y is not None
@@ -200,7 +202,7 @@ def _pooled_by_the_base(edits: Sequence[Edit]) -> list[Edit]:
 def _augmented_when_read(edits: Sequence[Edit]) -> list[Edit]:
     """Keras: layers that augment, in the model (`augment(x)`) or over the training data (`map`); or back."""
     for told in edits:
-        for over, _ in _sides(told):
+        for over, _ in both_ways(told):
             if not {"map()", "True"} <= over or told.split != "train":
                 continue
             names = {w.removesuffix(".training") for w in over if w.endswith(".training")}

@@ -209,12 +209,7 @@ def _is_best(node: ast.expr) -> bool:
 
 def _keeps(body: list[ast.stmt], best: str) -> bool:
     """The branch stores the new best value, or the weights."""
-    for node in (n for s in body for n in walk(s)):
-        if isinstance(node, ast.Assign) and any(unparse(t) == best for t in node.targets):
-            return True
-        if isinstance(node, ast.Call) and _saves(node):
-            return True
-    return False
+    return _sets_best(body, best) or any(_saves(c) for s in body for c in of(s, ast.Call))
 
 
 def _sets_best(body: list[ast.stmt], best: str) -> bool:

@@ -113,10 +113,6 @@ def metric_miscounts(view: View) -> Finding:
     )
 
 
-def _learns(source: Script, node: ast.AST) -> bool:
-    return takes_gradients(source, node)
-
-
 def _own(body: list[ast.stmt]) -> Iterator[ast.stmt]:
     """Statements that run once per round of a loop: those of inner loops and functions left out."""
     for statement in body:
@@ -156,7 +152,7 @@ def _starts_anew(source: Script) -> Finding | None:
     seen: ast.AST | None = None
     for loop in source.of(ast.For):
         scope = source.function_around(loop)
-        if scope is None or _learns(source, loop):
+        if scope is None or takes_gradients(source, loop):
             continue
         inner = [n for n in walk(loop) if isinstance(n, Loops) and n is not loop]
         nested = {_added(s) for i in inner for s in of(i, ast.stmt)}
@@ -211,7 +207,7 @@ def _never_reset(source: Script) -> Finding | None:
         ]
         if not any(runs_in(source, c, loop) or _in_called(source, c, loop) for c in used):
             continue
-        if any(_learns(source, s) for c in used for s in source.loops_around(c)[:1]):
+        if any(takes_gradients(source, s) for c in used for s in source.loops_around(c)[:1]):
             continue
         reads = [c for c in source.calls if isinstance(c.func, ast.Attribute) and source.owner(c) in names]
         shown = [c for c in reads if c not in used and not last_name(c.func).startswith("reset")]

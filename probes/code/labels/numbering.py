@@ -14,6 +14,7 @@ from ...registry import Finding, View, probe
 from ...syntax import Function, Script
 from ..evaluation.keras_fit import weights_by_rank
 from ..shared.checks import at, first, ok
+from ..shared.nodes import is_none
 from ..shared.sides import either, given, literal, side
 from ..splits.sides_apart import numbered_apart
 from ..tensorflow.slips import moved_in_loss_alone
@@ -314,7 +315,7 @@ def _one_split_told(source: Script) -> Finding | None:
         if re.search(r"(?i)dataset|folder|from_directory", last_name(call.func)):
             groups.setdefault(last_name(call.func), []).append(call)
     for calls in groups.values():
-        told = [[k.arg for k in c.keywords if k.arg in _OPTIONS and not _is_none(k.value)] for c in calls]
+        told = [[k.arg for k in c.keywords if k.arg in _OPTIONS and not is_none(k.value)] for c in calls]
         spread = any(isinstance(a, ast.Starred) for c in calls for a in c.args) or any(
             k.arg is None for c in calls for k in c.keywords
         )
@@ -325,10 +326,6 @@ def _one_split_told(source: Script) -> Finding | None:
             return at(source, lacking, "only one split is told which number each class has")
         return ok(source, calls[0], "both splits are told the numbers of the classes")
     return None
-
-
-def _is_none(node: ast.expr) -> bool:
-    return isinstance(node, ast.Constant) and node.value is None
 
 
 def _unlike_maps(source: Script) -> Finding | None:

@@ -15,6 +15,7 @@ from ...registry import Finding, View, any_of, probe
 from ...syntax import Script, outermost_call
 from ..mindspore.steps import vector_minimised
 from ..shared.checks import at, first, imports_locals, is_constant, is_evaluation, ok
+from ..shared.nodes import is_true
 from ..shared.rounds import rounds
 from ..shared.sides import either
 from ..shared.spreads import of_itself
@@ -167,10 +168,6 @@ def _of_both(source: Script, layer: ast.expr, loss: ast.expr, why: str) -> Findi
     """Found at the output layer, with the place of the loss that does not fit it."""
     found = at(source, layer, why)
     return replace(found, where=(*found.where, source.place(loss)))
-
-
-def _is_true(node: ast.expr | None) -> bool:
-    return isinstance(node, ast.Constant) and node.value is True
 
 
 @probe()
@@ -611,7 +608,7 @@ def optimizer_maximises(view: View) -> Finding:
 def _maximises(source: Script) -> Finding | None:
     built = source.optimizer_calls
     for call in built:
-        if _is_true(keyword(call, "maximize")) and losses(source):
+        if is_true(keyword(call, "maximize")) and losses(source):
             return at(source, call, "the optimizer climbs the loss instead of descending it")
     return ok(source, built[0], "the optimizer descends") if built else None
 

@@ -17,11 +17,7 @@ from ...registry import Finding
 from ...syntax import Function, Script
 from ..shared.checks import at, ok
 from ..shared.sides import literal
-
-
-def _of_mindspore(source: Script) -> bool:
-    return "mindspore" in source.frameworks and not source.loose
-
+from .steps import of_mindspore
 
 # ------------------------------------------------------------------------------------------------ clipping
 
@@ -33,7 +29,7 @@ def clip_not_taken(source: Script) -> Finding | None:
 
     MindSpore's clips give back new gradients. Counts in functions that update weights.
     """
-    if not _of_mindspore(source):
+    if not of_mindspore(source):
         return None
     seen = None
     for step in updates(source):
@@ -74,7 +70,7 @@ _CONVOLUTIONS = re.compile(r"^Conv(?:1d|2d|3d)(?:Transpose)?$")
 
 def padding_refused(source: Script) -> Finding | None:
     """`nn.Conv2d(a, b, 3, padding=1)`: MindSpore pads "same" by default, and refuses a number beside it."""
-    if not _of_mindspore(source) or "torch" in source.text:
+    if not of_mindspore(source) or "torch" in source.text:
         return None
     seen = None
     for call in source.calls:
@@ -104,11 +100,7 @@ def padding_refused(source: Script) -> Finding | None:
 
 def alone_in_each_process(source: Script) -> Finding | None:
     """`init()`, data by rank and `Model(..., optimizer=...)`: no parallel mode, or that of one device."""
-    if (
-        not _of_mindspore(source)
-        or not source.named("get_rank")
-        or not source.named("init", "get_group_size")
-    ):
+    if not of_mindspore(source) or not source.named("get_rank") or not source.named("init", "get_group_size"):
         return None
     models = [c for c in source.named("Model") if keyword(c, "optimizer") is not None or len(c.args) > 2]
     shared = [c for c in source.calls if keyword(c, "num_shards") is not None]
@@ -138,7 +130,7 @@ def drawn_apart(source: Script) -> Finding | None:
 
     A seed by rank or clock. `parameter_broadcast` is False unless it is asked for.
     """
-    if not _of_mindspore(source) or not source.named("get_rank"):
+    if not of_mindspore(source) or not source.named("get_rank"):
         return None
     contexts = source.named("set_auto_parallel_context")
     parallel = [
@@ -169,7 +161,7 @@ _COUNT = re.compile(r"(?i)^(?:\w+_)?(?:size|rank_size|group_size|world_size|num_
 
 def shares_crossed(source: Script) -> Finding | None:
     """A function that divides data by rank gets rank and count exchanged, or those of one process."""
-    if not _of_mindspore(source) or not source.named("get_rank"):
+    if not of_mindspore(source) or not source.named("get_rank"):
         return None
     for function in source.of(ast.FunctionDef):
         pair = _shares(function)
@@ -221,7 +213,7 @@ def optimizer_not_given_back(source: Script) -> Finding | None:
     The checkpoint holds it where a list with `optimizer.get_parameters()`, a step cell, or `ModelCheckpoint`
     of `Model` saves it.
     """
-    if not _of_mindspore(source):
+    if not of_mindspore(source):
         return None
     loads = [c for c in source.named("load_param_into_net") if _resumes(source, c)]
     if not loads or not _takes_up(source, loads[0]):
@@ -270,7 +262,7 @@ def _takes_up(source: Script, call: ast.Call) -> bool:
 
 def last_tested_on_mindspore(source: Script) -> Finding | None:
     """`save_checkpoint(net, best)` under a comparison, never read back, and the test is taken at the end."""
-    if not _of_mindspore(source):
+    if not of_mindspore(source):
         return None
     kept = [
         c
@@ -328,7 +320,7 @@ _HOOKS = re.compile(r"^(?:on_train_)?(?:epoch|step)_end$|^on_eval\w*$")
 
 def callback_in_training_mode(source: Script) -> Finding | None:
     """A callback of `Model.train` runs the network on data itself, and nothing calls `set_train(False)`."""
-    if not _of_mindspore(source) or not source.named("Model") or not source.named(*_MODES):
+    if not of_mindspore(source) or not source.named("Model") or not source.named(*_MODES):
         return None
     for owner in source.classes.values():
         if not any(

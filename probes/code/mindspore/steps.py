@@ -16,7 +16,8 @@ from ..shared.checks import at, ok
 from ..shared.sides import literal
 
 
-def _of_mindspore(source: Script) -> bool:
+def of_mindspore(source: Script) -> bool:
+    """A program of MindSpore, whose own modules are all at hand."""
     return "mindspore" in source.frameworks and not source.loose
 
 
@@ -25,7 +26,7 @@ def _of_mindspore(source: Script) -> bool:
 
 def never_adjusted(source: Script) -> Finding | None:
     """`DynamicLossScaler` whose scale is used and taken out again, and that is never told of overflow."""
-    if not _of_mindspore(source):
+    if not of_mindspore(source):
         return None
     for call in source.named("DynamicLossScaler", "DynamicLossScaleUpdateCell"):
         if last_name(call.func) != "DynamicLossScaler":
@@ -61,7 +62,7 @@ def _kept_as(source: Script, call: ast.Call) -> set[str]:
 
 def clipped_while_scaled_ms(source: Script) -> Finding | None:
     """Clipped gradients reach `scaler.unscale`, by way of names, reducers and calls within calls."""
-    if not _of_mindspore(source):
+    if not of_mindspore(source):
         return None
     mine = flow(source)
     for call in source.named("unscale"):
@@ -92,7 +93,7 @@ def half_without_scale(source: Script) -> Finding | None:
 
     Only where the training step is written out: `Model` scales by itself at O2. bf16 needs no scale.
     """
-    if not _of_mindspore(source) or not gradient_makers(source):
+    if not of_mindspore(source) or not gradient_makers(source):
         return None
     used = " ".join(unparse(n) for n in source.of(ast.Call, ast.Attribute, ast.keyword))
     if re.search(r"(?i)loss_?scal|scale_?sense|scaler|TrainOneStepWithLossScale", used):
@@ -117,7 +118,7 @@ def _is_network(source: Script, call: ast.Call) -> bool:
 
 def reducer_idle(source: Script) -> Finding | None:
     """`reducer = DistributedGradReducer(weights)` is made, and the gradients never go through it."""
-    if not _of_mindspore(source):
+    if not of_mindspore(source):
         return None
     for call in source.named("DistributedGradReducer"):
         statement = source.statement(call)
@@ -221,7 +222,7 @@ def shares_not_asked(source: Script) -> Finding | None:
 
     Counts where the program starts several processes: `init()` and `get_rank()` or a parallel mode.
     """
-    if not _of_mindspore(source) or not source.named("init"):
+    if not of_mindspore(source) or not source.named("init"):
         return None
     if not source.named("get_rank", "set_auto_parallel_context"):
         return None
@@ -246,7 +247,7 @@ def shares_not_asked(source: Script) -> Finding | None:
 
 def scored_where_trained(source: Script) -> Finding | None:
     """`model.train(epochs, data)` and `model.eval(data)`: no other data are ever evaluated."""
-    if not _of_mindspore(source):
+    if not of_mindspore(source):
         return None
     models = {unparse(t) for n in source.of(ast.Assign) if _makes_model(n.value) for t in n.targets}
     learnt = {
@@ -276,7 +277,7 @@ _DRAWS = re.compile(
 
 def drawn_in_construct(source: Script) -> Finding | None:
     """Python's or NumPy's own random numbers in `construct`, which graph mode runs once, when it compiles."""
-    if not _of_mindspore(source):
+    if not of_mindspore(source):
         return None
     for function in compiled(source):
         for call in of(function, ast.Call):
@@ -339,7 +340,7 @@ def _run_by(source: Script, function: ast.AST) -> Iterator[ast.AST]:
 
 def vector_minimised(source: Script) -> Finding | None:
     """`SoftmaxCrossEntropyWithLogits` reduces nothing by default: what is minimised is the sum of a batch."""
-    if not _of_mindspore(source):
+    if not of_mindspore(source):
         return None
     for call in source.named("SoftmaxCrossEntropyWithLogits"):
         if keyword(call, "reduction") is not None or len(call.args) > 1:
@@ -381,7 +382,7 @@ def _around_loss(source: Script, made: ast.Call) -> str:
 
 def competing_tags(source: Script) -> Finding | None:
     """The loss makes classes compete in one softmax, and evaluation takes each one by its own sigmoid."""
-    if not _of_mindspore(source) and "pytorch" not in source.frameworks:
+    if not of_mindspore(source) and "pytorch" not in source.frameworks:
         return None
     kinds = {k for _, k in source.losses}
     if not kinds or not kinds <= {"crossentropyloss", "cross_entropy"} or source.loose:

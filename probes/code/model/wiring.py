@@ -12,6 +12,7 @@ from ...registry import Finding, View, probe
 from ...syntax import Function, Script
 from ..optimizer.trainable import layers_of
 from ..shared.checks import at, first, ok
+from ..shared.nodes import chosen, raises
 from .body import repeats
 
 _NORM = re.compile(r"norm", re.IGNORECASE)
@@ -58,7 +59,7 @@ def _value_unused(source: Script) -> Finding | None:
     seen = None
     for function in source.passes:
         owner = source.parents.get(function)
-        if owner not in source.modules or _raises(function):
+        if owner not in source.modules or raises(function):
             continue
         seen = seen or function
         read = {n.id for n in of(function, ast.Name) if isinstance(n.ctx, ast.Load)}
@@ -87,10 +88,6 @@ def _stands_in(function: Function, node: ast.Assign) -> bool:
     names = {n.id if isinstance(n, ast.Name) else n.attr for n in of(function, ast.Name, ast.Attribute)}
     own = unparse(node.targets[0])
     return any(re.search(r"(?i)residual|shortcut|streams?$", n) and n != own for n in names)
-
-
-def _raises(function: Function) -> bool:
-    return any(isinstance(n, ast.Raise) for n in function.body)
 
 
 def is_made(function: Function, value: ast.expr) -> bool:
@@ -159,14 +156,14 @@ def _unused(source: Script, norms: bool) -> Finding | None:
             continue
         if any(last_name(b) in source.classes for b in owner.bases) or _looks_up(owner):
             continue
-        if all(_raises(f) for f in source.forwards if f in owner.body):
+        if all(raises(f) for f in source.forwards if f in owner.body):
             continue  # it only holds weights for others
         for name, made in held(owner):
             norm = (
                 bool(_NORM.search(last_name(made.func))) and last_name(made.func) != "Norm"
             )  # a vector's length
             weighty = last_name(made.func) in _WEIGHTS or _class_with_weights(source, made)
-            if norm is not norms or not (norm or weighty) or _chosen(source, made):
+            if norm is not norms or not (norm or weighty) or chosen(source, made):
                 continue
             seen = seen or made
             # a network that gives features has a head that is left from the classifier it was
@@ -455,10 +452,6 @@ def _identity(source: Script) -> Finding | None:
             continue
         seen = seen or named[0][1]
         blank = [c for _, c in named if last_name(c.func) == "Identity"]
-        if blank and len(blank) == len(named) and not _chosen(source, blank[0]):
+        if blank and len(blank) == len(named) and not chosen(source, blank[0]):
             return at(source, blank[0], "what is named a norm here is the identity")
     return ok(source, seen, "what is named a norm normalises") if seen is not None else None
-
-
-def _chosen(source: Script, node: ast.AST) -> bool:
-    return any(isinstance(p, (ast.If, ast.IfExp)) for p in source.above(node))

@@ -12,6 +12,7 @@ from ...registry import Finding
 from ...syntax import Script
 from ..loss.output_kind import width
 from ..shared.checks import at
+from ..shared.nodes import chosen
 from ..shared.sides import default, literal, side, words
 from .keras import Compiled, compiled
 
@@ -128,7 +129,7 @@ def kept_in_every_mode(source: Script) -> Finding | None:
                 return found
             if any(re.search(r"(?i)mode|train|\bcond\(|where\(|eval", unparse(e)) for e in ends):
                 continue
-            if any(_under_condition(source, e) for e in ends):
+            if any(chosen(source, e) for e in ends):
                 continue
             told = [e for e in ends if isinstance(e, (ast.Subscript, ast.Attribute)) and "keep" in unparse(e)]
             numbers = [e for e in ends if isinstance(e, ast.Constant) and isinstance(e.value, float)]
@@ -149,10 +150,6 @@ def behind(source: Script, value: ast.expr) -> list[ast.expr]:
             break
         found += new
     return found
-
-
-def _under_condition(source: Script, node: ast.AST) -> bool:
-    return any(isinstance(p, (ast.If, ast.IfExp)) for p in source.above(node))
 
 
 def _nothing_kept(source: Script, ends: list[ast.expr]) -> Finding | None:

@@ -11,6 +11,7 @@ from ...readers.script import keyword, last_name
 from ...registry import Finding
 from ...syntax import Function, Script
 from ..shared.checks import at, imports_locals, is_false_node, ok
+from ..shared.nodes import is_none, raises
 from ..shared.rounds import CLEARS
 from ..shared.sides import literal
 from .hooks import automatic, lightning, methods
@@ -67,7 +68,7 @@ def hook_clears_nothing(source: Script) -> Finding | None:
     """`def optimizer_zero_grad(...)` that clears nothing, or at the first batch of an epoch alone."""
     for owner in lightning(source):
         hook = methods(owner).get("optimizer_zero_grad")
-        if hook is None or not automatic(owner) or _raises(hook):
+        if hook is None or not automatic(owner) or raises(hook):
             continue
         calls = list(of(hook, ast.Call))
         clears = [c for c in calls if last_name(c.func) in (*CLEARS, "optimizer_zero_grad")]
@@ -85,10 +86,6 @@ def _first_batch(hook: Function, test: ast.expr) -> bool:
     names = [a.arg for a in hook.args.args]
     text = unparse(test)
     return len(names) > 2 and text in (f"{names[2]} == 0", f"not {names[2]}", f"0 == {names[2]}")
-
-
-def _raises(hook: Function) -> bool:
-    return any(isinstance(n, ast.Raise) for n in hook.body)
 
 
 def _only_looks(call: ast.Call) -> bool:
@@ -109,7 +106,7 @@ def hook_clips_nothing(source: Script) -> Finding | None:
     bounds = [c for c in trainers(source) if literal(source, keyword(c, "gradient_clip_val"))]
     for owner in lightning(source):
         hook = methods(owner).get("configure_gradient_clipping")
-        if hook is None or not bounds or _raises(hook):
+        if hook is None or not bounds or raises(hook):
             continue
         stores = [n for n in of(hook, ast.Attribute) if n.attr in ("grad", "data")]
         stored = any(not isinstance(n.ctx, ast.Load) for n in stores)
@@ -123,13 +120,9 @@ def clip_of_no_bound(source: Script) -> Finding | None:
     """`Trainer(gradient_clip_algorithm="norm")` without `gradient_clip_val`: nothing is clipped."""
     for made in trainers(source):
         asked = keyword(made, "gradient_clip_algorithm")
-        if asked is not None and not _is_none(asked) and "gradient_clip_val" not in source.code:
+        if asked is not None and not is_none(asked) and "gradient_clip_val" not in source.code:
             return at(source, made, "a way of clipping is asked for without gradient_clip_val: none is done")
     return None
-
-
-def _is_none(node: ast.expr) -> bool:
-    return isinstance(node, ast.Constant) and node.value is None
 
 
 def clipped_in_training_step(source: Script) -> Finding | None:

@@ -12,6 +12,7 @@ from ...readers.script import keyword, last_name
 from ...registry import Finding
 from ...syntax import Script
 from ..shared.checks import at, ok
+from ..shared.nodes import is_true
 from ..shared.sides import literal
 from .hooks import hugging_face, methods, training_arguments
 
@@ -74,7 +75,7 @@ def output_made_anew(source: Script) -> Finding | None:
             if name == "requires_grad_" and isinstance(call.func, ast.Attribute):
                 cut = call.func.value
             elif name in ("tensor", "as_tensor", "from_numpy", "Variable") and call.args:
-                cut = call.args[0] if _true(keyword(call, "requires_grad")) else None
+                cut = call.args[0] if is_true(keyword(call, "requires_grad")) else None
             if cut is not None and _CUT.search(unparse(cut)) and _OUTPUT.search(unparse(cut)):
                 return at(source, call, "what is learned from is a copy that no gradient leads back from")
     return None
@@ -82,10 +83,6 @@ def output_made_anew(source: Script) -> Finding | None:
 
 _CUT = re.compile(r"\.detach\(|\.item\(|\.numpy\(|\.data\b|\.tolist\(|argmax\(")
 _OUTPUT = re.compile(r"(?i)^(?:self\.)?\w*(?:logit|output|loss|pred)")
-
-
-def _true(node: ast.expr | None) -> bool:
-    return isinstance(node, ast.Constant) and node.value is True
 
 
 _CLIMBS = re.compile(r"(?i)adv|attack|unlearn|forget|ascen|ascent|invert|confus|domain|reward|max")

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from ...files import RunFile, walk
+from ...layout import natural
 from .. import arrays, naming
 from . import written
 from .model import Difference
@@ -27,11 +28,11 @@ def read(path: Path, only: frozenset[str] | None) -> Fields:
     files, _ = walk(path, limit=100_000)
     files = [f for f in files if only is None or f.path in only]
     found: Fields = defaultdict(list)
-    for file in sorted((f for f in files if f.suffix in (".npy", ".npz")), key=lambda f: _natural(f.path)):
+    for file in sorted((f for f in files if f.suffix in (".npy", ".npz")), key=lambda f: natural(f.path)):
         here = list(_readable(file))
         for one, name in zip(here, _names(here), strict=True):
             found[name].append(one)
-    for file in sorted((f for f in files if written.is_batch(f.path)), key=lambda f: _natural(f.path)):
+    for file in sorted((f for f in files if written.is_batch(f.path)), key=lambda f: natural(f.path)):
         for one in written.fields(file):
             found[one.name].append(one)
     return dict(found)
@@ -64,10 +65,6 @@ def _field_name(one: arrays.Field) -> str:
         if kept:
             return "_".join(kept)
     return "data"
-
-
-def _natural(text: str) -> list[tuple[int, int | str]]:
-    return [(0, int(p)) if p.isdigit() else (1, p) for p in re.split(r"(\d+)", text)]
 
 
 def matched(a: Fields, b: Fields) -> tuple[Fields, Fields]:

@@ -1,0 +1,27 @@
+"""What a node of a script is, told in a word: none, true, chosen by a condition, a function that refuses."""
+
+from __future__ import annotations
+
+import ast
+
+from ...syntax import Function, Script
+
+
+def is_none(node: ast.AST | None) -> bool:
+    """The constant `None` is written; not that nothing is."""
+    return isinstance(node, ast.Constant) and node.value is None
+
+
+def is_true(node: ast.AST | None) -> bool:
+    """The constant `True` is written."""
+    return isinstance(node, ast.Constant) and node.value is True
+
+
+def chosen(source: Script, node: ast.AST) -> bool:
+    """A node runs under a condition: it stands in one way of an `if`."""
+    return any(isinstance(p, (ast.If, ast.IfExp)) for p in source.above(node))
+
+
+def raises(function: Function) -> bool:
+    """A function that raises in its first block: a method left to whoever derives from its class."""
+    return any(isinstance(n, ast.Raise) for n in function.body)
