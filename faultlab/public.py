@@ -1,6 +1,6 @@
 """False alarms of `diagnose script` over training scripts that others have published and that run well.
 
-Usage: python faultlab/public.py [--folder DIR] [--only TEXT] [--part packages|later|latest|last|fresh]
+Usage: python faultlab/public.py [--folder DIR] [--only TEXT] [--part packages|later|latest|last|fresh|newest]
            [--jobs N] [--findings] [--table FILE.md]
 
 The source distributions of public_sources.yaml are downloaded once into --folder (by `unearth`, which runs
@@ -46,7 +46,7 @@ SOURCES = HERE / "public_sources.yaml"
 LISTED = "scripts.json"  # in the folder of downloads
 MAX_SIZE = 512 * 1024  # of a file, as the command has it
 MOST = 25  # scripts of one package, evenly chosen: recipes of one author are much alike
-PARTS = ("packages", "later", "latest", "last", "fresh")  # lists of public_sources.yaml
+PARTS = ("packages", "later", "latest", "last", "fresh", "newest")  # lists of public_sources.yaml
 ALARM = 0.5  # probability from which a cause is claimed
 _TRAINS = re.compile(
     r"backward\(|\.fit\(|Trainer|train_step|training_step|GradientTape|value_and_grad|import.*train"
