@@ -18,6 +18,7 @@ def _sortedness(part: Part) -> float | None:
         labels is None
         or not labels.classes
         or labels.by_folder
+        or labels.maps
         or len(labels.counts) < 2
         or labels.pairs < 50
     ):

@@ -8,7 +8,7 @@ from ...engine.model import Place
 from ..dataset import flips, neighbours
 from ..dataset.model import DataSet, Part
 from ..registry import Finding, View, absent, present, unknown
-from .common import FINAL, RAW, looked_at, many, needs_data, said_of
+from .common import FINAL, NUMBERED, RAW, looked_at, many, needs_data, said_of
 
 LISTS_IGNORED = 0.01
 
@@ -57,7 +57,7 @@ def _valid(part: Part) -> dict[str, int]:
     finding tells, are no small class.
     """
     labels = part.labels
-    if labels is None or not labels.classes:
+    if labels is None or not labels.classes or labels.maps:
         return {}
     counts = dict(labels.counts)
     if not labels.integral or labels.low == -labels.high:
@@ -131,6 +131,10 @@ def classes_unseen(data: DataSet, view: View, share: float) -> Finding:
         if part.labels is None or part.labels.by_folder != by_folder:
             continue
         new = [c for c in part.labels.counts if c not in known]
+        if by_folder and len(new) == len(part.labels.counts) and len(_stems(known | set(new))) == 1:
+            return unknown(
+                "folders of one name and a number each, none in two splits: clips or persons, no classes"
+            )
         concerned = sum(part.labels.counts[c] for c in new) / max(1, sum(part.labels.counts.values()))
         if concerned >= share and all(p.whole for p in train):
             why = (
@@ -141,6 +145,11 @@ def classes_unseen(data: DataSet, view: View, share: float) -> Finding:
         if new:
             return unknown("single classes of evaluation were not met in training, or training was sampled")
     return absent(f"every class of evaluation is among the {len(known)} of training", value=0)
+
+
+def _stems(names: set[str]) -> set[str]:
+    """Names without their number; a name without one stays apart from all others."""
+    return {NUMBERED.sub("", n) if len(NUMBERED.sub("", n)) > 1 else n for n in names}
 
 
 @needs_data

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,10 @@ from ..dataset.naming import is_identifier, is_label
 from ..registry import Finding, View, absent, present, unknown
 from . import parted
 from .common import FINAL, NUMBERED, RAW, columns_of, looked_at, many, needs_data, said_of, said_of_all
+
+_OF_PICTURE = re.compile(
+    r"(?:^|[/_.])(?:height|width|channels|depth|colorspace|format)$", re.I
+)  # all of a size
 
 
 def _scales(part: Part) -> list[Column]:
@@ -101,7 +106,7 @@ def splits_scaled_differently(data: DataSet, view: View, shift: float, ratio: fl
     """A column or channel has another mean or spread in evaluation than in training."""
     del view
     train = {c.name: (p, c) for p in data.training for c in _scales(p) if len(c.values) >= 50}
-    worst: tuple[float, str, Place] | None = None
+    found: list[tuple[float, str, Place, Part, Column]] = []
     looked = 0
     later = {id(p) for p in data.of("eval", "test") if any(parted.apart(t, p) for t in data.training)}
     for part, column in columns_of(data.of("eval", "test")):
@@ -121,10 +126,13 @@ def splits_scaled_differently(data: DataSet, view: View, shift: float, ratio: fl
                 f"{column.name}: median {a[0]:.4g} and spread {a[1]:.4g} in training, "
                 f"{b[0]:.4g} and {b[1]:.4g} in {part.name}"
             )
-            if worst is None or max(moved / shift, times / ratio) > worst[0]:
-                worst = max(moved / shift, times / ratio), why, Place(part.files[0])
+            found.append((max(moved / shift, times / ratio), why, Place(part.files[0]), part, column))
+    few = [f for f in found if not _few_of_many(f[3], f[4], [c for _, _, _, p, c in found if p is f[3]])]
+    worst = max(few, key=lambda f: f[0], default=None)
     if worst is not None:
         return present(worst[1], value=worst[0], threshold=1.0, where=(worst[2],))
+    if found:
+        return unknown("single ones of many columns alike differ, as chance lets them")
     if later and not looked:
         return unknown("the splits are other times: what drifts and what is scaled cannot be told apart")
     if not looked:
@@ -137,6 +145,13 @@ def _middle(values: Any) -> tuple[float, float]:
     return float(middle), float(high - low) / 1.349
 
 
+def _few_of_many(part: Part, column: Column, found: list[Column]) -> bool:
+    """Whether it is one of few that differ among many columns alike: pixels that are mostly empty."""
+    key = NUMBERED.sub("", column.name)
+    alike = sum(NUMBERED.sub("", c.name) == key for c in part.columns)
+    return alike >= 16 and sum(NUMBERED.sub("", c.name) == key for c in found) < 0.1 * alike
+
+
 @needs_data
 def constant_columns(data: DataSet, view: View) -> Finding:
     """Columns of numbers of the training data with one and the same value everywhere.
@@ -146,7 +161,7 @@ def constant_columns(data: DataSet, view: View) -> Finding:
     del view
     parts = [p for p in data.training if p.kind in (*RAW, "array", "batches") and p.looked >= 20]
     still = [(p, c) for p, c in columns_of(parts) if c.constant and c.number and c.missing < 0.5 * c.count]
-    found = [(p, c) for p, c in still if not _one_of_many(p, c)]
+    found = [(p, c) for p, c in still if not (_one_of_many(p, c) or _OF_PICTURE.search(c.name))]
     if found:
         named = ", ".join(c.name for _, c in found[:4])
         never = "never changes" if len(found) == 1 else "never change"

@@ -232,7 +232,7 @@ class _Arrays:
             if role == "labels":
                 if one.data.ndim == 1 or (one.data.ndim == 2 and one.data.shape[1] == 1):
                     self.label_rows[field] += one.rows
-                self._labels(one)
+                self._labels(one, some)
             elif role == "mask":
                 self._mask(one)
             else:
@@ -248,10 +248,12 @@ class _Arrays:
             return "labels"
         return "inputs"
 
-    def _labels(self, one: Field) -> None:
+    def _labels(self, one: Field, beside: Sequence[Field]) -> None:
         if self.labels is None:
             self.labels = LabelGather(one.name)
         data = one.data
+        others = [f.data.shape for f in beside if f is not one]
+        self.labels.maps |= data.ndim > 2 or (data.ndim == 2 and data.shape[1] > 1 and data.shape in others)
         if data.nbytes > self.budget.bounds.samples * 64 or not self.budget.take(data.nbytes):
             self.exact = False
             data = data[: max(1, self.budget.bounds.samples // max(1, data[0].size))]

@@ -11,7 +11,7 @@ import numpy as np
 from ..run import Floats
 from .model import LIMIT, Times
 
-_NAMED = re.compile(r"(?:^|_)(?:date|datetime|timestamp|time|unixtime|ts|day|month)$", re.I)
+_NAMED = re.compile(r"(?:^|_)(?:date|datetime|timestamp|time|unixtime|unix|epoch_time|ts|day|month)$", re.I)
 _FORMS = ("%d/%m/%Y", "%m/%d/%Y", "%d/%m/%Y %H:%M", "%m/%d/%Y %H:%M", "%d.%m.%Y", "%d.%m.%Y %H:%M")
 _LEAST_SECONDS, _MOST_SECONDS = 1e8, 4e9  # 1973 to 2096: Unix time, in seconds
 

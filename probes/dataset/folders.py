@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 import warnings
 from collections import Counter, defaultdict
 from collections.abc import Container, Sequence
@@ -35,7 +36,7 @@ def read_folder(files: Sequence[RunFile], split: Split, what: str, budget: Budge
     images = what == "images"
     looked, notes = _drawn(files, budget), []
     problems, labels = Problems(), LabelGather("folder", by_folder=True)
-    shapes: Counter[str] = Counter()
+    by_folder: dict[str, Counter[str]] = defaultdict(Counter)
     good: list[RunFile] = []
     sizes: dict[str, tuple[int, int]] = {}
     classes = _classes(files) if what != "masks" else {}
@@ -53,9 +54,14 @@ def read_folder(files: Sequence[RunFile], split: Split, what: str, budget: Budge
         except OSError as error:
             problems.add(file.path, error.strerror or "cannot be read")
             continue
-        shapes[header.shape] += 1
+        by_folder[file.path.rpartition("/")[0]][header.shape] += 1
         sizes[file.path] = (header.width, header.height)
         good.append(file)
+    aside = _beside_pictures(looked) if images else frozenset()
+    shapes: Counter[str] = Counter()
+    for folder, some in by_folder.items():
+        if folder not in aside or len({s.rpartition(" ")[2] for s in some}) > 1:
+            shapes += some
     for file in files if classes else ():
         labels.add_texts([classes[file.path]])
     columns: tuple[Column, ...] = ()
@@ -94,6 +100,28 @@ def read_folder(files: Sequence[RunFile], split: Split, what: str, budget: Budge
         groups=_groups(files) if what != "masks" else (),
         hashed="files" if what != "masks" else "",
     )
+
+
+_OF_PICTURES = re.compile(r"image|img|rgb|left", re.I)
+PARALLEL = 0.8  # share of a folder's names that another one has too, where one sample has a file in each
+LEAST_PARALLEL = 5
+
+
+def _beside_pictures(files: Sequence[RunFile]) -> frozenset[str]:
+    """Folders with the same names of files as the first of them: depth, disparity, a second camera."""
+    names: dict[str, dict[str, set[str]]] = defaultdict(lambda: defaultdict(set))
+    for file in files:
+        folder, _, name = file.path.rpartition("/")
+        names[folder.rpartition("/")[0]][folder].add(name.rpartition(".")[0])
+    found = set()
+    for siblings in names.values():
+        first = min(siblings, key=lambda f: (not _OF_PICTURES.match(f.rpartition("/")[2]), f))
+        mine = siblings[first]
+        for folder in siblings:
+            shared = len(mine & siblings[folder])
+            if folder != first and shared >= max(LEAST_PARALLEL, PARALLEL * len(siblings[folder])):
+                found.add(folder)
+    return frozenset(found)
 
 
 def _drawn(files: Sequence[RunFile], budget: Budget) -> Sequence[RunFile]:

@@ -236,6 +236,7 @@ class LabelGather:
         self.ignored: list[Place] = []
         self.ignored_count = 0
         self.sequences = False  # each sample carries a list of them: no classes of samples
+        self.maps = False  # each pixel or token carries one
         self.last: Any = None
 
     def cut(self) -> None:
@@ -330,6 +331,7 @@ class LabelGather:
             classes,
             tuple(self.ignored[:MOST_PROBLEMS]),
             self.batches,
+            maps=self.maps,
         )
 
 

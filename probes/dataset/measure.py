@@ -210,6 +210,8 @@ class _Measure:
 
     def _text_kind(self, file: RunFile, split: Split) -> tuple[str, ...] | None:
         if file.suffix in TABLES:
+            if naming.is_submission(file.name):
+                return None
             found = tables.dialect(file)
             if found is None:
                 self.not_read.append((file.path, "no table in it"))
@@ -229,9 +231,12 @@ class _Measure:
 
     def _is_mask(self, file: RunFile) -> bool:
         """Whether a picture labels another one's pixels: by its folder, beside one of images."""
+        folders_of = set(file.path.lower().split("/")[:-1])
+        if folders_of & naming.TRUTH_FOLDERS:
+            return True
         if self.pictured is None:
             self.pictured = any(set(p.lower().split("/")[:-1]) & naming.PICTURES for p in self.files)
-        return self.pictured and bool(set(file.path.lower().split("/")[:-1]) & naming.MASK_FOLDERS)
+        return self.pictured and bool(folders_of & naming.MASK_FOLDERS)
 
     def _split(self, file: RunFile) -> Split:
         return (

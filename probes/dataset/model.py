@@ -98,6 +98,7 @@ class Labels:
     all_ignored: tuple[Place, ...] = ()  # batches with nothing but the ignore index
     batches: int = 0  # label arrays, or lists of labels, that were looked at whole
     ignored: int = 0  # lists of labels with nothing but the ignore index
+    maps: bool = False  # one for each pixel, voxel or token: they tell no class of a sample
 
 
 @dataclass(frozen=True, slots=True, eq=False)

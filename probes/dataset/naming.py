@@ -35,8 +35,10 @@ masks mask labels label annotations annotation segmentation segmentations seg se
 segmentationobject gt gtfine groundtruth ground_truth labelids label_maps trainids
 """
 MASK_FOLDERS = frozenset(_MASK_FOLDERS.split())
+TRUTH_FOLDERS = frozenset({"ground_truth", "groundtruth", "gtfine", "gt"})  # no class is called so
 _IDENTIFIERS = re.compile(
-    r"(?:^|_)(?:id|idx|index|key|uuid|guid|timestamp|ts|date|datetime|time|unixtime|row)s?$|^unnamed", re.I
+    r"(?:^|_)(?:id|idx|index|key|uuid|guid|timestamp|ts|date|datetime|time|unixtime|unix|row)s?$|^unnamed",
+    re.I,
 )
 _TOKEN_IDS = re.compile(
     r"(?:input|token|target|decoder|prompt|completion|label|chosen|rejected|position|type)_ids$", re.I
@@ -111,6 +113,12 @@ def is_identifier(name: str) -> bool:
     if _TOKEN_IDS.search(name.strip()):
         return False
     return bool(_IDENTIFIERS.search(re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name.strip())))
+
+
+def is_submission(name: str) -> bool:
+    """Whether a file is a form to hand predictions in with ("sample_submission.csv"), and no data."""
+    words = set(re.split(r"[^a-z]+", name.lower()))
+    return bool({"submission", "submissions"} & words or {"samplesubmission"} & words)
 
 
 def one_of(name: str) -> tuple[str, int, int] | None:

@@ -236,8 +236,10 @@ class TableGather:
         Of the first rows, each of them once: whole rows that repeat say nothing of how far chance goes.
         """
         once = list(dict(zip(self.first_hashes, self.first, strict=True)).values())
-        if len(once) < max(LEAST_ONCE, len(self.first) / 4):
-            once = self.first  # so few different rows are no copies of whole rows
+        told = [i for i in range(len(self.names)) if i != self.label_at and i not in self.left_out]
+        alone = len(told) == 1 and self.columns[told[0]].numbers > self.columns[told[0]].texts
+        if alone or len(once) < max(LEAST_ONCE, len(self.first) / 4):
+            once = self.first  # so few different rows, or single numbers, are no copies of whole rows
         pairs = len(once) * (len(once) - 1)
         if not pairs:
             return 0.0

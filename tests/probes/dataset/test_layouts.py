@@ -1,0 +1,127 @@
+"""Layouts of sound sets as they are handed round, beside the faults that resemble them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+
+from traindoctor.engine.model import State
+
+from ._make import csv, png, reading
+
+P, A, U = State.PRESENT, State.ABSENT, State.UNKNOWN
+
+
+def picture(path: Path, colour: int = 2) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(png(colour=colour, body=str(path).encode()))
+
+
+def volumes(root: Path, labels: np.ndarray) -> Path:
+    random = np.random.default_rng(0)
+    root.mkdir()
+    for i in range(30):
+        image = random.normal(size=(4, 12, 12)).astype(np.float32)
+        np.savez(root / f"case_{i:03d}.npz", image=image, label=labels[i])
+    return root
+
+
+def test_labels_of_voxels_are_no_classes_of_samples(tmp_path: Path) -> None:
+    """A small organ is a small share of all voxels, and its voxels lie together."""
+    maps = np.zeros((30, 4, 12, 12), np.uint8)
+    maps[:, 1, 4:7, 4:7] = 1
+    root = volumes(tmp_path / "maps", maps)
+    assert reading("classes-unbalanced-in-data", root).state is U
+    assert reading("data-sorted-by-class", root).state is U
+
+    root = volumes(tmp_path / "classes", np.repeat([0, 1], [15, 15])[:, None].repeat(20, 1))
+    assert reading("data-sorted-by-class", root).state is P
+
+
+def test_labels_of_pixels_beside_one_picture_each(tmp_path: Path) -> None:
+    for i in range(30):
+        mask = np.zeros((20, 20), np.uint8)
+        mask[4:7, i % 10 : i % 10 + 3] = 1
+        np.savez(
+            tmp_path / f"slice_{i}.npz", image=np.random.default_rng(i).normal(size=(20, 20)), label=mask
+        )
+
+    assert reading("classes-unbalanced-in-data", tmp_path).state is U
+
+
+def test_a_disparity_beside_each_picture(tmp_path: Path) -> None:
+    """Folders of the same names hold another thing of each sample; one that is mixed in itself is odd."""
+    for i in range(20):
+        picture(tmp_path / "kitti" / "training" / "image_2" / f"{i:06d}.png")
+        picture(tmp_path / "kitti" / "training" / "disp_occ_0" / f"{i:06d}.png", colour=0)
+        picture(tmp_path / "pets" / "cat" / f"{i}.png")
+        picture(tmp_path / "pets" / "dog" / f"{i}.png", colour=0 if i < 5 else 2)
+
+    assert reading("image-channels-mixed", tmp_path / "kitti").state is A
+    assert reading("image-channels-mixed", tmp_path / "pets").state is P
+
+
+def test_folders_of_clips_are_no_classes(tmp_path: Path) -> None:
+    for i in range(12):
+        for t in range(6):
+            picture(tmp_path / "clips" / ("train" if i < 9 else "val") / f"video_{i:03d}" / f"{t}.png")
+            kind = "oak" if i < 9 else "elm"
+            picture(
+                tmp_path / "trees" / ("train" if i < 9 else "val") / f"{kind}_{'ab'[i % 2]}" / f"{i}{t}.png"
+            )
+
+    assert reading("classes-unseen-in-training", tmp_path / "clips").state is U
+    assert reading("classes-unseen-in-training", tmp_path / "trees").state is P
+
+
+def test_pixels_at_the_border_lie_apart_by_chance(tmp_path: Path) -> None:
+    """Few of many columns alike; where many of them do, the scale is another one."""
+    random = np.random.default_rng(0)
+    names = [f"pixel{i}" for i in range(40)]
+    train, val = random.normal(100, 30, (300, 40)), random.normal(100, 30, (120, 40))
+    train[:, 3], val[:, 3] = random.normal(0, 0.1, 300), random.normal(0, 2, 120)
+    csv(tmp_path / "border" / "train.csv", names, np.round(train, 2).tolist())
+    csv(tmp_path / "border" / "val.csv", names, np.round(val, 2).tolist())
+    assert reading("splits-scaled-differently", tmp_path / "border").state is U
+
+    csv(tmp_path / "scaled" / "train.csv", names, np.round(train, 2).tolist())
+    csv(tmp_path / "scaled" / "val.csv", names, np.round(val / 255, 4).tolist())
+    assert reading("splits-scaled-differently", tmp_path / "scaled").state is P
+
+
+def test_a_form_for_predictions_is_no_data(tmp_path: Path) -> None:
+    random = np.random.default_rng(0)
+    rows = [
+        [i, round(float(v), 3), round(float(v * 2 + w), 3)]
+        for i, (v, w) in enumerate(random.normal(size=(200, 2)))
+    ]
+    csv(tmp_path / "train.csv", ("Id", "area", "price"), rows)
+    csv(tmp_path / "sample_submission.csv", ("Id", "price"), [[i, 1.5] for i in range(200, 400)])
+
+    assert reading("data-columns-constant", tmp_path).state is A
+
+
+def test_one_measured_value_repeats(tmp_path: Path) -> None:
+    """A series of one rounded value has equal rows; a text that stands twice was put in twice."""
+    random = np.random.default_rng(0)
+    rows = [
+        [f"2020-{1 + i // 28:02d}-{1 + i % 28:02d}", round(float(v), 1)]
+        for i, v in enumerate(random.normal(50, 9, 330))
+    ]
+    csv(tmp_path / "sales" / "sales.csv", ("date", "sales"), rows)
+    assert reading("data-duplicates", tmp_path / "sales").state is U
+
+    texts = [[f"text number {i}"] for i in range(300)]
+    csv(tmp_path / "texts" / "train.csv", ("text",), texts + texts[:100])
+    assert reading("data-duplicates", tmp_path / "texts").state is P
+
+
+def test_unix_times_have_no_scale(tmp_path: Path) -> None:
+    random = np.random.default_rng(0)
+    rows = [[1_500_000_000 + 3600 * i, round(float(v), 2)] for i, v in enumerate(random.normal(5, 1, 900))]
+    csv(tmp_path / "test.csv", ("unix", "load"), rows[:200])
+    csv(tmp_path / "train.csv", ("unix", "load"), rows[200:])
+
+    assert reading("splits-scaled-differently", tmp_path).state is not P
+    assert reading("series-split-by-chance", tmp_path).state is P
