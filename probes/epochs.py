@@ -14,7 +14,11 @@ from .registry import Finding, absent, present, unknown
 from .run import Floats, Run
 from .shapes import Shape, shape
 
-SHORT = 5  # points that an epoch has at least for its course to be compared
+SHORT = 4  # points that an epoch has at least for its course to be compared
+UNLIKELY = (
+    2e-4  # how rarely courses agree so well by chance; of 600 recorded runs that shuffle two come below
+)
+AGAIN = 6  # epochs that such an agreement is told from
 
 
 def _epochs(run: Run, curve: Shape) -> Floats | None:
@@ -35,6 +39,21 @@ def _epochs(run: Run, curve: Shape) -> Floats | None:
     if logged is not None and len(logged) > 1 and np.all(np.diff(logged.steps) > 0):
         return np.floor(np.interp(curve.x, logged.steps, logged.values) + 1e-9)
     return None
+
+
+def _between_evaluations(run: Run, curve: Shape) -> Floats | None:
+    """Which evaluation each finite point comes before, where `AGAIN` of them or more come at equal distances.
+
+    Most scripts evaluate at the end of each epoch; where a setting says otherwise, None.
+    """
+    held = run.series.get("eval/loss") or run.series.get("eval/accuracy")
+    if held is None or len(held) < AGAIN or held.unit != curve.series.unit or "eval_steps" in run.settings:
+        return None
+    gaps = np.diff(held.steps)
+    if np.ptp(gaps) > 0 or gaps[0] <= 1 or held.steps[0] != gaps[0]:
+        return None
+    before: Floats = np.floor(np.maximum(curve.x - 1e-9, 0) / float(gaps[0]))
+    return before
 
 
 def _epoch_length(run: Run, curve: Shape) -> float | None:
@@ -58,6 +77,8 @@ def _epoch_length(run: Run, curve: Shape) -> float | None:
 def _by_epoch(run: Run, curve: Shape, points: int) -> list[Floats] | None:
     """The values of each complete epoch with at least `points` points."""
     numbers = _epochs(run, curve)
+    if numbers is None:
+        numbers = _between_evaluations(run, curve)
     if numbers is None:
         return None
     parts = [curve.y[numbers == n] for n in np.unique(numbers)]
@@ -126,8 +147,9 @@ def epoch_sawtooth(
     """The course inside an epoch, its trend taken away, is the same from epoch to epoch.
 
     `least`: how many values have to be free to agree or not, beyond those of the first epoch and the trends.
-    Epochs of five to seven points need to be many and alike throughout; the first, in which most is learned,
-    does not count there.
+    Epochs of four to seven points need to be many and alike throughout; the first, in which most is learned,
+    does not count there. Many epochs that agree less, but better than by chance (Friedman's test, of
+    judges that agree on ranks), are a pattern as well.
     """
     if curve.series.window == "running-mean":
         return unknown(f"{curve.name} is a running mean, which starts anew in every epoch")
@@ -139,7 +161,7 @@ def epoch_sawtooth(
     if parts is None or len(parts) < epochs + 2 * few:
         found = "not known" if parts is None else f"{len(parts)} with {SHORT} points or more"
         return unknown(f"epochs in {curve.name}: {found}; {epochs} are needed, of short ones {epochs + 3}")
-    free = (min(32, size) - (2 if few else 4)) * (len(parts) - 1)  # the trend takes so many of each course
+    free = (min(32, size) - _taken(size)) * (len(parts) - 1)
     if free < least:
         return unknown(
             f"{len(parts)} epochs of {len(parts[0])} points of {curve.name} are too few to compare"
@@ -154,9 +176,41 @@ def epoch_sawtooth(
     clear = alike > 1.3 * float(np.max(elsewhere)) and (alike >= 0.8 or alike > usual + 2.5 * spread)
     needed = 0.8 if few else max(correlation, 0.95 / len(parts) ** 0.5)
     middle, last = curve.step(curve.count // 2), curve.step(-1)
-    if alike >= needed and clear and not situation.rate_jumps(run, middle, last, 2.0):
-        return present(words, step=curve.step(0), **seen)
+    if not situation.rate_jumps(run, middle, last, 2.0):
+        if alike >= needed and clear:
+            return present(words, step=curve.step(0), **seen)
+        chance = _chance(alike, len(parts[-16:]), min(32, size) - _taken(size))
+        if (
+            chance < UNLIKELY
+            and len(parts) >= AGAIN
+            and usual < alike
+            and not situation.bottomless(curve.series)
+        ):
+            return present(
+                f"{words}, by chance once in {1 / max(chance, 1e-9):,.0f} runs", step=curve.step(0), **seen
+            )
     return absent(words, **seen)
+
+
+def _taken(size: int) -> int:
+    """How many values of an epoch's course of `size` points its trend takes."""
+    return 4 if size >= 8 else 2
+
+
+def _chance(alike: float, count: int, free: int) -> float:
+    """How often `count` courses of `free` values agree so well by chance: their pairs correlate by `alike`.
+
+    Friedman's test: `count * free * W` of Kendall's W, which the mean correlation of all pairs gives, is
+    distributed as chi squared with `free` degrees of freedom.
+    """
+    agreement = free * max(0.0, 1.0 + (count - 1) * alike)
+    odd = free % 2
+    chance = math.erfc(math.sqrt(agreement / 2)) if odd else math.exp(-agreement / 2)
+    for k in range(1 if odd else 2, free, 2):
+        chance += math.exp(
+            k / 2 * math.log(max(agreement, 1e-300) / 2) - agreement / 2 - math.lgamma(k / 2 + 1)
+        )
+    return chance
 
 
 def _likeness(parts: list[Floats]) -> tuple[float, Floats]:

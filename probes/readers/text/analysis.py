@@ -30,7 +30,7 @@ _AT_STEP = re.compile(
 )
 _EPOCH_AND_BATCH = re.compile(rb"\[\s*\d+\s*,\s*\d+\s*\]\s*[A-Za-z]")  # PyTorch's tutorial
 _SUMMARY = re.compile(r"^\s*\*\s+(?:Acc|Prec)@1\b")  # PyTorch's ImageNet example
-_WIDE = str.maketrans({"：": ": ", "，": ", ", "＝": "=", "（": "(", "）": ")"})
+_WIDE = str.maketrans({"：": ": ", "，": ", ", "＝": "=", "（": "(", "）": ")", "│": "|", "┃": "|", "║": "|"})
 _SAVING = re.compile(r"saving dict for", re.IGNORECASE)
 _CONFIG = re.compile(
     r"\bconfig(?:s|uration)?\b|namespace\(|\bargs\b|\barguments\b|hyper-?param|\w(?:Config|Args|Arguments)\("
@@ -350,10 +350,22 @@ class _Analysis:
                 self._metric(at, key, ":")
             self.metrics.sort(key=lambda m: m.slot)
 
+    def _epoch_before(self, step: tuple[int, int, StepKind]) -> int | None:
+        """`[2/7] step 45/280`: a count at the beginning of which the steps are a multiple."""
+        first = next((s for s in self.steps if s[1] == self.first and s[2] == "bare"), None)
+        if first is None or step[0] > keys.PLURAL or self.before[self.first].strip() != "[":
+            return None
+        whole, steps = (
+            to_float(self.tokens[self.totals[s[1]]]) for s in (first, step) if s[1] in self.totals
+        )
+        return first[1] if whole and steps and steps > whole and steps % whole == 0 else None
+
     def _made(self) -> Shape | None:
         self._in_company()
         self.metrics += self._pair_of_losses()
         step = min(self.steps, default=None)
+        if step is not None and self.epoch is None:
+            self.epoch = self._epoch_before(step)
         if step is None and self.epoch is None:
             self.metrics = [m for m in self.metrics if not keys.is_ambiguous(m.raw)]
             if not self.metrics:

@@ -20,7 +20,15 @@ _QUANTITIES = {
 }
 _ALONE = {
     "学习率": "learning_rate",
+    "全局梯度范数": "grad_norm",
     "梯度范数": "grad_norm",
+    "梯度模长": "grad_norm",
+    "损失缩放系数": "loss_scale",
+    "损失缩放因子": "loss_scale",
+    "损失缩放值": "loss_scale",
+    "损失缩放": "loss_scale",
+    "loss缩放系数": "loss_scale",
+    "loss缩放": "loss_scale",
     "困惑度": "perplexity",
     "轮次": "epoch",
     "轮数": "epoch",
@@ -47,6 +55,12 @@ _COUNTED = re.compile(
     rb"(?:\xe7\xac\xac)\s*\[?\s*(\d+)\s*(?:/\s*(\d+)\s*)?\]?\s*(?:\xe4\xb8\xaa)?\s*"
     rb"(\xe8\xbd\xae\xe6\xac\xa1|\xe8\xbd\xae|epoch|\xe6\xad\xa5|\xe6\xac\xa1\xe8\xbf\xad\xe4\xbb\xa3)"
 )  # the 3rd (of 9) epoch, step, iteration
+_OVERFLOW = re.compile(  # "溢出: False", "是否溢出=True"
+    rb"(?:\xe6\x98\xaf\xe5\x90\xa6)?\xe6\xba\xa2\xe5\x87\xba(?:\xe7\x8a\xb6\xe6\x80\x81)?\s*(?::|=|\xef\xbc\x9a)\s*"
+    rb"(True|False|\xe6\x98\xaf|\xe5\x90\xa6)"
+)
+_SKIPPED = re.compile("溢出(?=[^\n0-9]{0,12}跳过)".encode())  # "梯度溢出，跳过该步"
+_YES = {"是".encode(): b"True", "否".encode(): b"False"}
 _STEPS = {"轮": "epoch", "轮次": "epoch", "epoch": "epoch", "步": "step", "次迭代": "iteration"}
 
 
@@ -86,6 +100,8 @@ def from_gbk(data: bytes) -> bytes | None:
 def in_english(data: bytes) -> bytes:
     """Return the log with these words, and full-width signs, in English; lines stay lines."""
     data = _COUNTED.sub(_counted, data)
+    data = _OVERFLOW.sub(lambda m: b" overflow: " + _YES.get(m.group(1), m.group(1)), data)
+    data = _SKIPPED.sub(b" overflow, skip ", data)
     return _WORD.sub(lambda m: _ENGLISH[m.group()], data)
 
 

@@ -46,6 +46,7 @@ _DELIMITER = re.compile(
     r"[,;|•·\[\]{}\t!?\"'<>*#=]|  +|:\s|:$|\s[-–—~]+\s|^\s*[-–—>~]+\s?|\)\s|[-=]>|…|\(\s"
     r"|(?<!\bVal)(?<!\bval)(?<!\bAvg)(?<!\bavg)(?<!\bAcc)\.\s"
 )
+_CELL = re.compile(r"^\s*[|│┃║]\s*([A-Za-z][^|│┃║\d]{0,60}?)\s*[|│┃║]\s*$")  # "| val/acc | 0.91 |"
 _IN_BRACKETS = re.compile(r"\s*\(([^()]*)\)$")
 _SOURCE_FILE = re.compile(r"\.(?:py|cc|cpp|c|h|go|rs|ipynb)$")
 _PARTS = re.compile(r"[\s/_\-.]+")
@@ -120,6 +121,9 @@ def key_of(before: str) -> tuple[str, Separator]:
 
     Returns ("", separator) when no name stands there; the separator is "bracket" in "Batch [50]".
     """
+    cell = _CELL.match(before)
+    if cell is not None:
+        return _last_words(cell.group(1)), ":"
     text = _unwrapped(before)
     separator: Separator = " "
     if text.endswith(("->", "=>")):

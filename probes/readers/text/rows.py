@@ -192,7 +192,9 @@ class Rows:
     def _row(self, shape: Shape, tokens: Tokens, line: Line, where: Where) -> None:
         step, total, epoch = place(shape, tokens)
         if shape.evaluating and shape.step_kind in ("bare", "batch") and where.known:
-            if epoch == epoch or step == total:
+            if epoch != epoch and shape.step_kind == "bare" and step == where.epoch and step < where.step:
+                step, total, epoch = NAN, NAN, step  # "[2/7] val loss 0.5" below "[2/7] step 80/280 loss 0.4"
+            elif epoch == epoch or step == total:
                 step = total = NAN  # the batches of the evaluation: it stands where training stands
         own_step, own = step == step, step == step or epoch == epoch
         kind: str = shape.step_kind

@@ -787,3 +787,16 @@ def test_a_table_with_commented_names(tmp_path: Path) -> None:
     content = read(tmp_path, "# step loss acc\n" + "".join(f"{i * 10} {2 / i} 0.{i}\n" for i in range(1, 9)))
 
     assert points(content, "train/loss") == [(10 * i, 2 / i) for i in range(1, 9)]
+
+
+def test_a_scaler_that_speaks_chinese(tmp_path: Path) -> None:
+    """Loss scale and overflow by their Chinese names; a sentence that tells of a skipped step is an event."""
+    text = "".join(
+        f"步数: {k}/40, 损失: {3 / k:.3f}, 学习率: 0.01, 损失缩放: {65536 // k}.0, 是否溢出: {'是' if k == 20 else '否'}\n"
+        for k in (10, 20, 30, 40)
+    )
+    content = read(tmp_path, text + "检测到梯度溢出，跳过该步\n")
+
+    assert points(content, "loss_scale") == [(k, float(65536 // k)) for k in (10, 20, 30, 40)]
+    assert [v for _, v in points(content, "overflow")] == [0, 1, 0, 0]
+    assert "overflow" in {e.kind for e in content.events}

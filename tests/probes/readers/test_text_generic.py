@@ -422,3 +422,30 @@ def test_words_that_are_names_among_other_names(tmp_path: Path) -> None:
 
     one = read(tmp_path, "step 5 loss 1.12 retry 3 skip 2\n" * 2)
     assert {m.raw for m in one.series} == {"loss"}
+
+
+def test_an_epoch_counted_before_the_step(tmp_path: Path) -> None:
+    """ "[2/3] step 12/30": the steps are a multiple, so the first count is the epoch; the evaluation stands at its end."""
+    text = "".join(
+        f"[{e}/3] step {10 * e - 5}/30 loss {3 / e} lr 0.1\n[{e}/3] step {10 * e}/30 loss {2 / e} lr 0.1\n"
+        f"[{e}/3] val loss {2.5 / e} acc 0.{e}5 (1.2 s)\n"
+        for e in (1, 2, 3)
+    )
+    content = read(tmp_path, text)
+
+    assert [s for s, _ in points(content, "train/loss")] == [5, 10, 15, 20, 25, 30]
+    assert [s for s, _ in points(content, "eval/loss")] == [10, 20, 30]
+    epochs = curve(content, "train/loss").epochs
+    assert epochs is not None and epochs.tolist() == [1, 1, 2, 2, 3, 3]
+
+
+def test_boxes_with_one_number_in_each_row(tmp_path: Path) -> None:
+    """ "│ val/acc │ 0.91 │" below a head that names the epoch, in signs of boxes or plain bars."""
+    for bar in "│|┃":
+        rows = "".join(
+            f"╭─ Epoch {e}/3 ─╮\n{bar} train/loss {bar} {3 / e:.4f} {bar}\n{bar} val/loss   {bar} {2 / e:.4f} {bar}\n"
+            for e in (1, 2, 3)
+        )
+        content = read(tmp_path, rows)
+        assert points(content, "train/loss") == [(1, 3.0), (2, 1.5), (3, 1.0)]
+        assert points(content, "eval/loss") == [(1, 2.0), (2, 1.0), (3, 0.6667)]
