@@ -96,7 +96,9 @@ def _path_cut(source: Script) -> Finding | None:
                     return at(source, node, "part of the forward pass runs without gradients")
     for call, _ in source.losses:
         value = source.loss_input(call)
-        if value is not None and not is_evaluation(source, call) and _is_cut(value):
+        if value is None or is_evaluation(source, call):
+            continue
+        if _is_cut(value) and not _is_packed(flow(source), value):
             return at(source, value, "the loss is computed on a value cut off from the model")
     for one in rounds(source):
         if (cut := _cut_at_the_end(source, one)) is not None:

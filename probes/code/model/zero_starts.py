@@ -11,7 +11,7 @@ import re
 
 from ...flow import Flow, flow, returns
 from ...readers._tree import of, unparse, walk
-from ...readers.script import last_name
+from ...readers.script import keyword, last_name
 from ...syntax import Script
 
 _OUTPUT = re.compile(
@@ -34,7 +34,9 @@ _ENCODES = re.compile(r"(?i)^_?(?:encode|posterior|prior|head|output|predict)")
 
 def may_start_at_zero(source: Script, target: ast.expr, node: ast.AST) -> bool:
     """Say whether what `node` fills (`self.head.weight`, `table.weight[pad]`) trains all the same."""
-    return _is_rows(target) or (_is_zero(node) and is_of_output(source, target))
+    return _is_rows(target) or (
+        _is_zero(node) and (is_of_output(source, target) or _has_one_unit(source, target))
+    )
 
 
 def _is_zero(node: ast.AST) -> bool:
@@ -57,6 +59,38 @@ def is_of_output(source: Script, target: ast.expr) -> bool:
         return False
     called_so = _is_output_name(layer) and not _of_helper(source, layer)
     return called_so or _ends_stack(source, layer) or _ends_class(source, layer) or _is_alone(source, layer)
+
+
+def _has_one_unit(source: Script, target: ast.expr) -> bool:
+    """`nn.Linear(width, 1)`: a single unit has no other that it could stay alike."""
+    layer = _layer(target)
+    if not isinstance(layer, (ast.Name, ast.Attribute)):
+        return False
+    owner = source.class_around(layer)
+    if owner is not None and unparse(layer).startswith("self."):
+        values = [n.value for n in of(owner, ast.Assign) for t in n.targets if unparse(t) == unparse(layer)]
+    else:
+        values = [g.value for g in flow(source).all_given(layer)]
+    made = [v for v in values if not _is_none(v)]
+    return bool(made) and all(_units(m) == 1 for m in made)
+
+
+def _is_none(node: ast.expr) -> bool:
+    return isinstance(node, ast.Constant) and node.value is None
+
+
+def _units(made: ast.expr) -> int | None:
+    """The number of units of a linear layer, where it is written out."""
+    if not isinstance(made, ast.Call) or last_name(made.func) not in ("Linear", "Dense"):
+        return None
+    words = ("out_features", "out_channels", "units", "features")
+    given = next((k for w in words if (k := keyword(made, w)) is not None), None)
+    torch_like = last_name(made.func) == "Linear" or len(made.args) > 1
+    place = 1 if torch_like else 0
+    if given is None and place < len(made.args):
+        given = made.args[place]
+    number = given.value if isinstance(given, ast.Constant) else None
+    return number if isinstance(number, int) else None
 
 
 def _is_alone(source: Script, layer: ast.expr) -> bool:

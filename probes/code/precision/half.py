@@ -172,8 +172,8 @@ def _half_unscaled(source: Script, fp16: bool, engine: bool | None = None) -> Fi
     ]
     if not fp16:
         half = [c for c in half if not off_by_default(source, c)]
-    if not half or not source.backwards:
-        return None
+    if not half or not source.trains_by_hand:
+        return None  # gradients without a step: a benchmark of time and memory
     scalers = source.named("GradScaler", "DynamicLossScaler", "LossScaleOptimizer", "FixedLossScaleManager")
     off = [c for c in scalers if (given := keyword(c, "enabled")) is not None and is_false_node(given)]
     if off and len(off) == len(scalers):

@@ -45,7 +45,43 @@ def _no_set_epoch(source: Script) -> Finding | None:
         return astray
     if source.named("set_epoch"):
         return ok(source, source.named("set_epoch")[0], "set_epoch is called")
+    if not _reaches_a_loader(source) and all(_handed(source, s) for s in samplers):
+        return None  # whatever gets it, it puts nothing into an order
     return at(source, samplers[0], "set_epoch is never called, so every epoch has the same order")
+
+
+def _reaches_a_loader(source: Script) -> bool:
+    """Whether a loader of the program may be given a sampler, or the program makes none that is at hand."""
+    loaders = [c for c in source.calls if last_name(c.func).endswith("DataLoader")]
+    made = [c for c in loaders if last_name(c.func) not in source.classes and not _hands_on(source, c)]
+    return not made or any(
+        len(c.args) > _SAMPLER_PLACE
+        or any(isinstance(a, ast.Starred) for a in c.args)
+        or any(k.arg in (None, "sampler", "batch_sampler") for k in c.keywords)
+        for c in made
+    )
+
+
+def _handed(source: Script, sampler: ast.Call) -> bool:
+    """Whether a call is given the sampler, by its name."""
+    parent = source.parents.get(sampler)
+    names = {unparse(t) for t in parent.targets} if isinstance(parent, ast.Assign) else set()
+    return any(unparse(a) in names for c in source.calls for a in all_arguments(c))
+
+
+def _hands_on(source: Script, call: ast.Call) -> bool:
+    """`return DataLoader(*args, **kwargs)` in a function called a loader too: its callers say what."""
+    function = source.function_around(call)
+    return (
+        function is not None
+        and function.name.endswith("DataLoader")
+        and function.args.kwarg is not None
+        and any(k.arg is None and unparse(k.value) == function.args.kwarg.arg for k in call.keywords)
+        and bool(source.named(function.name))
+    )
+
+
+_SAMPLER_PLACE = 3  # DataLoader(dataset, batch_size, shuffle, sampler)
 
 
 def _keeps_order(sampler: ast.Call) -> bool:

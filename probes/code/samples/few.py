@@ -147,6 +147,8 @@ def few_by_setting(source: Script, few: int) -> Finding | None:
         for given in call.keywords:
             if given.arg not in _PARTS or meant(source, call) or _ASIDE.search(source.function_name(call)):
                 continue
+            if _tried_first(source, call):
+                continue
             seen = seen or call
             value = literal(source, given.value)
             part = isinstance(value, float) and 0 < value < 1 and given.arg != "steps_per_epoch"
@@ -154,6 +156,26 @@ def few_by_setting(source: Script, few: int) -> Finding | None:
                 if isinstance(given.value, ast.Constant):  # an option says otherwise in another run
                     return at(source, given.value, f"each epoch is cut short: {given.arg}={value}")
     return ok(source, seen, "no setting cuts the epochs short") if seen is not None else None
+
+
+def _tried_first(source: Script, call: ast.Call) -> bool:
+    """A single short epoch beside a training that nothing cuts: it makes variables, or tries the code out.
+
+    `model.fit(data, steps_per_epoch=1, epochs=1)` before weights are restored, `Trainer(fast_dev_run=True)`.
+    """
+    tried = keyword(call, "fast_dev_run") is not None
+    epochs = keyword(call, "epochs")
+    once = epochs is None or (isinstance(epochs, ast.Constant) and epochs.value == 1)
+    if not tried and (not once or not last_name(call.func).startswith("fit")):
+        return False
+    others = [c for c in source.named(last_name(call.func)) if c is not call]
+    return any(not any(_cuts(c, part) for part in _PARTS) for c in others)
+
+
+def _cuts(call: ast.Call, part: str) -> bool:
+    """Whether a setting that cuts epochs short is written out in a call."""
+    given = keyword(call, part)
+    return isinstance(given, ast.Constant) and bool(given.value)
 
 
 # `limit_train_batches` is set for good in published examples: it is a choice as often as a remnant

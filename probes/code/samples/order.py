@@ -137,7 +137,7 @@ def _sorts(source: Script) -> Finding | None:
         labelled = any(w in text for w in ("label", "target", "y_train", "train_y", "ytr", "class"))
         if not (labelled or kept):
             continue
-        if any(w in text for w in ("set(", "unique", "pred", "logit", "score", ".keys(", "dir(")):
+        if any(w in text for w in ("set(", "unique", "pred", "logit", "score", ".keys(", ".items(", "dir(")):
             continue
         if re.search(r"classes|labels?_?(?:list|names|set|vocab)|class_names", text) and not kept:
             continue

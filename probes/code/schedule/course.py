@@ -508,6 +508,11 @@ def _not_applied(source: Script) -> Finding | None:
 
 
 _HOLDS_RATE = re.compile(r"(?i)opt(?:im\w*)?(?:_|\b)|optimi[sz]er|sched|param_groups")
+# what a function reads that gives back the rate in force, wherever it has its optimizer or schedule from
+_IN_FORCE = re.compile(
+    r"param_groups|_last_lr\b|\bget_last_lr\(|(?i:opt(?:im\w*)?|optimi[sz]er|\w*sched\w*)"
+    r"\.(?:_?lr|learning_rate|get_lr|state_dict|_decayed_lr|variables)\b"
+)
 
 
 def _reads_rate(call: ast.Call, functions: list[Function]) -> bool:
@@ -518,7 +523,7 @@ def _reads_rate(call: ast.Call, functions: list[Function]) -> bool:
         for g in given
         for n in of(g, ast.Name, ast.Attribute)
     )
-    return handed or any("param_groups" in unparse(f) for f in functions)
+    return handed or any(_IN_FORCE.search(unparse(f)) for f in functions)
 
 
 def _gives_number(function: Function) -> bool:

@@ -27,6 +27,7 @@ _MAKES = re.compile(
 )
 _OPTIMIZER = re.compile(r"(?i)(?:^|[._])opt(?:im\w*)?(?:_\w+)?(?:$|[.\[])")
 _ASKS = re.compile(r"^(?:state_dict|load_state_dict|get_last_lr|get_lr|get_current_lr|print_lr|__\w+__)$")
+_GOES_THROUGH = ("values", "items", "get", "copy")
 _PREPARES = ("prepare", "setup", "prepare_scheduler")
 _SHOWS = ("print", "len", "isinstance", "hasattr", "type", "id", "repr", "str")
 _SETTINGS = re.compile(r"(?i)(?:^|[._])(?:args?|cfg|conf\w*|opts?|options|hparams|params|flags|settings)$")
@@ -90,9 +91,14 @@ def _kept_under(source: Script, call: ast.Call) -> set[_Name]:
 
 
 def _names(source: Script, targets: Iterable[ast.expr]) -> set[_Name]:
-    """What is assigned to: plain names in their function, attributes wherever they are used."""
+    """What is assigned to: plain names in their function, attributes wherever they are used.
+
+    `schedulers["body"] = s`: the collection, which is gone through where they are stepped.
+    """
     found: set[_Name] = set()
     for target in targets:
+        while isinstance(target, (ast.Subscript, ast.Starred)):
+            target = target.value
         if isinstance(target, ast.Name):
             found.add((source.function_around(target), target.id))
         elif isinstance(target, ast.Attribute):
@@ -162,8 +168,17 @@ def _uses(source: Script, known: set[_Name]) -> Iterable[ast.expr]:
 def _does(source: Script, use: ast.expr) -> bool | set[_Name] | None:
     """What a use does: True advances, False only asks, None cannot be told, else further names of it."""
     parent = source.parents.get(use)
+    if isinstance(parent, (ast.For, ast.AsyncFor, ast.comprehension)):
+        if parent.iter is use:
+            inside = [n for n in of(parent.target, ast.Name, ast.Attribute) if isinstance(n.ctx, ast.Store)]
+            return _names(source, inside)
+        return None
+    if isinstance(parent, ast.Subscript) and parent.value is use:  # one of a collection, or its place
+        return _does(source, parent) if isinstance(parent.ctx, ast.Load) else False
     if isinstance(parent, ast.Attribute):
         call = source.parents.get(parent)
+        if isinstance(call, ast.Call) and call.func is parent and parent.attr in _GOES_THROUGH:
+            return _does(source, call)
         if isinstance(call, ast.Call) and call.func is parent:
             return not _ASKS.match(parent.attr)
         return False
@@ -200,6 +215,8 @@ def _given_to(source: Script, call: ast.Call, use: ast.expr) -> bool | set[_Name
     if name in _SHOWS:
         return False
     parent = source.parents.get(call)
+    if name in ("enumerate", "zip", "reversed", "list", "tuple", "filter", "iter"):
+        return _does(source, call)
     if name in _PREPARES and isinstance(parent, ast.Assign):
         inside = [n for t in parent.targets for n in of(t, ast.Name, ast.Attribute)]
         return _names(source, [n for n in inside if last_name(n) == last_name(use)])

@@ -13,6 +13,10 @@ from ...readers.script import last_name
 from ...syntax import Loop, Script
 
 EPOCH, STEP = "epoch", "step"
+_ROUND = "round"
+_INTERACTIONS = re.compile(
+    r"(?i)(?:time|env\w*|frame|agent|game|actor|sample)_?steps|frames\b|interactions|transitions"
+)
 _STEP = re.compile(
     r"(?:^|_)(?:steps?|iters?|iterations?|updates?|batches|stepping|every|interval|max_iters?|num_iters?)(?:_|$)"
     r"|steps_per_epoch|get_dataset_size|cardinality|estimated_stepping_batches|max_steps|num_batches"
@@ -35,14 +39,27 @@ def _word(name: str) -> str | None:
 
 
 def unit(mine: Flow, node: ast.expr, depth: int = 6) -> str | None:
-    """`EPOCH`, `STEP`, or None where it cannot be told what an expression counts."""
+    """`EPOCH`, `STEP`, or None where it cannot be told what an expression counts.
+
+    `total_timesteps // batch_size` of reinforcement learning counts neither: rounds, of several updates each.
+    """
+    found = _unit(mine, node, depth)
+    return None if found == _ROUND else found
+
+
+def _unit(mine: Flow, node: ast.expr, depth: int) -> str | None:
+    """As `unit`, and `_ROUND` for rounds of collecting samples from environments."""
     if depth == 0 or isinstance(node, ast.Constant):
         return None
     if isinstance(node, ast.Call):
         return _of_call(mine, node, depth)
     if isinstance(node, ast.BinOp):
-        left, right = unit(mine, node.left, depth - 1), unit(mine, node.right, depth - 1)
+        left, right = _unit(mine, node.left, depth - 1), _unit(mine, node.right, depth - 1)
+        if _ROUND in (left, right):
+            return _ROUND
         if isinstance(node.op, (ast.Div, ast.FloorDiv)):
+            if _INTERACTIONS.search(unparse(node.left)):
+                return _ROUND
             if "batch" in _label(node.right).lower():
                 return (
                     STEP  # samples by samples in a batch, whatever the samples are called: `EPOCH // BATCH`
@@ -50,7 +67,7 @@ def unit(mine: Flow, node: ast.expr, depth: int = 6) -> str | None:
             return EPOCH if left == right == STEP and not _sized(node.left) else left
         return STEP if STEP in (left, right) else left or right
     if isinstance(node, ast.IfExp):
-        both = {unit(mine, node.body, depth - 1), unit(mine, node.orelse, depth - 1)} - {None}
+        both = {_unit(mine, node.body, depth - 1), _unit(mine, node.orelse, depth - 1)} - {None}
         return both.pop() if len(both) == 1 else None
     if isinstance(node, (ast.Name, ast.Attribute, ast.Subscript)):
         behind = [v for v, _ in mine.step(node, ()) if v is not node]
@@ -58,7 +75,7 @@ def unit(mine: Flow, node: ast.expr, depth: int = 6) -> str | None:
             node, ast.Subscript
         ):  # step() leaves the item of a dict to be looked up: values() does it
             behind = [v for v in mine.values(node, 3) if v is not node]
-        found = {unit(mine, v, depth - 1) for v in behind} - {None}
+        found = {_unit(mine, v, depth - 1) for v in behind} - {None}
         if len(found) == 1:
             return found.pop()
         return None if found else _word(_label(node))
@@ -87,7 +104,9 @@ def _of_call(mine: Flow, node: ast.Call, depth: int) -> str | None:
     if name == "len" or (name == "sum" and _counts_rounds(node)):
         return STEP
     if name in ("int", "max", "min", "ceil", "round", "floor", "float", "abs", "cast"):
-        found = {unit(mine, a, depth - 1) for a in node.args} - {None}
+        found = {_unit(mine, a, depth - 1) for a in node.args} - {None}
+        if _ROUND in found:
+            return _ROUND
         return STEP if STEP in found else EPOCH if found else None
     if name in ("get_dataset_size", "cardinality"):
         return STEP

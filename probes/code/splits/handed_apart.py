@@ -54,6 +54,8 @@ def setting_left_out(source: Script) -> Finding | None:
             theirs = _given(names, call)
             for name in optional:
                 asked = _FRAMES.match(name) or not _OF_TRAINING.search(name)
+                if any(_is_for_training(g[name]) for g in given if g and name in g):
+                    continue
                 if asked and None not in (theirs, *given) and name not in (theirs or {}):
                     if all(name in (g or {}) for g in given) and not _is_default(init, name, given[0] or {}):
                         return at(
@@ -62,6 +64,15 @@ def setting_left_out(source: Script) -> Finding | None:
                             f"{name} is handed to the training set, and here the default is taken",
                         )
     return None
+
+
+def _is_for_training(value: ast.expr) -> bool:
+    """An option that says whose it is: `args.train_scheme`, `cfg["training"]["scheme"]`."""
+    called = [
+        last_name(n) if isinstance(n, (ast.Name, ast.Attribute)) else n.value
+        for n in of(value, ast.Name, ast.Attribute, ast.Constant)
+    ]
+    return any(isinstance(c, str) and OF_TRAINING.search(c) for c in called)
 
 
 def _given(names: list[str], call: ast.Call) -> dict[str, ast.expr] | None:
