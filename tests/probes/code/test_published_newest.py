@@ -225,9 +225,9 @@ def main(data, model, optimizer, args):
 
 
 def test_a_sampler_that_no_loader_gets_puts_nothing_into_an_order() -> None:
-    assert _quiet(
-        "script-set-epoch-missing", SHARED.replace("{loader}", "DataLoader(data, 32, shuffle=True)")
-    )
+    loader = "DataLoader(Rows(data, sampler=sampler), 32, shuffle=True)"
+
+    assert _quiet("script-set-epoch-missing", SHARED.replace("{loader}", loader))
 
 
 @pytest.mark.parametrize(
