@@ -11,6 +11,7 @@ from ..registry import Finding, View, absent, present, unknown
 from .common import FINAL, NUMBERED, RAW, looked_at, many, needs_data, said_of
 
 LISTS_IGNORED = 0.01
+LEAST_TORN = 3  # pictures of two classes that were saved anew: one may be a chance
 
 
 @needs_data
@@ -158,13 +159,14 @@ def label_noise(
     view: View,
     share: float,
     agreement: float,
+    pictures: float,
     wrong: float,
     tail: float,
     flat: float,
     own: float,
     least: int,
 ) -> Finding:
-    """Samples of a table whose nearest neighbours nearly all carry one other label: a suspicion.
+    """Samples whose nearest neighbours nearly all carry one other label, of tables or pictures: a suspicion.
 
     Of many wrong labels neighbours tell little; there a linear model errs (at most `wrong`) as often far from
     the border (`tail`, and `flat` times as often as over all) on samples whose neighbours agree with it.
@@ -173,7 +175,11 @@ def label_noise(
     found = [(p, s) for p in data.training if (s := _suspects(p, data.bounds.seed)) is not None]
     for part, one in found:
         part_share = one.count / one.looked
-        if part_share >= share and one.agreement >= agreement:
+        # Pictures of two classes may look alike: their neighbours must tell all the others.
+        enough = one.agreement >= agreement
+        if neighbours.pictured(part):
+            enough = one.agreement >= pictures * (1 - part_share)
+        if part_share >= share and enough:
             why = (
                 f"{one.count} of {many(one.looked, 'sample')} of {said_of(part)} stand among neighbours of "
                 f"one other label ({', '.join(one.examples)}): suspected, not proven"
@@ -223,6 +229,13 @@ def labels_contradict(data: DataSet, view: View, share: float) -> Finding:
             held = f"{many(one.looked, 'sample')} of {said_of(part)}"
             why = f"{one.count} of {held} with an equal one that has another label"
             return present(why, value=one.share, threshold=share, where=one.places)
+    for part in data.training:
+        if part.seen is not None and len(part.seen.torn) >= max(LEAST_TORN, share * part.seen.told):
+            mine, other = part.seen.torn[0]
+            of = f"{len(part.seen.torn)} of {part.seen.told} pictures of {said_of(part)}"
+            why = f"{of} are all but equal to one of another class ({mine.file} and {other.file})"
+            where = tuple(m for m, _ in part.seen.torn[:3])
+            return present(why, value=len(part.seen.torn) / part.seen.told, threshold=share, where=where)
     if not looked:
         return unknown("no training data with labels whose samples are told apart by their values")
     return absent(

@@ -29,7 +29,7 @@ def duplicates_across_splits(data: DataSet, view: View, share: float) -> Finding
             return present(why, value=one.share, threshold=share, where=one.places)
     for part in data.of("eval", "test"):
         same = part.alike
-        if same is not None and same.count >= max(LEAST_ALIKE, share * same.looked):
+        if same is not None and same.count >= max(LEAST_ALIKE, share * same.looked, _by_chance(data, same)):
             return _saved_anew(same, said_of(part))
     if not looked:
         return unknown("training and evaluation samples are not both there in one format")
@@ -44,6 +44,15 @@ def duplicates_across_splits(data: DataSet, view: View, share: float) -> Finding
     if any(o.count or o.common for o, _ in looked):
         return unknown("some evaluation samples are equal to training samples, no more than chance repeats")
     return unknown("only a part of the samples was compared; none is in both")
+
+
+def _by_chance(data: DataSet, same: Alike) -> float:
+    """Twice the evaluation pictures that are like a training one as often as training pictures are alike."""
+    told = sum(p.seen.told for p in data.training if p.seen is not None)
+    twins = sum(len(p.seen.twins) for p in data.training if p.seen is not None)
+    if told < 2 or not twins:
+        return 0.0
+    return 2 * (twins + 1) / (told * (told - 1) / 2) * told * same.looked
 
 
 def _saved_anew(same: Alike, said: str) -> Finding:
@@ -72,6 +81,14 @@ def duplicates(data: DataSet, view: View, share: float) -> Finding:
             repeat = "repeats" if one.count == 1 else "repeat"
             why = f"{one.count} of {held} {repeat} an earlier one ({one.share:.1%})"
             return present(why, value=one.share, threshold=share, where=one.places)
+    for part in data.training:
+        again = part.seen
+        if again is not None and len(again.twins) >= max(LEAST_ALIKE, share * again.told):
+            mine, other = again.twins[0]
+            of = f"{len(again.twins)} of {again.told} pictures of {said_of(part)}"
+            why = f"{of} are all but equal to an earlier one ({mine.file} and {other.file}): saved anew"
+            where = tuple(m for m, _ in again.twins[:3])
+            return present(why, value=len(again.twins) / again.told, threshold=share, where=where)
     judged = [one for one, _ in looked if one.looked]
     if by_chance and not judged:
         return unknown("rows repeat, as columns of few different values let them by chance")

@@ -105,6 +105,9 @@ def _is_mean(column: Column) -> bool:
 def splits_scaled_differently(data: DataSet, view: View, shift: float, ratio: float) -> Finding:
     """A column or channel has another mean or spread in evaluation than in training."""
     del view
+    tones = _tones(data, TONES * shift)
+    if tones is not None:
+        return tones
     train = {c.name: (p, c) for p in data.training for c in _scales(p) if len(c.values) >= 50}
     found: list[tuple[float, str, Place, Part, Column]] = []
     looked = 0
@@ -183,6 +186,9 @@ def modes_mixed(data: DataSet, view: View) -> Finding:
     """Images of one part differ in their number of channels."""
     del view
     parts = [p for p in data.parts if p.kind == "images" and p.shapes]
+    grey = _grey(data)
+    if grey is not None:
+        return grey
     for part in parts:
         modes: dict[str, int] = {}
         for shape, count in part.shapes.items():
@@ -196,3 +202,49 @@ def modes_mixed(data: DataSet, view: View) -> Finding:
     if not parts:
         return unknown("no folder of images among the data files")
     return absent(f"all images have the same channels ({said_of_all(parts)})", value=1)
+
+
+GREY = (0.2, 0.8)  # shares of pictures without colour between which a set is mixed
+LEAST_SEEN = 20
+TONES = 4 / 3  # times the shift of a column: pictures of another day differ, too
+
+
+def _grey(data: DataSet) -> Finding | None:
+    """Pictures without colour, stored with three channels: in a part of one split, or all of another."""
+    shares = {
+        p.name: (p.seen.grey / p.seen.coloured, p)
+        for p in data.parts
+        if p.seen is not None and p.seen.coloured >= LEAST_SEEN
+    }
+    for name, (share, part) in shares.items():
+        if part.seen is not None and GREY[0] <= share <= GREY[1]:
+            of = f"{part.seen.grey} of {part.seen.coloured} {name}"
+            why = f"{of} hold no colour, though they are stored as RGB"
+            return present(why, value=share, threshold=GREY[0], where=part.seen.grey_at)
+    if len(shares) > 1:
+        low, high = min(shares.values(), key=lambda s: s[0]), max(shares.values(), key=lambda s: s[0])
+        if low[0] <= 0.05 and high[0] >= 0.95 and high[1].seen is not None:
+            why = f"the {high[1].name} hold no colour, though they are stored as RGB; the {low[1].name} do"
+            return present(why, value=high[0], threshold=GREY[1], where=high[1].seen.grey_at)
+    return None
+
+
+def _tones(data: DataSet, shift: float) -> Finding | None:
+    """Pictures of evaluation that are darker, brighter or of another colour than those of training."""
+    for held in data.of("eval", "test"):
+        for train in data.training:
+            one, other = train.seen, held.seen
+            if one is None or other is None or min(len(one.tones), len(other.tones)) < LEAST_SEEN:
+                continue
+            a, b = np.median(one.tones, axis=0), np.median(other.tones, axis=0)
+            spread = max(_middle(t[:, i])[1] for t in (one.tones, other.tones) for i in range(3))
+            moved = np.abs(a - b) / max(spread, 1.0)
+            if moved.max() < shift:
+                continue
+            at = int(moved.argmax())
+            turned = np.abs(a - b[::-1]).max() < 0.3 * np.abs(a - b).max()
+            colour = ("red", "green", "blue")[at]
+            why = f"{colour} of a picture: median {a[at]:.0f} in training, {b[at]:.0f} in {held.name}"
+            why += ": as if red and blue were exchanged" if turned else ""
+            return present(why, value=float(moved.max()), threshold=shift, where=(Place(held.files[0]),))
+    return None

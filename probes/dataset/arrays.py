@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 import zipfile
 from collections import defaultdict
@@ -15,12 +16,14 @@ from ...engine.model import Place
 from ..files import RunFile
 from . import codes, naming
 from .gather import WIDEST, Budget, ColumnGather, HashGather, LabelGather, Problems, Reservoir, draw_blocks
-from .model import SAMPLE, Column, Part, Split
+from .model import SAMPLE, Column, Part, Split, Squares
 
 MEMBER = 512 * 1024**2  # bytes of one .npz member that are unpacked; of longer ones the beginning
 BLOCK = 4 * 1024**2  # bytes that are converted at a time: eight times as much of uint8 in float64
 IGNORED = -100
 CHANNELS = (1, 3, 4)
+COARSE, LEAST_EDGE = 16, 8  # squares along a side of a reduced picture; rows or columns of one
+MOST_PICTURES = 5000
 STEP = re.compile(r"(?:batch|step|iter|iteration)[-_]?\d+", re.IGNORECASE)  # a folder for each batch
 
 
@@ -199,6 +202,8 @@ class _Arrays:
         self.feature_names: tuple[str, ...] = ()
         self.masks = 0
         self.masks_empty: list[Place] = []
+        self.squares: dict[str, tuple[str, Any]] = {}  # pictures reduced, or labels, until both are there
+        self.reduced: list[Squares] = []
         self.waiting: dict[str, Any] = {}  # features or labels that look for their other half
 
     def refuse(self, path: str, error: Refused | OSError, field: str = "") -> None:
@@ -282,6 +287,7 @@ class _Arrays:
             column = self.columns.setdefault("labels", ColumnGather("labels", 0, one.dtype))
             column.add_numbers(flat, lambda i: Place(path, i // width + 1))
         if flat.size == len(values):
+            self._reduced(one, "labels", flat)
             self._pair(one, "labels", values)
 
     def _mask(self, one: Field) -> None:
@@ -311,6 +317,7 @@ class _Arrays:
         if limit < one.rows:
             self.exact = False
         taken: list[Any] = []
+        pictures: list[Any] = []
         for start, stop in blocks:
             for at in range(start, stop, stride):
                 block = np.asarray(data[at : min(at + stride, stop)])
@@ -329,6 +336,10 @@ class _Arrays:
                     )
                 if data.ndim == 2 and data.shape[1] <= WIDEST:
                     taken.append(block)
+                elif data.nbytes <= MEMBER and len(data) <= limit and (few := squares(block)) is not None:
+                    pictures.append(few)
+        if pictures:
+            self._reduced(one, "pictures", np.concatenate(pictures))
         if taken and len(data) <= limit:
             self._pair(one, "features", np.concatenate(taken).astype(np.float64))
 
@@ -377,6 +388,20 @@ class _Arrays:
         if not self.features.held or self.features.kept[0].shape[1] == features.shape[1] + 3:
             self.features.add(np.column_stack([features, labels, rows, number]))
 
+    def _reduced(self, one: Field, what: str, values: Any) -> None:
+        """Bring pictures and labels of equal length together; those of the first such files."""
+        self.squares[what] = (one.file.path, values)
+        pictures, labels = self.squares.get("pictures"), self.squares.get("labels")
+        if self.batched or self.reduced or pictures is None or labels is None:
+            return
+        if len(pictures[1]) == len(labels[1]):
+            rows = np.random.default_rng(self.budget.bounds.seed).permutation(len(labels[1]))[:MOST_PICTURES]
+            rows = np.sort(rows[np.isfinite(labels[1][rows]) & np.isfinite(pictures[1][rows]).all(axis=1)])
+            told = tuple(f"{v:g}" for v in labels[1][rows].tolist())
+            places = tuple(Place(pictures[0], int(r) + 1) for r in rows)
+            self.reduced.append(Squares(pictures[1][rows].astype(np.float64), told, places))
+            self.squares.clear()
+
     def part(self) -> Part:
         """Return what was gathered."""
         columns: tuple[Column, ...] = tuple(
@@ -421,7 +446,30 @@ class _Arrays:
             field_rows=dict(self.field_rows),
             label_rows=dict(self.label_rows),
             hashed="rows" if self.hashed else "",
+            squares=self.reduced[0] if self.reduced else None,
         )
+
+
+def squares(block: Any) -> Any:
+    """Pictures [n, h, w], [n, h, w, c], [n, c, h, w] or flat, as squares of grey [n, k]; None for others."""
+    n = len(block)
+    if block.ndim == 2:
+        edge, colours = math.isqrt(block.shape[1]), math.isqrt(block.shape[1] // 3)
+        if edge**2 == block.shape[1]:
+            block = block.reshape(n, edge, edge)
+        elif 3 * colours**2 == block.shape[1]:
+            block = block.reshape(n, 3, colours, colours)
+        else:
+            return None
+    if block.ndim == 4:
+        axis = next((a for a in (3, 1) if block.shape[a] in CHANNELS), None)
+        block = None if axis is None else block.astype(np.float32).mean(axis=axis)
+    if block is None or block.ndim != 3 or min(block.shape[1:]) < LEAST_EDGE:
+        return None
+    step = -(-max(block.shape[1:]) // COARSE)
+    height, width = (s // step * step for s in block.shape[1:])
+    parts = block[:, :height, :width].astype(np.float32)
+    return parts.reshape(n, height // step, step, width // step, step).mean(axis=(2, 4)).reshape(n, -1)
 
 
 def _one_hot(values: Any) -> bool:

@@ -39,7 +39,7 @@ def read_folder(files: Sequence[RunFile], split: Split, what: str, budget: Budge
     by_folder: dict[str, Counter[str]] = defaultdict(Counter)
     good: list[RunFile] = []
     sizes: dict[str, tuple[int, int]] = {}
-    classes = _classes(files) if what != "masks" else {}
+    classes = classes_of(files) if what != "masks" else {}
     read = 0
     for file in looked:
         if not budget.take(min(file.size, 64 * 1024)):
@@ -132,7 +132,7 @@ def _drawn(files: Sequence[RunFile], budget: Budget) -> Sequence[RunFile]:
     return [files[i] for i in sorted(chosen.tolist())]
 
 
-def _classes(files: Sequence[RunFile]) -> dict[str, str]:
+def classes_of(files: Sequence[RunFile]) -> dict[str, str]:
     """The class of each file: its folder, where several sibling folders hold the files of one split."""
     folders: dict[str, set[str]] = defaultdict(set)
     found = {}
@@ -194,7 +194,7 @@ def with_hashes(parts: Sequence[Part], files: dict[str, RunFile], budget: Budget
         mine = (file_of >= start) & (file_of < start + len(part.files))
         at = file_of[mine] - start
         contents = found[mine]
-        classes = _classes([files[path] for path in part.files]) if part.labels is not None else {}
+        classes = classes_of([files[path] for path in part.files]) if part.labels is not None else {}
         labelled = (
             np.array([hash((int(c), classes[part.files[i]])) for c, i in zip(contents, at, strict=True)])
             if classes

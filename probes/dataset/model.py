@@ -138,6 +138,33 @@ class Alike:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class Squares:
+    """Pictures with a class, reduced to a few squares of grey [m, k], by which neighbours are told."""
+
+    features: Floats
+    targets: tuple[str, ...]
+    places: tuple[Place, ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Seen:
+    """What the pictures of one split are like, of those that were looked at.
+
+    `tones`: mean red, green and blue of each picture [n, 3]. `grey`: pictures stored with colours that have
+    none, of `coloured` that are stored so. `twins`: pictures that are an earlier one saved anew, of `told`
+    ones; `torn`: those of them that lie in another class.
+    """
+
+    tones: Floats
+    grey: int = 0
+    coloured: int = 0
+    grey_at: tuple[Place, ...] = ()
+    told: int = 0
+    twins: tuple[tuple[Place, Place], ...] = ()
+    torn: tuple[tuple[Place, Place], ...] = ()
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class Part:
     """The samples of one split in one format."""
 
@@ -177,6 +204,8 @@ class Part:
     names_are_ids: bool = False  # they stand in a column of identifiers, and may be no files
     clipped: tuple[Place, ...] = ()  # recordings that reach the limits again and again
     alike: Alike | None = None
+    seen: Seen | None = None
+    squares: Squares | None = None
     hashed: str = ""  # what a hash stands for: "rows", "files", "samples"; "" when none were made
 
     @property

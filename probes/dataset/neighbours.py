@@ -10,6 +10,7 @@ import numpy as np
 
 from ...engine.model import Place
 from ..run import Floats
+from .gather import WIDEST
 from .model import Hashes, Part
 
 K = 10
@@ -35,13 +36,16 @@ class Suspects:
 
 def suspects(part: Part, seed: int, nearly: float = 0.9) -> Suspects | None:
     """Look at the K nearest neighbours of a seeded sample; None with too few samples or classes."""
-    if len(part.features) < LEAST or part.labels is None or not part.labels.classes:
+    features, targets, at_places = part.features, part.targets, part.target_places
+    if part.squares is not None:
+        features, targets, at_places = part.squares.features, part.squares.targets, part.squares.places
+    if len(features) < LEAST or part.labels is None or not part.labels.classes or part.labels.maps:
         return None
-    names, codes = np.unique(np.array(part.targets), return_inverse=True)
+    names, codes = np.unique(np.array(targets), return_inverse=True)
     if not 2 <= len(names) <= min(MOST_CLASSES, len(codes) / 20):
         return None
-    chosen = chosen_rows(len(codes), seed, part.features)
-    rows, codes = scaled(part.features[chosen]), codes[chosen]
+    chosen = chosen_rows(len(codes), seed, features)
+    rows, codes = features[chosen] if pictured(part) else scaled(features[chosen]), codes[chosen]
     squares = (rows**2).sum(axis=1)
     votes = np.zeros((len(rows), len(names)), dtype=np.int32)
     k = min(K, len(rows) - 1)
@@ -55,12 +59,19 @@ def suspects(part: Part, seed: int, nearly: float = 0.9) -> Suspects | None:
     best = votes.argmax(axis=1)
     own = votes[np.arange(len(rows)), codes]
     odd = np.flatnonzero((best != codes) & (votes.max(axis=1) >= nearly * k) & (own <= (1 - nearly) * k))
-    places = tuple(part.target_places[int(chosen[i])] for i in odd[:10])
+    places = tuple(at_places[int(chosen[i])] for i in odd[:10])
     examples = tuple(dict.fromkeys(f"{names[codes[i]]} among {names[best[i]]}" for i in odd))[:3]
     met = np.bincount(codes, best == codes, len(names)) / np.maximum(
         np.bincount(codes, minlength=len(names)), 1
     )
     return Suspects(len(rows), len(odd), float(np.mean(met)), places, examples)
+
+
+def pictured(part: Part) -> bool:
+    """Whether its samples are pictures, all numbers of one unit."""
+    return part.squares is not None or (
+        len(part.feature_names) > WIDEST or sum(n.startswith("pixel") for n in part.feature_names) >= LEAST
+    )
 
 
 def chosen_rows(count: int, seed: int, features: Floats) -> np.ndarray[tuple[int], np.dtype[np.int64]]:

@@ -14,7 +14,7 @@ import numpy as np
 
 from ...engine.model import Place
 from . import chats, codes, dated, groups, named, naming, splits
-from .gather import WIDEST, ColumnGather, HashGather, LabelGather, Problems, Reservoir
+from .gather import ColumnGather, HashGather, LabelGather, Problems, Reservoir
 from .model import SAMPLE, UNIQUE, Part, Split
 
 LEAST_ONCE = 50
@@ -23,6 +23,7 @@ FIRST = 4096  # rows by which it is told how much a row tells
 MOST_GONE = 0.2  # share of missing values up to which a column is used for looking at neighbours
 # What pandas reads as missing in a column of numbers, and `?` as the UCI repository writes it.
 ABSENT = frozenset(["", "#n/a", "n/a", "na", "null", "nan", "none", "<na>", "-nan", "?"])
+WIDEST_PICTURE, MOST_WIDE = 1100, 2_500_000  # columns of a row that are kept together, numbers in all
 _NAN = math.nan
 _COMMA = re.compile(r"\s*[-+]?\d*,\d+(?:[eE][-+]?\d+)?\s*")  # as Excel writes it beside semicolons
 
@@ -44,7 +45,8 @@ class TableGather:
         self.inputs: list[Any] = []
         self.problems = Problems()
         self.rows = 0
-        self.features = Reservoir(target, seed) if len(names) <= WIDEST else None
+        few = min(target, MOST_WIDE // max(1, len(names)))  # of the pixels of a picture
+        self.features = Reservoir(few, seed) if len(names) <= WIDEST_PICTURE else None
         self.kept_targets: list[str] = []
         self.files: list[str] = []
         self.comma = False  # decimals are written with a comma

@@ -263,3 +263,139 @@ def test_rows_that_chance_makes_equal(tmp_path: Path) -> None:
         assert reading(LEAK, folder).state is not P
     csv(folder / "val.csv", ("load", "temp"), rows[1500:1900].tolist())
     assert reading(LEAK, folder).state is P
+
+
+def test_training_pictures_saved_anew(tmp_path: Path) -> None:
+    """A third of the pictures stands twice; frames of one film and copies that names tell are meant."""
+    root = folders(tmp_path)
+    assert reading("data-duplicates", root).state is A
+    for i in range(8):
+        scene(i).save(root / "train" / "ab"[i % 2] / f"web_{i}.jpg", quality=70)
+    found = reading("data-duplicates", root)
+    assert found.state is P
+    assert "saved anew" in found.why
+    assert "8 of 32" in found.why
+    assert reading("data-labels-contradict", root).state is not P
+
+    for i in range(8):
+        scene(i).save(root / "train" / "ba"[i % 2] / f"other_{i}.jpg", quality=60)
+    assert "of another class" in reading("data-labels-contradict", root).why
+
+
+def test_frames_and_declared_copies_are_meant(tmp_path: Path) -> None:
+    frames, made = folders(tmp_path / "frames"), folders(tmp_path / "made")
+    for i in range(12):
+        scene(3000).save(frames / "train" / "a" / f"clip_{i:04d}.jpg", quality=90 - i)
+        scene(i).save(made / "train" / "ab"[i % 2] / f"train{i}_jpeg60.jpg", quality=60)
+
+    assert reading("data-duplicates", frames).state is not P
+    assert reading("data-duplicates", made).state is not P
+
+
+def test_pictures_that_look_alike_anyway(tmp_path: Path) -> None:
+    """Where training pictures are alike by chance, those of the test are as well."""
+    for split, count in (("train", 30), ("test", 10)):
+        for i in range(count):
+            path = tmp_path / split / "good" / f"{'xyzuvw'[i % 6]}{i * 7}{split}.png"
+            path.parent.mkdir(parents=True, exist_ok=True)
+            seen = np.asarray(scene(i % 12)).astype(int) + np.random.default_rng(i + count).integers(
+                -3, 4, (160, 160, 3)
+            )
+            _save(np.clip(seen, 0, 255), path)
+
+    assert reading(LEAK, tmp_path).state is not P
+
+
+def tinted(root: Path, split: str, count: int, change: Any) -> None:
+    for i in range(count):
+        path = root / split / "ab"[i % 2] / f"{split}{i}.png"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        pixels = np.asarray(scene(i + 100 * len(split), 64)).astype(float) * [0.5, 0.7, 0.9] + [0, 10, 25]
+        _save(change(pixels, i), path)
+
+
+def plain(pixels: np.ndarray, i: int) -> np.ndarray:
+    return pixels
+
+
+def grey(pixels: np.ndarray, i: int) -> np.ndarray:
+    return np.repeat(pixels.mean(axis=2, keepdims=True), 3, axis=2)
+
+
+def dark(pixels: np.ndarray, i: int) -> np.ndarray:
+    return pixels * 0.2
+
+
+def turned(pixels: np.ndarray, i: int) -> np.ndarray:
+    return pixels[..., ::-1]
+
+
+def test_pictures_without_colour_among_coloured_ones(tmp_path: Path) -> None:
+    for name, train, val in (
+        ("sound", plain, plain),
+        ("half", lambda p, i: grey(p, i) if i % 2 else p, plain),
+        ("few", lambda p, i: p if i % 15 else grey(p, i), plain),
+        ("all", grey, grey),
+        ("split", plain, grey),
+    ):
+        tinted(tmp_path / name, "train", 40, train)
+        tinted(tmp_path / name, "val", 30, val)
+
+    states = {
+        n: reading("image-channels-mixed", tmp_path / n).state
+        for n in ("sound", "half", "few", "all", "split")
+    }
+    assert states == {"sound": A, "half": P, "few": A, "all": A, "split": P}
+
+
+def test_pictures_of_other_tones_in_validation(tmp_path: Path) -> None:
+    for name, val in (("sound", plain), ("dark", dark), ("bgr", turned)):
+        tinted(tmp_path / name, "train", 40, plain)
+        tinted(tmp_path / name, "val", 30, val)
+
+    assert reading("splits-scaled-differently", tmp_path / "sound").state is A
+    assert reading("splits-scaled-differently", tmp_path / "dark").state is P
+    found = reading("splits-scaled-differently", tmp_path / "bgr")
+    assert found.state is P
+    assert "exchanged" in found.why
+
+
+def figures(count: int, wrong: float, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
+    """Strokes of ten shapes [count, 28, 28] and their class, a share of them another one."""
+    random = np.random.default_rng(seed)
+    shapes = np.kron(np.random.default_rng(7).random((10, 7, 7)) > 0.6, np.ones((4, 4))) * 255
+    classes = random.integers(0, 10, count)
+    pixels = np.clip(
+        shapes[classes] * random.uniform(0.6, 1, (count, 1, 1)) + random.normal(0, 40, (count, 28, 28)),
+        0,
+        255,
+    )
+    turned = random.random(count) < wrong
+    labels = np.where(turned, (classes + random.integers(1, 10, count)) % 10, classes)
+    return pixels.astype(np.uint8), labels.astype(np.uint8)
+
+
+@pytest.mark.parametrize("form", ["npz", "flat", "npy", "csv", "png"])
+def test_wrong_labels_of_pictures(form: str, tmp_path: Path) -> None:
+    for name, wrong, state in (("right", 0.0, A), ("wrong", 0.1, P), ("none", 1.0, U)):
+        root = tmp_path / name
+        root.mkdir()
+        x, y = figures(500, wrong)
+        if name == "none":
+            y = np.random.default_rng(1).permutation(y)
+        if form == "npz":
+            np.savez(root / "d.npz", x_train=x, y_train=y, x_test=x[:50], y_test=y[:50])
+        elif form == "flat":
+            np.savez(root / "train.npz", x=x.reshape(500, -1), y=y)
+        elif form == "npy":
+            np.save(root / "train_images.npy", x)
+            np.save(root / "train_labels.npy", y)
+        elif form == "csv":
+            names = ("label", *(f"pixel{i}" for i in range(784)))
+            csv(root / "train.csv", names, np.column_stack([y, x.reshape(500, -1)]).tolist())
+        else:
+            for i in range(500):
+                path = root / "training" / str(y[i]) / f"{i}.png"
+                path.parent.mkdir(parents=True, exist_ok=True)
+                _save(x[i], path)
+        assert reading("label-noise-suspected", root).state is state
