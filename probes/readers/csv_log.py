@@ -323,6 +323,15 @@ def _comma(cell: str) -> float | None:
     return number(cell.replace(",", ".")) if usual else None
 
 
+def _decimal_commas(table: _Table) -> bool:
+    """Whether commas part decimals ("0,001" is no 1): one cannot part thousands, and there is no point."""
+    cells = [cell.strip() for row in table.rows[:LOOK] for cell in row]
+    told = any(
+        re.fullmatch(r"[-+]?(?:0,\d+|\d+,(?:\d{1,2}|\d{4,}))(?:[eE][-+]?\d+)?", cell) for cell in cells
+    )
+    return told and not any(re.fullmatch(r"[-+]?\d+\.\d+", cell) for cell in cells)
+
+
 def _is_dvclive(file: RunFile, table: _Table) -> bool:
     """DVCLive keeps one quantity per file: plots/metrics/train/loss.tsv."""
     return "plots/metrics/" in f"/{file.path}" and table.header[-1] == file.name.rsplit(".", 1)[0]
@@ -353,6 +362,7 @@ class _Reader:
         self.file = file
         self.table = table
         self.comma = delimiter == ";"
+        self.never_thousands = self.comma and _decimal_commas(table)
         self.known = [plain(name) for name in table.header]
 
     def series(self) -> Iterator[Series]:
@@ -423,6 +433,8 @@ class _Reader:
     def _cell(self, cell: str) -> float | None:
         if _is_absent(cell):
             return None
+        if self.never_thousands and "," in cell:
+            return _comma(cell)
         parsed = number(cell)
         return _comma(cell) if parsed is None and self.comma else parsed
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Literal
 
 from ... import names
 from . import families, keys
 from .keys import StepKind
 from .numbers import TOKEN, to_float
-from .shape import Metric, Shape, texts_of
+from .shape import EPOCH_FIRST, Metric, Shape, texts_of
 from .stamps import FULL_STAMP, PREFIX
 
 MAX_NUMBERS = 400
@@ -243,6 +244,8 @@ class _Analysis:
         elif step is not None:
             if not after.startswith("%"):
                 self.steps.append((step[0], at, step[1]))
+        elif len(words) == 1 and words[0] in keys.SPLITS and self.before[at].rstrip().endswith("["):
+            self._count(at, "[")  # "Test: [0/48]"
         elif keys.side_of(words):
             same = self._same_of_other_side(at, words[0].strip(".:"))
             if same:
@@ -360,12 +363,24 @@ class _Analysis:
         )
         return first[1] if whole and steps and steps > whole and steps % whole == 0 else None
 
+    def _averages(self, step: tuple[int, int, StepKind] | None) -> Iterator[Metric]:
+        """`Test: [48/48] Loss: 0.9 (1.1)`: a batch's value, and in brackets the mean so far, which counts."""
+        counting = step is not None and step[2] == "bare" and step[1] in self.totals
+        scored = all(m.split == "eval" or m.canonical.startswith(("eval/", "test/")) for m in self.metrics)
+        for metric in self.metrics:
+            at = metric.slot + 1
+            mean = counting and scored and at < len(self.tokens) and self.after(at).startswith(")")
+            if mean and self.before[at].strip() == "(" and to_float(self.tokens[at]) is not None:
+                metric = replace(metric, slot=at)
+            yield metric
+
     def _made(self) -> Shape | None:
         self._in_company()
         self.metrics += self._pair_of_losses()
         step = min(self.steps, default=None)
-        if step is not None and self.epoch is None:
-            self.epoch = self._epoch_before(step)
+        counted = self._epoch_before(step) if step is not None and self.epoch is None else None
+        self.epoch = counted if self.epoch is None else self.epoch
+        self.metrics = list(self._averages(step))
         if step is None and self.epoch is None:
             self.metrics = [m for m in self.metrics if not keys.is_ambiguous(m.raw)]
             if not self.metrics:
@@ -401,7 +416,7 @@ class _Analysis:
             stamped=self.stamped,
             bar=families.is_bar(self.body),
             strong=any(_of_a_data_set(m.canonical) for m in self.metrics),
-            flags=families.marks(self.body, self.prefix),
+            flags=families.marks(self.body, self.prefix) | ({EPOCH_FIRST} if counted is not None else set()),
         )
 
     def _places(self, step: tuple[int, int, StepKind] | None) -> bool:

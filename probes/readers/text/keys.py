@@ -44,6 +44,7 @@ _MODULE = re.compile(r"\b(?:np|numpy|jnp|torch|mindspore|ms)\.$")
 # What ends the text that belongs to something else. "Val. Loss" and "Avg. Acc" are names.
 _DELIMITER = re.compile(
     r"[,;|•·\[\]{}\t!?\"'<>*#=]|  +|:\s|:$|\s[-–—~]+\s|^\s*[-–—>~]+\s?|\)\s|[-=]>|…|\(\s"
+    r"|[\u2190-\u21ff\u2600-\u27bf\u2b00-\u2bff\ufe0f\U0001f000-\U0001faff]"  # arrows, pictures
     r"|(?<!\bVal)(?<!\bval)(?<!\bAvg)(?<!\bavg)(?<!\bAcc)\.\s"
 )
 _CELL = re.compile(r"^\s*[|│┃║]\s*([A-Za-z][^|│┃║\d]{0,60}?)\s*[|│┃║]\s*$")  # "| val/acc | 0.91 |"

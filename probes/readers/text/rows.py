@@ -18,7 +18,7 @@ from .alike import Stretch, numbers_of, spread
 from .columns import NAN, Column, Columns, Key, Split
 from .epoch_bars import EpochBars, State
 from .numbers import to_float
-from .shape import Metric, Shape
+from .shape import EPOCH_FIRST, Metric, Shape
 from .stamps import wall_of
 from .trainer_bars import TrainerBars
 
@@ -69,6 +69,8 @@ class Rows:
         self._bars_done: set[tuple[int | None, float]] = set()
         self._epoch_bars = 0.0
         self._bars = EpochBars()
+        self._epoch_first = False  # "[2/7] step 45/280" was read
+        self._partial: dict[int | None, tuple[Shape, Tokens, Line]] = {}  # states of evaluations
         self._losses: dict[int | None, Key] = {}
         self._skipped: dict[tuple[int | None, int], float] = {}
         self._engines: dict[int | None, tuple[float, int]] = {}
@@ -159,6 +161,8 @@ class Rows:
 
     def finish(self) -> None:
         """All lines were read."""
+        for rank in list(self._partial):
+            self._end_partial(rank)
         self._flush_bar()
         self._states_of_bars()
         for row, step in self._trainer.steps():
@@ -192,10 +196,17 @@ class Rows:
     def _row(self, shape: Shape, tokens: Tokens, line: Line, where: Where) -> None:
         step, total, epoch = place(shape, tokens)
         if shape.evaluating and shape.step_kind in ("bare", "batch") and where.known:
-            if epoch != epoch and shape.step_kind == "bare" and step == where.epoch and step < where.step:
+            if self._epoch_first and shape.step_kind == "bare" and step == where.epoch and step < where.step:
                 step, total, epoch = NAN, NAN, step  # "[2/7] val loss 0.5" below "[2/7] step 80/280 loss 0.4"
             elif epoch == epoch or step == total:
                 step = total = NAN  # the batches of the evaluation: it stands where training stands
+            elif step != where.step and total != where.total:
+                self._partial[line.rank] = (shape, tokens, line)  # a state of the evaluation
+                return
+        if shape.evaluating:
+            self._partial.pop(line.rank, None)
+        else:
+            self._end_partial(line.rank)
         own_step, own = step == step, step == step or epoch == epoch
         kind: str = shape.step_kind
         beside = self._bar if not own_step and "hf" in shape.flags else None
@@ -235,6 +246,15 @@ class Rows:
         else:
             self._values(shape, tokens, row, group, line.rank, split)
         self._count(shape, line.number)
+
+    def _end_partial(self, rank: int | None) -> None:
+        """The last state that an evaluation was seen in stands for it where no line sums it up."""
+        shape, tokens, line = self._partial.pop(rank, (None, (), None))
+        if shape is None or line is None:
+            return
+        where = self.where(rank)
+        row = self.columns.row(where.step, where.total, where.epoch, line.number, NAN, False, where.kind)
+        self._values(shape, tokens, row, "step" if where.step == where.step else "epoch", rank, "")
 
     @staticmethod
     def _move(shape: Shape, step: float, total: float, epoch: float, where: Where) -> None:
@@ -388,9 +408,11 @@ class Rows:
     def _count(self, shape: Shape, number: int, lines: int = 1) -> None:
         if self.first_line is None:
             self.first_line = number
-        for flag in shape.flags:
+        flags = shape.flags - {EPOCH_FIRST}
+        self._epoch_first |= EPOCH_FIRST in shape.flags
+        for flag in flags:
             self.families[flag] += lines
-        if not shape.flags:
+        if not flags:
             self.families[""] += lines
 
     # ----------------------------------------------------------------------- what is no curve only

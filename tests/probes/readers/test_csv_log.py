@@ -352,3 +352,19 @@ def test_eta_is_kept_where_it_may_be_a_rate(tmp_path: Path) -> None:
 
     assert "learning_rate" in open_run(tmp_path / "rests").series
     assert "learning_rate" not in open_run(tmp_path / "counts").series
+
+
+def test_a_rate_with_a_decimal_comma_is_no_thousand(tmp_path: Path) -> None:
+    """ "0,001" beside "0,4475" is a thousandth; "1,000" beside points stays a thousand."""
+    (tmp_path / "a.csv").write_text(
+        "epoch;train_loss;lr\n" + "".join(f"{e};{3 / e:.4f};0.001\n".replace(".", ",") for e in range(1, 9))
+    )
+    (tmp_path / "b.csv").write_text(
+        "step;train_loss;lr\n" + "".join(f"{e},000;{3 / e:.4f};0.001\n" for e in range(1, 9))
+    )
+    first, second = (
+        csv_log.read(file_of(tmp_path, n, (tmp_path / n).read_bytes())) for n in ("a.csv", "b.csv")
+    )
+
+    assert {s.raw: s.values[1] for s in first.series} == {"train_loss": 1.5, "lr": 0.001}
+    assert {s.raw: (s.steps[1], s.values[1]) for s in second.series}["lr"] == (2000, 0.001)

@@ -449,3 +449,33 @@ def test_boxes_with_one_number_in_each_row(tmp_path: Path) -> None:
         content = read(tmp_path, rows)
         assert points(content, "train/loss") == [(1, 3.0), (2, 1.5), (3, 1.0)]
         assert points(content, "eval/loss") == [(1, 2.0), (2, 1.0), (3, 0.6667)]
+
+
+def test_pictures_and_arrows_are_no_part_of_a_name(tmp_path: Path) -> None:
+    """ "📊 Epoch 01/12 → train loss 0.5 ✅ train acc 80.0% | 🔍 val loss 0.6"."""
+    text = "".join(
+        f"📊 Epoch {e:02d}/12 → train loss {3 / e:.3f} ✅ train acc {e}0.0% | 🔍 val loss {2 / e:.3f} val acc 50.0% ⏱ 1.3s\n"
+        for e in (1, 2, 3)
+    )
+    content = read(tmp_path, text)
+
+    assert {m.raw for m in content.series} == {"train loss", "train acc", "val loss", "val acc"}
+
+
+@pytest.mark.parametrize("last", [48, 40])
+def test_the_mean_of_an_evaluation_counts(tmp_path: Path, last: int) -> None:
+    """timm's "Test: [48/48] Acc@1: 60.0 (71.0)": the mean in brackets, of the last state that was printed."""
+    train = "Train: {e} [{b:4d}/1251 ({p:3d}%)]  Loss: {v:.3g} (6.0)  Time: 0.352s, 727.5/s  LR: 1.000e-03\n"
+    test = "Test: [{b:4d}/48]  Time: 1.2 (1.2)  Loss: {v:6.3f} ({v:6.3f})  Acc@1: {a:7.3f} ({m:7.3f})\n"
+    text = "".join(
+        train.format(e=e, b=0, p=0, v=6 - e)
+        + train.format(e=e, b=1000, p=80, v=5.5 - e)
+        + test.format(b=0, v=3.0 - e, a=60, m=60)
+        + test.format(b=last, v=2.0 - e / 2, a=60, m=70 + e)
+        for e in range(3)
+    )
+    content = read(tmp_path, text)
+
+    assert [v for _, v in points(content, "test/accuracy")] == [70, 71, 72]
+    assert [v for _, v in points(content, "test/loss")] == [2.0, 1.5, 1.0]
+    assert [v for _, v in points(content, "train/loss")] == [6, 5.5, 5, 4.5, 4, 3.5]
