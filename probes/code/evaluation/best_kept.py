@@ -200,14 +200,23 @@ def last_weights_tested(source: Script) -> Finding | None:
     reads = tuple(c for c in reads if source.owner(c) not in _OF_DATA)
     if not kept:
         return None
-    if reads:
-        return ok(source, reads[0], "weights are read back")
     function = source.function_around(loop)
+    end = loop.end_lineno or loop.lineno
+    # what is read before the loop starts takes a training up again
+    resumed = [c for c in reads if source.function_around(c) is function and c.lineno < loop.lineno]
+    if len(resumed) < len(reads):
+        return ok(source, reads[0], "weights are read back")
+    inside = {unparse(c) for c in of(loop, ast.Call)}
     for call in source.calls:
-        later = source.function_around(call) is function and call.lineno > (loop.end_lineno or loop.lineno)
-        if later and _side_of_call(call) is False and _of_test(call) and _chosen_by_other(loop):
+        later = source.function_around(call) is function and call.lineno > end
+        if not later or _side_of_call(call) is not False or source.loops_around(call):
+            continue
+        if _of_test(call) and _chosen_by_other(loop):
             return at(source, call, "the last weights are scored, and the best ones were kept for it")
-    return None
+        if unparse(call) in inside and not _of_test(call):
+            why = "the weights of the last round are scored once more, and the best ones were kept for it"
+            return at(source, call, why)
+    return ok(source, resumed[0], "weights are read back") if resumed else None
 
 
 _READS = ("load", "load_checkpoint", "restore", "load_weights")
@@ -287,7 +296,13 @@ def _is_best(source: Script, call: ast.Call, loop: ast.AST) -> bool:
     inside = any(p is loop for p in source.above(call)) and any(
         isinstance(p, ast.If) for p in source.above(call)
     )
-    return inside and any("best" in t.lower() for t in texts)
+    asked = [p.test for p in source.above(call) if isinstance(p, ast.If)]
+    better = any(isinstance(t, ast.Compare) and re.search(r"(?i)\bbest|_best", unparse(t)) for t in asked)
+    whole = any(last_name(n) in ("state_dict", "model", "net") for a in call.args for n in of(a, *_NAMED))
+    return inside and (any("best" in t.lower() for t in texts) or (better and whole))
+
+
+_NAMED = (ast.Name, ast.Attribute)
 
 
 def _of_test(call: ast.Call) -> bool:

@@ -59,7 +59,7 @@ def ordered_apart(source: Script) -> Finding | None:
         for mine, theirs in ((one, other), (other, one)):
             start = _taken_from(scope, theirs, mine, before)
             later = [t for t in turns[mine] if t.node.lineno > start]
-            there = [t.by for t in turns[theirs]]
+            there = [t.by for t in turns[theirs]] + _indexed_by(scope, theirs, before)
             for turn in later:
                 if turn.by not in there and not _taken_from(scope, mine, theirs, before):
                     return at(
@@ -263,6 +263,17 @@ def _taken_from(scope: ast.AST, name: str, other: str, before: int) -> int:
         if name in targets and other not in targets and _reads(statement.value, other):
             last = statement.lineno
     return last
+
+
+def _indexed_by(scope: ast.AST, name: str, before: int) -> list[str]:
+    """By what rows are taken for a name: `labels = y_train[order]` -> ["order"]."""
+    made = [s for s in _statements(scope, before) if isinstance(s, ast.Assign)]
+    return [
+        unparse(sub.slice)
+        for s in made
+        if name in {unparse(t) for t in s.targets}
+        for sub in of(s.value, ast.Subscript)
+    ]
 
 
 def _reads(node: ast.expr, name: str) -> bool:

@@ -14,6 +14,7 @@ from ...syntax import Function, Script
 from ..labels.apart import ordered_apart
 from ..labels.masking import tags_by_position
 from ..labels.paired_lists import paired_by_listing
+from ..labels.together import one_part_reordered
 from ..shared.checks import at, first, ok
 from ..shared.roles import is_random
 from ..shared.sides import either
@@ -36,6 +37,7 @@ def sample_torn_apart(view: View) -> Finding:
             tags_by_position,
             _spectrum_mirrored,
             ordered_apart,
+            one_part_reordered,
             rows_fed_apart,
         ),
         "the scripts change no samples that have several parts",

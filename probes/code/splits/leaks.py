@@ -20,6 +20,7 @@ from ..shared.sides import Given, either, given, literal, part, side, words
 from ..tensorflow.data import cut_from_moving_order
 from ..tensorflow.slips import evaluated_by_training_input, held_out_pattern_of_training
 from .again import folds_meet, one_file_for_both, split_twice, whole_beside_part
+from .cuts_meet import cuts_meet
 from .learnt_and_scored import chosen_by_test
 from .overlaps import overlap
 from .side_switches import both_from_one_end, fit_crossed, one_part_for_both, reads_other_source
@@ -56,7 +57,7 @@ def held_out_in_training(view: View) -> Finding:
     check = either(
         *(_overlap, _same_source, _same_data, _fits_on_both, _joined),
         *(same_part, loader_of_other_side, trains_on_held_out_loop),
-        *(both_from_one_end, reads_other_source, fit_crossed, one_part_for_both),
+        *(cuts_meet, both_from_one_end, reads_other_source, fit_crossed, one_part_for_both),
         *(cut_from_moving_order, gradients_on_held_out, parts_from_one_end),
         *(evaluated_by_training_input, held_out_pattern_of_training),
         *(folds_meet, split_twice, whole_beside_part, one_file_for_both, whole_table_given, whole_for_a_part),

@@ -225,3 +225,19 @@ def test_the_best_figure_moves_once_it_is_beaten(
     text = KEPT.replace("{START}", start).replace("{SCORE}", score).replace("{BEFORE}", before)
     text = text.replace("{TEST}", test).replace("{RAISE}", raised)
     assert (state("script-best-chosen-wrongly", text) == "present") is wrong
+
+
+@pytest.mark.parametrize(
+    ("load", "found"),
+    [
+        ("print(score(model, val_loader))", True),
+        ("model.load_state_dict(torch.load(path))\n    print(score(model, val_loader))", False),
+        ("print(len(val_loader))", False),
+    ],
+)
+@pytest.mark.parametrize("path", ["out", "'best.pt'"])
+def test_the_last_round_is_scored_once_more(load: str, found: bool, path: str) -> None:
+    code = _torch(LOAD=load).replace("    print(score(model, test_loader))\n", "").replace("'best.pt'", path)
+    resumed = "    if best:\n        model.load_state_dict(torch.load('last.pt'))\n    for epoch"
+    code = code.replace('"best.pt"', path)
+    assert (state(LAST, code.replace("    for epoch", resumed)) == "present") is found

@@ -1,0 +1,288 @@
+"""Rows of scripts that belong together, of which one part is put into another order and the rest is not."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from ...flow import flow
+from ...readers._tree import names_in, of, unparse
+from ...readers.script import last_name
+from ...registry import Finding
+from ...syntax import Script
+from ..shared.checks import at, ok
+from ..shared.roles import TARGET_WORDS
+
+_DRAWN = ("randperm", "permutation", "argsort", "shuffle", "sample")
+_CONTROL = re.compile(
+    r"(?i)permut|importance|null|control|random_label|ablat|corrupt|baseline|negative|contrast"
+)
+
+
+@dataclass(frozen=True)
+class _Group:
+    """Names whose rows belong together: from which line, in which scope, by what they are known."""
+
+    names: frozenset[str]
+    line: int
+    scope: ast.AST
+    of_labels: bool = False  # one is made of the rows that the other one is made of
+
+
+def one_part_reordered(source: Script) -> Finding | None:
+    """`ids, labels = zip(*items)`, and then `ids = sorted(ids)`; `rng.shuffle(target)` alone.
+
+    Rows belong together where one call gives them, one loop fills them, or two lists are made of one. Silent
+    where another one is put into order too, where the order is used again, and for controls by permutation.
+    """
+    seen: ast.AST | None = None
+    for group in _groups(source):
+        if _CONTROL.search(getattr(group.scope, "name", "")):
+            continue
+        seen = seen or group.scope
+        for name in sorted(group.names):
+            for node, order in _turns(source, group, name):
+                others = group.names - {name}
+                if _turned_too(source, group, others, name, order, node):
+                    continue
+                if (partner := _used_together(group, name, others, node)) is not None:
+                    return at(source, node, f"`{name}` is put into another order, and `{partner}` is not")
+    found = _column_alone(source) or _table_shuffled_for_one(source) or _split_astray(source)
+    return found or (ok(source, seen, "what belongs together stays together") if seen is not None else None)
+
+
+# --------------------------------------------------------------------------------- what belongs together
+
+
+def _groups(source: Script) -> Iterator[_Group]:
+    for node in source.of(ast.Assign):
+        around: ast.AST = source.function_around(node) or source.tree
+        target = node.targets[0]
+        if isinstance(target, ast.Tuple) and isinstance(node.value, ast.Call):
+            names = frozenset(unparse(e) for e in target.elts if isinstance(e, (ast.Name, ast.Attribute)))
+            labels = {n for n in names if TARGET_WORDS.search(n.lower())}
+            if labels and len(labels) < len(names) == len(target.elts):
+                yield _Group(names, node.lineno, around)
+    scopes: list[ast.AST] = [source.tree, *source.of(ast.FunctionDef)]
+    for scope in scopes:
+        lists: dict[str, ast.Assign] = {}
+        made: dict[str, list[tuple[str, int]]] = {}
+        for node in of(scope, ast.Assign):
+            if (source.function_around(node) or source.tree) is not scope:
+                continue
+            for one, value in _paired(node):
+                if isinstance(value, ast.List) and not value.elts:
+                    lists[unparse(one)] = node
+                elif isinstance(value, ast.ListComp) and len(value.generators) == 1:
+                    loop = value.generators[0]
+                    if not loop.ifs and isinstance(loop.iter, ast.Name):
+                        made.setdefault(loop.iter.id, []).append((unparse(one), node.lineno))
+        for beside in made.values():
+            words = [bool(TARGET_WORDS.search(n.rpartition(".")[2].lower())) for n, _ in beside]
+            if len(beside) == 2 and sum(words) == 1:
+                yield _Group(frozenset(n for n, _ in beside), min(x for _, x in beside), scope, True)
+        filled: dict[ast.AST, set[str]] = {}
+        for call in of(scope, ast.Call):
+            owner = source.owner(call)
+            if last_name(call.func) == "append" and owner in lists:
+                holder = source.parents.get(source.statement(call) or call)
+                if isinstance(holder, ast.For):
+                    filled.setdefault(holder, set()).add(owner)
+        for holder, together in filled.items():
+            if any(TARGET_WORDS.search(n.lower()) for n in together) and len(together) > 1:
+                yield _Group(frozenset(together), getattr(holder, "lineno", 0), scope)
+
+
+def _paired(node: ast.Assign) -> list[tuple[ast.expr, ast.expr]]:
+    target, value = node.targets[0], node.value
+    if isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple):
+        return list(zip(target.elts, value.elts, strict=False))
+    return [(target, value)]
+
+
+# ------------------------------------------------------------------------------------------ what is done
+
+
+def _turns(source: Script, group: _Group, name: str) -> Iterator[tuple[ast.stmt, str]]:
+    """Statements that put a name's rows into another order, with the name of the order ("" of none)."""
+    for node in of(group.scope, ast.Assign, ast.Expr):
+        if node.lineno <= group.line or (source.function_around(node) or source.tree) is not group.scope:
+            continue
+        if isinstance(node, ast.Expr):
+            call = node.value
+            if isinstance(call, ast.Call) and last_name(call.func) == "shuffle":
+                if len(call.args) == 1 and unparse(call.args[0]) == name:
+                    yield node, ""
+            elif isinstance(call, ast.Call) and last_name(call.func) == "sort" and source.owner(call) == name:
+                yield node, ""
+            continue
+        for one, value in _paired(node):
+            if unparse(one) != name:
+                continue
+            if isinstance(value, ast.Call) and last_name(value.func) in ("sorted", "permutation"):
+                if value.args and unparse(value.args[0]) == name:
+                    yield node, ""
+            if isinstance(value, ast.ListComp) and len(value.generators) == 1:
+                loop = value.generators[0]
+                if isinstance(value.elt, ast.Subscript) and unparse(value.elt.value) == name:
+                    if isinstance(loop.iter, ast.Name) and _drawn(source, loop.iter):
+                        yield node, loop.iter.id
+            if isinstance(value, ast.Subscript) and unparse(value.value) == name:
+                if isinstance(value.slice, ast.Name) and _drawn(source, value.slice):
+                    yield node, value.slice.id
+
+
+def _drawn(source: Script, order: ast.Name) -> bool:
+    """An index is an order that is drawn or sorted."""
+    return any(last_name(c.func) in _DRAWN for v in flow(source).values(order, 3) for c in of(v, ast.Call))
+
+
+def _turned_too(
+    source: Script, group: _Group, others: frozenset[str], name: str, order: str, node: ast.stmt
+) -> bool:
+    """Another one of the group is changed with it, or the order is used for more than this name."""
+    inside = set(of(node, ast.Name))
+    if order and any(
+        n.id == order and isinstance(n.ctx, ast.Load) and n not in inside and not _shuffles(source, n)
+        for n in of(group.scope, ast.Name)
+    ):
+        return True
+    for other in others:
+        if any(_turns(source, group, other)):
+            return True
+        for again in of(group.scope, ast.Assign):
+            if again.lineno > group.line and other in {unparse(t) for t, _ in _paired(again)}:
+                if name in names_in(again.value) and not group.of_labels:
+                    return True
+    return False
+
+
+def _shuffles(source: Script, node: ast.Name) -> bool:
+    call = source.parents.get(node)
+    return isinstance(call, ast.Call) and last_name(call.func) == "shuffle"
+
+
+def _used_together(group: _Group, name: str, others: frozenset[str], node: ast.stmt) -> str | None:
+    """What is read together with the name after it was put into order: in one call, or by one index."""
+    if group.of_labels:
+        return next(iter(others))
+    cuts: dict[str, set[str]] = {}
+    for sub in of(group.scope, ast.Subscript):
+        if sub.lineno > node.lineno:
+            cuts.setdefault(unparse(sub.value), set()).add(unparse(sub.slice))
+    for other in sorted(others):
+        if cuts.get(name, set()) & cuts.get(other, set()):
+            return other
+    for sink in of(group.scope, ast.Call, ast.Return):
+        if sink.lineno <= node.lineno:
+            continue
+        read = {unparse(n) for n in of(sink, ast.Name, ast.Attribute)}
+        handed = (
+            isinstance(sink, ast.Return)
+            or last_name(sink.func)[:1].isupper()
+            or last_name(sink.func) in ("zip", "fit", "train_test_split")
+        )
+        labels = [
+            o for o in sorted(others) if o in read and (TARGET_WORDS.search(o) or TARGET_WORDS.search(name))
+        ]
+        if handed and name in read and labels:
+            return labels[0]
+    return None
+
+
+# -------------------------------------------------------------------------------------- columns of a table
+
+
+_VALUES = ("values", "to_numpy", "tolist", "to_list", "reset_index", "array")
+
+
+def _column_alone(source: Script) -> Finding | None:
+    """`table["text"] = table["text"].sample(frac=1).values`: one column of a table in another order."""
+    for node in source.of(ast.Assign):
+        target = node.targets[0]
+        if not (isinstance(target, ast.Subscript) and isinstance(target.slice, ast.Constant)):
+            continue
+        if source.loops_around(node) or _CONTROL.search(source.function_name(node)):
+            continue
+        column = unparse(target)
+        for call in of(node.value, ast.Call):
+            name = last_name(call.func)
+            drawn = (name == "sample" and source.owner(call) == column) or (
+                name == "permutation" and call.args and unparse(call.args[0]).startswith(column)
+            )
+            kept = name == "permutation" or any(f".{v}" in unparse(node.value) for v in _VALUES)
+            if drawn and kept and re.search(r"frac=1(?:\.0)?\b|permutation", unparse(call)):
+                return at(source, node, f"`{column}` is put into another order, the other columns are not")
+    return None
+
+
+def _table_shuffled_for_one(source: Script) -> Finding | None:
+    """`x = df[cols].sample(frac=1).values` beside `y = df["price"].values`."""
+    for call in source.named("sample"):
+        if "frac=1" not in unparse(call) or not isinstance(call.func, ast.Attribute):
+            continue
+        part, statement = call.func.value, source.statement(call)
+        if not (isinstance(part, ast.Subscript) and isinstance(statement, ast.Assign)):
+            continue
+        if not any(f".{v}" in unparse(statement.value) for v in _VALUES):
+            continue
+        table, scope = unparse(part.value), source.function_around(call) or source.tree
+        for other in of(scope, ast.Assign):
+            taken = [s for s in of(other.value, ast.Subscript) if unparse(s.value) == table]
+            label = TARGET_WORDS.search(unparse(other.targets[0]).lower())
+            if other is statement or not taken or not label or "sample(" in unparse(other.value):
+                continue
+            if any(f".{v}" in unparse(other.value) for v in _VALUES) and other.lineno > statement.lineno:
+                if table not in {
+                    unparse(t)
+                    for n in of(scope, ast.Assign)
+                    for t in n.targets
+                    if statement.lineno < n.lineno < other.lineno
+                }:
+                    return at(source, call, f"rows of `{table}` are drawn anew for the inputs alone")
+    return None
+
+
+# ---------------------------------------------------------------------------------------- one split of two
+
+
+def _split_astray(source: Script) -> Finding | None:
+    """`x_train, y_train, x_test, y_test = train_test_split(x, y)`; inputs and labels split by two seeds."""
+    alone: list[tuple[ast.Call, bool, ast.AST]] = []
+    for call in source.named("train_test_split"):
+        statement = source.statement(call)
+        if not (isinstance(statement, ast.Assign) and statement.value is call):
+            continue
+        target = statement.targets[0]
+        if not isinstance(target, (ast.Tuple, ast.List)) or any(
+            isinstance(a, ast.Starred) for a in call.args
+        ):
+            continue
+        labels = [_of_labels(e) for e in target.elts]
+        if len(call.args) == 2 and labels == [False, True, False, True] and _of_labels(call.args[1]):
+            return at(source, call, "both parts of the inputs come first, then both parts of the labels")
+        if len(call.args) == 1 and len(labels) == 2 and labels[0] == labels[1]:
+            alone.append((call, labels[0], source.function_around(call) or source.tree))
+    for call, label, scope in alone:
+        for other, beside, around in alone:
+            if label or not beside or around is not scope or _said(call, "shuffle") == "False":
+                continue
+            if _of_labels(call.args[0]) or not _of_labels(other.args[0]):
+                continue
+            same = all(_said(call, k) == _said(other, k) for k in ("test_size", "train_size", "random_state"))
+            between = call.lineno, other.lineno
+            seeded = any(min(between) < c.lineno < max(between) for c in source.named("seed"))
+            if not same or (_said(call, "random_state") in ("", "None") and not seeded):
+                if len([a for a in alone if a[1] is beside and a[2] is scope]) == 1:
+                    return at(source, other, "inputs and labels are split by two draws: rows no longer match")
+    return None
+
+
+def _of_labels(node: ast.expr) -> bool:
+    return TARGET_WORDS.search(unparse(node).rpartition(".")[2].lower()) is not None
+
+
+def _said(call: ast.Call, name: str) -> str:
+    return next((unparse(k.value) for k in call.keywords if k.arg == name), "")

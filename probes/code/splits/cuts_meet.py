@@ -1,0 +1,200 @@
+"""Cuts in scripts that put rows into both parts, worked out on a stand-in of a thousand rows."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator, Sequence
+
+from ...flow import flow
+from ...readers._tree import unparse
+from ...readers.script import last_name
+from ...registry import Finding
+from ...syntax import Function, Script
+from ..shared.checks import at, extractor, ok
+from ..shared.sides import side
+
+ROWS = 1000  # of the stand-in
+SHARE = 0.3  # of the held-out rows that training has as well; a window of context that reaches back is less
+_SAME_ROWS = ("list", "tuple", "array", "asarray", "tensor", "from_numpy", "as_tensor", "tolist", "copy")
+_ROUNDS = {"int": int, "round": round, "floor": int, "ceil": lambda x: -int(-x // 1), "max": max, "min": min}
+_FIGURES = re.compile(
+    r"(?i)loss|acc|metric|score|len|num|count|step|path|dir|curve|hist|log|mean|std|^n_|_n$|size"
+)
+_Picked = tuple[str, Sequence[int]]  # whose rows, and which of them
+
+
+def cuts_meet(source: Script) -> Finding | None:
+    """`train, val = rows[:cut], rows[-cut:]`, `files[:n], files[n // 2:]`: rows stand in both parts.
+
+    Bounds that no constant or default tells are not judged, nor a part that begins some steps before the
+    other ends (`rows[cut - window:]`: context for the first forecast).
+    """
+    seen: ast.AST | None = None
+    parts = [(name, node, scope, rows) for name, node, scope, rows in _parts(source) if rows is not None]
+    for name, node, scope, (base, rows) in parts:
+        if side(name) is not False or not rows:
+            continue
+        for other, there, around, (whose, theirs) in parts:
+            if around is not scope or whose != base or not theirs or (node is there and name == other):
+                continue
+            if len(rows) == ROWS and len(theirs) == ROWS:
+                continue
+            both = len(set(rows) & set(theirs))
+            if side(other) is True:
+                seen = seen or node
+                if (
+                    both >= SHARE * len(rows)
+                    and not _shuffled_between(source, base, node, there)
+                    and not _taken_out(source, name, other)
+                ):
+                    return at(source, node, f"`{name}` and `{other}` take the same rows of `{base}`")
+    return ok(source, seen, "the parts share no rows") if seen is not None else None
+
+
+def _parts(source: Script) -> Iterator[tuple[str, ast.stmt, Function | None, _Picked | None]]:
+    """The last value of each name of a split in a function: its rows."""
+    last: dict[tuple[Function | None, str], tuple[ast.Assign, ast.expr]] = {}
+    for node in source.of(ast.Assign):
+        if source.loops_around(node):
+            continue
+        target, value = node.targets[0], node.value
+        pairs = [(target, value)]
+        if isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple):
+            pairs = list(zip(target.elts, value.elts, strict=False))
+        for one, given in pairs:
+            if isinstance(one, (ast.Name, ast.Attribute)):
+                name = unparse(one)
+                if side(name) is not None and _FIGURES.search(name) is None:
+                    last[source.function_around(node), name] = (node, given)
+    for (scope, name), (node, given) in last.items():
+        if any(isinstance(p, (ast.If, ast.Try)) for p in source.above(node) if p is not scope):
+            continue
+        yield name, node, scope, _rows(source, given)
+
+
+def _rows(source: Script, node: ast.expr, depth: int = 8) -> _Picked | None:
+    """Whose rows an expression holds, and which; None where that cannot be told."""
+    if depth == 0:
+        return None
+    if isinstance(node, ast.Subscript):
+        cut = node.slice
+        if isinstance(cut, ast.Tuple):
+            if not cut.elts or any(unparse(e) != ":" for e in cut.elts[1:]):
+                return None
+            cut = cut.elts[0]
+        whole = node.value
+        if isinstance(whole, ast.Attribute) and whole.attr in ("iloc", "values"):
+            whole = whole.value
+        if not isinstance(cut, ast.Slice):
+            return None
+        held = _rows(source, whole, depth - 1)
+        bounds = [None if b is None else _number(source, b) for b in (cut.lower, cut.upper, cut.step)]
+        missing = [b is None for b in bounds] != [b is None for b in (cut.lower, cut.upper, cut.step)]
+        if held is None or missing or _reaches_back(cut):
+            return None
+        low, high, step = (None if b is None else int(b) for b in bounds)
+        return None if step == 0 else (held[0], held[1][slice(low, high, step)])
+    if isinstance(node, ast.ListComp):
+        first = node.generators[0]
+        return None if any(g.ifs for g in node.generators) else _rows(source, first.iter, depth - 1)
+    if isinstance(node, ast.Call) and last_name(node.func) in _SAME_ROWS:
+        inner = node.args[0] if node.args else getattr(node.func, "value", None)
+        return _rows(source, inner, depth - 1) if inner is not None else None
+    if isinstance(node, (ast.Name, ast.Attribute)):
+        found = flow(source).all_given(node)
+        if len(found) == 1 and not found[0].places and not source.loops_around(found[0].statement):
+            value = found[0].value
+            if isinstance(value, (ast.Subscript, ast.ListComp, ast.Name)):
+                inner_rows = _rows(source, value, depth - 1)
+                if inner_rows is not None or isinstance(value, ast.Subscript):
+                    return inner_rows
+        return (unparse(node), range(ROWS)) if len(found) < 2 else None
+    return None
+
+
+def _reaches_back(cut: ast.Slice) -> bool:
+    """`rows[cut - window:]`: the name of another bound, less some steps."""
+    low = cut.lower
+    return isinstance(low, ast.BinOp) and isinstance(low.op, ast.Sub) and isinstance(low.left, ast.Name)
+
+
+def _number(source: Script, node: ast.expr, depth: int = 8) -> float | None:
+    """The number behind a bound where every list has ROWS items."""
+    if depth == 0:
+        return None
+    known, value, _ = extractor(source).value(node)
+    if known and isinstance(value, (int, float)) and not isinstance(value, bool):
+        return value
+    if isinstance(node, ast.Call):
+        name = last_name(node.func)
+        if name == "len" or unparse(node.func).endswith(".size"):
+            return float(ROWS)
+        given = [_number(source, a, depth - 1) for a in node.args]
+        if name in _ROUNDS and given and all(g is not None for g in given):
+            return float(_ROUNDS[name](*given))  # type: ignore[operator]
+        return None
+    if isinstance(node, ast.Subscript) and unparse(node).endswith(".shape[0]"):
+        return float(ROWS)
+    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
+        inner = _number(source, node.operand, depth - 1)
+        return None if inner is None else -inner
+    if isinstance(node, ast.BinOp):
+        left, right = (_number(source, n, depth - 1) for n in (node.left, node.right))
+        if left is None or right is None:
+            return None
+        match node.op:
+            case ast.Add():
+                return left + right
+            case ast.Sub():
+                return left - right
+            case ast.Mult():
+                return left * right
+            case ast.Div():
+                return left / right if right else None
+            case ast.FloorDiv():
+                return left // right if right else None
+        return None
+    if isinstance(node, (ast.Name, ast.Attribute)):
+        ends = flow(source).all_given(node)
+        if len(ends) == 1 and not ends[0].places:
+            return _number(source, ends[0].value, depth - 1)
+        handed = flow(source).arguments(node) if not ends else []
+        if len(handed) == 1:
+            return _number(source, handed[0], depth - 1)
+        if not ends and not handed and isinstance(node, ast.Name):
+            return _default(source, node)
+    return None
+
+
+def _default(source: Script, node: ast.Name) -> float | None:
+    """What a parameter stands for where no caller gives another value: `def split(rows, held=0.1)`."""
+    function = source.function_around(node)
+    if function is None:
+        return None
+    names = [a.arg for a in function.args.args]
+    values = dict(zip(names[::-1], function.args.defaults[::-1], strict=False))
+    value = values.get(node.id)
+    if isinstance(value, ast.Constant) and isinstance(value.value, (int, float)):
+        return float(value.value)
+    return None
+
+
+def _shuffled_between(source: Script, base: str, one: ast.stmt, other: ast.stmt) -> bool:
+    """The whole is put into another order, or taken anew, between two cuts; or rows are taken out of it."""
+    low, high = sorted((one.lineno, other.lineno))
+    turned = [c.lineno for c in source.named("shuffle") if any(unparse(a) == base for a in c.args)]
+    again = [n.lineno for n in source.of(ast.Assign) if any(unparse(t) == base for t in n.targets)]
+    emptied = [
+        c for c in source.named("remove", "pop", "clear", "difference_update") if source.owner(c) == base
+    ]
+    deleted = [n for n in source.of(ast.Delete) if any(unparse(t).startswith(base) for t in n.targets)]
+    return bool(emptied or deleted) or any(low < line < high for line in (*turned, *again))
+
+
+def _taken_out(source: Script, *names: str) -> bool:
+    """Rows are taken out of a part after it was made: `train.remove(row)`."""
+    taken = source.named("remove", "pop", "difference_update")
+    return any(source.owner(c) in names for c in taken) or any(
+        unparse(t).startswith(tuple(f"{n}[" for n in names)) for d in source.of(ast.Delete) for t in d.targets
+    )
