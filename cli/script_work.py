@@ -218,23 +218,27 @@ def _told(
     What needs both sides is read of the whole, as the ranking is.
     """
     from ..engine.model import State
-    from ..probes.packages import is_deep, unless_deep
+    from ..probes.packages import is_deep, without_deep
     from ..probes.readings import all_probes
-    from ..probes.registry import View, read
+    from ..probes.registry import View, collect
     from ..probes.shared_code import unless_shared
 
     probes = all_probes()
     benchmark = theirs.run if theirs is not None else None
     seen: set[tuple[str, tuple[Place, ...]]] = set()
-    for symptom in rules.symptoms.values():
-        if symptom.probe is None or (theirs is None and compares(symptom)):
+    asked = [s for s in rules.symptoms.values() if s.probe is not None]
+    single = [s for s in asked if not compares(s)]
+    runs = [p.run for p in mine.programs] if len(mine.programs) > 1 else []
+    # program by program: what was found out of the last few scripts is kept
+    alone = [(run, without_deep(run, collect(View(run), single, probes))) for run in runs]
+    for symptom in asked:
+        if theirs is None and compares(symptom):
             continue
-        single = len(mine.programs) == 1 or compares(symptom)
-        runs = [] if single else [p.run for p in mine.programs]
         given = [whole[symptom.id]]
-        if not single:
-            alone = [(run, unless_deep(run, read(View(run), symptom, probes))) for run in runs]
-            given = [unless_shared(View(run, benchmark), symptom, r, probes) for run, r in alone]
+        if alone and not compares(symptom):
+            given = [
+                unless_shared(View(run, benchmark), symptom, read[symptom.id], probes) for run, read in alone
+            ]
         for reading in given:
             if is_deep(reading):  # told, and nothing more: the ranking does not see it
                 reading = replace(reading, state=State.PRESENT)

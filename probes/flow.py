@@ -94,7 +94,7 @@ class Flow:
 
     def class_around(self, node: ast.AST) -> ast.ClassDef | None:
         """The class that a node stands in."""
-        return next((p for p in self.source.above(node) if isinstance(p, ast.ClassDef)), None)
+        return self.source.class_around(node)
 
     # ------------------------------------------------------------------------------------- one step back
 

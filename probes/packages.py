@@ -26,11 +26,6 @@ def without_deep(run: Run, evidence: Evidence) -> Evidence:
     return {k: _unless_deep(known, r) for k, r in evidence.items()} if known else evidence
 
 
-def unless_deep(run: Run, reading: Reading) -> Reading:
-    """A reading, or unknown where all that it was made of stands deep in a package."""
-    return _unless_deep(_deep_files(run), reading)
-
-
 def is_deep(reading: Reading) -> bool:
     """Whether a reading was taken as unknown for where it stands."""
     return reading.state is State.UNKNOWN and reading.why.endswith(DEEP)

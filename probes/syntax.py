@@ -169,7 +169,18 @@ class Script:
 
     def class_around(self, node: ast.AST) -> ast.ClassDef | None:
         """The class that a node stands in."""
-        return next((p for p in self.above(node) if isinstance(p, ast.ClassDef)), None)
+        return self._classes_around.get(node)
+
+    @cached_property
+    def _classes_around(self) -> dict[ast.AST, ast.ClassDef]:
+        """The class around each node that stands in one."""
+        found: dict[ast.AST, ast.ClassDef] = {}
+        for node, parent in self.parents.items():  # from the top down
+            if isinstance(parent, ast.ClassDef):
+                found[node] = parent
+            elif parent in found:
+                found[node] = found[parent]
+        return found
 
     def statement(self, node: ast.AST) -> ast.stmt | None:
         """The statement that a node is, or is a part of."""

@@ -7,6 +7,8 @@ from collections import Counter
 from copy import deepcopy
 
 MAX_NODES = 24  # of one value; what is longer stays where it is
+_MARKS = (ast.expr_context, ast.operator, ast.unaryop, ast.boolop, ast.cmpop)
+_LEAVES = frozenset((ast.Name, ast.Constant))
 _PLAIN = (
     ast.Constant,
     ast.Name,
@@ -28,12 +30,10 @@ def spell_out(tree: ast.Module) -> None:
     Also of a table within it, `f(**CONFIG["optimizer"])`. Only names, constants and what they make up are
     moved: a call would stand there twice.
     """
-    tables = _tables(tree)
-    if not tables:
-        return
-    for call in ast.walk(tree):
-        if not isinstance(call, ast.Call) or all(k.arg for k in call.keywords):
-            continue
+    nodes = _all(tree)
+    calls = [n for n in nodes if isinstance(n, ast.Call) and not all(k.arg for k in n.keywords)]
+    tables = _tables(nodes) if calls else {}
+    for call in calls if tables else ():
         told = {k.arg for k in call.keywords}
         spelled: list[ast.keyword] = []
         for word in call.keywords:
@@ -50,12 +50,26 @@ def spell_out(tree: ast.Module) -> None:
         call.keywords = spelled
 
 
-def _tables(tree: ast.Module) -> dict[str, ast.Dict]:
+def _all(tree: ast.Module) -> list[ast.AST]:
+    """Every node but those of context and operators, with nothing kept: the tree is changed afterwards."""
+    nodes: list[ast.AST] = [tree]
+    for node in nodes:
+        if type(node) in _LEAVES:
+            continue
+        for value in node.__dict__.values():
+            if type(value) is list:
+                nodes += [v for v in value if isinstance(v, ast.AST)]
+            elif isinstance(value, ast.AST) and not isinstance(value, _MARKS):
+                nodes.append(value)
+    return nodes
+
+
+def _tables(nodes: list[ast.AST]) -> dict[str, ast.Dict]:
     """Dicts by their only name, which is nowhere bound again and of which no entry is set."""
     bound: Counter[str] = Counter()
     given: dict[str, ast.Dict] = {}
     changed: set[str] = set()
-    for node in ast.walk(tree):
+    for node in nodes:
         if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load):
             bound[node.id] += 1
         elif isinstance(node, ast.arg):

@@ -37,8 +37,10 @@ def never_better(source: Script) -> Finding | None:
                 (test.comparators[0], test.left, above),
                 (test.left, test.comparators[0], not above),
             ):
+                if isinstance(other, ast.Constant) or not _sets(node, best, other):
+                    continue
                 start = _starts(source, best)
-                if start is None or isinstance(other, ast.Constant) or not _sets(node, best, other):
+                if start is None:
                     continue
                 seen = seen or test
                 if (start > 0) is up and not _begun(source, node, best):

@@ -142,16 +142,17 @@ def _stale_copy(source: Script) -> Finding | None:
         if node.lineno >= loop.lineno or not _copies(source, node.value) or source.loops_around(node):
             continue  # in a loop of its own it is made anew in each round
         name = unparse(node.targets[0])
-        again: list[ast.AST] = [a for a in _assignments(source, name) if loop in source.above(a)]
-        again += [c for c in source.named(*_REFRESHES) if _same(name, source.owner(c))]
-        used = [c for c in source.calls if _evaluates(c, name)]
-        handed = [c for c in source.calls if _gets(c, name) and c not in used and c is not node.value]
         if re.search(
             r"(?i)(?:^|[._])(?:old|prev(?:ious)?|teacher|frozen|past)(?:_|$)|_(?:old|prev|t)$", name
         ):
             continue  # a state of the model that is held against what it becomes
         seen = seen or node
-        if not again and not handed and used:
+        if any(_same(name, source.owner(c)) for c in source.named(*_REFRESHES)):
+            continue
+        if any(loop in source.above(a) for a in _assignments(source, name)):
+            continue
+        used = {c for c in source.calls if _evaluates(c, name)}
+        if used and not any(c not in used and c is not node.value and _gets(c, name) for c in source.calls):
             return at(source, node, "evaluation uses this copy, which is never refreshed")
     return ok(source, seen, "the copy of the model is refreshed") if seen is not None else None
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
+from functools import lru_cache
 
 from ...flow import flow
 from ...learning import takes_gradients
@@ -133,14 +134,23 @@ def _made_once(source: Script, function: Function) -> Iterator[tuple[str, ast.AS
         if isinstance(value, ast.Call) and last_name(value.func) in _ZEROS:
             yield argument.arg, value
     own = {n.id for n in of(function, ast.Name) if isinstance(n.ctx, ast.Store)} | {a.arg for a in arguments}
-    for node in source.of(ast.Assign):
-        value = node.value
-        if source.function_around(node) is not None or source.class_around(node) is not None:
-            continue
-        if isinstance(value, ast.Call) and last_name(value.func) in _ZEROS and not source.loops_around(node):
-            for target in node.targets:
-                if isinstance(target, ast.Name) and _only_slots(function, target.id, own):
-                    yield target.id, node
+    for name, node in _zeros_of_module(source):
+        if _only_slots(function, name, own):
+            yield name, node
+
+
+@lru_cache(maxsize=16)
+def _zeros_of_module(source: Script) -> tuple[tuple[str, ast.Assign], ...]:
+    """Names that the module gives zeros, once, with the assignment."""
+    return tuple(
+        (target.id, node)
+        for node in source.of(ast.Assign)
+        if isinstance(node.value, ast.Call) and last_name(node.value.func) in _ZEROS
+        if source.function_around(node) is None and source.class_around(node) is None
+        if not source.loops_around(node)
+        for target in node.targets
+        if isinstance(target, ast.Name)
+    )
 
 
 def _only_slots(function: Function, name: str, own: set[str]) -> bool:

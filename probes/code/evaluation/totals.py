@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
+from functools import lru_cache
 
 from ...learning import takes_gradients
 from ...readers._tree import of, unparse, walk
@@ -166,19 +167,15 @@ def kept_between_evaluations(source: Script) -> Finding | None:
         if start is None:
             continue
         zero = {unparse(t) for n in of(start, ast.Assign) for t, v in _pairs(n) if _is_zero(v)}
+        if not zero:
+            continue
+        set_ = {
+            unparse(t)
+            for n in of(owner, ast.Assign)
+            for t in _flat(n.targets)
+            if source.function_around(n) is not start
+        }
         for method in methods:
-            set_ = {
-                unparse(t)
-                for n in of(owner, ast.Assign)
-                for t in _flat(n.targets)
-                if source.function_around(n) is not start
-            }
-            outside = {
-                unparse(t).split(".")[-1]
-                for n in source.of(ast.Assign)
-                for t in _flat(n.targets)
-                if source.class_around(n) is not owner and isinstance(t, ast.Attribute)
-            }
             if method is start or takes_gradients(source, method) or not _modes_off(method):
                 continue
             for loop in of(method, ast.For):
@@ -186,11 +183,22 @@ def kept_between_evaluations(source: Script) -> Finding | None:
                     name = unparse(node.target)
                     if not isinstance(node.op, ast.Add) or name not in zero or name in set_:
                         continue
-                    if name.split(".")[-1] in outside:
+                    if _set_in(source).get(name.split(".")[-1], set()) - {owner}:
                         continue
                     if any(top == name for top, _, _ in _quotients(source, loop, after=True)):
                         return at(source, node, f"`{name}` goes on from one evaluation to the next")
     return None
+
+
+@lru_cache(maxsize=16)
+def _set_in(source: Script) -> dict[str, set[ast.ClassDef | None]]:
+    """The classes in which an attribute of some name is set, None where it is set outside of any."""
+    found: dict[str, set[ast.ClassDef | None]] = {}
+    for node in source.of(ast.Assign):
+        for target in _flat(node.targets):
+            if isinstance(target, ast.Attribute):
+                found.setdefault(target.attr, set()).add(source.class_around(node))
+    return found
 
 
 def _modes_off(method: ast.AST) -> bool:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import ast
 import re
+from collections.abc import Sequence
+from functools import lru_cache
 
 from ...flow import flow
 from ...readers._tree import of, unparse, walk
@@ -22,6 +24,7 @@ _RANDOM = re.compile(
     r"\bRandom[A-Z]\w+|ColorJitter|AutoAugment|TrivialAugment|RandAugment|\bA\.\w*Flip|GaussNoise|get_worker_info"
     r"|RandomCrop|RandomErasing|Mixup"
 )
+_Known = dict[tuple[ast.expr, int], bool]  # what was told of a value, by how deep it was looked into
 _DRAWS = re.compile(
     r"(?:^|\.)random\.\w+$|^(?:torch|th)\.(?:rand\w*|normal|bernoulli)$|^(?:self\.)?rng\.\w+$"
 )
@@ -43,9 +46,10 @@ def _of_machine(source: Script) -> Finding | None:
     if not source.trains or not counts:
         return None
     drawn = _random_in_workers(source)
+    known: _Known = {}
     for call in source.calls:
         for key in call.keywords:
-            if key.arg is None or not _from_machine(source, key.value):
+            if key.arg is None or not _from_machine(source, key.value, known):
                 continue
             if key.arg in _WORKERS and drawn and not _holds_out(source, call) and _loads(call):
                 why = "the number of workers is that of the machine's cores, and samples are drawn in them"
@@ -56,10 +60,10 @@ def _of_machine(source: Script) -> Finding | None:
                 )
     for node in source.of(ast.Assign, ast.Dict):
         for name, value in _named_values(node):
-            if _BATCH.search(name) and _from_machine(source, value):
+            if _BATCH.search(name) and _from_machine(source, value, known):
                 return at(source, value, f"{name} is taken from the machine: it differs on another one")
     for call in source.named("shuffle", "repeat"):
-        if last_name(call.func) == "shuffle" and any(_from_machine(source, a) for a in call.args):
+        if last_name(call.func) == "shuffle" and any(_from_machine(source, a, known) for a in call.args):
             return at(source, call, "the shuffle buffer is taken from the machine")
     return ok(source, counts[0], "what is taken from the machine changes no order and no batch")
 
@@ -97,40 +101,48 @@ def _random_in_workers(source: Script) -> bool:
     return False
 
 
-def _from_machine(source: Script, node: ast.expr, depth: int = 5) -> bool:
+def _from_machine(source: Script, node: ast.expr, known: _Known, depth: int = 5) -> bool:
     """The value is computed from the number of cores, whatever way it takes there."""
+    key = (node, depth)
+    if key not in known:
+        known[key] = _is_from_machine(source, node, known, depth)
+    return known[key]
+
+
+def _is_from_machine(source: Script, node: ast.expr, known: _Known, depth: int) -> bool:
     if any(isinstance(n, ast.Call) and last_name(n.func) in _COUNTS for n in walk(node)):
         return True
     if depth == 0:
         return False
     mine = flow(source)
     for part in walk(node):
+        ways: Sequence[ast.expr]
         if isinstance(part, (ast.Name, ast.Attribute)):
             ways = [g.value for g in mine.all_given(part)] + mine.arguments(part)
             if isinstance(part, ast.Attribute) and not ways:
-                ways = _setting(source, part.attr)
+                ways = _settings(source).get(part.attr, ())
         elif isinstance(part, ast.Subscript) and isinstance(part.slice, ast.Constant):
-            ways = _setting(source, str(part.slice.value))
+            ways = _settings(source).get(str(part.slice.value), ())
         else:
             continue
-        if any(w is not node and _from_machine(source, w, depth - 1) for w in ways):
+        if any(w is not node and _from_machine(source, w, known, depth - 1) for w in ways):
             return True
     return False
 
 
-def _setting(source: Script, name: str) -> list[ast.expr]:
-    """What a field of a data class, an option or a key of a configuration is given."""
-    found: list[ast.expr] = []
+@lru_cache(maxsize=16)
+def _settings(source: Script) -> dict[str, list[ast.expr]]:
+    """What each field of a data class, option and key of a configuration is given, by its name."""
+    found: dict[str, list[ast.expr]] = {}
     for owner in source.classes.values():
-        found += [
-            n.value
-            for n in owner.body
-            if isinstance(n, ast.AnnAssign) and n.value is not None and unparse(n.target) == name
-        ]
+        for node in owner.body:
+            if isinstance(node, ast.AnnAssign) and node.value is not None:
+                found.setdefault(unparse(node.target), []).append(node.value)
     for call in source.named("add_argument"):
         flags = [a.value for a in call.args if isinstance(a, ast.Constant) and isinstance(a.value, str)]
-        if any(f.lstrip("-").replace("-", "_") == name for f in flags):
-            found += [k.value for k in call.keywords if k.arg == "default"]
+        for name in dict.fromkeys(f.lstrip("-").replace("-", "_") for f in flags):
+            found.setdefault(name, []).extend(k.value for k in call.keywords if k.arg == "default")
     for table in source.of(ast.Dict):
-        found += [v for key, v in _named_values(table) if key == name]
+        for name, value in _named_values(table):
+            found.setdefault(name, []).append(value)
     return found

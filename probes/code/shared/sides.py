@@ -59,6 +59,7 @@ def words(name: str) -> list[str]:
     return [w for w in re.split(r"[^a-z]+", apart) if w]
 
 
+@lru_cache(maxsize=8192)
 def side(name: str) -> bool | None:
     """True of a name of training data, False of held-out data, None of neither or of both.
 
