@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, KeysView
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, overload
@@ -376,13 +376,13 @@ class Script:
         return tuple(found)
 
     @cached_property
-    def modules(self) -> frozenset[ast.ClassDef]:
-        """Classes that are modules of a network: by what they derive from, or by their forward method."""
-        found: set[ast.ClassDef] = set()
+    def modules(self) -> KeysView[ast.ClassDef]:
+        """Classes that are modules of a network, by what they derive from, in the order of `classes`."""
+        found: dict[ast.ClassDef, None] = {}
         for _ in range(3):  # a class may derive from another one of this script
             names = {c.name for c in found} | _MODULES
-            found |= {c for c in self.classes.values() if any(last_name(b) in names for b in c.bases)}
-        return frozenset(found)
+            found = {c: None for c in self.classes.values() if any(last_name(b) in names for b in c.bases)}
+        return found.keys()
 
     @cached_property
     def models(self) -> tuple[ast.ClassDef, ...]:
