@@ -61,6 +61,7 @@ bench: $(VENV)/.test
 	$(BIN)/python benchmarks/reading.py
 	$(BIN)/python benchmarks/inference.py
 	$(BIN)/python benchmarks/tensors.py
+	$(BIN)/python benchmarks/scripts.py
 
 docs: $(VENV)/.ready        # pages of rules, coverage and JSON Schemas, written from the rules
 	$(BIN)/diagnose rules docs
