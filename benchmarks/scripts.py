@@ -152,7 +152,7 @@ def main(train_rows, val_rows, epochs=10, device="cpu"):
             loss, _ = loss_0x0(scores, y.to(device))
             loss.backward()
             optimizer.step()
-        score = {scores}
+        score = sum([{scores}])
         if score > best:
             best = score
             torch.save(model.state_dict(), "best.pt")
@@ -189,7 +189,7 @@ def made(folder: Path, modules: int) -> tuple[Path, int]:
         (folder / f"part_{m}.py").write_text(HEAD.format(m=m) + parts)
     every = [(m, n) for m in range(modules) for n in range(PARTS)]
     blocks = ", ".join(f"Block{m}x{n}(width)" for m, n in every)
-    scores = " + ".join(f"score_{m}x{n}(model, val_loader)" for m, n in every)
+    scores = ", ".join(f"score_{m}x{n}(model, val_loader)" for m, n in every)
     imports = "".join(f"from part_{m} import *\n" for m in range(modules))
     entry = folder / "train.py"
     entry.write_text(HEAD.format(m="all") + imports + TRAIN.format(blocks=blocks, scores=scores))
