@@ -107,8 +107,14 @@ def order_differs(mine: Side, theirs: Side) -> Iterator[Told]:
 # ---------------------------------------------------------------------------------------------- augmentation
 
 _STEPS = {
-    "mirroring": r"^(?:Random)?(?:Horizontal|Vertical)Flip$|^random_flip|^RandomFlip$|^hflip$|^fliplr$",
-    "random crops": r"^RandomResizedCrop|^RandomCrop$|^random_(?:resized_)?crop$|^RandomSizedCrop$",
+    "mirroring": (
+        r"^(?:Random)?(?:Horizontal|Vertical)Flip(?:WithBBox)?$|^random_(?:horizontal_|vertical_)?flip|^RandomFlip$"
+        r"|^[hv]flip$|^flip(?:lr|ud)$|^(?:horizontal|vertical)_flip$"
+    ),
+    "random crops": (
+        r"^RandomResizedCrop|^RandomCrop(?:Decode|With|$)|^random_(?:resized_)?crop$|^RandomSizedCrop"
+        r"|^CropNonEmptyMaskIfExists$|^RandomSizedBBoxSafeCrop$|^BBoxSafeRandomCrop$"
+    ),
     "colours": (
         r"^(?:Random)?ColorJitter$|^RandomColorAdjust$|^random_(?:brightness|contrast|saturation|hue)$"
         r"|^RandomBrightness|^RandomContrast$|^RandomHue|^HueSaturation"

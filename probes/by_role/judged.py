@@ -181,6 +181,30 @@ def _weight(side: Side) -> ast.expr | None:
         given = argument(call, "weight")
         if given is not None and not isinstance(given, ast.Constant):
             return given
+    return _multiplied(side)
+
+
+def _multiplied(side: Side) -> ast.expr | None:
+    """What losses of single samples are multiplied by: `losses * weights[labels]`, `losses.mul(weight)`."""
+    pairs = [
+        pair
+        for n in side.source.of(ast.BinOp)
+        if isinstance(n.op, ast.Mult)
+        for pair in ((n.left, n.right), (n.right, n.left))
+    ]
+    pairs += [
+        (c.func.value, c.args[0])
+        for c in side.calls("mul", "mul_")
+        if c.args and isinstance(c.func, ast.Attribute)
+    ]
+    for losses, factor in pairs:
+        held = factor.value if isinstance(factor, ast.Subscript) else factor
+        if isinstance(factor, ast.Subscript) and isinstance(factor.slice, (ast.Constant, ast.Slice)):
+            continue
+        picked = isinstance(factor, ast.Subscript) or side.mentions("^none$")
+        if isinstance(held, (ast.Name, ast.Attribute)) and _WEIGHS.search(last_name(held)) and picked:
+            if any(_OF_LOSS.search(word) for word in side.said(losses)):
+                return factor
     return None
 
 

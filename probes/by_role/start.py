@@ -6,7 +6,7 @@ import ast
 import re
 from collections.abc import Iterator
 
-from ..readers._tree import of, unparse
+from ..readers._tree import of, unparse, walk
 from ..readers.script import last_name
 from .side import Side, Told, argument
 
@@ -125,7 +125,7 @@ def _frozen(side: Side) -> dict[str, ast.AST] | None:
                 owner, value = target.value, node.value
         elif last_name(node.func) == "requires_grad_" and isinstance(node.func, ast.Attribute):
             owner, value = node.func.value, (node.args or [ast.Constant(True)])[0]
-        if owner is None or value is None:
+        if owner is None or value is None or _is_copy(side, node, owner):
             continue
         if not isinstance(value, ast.Constant):
             return None
@@ -136,6 +136,33 @@ def _frozen(side: Side) -> dict[str, ast.AST] | None:
             return None
         found[part] = node
     return found
+
+
+_COPIES = re.compile(r"(?i)teacher|(?:^|_)ema(?:_|$)|averag|shadow|momentum|polyak|(?:^|_)target(?:_|$)")
+
+
+def _is_copy(side: Side, node: ast.AST, owner: ast.expr) -> bool:
+    """Whether what is held fixed is a copy beside the model: an average of its weights, a teacher."""
+    held: ast.expr = owner
+    for loop in side.source.loops_around(node):
+        if isinstance(loop, ast.For) and isinstance(owner, ast.Name) and last_name(loop.target) == owner.id:
+            held = loop.iter
+    while isinstance(held, (ast.Call, ast.Attribute)):
+        if isinstance(held, ast.Call) and last_name(held.func) in (
+            "deepcopy",
+            "clone_model",
+            "AveragedModel",
+        ):
+            return True
+        if isinstance(held, ast.Attribute) and last_name(held.value) == "self":
+            break
+        inner = held.func if isinstance(held, ast.Call) else held.value
+        if isinstance(held, ast.Call) and isinstance(inner, ast.Name):
+            break
+        held = inner
+    name = last_name(held)
+    made = [n for value in side.given.get(name, ()) for n in walk(value) if isinstance(n, ast.Call)]
+    return _COPIES.search(name) is not None or any(last_name(c.func) == "deepcopy" for c in made)
 
 
 def _part(side: Side, node: ast.AST, owner: ast.expr) -> str | None:

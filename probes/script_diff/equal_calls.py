@@ -16,7 +16,7 @@ _AXES = "abcdefghijklmnopqrstuvwxyz"
 def equal_call(term: Term) -> Term:
     """The term in the form that all equal ones are given; itself where no other form is known."""
     if term.kind == "operation":
-        return _threshold(term)
+        return _threshold(_summed_pool(term))
     if term.kind != "call":
         return term
     made = _FORMS.get(term.label)
@@ -242,10 +242,154 @@ def _compare(term: Term) -> Term:
     return _threshold(Term("operation", label, (("left", left), ("right", right)), term.node))
 
 
+def _sampled(term: Term) -> Term:
+    """`DataLoader(data, sampler=RandomSampler(data))` is `DataLoader(data, shuffle=True)` (torch-docs)."""
+    data, sampler = _given(term, "#0", "dataset"), term.part("sampler")
+    if data is None or sampler is None or sampler.kind != "call" or len(sampler.parts) != 1:
+        return term
+    if sampler.parts[0][1].key != data.key or sampler.label not in ("RandomSampler", "SequentialSampler"):
+        return term
+    left = _without(term, "sampler", "shuffle")
+    if sampler.label == "RandomSampler":
+        left.append(("shuffle", Term("constant", "True", node=sampler.node)))
+    return _anew(term, term.label, left)
+
+
+_POOLS = {"adaptive_avg_pool": "mean", "adaptive_max_pool": "amax"}
+_WITHOUT = ("flatten", "squeeze", "view")  # of axes of one element
+
+
+def _pooled(term: Term) -> Term:
+    """`adaptive_max_pool2d(x, 1).flatten(1)` is `x.amax((2, 3))`; so are views of it."""
+    inner = term.part("#0") or term.part("self")
+    if inner is None or inner.kind != "call":
+        return term
+    if inner.label == "squeeze" and term.label == "squeeze":
+        inner = inner.part("#0") or inner
+    pool = next((p for p in _POOLS if inner.label.startswith(p)), None)
+    if term.label in _WITHOUT and pool is not None and inner.label[-2:] in ("1d", "2d"):
+        size = _given(inner, "output_size", "#1")
+        if size is not None and {t.label for t in size.walk() if t.kind == "number"} == {"1.0"}:
+            return _over_places(_POOLS[pool], inner.parts[0][1], inner.label[-2:] == "1d", term)
+    return term
+
+
+def _over_places(label: str, of: Term, one: bool, term: Term) -> Term:
+    axes = [Term("number", "2.0"), Term("number", "3.0")]
+    dim = axes[0] if one else Term("sequence", "", tuple((f"#{i}", x) for i, x in enumerate(axes)))
+    return Term("call", label, (("#0", of), ("dim", dim)), term.node)
+
+
+def _over_axes(term: Term) -> Term:
+    """`x.mean((-2, -1))` is `x.mean((2, 3))` of images, as `x.flatten(2).mean(-1)` is."""
+    of, dim = _given(term, "#0"), _given(term, "dim", "#1")
+    if of is None or dim is None or any(e not in ("#0", "#1", "dim") for e, _ in term.parts):
+        return term
+    axes = [t.label for t in dim.walk() if t.kind == "number"]
+    if dim.kind == "sequence" and sorted(axes) in (["-1.0", "-2.0"], ["2.0", "3.0"]):
+        return _over_places(term.label, of, False, term)
+    if dim.kind == "number" and of.kind == "call" and of.label in ("flatten", term.label):
+        rest = [(e, p.label) for e, p in of.parts if e not in ("self",)][1:]
+        told = [label for _, label in rest]
+        if of.label == "flatten" and told in (["2.0"], ["-2.0"]) and axes in (["-1.0"], ["2.0"]):
+            return _over_places(term.label, of.parts[0][1], False, term)
+        if of.label == term.label and (told, axes) in ((["3.0"], ["2.0"]), (["-1.0"], ["-1.0"])):
+            return _over_places(term.label, of.parts[0][1], False, term)
+    return term
+
+
+def _summed_pool(term: Term) -> Term:
+    """`avg_pool2d(x, 8) * 64` is `avg_pool2d(x, 8, divisor_override=1)`: sums of squares of 8."""
+    left, right = term.part("left"), term.part("right")
+    if term.label != "*" or left is None or right is None:
+        return term
+    for pool, times in ((left, right), (right, left)):
+        inner = pool.part("of") if pool.kind == "item" else pool
+        if times.kind != "number" or inner is None or inner.kind != "call" or inner.label != "avg_pool2d":
+            continue
+        size = _given(inner, "#1", "kernel_size")
+        if size is None or size.kind != "number" or float(size.label) ** 2 != float(times.label):
+            continue
+        if inner.part("divisor_override") is None and inner.part("padding") is None:
+            one = Term("number", "1.0", node=times.node)
+            made = _anew(inner, "avg_pool2d", [*inner.parts, ("divisor_override", one)])
+            if pool is inner:
+                return made
+            parts = tuple((e, made if e == "of" else p) for e, p in pool.parts)
+            return Term(pool.kind, pool.label, parts, pool.node)
+    return term
+
+
+def _towards(term: Term) -> Term:
+    """`a.copy_(k * a + (1 - k) * b)` and `a.add_((1 - k) * (b - a))` are `a.lerp_(b, 1 - k)`."""
+    of, value = _given(term, "self", "#0"), [p for e, p in term.parts if e != "self"]
+    if of is None or (term.part("self") is None and len(value) != 2):
+        return term
+    given = value[-1] if value else None
+    if given is None or given.kind != "operation" or any(e == "alpha" for e, _ in term.parts):
+        return term
+    if term.label == "copy_":
+        shares = _shares(given)
+        if shares is None:
+            return term
+        for (k, a), (rest, b) in (shares, shares[::-1]):
+            if a.key == of.key and rest is not None and k is not None and _is_rest(rest, k):
+                return Term("call", "lerp_", (("self", of), ("#0", b), ("#1", rest)), term.node)
+        return term
+    factors = _factors(given)
+    for share, step in (factors, factors[::-1]) if factors else ():
+        if step.kind == "operation" and step.label == "-":
+            first, last = step.part("right"), step.part("left")
+            old, goal = (first, last) if term.label == "add_" else (last, first)
+            if old is not None and goal is not None and old.key == of.key:
+                return Term("call", "lerp_", (("self", of), ("#0", goal), ("#1", share)), term.node)
+    return term
+
+
+def _factors(term: Term) -> tuple[Term, Term] | None:
+    left, right = term.part("left"), term.part("right")
+    if term.kind == "operation" and term.label == "*" and left is not None and right is not None:
+        return left, right
+    return None
+
+
+def _shares(term: Term) -> tuple[tuple[Term, Term], tuple[Term, Term]] | None:
+    """Of `k * a + m * b`: (k, a) and (m, b), the factors, which make up one, in front."""
+    left, right = term.part("left"), term.part("right")
+    if term.label != "+" or left is None or right is None:
+        return None
+    one, other = _factors(left), _factors(right)
+    if one is None or other is None:
+        return None
+    for first in (one, one[::-1]):
+        for second in (other, other[::-1]):
+            if _is_rest(second[0], first[0]) or _is_rest(first[0], second[0]):
+                return first, second
+    return None
+
+
+def _is_rest(rest: Term, share: Term) -> bool:
+    """`1 - k` of `k`, also of two numbers."""
+    if rest.kind == share.kind == "number":
+        return abs(float(rest.label) + float(share.label) - 1) < 1e-9
+    one, less = rest.part("left"), rest.part("right")
+    return (
+        rest.label == "-"
+        and one is not None
+        and less is not None
+        and one.label == "1.0"
+        and less.key == share.key
+    )
+
+
 _FORMS = {
     **dict.fromkeys(("autocast", "GradScaler"), _mixed),
     **dict.fromkeys(("SGD", "Adam", "AdamW", "NAdam", "RAdam", "RMSprop", "Adagrad"), _single_group),
     **dict.fromkeys(("gt", "ge", "lt", "le", "eq", "ne"), _compare),
+    **dict.fromkeys(_WITHOUT, _pooled),
+    **dict.fromkeys(("mean", "amax"), _over_axes),
+    **dict.fromkeys(("copy_", "add_", "sub_"), _towards),
+    "DataLoader": _sampled,
     "OneCycleLR": _one_cycle,
     "StepLR": _each_epoch,
     "tensor": _tensor,

@@ -105,6 +105,7 @@ class _Reader:
         nodes = tuple(ast.walk(source.tree))
         held = unpacked(source) if tuples else {}
         self.normal = Normaliser(nodes, _signatures(source, nodes), _made(nodes), held, _functions(source))
+        self.scoped = _made_apart(nodes)
         self.units: list[Unit] = []
         self.count = 0
         self.local = _local_modules(source, nodes)
@@ -132,6 +133,9 @@ class _Reader:
             parameters = tuple(a.arg for a in every)
         made = Unit(name, node, parameters)
         self.units.append(made)
+        outer = self.normal.made
+        if node in self.scoped:
+            self.normal.made = {**outer, **self.scoped[node]}
         for decorator in node.decorator_list:
             self._line("decorator", (("value", self.normal.term(decorator)),), node, made, ())
         if not isinstance(node, ast.ClassDef):
@@ -145,6 +149,7 @@ class _Reader:
                 line = self._line("default", parts, node, made, ())
                 line.targets = (argument.arg,)
         self._block(node.body, made, (), "")
+        self.normal.made = outer
 
     def _line(
         self,
@@ -406,13 +411,57 @@ def _made(nodes: Nodes) -> dict[str, ast.Call]:
             found.setdefault(node.arg, []).append(ast.Constant(None))
     made = {}
     for name, values in found.items():
-        first = _unplaced(values[0])
-        if is_functional(first):
-            first = ast.copy_location(ast.Call(func=first, args=[], keywords=[]), first)
-        if len({ast.dump(v) for v in values}) == 1 and isinstance(first, ast.Call):
-            if last_name(first.func) in STATELESS | FUNCTIONAL.keys() or is_functional(first.func):
-                made[name] = first
+        first = _stateless(values[0])
+        if first is not None and len({ast.dump(v) for v in values}) == 1:
+            made[name] = first
     return made
+
+
+def _stateless(node: ast.expr) -> ast.Call | None:
+    """The call that makes an object without parameters: `nn.MSELoss()`; None of anything else."""
+    first = _unplaced(node)
+    if is_functional(first):
+        first = ast.copy_location(ast.Call(func=first, args=[], keywords=[]), first)
+    if isinstance(first, ast.Call):
+        if last_name(first.func) in STATELESS | FUNCTIONAL.keys() or is_functional(first.func):
+            return first
+    return None
+
+
+def _made_apart(nodes: Nodes) -> dict[ast.AST, dict[str, ast.Call]]:
+    """The same by function, of names that functions give objects of their own: `criterion` in two of them.
+
+    A name that is a parameter, is global or is given twice in one of them is left out.
+    """
+    found: dict[str, dict[ast.AST, list[ast.expr]]] = {}
+    passed = {n.arg for n in nodes if isinstance(n, ast.arg)}
+    passed |= {name for n in nodes if isinstance(n, (ast.Global, ast.Nonlocal)) for name in n.names}
+    for function in nodes:
+        if isinstance(function, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            for node in _inside(function):
+                targets = node.targets if isinstance(node, ast.Assign) else []
+                for target in targets:
+                    if isinstance(target, ast.Name) and isinstance(node, ast.Assign):
+                        found.setdefault(target.id, {}).setdefault(function, []).append(node.value)
+    top = {t.id for n in nodes if isinstance(n, ast.Module) for x in n.body if isinstance(x, ast.Assign)
+           for t in x.targets if isinstance(t, ast.Name)}  # fmt: skip
+    scoped: dict[ast.AST, dict[str, ast.Call]] = {}
+    for name, by in found.items():
+        made = {f: _stateless(values[0]) for f, values in by.items() if len(values) == 1}
+        if name in passed | top or len(by) < 2 or len(made) < len(by) or None in made.values():
+            continue
+        for function, call in made.items():
+            if call is not None:
+                scoped.setdefault(function, {})[name] = call
+    return scoped
+
+
+def _inside(function: ast.AST) -> Iterator[ast.AST]:
+    """The nodes of a function's own body, without those of functions and classes in it."""
+    for child in ast.iter_child_nodes(function):
+        yield child
+        if not isinstance(child, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)):
+            yield from _inside(child)
 
 
 def _unplaced(node: ast.expr) -> ast.expr:

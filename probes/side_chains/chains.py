@@ -181,7 +181,8 @@ def _one_back(run: Evaluator, held: Term) -> tuple[Term | None, Step | None]:
         return args[0], None
     if head == "item":
         orders = args[0].head.startswith("call:") and args[0].name in ("argsort", "cumsum", "searchsorted")
-        if orders or _is_table(args[0]):
+        picks = args[1].head == "const"  # `loaders["train"]`: which of them, no value of the data
+        if orders or (_is_table(args[0]) and not picks):
             return args[1], Step("lookup", "[]", node, (args[0],))
         return args[0], None
     if head == "phi":

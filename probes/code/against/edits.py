@@ -372,7 +372,7 @@ def _rescheduled(edits: Sequence[Edit]) -> list[Edit]:
             for e in edits
             if e.kind in ("added", "removed")
             and getattr(e, side) & _RATES
-            and {"schedule", "step"} & set(e.roles)
+            and ({"schedule", "step"} & set(e.roles) or "param_groups" in getattr(e, side))
         ]
         stepped = [
             e

@@ -26,6 +26,8 @@ def equal_ways(edits: Sequence[Edit]) -> list[Edit]:
         *_collected_apart(edits),
         *_pooled_by_the_base(edits),
         *_augmented_when_read(edits),
+        *_ordered_before(edits),
+        *_last_axis(edits),
     ]
 
 
@@ -197,6 +199,55 @@ def _pooled_by_the_base(edits: Sequence[Edit]) -> list[Edit]:
         if moved:
             return [told, *moved]
     return []
+
+
+_CUTS = re.compile(r"\[(-?\w*:-?\w*)\]")
+_OF_ORDER = re.compile(
+    r"^slice$|^\$:(?:randperm|permutation|sorted|argsort)$|^\$each-\d$|^(?:array|list|randperm)\(\)$"
+)
+
+
+def _ordered_before(edits: Sequence[Edit]) -> list[Edit]:
+    """`[rows[i] for i in order[:n]]` of each part, for `rows = rows[order]` and `rows[:n]`; or back."""
+    for one in edits:
+        if one.kind not in ("added", "removed") or not one.gone | one.new:
+            continue
+        done = one.new or one.gone
+        names = {w for w in done if w.startswith("$") and ":" not in w}
+        ordered = re.search(r"\[\w+\]$", one.mine_code or one.theirs_code) is not None
+        cut = [
+            e
+            for e in edits
+            if e.kind == "expression"
+            and (e.gone if one.new else e.new) & names
+            and all(_OF_ORDER.match(w) or w in names for w in e.gone | e.new)
+        ]
+        ways = [sorted(set(_CUTS.findall(c))) for e in cut for c in (e.mine_code, e.theirs_code)]
+        both = {"train", "eval"} <= {e.split for e in cut} or any(e.split == "" for e in cut)
+        if ordered and both and _cut_alike(cut, ways):
+            return [one, *cut]
+    return []
+
+
+def _cut_alike(cut: Sequence[Edit], ways: Sequence[Sequence[str]]) -> bool:
+    """Whether the places where the rows are cut are the same before and after."""
+    before = {c for e in cut for c in _CUTS.findall(e.theirs_code)}
+    after = {c for e in cut for c in _CUTS.findall(e.mine_code)}
+    return bool(before) and (before <= after or after <= before) and all(ways)
+
+
+_SUBSCRIPTS = re.compile(r"einsum\(['\"]\s*(\w+)\s*,")
+
+
+def _last_axis(edits: Sequence[Edit]) -> list[Edit]:
+    """`softmax(x, -1)` -> `x.softmax(2)`, where an einsum beside it says that it has three axes."""
+    ranks = {len(m) for e in edits for c in (e.mine_code, e.theirs_code) for m in _SUBSCRIPTS.findall(c)}
+    axes = [e for e in edits if e.kind == "constant" and e.within and e.within[0].endswith(".dim")]
+    if len(ranks) != 1:
+        return []
+    last = {"-1.0", f"{float(ranks.pop() - 1)}"}
+    moved = [e for e in axes if {w for w in e.gone | e.new if re.match(r"-?\d", w)} == last]
+    return moved if len(moved) > 1 else []
 
 
 def _augmented_when_read(edits: Sequence[Edit]) -> list[Edit]:
