@@ -11,6 +11,7 @@ from ...readers.script import keyword, last_name
 from ...registry import Finding, View, probe
 from ...syntax import Script
 from ..mindspore.cells import padding_refused
+from ..mindspore.ports import gradient_of_other, shape_wanted, share_to_drop_kept
 from ..model.causal import past_hidden
 from ..model.recurrent import recurrent_keeps
 from ..shared.checks import at, first, ok
@@ -23,13 +24,17 @@ from ..tensorflow.slips import behind
 def argument_inverted(view: View) -> Finding:
     """A dropout gets the share to keep, or a mask marks the tokens instead of the padding, or the past.
 
-    PyTorch and Keras take the share to drop (TensorFlow 1 and MindSpore before 2.0 that to keep), and
-    PyTorch's `key_padding_mask` is True where nothing is to be seen. False positive: names that mean the
-    opposite of what they say.
+    PyTorch and Keras take the share to drop (TensorFlow 1 and MindSpore's first argument that to keep), and
+    PyTorch's `key_padding_mask` is True where nothing is to be seen. MindSpore's `LayerNorm` refuses a
+    number, and its `value_and_grad` takes gradients of the inputs unless it is told of weights. False
+    positive: names that mean the opposite of what they say.
     """
     return first(
         view,
-        either(padding_refused, _keeps, recurrent_keeps, _cells_kept, _shows_padding, past_hidden),
+        either(
+            *(padding_refused, _keeps, recurrent_keeps, _cells_kept, _shows_padding, past_hidden),
+            *(share_to_drop_kept, shape_wanted, gradient_of_other),
+        ),
         "the scripts call no dropout and hand over no mask",
     )
 

@@ -91,22 +91,79 @@ _HALF = re.compile(r"(?<!b)float16\b")
 def half_without_scale(source: Script) -> Finding | None:
     """fp16 by `auto_mixed_precision(net, "O2")` or `to_float(float16)`, and nothing scales the loss.
 
-    Only where the training step is written out: `Model` scales by itself at O2. bf16 needs no scale.
+    Where the training step is written out, or a cell of one step or `Model` runs it: `Model` scales by itself
+    at O2. A fixed scale of one is none. bf16 needs no scale.
     """
-    if not of_mindspore(source) or not gradient_makers(source):
+    if not of_mindspore(source) or not (gradient_makers(source) or source.trains):
         return None
-    used = " ".join(unparse(n) for n in source.of(ast.Call, ast.Attribute, ast.keyword))
-    if re.search(r"(?i)loss_?scal|scale_?sense|scaler|TrainOneStepWithLossScale", used):
+    by_hand = bool(gradient_makers(source))
+    half = list(_half(source, by_hand))
+    if not half:
         return None
+    for call in source.named("FixedLossScaleUpdateCell", "FixedLossScaleManager"):
+        given = (
+            call.args[0] if call.args else keyword(call, "loss_scale_value") or keyword(call, "loss_scale")
+        )
+        if given is not None and literal(source, given) in (1, 1.0):
+            return at(source, call, "the network computes in fp16, and a scale of one scales nothing")
+    made = {last_name(c.func) for c in source.calls}
+    idle = {
+        n
+        for name, c in source.classes.items()
+        if name not in made and any(last_name(b).startswith("TrainOneStep") for b in c.bases)
+        for n in walk(c)
+    }  # a step of the script's own that nothing makes
+    used = {last_name(c.func) for c in source.calls if c not in idle}
+    used |= {k.arg or "" for k in source.of(ast.keyword) if k not in idle}
+    used |= {last_name(a) for a in source.of(ast.Attribute, ast.Name) if a not in idle}
+    if any(re.search(r"(?i)loss_?scal|scale_?sense|scaler|WithLossScale", u) for u in used):
+        return None
+    return at(source, half[0], "the network computes in fp16 and nothing scales the loss")
+
+
+def _half(source: Script, by_hand: bool) -> Iterator[ast.Call]:
+    """What puts the network, or three layers and more of it, into fp16."""
+    layers = []
     for call in source.named("auto_mixed_precision", "to_float", "build_train_network"):
         text = unparse(call)
         if "bfloat16" in text:
             continue
+        if last_name(call.func) == "to_float":
+            if not call.args or not _is_half(source, call.args[0]):
+                continue
+            if _is_network(source, call) or any(
+                "cells_and_names" in unparse(p.iter)
+                for p in source.loops_around(call)
+                if isinstance(p, ast.For)
+            ):
+                yield call
+            elif isinstance(call.func, ast.Attribute) and isinstance(call.func.value, ast.Call):
+                layers.append(call)
+            continue
         levels = [literal(source, a) for a in (*call.args[1:2], keyword(call, "amp_level")) if a is not None]
-        whole = last_name(call.func) == "to_float" and _HALF.search(text) and _is_network(source, call)
-        if whole or any(v in ("O2", "O3") for v in levels):
-            return at(source, call, "the network computes in fp16 and nothing scales the loss")
-    return None
+        if by_hand and any(v in ("O2", "O3") for v in levels):
+            yield call
+    if len(layers) > 2:
+        yield layers[0]
+
+
+def _is_half(source: Script, node: ast.expr) -> bool:
+    """`ms.float16`, also where a class of settings or a name holds it."""
+    if _HALF.search(unparse(node)):
+        return True
+    ends = [v for v in flow(source).values(node, 6) if v is not node]
+    last = ends or [node]
+    for end in list(last):
+        if isinstance(end, ast.Attribute):
+            ends += [
+                n.value
+                for c in source.classes.values()
+                if c not in source.modules
+                for n in c.body
+                if isinstance(n, ast.Assign) and any(unparse(t) == end.attr for t in n.targets)
+            ]
+    kinds = {_HALF.search(unparse(e)) is not None for e in ends if "float" in unparse(e)}
+    return kinds == {True}
 
 
 def _is_network(source: Script, call: ast.Call) -> bool:

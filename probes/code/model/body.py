@@ -487,7 +487,7 @@ def _bn_momentum(source: Script) -> Finding | None:
         return None
     of_new = source.frameworks == ("pytorch",)  # in MindSpore it is the weight of the old average
     for call in calls:
-        momentum = keyword(call, "momentum")
+        momentum = keyword(call, "momentum") or (call.args[2] if len(call.args) > 2 else None)
         if isinstance(momentum, ast.Constant) and isinstance(momentum.value, (int, float)):
             share = momentum.value if of_new else 1.0 - momentum.value
             if share > 0.5 or (of_new and share == 0):

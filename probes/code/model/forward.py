@@ -192,9 +192,16 @@ def _drawn_in_cell(source: Script, owner: ast.ClassDef, function: Function) -> F
         )
         if used and not _leaves(source, owner, name):
             return at(source, made, f"{name} is a plain tensor, no parameter: no optimizer gets it")
+    for name, made in _tensors(owner):
+        constant = re.fullmatch(
+            r"(?:ops|mnp|mindspore|ms|mint)\.(?:ops\.)?(?:ones|zeros)", unparse(made.func)
+        )
+        if constant and _LEARNT.match(name) and _added(function, name) and not _leaves(source, owner, name):
+            return at(source, made, f"{name} is a plain tensor, no parameter: no optimizer gets it")
     return None
 
 
+_LEARNT = re.compile(r"^(?:gamma|beta|weight|bias|gain|layer_scale)$")
 _MAKES = (
     *("Tensor", "Normal", "Uniform", "TruncatedNormal", "XavierUniform", "XavierNormal", "HeNormal"),
     *("HeUniform", "StandardNormal"),
@@ -232,12 +239,26 @@ def _leaves(source: Script, owner: ast.ClassDef, name: str) -> bool:
     inside = set(walk(owner))
     stores = 0
     for node in source.mentions.get(name, ()):
+        if isinstance(node, ast.Constant) and _asked_in_names(source, node):
+            continue
         if node not in inside:
             return True
         if isinstance(node, ast.Constant):
             return True
         stores += isinstance(node.ctx, ast.Store)
     return stores > 1
+
+
+def _asked_in_names(source: Script, node: ast.AST) -> bool:
+    """`p.name.endswith(("pos_embed", "bias"))`, `"pos_embed" in p.name`: a name is looked through."""
+    for parent in source.above(node):
+        if isinstance(parent, ast.Call):
+            return last_name(parent.func) in ("endswith", "startswith") and "name" in unparse(parent.func)
+        if isinstance(parent, ast.Compare):
+            return "name" in unparse(parent.comparators[-1])
+        if not isinstance(parent, (ast.Tuple, ast.List)):
+            return False
+    return False
 
 
 # ---------------------------------------------------------------------------------------- a scale left behind

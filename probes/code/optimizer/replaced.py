@@ -98,6 +98,21 @@ def _grouped(mine: Flow, given: ast.expr, depth: int = 4) -> list[ast.expr]:
     return found
 
 
+def _handed_models(mine: Flow, given: ast.expr) -> list[ast.expr]:
+    """`group_params(net)`: models that a function of the script is handed and takes the parameters of."""
+    found: list[ast.expr] = []
+    calls = [v for v in (given, *mine.values(given, 2)) if isinstance(v, ast.Call)]
+    for call in dict.fromkeys(calls):
+        functions = mine.functions.get(call.func.id, []) if isinstance(call.func, ast.Name) else []
+        if len(functions) != 1:
+            continue
+        names = [a.arg for a in functions[0].args.args]
+        handed = dict(zip(names, call.args, strict=False)) | {k.arg: k.value for k in call.keywords if k.arg}
+        read = {unparse(o) for c in of(functions[0], ast.Call) for o in _owners(c)}
+        found += [v for n, v in handed.items() if n in read and isinstance(v, (ast.Name, ast.Attribute))]
+    return found
+
+
 def _kept_variables(source: Script) -> list[tuple[ast.expr, ast.expr]]:
     """`weights = net.trainable_variables`, a list that gradients of a tape are taken for later."""
     handed = {unparse(a) for c in source.named("gradient") for a in c.args[1:2]}
@@ -192,7 +207,8 @@ def replaced_after(source: Script) -> Finding | None:
         return None
     mine, changes = flow(source), None
     for call, given in built:
-        for owner in [o for g in _grouped(mine, given) for o in _owners(g)]:
+        owners = [o for g in _grouped(mine, given) for o in _owners(g)]
+        for owner in owners or _handed_models(mine, given):
             if isinstance(owner, ast.Call):
                 continue
             changes = list(_changes(mine)) if changes is None else changes

@@ -14,6 +14,7 @@ from ...readers.script import keyword, last_name
 from ...registry import Finding, View, probe
 from ...syntax import Function, Script
 from ..mindspore.map_steps import random_for_held_out
+from ..mindspore.ports import normalised_along_other_axis
 from ..shared.checks import at, first, ok
 from ..shared.roles import is_random
 from ..shared.sides import either, given, literal, side
@@ -189,7 +190,7 @@ def range_does_not_fit(view: View) -> Finding:
         view,
         either(
             *(_after_unit, _before_unit, _twice, normalised_again, divided_again, rescaled_again),
-            *(prepared_for_other, scaled_and_prepared),
+            *(prepared_for_other, scaled_and_prepared, normalised_along_other_axis),
         ),
         "the scripts do not normalise by given figures",
     )
@@ -267,14 +268,30 @@ def _after_unit(source: Script) -> Finding | None:
         names = [last_name(s.func) if isinstance(s, ast.Call) else "" for s in steps]
         for i, step in enumerate(steps):
             mean = _mean_of(source, step)
-            if mean is None or "ToTensor" not in names[:i] or "torchvision" not in source.code:
+            of_torch = "ToTensor" in names[:i] and "torchvision" in source.code
+            if mean is None or not (of_torch or _to_unit(source, steps[:i])):
                 continue
-            seen = seen or step
+            seen = seen or (step if of_torch else None)
             if mean > 1.5:
                 return at(source, step, f"pixels are 0 to 1 here, and the mean is {mean:g}")
     return (
         ok(source, seen, "mean and deviation are for 0 to 1, as the pixels are") if seen is not None else None
     )
+
+
+def _to_unit(source: Script, steps: list[ast.expr]) -> bool:
+    """MindSpore's `ToTensor()` or `Rescale(1 / 255, 0)`."""
+    if "mindspore" not in source.code or "torchvision" in source.code:
+        return False
+    for step in steps:
+        name = last_name(step.func) if isinstance(step, ast.Call) else ""
+        if name == "ToTensor":
+            return True
+        if name == "Rescale" and isinstance(step, ast.Call) and step.args:
+            factor = _number(step.args[0])
+            if factor is not None and 0 < factor < 0.01:
+                return True
+    return False
 
 
 def _before_unit(source: Script) -> Finding | None:

@@ -22,6 +22,7 @@ from ..tensorflow.slips import floor_above_rate, watched_metric_unknown
 from ..trainers.deepspeed import length_in_micro_batches, schedule_moved_again, warmup_longer_in_configuration
 from ..trainers.hooks import lightning
 from .order import moved_before_update
+from .rate_lists import rate_list_misjudged
 from .rate_units import length_misjudged, stopped_before_lowered
 from .tf_lengths import epochs_as_steps, steps_of_samples, warmup_outlasts_training
 from .torch_lengths import begins_after_training, holders, plateau_of_batches
@@ -83,6 +84,7 @@ def unit_wrong(view: View) -> Finding:
             plateau_of_batches,
             steps_of_samples,
             epochs_as_steps,
+            rate_list_misjudged,
         ),
         "the scripts build no schedule whose length and loop can be told",
     )

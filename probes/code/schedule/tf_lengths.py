@@ -16,7 +16,7 @@ from ..shared.checks import at
 from ..shared.factors import Product, product
 from ..shared.sides import default
 
-_WARM = re.compile(r"(?i)^(?:n_|num_)?warm_?up(?:_?(?:steps?|epochs?|iters?|updates|batches))?$")
+_WARM = re.compile(r"(?i)^(?:n_|num_)?warm(?:_?up)?(?:_?(?:steps?|epochs?|iters?|updates|batches))?$")
 _ALL = re.compile(
     r"(?i)^(?:n_|num_|max_)?(?:total|train|training|num_train|num_training|all)_?(?:steps|epochs|iters|updates)$"
     r"|^(?:n_|num_|max_)?(?:epochs|steps|iters|iterations|total)$"
@@ -45,7 +45,7 @@ def _pairs(source: Script) -> Iterator[tuple[ast.AST, ast.expr, ast.expr]]:
             if _unit(_name(node.left)) == _unit(_name(node.right)):
                 yield node, node.right, node.left
     for call in source.calls:
-        made = _parameters(source, call)
+        made = parameters_of(source, call)
         warm = next((v for n, v in made if _WARM.match(n)), None)
         whole = next((v for n, v in made if _ALL.match(n)), None)
         if warm is not None and whole is not None and _RATES.search(last_name(call.func)):
@@ -58,6 +58,10 @@ def _pairs(source: Script) -> Iterator[tuple[ast.AST, ast.expr, ast.expr]]:
         }
         warm = next((v for n, v in names.items() if _WARM.match(n) and "step" in n), None)
         whole = next((v for n, v in names.items() if _ALL.match(n) and "step" in n), None)
+        if warm is not None and whole is not None:
+            yield warm, warm, whole
+        warm = next((v for n, v in names.items() if _WARM.match(n) and "epoch" in n), None)
+        whole = next((v for n, v in names.items() if _ALL.match(n) and "epoch" in n), None)
         if warm is not None and whole is not None:
             yield warm, warm, whole
 
@@ -76,7 +80,7 @@ def _name(node: ast.expr) -> str:
     return last_name(node) if isinstance(node, (ast.Name, ast.Attribute)) else ""
 
 
-def _parameters(source: Script, call: ast.Call) -> list[tuple[str, ast.expr]]:
+def parameters_of(source: Script, call: ast.Call) -> list[tuple[str, ast.expr]]:
     """What a class or function of the script is given, by the names of its parameters."""
     name = last_name(call.func)
     owner = source.classes.get(name)
@@ -97,11 +101,11 @@ def _share(source: Script, warm: ast.expr, whole: ast.expr) -> Fraction | None:
     one, other = product(mine, warm), product(mine, whole)
     if one is None or other is None or other.constant == 0:
         return None
-    left = _filled(source, one.times(other, -1))
+    left = filled(source, one.times(other, -1))
     return left.constant if left is not None and not left.atoms else None
 
 
-def _filled(source: Script, found: Product) -> Product | None:
+def filled(source: Script, found: Product) -> Product | None:
     """A product whose settings are put in by their defaults, as far as they are told."""
     rest: list[tuple[str, int]] = []
     constant = found.constant
@@ -120,25 +124,27 @@ def _default(source: Script, text: str) -> float | None:
     if item is None:
         tree = ast.parse(text, mode="eval").body if re.fullmatch(r"[\w.]+", text) else None
         value = default(source, tree) if tree is not None else None
+        if value is None and isinstance(tree, ast.Attribute) and unparse(tree.value) != "self":
+            return _item(source, tree.attr)
         return float(value) if isinstance(value, (int, float)) and not isinstance(value, bool) else None
+    return _item(source, item.group(1))
+
+
+def _item(source: Script, name: str) -> float | None:
+    """The number of a key that one table of the script holds, and that nothing sets anew."""
     values = {
         v.value
         for d in source.of(ast.Dict)
         for k, v in zip(d.keys, d.values, strict=True)
-        if isinstance(k, ast.Constant) and k.value == item.group(1) and isinstance(v, ast.Constant)
+        if isinstance(k, ast.Constant) and k.value == name and isinstance(v, ast.Constant)
     }
     every = [
-        k
-        for d in source.of(ast.Dict)
-        for k in d.keys
-        if isinstance(k, ast.Constant) and k.value == item.group(1)
+        k for d in source.of(ast.Dict) for k in d.keys if isinstance(k, ast.Constant) and k.value == name
     ]
     written = [
         n
         for n in source.of(ast.Subscript)
-        if isinstance(n.ctx, ast.Store)
-        and isinstance(n.slice, ast.Constant)
-        and n.slice.value == item.group(1)
+        if isinstance(n.ctx, ast.Store) and isinstance(n.slice, ast.Constant) and n.slice.value == name
     ]
     if len(values) != 1 or len(every) != 1 or written:
         return None

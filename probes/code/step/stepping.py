@@ -9,6 +9,7 @@ from ...learning import updates
 from ...readers._tree import of, unparse
 from ...registry import Finding, View, probe
 from ...syntax import Script
+from ..mindspore.ports import cell_without_update, gradients_unused
 from ..shared.checks import at, first, imports_locals, ok, outer_loop
 from ..shared.rounds import CLEARS, Round, may_update, rounds
 from ..shared.sides import either
@@ -85,6 +86,8 @@ def step_missing(view: View) -> Finding:
             train_op_never_run,
             one_never_steps,
             engine_never_steps,
+            gradients_unused,
+            cell_without_update,
         ),
         "no hand-written training step in the scripts",
     )
@@ -108,6 +111,7 @@ def _step_missing(source: Script) -> Finding | None:
         return ok(source, applied[0], "the optimizer steps")
     by_hand = ".grad" in source.text and any(w in source.text for w in ("-=", "sub_(", "add_(", "add(", "- "))
     others = [c for c in source.named("step", "update") if isinstance(c.func, ast.Attribute)]
+    by_hand = by_hand or bool(source.named("assign", "assign_sub", "assign_add", "set_data"))
     if by_hand or others or imports_locals(source) or source.trains_by_trainer:
         return None
     return at(source, (*source.backwards, *functional)[0], "an optimizer is built and never steps")
