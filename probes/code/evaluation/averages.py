@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 
 from ...flow import flow
@@ -66,7 +67,10 @@ def _weighed_alike(source: Script) -> Finding | None:
 
 
 def _evaluates(function: Function) -> bool:
-    off = any(last_name(c.func) == "eval" for c in of(function, ast.Call))
+    off = any(
+        last_name(c.func) == "eval" or (last_name(c.func) == "set_train" and "False" in unparse(c))
+        for c in of(function, ast.Call)
+    )
     return off or trains(split_of(function.name)) is False
 
 
@@ -80,6 +84,7 @@ def _whole_batches(source: Script, loops: list[ast.For]) -> bool:
     for call in source.calls:
         given_ = {k.arg: unparse(k.value) for k in call.keywords}
         drops = given_.get("drop_last", given_.get("drop_remainder", "False")) != "False"
+        drops = drops and not _for_training(source, call)
         single = given_.get("batch_size") == "1"
         if drops or single:
             statement = source.statement(call)
@@ -90,6 +95,20 @@ def _whole_batches(source: Script, loops: list[ast.For]) -> bool:
             }
             if not targets or targets & names or not any(trains(split_of(t)) for t in targets):
                 return True
+    return False
+
+
+def _for_training(source: Script, call: ast.Call) -> bool:
+    """`drop_remainder=training`, `drop_last=split == "train"`: held-out data keep their last batch.
+
+    A parameter of the function counts where some call hands over False for it.
+    """
+    given = keyword(call, "drop_last") or keyword(call, "drop_remainder")
+    if isinstance(given, ast.Compare) and isinstance(given.ops[0], ast.Eq):
+        return re.search(r"['\"]train", unparse(given)) is not None
+    if isinstance(given, ast.Name) and trains(split_of(given.id)):
+        handed = flow(source).arguments(given)
+        return any(isinstance(h, ast.Constant) and h.value is False for h in handed)
     return False
 
 
@@ -266,6 +285,10 @@ def _count(
     if unparse(value) in sums:
         return sums[unparse(value)]
     value = _resolved(source, function, value)
+    if isinstance(value, ast.Call) and last_name(value.func) == "get_dataset_size":
+        over = [gone_over(loop.iter) for loop in loops]
+        mine = [source.owner(o) if isinstance(o, ast.Call) else unparse(o) for o in over]
+        return _BATCHES if source.owner(value) in mine else None
     if not (isinstance(value, ast.Call) and last_name(value.func) == "len" and value.args):
         return None
     counted = unparse(value.args[0])

@@ -334,13 +334,20 @@ def callback_in_training_mode(source: Script) -> Finding | None:
                 runs = [
                     c
                     for c in of(loop, ast.Call)
-                    if re.search(r"(?i)^self\.(?:net|network|model|backbone)$", unparse(c.func)) and c.args
+                    if re.search(r"(?i)^self\.\w*(?:net|network|model|backbone)\w*$", unparse(c.func))
+                    and c.args
                 ]
                 if not runs:
                     continue
+                own = [c for c in of(function, ast.Call) if last_name(c.func) == "set_train"]
+                loud = [c for c in own if c.lineno <= loop.lineno]
                 quiet = [c for c in source.named("set_train") if c.args or c.keywords]
                 quiet = [c for c in quiet if "True" not in unparse(c)]
-                if quiet or source.named("set_grad", "eval"):
+                if loud and loud[-1] not in quiet:
+                    return at(
+                        source, loud[-1], "the callback puts the network into training mode to score it"
+                    )
+                if quiet or source.named("set_grad"):
                     return ok(source, runs[0], "the network is put into evaluation mode before it is scored")
                 return at(
                     source, runs[0], "the callback runs the network in training mode: Model.train set it"

@@ -209,7 +209,8 @@ def _of_another(source: Script, call: ast.Call) -> bool:
         return True  # `strategy.model.eval()`: who trains that one sets its mode
     if unparse(owner.value) != "self":
         return False
-    trains = any(around in source.above(c) for c in (*source.backwards, *source.steps))
+    learning = (*source.backwards, *source.steps, *taken(source))
+    trains = any(around in source.above(c) for c in learning)
     name = owner.attr
     elsewhere = [
         n

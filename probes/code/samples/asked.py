@@ -89,20 +89,49 @@ def _for_split(source: Script, call: ast.Call) -> bool:
     return bool(re.search(r"split|fold|divide|partition|part", source.function_name(call)))
 
 
+_DATASETS = (
+    *("GeneratorDataset", "NumpySlicesDataset", "ImageFolderDataset", "TFRecordDataset", "MindDataset"),
+    *("Cifar10Dataset", "Cifar100Dataset", "MnistDataset", "TextFileDataset", "CSVDataset"),
+)
+_SPLITS = re.compile(r"(?i)^(?:split|mode|usage|phase|subset|stage)$")
+
+
 def _never_shuffled(source: Script) -> Finding | None:
-    """MindSpore: a data set for training and for evaluation is made with `shuffle=False`."""
-    made = source.named("GeneratorDataset", "NumpySlicesDataset", "ImageFolderDataset", "TFRecordDataset")
-    given = [keyword(c, "shuffle") for c in made]
-    if not made or any(g is None or unparse(g) != "False" for g in given):
+    """MindSpore: data for training and for evaluation are made with `shuffle=False`, or read in sequence."""
+    made = source.named(*_DATASETS) if "mindspore" in source.frameworks else ()
+    if not made or not all(_keeps_order(c) for c in made):
         return None
-    if any(keyword(c, "sampler") is not None for c in made) or source.named("shuffle"):
+    mixes = [
+        c for c in source.named("shuffle") if not re.search(r"split|fold|divide", source.function_name(c))
+    ]
+    if mixes:
         return None
     for call in made:
         function = source.function_around(call)
         names = [a.arg for a in (*function.args.args, *function.args.kwonlyargs)] if function else []
-        if any(_TRAINING.match(n) for n in names):
+        if any(_TRAINING.match(n) for n in names) or (
+            function is not None and _told_both(source, function, names)
+        ):
             return at(source, call, "the order of the samples is kept, for training as well")
     return None
+
+
+def _keeps_order(call: ast.Call) -> bool:
+    """`shuffle=False` without a sampler, or a sampler in sequence."""
+    shuffle, sampler = keyword(call, "shuffle"), keyword(call, "sampler")
+    if sampler is not None:
+        return isinstance(sampler, ast.Call) and last_name(sampler.func) == "SequentialSampler"
+    return shuffle is not None and unparse(shuffle) == "False"
+
+
+def _told_both(source: Script, function: Function, names: list[str]) -> bool:
+    """The function is called for "train" and for another part, by a parameter called `split` or so."""
+    parts = [n for n in names if _SPLITS.match(n)]
+    said = set()
+    for call in source.named(function.name):
+        handed = dict(zip(names, call.args, strict=False)) | {k.arg: k.value for k in call.keywords if k.arg}
+        said |= {unparse(handed[p]).strip("'\"").lower() for p in parts if p in handed}
+    return any("train" in s for s in said) and any(re.search(r"val|test|eval|dev", s) for s in said)
 
 
 def _in_sequence(source: Script) -> Finding | None:
