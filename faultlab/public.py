@@ -1,7 +1,7 @@
 """False alarms of `diagnose script` over training scripts that others have published and that run well.
 
 Usage: python faultlab/public.py [--folder DIR] [--only TEXT] [--part packages|later|latest|last|fresh|newest]
-           [--jobs N] [--findings] [--table FILE.md]
+           [--rest] [--offline] [--jobs N] [--findings] [--table FILE.md]
 
 The source distributions of public_sources.yaml are downloaded once into --folder (by `unearth`, which runs
 nothing of them: pip install unearth) and unpacked, and every script in them that trains is judged. No line of
@@ -46,6 +46,7 @@ SOURCES = HERE / "public_sources.yaml"
 LISTED = "scripts.json"  # in the folder of downloads
 MAX_SIZE = 512 * 1024  # of a file, as the command has it
 MOST = 25  # scripts of one package, evenly chosen: recipes of one author are much alike
+REST = 12  # of one package, of those left out
 PARTS = ("packages", "later", "latest", "last", "fresh", "newest")  # lists of public_sources.yaml
 ALARM = 0.5  # probability from which a cause is claimed
 _TRAINS = re.compile(
@@ -137,9 +138,13 @@ def training_scripts(folder: Path) -> Iterator[Path]:
             continue
 
 
-def scripts(folder: Path, parts: Sequence[str] = PARTS) -> list[Path]:
+def scripts(
+    folder: Path, parts: Sequence[str] = PARTS, rest: bool = False, offline: bool = False
+) -> list[Path]:
     """At most MOST scripts of each package that these lists name; what is missing is downloaded.
 
+    With `rest` at most REST of those that this choice leaves out, which nobody has looked at. With `offline`
+    what is missing is left out.
     What trains in a package is told once and kept beside the downloads, until the code that tells it changes.
     """
     wanted = sources()
@@ -148,6 +153,8 @@ def scripts(folder: Path, parts: Sequence[str] = PARTS) -> list[Path]:
     known = len(listed)
     chosen: list[Path] = []
     for package in [p for part in parts for p in wanted[part]]:
+        if offline and not (folder / "src" / package.replace("==", "-")).is_dir():
+            continue
         try:
             home = fetch(package, folder)
         except OSError as error:
@@ -156,10 +163,18 @@ def scripts(folder: Path, parts: Sequence[str] = PARTS) -> list[Path]:
         if package not in listed:
             listed[package] = [p.relative_to(home).as_posix() for p in training_scripts(home)]
         found = listed[package]
-        chosen += [home / name for name in found[:: max(1, -(-len(found) // MOST))]]
+        names = _evenly(found, MOST)
+        if rest:
+            names = _evenly([n for n in found if n not in set(names)], REST)
+        chosen += [home / name for name in names]
     if len(listed) > known:
         store.write_text(json.dumps({"told_by": _telling(), "packages": listed}), encoding="utf-8")
     return chosen
+
+
+def _evenly(names: Sequence[str], most: int) -> list[str]:
+    """At most this many, in their order, spread over all."""
+    return list(names[:: max(1, -(-len(names) // most))])
 
 
 def _listed(store: Path) -> dict[str, list[str]]:
@@ -272,6 +287,8 @@ def main() -> int:
     parser.add_argument("--folder", type=Path, default=HERE / "public", help="where downloads are kept")
     parser.add_argument("--only", default="", help="only scripts whose label holds this")
     parser.add_argument("--part", choices=PARTS, help="one list of public_sources.yaml alone")
+    parser.add_argument("--rest", action="store_true", help="scripts that the even choice leaves out")
+    parser.add_argument("--offline", action="store_true", help="leave out what is not downloaded yet")
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--findings", action="store_true", help="print every finding")
     parser.add_argument("--table", type=Path, help="write the table of docs/scripts.md")
@@ -280,7 +297,8 @@ def main() -> int:
     wanted = sources()
     root = given.folder / "src"
     parts = [part for part in PARTS if given.part in (None, part)]
-    chosen = [s for s in scripts(given.folder, parts) if given.only in s.as_posix()]
+    found = scripts(given.folder, parts, given.rest, given.offline)
+    chosen = [s for s in found if given.only in s.as_posix()]
     with ProcessPoolExecutor(given.jobs) as pool:
         judged = []
         for one in pool.map(partial(judge, root=root), chosen):

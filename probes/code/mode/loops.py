@@ -8,10 +8,10 @@ import re
 from ....engine.model import State
 from ...flow import flow, returns
 from ...learning import taken
-from ...readers._tree import names_in, of, unparse
+from ...readers._tree import names_in, of, unparse, walk
 from ...readers.script import all_arguments, keyword, last_name
 from ...registry import Finding, View, any_of, probe
-from ...syntax import Script
+from ...syntax import Function, Script
 from ..mindspore.cells import callback_in_training_mode
 from ..shared.checks import (
     at,
@@ -202,6 +202,12 @@ def _of_another(source: Script, call: ast.Call) -> bool:
     if isinstance(owner, ast.Name) and loop is not None and function is source.function_around(loop):
         # a model that the training loop does not run: it only prepared what is trained on
         return not any(n.id == owner.id for n in of(loop, ast.Name))
+    rounds = outer_loop(source) if loop is None else None
+    if isinstance(owner, ast.Name) and rounds is not None and function is source.function_around(rounds):
+        # its steps stand in functions inside this one: those may run it as well
+        inside = [f for f in walk(function) if isinstance(f, Function)] if function is not None else []
+        parts = [rounds, *(f for f in inside if f is not function)]
+        return bool(parts[1:]) and not any(n.id == owner.id for p in parts for n in of(p, ast.Name))
     if around is None or not isinstance(owner, ast.Attribute):
         return False
     root = unparse(owner).split(".")[0]

@@ -17,7 +17,7 @@ from ..tensorflow.slips import constant_kernels, one_cell_for_all
 from .each_round import one_in_all_rounds
 from .reused import layer_reused
 from .zero_products import both_factors_zero
-from .zero_starts import is_of_output, may_start_at_zero
+from .zero_starts import is_of_output, may_start_at_zero, units
 
 
 @probe()
@@ -174,7 +174,7 @@ def _zero_init(source: Script) -> Finding | None:
             r"'(?:zeros?|ones?)'|.*\b(?:zeros?|ones|zeros_initializer|ones_initializer)\(.*\)", text
         ):
             held = " ".join(p.name for p in source.above(call) if isinstance(p, ast.ClassDef))
-            if _LAST.search(_given_to(source, call)) or _LOW_RANK.search(held):
+            if _LAST.search(_given_to(source, call)) or _LOW_RANK.search(held) or units(call) == 1:
                 outputs = True
                 continue
             return at(source, call, "weights start at zero or one constant, so units stay alike")

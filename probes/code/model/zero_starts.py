@@ -72,14 +72,14 @@ def _has_one_unit(source: Script, target: ast.expr) -> bool:
     else:
         values = [g.value for g in flow(source).all_given(layer)]
     made = [v for v in values if not _is_none(v)]
-    return bool(made) and all(_units(m) == 1 for m in made)
+    return bool(made) and all(units(m) == 1 for m in made)
 
 
 def _is_none(node: ast.expr) -> bool:
     return isinstance(node, ast.Constant) and node.value is None
 
 
-def _units(made: ast.expr) -> int | None:
+def units(made: ast.expr) -> int | None:
     """The number of units of a linear layer, where it is written out."""
     if not isinstance(made, ast.Call) or last_name(made.func) not in ("Linear", "Dense"):
         return None

@@ -366,3 +366,47 @@ def test_samples_over_the_batch_are_steps() -> None:
     assert state("script-schedule-unit", ROUNDS.replace("{length}", "len(args.data) // args.batch_size")) == (
         "present"
     )
+
+
+@pytest.mark.parametrize(
+    ("units", "told"),
+    [("1", False), ("units=1", False), ("32", True)],
+)
+def test_a_single_unit_may_start_at_zero_in_keras(units: str, told: bool) -> None:
+    text = (
+        "import tensorflow as tf\nfrom tensorflow.keras import layers\n"
+        "class Net(tf.keras.Model):\n    def __init__(self):\n        super().__init__()\n"
+        f"        self.base = layers.Dense({units}, kernel_initializer='zeros')\n"
+        "        self.body = layers.Dense(32)\n        self.last = layers.Dense(3)\n"
+        "    def call(self, x):\n        return self.last(self.body(x) * self.base(x))\n"
+        "def main(data):\n    model = Net()\n    model.compile('adam', 'mse')\n    model.fit(data)\n"
+    )
+
+    assert (state("script-zero-init", text) == "present") is told
+
+
+# ----------------------------------------------------------------------------------- a policy that only acts
+
+ACTS = (
+    TORCH
+    + """
+def main(env, make_agent, make_collector, optimizer, args):
+    policy, acting = make_agent(env)
+    collector = make_collector(env, {name}.eval())
+
+    def update(batch):
+        loss = F.mse_loss(policy(batch.x), batch.y)
+        optimizer.zero_grad(); loss.backward(); optimizer.step()
+
+    rounds = iter(collector)
+    for _ in range(args.rounds):
+        batch = next(rounds)
+        for _ in range(args.updates):
+            update(batch.sample())
+"""
+)
+
+
+@pytest.mark.parametrize(("name", "told"), [("acting", False), ("policy", True)])
+def test_a_policy_that_only_explores_may_be_in_evaluation_mode(name: str, told: bool) -> None:
+    assert (state("script-eval-mode-while-training", ACTS.replace("{name}", name)) == "present") is told
