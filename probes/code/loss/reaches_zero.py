@@ -118,6 +118,8 @@ def _underflows(source: Script, mine: Flow, end: ast.expr) -> bool:
     """
     if isinstance(end, ast.Call) and last_name(end.func) in _PICKS:
         about = _argument(end)
+        if about is None and isinstance(end.func, ast.Attribute) and end.args:
+            about = end.func.value  # `softmax(x).gather(1, y)`
         return about is not None and any(
             isinstance(v, ast.Call) and last_name(v.func) == "softmax" for v in _ends(mine, about)
         )

@@ -14,6 +14,7 @@ from ...syntax import Function, Script, outermost_call
 from ..loss.outputs import last_layer_cut
 from ..shared.checks import at, first, ok
 from ..shared.sides import either
+from .heads import heads_misplaced
 
 _RECTIFIERS = ("ReLU", "relu", "relu_", "ReLU6", "relu6", "LeakyReLU", "leaky_relu", "softplus", "Softplus")
 _HARD = ("ReLU", "relu", "relu_", "ReLU6", "relu6")
@@ -393,7 +394,9 @@ def reshape_for_transpose(view: View) -> Finding:
     `b, t, c = x.shape` and then `view(b, heads, t, width)` mixes steps and channels; right is
     `view(b, t, heads, width).transpose(1, 2)`.
     """
-    return first(view, _reshaped, "the scripts reshape nothing by the sizes of its axes")
+    return first(
+        view, either(_reshaped, heads_misplaced), "the scripts reshape nothing by the sizes of its axes"
+    )
 
 
 def _reshaped(source: Script) -> Finding | None:

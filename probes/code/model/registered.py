@@ -108,8 +108,13 @@ def _appended(owner: ast.ClassDef, target: str, value: ast.expr) -> Iterator[ast
         return
     for call in of(owner, ast.Call):
         if isinstance(call.func, ast.Attribute) and call.args:
-            if call.func.attr == "append" and unparse(call.func.value) == target:
+            if unparse(call.func.value) == target and call.func.attr == "append":
                 yield call.args[0]
+            elif unparse(call.func.value) == target and call.func.attr == "extend":
+                yield from _items(call.args[0])
+    for node in of(owner, ast.AugAssign):
+        if isinstance(node.op, ast.Add) and unparse(node.target) == target:
+            yield from _items(node.value)
 
 
 def _is_layer(mine: Flow, item: ast.expr, depth: int = 3) -> bool:

@@ -25,7 +25,7 @@ from .order import moved_before_update
 from .rate_lists import rate_list_misjudged
 from .rate_units import length_misjudged, stopped_before_lowered
 from .tf_lengths import epochs_as_steps, steps_of_samples, warmup_outlasts_training
-from .torch_lengths import begins_after_training, holders, plateau_of_batches
+from .torch_lengths import begins_after_training, gone_too_soon, holders, plateau_of_batches
 from .trainer_schedules import moves as trainer_moves
 from .trainer_schedules import rate_for_factor, trainers_schedule, warmup_of_all
 
@@ -81,6 +81,7 @@ def unit_wrong(view: View) -> Finding:
             partial(warmup_longer_in_configuration, view),
             warmup_outlasts_training,
             begins_after_training,
+            gone_too_soon,
             plateau_of_batches,
             steps_of_samples,
             epochs_as_steps,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import math
 from collections.abc import Iterator
 
 from ...flow import flow
@@ -137,6 +138,47 @@ def _number(source: Script, node: ast.expr) -> float | None:
         }
         value = next(iter(found)) if len(found) == 1 else None
     return float(value) if isinstance(value, (int, float)) and not isinstance(value, bool) else None
+
+
+_LEFT = 0.01  # of the rate: next to nothing
+_SOON = 100  # updates after which that is left
+_EARLY = 3  # times as many epochs as are trained with a rate that counts
+
+
+def gone_too_soon(source: Script) -> Finding | None:
+    """`StepLR(step_size=1)` or `ExponentialLR(0.9)` that is moved with every update; a rate that dies early.
+
+    Early is within a third of the epochs, of what falls with every epoch to a half or less.
+    """
+    if "pytorch" not in source.frameworks:
+        return None
+    for call in source.named("StepLR", "ExponentialLR"):
+        steps = _moved(source, call)
+        by_steps = last_name(call.func) == "StepLR"
+        size = _given(source, call, "step_size", 1) if by_steps else 1.0
+        gamma = _given(source, call, "gamma", 2 if by_steps else 1)
+        gamma = 0.1 if gamma is None and by_steps and not keyword(call, "gamma") else gamma
+        if not steps or size is None or gamma is None or not 0 < gamma < 1 or size < 1:
+            continue
+        falls = size * math.ceil(math.log(_LEFT) / math.log(gamma))
+        moved = {runs_per(source, s) for s in steps}
+        gated = any(
+            isinstance(p, ast.If) for s in steps for p in source.above(s) if p not in source.above(call)
+        )
+        if moved == {STEP} and falls <= _SOON and not gated and len(source.loops_around(call)) == 0:
+            return at(
+                source, call, f"it is moved with every update: nothing is left of the rate after {falls:g}"
+            )
+        epochs = _epochs(source, steps[0]) if moved == {EPOCH} else None
+        if epochs is not None and size == 1 and gamma <= 0.5 and _EARLY * falls <= epochs:
+            why = f"next to nothing is left of the rate after {falls:g} of {epochs:g} epochs"
+            return at(source, call, why)
+    return None
+
+
+def _given(source: Script, call: ast.Call, word: str, place: int) -> float | None:
+    given = keyword(call, word) or (call.args[place] if len(call.args) > place else None)
+    return None if given is None else _number(source, given)
 
 
 def plateau_of_batches(source: Script) -> Finding | None:
