@@ -602,7 +602,7 @@ class Extractor:
         name = last_name(call.func)
         lower = name.lower()
         if lower in OPTIMIZERS and (call.args or call.keywords) and name != "momentum":
-            if call in self._side_optimizers:
+            if call in self._side_optimizers or moves_one_tensor(call) or self._moves_inputs:
                 return
             if self._one_of_several(call):  # its kind is not known to be in force, nor what is the kind's own
                 for word, argument in (("learning_rate", "lr"), ("weight_decay", "weight_decay")):
@@ -707,6 +707,19 @@ class Extractor:
         ]
         held = {c for b in blocks for c in of(b, ast.Call) if c in every} if every else set()
         return frozenset(held) if every - held else frozenset()
+
+    @cached_property
+    def _moves_inputs(self) -> bool:
+        """Keras: gradients are applied to inputs of a finished model alone: an image that excites it."""
+        applied = [c for c in of(self.tree, ast.Call) if last_name(c.func) == "apply_gradients" and c.args]
+        pairs = [c.args[0] for c in applied if isinstance(c.args[0], ast.Call)]
+        moved = [p.args[1] for p in pairs if last_name(p.func) == "zip" and len(p.args) == 2]
+        return (
+            bool(moved)
+            and len(moved) == len(applied)
+            and all(isinstance(m, (ast.Name, ast.Attribute, ast.List)) for m in moved)
+            and all(_TENSOR.search(unparse(m)) and "train" not in unparse(m) for m in moved)
+        )
 
     @cached_property
     def _side_optimizers(self) -> list[ast.Call]:
@@ -921,6 +934,24 @@ _MINDSPORE_SCHEDULES = {
 _KERAS_SCHEDULES = frozenset(
     {"CosineDecay", "CosineDecayRestarts", "ExponentialDecay", "PolynomialDecay", "InverseTimeDecay"}
 )
+
+
+# One tensor that is sought with a finished model: what explains it, what excites it, what fools it.
+_TENSOR = re.compile(
+    r"(?i)mask|prompt|noise|delta|image|latent|z$|perturb|embed|\binputs?_|\binputs?$|seed_input"
+)
+
+
+def moves_one_tensor(call: ast.Call) -> bool:
+    """Whether an optimizer gets single tensors alone, none of them weights: `Adam([self.mask], lr=0.3)`."""
+
+    def single(node: ast.expr) -> bool:
+        if isinstance(node, ast.Dict):
+            return any(single(v) for v in node.values if not isinstance(v, ast.Constant))
+        return isinstance(node, (ast.Name, ast.Attribute)) and bool(_TENSOR.search(last_name(node)))
+
+    given = call.args[0] if call.args else keyword(call, "params")
+    return isinstance(given, ast.List) and bool(given.elts) and all(map(single, given.elts))
 
 
 def _build_optimizers(tree: ast.Module) -> dict[str, ast.FunctionDef]:

@@ -28,6 +28,8 @@ def paired_by_listing(source: Script) -> Finding | None:
         for other, beside, place, fixed in found[number + 1 :]:
             if folder == place or source.function_around(node) is not source.function_around(other):
                 continue
+            if name == beside:
+                continue  # the same list for another data set: one takes the place of the other
             if not _paired(source, name, beside):
                 continue
             seen = seen or node

@@ -80,6 +80,7 @@ def _path_cut(source: Script) -> Finding | None:
                     or _copied_input(source, node)
                     or _fixed_table(source, node)
                     or _kept_to_be_told(source, function, node)
+                    or _slope_by_inputs(source, function, node)
                     or _takes_part(source, node)
                 ):
                     return at(source, node, "the gradient path is cut inside the model")
@@ -322,6 +323,28 @@ def _goes_nowhere(source: Script, function: Function, node: ast.Call) -> bool:
     return False
 
 
+def _slope_by_inputs(source: Script, function: Function, node: ast.expr) -> bool:
+    """The method makes leaves of its inputs (`x.detach().requires_grad_()`): it is derived by them.
+
+    As energies by positions. What is cut is an argument as it came, or such a leaf that no layer gave.
+    """
+    leaves = [
+        c
+        for c in of(function, ast.Call)
+        if last_name(c.func) == "requires_grad_"
+        and isinstance(c.func, ast.Attribute)
+        and (inside := _cut_by(c.func.value)) is not None
+        and isinstance(inside, ast.Name)
+        and not _of_model(flow(source), inside)
+    ]
+    if not leaves:
+        return False
+    inner = _cut_by(node)
+    given = {a.arg for a in (*function.args.args, *function.args.kwonlyargs)}
+    mine = {n for leaf in leaves for n in walk(leaf)}
+    return node in mine or (isinstance(inner, ast.Name) and inner.id in given)
+
+
 def _runs_frozen(source: Script, block: ast.With) -> bool:
     """All modules that the block calls are copies, or switched off where they are made: `self.slow(x)`."""
     owner = source.class_around(block)
@@ -336,13 +359,28 @@ def _runs_frozen(source: Script, block: ast.With) -> bool:
     methods = {f"self.{s.name}" for s in owner.body if isinstance(s, ast.FunctionDef)}
     text = unparse(owner)
     return bool(called - methods) and all(
-        re.search(
+        _plain_function(owner, name)
+        or re.search(
             rf"{re.escape(name)} = (?:copy\.)?deepcopy\("
             rf"|{re.escape(name)}(?:\.eval\(\))?\.requires_grad_\(False\)"
             rf"|in {re.escape(name)}\.parameters\(\):\n\s+\w+\.requires_grad(?:_\(| = )False",
             text,
         )
         for name in called - methods
+    )
+
+
+def _plain_function(owner: ast.ClassDef, name: str) -> bool:
+    """`self.embed = partial(encode, name=...)`: a function of elsewhere, no layer of this module."""
+    made = [n.value for n in of(owner, ast.Assign) if any(unparse(t) == name for t in n.targets)]
+    return bool(made) and all(
+        isinstance(m, ast.Call)
+        and last_name(m.func) == "partial"
+        and bool(m.args)
+        and isinstance(m.args[0], (ast.Name, ast.Attribute))
+        and not unparse(m.args[0]).startswith("self.")
+        and last_name(m.args[0])[:1].islower()
+        for m in made
     )
 
 

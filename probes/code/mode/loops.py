@@ -9,7 +9,7 @@ from ....engine.model import State
 from ...flow import flow, returns
 from ...learning import taken
 from ...readers._tree import names_in, of, unparse, walk
-from ...readers.script import all_arguments, keyword, last_name
+from ...readers.script import all_arguments, keyword, last_name, moves_one_tensor
 from ...registry import Finding, View, any_of, probe
 from ...syntax import Function, Script
 from ..mindspore.cells import callback_in_training_mode
@@ -69,7 +69,7 @@ def _eval_while_training(source: Script) -> Finding | None:
     if trains and all(_trains_first(source, b, trains, evals) for b in source.backwards):
         return ok(source, trains[0], "the function that trains puts the model into training mode itself")
     last = _last_before_training(source, switches)
-    if last is not None and not last[1]:
+    if last is not None and not last[1] and not _switched_back(source, last[0], trains):
         return at(source, last[0], "the model is put into evaluation mode right before it trains")
     if trains and any(runs_in(source, c, epoch_loop) for c in trains):
         return ok(source, trains[0], "the model is put back into training mode in each epoch")
@@ -82,19 +82,10 @@ def _eval_while_training(source: Script) -> Finding | None:
     return None
 
 
-_TENSOR = re.compile(r"(?i)mask|prompt|noise|delta|image|latent|z$|perturb|embed")
-
-
 def _trains_no_model(source: Script) -> bool:
     """All that optimizers are given are single tensors: a mask that explains a finished model, an image."""
-
-    def single(node: ast.expr) -> bool:
-        if isinstance(node, ast.Dict):
-            return any(single(v) for v in node.values if not isinstance(v, ast.Constant))
-        return isinstance(node, (ast.Name, ast.Attribute)) and bool(_TENSOR.search(last_name(node)))
-
-    given = [c.args[0] for c in source.optimizer_calls if c.args]
-    return bool(given) and all(isinstance(g, ast.List) and all(map(single, g.elts)) for g in given)
+    given = [c for c in source.optimizer_calls if c.args]
+    return bool(given) and all(map(moves_one_tensor, given))
 
 
 def _is_finished(source: Script, switch: ast.Call) -> bool:
@@ -247,6 +238,28 @@ def _last_before_training(
         and not any(isinstance(p, ast.If) and p not in around for p in source.above(c))
     ]
     return before[-1] if before else None
+
+
+def _switched_back(source: Script, off: ast.Call, trains: list[ast.Call]) -> bool:
+    """`net.eval()`, a loop that takes gradients of inputs, `net.train()`, and only then what steps.
+
+    Sampling by Langevin dynamics and attacks take gradients too, which no optimizer applies.
+    """
+    loops, function = source.loops_around(off), source.function_around(off)
+
+    def beside(call: ast.Call) -> bool:
+        return source.function_around(call) is function and source.loops_around(call) == loops
+
+    steps = [c for c in source.steps if beside(c)]
+    return any(
+        beside(on)
+        and source.owner(on) == source.owner(off)
+        and off.lineno < on.lineno
+        and any(beside(b) and b.lineno > on.lineno for b in source.backwards)
+        and bool(steps)
+        and all(s.lineno > on.lineno for s in steps)
+        for on in trains
+    )
 
 
 def _functional_mode(source: Script) -> Finding | None:

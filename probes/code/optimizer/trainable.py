@@ -515,6 +515,9 @@ _WHOLE_NAMES = (
     "model",
     "net",
     "network",
+    "networks",
+    "neural_network",
+    "neural_networks",
     "module",
     "self",
     "engine",
@@ -584,7 +587,17 @@ def _is_apart(mine: Flow, name: str, made: ast.Call, part: str) -> bool:
     held = mine.source.classes.get(last_name(made.func))
     if held is not None and held not in mine.source.modules:
         return False
+    if held is None and _WEIGHTLESS.search(last_name(made.func)):
+        return False
     return not any(w in name.lower() for w in _ASIDE) and _REFERENCE.search(name) is None
+
+
+# What libraries call losses, figures, activations and shapes: nothing in them is trained.
+_WEIGHTLESS = re.compile(
+    r"Loss$|^(?:Smooth)?(?:L1|MSE|KLDiv|BCE)|Crossentropy$|^(?:\w*Accuracy|Mean\w*|F1Score|AUROC|Precision|Recall)$"
+    r"|Metric(?:Collection)?$|^(?:Leaky|S)?(?:ReLU|GELU|SiLU|Tanh|Sigmoid|Softmax|LogSoftmax|Identity|Flatten)\d*$"
+    r"|^(?:Dropout|AvgPool|MaxPool|AdaptiveAvgPool|AdaptiveMaxPool|Upsample|Unfold|Pad)\w*$"
+)
 
 
 def layers_of(owner: ast.ClassDef) -> dict[str, ast.Call]:

@@ -7,7 +7,7 @@ import re
 from collections.abc import Sequence
 from functools import partial
 
-from ...readers._tree import of, unparse
+from ...readers._tree import of, unparse, walk
 from ...readers.script import keyword, last_name
 from ...registry import Finding, View, probe
 from ...syntax import Script
@@ -49,7 +49,11 @@ def clip_before_unscale(view: View) -> Finding:
 
 
 def _clip_before(source: Script) -> Finding | None:
-    clips = [c for c in source.named("clip_grad_norm_", "clip_grad_value_") if not _unscaled_way(source, c)]
+    clips = [
+        c
+        for c in source.named("clip_grad_norm_", "clip_grad_value_")
+        if not _unscaled_way(source, c) and not _unscaled_step(source, c)
+    ]
     scaled = [c for c in source.named("scale") if "scaler" in source.owner(c).lower()]
     if not clips or not scaled:
         return None
@@ -101,6 +105,33 @@ def _unscaled_way(source: Script, clip: ast.Call) -> bool:
                 return True
         inner = parent
     return False
+
+
+def _unscaled_step(source: Script, clip: ast.Call) -> bool:
+    """The function of the clip takes gradients of a loss that it made itself, and scales none.
+
+    Another step of the program works with the scaler: `loss = f(x); loss.backward(); clip_grad_norm_(...)`.
+    """
+    function = source.function_around(clip)
+    if function is None:
+        return False
+    if any(
+        last_name(c.func) == "scale" or "scaler" in unparse(c.func).lower() for c in of(function, ast.Call)
+    ):
+        return False
+    made = {
+        n.id
+        for a in of(function, ast.Assign)
+        if not isinstance(a.value, (ast.Name, ast.Attribute))
+        for t in a.targets
+        for n in walk(t)
+        if isinstance(n, ast.Name)
+    }
+    own = [c for c in source.backwards if source.function_around(c) is function and c.lineno < clip.lineno]
+    return bool(own) and all(
+        isinstance(c.func, ast.Attribute) and isinstance(c.func.value, ast.Name) and c.func.value.id in made
+        for c in own
+    )
 
 
 def _comes_first(source: Script, clip: ast.Call, unscales: Sequence[ast.Call], depth: int = 3) -> bool:

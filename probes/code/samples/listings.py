@@ -5,13 +5,14 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
-from functools import lru_cache
+from functools import cached_property, lru_cache
 
 from ...readers._tree import of, unparse, walk
-from ...readers.script import last_name
+from ...readers.script import keyword, last_name
 from ...registry import Finding, View, probe
 from ...syntax import Function, Script
 from ..shared.checks import at, first, ok
+from .seeds import sets_seed
 
 _LISTS = ("listdir", "glob", "iglob", "rglob", "iterdir", "scandir", "walk")
 _SORTS = ("sorted", "natsorted", "sort", "os_sorted", "sort_values")
@@ -34,6 +35,7 @@ _CHAIN = (
     "numpy",
 )
 _POSITIONS = ("permutation", "randperm", "range", "arange", "sample", "list", "tuple")
+_DRAWS = ("permutation", "randperm", "sample")
 _SPLITS = ("train_test_split", "random_split", "StratifiedKFold", "KFold", "Subset")
 _HELD_OUT = re.compile(r"(?i)val|test|dev|held|fold|eval|train")
 
@@ -64,9 +66,21 @@ def _divided(source: Script) -> Finding | None:
         return None
     mine = _loose(source)
     for node, divided in _divisions(source):
-        if mine.holds(divided):
+        if mine.holds(divided) and not (_drawn(node) and not mine.seeded):
             return _told(source, mine, node, "divides by position")
     return ok(source, listings[0], "what is listed is sorted, or not divided by position")
+
+
+def _drawn(node: ast.AST) -> bool:
+    """A split that draws, and says no seed of its own: `random_split(rows, parts)`."""
+    if not isinstance(node, ast.Call):
+        return False
+    name = last_name(node.func)
+    if name == "train_test_split":
+        kept = keyword(node, "shuffle")
+        fixed = isinstance(kept, ast.Constant) and kept.value is False
+        return keyword(node, "random_state") is None and not fixed
+    return name == "random_split"
 
 
 def _told(source: Script, mine: _Loose, node: ast.AST, what: str) -> Finding:
@@ -338,6 +352,12 @@ class _Loose:
         counted = isinstance(node, ast.Call) and last_name(node.func) == "len" and bool(node.args)
         return counted and isinstance(node, ast.Call) and self.holds(node.args[0], depth - 1)
 
+    @cached_property
+    def seeded(self) -> bool:
+        """Something is seeded: else what is drawn differs between runs whatever the order of the list."""
+        own = self.source.named("RandomState", "default_rng", "Random", "Generator")
+        return self.source.loose or bool(own) or any(sets_seed(self.source, c) for c in self.source.calls)
+
     def _of_call(self, node: ast.Call, depth: int) -> bool:
         name = last_name(node.func)
         if name in _LISTS:
@@ -348,7 +368,7 @@ class _Loose:
         if name in _SORTS:
             return False
         if name in _POSITIONS and any(self._counts(a, depth) for a in node.args):
-            return True
+            return name not in _DRAWS or self.seeded
         if name in _CHAIN and isinstance(node.func, ast.Attribute):
             return self.holds(node.func.value, depth - 1)
         if name in (*_KEEPS, "enumerate", "tqdm"):

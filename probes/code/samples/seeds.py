@@ -39,7 +39,7 @@ def _unseeded(source: Script) -> Finding | None:
     optimizers = source.optimizer_calls
     if not source.trains or source.loose or source.named(*_SEEDS_ITSELF) or "seed" in _words_given(source):
         return None
-    seeds = [c for c in source.calls if _seeds(source, c)]
+    seeds = [c for c in source.calls if sets_seed(source, c)]
     mine = [c for c in seeds if _of_framework(source, c)]
     timed = [c for c in mine if not _fixed(source, c)]
     steady = [c for c in mine if c not in timed]
@@ -66,7 +66,7 @@ def _words_given(source: Script) -> set[str]:
     return {k.arg for c in calls for k in c.keywords if k.arg}
 
 
-def _seeds(source: Script, call: ast.Call) -> bool:
+def sets_seed(source: Script, call: ast.Call) -> bool:
     """The call sets a seed, and it is run: at the top, or in a function that something names."""
     name = last_name(call.func)
     if "seed" not in name.lower() or re.search(r"(?i)get_|worker|initial|split|next|seq$|_for_|from_", name):

@@ -44,15 +44,38 @@ def _of_module(source: Script) -> Iterator[ast.AST]:
             if plain and not text and not _OF_OTHERS.search(name):
                 made[name] = (source.place(node).file, node)
     read = {n.id for n in source.of(ast.Name) if isinstance(n.ctx, ast.Load)}
+    told = _beyond_constants(source)
     for name, (file, node) in made.items():
         if not _SPREAD.match(name) or name in read or name in source.mentions:
             continue
+        if file not in told and node in source.left_out:
+            continue  # a module of constants alone that others import as well
         others = [n for n, (f, _) in made.items() if f == file and _CENTRE.match(n)]
         if sum(f == file and bool(_SPREAD.match(n)) for n, (f, _) in made.items()) > 2:
             continue  # figures of several sets: a store that others take from
         if others and not any(n in read or n in source.mentions for n in others):
             if not _standardises(source):
                 yield node
+
+
+def _beyond_constants(source: Script) -> set[str]:
+    """The files that hold more than constants: a function, a class, or what is run at their top."""
+    kinds = (
+        ast.FunctionDef,
+        ast.AsyncFunctionDef,
+        ast.ClassDef,
+        ast.For,
+        ast.While,
+        ast.With,
+        ast.Expr,
+        ast.If,
+    )
+    texts = (ast.Expr,)
+    return {
+        source.place(n).file
+        for n in (*source.tree.body, *source.left_out)
+        if isinstance(n, kinds) and not (isinstance(n, texts) and isinstance(n.value, ast.Constant))
+    }
 
 
 def _standardises(source: Script) -> bool:

@@ -132,6 +132,7 @@ def _scored(source: Script) -> Finding | None:
             continue
         handed = [a for a in all_arguments(call) if isinstance(a, (ast.Name, ast.Attribute)) or _item(a)]
         data = [a for a in handed if side(unparse(a)) is not None and not _OTHER.search(_word(a))]
+        data = [a for a in data if not _is_switch(source, a)]
         if data and all(side(unparse(a)) is True for a in data) and any(_idle(source, a) for a in data):
             told = _told(source, call)
             if side(told) is not True:
@@ -139,6 +140,27 @@ def _scored(source: Script) -> Finding | None:
                     source, call, "what is evaluated is the training data, and the held-out data lie idle"
                 )
     return None
+
+
+def _is_switch(source: Script, node: ast.expr) -> bool:
+    """`training`, `is_train`: says which side it is and holds none of its data."""
+    if re.fullmatch(r"(?:self\.)?_?(?:is_?)?(?:training|is_train)", unparse(node)):
+        return True
+    function = source.function_around(node)
+    if not isinstance(node, ast.Name) or function is None:
+        return False
+    given_ = [*function.args.posonlyargs, *function.args.args]
+    defaults = dict(zip((a.arg for a in reversed(given_)), reversed(function.args.defaults), strict=False))
+    defaults |= {
+        a.arg: d for a, d in zip(function.args.kwonlyargs, function.args.kw_defaults, strict=True) if d
+    }
+    told = {
+        a.arg
+        for a in (*given_, *function.args.kwonlyargs)
+        if a.annotation and unparse(a.annotation) == "bool"
+    }
+    start = defaults.get(node.id)
+    return node.id in told or (isinstance(start, ast.Constant) and isinstance(start.value, bool))
 
 
 def _told(source: Script, call: ast.Call) -> str:

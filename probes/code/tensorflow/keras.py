@@ -110,8 +110,9 @@ def _last_layers(mine: Flow, node: ast.expr, depth: int) -> Iterator[ast.Call]:
     if depth == 0:
         return
     if isinstance(node, (ast.List, ast.Tuple)):
-        if node.elts:
-            yield from _last_layers(mine, node.elts[-1], depth - 1)
+        if node.elts:  # layers in their order; of several values that a method gives back, the first
+            several = isinstance(mine.source.parents.get(node), ast.Return)
+            yield from _last_layers(mine, node.elts[0 if several else -1], depth - 1)
     elif isinstance(node, (ast.Name, ast.Attribute)):
         added = _added(mine, node)
         if added is not None:
