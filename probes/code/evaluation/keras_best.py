@@ -12,6 +12,9 @@ from ...syntax import Script
 from ..shared.checks import at, ok
 from ..shared.sides import literal
 
+_OF_TRAINING = re.compile(
+    r"loss|acc|accuracy|mae|mse|auc|(?!val_)\w*categorical_accuracy|binary_accuracy",
+)
 _OF_DATA = ("np", "numpy", "json", "yaml", "toml", "joblib", "pickle", "pd")
 
 
@@ -36,7 +39,7 @@ def training_watched(source: Script) -> Finding | None:
         if not isinstance(watched, str) or keeps is not True:
             continue
         seen = seen or call
-        if re.fullmatch(r"loss|acc|accuracy|mae|mse|auc|\w*categorical_accuracy|binary_accuracy", watched):
+        if _OF_TRAINING.fullmatch(watched):
             return at(source, call, f"the best epoch is chosen by `{watched}` of the training data")
     return ok(source, seen, "the best epoch is chosen by held-out data") if seen is not None else None
 

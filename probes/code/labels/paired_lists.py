@@ -56,9 +56,16 @@ def _listings(source: Script) -> Iterator[tuple[ast.Assign, str, str, bool]]:
         again = [
             c
             for c in source.named("sorted", "natsorted", "shuffle")
-            if any(unparse(a) == name for a in c.args)
+            if any(unparse(_each_of(a)) == name for a in c.args)
         ]
         yield node, name, unparse(calls[0]), bool(inside & set(_SORTS) or later or again)
+
+
+def _each_of(node: ast.expr) -> ast.expr:
+    """`[f for f in files if ...]` -> `files`"""
+    if isinstance(node, (ast.ListComp, ast.GeneratorExp)) and len(node.generators) == 1:
+        return node.generators[0].iter
+    return node
 
 
 def _is_the_list(value: ast.expr, call: ast.Call) -> bool:

@@ -199,6 +199,8 @@ def _of_another(source: Script, call: ast.Call) -> bool:
         inside = [f for f in walk(function) if isinstance(f, Function)] if function is not None else []
         parts = [rounds, *(f for f in inside if f is not function)]
         return bool(parts[1:]) and not any(n.id == owner.id for p in parts for n in of(p, ast.Name))
+    if isinstance(owner, ast.Name) and _held_elsewhere(source, owner):
+        return True
     if around is None or not isinstance(owner, ast.Attribute):
         return False
     root = unparse(owner).split(".")[0]
@@ -215,6 +217,39 @@ def _of_another(source: Script, call: ast.Call) -> bool:
         if isinstance(n, ast.Attribute) and around not in source.above(n)
     ]
     return not trains and not elsewhere
+
+
+def _held_elsewhere(source: Script, name: ast.Name, most: int = 20) -> bool:
+    """A function is handed the model of an object of another file, which trains nothing: `run(self.net, x)`.
+
+    The file of the training loop does not know that attribute.
+    """
+    mine, loop = flow(source), source.train_loop
+    waiting: list[ast.expr] = [name]
+    seen: list[ast.expr] = []
+    roots: list[ast.Attribute] = []
+    while waiting and len(seen) < most:
+        node = waiting.pop()
+        if node in seen:
+            continue
+        seen.append(node)
+        handed = mine.arguments(node) if isinstance(node, ast.Name) else []
+        if not handed and not (isinstance(node, ast.Attribute) and unparse(node.value) == "self"):
+            return False
+        waiting += handed
+        roots += [node] if isinstance(node, ast.Attribute) else []
+    if loop is None or waiting or not roots:
+        return False
+    file = source.place(loop).file
+    learning = (*source.backwards, *source.steps, *taken(source))
+    for root in roots:
+        held = source.class_around(root)
+        if held is None or source.place(root).file == file or any(held in source.above(c) for c in learning):
+            return False
+        known = (n for n in source.mentions.get(root.attr, ()) if isinstance(n, ast.Attribute))
+        if any(source.place(n).file == file for n in known):
+            return False
+    return True
 
 
 def _last_before_training(

@@ -11,6 +11,7 @@ from traindoctor.engine.model import State
 from traindoctor.probes import script_files
 from traindoctor.probes.readings import all_probes
 from traindoctor.probes.registry import View, read
+from traindoctor.probes.run import Run, RunInfo
 
 from .._scripts import state as asked
 
@@ -137,7 +138,48 @@ for x, y in load(prepare("data", "a")):
     assert (state("script-sample-torn-apart", text) is State.PRESENT) is (name != "wavs")
 
 
+@pytest.mark.parametrize(("order", "told"), [("natsorted", False), ("sorted", False), ("list", True)])
+def test_a_listing_may_be_sorted_as_it_is_sifted(order: str, told: bool) -> None:
+    text = f"""
+from pathlib import Path
+from natsort import natsorted
+photos = Path("photos").glob("*.tif")
+photos = {order}([p for p in photos if "_mask" not in str(p)])
+masks = Path("masks").glob("*.tif")
+masks = {order}(m for m in masks if "_mask" in str(m))
+rows = [(read(photos[i]), read(masks[i])) for i in range(99)]
+model = nn.Linear(4, 2)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+for x, y in load(rows):
+    optimizer.zero_grad()
+    nn.functional.cross_entropy(model(x), y).backward()
+    optimizer.step()
+"""
+    assert (state("script-sample-torn-apart", text) is State.PRESENT) is told
+
+
 # ------------------------------------------------------------------------------------ what is evaluated
+
+
+@pytest.mark.parametrize(
+    ("watched", "told"),
+    [
+        ("val_sparse_categorical_accuracy", False),
+        ("val_categorical_accuracy", False),
+        ("sparse_categorical_accuracy", True),
+        ("top_k_categorical_accuracy", True),
+    ],
+)
+def test_a_figure_of_validation_is_none_of_training(watched: str, told: bool) -> None:
+    text = f"""
+from tensorflow import keras
+model = keras.Sequential([keras.layers.Dense(3)])
+model.compile(optimizer="adam", loss=keras.losses.SparseCategoricalCrossentropy(from_logits=True))
+best = keras.callbacks.ModelCheckpoint("best.keras", monitor="{watched}", save_best_only=True)
+model.fit(x, y, epochs=5, validation_data=(x_val, y_val), callbacks=[best])
+model.load_weights("best.keras")
+"""
+    assert (asked("script-best-chosen-wrongly", text) == "present") is told
 
 
 @pytest.mark.parametrize(
@@ -200,6 +242,64 @@ def test_a_model_that_samples_in_evaluation_mode_is_put_back_before_it_learns(ba
     found = state("script-eval-mode-while-training", SAMPLED.format(back=back))
 
     assert (found is State.PRESENT) is told
+
+
+TOOL = """
+import torch
+
+class Tool:
+    def __init__(self, net):
+        self.{attribute} = net
+
+    def eval(self, image):
+        return run(self.{attribute}, image)
+
+def run(net, image):
+    return _forward(net, image)
+
+def _forward(net, image):
+    net.eval()
+    with torch.no_grad():
+        return net(image)
+"""
+USER = """
+import torch
+from torch import nn
+from tool import Tool
+
+class Unet(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layer = nn.Linear(8, 8)
+
+    def forward(self, x):
+        return self.layer(x)
+
+def main(loader, epochs):
+    model = Unet()
+    tool = {tool}
+    optimizer = torch.optim.Adam(model.parameters(), lr=1e-3)
+    model.train()
+    for epoch in range(epochs):
+        for x, y in loader:
+            loss = nn.functional.mse_loss(model(x), y)
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+        print(tool.eval(x))
+        {more}
+"""
+
+
+@pytest.mark.parametrize(
+    ("more", "told"), [("pass", False), ("save(tool.net)", True), ("model.eval(); print(model(x))", True)]
+)
+def test_a_tool_that_holds_a_model_of_its_own_sets_the_mode_of_that(more: str, told: bool) -> None:
+    files = TOOL.format(attribute="net"), USER.format(tool="Tool(load('cells'))", more=more)
+    run = Run(RunInfo("run"), {}, (), {}, (), (), {}, scripts={"tool.py": files[0], "train.py": files[1]})
+    found = read(View(run), load_rules().symptoms["script-eval-mode-while-training"], all_probes())
+
+    assert (found.state is State.PRESENT) is told
 
 
 # ------------------------------------------------------------------------------------------ the gradient path
