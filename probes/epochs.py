@@ -81,7 +81,8 @@ def _by_epoch(run: Run, curve: Shape, points: int) -> list[Floats] | None:
         numbers = _between_evaluations(run, curve)
     if numbers is None:
         return None
-    parts = [curve.y[numbers == n] for n in np.unique(numbers)]
+    order = np.argsort(numbers, kind="stable")  # there may be as many epochs as points
+    parts = np.split(curve.y[order], np.unique(numbers[order], return_index=True)[1][1:])
     size = float(np.median([len(p) for p in parts]))
     return [p for p in parts if len(p) >= max(points, 0.9 * size)]
 

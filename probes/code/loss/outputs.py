@@ -69,9 +69,9 @@ def _is_block(source: Script, owner: ast.ClassDef) -> bool:
     """Other modules hold several of it: a part of their way, whatever its sizes are called."""
     made = [
         c
-        for other in source.modules - {owner}
-        for c in of(other, ast.Call)
-        if last_name(c.func) == owner.name
+        for c in source.named(owner.name)
+        for other in source.above(c)
+        if other is not owner and isinstance(other, ast.ClassDef) and other in source.modules
     ]
     rounds = (ast.For, ast.ListComp, ast.GeneratorExp)
     return len(made) > 1 or any(isinstance(p, rounds) for c in made for p in source.above(c))

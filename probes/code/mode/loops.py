@@ -176,10 +176,10 @@ def _restored(source: Script, call: ast.Call) -> bool:
     """The function puts the mode back that it found: `was = net.training` ... `net.train(was)`."""
     function = source.function_around(call)
     return any(
-        source.owner(c) == source.owner(call)
-        and any(not isinstance(a, ast.Constant) for a in all_arguments(c))
+        c.lineno > call.lineno
         and source.function_around(c) is function
-        and c.lineno > call.lineno
+        and any(not isinstance(a, ast.Constant) for a in all_arguments(c))
+        and source.owner(c) == source.owner(call)
         for c in source.named("train", "set_train")
     )
 
