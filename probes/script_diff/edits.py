@@ -2,30 +2,57 @@
 
 from __future__ import annotations
 
-import ast
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 
 from ...engine.model import Place
-from ..settings import canonical_key
 from ..syntax import Script
 from .align import Alignment, align, their_term
 from .anew import Totals, parts, written_anew
 from .changes import Change, changes
+from .edit_terms import (
+    changes_in_place,
+    chooses,
+    constant_fields,
+    depends,
+    differs_behind_first,
+    every_name,
+    fields_filled,
+    filled_in,
+    filled_in_place,
+    gives,
+    plain_value,
+    replaced_names,
+    sees,
+    steps_schedule,
+)
+from .edit_words import (
+    FITTED,
+    LOSSES,
+    OF_TRAINERS,
+    PURE,
+    REWRITING,
+    SWITCHES,
+    key_of,
+    quoted,
+    ratio_of,
+    setting_of,
+    target_words,
+    words_of,
+    work_in,
+)
 from .equal import rewritten
 from .lines import Line, Program, Unit, program, programs
-from .marks import OPTIMIZERS, STRUCTURE, lost, marks, puts_mode_back, starts_anew, weighty
+from .marks import STRUCTURE, lost, marks, puts_mode_back, starts_anew, weighty
 from .meaning import Same, same_meaning
 from .ranked import only_ranked
 from .rewrites import rewritten_lines
 from .roles import Roles
 from .terms import Term
-from .vocabulary import FUNCTIONAL, word_set
 
 MAX_EDITS = 400
-MAX_QUOTE = 160
 
 
 @dataclass(frozen=True)
@@ -110,8 +137,8 @@ class _Finder:
         self.added, self.removed = dict.fromkeys(aligned.added), dict.fromkeys(aligned.removed)
         self.idle: list[LeftOut] = []
         self.totals = Totals(aligned, self.mine, self.theirs)
-        self.my_names = _every_name(aligned.mine)
-        self.their_names = {aligned.attributes.get(n, n) for n in _every_name(aligned.theirs)}
+        self.my_names = every_name(aligned.mine)
+        self.their_names = {aligned.attributes.get(n, n) for n in every_name(aligned.theirs)}
 
     def found(self) -> Iterator[Edit]:
         every = [(line, edit) for line, edit in self._all() if edit is not None]
@@ -159,7 +186,7 @@ class _Finder:
         setting = edit.kind == "constant" and edit.ratio is not None
         if setting or (edit.new | edit.gone) & STRUCTURE:
             return False
-        return anew or (edit.kind in _REWRITING and self._moved_on(edit))
+        return anew or (edit.kind in REWRITING and self._moved_on(edit))
 
     def _written_again(self, found: list[tuple[Line, Edit]]) -> list[tuple[Line, Edit]]:
         """A line that is gone and one that is new for it: only what differs between the two is told."""
@@ -172,7 +199,7 @@ class _Finder:
             for before, old in gone:
                 if self.aligned.units.get(line.unit) is not before.unit or edit.roles[:1] != old.roles[:1]:
                     continue
-                here, there = _work(edit.new), _work(old.gone)
+                here, there = work_in(edit.new), work_in(old.gone)
                 if here and there and 2 * len(here & there) >= max(len(here), len(there)):
                     other[id(edit)] = replace(edit, new=edit.new - old.gone)
                     other[id(old)] = replace(old, gone=old.gone - edit.new)
@@ -225,7 +252,7 @@ class _Finder:
         yield from self._moves()
 
     def _leave_out(self, line: Line, roles: Roles) -> None:
-        words = frozenset(_words(line.term.part("value"), roles))
+        words = frozenset(words_of(line.term.part("value"), roles))
         if words and len(self.idle) < MAX_EDITS:
             self.idle.append(LeftOut(roles is self.mine, words, frozenset(roles.layers)))
 
@@ -245,18 +272,18 @@ class _Finder:
                 n: x
                 for x in self.added
                 for n in x.targets
-                if n in names and _gives(x, n) and _sees(x, mine) and not weighty(n, x, after)
+                if n in names and gives(x, n) and sees(x, mine) and not weighty(n, x, after)
             }
             hold_theirs = {
                 n: x
                 for x in self.removed
                 for n in x.targets
-                if n in names and _gives(x, n) and _sees(x, theirs)
+                if n in names and gives(x, n) and sees(x, theirs)
             }
             if not hold_mine and not hold_theirs:
                 break
-            after, first = _filled_in(after, hold_mine, lambda x: x.term)
-            before, second = _filled_in(before, hold_theirs, lambda x: their_term(self.aligned, x))
+            after, first = filled_in(after, hold_mine, lambda x: x.term)
+            before, second = filled_in(before, hold_theirs, lambda x: their_term(self.aligned, x))
             used |= first | second
             if not first and not second:
                 break
@@ -276,19 +303,19 @@ class _Finder:
             theirs = {n: v for n in only_theirs if (v := self._constant(self.aligned.theirs, n)) is not None}
             if not mine and not theirs:
                 break
-            after, before = _replaced(after, mine), _replaced(before, theirs)
+            after, before = replaced_names(after, mine), replaced_names(before, theirs)
         old, new = ({t.key for t in x.walk() if t.kind == "attribute"} for x in (before, after))
-        return _fields_filled(before, self.theirs_fields, new), _fields_filled(after, self.my_fields, old)
+        return fields_filled(before, self.theirs_fields, new), fields_filled(after, self.my_fields, old)
 
     @cached_property
     def my_fields(self) -> Mapping[str, Term]:
         """Constants of my classes of settings."""
-        return _fields(self.aligned.mine)
+        return constant_fields(self.aligned.mine)
 
     @cached_property
     def theirs_fields(self) -> Mapping[str, Term]:
         """Constants of theirs."""
-        return _fields(self.aligned.theirs)
+        return constant_fields(self.aligned.theirs)
 
     def _constant(self, of: Program, name: str) -> Term | None:
         given = [x for x in of.units[0].lines if name in x.targets and x.term.kind == "assign"]
@@ -314,10 +341,10 @@ class _Finder:
             value = term.part("value")
             if value is not None and self._gives_nothing(line):
                 return not self._hook(line.unit, roles, units)
-            if value is None or _plain_value(value):
+            if value is None or plain_value(value):
                 return True
             return value.kind == "sequence" and not (
-                line.around or any(t.label in _LOSSES for t in value.walk())
+                line.around or any(t.label in LOSSES for t in value.walk())
             )
         if term.kind == "do" and self._thrown_away(line, roles):
             return True
@@ -336,7 +363,7 @@ class _Finder:
             plain = [t.removeprefix("self.") for t in line.targets]
             if term.kind == "do":
                 plain += [t.partition(".")[0] for t in line.targets]  # `shuffle(data.targets)` acts on `data`
-            if not any(t in others or t in _OF_TRAINERS for t in plain) and not _changes_in_place(line):
+            if not any(t in others or t in OF_TRAINERS for t in plain) and not changes_in_place(line):
                 return not self._in_hook(line, roles, units)
             if self._starts_no_more(line, roles):
                 return False
@@ -382,9 +409,9 @@ class _Finder:
         )
         one_sided = [u for u in roles.program.units if u.last in given and u.lines]
         units = [u for u in one_sided if u not in self.my_units and u not in self.their_units]
-        done = {w for u in units for x in u.lines for w in _in_place(x.term)}
+        done = {w for u in units for x in u.lines for w in filled_in_place(x.term)}
         others = self.added if roles is self.theirs else self.removed
-        return bool(done) and done <= {w for x in others for w in _in_place(x.term)}
+        return bool(done) and done <= {w for x in others for w in filled_in_place(x.term)}
 
     def _thrown_away(self, line: Line, roles: Roles) -> bool:
         """`self.norm(x)` in a forward pass, and nothing takes what it gives: what is missing tells it."""
@@ -394,7 +421,7 @@ class _Finder:
         made = value.part("self")
         if not value.label:  # LayerNormalization()(x)
             return made is not None and made.kind == "call" and made.label[:1].isupper()
-        return roles.layers.get(value.label, "")[:1].isupper() or value.label in _PURE
+        return roles.layers.get(value.label, "")[:1].isupper() or value.label in PURE
 
     def _stands_in(self, line: Line, others: Roles, units: set[Unit]) -> bool:
         """Whether what a line does is done in a function that only the other side has, and calls."""
@@ -476,7 +503,7 @@ class _Finder:
     def _called(self, head: Line) -> set[str]:
         """What is called under a head; the step of a schedule is told from an optimizer's."""
         calls = [t for x in self._body(head) for t in x.term.walk() if t.kind == "call"]
-        return {("scheduler_step" if _steps_schedule(t) else t.label) + "()" for t in calls}
+        return {("scheduler_step" if steps_schedule(t) else t.label) + "()" for t in calls}
 
     def _one(self, line: Line, roles: Roles, kind: str) -> Edit:
         term = line.term
@@ -485,15 +512,15 @@ class _Finder:
         elif term.kind == "decorator":
             kind = f"decorator-{kind}"
         value = rewritten(term.part("value") or term.part("test") or term)
-        words = frozenset(_words(value, roles)) | _target_words(term)
-        if _changes_in_place(line):
+        words = frozenset(words_of(value, roles)) | target_words(term)
+        if changes_in_place(line):
             words |= self._made_for(line, roles, kind)
         if term.kind in ("if", "with", "for", "while"):
             within = tuple(sorted(self._called(line)))
         else:
             one_sided = self.added if kind.endswith("added") else self.removed
             heads = [h for h in line.around if h in one_sided]
-            within = tuple(sorted({w for h in heads for w in _words(h.term, roles)}))
+            within = tuple(sorted({w for h in heads for w in words_of(h.term, roles)}))
         words |= self._marks(line, roles, None, term)
         if self._starts_no_more(line, roles):
             words |= {"starts-anew"}
@@ -503,14 +530,14 @@ class _Finder:
             words |= {"return"}
         found = self._roles(line, roles)
         place = roles.program.source.place(line.node)
-        quote = _quote(line.node)
+        quote = quoted(line.node)
         return Edit(
             kind,
             tuple(found),
             frozenset() if added else words,
             words if added else frozenset(),
             within,
-            _key(line, within),
+            key_of(line, within),
             "",
             None,
             roles.split(line),
@@ -524,12 +551,12 @@ class _Finder:
         """What a line that writes into something asks for there, and what was made for it alone, as words."""
         target = line.term.part("target")
         index = target.part("index") if target is not None else None
-        found = set(_words(index, roles))
+        found = set(words_of(index, roles))
         one_sided = self.added if kind.endswith("added") else self.removed
         names = line.term.names
         for x in line.unit.lines:
             if x is not line and x in one_sided and names & set(x.targets):
-                found |= set(_words(x.term.part("value"), roles))
+                found |= set(words_of(x.term.part("value"), roles))
         return frozenset(w for w in found if not w.startswith("$"))
 
     def _marks(self, line: Line, roles: Roles, before: Term | None, after: Term | None) -> frozenset[str]:
@@ -559,7 +586,7 @@ class _Finder:
         made = [
             x.term for x in line.unit.lines if x is not line and x in one_sided and names & set(x.targets)
         ]
-        if any(_chooses(t) for term in (after, *made) for t in term.walk() if t.key not in old):
+        if any(chooses(t) for term in (after, *made) for t in term.walk() if t.key not in old):
             found.add("chosen")
         tests = [t.part("value") for t in made]
         if any(t is not None and t.label in (">", ">=", "==", "!=", "in", "not in", "not") for t in tests):
@@ -650,7 +677,7 @@ class _Finder:
         if aligned_here := self.aligned.units.get(mine.unit):
             called = {x.label for x in mine.term.walk() if x.kind == "call"}
             kept = theirs.unit in self.their_units and aligned_here is not theirs.unit
-            return kept and mine.term.kind == "do" and bool(called & _SWITCHES)
+            return kept and mine.term.kind == "do" and bool(called & SWITCHES)
         return False
 
     def _crossed(self, mine: Line, theirs: Line) -> frozenset[str]:
@@ -664,7 +691,7 @@ class _Finder:
             partner = self.aligned.partner(line)
             if partner is None or partner not in other or line is mine or line.head:
                 continue
-            if (place[line] < place[mine]) != (other[partner] < other[theirs]) and _depends(line, mine):
+            if (place[line] < place[mine]) != (other[partner] < other[theirs]) and depends(line, mine):
                 where = "before" if place[mine] < place[line] else "after"
                 labels = [t.label for t in line.term.walk() if t.kind == "call"]
                 found |= {f"{where} {label}()" for label in labels} or {f"{where} {line.term.kind}"}
@@ -685,8 +712,8 @@ class _Finder:
         within: tuple[str, ...] = ()
         ratio = None
         if change is not None:
-            here = _words(change.after, self.mine) if change.after is not None else Counter()
-            there = _words(change.before, self.theirs) if change.before is not None else Counter()
+            here = words_of(change.after, self.mine) if change.after is not None else Counter()
+            there = words_of(change.before, self.theirs) if change.before is not None else Counter()
             gone, new = frozenset(there - here), frozenset(here - there)
             if change.kind == "turned":
                 gone, new = frozenset(there), frozenset(here)
@@ -695,12 +722,12 @@ class _Finder:
             new |= marks(mine, self.mine, theirs, change.before, change.after)
             gone |= lost(change.before, change.after)
             within = tuple(f"{call}.{edge}" for call, edge in change.within)
-            ratio = _ratio(change)
+            ratio = ratio_of(change)
             if ratio == 1.0:
                 return None
         else:
             gone = frozenset()
-            new = crossed | frozenset(_words(mine.term.part("value") or mine.term, self.mine))
+            new = crossed | frozenset(words_of(mine.term.part("value") or mine.term, self.mine))
             new |= marks(mine, self.mine, theirs, None, None)
         found = self._roles(mine, self.mine, change.within if change is not None else ())
         if mine.term.kind in ("if", "while") and kind not in ("moved", "into-loop", "out-of-loop"):
@@ -712,9 +739,9 @@ class _Finder:
             )
             new |= {"by-side"} if asked and not before else {"other-side"} if asked and before else set()
             gone |= {"by-side"} if before and not asked else set()
-        if theirs.term.kind == mine.term.kind == "return" and _differs_behind_first(mine.term, theirs.term):
+        if theirs.term.kind == mine.term.kind == "return" and differs_behind_first(mine.term, theirs.term):
             found = ["labels", *(r for r in found if r not in ("inputs", "labels"))]
-        key = _key(mine, within)
+        key = key_of(mine, within)
         if key and key not in mine.targets:
             reached = self.mine.reach(mine, [key])
             found = list(dict.fromkeys([*reached, *self.mine.place(mine, reached)]))
@@ -725,15 +752,15 @@ class _Finder:
             new,
             within,
             key,
-            _setting(key if change.kind == "constant" and "forward" not in found else "", within)
+            setting_of(key if change.kind == "constant" and "forward" not in found else "", within)
             if change is not None
             else "",
             ratio,
-            "train" if within[:1] and within[0] in _FITTED else self.mine.split(mine),
+            "train" if within[:1] and within[0] in FITTED else self.mine.split(mine),
             self.aligned.mine.source.place(mine.node),
             self.aligned.theirs.source.place(theirs.node),
-            _quote(mine.node),
-            _quote(theirs.node),
+            quoted(mine.node),
+            quoted(theirs.node),
         )
 
     def _roles(self, line: Line, roles: Roles, within: tuple[tuple[str, str], ...] = ()) -> list[str]:
@@ -744,335 +771,6 @@ class _Finder:
             inner = [x for x in self._body(line) if not x.head][:4]
             reached += [r for x in inner for r in (*roles.reach(x), *roles.place(x))]
         return list(dict.fromkeys([*reached, *roles.place(line, reached)]))
-
-
-# --------------------------------------------------------------------------------------------------- helpers
-
-
-_FITTED = ("fit.#0", "fit.#1", "fit.x", "fit.y")  # Keras: beside it stands `validation_data`
-
-# kinds of edits that say that something is gone, or new
-_REWRITING = ("added", "removed", "wrapped", "unwrapped", "expression", "replaced")
-
-
-def _work(words: frozenset[str]) -> frozenset[str]:
-    """Calls and operators among words."""
-    return frozenset(
-        w for w in words if w.endswith("()") or (w and not w[0].isalnum() and w[0] not in "$'_-") or w == "-"
-    )
-
-
-def _every_name(of: Program) -> frozenset[str]:
-    found = set()
-    for line in of.lines:
-        found |= {t.removeprefix("self.") for t in line.targets}
-        found |= {t.label for t in line.term.walk() if t.kind in ("name", "attribute", "key")}
-    return frozenset(found | {p for u in of.units for p in u.parameters})
-
-
-def _differs_behind_first(mine: Term, theirs: Term) -> bool:
-    """Whether two samples `return x, y` have the same inputs, and something else beside them."""
-    here, there = mine.part("value"), theirs.part("value")
-    if here is None or there is None or here.kind != "sequence" or there.kind != "sequence":
-        return False
-    pairs = list(zip(here.parts, there.parts, strict=False))
-    same = len(here.parts) == len(there.parts) > 1 and pairs[0][0][1].key == pairs[0][1][1].key
-    return same and any(a.key != b.key for (_, a), (_, b) in pairs[1:])
-
-
-def _in_place(term: Term) -> set[str]:
-    """Functions that write into what they are given: `zeros_(w)` and `w.zero_()` are one."""
-    calls = {t.label for t in term.walk() if t.kind == "call" and t.label.endswith("_")}
-    return {c.strip("_").removesuffix("s") for c in calls}
-
-
-def _chooses(term: Term) -> bool:
-    """Whether a condition says which of many are taken: `[i for i, y in enumerate(labels) if y < 5]`."""
-    if term.kind == "comprehension":
-        return any(edge.startswith("if") for edge, _ in term.parts)
-    return term.kind == "call" and term.label in ("nonzero", "flatnonzero", "argwhere", "isin")
-
-
-def _gives(line: Line, name: str) -> bool:
-    target = line.term.part("target")
-    return (
-        line.term.kind == "assign" and target is not None and target.kind == "name" and target.label == name
-    )
-
-
-def _sees(line: Line, user: Line) -> bool:
-    return line.unit is user.unit or line.unit.name == ""
-
-
-def _filled_in(term: Term, held: Mapping[str, Line], of: object) -> tuple[Term, set[Line]]:
-    """The term with names replaced by what the lines give them."""
-    used = {line for name, line in held.items() if name in _read(term)}
-    values = {n: of(x).part("value") for n, x in held.items()}  # type: ignore[operator]
-    return _replaced(term, {n: v for n, v in values.items() if v is not None}), used
-
-
-def _fields(of: Program) -> dict[str, Term]:
-    """Fields of classes that hold settings: attribute -> the one constant that it ever has."""
-    found: dict[str, Term] = {}
-    spoiled: set[str] = set()
-    classes: set[str] = set()
-    for line in of.lines:
-        value = line.term.part("value")
-        if isinstance(line.unit.node, ast.ClassDef) and len(line.targets) == 1 and not line.around:
-            if value is not None and value.kind in ("number", "constant"):
-                classes.add(line.unit.last)
-                spoiled |= {line.targets[0]} & found.keys()
-                found[line.targets[0]] = value
-    for line in of.lines if found else ():
-        target = line.term.part("target")
-        owner = target.part("of") if target is not None and target.kind == "attribute" else None
-        if target is not None and owner is not None and owner.label != "self":
-            spoiled.add(target.label)
-        for term in line.term.walk():
-            if term.kind == "call" and (term.label in classes or term.label in ("replace", "setattr")):
-                if any(edge.startswith(("#", "**")) for edge, _ in term.parts):
-                    return {}  # given by their places
-                spoiled |= {edge for edge, _ in term.parts}
-    return {name: value for name, value in found.items() if name not in spoiled}
-
-
-def _fields_filled(term: Term, fields: Mapping[str, Term], others: set[int]) -> Term:
-    """The term with fields that only one side reads written out: `cfg.epochs` -> 4."""
-    if not fields:
-        return term
-    if term.kind == "attribute" and term.label in fields and term.key not in others:
-        of = term.part("of")
-        held = of is not None and of.kind in ("name", "attribute") and of.label not in ("self", "cls")
-        return fields[term.label] if held else term
-    parts = tuple((e, p if e == "target" else _fields_filled(p, fields, others)) for e, p in term.parts)
-    return Term(term.kind, term.label, parts, term.node)
-
-
-def _read(term: Term) -> frozenset[str]:
-    target = term.part("target")
-    return (
-        frozenset(n for e, p in term.parts if e != "target" for n in p.names)
-        if target is not None
-        else term.names
-    )
-
-
-def _replaced(term: Term, values: Mapping[str, Term]) -> Term:
-    if not values or not (term.names & values.keys()):
-        return term
-    if term.kind == "name" and term.label in values:
-        return values[term.label]
-    parts = tuple((e, p if e == "target" else _replaced(p, values)) for e, p in term.parts)
-    return Term(term.kind, term.label, parts, term.node)
-
-
-def _words(term: Term | None, roles: Roles) -> Counter[str]:
-    """What a term is made of, as words: calls, operators, arguments, attributes, constants; no plain names.
-
-    A layer or helper is told by what it was made of, too: `self.bn1(x)` -> "bn1", "BatchNorm2d".
-    """
-    found: Counter[str] = Counter()
-    if term is None:
-        return found
-    for one in term.walk():
-        if one.kind in (
-            "call",
-            "operation",
-            "api",
-            "attribute",
-            "key",
-            "number",
-            "constant",
-            "lambda",
-            "slice",
-            "name",
-            "choice",
-        ):
-            label = one.label or one.kind
-            found[_AS_WORD.get(one.kind, "%s") % label] += 1
-            if label in roles.layers and one.kind in ("call", "attribute", "name"):
-                made = roles.layers[label]
-                found["$:" + made if one.kind == "name" else made + "()"] += 1
-        for edge, _ in one.parts:
-            if one.kind == "call" and not edge.startswith("#") and edge != "self":
-                found[f"{one.label}.{edge}"] += 1
-    called = {t.label for t in term.walk() if t.kind == "call"}
-    called |= {roles.layers[c] for c in called if c in roles.layers}
-    for unit in roles.program.units:
-        if unit.last in called and unit.name and unit.last not in _METHODS_OF_LIBRARIES:
-            found["own()"] += 1
-            for line in unit.lines[:40]:
-                for one in line.term.walk():
-                    if one.kind == "call":
-                        found[one.label + "()"] += 1
-            break
-    return found
-
-
-# what changes nothing where its value is not taken
-_PURE = word_set(
-    "relu gelu silu tanh sigmoid softmax log_softmax elu leaky_relu softplus dropout layer_norm normalize "
-    "masked_fill transpose permute view squeeze unsqueeze flatten"
-)
-
-# methods that classes of libraries have, too: a call of one says little about the program's own function
-_METHODS_OF_LIBRARIES = word_set(
-    "forward __init__ construct train eval step update fit transform log reset load_state_dict "
-    "state_dict zero_grad backward parameters named_parameters to cuda save load set_epoch"
-)
-
-_AS_WORD = {"call": "%s()", "name": "$%s"}
-
-
-def _ratio(change: Change) -> float | None:
-    if change.before is None or change.after is None or change.kind != "constant":
-        return None
-    try:
-        before, after = float(change.before.label), float(change.after.label)
-    except ValueError:
-        return None
-    if before == after:
-        return 1.0
-    return after / before if before else (float("inf") if after > 0 else float("-inf"))
-
-
-def _key(line: Line, within: tuple[str, ...]) -> str:
-    """The setting that a constant belongs to: an option's name, a field, a key of a dict, an argument."""
-    for pair in within:
-        call, _, edge = pair.partition(".")
-        if call == "mapping" and not edge.startswith("#"):
-            return edge
-        if call == "add_argument":
-            break
-    if line.term.kind in ("assign", "default", "do") and len(line.targets) == 1:
-        if line.term.kind != "do" or any(
-            w.startswith(("add_argument", "add_option", "option")) for w in within
-        ):
-            return line.targets[0].removeprefix("self.")
-    return ""
-
-
-_OF_TRAINERS = ("automatic_optimization",)  # attributes that the framework of a hook reads
-
-
-def _target_words(term: Term) -> frozenset[str]:
-    """Attributes that a line sets: `parameter.requires_grad = False`."""
-    target = term.part("target")
-    return (
-        frozenset(t.label for t in target.walk() if t.kind in ("attribute", "key")) if target else frozenset()
-    )
-
-
-def _setting(key: str, within: tuple[str, ...]) -> str:
-    """The canonical name of the setting that a change is about, by the argument it is, or the name it has."""
-    first = within[0].split(".", 1)[-1] if within else ""
-    for name in ("" if first in _NO_SETTING else first, key):
-        if name and (known := canonical_key(name)) is not None:
-            return known[0]
-    return ""
-
-
-_NO_SETTING = (
-    "value",
-    "default",
-    "operand",
-    "self",
-    "dim",
-    "input",
-    "target",
-    "size",
-    "left",
-    "right",
-    "p",
-    "params",
-)
-
-_LOSSES = frozenset(FUNCTIONAL.values()) & word_set(
-    "cross_entropy mse_loss l1_loss smooth_l1_loss huber_loss nll_loss binary_cross_entropy kl_div "
-    "binary_cross_entropy_with_logits"
-)
-_ORDERED = word_set(
-    "zero_grad backward step clip_grad_norm_ clip_grad_value_ unscale_ update set_epoch train eval "
-    "manual_seed seed load_state_dict apply freeze to prepare DistributedDataParallel all_reduce"
-)
-
-
-# what is done to the model or its gradients once, or each time, by the function that it stands in
-_SWITCHES = word_set("train eval set_train zero_grad clear_gradients requires_grad_ reset reset_state")
-
-
-def _depends(a: Line, b: Line) -> bool:
-    """Whether the order of two lines can matter."""
-    gives_a, gives_b = set(a.targets), set(b.targets)
-    if gives_a & (b.term.names | gives_b) or gives_b & a.term.names:
-        return True
-    calls_a = {t.label for t in a.term.walk() if t.kind == "call"} & _ORDERED
-    calls_b = {t.label for t in b.term.walk() if t.kind == "call"} & _ORDERED
-    modes = {"train", "eval"}
-    if calls_a & modes and calls_b & modes:
-        return True
-    if (_remakes_layers(a) and _of_parameters(b)) or (_remakes_layers(b) and _of_parameters(a)):
-        return True
-    return bool(calls_a - modes and calls_b - modes)
-
-
-def _remakes_layers(line: Line) -> bool:
-    """A line that puts another layer into a model: `setattr(a, name, Layer())`, `net.fc = Linear(8, 2)`."""
-    value, target = line.term.part("value"), line.term.part("target")
-    if value is None or value.kind != "call":
-        return False
-    if value.label in ("setattr", "add_module", "register_module"):
-        return True
-    return target is not None and target.kind == "attribute" and value.label[:1].isupper()
-
-
-_TAKE_OVER = word_set("parameters named_parameters DistributedDataParallel") | OPTIMIZERS
-
-
-def _of_parameters(line: Line) -> bool:
-    """A line that is about the parameters that a model has then: one under a loop over `parameters()`."""
-    terms = [line.term, *(h.term for h in line.around if h.term.kind == "for")]
-    return any(t.label in _TAKE_OVER for one in terms for t in one.walk())
-
-
-def _plain_value(value: Term) -> bool:
-    """A name or a constant, or several of them: nothing is done to what is given back."""
-    if value.kind == "sequence":
-        return all(_plain_value(p) for _, p in value.parts)
-    return value.kind in ("name", "constant")
-
-
-def _steps_schedule(call: Term) -> bool:
-    """`scheduler.step()`, by the name of what steps."""
-    owner = call.part("self") if call.label == "step" else None
-    names = [t.label.lower() for t in owner.walk()] if owner is not None else []
-    return any(w in n for n in names for w in ("sched", "lr_s", "warmup", "plateau"))
-
-
-def _changes_in_place(line: Line) -> bool:
-    """A line that changes something that was there: `x[...] = `, `x.add_()`, `self.net.fc = `."""
-    target = line.term.part("target")
-    if target is None:
-        return False
-    of = target.part("of")
-    mine = of is not None and of.kind == "name" and of.label in ("self", "cls")
-    return target.kind == "item" or (target.kind == "attribute" and not mine)
-
-
-def _quote(node: ast.AST) -> str:
-    text = (
-        ast.unparse(node)
-        if not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef))
-        else ""
-    )
-    if not text and isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
-        text = (
-            "@" + ", @".join(ast.unparse(d) for d in node.decorator_list)
-            if node.decorator_list
-            else f"def {node.name}"
-        )
-    first = text.split("\n", 1)[0]
-    return first if len(first) <= MAX_QUOTE else first[: MAX_QUOTE - 3] + "..."
 
 
 __all__ = ["Edit", "edits", "likeness_of"]
