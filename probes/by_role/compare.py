@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from functools import lru_cache
 
 from ..syntax import Script
-from . import data, judged, model, parts, rows, start, update
+from . import data, figures, judged, model, parts, rows, start, update
 from .side import Side, Told
 
 _FACTS: tuple[Callable[[Side, Side], Iterator[Told]], ...] = (
@@ -45,6 +45,7 @@ _FACTS: tuple[Callable[[Side, Side], Iterator[Told]], ...] = (
     data.range_differs,
     data.filling_differs,
     rows.statistics_differ,
+    figures.all_figures,
 )
 
 

@@ -6,7 +6,7 @@ import ast
 import re
 from collections.abc import Iterator
 
-from ..readers._tree import of, unparse
+from ..readers._tree import of, unparse, walk
 from ..readers.script import last_name
 from .side import Side, Told, argument
 
@@ -215,10 +215,40 @@ def _ratio(side: Side, node: ast.expr) -> str:
             above, below = (_kind(side, x) for x in (part.left, part.right))
             if {above, below} == {"negative", "positive"}:
                 return f"{above} by {below}"
+    for part in side.follow(node):
+        if isinstance(part, ast.BinOp) and isinstance(part.op, ast.Div):
+            counts = [_counts(side, x) for x in (part.left, part.right)]
+            shared = any(
+                isinstance(p, ast.BinOp) and isinstance(p.op, ast.Sub) for p in side.source.above(part)
+            )
+            if counts[0] != counts[1] and not shared:
+                return "counts by a number" if counts[0] else "a number by counts"
     return ""
 
 
+def _counts(side: Side, node: ast.expr) -> bool:
+    """Whether an operand holds the counts of classes, not their sum: `counts`, `n * counts`, `c` of them."""
+    for part in walk(node):
+        if isinstance(part, ast.Call) and last_name(part.func) in ("sum", "len", "max", "mean", "median"):
+            return False
+        if isinstance(part, ast.Name):
+            if re.search(r"(?i)(?:^|_)(?:counts?|freqs?|frequenc\w*|hist(?:ogram)?)(?:_|$)", part.id):
+                return True
+            loops = [c for p in side.source.above(part) for c in getattr(p, "generators", [])]
+            made = [
+                c.iter for c in loops if part.id in {n.id for n in walk(c.target) if isinstance(n, ast.Name)}
+            ]
+            last = [n for m in made for n in walk(m) if isinstance(n, ast.Name)]
+            if any(re.search(r"(?i)(?:^|_)(?:counts?|freqs?)(?:_|$)", n.id) for n in last):
+                targets = [t for c in loops for t in [c.target] if isinstance(t, ast.Tuple)]
+                if not targets or any(last_name(t.elts[-1]) == part.id for t in targets):
+                    return True
+    return False
+
+
 def _kind(side: Side, node: ast.expr) -> str:
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Sub) and _kind(side, node.right) == "positive":
+        return "negative"  # all but the positives
     for part in side.follow(node, 2):
         if isinstance(part, (ast.Name, ast.Attribute)):
             if re.search(r"(?i)(?:^|_)neg(?:s|atives?)?(?:_|$)", last_name(part)):

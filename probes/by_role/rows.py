@@ -35,14 +35,21 @@ def statistics_differ(mine: Side, theirs: Side) -> Iterator[Told]:
         return
     reads = [c for c in mine.source.calls if _READS.match(last_name(c.func)) and mine.runs(c) and c.args]
     reads = [c for c in reads if not re.match(r"load_(?:state|weights|model|check)", last_name(c.func))]
-    if len({unparse(c) for c in reads}) > 1:
-        return
+    several = len({unparse(c) for c in reads}) > 1
     for call, data in _statistics(mine):
-        if _rows(mine, data) == "whole":
+        if _rows(mine, data) == "whole" and (not several or _parted(mine, data)):
             first = next(call for call, _ in _statistics(theirs))
             text = f"`{unparse(call)}` is taken of all rows here, of those of training in the benchmark"
             yield Told("statistics-fitted", text, mine.place(call), theirs.place(first))
             return
+
+
+def _parted(side: Side, data: ast.expr) -> bool:
+    """Whether a name of all rows is what training and held-out rows are drawn of."""
+    cuts = side.source.named("train_test_split", "random_split")
+    return isinstance(data, ast.Name) and any(
+        isinstance(a, ast.Name) and a.id == data.id for c in cuts for a in c.args
+    )
 
 
 def _statistics(side: Side) -> Iterator[tuple[ast.Call, ast.expr]]:
@@ -58,6 +65,19 @@ def _statistics(side: Side) -> Iterator[tuple[ast.Call, ast.expr]]:
             kept = [
                 t for t in targets if isinstance(t, (ast.Name, ast.Attribute)) and _KEPT.search(last_name(t))
             ]
+            held = side.source.parents.get(call)
+            held = side.source.parents.get(held) if isinstance(held, ast.BinOp) else held
+            if isinstance(held, ast.Dict):  # `{"mean": x.mean(axis=0), "std": x.std(axis=0) + eps}`
+                entries = {
+                    getattr(k, "value", "")
+                    for k, v in zip(held.keys, held.values, strict=True)
+                    if call in set(walk(v))
+                }
+                kept = (
+                    [t for t in targets if isinstance(t, ast.Name)]
+                    if any(_KEPT.search(str(e)) for e in entries)
+                    else []
+                )
             if not kept or any(_SCORE.search(last_name(t)) for t in kept):
                 continue
             if isinstance(owner, ast.Name) and owner.id in _LIBRARY:

@@ -383,4 +383,19 @@ def _gated(side: Side) -> tuple[ast.If, ast.expr] | None:
             owners = {last_name(c.func.value) for c in steps if isinstance(c.func, ast.Attribute)}
             if any(re.search(r"(?i)^opt|optim|^scaler$", o) for o in owners):
                 return node, counts[0]
+        if (
+            len(node.body) == 1
+            and isinstance(node.body[0], ast.Continue)
+            and len(counts) == 1
+            and side.runs(node)
+        ):
+            loop = side.source.parents.get(node)
+            after = (
+                loop.body[loop.body.index(node) + 1 :]
+                if isinstance(loop, ast.For) and node in loop.body
+                else []
+            )
+            later = {last_name(c.func) for s in after for c in of(s, ast.Call)}
+            if "step" in later and "backward" not in later:
+                return node, counts[0]  # `if i % COUNT: continue`
     return None
