@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from ..code.shared.roles import split_of, trains
 from ..readers._tree import walk
 from ..readers.script import keyword, last_name
-from .side import Side, Told
+from .side import Side, Told, argument
 
 _USUAL = (0.0, 1.0, -1.0, -100.0)
 
@@ -116,20 +116,22 @@ def _part_of(node: ast.expr) -> str | None:
 
 
 def part_idle(mine: Side, theirs: Side) -> Iterator[Told]:
-    """Test rows are cut off and never read again here, and the benchmark reads those of that name."""
+    """Test rows are cut off and never read here, and what is called test data is made of validation rows."""
     if mine.source.loose or theirs.source.loose:
         return
     there = {n.id for n in theirs.source.of(ast.Name) if isinstance(n.ctx, ast.Load)}
     read = {n.id for n in mine.source.of(ast.Name) if isinstance(n.ctx, ast.Load)}
-    for node in mine.source.of(ast.Name):
-        word = split_of(node.id)
-        if isinstance(node.ctx, ast.Store) and word == "test" and node.id in there - read:
-            statement = mine.source.statement(node)
-            made = getattr(statement, "value", None)
-            if isinstance(made, ast.Call) and last_name(made.func) in ("train_test_split", "random_split"):
-                text = f"`{node.id}` is cut off and never read: another part is judged in its place"
-                yield Told("evaluates-other-part", text, mine.place(node), None)
-                return
+    made = {n.id for n in mine.source.of(ast.Name) if isinstance(n.ctx, ast.Store)}
+    idle = sorted(name for name in (made & there) - read if split_of(name) == "test")
+    for node in mine.source.of(ast.Assign) if idle else ():
+        target = node.targets[0]
+        if not isinstance(target, (ast.Name, ast.Attribute)) or split_of(last_name(target)) != "test":
+            continue
+        words = {split_of(n.id) for n in walk(node.value) if isinstance(n, ast.Name)}
+        if "test" not in words and words & {"val", "valid", "validation", "dev"}:
+            text = f"{last_name(target)} is made of validation rows, and `{idle[0]}` is never read"
+            yield Told("evaluates-other-part", text, mine.place(node), None)
+            return
 
 
 _GROUPED = r"^(?:Stratified)?Group(?:Shuffle|K|TimeSeries)\w*$|^LeaveOneGroupOut$|^LeavePGroupsOut$"
@@ -190,6 +192,142 @@ def _factors(side: Side) -> dict[float, ast.AST]:
                 if _RATE.match(last_name(one)) and value and side.number(one) != value:
                     found[value if isinstance(rate.op, ast.Mult) else 1 / value] = rate
     return found
+
+
+def _decays(side: Side) -> list[tuple[float | None, ast.AST]]:
+    """Weight decays of groups of parameters; None: a number that is not seen."""
+    found: list[tuple[float | None, ast.AST]] = []
+    for group in side.source.of(ast.Dict):
+        held = {getattr(k, "value", ""): v for k, v in zip(group.keys, group.values, strict=True)}
+        if "params" in held and side.runs(group):
+            found.append((side.number(held["weight_decay"]) if "weight_decay" in held else None, group))
+    return found
+
+
+def decays_differ(mine: Side, theirs: Side) -> Iterator[Told]:
+    """One group of parameters has no weight decay in the benchmark, and each one has some here."""
+    here, there = _decays(mine), _decays(theirs)
+    if len(here) != len(there) or len(here) < 2 or [v for v, _ in there].count(0.0) != 1:
+        return
+    known = [v for v, _ in here if v is not None]
+    unseen = sum(v != 0 for v, _ in there)
+    if 0.0 in known or not known or len(here) - len(known) > min(1, unseen):
+        return
+    off = next(n for v, n in there if v == 0)
+    text = "every group of parameters has weight decay here; one of the benchmark's has none"
+    yield Told("regularisation-raised", text, mine.place(here[-1][1]), theirs.place(off))
+
+
+def group_left_out(mine: Side, theirs: Side) -> Iterator[Told]:
+    """The optimizer is given two groups of parameters in the benchmark, and one of the two here."""
+    here, there = _listed(mine), _listed(theirs)
+    if len(here) != 1 or len(there) != 1 or mine.source.loose or mine.framework != theirs.framework:
+        return
+    (one, at), (several, beside) = here[0], there[0]
+    if len(several) != 2 or len(one) != 1 or _said_in(one[0]) not in [_said_in(g) for g in several]:
+        return
+    if mine.calls("add_param_group"):
+        return
+    text = "the optimizer is given one group of parameters here, two in the benchmark: the others stay"
+    yield Told("optimizer-parameters", text, mine.place(at), theirs.place(beside))
+
+
+def _listed(side: Side) -> list[tuple[list[ast.Dict], ast.AST]]:
+    """Lists of groups that are written out: `[{"params": body}, {"params": head, "lr": ...}]`."""
+    found: list[tuple[list[ast.Dict], ast.AST]] = []
+    for node in side.source.of(ast.List):
+        groups = [e for e in node.elts if isinstance(e, ast.Dict)]
+        if groups and len(groups) == len(node.elts):
+            if all("params" in {getattr(k, "value", "") for k in g.keys} for g in groups):
+                found.append((groups, node))
+    return found
+
+
+def _said_in(group: ast.Dict) -> str:
+    """What the parameters of a group are called."""
+    held = {getattr(k, "value", ""): v for k, v in zip(group.keys, group.values, strict=True)}
+    return last_name(held["params"])
+
+
+def average_not_saved(mine: Side, theirs: Side) -> Iterator[Told]:
+    """The averaged weights are saved in the benchmark; here they are kept, and the model's are saved."""
+    here, there = (
+        [c for c in s.calls("save", "save_checkpoint") if "state_dict" in s.said(c)] for s in (mine, theirs)
+    )
+    ask = re.compile(r"(?i)(?:^|_)ema(?:_|$)|averag|shadow|polyak|(?:^|_)swa(?:_|$)")
+    saved = [any(map(ask.search, s.said(c))) for s, held in ((mine, here), (theirs, there)) for c in held]
+    if len(here) != 1 or len(there) != 1 or saved != [False, True] or not mine.mentions(ask.pattern[4:]):
+        return
+    text = "an average of the weights is kept, and what is saved are those of the model itself"
+    yield Told("average-left-out", text, mine.place(here[0]), theirs.place(there[0]))
+
+
+def whole_in_training(mine: Side, theirs: Side) -> Iterator[Told]:
+    """All rows are training's here, and a part of the same rows is held out; no such in the benchmark."""
+    here = _whole(mine)
+    if here is None or mine.source.loose or _whole(theirs) is not None:
+        return
+    text = "the training part holds all of the rows of which the held-out part is a part"
+    yield Told("split", text, mine.place(here), None)
+
+
+def _whole(side: Side) -> ast.AST | None:
+    """`{"train": rows, "valid": rows[:n]}`: a dict of parts in which training has every row."""
+    for node in side.source.of(ast.Dict):
+        parts = {
+            split_of(str(getattr(k, "value", ""))): v for k, v in zip(node.keys, node.values, strict=True)
+        }
+        mine = [v for k, v in parts.items() if trains(k)]
+        held = [v for k, v in parts.items() if trains(k) is False]
+        if len(mine) != 1 or not isinstance(mine[0], ast.Name):
+            continue
+        for other in held:
+            cut = isinstance(other, ast.Subscript) and isinstance(other.slice, ast.Slice)
+            owner = other.value if isinstance(other, ast.Subscript) else other
+            if isinstance(other, ast.ListComp) and isinstance(other.elt, ast.Subscript):
+                cut, owner = True, other.elt.value
+            if cut and isinstance(owner, ast.Name) and owner.id == mine[0].id:
+                return node
+    return None
+
+
+def plateau_differs(mine: Side, theirs: Side) -> Iterator[Told]:
+    """`ReduceLROnPlateau` waits for a maximum in the benchmark and for a minimum here, of one figure."""
+    here, there = (s.calls("ReduceLROnPlateau") for s in (mine, theirs))
+    if len(here) != 1 or len(there) != 1 or mine.framework != "torch" or theirs.framework != "torch":
+        return
+    modes = [
+        s.value(asked) if (asked := argument(c, "mode", position=1)) is not None else "min"
+        for s, c in ((mine, here[0]), (theirs, there[0]))
+    ]
+    stepped = [_stepped_by(s) for s in (mine, theirs)]
+    if set(modes) == {"min", "max"} and stepped[0] and stepped[0] == stepped[1]:
+        text = f"the rate falls where {stepped[0]} does not get {'lower' if modes[0] == 'min' else 'higher'}"
+        text += "; in the benchmark it is the other way round"
+        yield Told("schedule-stepped", text, mine.place(here[0]), theirs.place(there[0]))
+
+
+def _stepped_by(side: Side) -> str:
+    """The one name that a schedule's step is given."""
+    given = {
+        last_name(c.args[0])
+        for c in side.calls("step")
+        if len(c.args) == 1
+        and isinstance(c.func, ast.Attribute)
+        and re.search("(?i)sched", last_name(c.func.value))
+    }
+    return given.pop() if len(given) == 1 else ""
+
+
+def pure_half(mine: Side, theirs: Side) -> Iterator[Told]:
+    """Lightning: weights themselves in 16 bits here, mixed precision in the benchmark."""
+    here = [w.value for w in mine.keywords.get("precision", []) if str(mine.value(w.value)).endswith("-true")]
+    here = [n for n in here if str(mine.value(n)).startswith(("16", "bf16"))]
+    there = [w.value for w in theirs.keywords.get("precision", []) if "mixed" in str(theirs.value(w.value))]
+    beside: list[ast.AST] = [*there, *theirs.calls("autocast")]
+    if here and beside:
+        text = "the weights themselves have 16 bits here; the benchmark trains in mixed precision"
+        yield Told("half-precision", text, mine.place(here[0]), theirs.place(beside[0]))
 
 
 def ignored_differs(mine: Side, theirs: Side) -> Iterator[Told]:
@@ -363,6 +501,12 @@ def all_figures(mine: Side, theirs: Side) -> Iterator[Told]:
         pools_gone,
         some_unpadded,
         warmup_differs,
+        decays_differ,
+        group_left_out,
+        average_not_saved,
+        whole_in_training,
+        plateau_differs,
+        pure_half,
     ):
         yield from fact(mine, theirs)
 

@@ -202,7 +202,8 @@ def _multiplied(side: Side) -> ast.expr | None:
         if isinstance(factor, ast.Subscript) and isinstance(factor.slice, (ast.Constant, ast.Slice)):
             continue
         picked = isinstance(factor, ast.Subscript) or side.mentions("^none$")
-        if isinstance(held, (ast.Name, ast.Attribute)) and _WEIGHS.search(last_name(held)) and picked:
+        named = isinstance(held, (ast.Name, ast.Attribute)) and any(map(_WEIGHS.search, side.said(held)))
+        if named and picked:
             if any(_OF_LOSS.search(word) for word in side.said(losses)):
                 return factor
     return None

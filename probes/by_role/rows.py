@@ -106,6 +106,9 @@ def _rows(side: Side, node: ast.expr, depth: int = 4 * MAX_DEPTH) -> str:
             return _rows(side, node.value, depth - 1)
         return "part" if _TRAINS.search(last_name(node)) else ""
     if isinstance(node, ast.Subscript):
+        at = node.slice
+        if isinstance(at, ast.Constant) and isinstance(at.value, str) and _TRAINS.search(at.value):
+            return "part"  # `parts["train"]`
         return _rows(side, node.value, depth - 1) if _of_columns(node) else "part"
     if isinstance(node, ast.Call):
         if last_name(node.func) in side.own and _cuts(side, last_name(node.func)):

@@ -24,7 +24,9 @@ table = pd.read_csv("scans.csv")
 old = table[table["year"] < 2015]
 new = table[table["year"] >= 2018]
 rows, others = next(GroupShuffleSplit(test_size=0.2).split(table, groups=table["patient"]))
-x_train, x_test = train_test_split(table, test_size=0.2)
+x_val, x_test = train_test_split(others, test_size=0.5)
+test_loader = DataLoader(x_test.to_numpy(), batch_size=8)
+val_loader = DataLoader(x_val.to_numpy(), batch_size=8)
 def words(text):
     return re.findall(r"[a-z]+", text.lower())
 def read(path):
@@ -55,7 +57,9 @@ weights = torch.tensor(len(labels) / (4 * counts))
 head = list(net.head.parameters())
 body = [p for n, p in net.named_parameters() if "head" not in n]
 lr = 1e-4
-opt = torch.optim.AdamW([{"params": body}, {"params": head, "lr": lr * 10}], lr=lr)
+opt = torch.optim.AdamW([{"params": body, "weight_decay": 0.0}, {"params": head, "lr": lr * 10, "weight_decay": 0.1}], lr=lr)
+fall = torch.optim.lr_scheduler.ReduceLROnPlateau(opt, mode="max", patience=2)
+ema = torch.optim.swa_utils.AveragedModel(net)
 sched = torch.optim.lr_scheduler.LambdaLR(opt, lambda s: cosine(s, 400, 9000))
 for epoch in range(9):
     net.train()
@@ -66,8 +70,13 @@ for epoch in range(9):
             opt.step()
             sched.step()
             opt.zero_grad()
-    print(evaluate(net, val_loader))
-print(evaluate(net, test_loader), x_test, torch.full((3,), -100))
+        ema.update_parameters(net)
+    score = evaluate(ema, val_loader)
+    sched_plateau = fall
+    sched_plateau.step(score)
+torch.save(ema.state_dict(), "ema.pt")
+parts = {"train": paths[9:], "valid": paths[:9]}
+print(evaluate(net, test_loader), torch.full((3,), -100))
 """
 
 
@@ -90,12 +99,17 @@ def kinds(*pairs: tuple[str, str]) -> set[str]:
         ('table["year"] < 2015', 'table["year"] < 2019', "split"),
         ('GroupShuffleSplit(test_size=0.2).split(table, groups=table["patient"])', "GroupShuffleSplit(test_size=0.2).split(table, groups=table.index)", "split"),
         ("sigmoid() > 0.5", "sigmoid() > 0.05", "metric"),
-        ("    print(evaluate(net, val_loader))", "    print(evaluate(net, test_loader))", "evaluates-other-part"),
-        ("test_loader), x_test,", "test_loader),", "evaluates-other-part"),
+        ("    score = evaluate(ema, val_loader)", "    score = evaluate(ema, test_loader)", "evaluates-other-part"),
+        ('"weight_decay": 0.0}', '"weight_decay": 0.1}', "regularisation-raised"),
+        ('{"params": body, "weight_decay": 0.0}, ', "", "optimizer-parameters"),
+        ("torch.save(ema.state_dict()", "torch.save(net.state_dict()", "average-left-out"),
+        ('"train": paths[9:]', '"train": paths', "split"),
+        ('mode="max"', 'mode="min"', "schedule-stepped"),
+        ("DataLoader(x_test.to_numpy()", "DataLoader(x_val.to_numpy()", "evaluates-other-part"),
         ("text.lower()", "text", "tokeniser"),
         ("cv2.cvtColor(cv2.imread(path), cv2.COLOR_BGR2RGB)", "cv2.imread(path)", "channel-order"),
         ("cosine(s, 400, 9000)", "cosine(s, 4, 9000)", "warmup"),
-        ("lr * 10}", "lr * 1000}", "rate-raised"),
+        ("lr * 10,", "lr * 1000,", "rate-raised"),
         ("ignore_index=-100", "ignore_index=0", "loss-masking"),
         ("mask=mask == 0", "mask=mask == 1", "attention-mask"),
         ("self.b = nn.Conv2d(8, 8, 3, padding=1)", 'self.b = nn.Conv2d(8, 8, 3, padding="valid")', "padding"),
@@ -104,6 +118,13 @@ def kinds(*pairs: tuple[str, str]) -> set[str]:
 )  # fmt: skip
 def test_slips_are_told(old: str, new: str, kind: str) -> None:
     assert kind in kinds((old, new))
+
+
+def test_weights_of_sixteen_bits_are_told() -> None:
+    right = 'import lightning as L\nimport torch\ntrainer = L.Trainer(precision="bf16-mixed", max_epochs=9)\n'
+    slip = right.replace("bf16-mixed", "bf16-true")
+    assert {t.kind for t in told(script(slip), script(right))} == {"half-precision"}
+    assert not told(script(right), script(slip))
 
 
 def test_pools_left_out_are_told() -> None:
@@ -118,11 +139,15 @@ def test_pools_left_out_are_told() -> None:
         ('old = table[table["year"] < 2015]', 'old = table.query("year < 2015")'),
         ("sigmoid() > 0.5)", "sigmoid() >= 0.5)"),
         ("(net(x, m).sigmoid() > 0.5)", "(net(x, m) > 0)"),
-        ("    print(evaluate(net, val_loader))", "    val_loss = evaluate(net, val_loader)"),
+        ("    score = evaluate(ema, val_loader)", "    score = evaluate(ema, loader=val_loader)"),
+        ("test_loader = DataLoader(x_test.to_numpy(), batch_size=8)\n", "test_loader = make(others)\n"),
+        ("torch.save(ema.state_dict()", "torch.save(ema.module.state_dict()"),
+        ('{"train": paths[9:], "valid": paths[:9]}', '{"train": paths, "valid": others}'),
+        ('"weight_decay": 0.0}', '"weight_decay": 0}'),
         ("text.lower()", "text.casefold()"),
         ("cv2.cvtColor(cv2.imread(path), cv2.COLOR_BGR2RGB)", "cv2.imread(path)[:, :, ::-1]"),
         ("cosine(s, 400, 9000)", "cosine(s, warmup=400, total=9000)"),
-        ('"lr": lr * 10}', '"lr": 10 * lr}'),
+        ('"lr": lr * 10,', '"lr": 10 * lr,'),
         ("mask=mask == 0", "mask=mask != 1"),
         ("self.b = nn.Conv2d(8, 8, 3, padding=1)", 'self.b = nn.Conv2d(8, 8, 3, padding="same")'),
         ("len(labels) / (4 * counts)", "counts.sum() / (4 * counts)"),
