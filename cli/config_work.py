@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 def compare(run: Path, benchmarks: Sequence[Path], *, quiet: bool) -> SettingsComparison:
     """Read both sides and compare their settings. Raises `Stop`."""
-    from ..probes import config_diff
+    from ..probes.benchmark import config_diff
 
     if len(benchmarks) > 1:
         raise usage("config compares a run with one benchmark; give --benchmark once")

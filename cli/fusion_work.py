@@ -16,7 +16,7 @@ from .stop import Stop, usage
 from .work import load, open_quietly
 
 if TYPE_CHECKING:
-    from ..probes.fusion import Measure, Progress, Search
+    from ..probes.operators.search import Measure, Progress, Search
     from ..probes.run import Run
     from ..probes.tensors.fusion_result import Rule
 
@@ -62,7 +62,7 @@ def answer(question: Question) -> FusionReport:
 
 def of_run(run: Run) -> FusionReport | None:
     """What a run directory tells of fusion: a search whose state lies there, else rules that took effect."""
-    from ..probes.fusion_runs import rules_in_effect, searches
+    from ..probes.operators.searched import rules_in_effect, searches
 
     found = searches(run)
     if found:
@@ -90,7 +90,7 @@ def _outside(path: Path | None, question: Question) -> None:
 
 def _decided(question: Question, on: Run) -> FusionReport | tuple[Search, list[str]]:
     from ..probes.files import walk
-    from ..probes.fusion import Search, measure
+    from ..probes.operators.search import Search, measure
     from ..probes.tensors.fusion_result import effective
 
     off = open_quietly(question.off, "fusion off: ", question.quiet)
@@ -198,7 +198,7 @@ def _config(question: Question) -> Path | None:
 
 
 def _read(path: Path) -> Search:
-    from ..probes.fusion import BadState, from_json
+    from ..probes.operators.search import BadState, from_json
 
     try:
         if not path.is_file() or path.stat().st_size > MAX_STATE:
@@ -214,7 +214,7 @@ def _read(path: Path) -> Search:
 
 def _same_runs(search: Search, question: Question, on: Run) -> None:
     """Refuse the state of a search that was begun with other runs: results would be held against theirs."""
-    from ..probes.fusion import end_of
+    from ..probes.operators.search import end_of
 
     off = end_of(on, open_quietly(question.off, "fusion off: ", question.quiet), search.measure.quantity)
     mine = end_of(on, on, search.measure.quantity)
@@ -229,7 +229,7 @@ def _same_runs(search: Search, question: Question, on: Run) -> None:
 
 def _take(search: Search, question: Question, on: Run) -> None:
     """Add the result of the run that was asked for."""
-    from ..probes.fusion import Trial, end_of, progress
+    from ..probes.operators.search import Trial, end_of, progress
 
     assumed = progress(search)
     if assumed.state != "ask":
@@ -267,7 +267,7 @@ def _trained_as_asked(result: Path, off: Sequence[Rule]) -> None:
 def _step(search: Search, question: Question, notes: Sequence[str]) -> FusionReport:
     """Say what comes next; write the switch file and the state."""
     from ..engine.model import FusionTrial
-    from ..probes.fusion import progress, to_json
+    from ..probes.operators.search import progress, to_json
     from ..probes.tensors.fusion_result import switch_file
 
     where = progress(search)

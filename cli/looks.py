@@ -24,7 +24,7 @@ def sections(work: Work) -> tuple[Section, ...]:
 
 
 def _of_dumps(work: Work) -> Iterator[Section]:
-    from ..probes import operators
+    from ..probes.operators import dumps as operators
     from ..reports import sections as made
 
     run, path = work.run, shlex.quote(work.run.info.path)
@@ -46,14 +46,15 @@ def _of_dumps(work: Work) -> Iterator[Section]:
 
 def _by_a_tool(work: Work) -> bool:
     """Whether the comparison is another tool's: it needs no benchmark."""
-    from ..probes import operators
+    from ..probes.operators import dumps as operators
 
     found = operators.compared(work.run, work.benchmark)
     return found is not None and found.run.format == "comparison-result"
 
 
 def _of_weights(work: Work) -> Iterator[Section]:
-    from ..probes import saved_weights, weights_logged
+    from ..probes.weights import logged as weights_logged
+    from ..probes.weights import saved as saved_weights
     from ..reports import sections as made
 
     if not saved_weights.history(work.run).every and not weights_logged.logged(work.run):

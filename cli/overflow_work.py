@@ -27,7 +27,7 @@ def look(dump: Path, log: Path | None, rank: int | None, step: int | None, *, qu
     history: tuple[str, ...] = ()
     calibrated = None
     if log is not None:
-        from ..probes.scale_history import told
+        from ..probes.curves.scale_history import told
 
         history, calibrated = told(open_quietly(log, "log ", quiet))
     try:

@@ -17,23 +17,23 @@ FILES = {
     "logged curves": "metric files (CSV, JSON lines, trainer_state.json), event files, W&B, MLflow, logs",
     "configuration": "configuration files, launch lines, and what the training script itself fixes",
 }
-# Where the probes of a module look; what starts with a name counts as that module.
+# Where the probes of a module look; what starts with a name counts as that module, the first that fits.
 PLACES = {
     "data_compare": "batches dumped before the model, of run and benchmark",
     "data_files": "the data files in the run directory, or named with --data",
     "code.against": "the training scripts of run and benchmark",
     "code": SCRIPT,
+    "config.versions": "the versions on record (package lists, environment reports, banners of logs)",
+    "config.in_force": "the text log, the logged curves and the configuration",
     "config": "the configuration",
-    "recipes": "the configuration",
     "weights": "checkpoints in the run directory",
-    "operator": "operator dumps in the run directory",
-    "versions": "the versions on record (package lists, environment reports, banners of logs)",
+    "operators": "operator dumps in the run directory",
     "events": "the text log",
-    "repeats": "the logged curves of the run and of several runs of the benchmark",
-    "benchmark_curves": BOTH_LOGS,
-    "benchmark_end": BOTH_LOGS,
-    "learning_rate": "the logged curves or the configuration",
-    "benchmark": "the configurations of run and benchmark",
+    "benchmark.repeats": "the logged curves of the run and of several runs of the benchmark",
+    "benchmark.settings": "the configurations of run and benchmark",
+    "benchmark.rates": "the logged curves and the configurations of run and benchmark",
+    "benchmark": BOTH_LOGS,
+    "curves.learning_rate": "the logged curves or the configuration",
 }
 
 
@@ -50,7 +50,7 @@ def source(symptom: Symptom) -> str:
     function = _probe(symptom)
     if function is None:
         return f"the probe {symptom.probe} is not installed"
-    module = symptom.probe.rpartition(".")[0]
+    module = function.__module__.partition(".probes.")[2]
     place = next((PLACES[m] for m in PLACES if module.startswith(m)), LOGS)
     needs = [_need(n) for n in function.__dict__["needs"]]
     return f"{place}, by {symptom.probe}" + (f"; it needs {', '.join(needs)}" if needs else "")

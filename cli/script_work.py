@@ -16,7 +16,7 @@ from .work import load, readable
 if TYPE_CHECKING:
     from ..engine.model import Cause, Evidence, Link, Place, Reading, RuleBase, Symptom
     from ..probes.code.against.edits import Comparison
-    from ..probes.script_files import Scripts
+    from ..probes.scripts.files import Scripts
     from ..reports.script_report import Found, Quote, ScriptReport, Section
 
 AREAS = ("script", "edits")
@@ -54,8 +54,8 @@ def report(
     """Judge scripts that have been read; `theirs` are the benchmark's."""
     from ..engine.diagnose import diagnose
     from ..engine.model import State
-    from ..probes.packages import DEEP
     from ..probes.readings import readings
+    from ..probes.scripts.packages import DEEP
     from ..reports.script_report import KINDS, ScriptReport
 
     other = theirs.run if theirs is not None else None
@@ -198,7 +198,7 @@ def _ported(mine: Scripts, theirs: Scripts) -> Section | None:
 
 
 def _opened(path: Path, what: str) -> Scripts:
-    from ..probes import script_files
+    from ..probes.scripts import files as script_files
 
     with readable(path, what):
         try:
@@ -218,10 +218,10 @@ def _told(
     What needs both sides is read of the whole, as the ranking is.
     """
     from ..engine.model import State
-    from ..probes.packages import is_deep, without_deep
     from ..probes.readings import all_probes
     from ..probes.registry import View, collect
-    from ..probes.shared_code import unless_shared
+    from ..probes.scripts.packages import is_deep, without_deep
+    from ..probes.scripts.shared_code import unless_shared
 
     probes = all_probes()
     benchmark = theirs.run if theirs is not None else None
@@ -260,7 +260,7 @@ def compares(symptom: Symptom) -> bool:
 def _finding(
     rules: RuleBase, symptom: Symptom, reading: Reading, mine: Scripts, theirs: Scripts | None
 ) -> Found:
-    from ..probes.packages import DEEP
+    from ..probes.scripts.packages import DEEP
     from ..reports.script_report import Found, Points
 
     links = _links(rules, symptom)

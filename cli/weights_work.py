@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from ..probes.run import Run
     from ..probes.tensors.checkpoints import Checkpoint
     from ..probes.tensors.history import History
-    from ..probes.weights_logged import Logged
+    from ..probes.weights.logged import Logged
 
 LOADED = "saved-start-loaded"  # the question that --pretrained answers
 
@@ -27,8 +27,9 @@ def look(
     run: Path, benchmark: Sequence[Path], pretrained: Path | None, packs: Sequence[Path], *, quiet: bool
 ) -> WeightsReport:
     """Read all checkpoints and judge them. Raises `Stop`."""
-    from ..probes import saved_weights, weights_logged
     from ..probes.readings import readings
+    from ..probes.weights import logged as weights_logged
+    from ..probes.weights import saved as saved_weights
 
     if len(benchmark) > 1:
         raise usage("weights are held against one benchmark; give --benchmark once")
@@ -46,7 +47,8 @@ def look(
 
 def of_diagnosis(rules: RuleBase, run: Run, benchmark: Run | None, found: Sequence[Reading]) -> WeightsReport:
     """What the checkpoints of a run that was diagnosed say; `found` are all its readings."""
-    from ..probes import saved_weights, weights_logged
+    from ..probes.weights import logged as weights_logged
+    from ..probes.weights import saved as saved_weights
 
     told = [_told(rules, r) for r in found if _of_weights(rules.symptoms[r.symptom])]
     past, logged = saved_weights.history(run), weights_logged.logged(run)
@@ -83,10 +85,11 @@ def _report(
 def _opened(path: Path, what: str) -> Run:
     """The run at a path; checkpoints alone, or one checkpoint, are enough. Raises `Stop`."""
     from ..engine.model import RunInfo
-    from ..probes import saved_weights, weights_logged
-    from ..probes.assemble import open_run
+    from ..probes.assembly.assemble import open_run
     from ..probes.files import RunUnreadable, walk
     from ..probes.run import Run
+    from ..probes.weights import logged as weights_logged
+    from ..probes.weights import saved as saved_weights
 
     try:
         files, notes = walk(path)
@@ -121,7 +124,7 @@ def _one(path: Path) -> Checkpoint:
 
 def _loaded(past: History, given: Checkpoint) -> WeightFinding:
     from ..engine.model import Reading, WeightFinding
-    from ..probes.weights_shared import loaded_from
+    from ..probes.weights.shared import loaded_from
 
     found = loaded_from(past, given)
     reading = Reading(LOADED, found.state, found.why, found.value, found.threshold, found.step, found.where)
@@ -149,7 +152,7 @@ def _told(rules: RuleBase, reading: Reading) -> WeightFinding:
 
 def _rows(past: History) -> tuple[WeightRow, ...]:
     from ..engine.model import WeightRow
-    from ..probes import saved_weights
+    from ..probes.weights import saved as saved_weights
 
     latest = saved_weights.latest(past)
     if latest is None:

@@ -172,8 +172,8 @@ def benchmarks(request: Request) -> tuple[Run | None, tuple[Run, ...]]:
     first, *others = (open_quietly(path, "benchmark ", request.quiet) for path in paths)
     if not others:
         return first, ()
+    from ..probes.benchmark.repeats import ends, of_one_recipe
     from ..probes.registry import View
-    from ..probes.repeats import ends, of_one_recipe
 
     kept, refused = of_one_recipe(first, others)
     for other, why in refused:
@@ -214,7 +214,7 @@ def open_quietly(
 
     `scripts` are training scripts (files, folders, notebooks) of the run that lie elsewhere.
     """
-    from ..probes.assemble import open_run
+    from ..probes.assembly.assemble import open_run
 
     beside, notes = _named(scripts)
     with readable(path, what), progressing(quiet) as progress:
@@ -226,7 +226,7 @@ def _named(scripts: Sequence[Path]) -> tuple[dict[str, FileContent], list[str]]:
     contents: dict[str, FileContent] = {}
     notes: list[str] = []
     for path in scripts:
-        from ..probes import script_files
+        from ..probes.scripts import files as script_files
 
         with readable(path, "--script "):
             found, said = script_files.beside(path)

@@ -33,7 +33,7 @@ sys.path[:0] = [str(HERE.parent), str(HERE.parent / "src")]
 
 from faultlab.score import ALARM, rules  # noqa: E402
 from traindoctor.engine.diagnose import diagnose  # noqa: E402
-from traindoctor.probes.assemble import open_run  # noqa: E402
+from traindoctor.probes.assembly.assemble import open_run  # noqa: E402
 from traindoctor.probes.readings import readings  # noqa: E402
 
 CODE = HERE / "code"

@@ -33,8 +33,8 @@ from faultlab import public  # noqa: E402
 from faultlab.mutation import data, frameworks, loop, loss, model, settings, state, updates  # noqa: E402
 from faultlab.mutation.code import Code, Operator  # noqa: E402
 from traindoctor.cli.script_work import report  # noqa: E402
-from traindoctor.probes import script_files  # noqa: E402
 from traindoctor.probes.files import RunUnreadable  # noqa: E402
+from traindoctor.probes.scripts import files as script_files  # noqa: E402
 
 OPERATORS: dict[str, Operator] = {
     o.name: o

@@ -37,10 +37,12 @@ sys.path[:0] = [str(HERE.parent), str(HERE.parent / "src")]
 from traindoctor.cli.script_work import report  # noqa: E402
 from traindoctor.engine.load import load_rules  # noqa: E402
 from traindoctor.engine.model import RuleBase  # noqa: E402
-from traindoctor.probes import readers, script_files, syntax  # noqa: E402
+from traindoctor.probes import readers  # noqa: E402
 from traindoctor.probes.files import RunUnreadable  # noqa: E402
 from traindoctor.probes.readers.script import frameworks, parse  # noqa: E402
-from traindoctor.probes.syntax import Script  # noqa: E402
+from traindoctor.probes.scripts import files as script_files  # noqa: E402
+from traindoctor.probes.scripts import syntax  # noqa: E402
+from traindoctor.probes.scripts.syntax import Script  # noqa: E402
 
 SOURCES = HERE / "public_sources.yaml"
 LISTED = "scripts.json"  # in the folder of downloads

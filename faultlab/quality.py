@@ -23,7 +23,7 @@ from catalog import NOT_SHOWN  # noqa: E402
 from generate import REFERENCE  # noqa: E402
 
 from traindoctor.engine.load import load_rules  # noqa: E402
-from traindoctor.probes.assemble import open_run  # noqa: E402
+from traindoctor.probes.assembly.assemble import open_run  # noqa: E402
 
 Views = list[dict[str, Any]]
 

@@ -35,7 +35,7 @@ sys.path.insert(0, str(HERE.parent / "src"))
 from traindoctor.engine.diagnose import diagnose  # noqa: E402
 from traindoctor.engine.load import load_rules  # noqa: E402
 from traindoctor.engine.model import Diagnosis, RuleBase  # noqa: E402
-from traindoctor.probes.assemble import open_run  # noqa: E402
+from traindoctor.probes.assembly.assemble import open_run  # noqa: E402
 from traindoctor.probes.readings import readings  # noqa: E402
 
 RUNS = HERE / "runs"

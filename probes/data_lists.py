@@ -12,10 +12,10 @@ from collections.abc import Callable, Iterable, Mapping
 
 from ..engine.model import Place, State
 from . import settings as names
+from .config.in_force import trains_alone
 from .config.values import number_of
 from .data_files.files import files_missing as data_files_missing
 from .data_files.repeated import shards_overlap as data_shards_overlap
-from .in_force import trains_alone
 from .registry import Finding, View, absent, any_of, present, probe, unknown
 from .run import DataList, Listed, Run
 

@@ -13,7 +13,7 @@ from importlib.resources import files
 from typing import TYPE_CHECKING, Any, Literal
 
 from ..engine.model import EnvironmentComparison, KnownDefect, SettingDifference, SettingValue
-from . import versions
+from .config import versions
 from .readers.config_file import environment_key
 from .run import Run
 from .settings import canonical_key, parts_of, same

@@ -170,7 +170,7 @@ def walk(root: Path, limit: int = MAX_FILES) -> tuple[list[RunFile], list[str]]:
     """
     where = address(root)
     if where is not None:
-        from . import remote
+        from .assembly import remote
 
         return remote.walk(where, limit)
     try:

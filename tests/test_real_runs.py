@@ -11,7 +11,7 @@ import pytest
 from traindoctor.engine.diagnose import diagnose
 from traindoctor.engine.load import load_rules
 from traindoctor.engine.model import Diagnosis, RuleBase, State
-from traindoctor.probes.assemble import open_run
+from traindoctor.probes.assembly.assemble import open_run
 from traindoctor.probes.files import RunUnreadable
 from traindoctor.probes.readings import readings
 

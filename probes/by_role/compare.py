@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from functools import lru_cache
 
-from ..syntax import Script
+from ..scripts.syntax import Script
 from . import data, figures, judged, model, parts, rows, start, update
 from .side import Side, Told
 

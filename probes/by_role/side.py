@@ -13,7 +13,7 @@ from ...engine.model import Place
 from ..code.shared.checks import extractor
 from ..readers._tree import walk
 from ..readers.script import keyword, last_name
-from ..syntax import Script
+from ..scripts.syntax import Script
 
 _LIBRARIES = ("F", "nn", "functional", "tf", "torch", "ops", "losses", "layers", "optim")
 MAX_DEPTH = 4  # names that stand for names

@@ -210,6 +210,6 @@ def loss_scale_growth_eager(view: View, interval: float) -> Finding:
 @probe()
 def loss_scale_unfit(view: View, large: float, logged: float, tiny: float) -> Finding:
     """The loss scale is fixed far too high, or below one; see each."""
-    from ..scaler import loss_scale_tiny
+    from ..curves.scaler import loss_scale_tiny
 
     return any_of((fixed_loss_scale_large(view, large, logged), loss_scale_tiny(view, limit=tiny)))

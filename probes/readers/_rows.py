@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .. import names
+from ..assembly import names
 from ..run import Event, Floats, Series, StepUnit, Window
 from ._values import Split, as_split
 

@@ -11,7 +11,7 @@ from typing import Any, Literal
 import numpy as np
 
 from ...engine.model import Scalar
-from .. import languages, names
+from ..assembly import languages, names
 from ..run import Floats, Setting, StepUnit
 
 Split = Literal["", "train", "eval"]

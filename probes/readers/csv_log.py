@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from .. import names
+from ..assembly import names
 from ..files import RunFile
 from ..run import FileContent, Series, Setting, StepUnit, Window
 from ..settings import canonical_key
@@ -548,7 +548,7 @@ def _window(name: str, word: str, unit: StepUnit) -> Window:
 
 def _joined(series: Sequence[Series]) -> list[Series]:
     """Put the parts of one quantity from several tables of the file together."""
-    from .. import segments
+    from ..assembly import segments
 
     groups: dict[tuple[str, str, str], list[Series]] = {}
     for one in series:

@@ -15,7 +15,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
-from .. import layout
+from ..assembly import layout
 from ..files import RunFile
 from ..run import DataList, FileContent, Listed
 from . import Gives

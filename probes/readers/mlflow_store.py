@@ -19,7 +19,7 @@ from urllib.parse import quote
 import numpy as np
 
 from ...engine.model import Scalar
-from .. import names
+from ..assembly import names
 from ..files import RunFile
 from ..run import FileContent, Series, Setting, StepUnit
 from . import Gives

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from .. import layout
+from ..assembly import layout
 from ..files import RunFile
 from ..run import RANK_PART, FileContent, Series
 from . import Gives

@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 
 from ...engine.model import Scalar
-from .. import names
+from ..assembly import names
 from ..files import RunFile
 from ..run import Event, FileContent, Series, Setting, StepUnit
 from . import Gives

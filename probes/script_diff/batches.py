@@ -7,7 +7,7 @@ from functools import lru_cache
 
 from ..readers._tree import of
 from ..readers.script import last_name
-from ..syntax import Script
+from ..scripts.syntax import Script
 
 _GIVES = ("__getitem__", "__iter__", "__call__")
 

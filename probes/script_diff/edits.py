@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 
 from ...engine.model import Place
-from ..syntax import Script
+from ..scripts.syntax import Script
 from .align import Alignment, align, their_term
 from .anew import Totals, parts, written_anew
 from .changes import Change, changes

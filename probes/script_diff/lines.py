@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 
 from ..readers.script import last_name
-from ..syntax import Function, Script
+from ..scripts.syntax import Function, Script
 from .batches import entries, in_tuples, unpacked
 from .equal import rewritten
 from .terms import Normaliser, Term, is_functional, renamed

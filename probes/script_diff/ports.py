@@ -15,7 +15,7 @@ from importlib.resources import files
 from typing import Any
 
 from ...engine.model import Place
-from ..syntax import Script
+from ..scripts.syntax import Script
 from .lines import Line, Program, program
 from .terms import Term
 from .vocabulary import SAME

@@ -10,10 +10,10 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from ..code.shared.sides import side, stem
-from ..flow import flow
 from ..readers._tree import names_in, of, unparse
 from ..readers.script import last_name
-from ..syntax import Function, Script
+from ..scripts.flow import flow
+from ..scripts.syntax import Function, Script
 from .apart import Apart, samples_apart
 from .evaluate import Evaluator
 from .machine import Left, OutOfSteps

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from contextlib import suppress
 
-from ..syntax import Function
+from ..scripts.syntax import Function
 from .calls import Calls
 from .expressions import Expressions
 from .machine import Left

@@ -7,8 +7,8 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import Any
 
-from ..learning import differentiated, taken
-from ..syntax import Script
+from ..scripts.learning import differentiated, taken
+from ..scripts.syntax import Script
 from .values import Env, Obj, Store, Term
 
 STEPS = 30_000

@@ -12,7 +12,7 @@ from ..code.shared.roles import model_calls
 from ..code.shared.sides import side, words
 from ..readers._tree import unparse, walk
 from ..readers.script import last_name
-from ..syntax import Function, Script
+from ..scripts.syntax import Function, Script
 from .apart import Apart, apart
 from .chains import inside
 from .evaluate import Evaluator

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ..code.shared.roles import RANDOM
-from ..syntax import Function
+from ..scripts.syntax import Function
 
 _DRAWS = re.compile(
     r"(?i)^(?:stateless_|tf_)?random(?!_split|sampler|_seed)|jitter|mix_?up|cut_?mix|augment|noise|^aug(?:s|ment\w*)?$"

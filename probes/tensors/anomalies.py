@@ -16,7 +16,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
-from .. import layout
+from ..assembly import layout
 from ..files import RunFile
 from .model import Direction, Dump, Operator, Role, Statistics, Tensor
 from .numbers import type_of

@@ -11,8 +11,8 @@ from collections.abc import Iterator, Mapping
 from pathlib import PurePosixPath
 from typing import Any
 
+from ..assembly.layout import natural
 from ..files import RunFile
-from ..layout import natural
 from .layout import by_folder, numbered
 from .model import Dump, Operator, Role, Tensor
 from .npy import Unreadable, read_npy, read_npz

@@ -15,7 +15,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from .. import kinds, layout
+from ..assembly import kinds, layout
 from ..files import RunFile
 from .dcp import METADATA, read_folder
 from .mindspore_ckpt import is_mindspore_ckpt, read_ckpt, whole_shape

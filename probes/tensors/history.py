@@ -11,7 +11,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from .. import layout
+from ..assembly import layout
 from .checkpoints import Checkpoint, Found, Weight
 
 SAMPLE_ABOVE = 1024**3  # bytes of the checkpoints that are looked at; beyond, weights are sampled

@@ -14,8 +14,8 @@ from typing import Any
 
 import numpy as np
 
+from ..assembly.layout import natural
 from ..files import RunFile
-from ..layout import natural
 from .layout import folders, numbered
 from .model import Dump, Operator, Role, Tensor
 from .numbers import Array, type_of

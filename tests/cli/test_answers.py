@@ -10,7 +10,7 @@ import pytest
 from traindoctor.cli import answers, main
 from traindoctor.engine.load import load_rules
 from traindoctor.engine.model import Reading, State
-from traindoctor.probes.assemble import open_run
+from traindoctor.probes.assembly.assemble import open_run
 
 Captured = pytest.CaptureFixture[str]
 P, A, U = State.PRESENT, State.ABSENT, State.UNKNOWN

@@ -15,7 +15,7 @@ from jsonschema import Draft202012Validator
 from tests.probes.tensors._dumps import SHARED, Call, msprobe
 from tests.probes.tensors._saved import HERE
 from traindoctor.cli.app import run_command_line as run
-from traindoctor.probes.fusion import Measure, Search, Trial, to_json
+from traindoctor.probes.operators.search import Measure, Search, Trial, to_json
 from traindoctor.reports import json_report
 
 X = np.linspace(-2, 2, 32, dtype=np.float32).reshape(4, 8)

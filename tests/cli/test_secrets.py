@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from traindoctor.cli.app import run_command_line
-from traindoctor.probes.assemble import open_run
+from traindoctor.probes.assembly.assemble import open_run
 from traindoctor.probes.readers._secrets import redact
 
 Captured = pytest.CaptureFixture[str]

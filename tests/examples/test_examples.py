@@ -9,7 +9,7 @@ import yaml
 from traindoctor.engine.diagnose import diagnose
 from traindoctor.engine.load import load_rules
 from traindoctor.engine.model import Diagnosis, RuleBase
-from traindoctor.probes.assemble import open_run
+from traindoctor.probes.assembly.assemble import open_run
 from traindoctor.probes.readings import readings
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"

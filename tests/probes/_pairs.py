@@ -6,7 +6,7 @@ from pathlib import Path
 
 from traindoctor.engine.load import load_rules
 from traindoctor.engine.model import Evidence, State
-from traindoctor.probes.assemble import open_run
+from traindoctor.probes.assembly.assemble import open_run
 from traindoctor.probes.readings import readings
 
 RULES = load_rules()

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from traindoctor.probes.compare import final, pair
+from traindoctor.probes.benchmark.compare import final, pair
 from traindoctor.probes.registry import View
 from traindoctor.probes.run import Run, Series
 

@@ -10,10 +10,9 @@ import pytest
 import yaml
 
 from traindoctor.engine.model import SettingsComparison
-from traindoctor.probes import effective
-from traindoctor.probes.assemble import open_run
-from traindoctor.probes.config_diff import compare
-from traindoctor.probes.settings import table
+from traindoctor.probes.assembly.assemble import open_run
+from traindoctor.probes.benchmark.config_diff import compare
+from traindoctor.probes.settings import effective, table
 
 PYTORCH = """
 import torch

@@ -10,10 +10,10 @@ import pytest
 
 from traindoctor.engine.load import load_rules
 from traindoctor.engine.model import EnvironmentComparison
-from traindoctor.probes.assemble import open_run
+from traindoctor.probes.assembly.assemble import open_run
+from traindoctor.probes.config.versions import known_bugs
 from traindoctor.probes.environment import compare, packages
 from traindoctor.probes.readers.config_file import _KNOWN
-from traindoctor.probes.versions import known_bugs
 from traindoctor.reports import settings_report
 
 SAMPLES = Path(__file__).resolve().parents[2].parent / "shared" / "samples" / "ascend" / "config_check"
@@ -196,7 +196,7 @@ def test_an_archive_of_something_else(tmp_path: Path) -> None:
 @pytest.mark.parametrize("benchmark", [False, True])
 def test_it_is_told(tmp_path: Path, benchmark: bool) -> None:
     """Terminal, markdown and JSON carry versions, differences and defects."""
-    from traindoctor.probes.config_diff import compare as settings
+    from traindoctor.probes.benchmark.config_diff import compare as settings
 
     files = {"requirements.txt": "deepspeed==0.17.6\ntorch==2.3.0\n", "config.json": '{"zero_stage": 2}'}
     run = open_run(side(tmp_path / "a", **files))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from traindoctor.probes.epoch_axis import by_epochs
+from traindoctor.probes.assembly.epoch_axis import by_epochs
 from traindoctor.probes.run import Series
 
 from ._build import run, series

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from traindoctor.probes import epochs
+from traindoctor.probes.curves import epochs
 from traindoctor.probes.registry import View
 
 from ._build import run, series

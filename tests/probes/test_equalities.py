@@ -12,12 +12,12 @@ import pytest
 import yaml
 
 from traindoctor.engine.model import SettingsComparison
-from traindoctor.probes.assemble import open_run
-from traindoctor.probes.config_diff import compare
-from traindoctor.probes.effective import defaults
+from traindoctor.probes.assembly.assemble import open_run
+from traindoctor.probes.benchmark.config_diff import compare
+from traindoctor.probes.benchmark.settings_in_force import hyperparameter_differs
 from traindoctor.probes.files import RunUnreadable
 from traindoctor.probes.registry import View
-from traindoctor.probes.settings_in_force import hyperparameter_differs
+from traindoctor.probes.settings.effective import defaults
 
 ROOT = Path(__file__).resolve().parents[2]
 REAL = ROOT.parent / "shared" / "real"

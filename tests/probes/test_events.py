@@ -239,7 +239,7 @@ def test_few_parameters_that_train_are_seen_unless_adapters_train() -> None:
 def test_a_loss_that_ends_within_the_first_epoch_is_told_from_one_that_ends_later() -> None:
     """Within the first epoch present, after a whole one absent; no NaN or no epochs unknown."""
     from traindoctor.engine.model import State
-    from traindoctor.probes import epochs
+    from traindoctor.probes.curves import epochs
     from traindoctor.probes.registry import View
 
     def found(first: int, settings: dict[str, Any] | None = None) -> State:

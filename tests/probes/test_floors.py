@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from traindoctor.probes import floors, levels
+from traindoctor.probes.curves import floors, levels
 from traindoctor.probes.registry import Finding, View
 from traindoctor.probes.run import Run
 

@@ -10,8 +10,8 @@ import pytest
 from traindoctor.engine.model import State
 from traindoctor.probes.code.loss import calls as code_loss
 from traindoctor.probes.code.loss import path as code_path
-from traindoctor.probes.flow import flow
-from traindoctor.probes.syntax import Script
+from traindoctor.probes.scripts.flow import flow
+from traindoctor.probes.scripts.syntax import Script
 
 NET = """
 import torch

@@ -10,7 +10,16 @@ import numpy as np
 import pytest
 
 from traindoctor.probes.files import walk
-from traindoctor.probes.fusion import BadState, Measure, Progress, Search, Trial, from_json, progress, to_json
+from traindoctor.probes.operators.search import (
+    BadState,
+    Measure,
+    Progress,
+    Search,
+    Trial,
+    from_json,
+    progress,
+    to_json,
+)
 from traindoctor.probes.tensors.fusion_result import Rule, effective, switch_file
 
 from .tensors._dumps import SHARED

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from traindoctor.engine.model import State
-from traindoctor.probes import gaps
+from traindoctor.probes.curves import gaps
 from traindoctor.probes.registry import Finding, View
 
 from . import _zoo as zoo

@@ -9,11 +9,11 @@ from collections.abc import Callable
 import pytest
 
 from traindoctor.engine.model import State
-from traindoctor.probes import graph_data
 from traindoctor.probes.code.ranks import sampler_order as code_sampler_order
 from traindoctor.probes.code.samples import feeding as code_feeding
+from traindoctor.probes.code.tensorflow import graph_data
 from traindoctor.probes.registry import Finding
-from traindoctor.probes.syntax import Script
+from traindoctor.probes.scripts.syntax import Script
 
 FED = """
 import numpy as np

@@ -9,11 +9,12 @@ from collections.abc import Callable
 import pytest
 
 from traindoctor.engine.model import State
-from traindoctor.probes import graph_facts, graph_gradient, graph_loss
 from traindoctor.probes.code.shared.sides import either
 from traindoctor.probes.code.tensorflow import graph as code_tf_graph
+from traindoctor.probes.code.tensorflow import graph_gradient, graph_loss
 from traindoctor.probes.registry import Finding
-from traindoctor.probes.syntax import Script
+from traindoctor.probes.scripts import graph_facts
+from traindoctor.probes.scripts.syntax import Script
 
 SESSION = """
 import numpy as np

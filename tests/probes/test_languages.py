@@ -5,9 +5,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from traindoctor.probes import languages
-from traindoctor.probes.assemble import open_run
-from traindoctor.probes.names import canonical
+from traindoctor.probes.assembly import languages
+from traindoctor.probes.assembly.assemble import open_run
+from traindoctor.probes.assembly.names import canonical
 from traindoctor.probes.readers._values import step_kind
 
 

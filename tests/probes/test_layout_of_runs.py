@@ -2,7 +2,7 @@
 
 import pytest
 
-from traindoctor.probes.layout import belongs, by_lightning, home, merged, natural, rank
+from traindoctor.probes.assembly.layout import belongs, by_lightning, home, merged, natural, rank
 
 MLFLOW = "0123456789abcdef" * 2
 WANDB = "run-20250101_120000-abcd1234"

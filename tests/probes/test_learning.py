@@ -7,8 +7,8 @@ import textwrap
 
 import pytest
 
-from traindoctor.probes.learning import differentiated, taken, takes_gradients, updates
-from traindoctor.probes.syntax import Script
+from traindoctor.probes.scripts.learning import differentiated, taken, takes_gradients, updates
+from traindoctor.probes.scripts.syntax import Script
 
 PLAIN = """
     import torch

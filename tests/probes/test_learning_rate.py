@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from traindoctor.engine.model import RunInfo
-from traindoctor.probes import learning_rate
+from traindoctor.probes.curves import learning_rate
 from traindoctor.probes.run import Event, Run, Series
 
 from ._build import run, series

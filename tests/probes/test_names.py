@@ -2,7 +2,7 @@
 
 import pytest
 
-from traindoctor.probes.names import base, canonical, order
+from traindoctor.probes.assembly.names import base, canonical, order
 
 
 @pytest.mark.parametrize(

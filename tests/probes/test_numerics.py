@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from traindoctor.engine.model import State
-from traindoctor.probes import scaler
+from traindoctor.probes.curves import scaler
 from traindoctor.probes.run import Event, Run
 
 from . import _zoo as zoo

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from traindoctor.engine.model import State
-from traindoctor.probes import eval_relations, gradients, metrics, objective, rounding, scaler
-from traindoctor.probes.benchmark_curves import gradients as against_benchmark
+from traindoctor.probes.benchmark import gradients as against_benchmark
 from traindoctor.probes.config import precision
+from traindoctor.probes.curves import eval_relations, gradients, metrics, objective, rounding, scaler
 from traindoctor.probes.registry import Finding, View
 from traindoctor.probes.run import Run, Series
 

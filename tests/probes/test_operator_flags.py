@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from traindoctor.probes.assemble import open_run
-from traindoctor.probes.operator_flags import flagged
+from traindoctor.probes.assembly.assemble import open_run
+from traindoctor.probes.operators.flags import flagged
 from traindoctor.probes.registry import View
 
 

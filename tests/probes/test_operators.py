@@ -13,7 +13,7 @@ from traindoctor.cli.app import run_command_line
 from traindoctor.engine.diagnose import diagnose
 from traindoctor.engine.load import load_rules
 from traindoctor.engine.model import Reading
-from traindoctor.probes.assemble import open_run
+from traindoctor.probes.assembly.assemble import open_run
 from traindoctor.probes.readings import readings
 
 from .tensors._dumps import SHARED, Call, msprobe

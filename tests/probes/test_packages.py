@@ -9,8 +9,9 @@ import pytest
 from traindoctor.cli.script_work import report
 from traindoctor.engine.load import load_rules
 from traindoctor.engine.model import State
-from traindoctor.probes import packages, script_files
 from traindoctor.probes.readings import readings
+from traindoctor.probes.scripts import files as script_files
+from traindoctor.probes.scripts import packages
 
 RULES = load_rules()
 FAULT = """

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from traindoctor.probes.plateau import lowered, watches
+from traindoctor.probes.config.plateau import lowered, watches
 from traindoctor.probes.run import Run
 
 from ._build import run, series, written

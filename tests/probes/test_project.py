@@ -6,11 +6,11 @@ from pathlib import Path
 
 from traindoctor.engine.load import load_rules
 from traindoctor.engine.model import Reading, RunInfo, State
-from traindoctor.probes.assemble import open_run
-from traindoctor.probes.project import programs
+from traindoctor.probes.assembly.assemble import open_run
 from traindoctor.probes.readings import all_probes
 from traindoctor.probes.registry import View, read
 from traindoctor.probes.run import Run
+from traindoctor.probes.scripts.project import programs
 
 MODEL = """\
 import torch.nn as nn

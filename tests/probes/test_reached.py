@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import ast
 
-from traindoctor.probes.project import programs, settings
-from traindoctor.probes.reached import reached
 from traindoctor.probes.readers.script import Extractor
+from traindoctor.probes.scripts.project import programs, settings
+from traindoctor.probes.scripts.reached import reached
 
 LIBRARY = """
 import torch

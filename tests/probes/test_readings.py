@@ -8,9 +8,9 @@ import pytest
 
 from traindoctor.engine.load import load_rules
 from traindoctor.engine.model import Reading, State
-from traindoctor.probes.assemble import open_run
+from traindoctor.probes.assembly.assemble import open_run
 from traindoctor.probes.readings import readings
-from traindoctor.probes.shared_code import IN_BOTH
+from traindoctor.probes.scripts.shared_code import IN_BOTH
 
 GOOD = """
 import torch

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from traindoctor.probes import relations
+from traindoctor.probes.curves import relations
 from traindoctor.probes.registry import Finding, View
 from traindoctor.probes.run import Run, Series
 

@@ -16,8 +16,8 @@ from typing import Any
 import pytest
 
 from traindoctor.cli import main
-from traindoctor.probes import remote
-from traindoctor.probes.assemble import open_run
+from traindoctor.probes.assembly import remote
+from traindoctor.probes.assembly.assemble import open_run
 from traindoctor.probes.files import RunUnreadable, address, walk
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"

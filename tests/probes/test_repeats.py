@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from traindoctor.engine.model import Reading
-from traindoctor.probes.compare import band, pair
+from traindoctor.probes.benchmark.compare import band, pair
+from traindoctor.probes.benchmark.repeats import ends, of_one_recipe
 from traindoctor.probes.registry import View, collect
-from traindoctor.probes.repeats import ends, of_one_recipe
 from traindoctor.probes.run import Run
 
 from ._build import run, series, written

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from traindoctor.engine.model import State
-from traindoctor.probes.assemble import open_run
+from traindoctor.probes.assembly.assemble import open_run
 from traindoctor.probes.run import Run
 
 from ._build import run, series

@@ -14,7 +14,7 @@ import pytest
 
 from traindoctor.cli.script_work import load, report
 from traindoctor.engine.model import RuleBase
-from traindoctor.probes import script_files
+from traindoctor.probes.scripts import files as script_files
 
 LIKELY = 0.5
 PROGRAMS: dict[str, str] = {

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from traindoctor.probes import numerics, scaler
-from traindoctor.probes.assemble import open_run
+from traindoctor.probes.assembly.assemble import open_run
+from traindoctor.probes.curves import numerics, scaler
 from traindoctor.probes.registry import View
 
 ROW = (

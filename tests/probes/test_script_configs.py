@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from traindoctor.probes import script_files
+from traindoctor.probes.scripts import files as script_files
 
 SCRIPT = """
 import argparse, deepspeed, torch

@@ -7,7 +7,7 @@ from traindoctor.probes.code.against.edits import compare
 from traindoctor.probes.code.shared.checks import scripts
 from traindoctor.probes.run import Run
 from traindoctor.probes.script_diff.ports import differences, framework, is_port
-from traindoctor.probes.syntax import Script
+from traindoctor.probes.scripts.syntax import Script
 
 TORCH = """
 import torch

@@ -7,9 +7,9 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from traindoctor.probes.assemble import open_run
+from traindoctor.probes.assembly.assemble import open_run
+from traindoctor.probes.assembly.segments import concatenate, split
 from traindoctor.probes.run import Series
-from traindoctor.probes.segments import concatenate, split
 
 
 def series(steps: list[float], values: list[float] | None = None, **rest: object) -> Series:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from traindoctor.engine.model import Reading
-from traindoctor.probes.assemble import open_run
+from traindoctor.probes.assembly.assemble import open_run
 from traindoctor.probes.registry import View, collect
 
 from ._read import probes, symptoms

@@ -4,8 +4,8 @@ from pathlib import Path
 
 from traindoctor.engine.load import load_rules
 from traindoctor.engine.model import State
-from traindoctor.probes import script_files
 from traindoctor.probes.readings import readings
+from traindoctor.probes.scripts import files as script_files
 
 SYMPTOMS = load_rules().symptoms
 RIGHT = """

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from traindoctor.probes import metrics
-from traindoctor.probes.assemble import open_run
+from traindoctor.probes.assembly.assemble import open_run
+from traindoctor.probes.curves import metrics
 from traindoctor.probes.registry import View
 
 from ._build import run, series

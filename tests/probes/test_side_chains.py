@@ -7,7 +7,7 @@ import pytest
 from traindoctor.engine.model import State
 from traindoctor.probes.code.labels.numbering import classes_numbered_apart, words_numbered_apart
 from traindoctor.probes.code.splits.alike import splits_processed_differently
-from traindoctor.probes.split_settings import splits_differ
+from traindoctor.probes.config.splits import splits_differ
 
 from ._script import finding
 

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from traindoctor.engine.model import RunInfo, State
-from traindoctor.probes import split_settings
 from traindoctor.probes.code.scaling import pipelines as code_pipelines
+from traindoctor.probes.config import splits as split_settings
 from traindoctor.probes.registry import View
 from traindoctor.probes.run import Run, Setting
 

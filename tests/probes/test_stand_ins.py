@@ -5,8 +5,8 @@ import math
 import numpy as np
 import pytest
 
+from traindoctor.probes.assembly.stand_ins import add, is_rate_by_eta
 from traindoctor.probes.run import Series
-from traindoctor.probes.stand_ins import add, is_rate_by_eta
 
 from ._build import series
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from traindoctor.probes.assemble import open_run
+from traindoctor.probes.assembly.assemble import open_run
 from traindoctor.probes.run import Run
 
 

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from traindoctor.probes import stats
-from traindoctor.probes.shapes import rises_for_good, shape
+from traindoctor.probes.curves import stats
+from traindoctor.probes.curves.shapes import rises_for_good, shape
 
 from . import _zoo as zoo
 from ._build import series

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from traindoctor.probes.assemble import open_run
+from traindoctor.probes.assembly.assemble import open_run
 
 STEPS = 10 * np.arange(1, 31)
 LOSS = 2.0 - np.log1p(STEPS) / 4

@@ -10,8 +10,8 @@ import pytest
 from packaging.specifiers import SpecifierSet
 
 from traindoctor.engine.load import load_rules
-from traindoctor.probes.assemble import open_run
-from traindoctor.probes.versions import in_range, known_bugs, version
+from traindoctor.probes.assembly.assemble import open_run
+from traindoctor.probes.config.versions import in_range, known_bugs, version
 
 from ._build import run, written
 from ._read import reading

@@ -8,9 +8,9 @@ import textwrap
 import pytest
 
 from traindoctor.engine.model import State
-from traindoctor.probes import wrapped
+from traindoctor.probes.code.ranks import wrapped
 from traindoctor.probes.code.trainers import deepspeed as code_deepspeed
-from traindoctor.probes.syntax import Script
+from traindoctor.probes.scripts.syntax import Script
 
 DDP = """
 import torch

@@ -194,7 +194,7 @@ def test_a_grave_symptom_is_no_health(tmp_path: Path) -> None:
     """A loss that rises for good is never called healthy, though no cause explains it."""
     from traindoctor.engine.diagnose import diagnose
     from traindoctor.engine.load import load_rules
-    from traindoctor.probes.assemble import open_run
+    from traindoctor.probes.assembly.assemble import open_run
     from traindoctor.probes.readings import readings
 
     losses = (15.5, 13.0, 3.8, 2.39, 1.43, 5.82, 7.05, 10.03)
@@ -212,7 +212,7 @@ def test_a_healthy_run_whose_metric_is_low_is_called_so_with_that_word(tmp_path:
     """Whether an accuracy of 0.4 is little only the task can tell; that it was seen is said."""
     from traindoctor.engine.diagnose import diagnose
     from traindoctor.engine.load import load_rules
-    from traindoctor.probes.assemble import open_run
+    from traindoctor.probes.assembly.assemble import open_run
     from traindoctor.probes.readings import readings
 
     falls = [0.85**i for i in range(40)]

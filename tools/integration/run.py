@@ -28,7 +28,7 @@ from tempfile import gettempdir
 from traindoctor.engine.diagnose import diagnose
 from traindoctor.engine.load import load_rules
 from traindoctor.engine.model import Diagnosis
-from traindoctor.probes.assemble import open_run
+from traindoctor.probes.assembly.assemble import open_run
 from traindoctor.probes.files import RunUnreadable
 from traindoctor.probes.readings import readings
 from traindoctor.probes.run import Run

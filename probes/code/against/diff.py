@@ -10,7 +10,7 @@ from ....engine.model import Place
 from ...readers._tree import unparse
 from ...registry import Finding, View, absent, present, probe, unknown
 from ...script_diff.edits import likeness_of
-from ...syntax import Script
+from ...scripts.syntax import Script
 from ..shared.checks import MISSING, scripts
 
 _COMPOUND = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.For, ast.While, ast.With, ast.Try)

@@ -21,8 +21,8 @@ from ...run import Run
 from ...script_diff.edits import Edit, LeftOut, edits, left_out, likeness_of
 from ...script_diff.marks import STRUCTURE
 from ...script_diff.ports import is_port
+from ...scripts.syntax import Script
 from ...settings import is_harmless
-from ...syntax import Script
 from ..shared.checks import MISSING, scripts
 from ..shared.roles import split_of
 from .equal_edits import making_up

@@ -5,11 +5,11 @@ from __future__ import annotations
 import ast
 import re
 
-from ...flow import flow
 from ...readers._tree import unparse
 from ...readers.script import keyword, last_name
 from ...registry import Finding, View, probe
-from ...syntax import Script
+from ...scripts.flow import flow
+from ...scripts.syntax import Script
 from ..mindspore.cells import padding_refused
 from ..mindspore.ports import gradient_of_other, shape_wanted, share_to_drop_kept
 from ..model.causal import past_hidden

@@ -6,11 +6,11 @@ import ast
 import re
 from collections.abc import Iterator
 
-from ...flow import Flow, flow
 from ...readers._tree import names_in, of, unparse
 from ...readers.script import keyword, last_name
 from ...registry import Finding, View, probe
-from ...syntax import Function, Script
+from ...scripts.flow import Flow, flow
+from ...scripts.syntax import Function, Script
 from ..shared.checks import at, first, is_false_node, ok
 
 _SEQUENTIAL = (

@@ -5,12 +5,12 @@ from __future__ import annotations
 import ast
 import re
 
-from ...flow import Flow, flow
-from ...learning import step_cells
 from ...readers._tree import unparse
 from ...readers.script import last_name
 from ...registry import Finding, View, probe
-from ...syntax import Script
+from ...scripts.flow import Flow, flow
+from ...scripts.learning import step_cells
+from ...scripts.syntax import Script
 from ..mindspore.steps import shards_of_unsorted
 from ..samples.seeds import same_seed
 from ..shared.checks import at, first, imports_locals, is_false_node, ok

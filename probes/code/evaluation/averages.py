@@ -6,12 +6,12 @@ import ast
 import re
 from collections.abc import Iterator
 
-from ...flow import flow
-from ...learning import takes_gradients
 from ...readers._tree import of, unparse, walk
 from ...readers.script import keyword, last_name
 from ...registry import Finding, View, any_of, probe
-from ...syntax import Function, Script
+from ...scripts.flow import flow
+from ...scripts.learning import takes_gradients
+from ...scripts.syntax import Function, Script
 from ..shared.checks import at, first, gone_over, ok
 from ..shared.roles import split_of, trains
 from ..shared.sides import either

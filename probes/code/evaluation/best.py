@@ -7,11 +7,11 @@ import re
 from collections.abc import Iterator
 from functools import partial
 
-from ...flow import flow
 from ...readers._tree import of, unparse, walk
 from ...readers.script import keyword, last_name
 from ...registry import Finding, View, probe
-from ...syntax import Script
+from ...scripts.flow import flow
+from ...scripts.syntax import Script
 from ..mindspore.cells import last_tested_on_mindspore
 from ..model.pretrained import saved_here, unused
 from ..resume.taken_up import overwritten_before_scored

@@ -5,11 +5,11 @@ from __future__ import annotations
 import ast
 import re
 
-from ...flow import Flow, flow
 from ...readers._tree import of, unparse, walk
 from ...readers.script import all_arguments, last_name
 from ...registry import Finding
-from ...syntax import Script
+from ...scripts.flow import Flow, flow
+from ...scripts.syntax import Script
 from ..shared.checks import at, ok, outer_loop
 from ..shared.sides import side, words
 

@@ -6,14 +6,14 @@ import ast
 import re
 from collections.abc import Iterator
 
-from ...flow import Flow, flow
-from ...learning import takes_gradients
 from ...readers._tree import of, unparse
 from ...readers.script import keyword, last_name
 from ...registry import Finding
+from ...scripts.flow import Flow, flow
+from ...scripts.learning import takes_gradients
+from ...scripts.syntax import Function, Script
 from ...side_chains.chains import NEUTRAL
 from ...side_chains.machine import LIBRARIES
-from ...syntax import Function, Script
 from ..shared.checks import at, ok
 from ..shared.roles import model_calls
 from ..shared.sides import literal

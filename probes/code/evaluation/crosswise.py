@@ -5,11 +5,11 @@ from __future__ import annotations
 import ast
 import re
 
-from ...flow import flow
 from ...readers._tree import of, unparse, walk
 from ...readers.script import last_name
 from ...registry import Finding
-from ...syntax import Script
+from ...scripts.flow import flow
+from ...scripts.syntax import Script
 from ..labels.marks import USUAL, ignored_labels, is_label
 from ..shared.checks import at, ok
 from ..shared.sides import literal

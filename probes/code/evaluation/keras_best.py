@@ -8,7 +8,7 @@ import re
 from ...readers._tree import names_in, unparse
 from ...readers.script import keyword
 from ...registry import Finding
-from ...syntax import Script
+from ...scripts.syntax import Script
 from ..shared.checks import at, ok
 from ..shared.sides import literal
 

@@ -6,19 +6,19 @@ import ast
 import re
 from collections.abc import Iterable
 
-from ...flow import flow
-from ...graph_data import scored_on_training_run
-from ...learning import takes_gradients
 from ...readers._tree import names_in, of, unparse, walk
 from ...readers.script import all_arguments, keyword, last_name
 from ...registry import Finding, View, probe
-from ...syntax import Script
+from ...scripts.flow import flow
+from ...scripts.learning import takes_gradients
+from ...scripts.syntax import Script
 from ..mindspore.steps import scored_where_trained
 from ..shared.checks import at, first, is_false_node, ok, outer_loop
 from ..shared.roles import model_calls, split_flags, split_of, trains
 from ..shared.sides import either
 from ..splits.evaluated import evaluates_other_side
 from ..splits.learnt_and_scored import scored_where_learnt
+from ..tensorflow.graph_data import scored_on_training_run
 from ..trainers.trainer_settings import classes_over_words
 
 

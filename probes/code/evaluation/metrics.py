@@ -6,12 +6,12 @@ import ast
 import re
 from collections.abc import Iterator
 
-from ...flow import flow
-from ...learning import taken, takes_gradients
 from ...readers._tree import of, unparse, walk
 from ...readers.script import keyword, last_name
 from ...registry import Finding, View, probe
-from ...syntax import Script
+from ...scripts.flow import flow
+from ...scripts.learning import taken, takes_gradients
+from ...scripts.syntax import Script
 from ..labels.left_positions import mask_left_in_metric, mean_over_emptied_in_metric, metric_counts_padding
 from ..loss.ctc import ctc_blank_kept
 from ..model.activations import activated_twice

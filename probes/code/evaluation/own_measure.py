@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from ...readers._tree import of, unparse
 from ...readers.script import last_name
 from ...registry import Finding
-from ...syntax import Script
+from ...scripts.syntax import Script
 from ..shared.checks import at, ok
 
 _MEASURES = re.compile(r"(?:_score|_error|_loss)$|^(?:accuracy|f1|auc|auroc|mae|mse|rmse|wer|bleu)$")

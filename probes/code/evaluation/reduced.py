@@ -6,11 +6,11 @@ import ast
 import re
 from collections import defaultdict
 
-from ...flow import flow
 from ...readers._tree import names_in, of, unparse, walk
 from ...readers.script import keyword, last_name
 from ...registry import Finding
-from ...syntax import Function, Script
+from ...scripts.flow import flow
+from ...scripts.syntax import Function, Script
 from ..shared.checks import at
 from ..shared.rounds import turn_of
 from ..shared.sides import side

@@ -5,11 +5,11 @@ from __future__ import annotations
 import ast
 import re
 
-from ...flow import flow
 from ...readers._tree import of, unparse
 from ...readers.script import keyword, last_name
 from ...registry import Finding
-from ...syntax import Script
+from ...scripts.flow import flow
+from ...scripts.syntax import Script
 from ..shared.checks import at
 from ..splits.learnt_and_scored import learnt
 from ..tensorflow.keras import compiled

@@ -10,12 +10,12 @@ import re
 from collections.abc import Iterator
 from functools import lru_cache
 
-from ...flow import flow
-from ...learning import takes_gradients
 from ...readers._tree import of, unparse, walk
 from ...readers.script import keyword, last_name
 from ...registry import Finding
-from ...syntax import Function, Script
+from ...scripts.flow import flow
+from ...scripts.learning import takes_gradients
+from ...scripts.syntax import Function, Script
 from ..shared.checks import at
 from ..shared.sides import side
 

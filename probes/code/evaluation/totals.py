@@ -7,11 +7,11 @@ import re
 from collections.abc import Iterator
 from functools import lru_cache
 
-from ...learning import takes_gradients
 from ...readers._tree import of, unparse, walk
 from ...readers.script import last_name
 from ...registry import Finding
-from ...syntax import Script
+from ...scripts.learning import takes_gradients
+from ...scripts.syntax import Script
 from ..shared.checks import at, ok
 
 _SHOWS = re.compile(

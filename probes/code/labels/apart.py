@@ -7,12 +7,12 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from ...flow import flow
 from ...readers._tree import of, unparse, walk
 from ...readers.script import last_name
 from ...registry import Finding
 from ...script_diff.vocabulary import word_set
-from ...syntax import Function, Script
+from ...scripts.flow import flow
+from ...scripts.syntax import Function, Script
 from ..shared.checks import at, ok
 from ..shared.roles import INPUT_WORDS, TARGET_WORDS
 

@@ -6,12 +6,12 @@ import ast
 from collections.abc import Iterator
 from functools import lru_cache
 
-from ...flow import losses
-from ...graph_facts import LOSSES
 from ...readers._tree import names_in, of, unparse
 from ...readers.script import last_name
 from ...registry import Finding
-from ...syntax import Script
+from ...scripts.flow import losses
+from ...scripts.graph_facts import LOSSES
+from ...scripts.syntax import Script
 from ..shared.checks import at, ok
 from ..shared.roles import INPUT_WORDS, TARGET_WORDS, base, inputs, is_random
 

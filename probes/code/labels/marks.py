@@ -6,10 +6,10 @@ import ast
 import re
 from collections.abc import Iterator
 
-from ...flow import losses
 from ...readers._tree import of, unparse
 from ...readers.script import all_arguments, keyword, last_name
-from ...syntax import Script
+from ...scripts.flow import losses
+from ...scripts.syntax import Script
 from ..shared.roles import TARGET_WORDS
 from ..shared.sides import literal
 

@@ -6,12 +6,12 @@ import ast
 import re
 from collections.abc import Iterator
 
-from ...flow import flow
-from ...learning import takes_gradients
 from ...readers._tree import of, unparse, walk
 from ...readers.script import keyword, last_name
 from ...registry import Finding, View, probe
-from ...syntax import Script
+from ...scripts.flow import flow
+from ...scripts.learning import takes_gradients
+from ...scripts.syntax import Script
 from ..evaluation.crosswise import marked_otherwise
 from ..loss.ctc import ctc_lengths_padded
 from ..model.branches import loss_mask_unread

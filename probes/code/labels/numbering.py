@@ -7,11 +7,11 @@ import re
 from collections.abc import Iterator
 from functools import partial
 
-from ...flow import flow
 from ...readers._tree import names_in, of, unparse, walk
 from ...readers.script import keyword, last_name
 from ...registry import Finding, View, probe
-from ...syntax import Function, Script
+from ...scripts.flow import flow
+from ...scripts.syntax import Function, Script
 from ..evaluation.keras_fit import weights_by_rank
 from ..shared.checks import at, first, ok
 from ..shared.nodes import is_none

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from ...readers._tree import of, unparse
 from ...readers.script import all_arguments, last_name
 from ...registry import Finding
-from ...syntax import Script
+from ...scripts.syntax import Script
 from ..shared.checks import at, ok
 
 _LISTS = ("listdir", "glob", "iglob", "iterdir", "rglob", "scandir")

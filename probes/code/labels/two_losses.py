@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import ast
 
-from ...flow import flow, losses
 from ...readers.script import keyword, last_name
 from ...registry import Finding
-from ...syntax import Script
+from ...scripts.flow import flow, losses
+from ...scripts.syntax import Script
 from ..loss.output_kind import is_trained
 from ..shared.checks import at, is_evaluation, ok
 from ..shared.sides import literal

@@ -8,7 +8,7 @@ import re
 from ...readers._tree import names_in, of, unparse, walk
 from ...readers.script import last_name
 from ...registry import Finding, View, probe
-from ...syntax import Script
+from ...scripts.syntax import Script
 from ..shared.checks import at, first, number, ok
 from ..shared.roles import TARGET_WORDS, base, is_random, targets
 from ..shared.sides import either

@@ -6,19 +6,19 @@ import ast
 import re
 from dataclasses import replace
 
-from ...flow import Flow, flow, losses, objectives, returns, signs
-from ...graph_loss import activated_twice, activation_left_out, summed_over_batch
-from ...minimised import loss_objects
 from ...readers._tree import of, unparse
 from ...readers.script import all_arguments, keyword, last_name
 from ...registry import Finding, View, any_of, probe
-from ...syntax import Script, outermost_call
+from ...scripts.flow import Flow, flow, losses, objectives, returns, signs
+from ...scripts.minimised import loss_objects
+from ...scripts.syntax import Script, outermost_call
 from ..mindspore.steps import vector_minimised
 from ..shared.checks import at, first, imports_locals, is_constant, is_evaluation, ok
 from ..shared.nodes import is_true
 from ..shared.rounds import rounds
 from ..shared.sides import either
 from ..shared.spreads import of_itself
+from ..tensorflow.graph_loss import activated_twice, activation_left_out, summed_over_batch
 from ..tensorflow.keras import compiled
 from ..tensorflow.slips import ends_unlike_loss
 from ..trainers.trainer_settings import nll_of_logits, own_loss_negated

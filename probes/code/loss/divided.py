@@ -13,10 +13,10 @@ from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from ...flow import flow
 from ...readers._tree import of, unparse
 from ...readers.script import last_name
-from ...syntax import Function, Script
+from ...scripts.flow import flow
+from ...scripts.syntax import Function, Script
 
 MAX_FOLLOWED = 3000  # expressions
 _PLAIN = frozenset(("item", "detach", "numpy", "tolist", "float", "len", "print", "isinstance", "no_grad"))

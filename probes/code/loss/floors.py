@@ -5,11 +5,11 @@ from __future__ import annotations
 import ast
 import re
 
-from ...flow import flow, losses
 from ...readers._tree import of, unparse, walk
 from ...readers.script import last_name
 from ...registry import Finding, View, probe
-from ...syntax import Script
+from ...scripts.flow import flow, losses
+from ...scripts.syntax import Script
 from ..shared.checks import at, first, ok
 from ..shared.sides import either
 from .reaches_zero import reaches_zero

@@ -9,12 +9,12 @@ from __future__ import annotations
 import ast
 import re
 
-from ...flow import answers_first, flow
-from ...minimised import handed, loss_objects, losses
 from ...readers._tree import of, unparse
 from ...readers.script import keyword, last_name
 from ...registry import Finding
-from ...syntax import Script
+from ...scripts.flow import answers_first, flow
+from ...scripts.minimised import handed, loss_objects, losses
+from ...scripts.syntax import Script
 from ..shared.checks import at
 from ..tensorflow.keras import compiled
 

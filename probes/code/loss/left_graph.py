@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import ast
 
-from ...flow import flow
-from ...minimised import objectives
 from ...readers._tree import of, unparse
 from ...readers.script import last_name
 from ...registry import Finding
-from ...syntax import Function, Script
+from ...scripts.flow import flow
+from ...scripts.minimised import objectives
+from ...scripts.syntax import Function, Script
 from ..shared.checks import at
 
 _BY_NUMPY = ("asnumpy", "numpy")

@@ -6,12 +6,12 @@ import ast
 import re
 from collections.abc import Iterator
 
-from ... import graph_facts
-from ...flow import flow, losses, returns
 from ...readers._tree import of, unparse, walk
 from ...readers.script import keyword, last_name
 from ...registry import Finding, View, probe
-from ...syntax import Function, Script
+from ...scripts import graph_facts
+from ...scripts.flow import flow, losses, returns
+from ...scripts.syntax import Function, Script
 from ..mindspore.steps import competing_tags
 from ..model.operators import outputs_of
 from ..shared.checks import at, first, ok

@@ -6,16 +6,16 @@ import ast
 import re
 from collections.abc import Iterator
 
-from ...flow import MAX_VISITED, Flow, Places, flow, losses, objectives, predicted
-from ...graph_gradient import cut_in_graph
-from ...graph_loss import one_class_softmax
 from ...readers._tree import of, unparse, walk
 from ...readers.script import last_name
 from ...registry import Finding, View, probe
-from ...syntax import Function, Script, outermost_call
+from ...scripts.flow import MAX_VISITED, Flow, Places, flow, losses, objectives, predicted
+from ...scripts.syntax import Function, Script, outermost_call
 from ..shared.checks import at, first, is_evaluation, ok
 from ..shared.rounds import Round, rounds
 from ..shared.sides import either
+from ..tensorflow.graph_gradient import cut_in_graph
+from ..tensorflow.graph_loss import one_class_softmax
 from ..tensorflow.keras_model import softmax_of_one
 from ..tensorflow.tape import loss_beside_tape
 from ..tensorflow.tape_steps import run_beside_tape

@@ -6,13 +6,13 @@ import ast
 import re
 from collections.abc import Iterator
 
-from ...flow import Flow, flow
-from ...learning import takes_gradients
-from ...minimised import handed, objectives
 from ...readers._tree import of, unparse, walk
 from ...readers.script import last_name
 from ...registry import Finding
-from ...syntax import Script
+from ...scripts.flow import Flow, flow
+from ...scripts.learning import takes_gradients
+from ...scripts.minimised import handed, objectives
+from ...scripts.syntax import Script
 from ..shared.checks import at, ok
 from ..shared.sides import literal
 

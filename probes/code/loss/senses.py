@@ -10,12 +10,12 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from ...flow import Flow, flow
-from ...minimised import losses, objectives
 from ...readers._tree import names_in, of, unparse
 from ...readers.script import last_name
 from ...registry import Finding
-from ...syntax import Script
+from ...scripts.flow import Flow, flow
+from ...scripts.minimised import losses, objectives
+from ...scripts.syntax import Script
 from ..shared.checks import at, is_evaluation
 
 _DEPTH = 14

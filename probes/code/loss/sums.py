@@ -5,12 +5,12 @@ from __future__ import annotations
 import ast
 import re
 
-from ...flow import Flow, flow
-from ...minimised import objectives
 from ...readers._tree import unparse
 from ...readers.script import keyword, last_name
 from ...registry import Finding
-from ...syntax import Script
+from ...scripts.flow import Flow, flow
+from ...scripts.minimised import objectives
+from ...scripts.syntax import Script
 from ..shared.checks import at, is_evaluation
 from .divided import divided_on_its_way, gradients_divided_by_hand
 from .senses import LIBRARIES, senses

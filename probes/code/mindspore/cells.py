@@ -9,12 +9,12 @@ from __future__ import annotations
 import ast
 import re
 
-from ...flow import flow
-from ...learning import updates
 from ...readers._tree import names_in, of, unparse
 from ...readers.script import keyword, last_name
 from ...registry import Finding
-from ...syntax import Function, Script
+from ...scripts.flow import flow
+from ...scripts.learning import updates
+from ...scripts.syntax import Function, Script
 from ..shared.checks import at, ok
 from ..shared.sides import literal
 from .steps import of_mindspore

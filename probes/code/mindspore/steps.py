@@ -6,12 +6,12 @@ import ast
 import re
 from collections.abc import Iterator
 
-from ...flow import Flow, flow
-from ...learning import gradient_makers, updates
 from ...readers._tree import names_in, of, unparse, walk
 from ...readers.script import keyword, last_name
 from ...registry import Finding
-from ...syntax import Script
+from ...scripts.flow import Flow, flow
+from ...scripts.learning import gradient_makers, updates
+from ...scripts.syntax import Script
 from ..shared.checks import at, ok
 from ..shared.sides import literal
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import ast
 
-from ...flow import flow
 from ...readers._tree import of, unparse
 from ...readers.script import keyword, last_name
 from ...registry import Finding, View, probe
-from ...syntax import Function, Script
+from ...scripts.flow import flow
+from ...scripts.syntax import Function, Script
 from ..shared.checks import at, first, is_evaluation, is_false_node, ok
 from ..shared.sides import either, setting, side
 from ..tensorflow.graph import (

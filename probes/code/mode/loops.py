@@ -6,12 +6,12 @@ import ast
 import re
 
 from ....engine.model import State
-from ...flow import flow, returns
-from ...learning import taken
 from ...readers._tree import names_in, of, unparse, walk
 from ...readers.script import all_arguments, keyword, last_name, moves_one_tensor
 from ...registry import Finding, View, any_of, probe
-from ...syntax import Function, Script
+from ...scripts.flow import flow, returns
+from ...scripts.learning import taken
+from ...scripts.syntax import Script
 from ..mindspore.cells import callback_in_training_mode
 from ..shared.checks import (
     at,

@@ -6,12 +6,12 @@ import ast
 import re
 from collections.abc import Iterator
 
-from ...flow import Flow, flow
-from ...learning import taken
 from ...readers._tree import of, unparse
 from ...readers.script import all_arguments, keyword, last_name
 from ...registry import Finding, View, probe
-from ...syntax import Function, Script
+from ...scripts.flow import Flow, flow
+from ...scripts.learning import taken
+from ...scripts.syntax import Function, Script
 from ..shared.checks import at, first, ok, runs_in
 from ..shared.sides import either
 

@@ -7,7 +7,7 @@ import ast
 from ...readers._tree import of, unparse
 from ...readers.script import keyword, last_name
 from ...registry import Finding
-from ...syntax import Script
+from ...scripts.syntax import Script
 from ..shared.checks import at, is_false
 from ..splits.learnt_and_scored import learnt, scored
 

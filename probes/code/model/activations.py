@@ -6,11 +6,11 @@ import ast
 import re
 from itertools import pairwise
 
-from ...flow import flow
 from ...readers._tree import of, unparse
 from ...readers.script import keyword, last_name
 from ...registry import Finding, View, probe
-from ...syntax import Script
+from ...scripts.flow import flow
+from ...scripts.syntax import Script
 from ..shared.checks import at, first, is_evaluation, ok
 from ..shared.sides import either, literal
 

@@ -10,11 +10,11 @@ import ast
 import re
 from collections.abc import Iterator
 
-from ...flow import flow
 from ...readers._tree import of, unparse
 from ...readers.script import keyword, last_name
 from ...registry import Finding, View, probe
-from ...syntax import Function, Script
+from ...scripts.flow import flow
+from ...scripts.syntax import Function, Script
 from ..shared.checks import at, first
 
 Layout = tuple[str, ...]  # names of axes, the slowest first; an axis of two that were joined stands as both

@@ -6,11 +6,11 @@ import ast
 import re
 from collections.abc import Iterator
 
-from ...learning import taken
 from ...readers._tree import names_in, of, unparse, walk
 from ...readers.script import keyword, last_name
 from ...registry import Finding, View, probe
-from ...syntax import Function, Script
+from ...scripts.learning import taken
+from ...scripts.syntax import Function, Script
 from ..shared.checks import at, extractor, first, ok
 from ..shared.sides import either
 from ..tensorflow.slips import constant_kernels, one_cell_for_all

@@ -7,11 +7,11 @@ import re
 from collections import Counter
 from collections.abc import Iterator
 
-from ...flow import flow
 from ...readers._tree import of, unparse, walk
 from ...readers.script import keyword, last_name
 from ...registry import Finding
-from ...syntax import Function, Script
+from ...scripts.flow import flow
+from ...scripts.syntax import Function, Script
 from ..shared.checks import at
 from .wiring import held, is_made, is_read
 

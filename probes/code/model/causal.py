@@ -11,11 +11,11 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from ...flow import Flow, flow, returns
 from ...readers._tree import of, unparse
 from ...readers.script import keyword, last_name
 from ...registry import Finding
-from ...syntax import Script
+from ...scripts.flow import Flow, flow, returns
+from ...scripts.syntax import Script
 from ..shared.checks import at, ok
 from ..shared.sides import literal
 

@@ -7,7 +7,7 @@ import re
 
 from ...readers._tree import of, unparse
 from ...readers.script import last_name
-from ...syntax import Script
+from ...scripts.syntax import Script
 
 _WITH_WEIGHTS = re.compile(
     r"^(?:Dense|Linear|Embedding|LSTM|GRU|RNN|\w*Conv\w*|\w*Norm(?:alization)?\w*|\w*Attention\w*|\w*(?:Layer|Block))$"

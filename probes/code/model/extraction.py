@@ -5,10 +5,10 @@ from __future__ import annotations
 import ast
 import re
 
-from ...flow import flow
 from ...readers._tree import names_in, of, unparse, walk
 from ...readers.script import keyword, last_name
-from ...syntax import Script
+from ...scripts.flow import flow
+from ...scripts.syntax import Script
 
 _PARAMETERS = ("parameters", "named_parameters", "modules", "named_modules", "children", "named_children")
 _HEADED = re.compile(r"For\w*(?:Classification|QuestionAnswering|MultipleChoice)\b")

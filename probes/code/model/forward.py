@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from ...readers._tree import names_in, of, unparse, walk
 from ...readers.script import keyword, last_name
 from ...registry import Finding, View, probe
-from ...syntax import Function, Script
+from ...scripts.syntax import Function, Script
 from ..shared.checks import at, first, ok
 from .wiring import held
 

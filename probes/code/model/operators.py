@@ -6,11 +6,11 @@ import ast
 import re
 from collections.abc import Iterator
 
-from ...flow import Flow, flow, losses
 from ...readers._tree import of, unparse, walk
 from ...readers.script import keyword, last_name
 from ...registry import Finding, View, probe
-from ...syntax import Function, Script, outermost_call
+from ...scripts.flow import Flow, flow, losses
+from ...scripts.syntax import Function, Script, outermost_call
 from ..loss.outputs import last_layer_cut
 from ..shared.checks import at, first, ok
 from ..shared.sides import either

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import ast
 
-from ...flow import flow
 from ...readers.script import keyword, last_name
 from ...registry import Finding, View, probe
-from ...syntax import Script
+from ...scripts.flow import flow
+from ...scripts.syntax import Script
 from ..shared.checks import at, first, ok
 from ..shared.shares import complement_of_drop, names_keep
 from ..shared.sides import literal

@@ -6,11 +6,11 @@ import ast
 import re
 from collections.abc import Iterator
 
-from ...flow import Flow, flow, returns
 from ...readers._tree import names_in, of, unparse, walk
 from ...readers.script import last_name
 from ...registry import Finding, View, probe
-from ...syntax import Script
+from ...scripts.flow import Flow, flow, returns
+from ...scripts.syntax import Script
 from ..shared.checks import at, first, is_false_node, ok
 
 _WEIGHTS = re.compile(

@@ -6,11 +6,11 @@ import ast
 import re
 from collections import Counter
 
-from ...flow import flow
 from ...readers._tree import of, unparse, walk
 from ...readers.script import last_name
 from ...registry import Finding
-from ...syntax import Script
+from ...scripts.flow import flow
+from ...scripts.syntax import Script
 from ..shared.checks import at
 
 _LISTS = ("Sequential", "SequentialCell", "ModuleList", "CellList")

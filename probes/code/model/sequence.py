@@ -6,12 +6,12 @@ import ast
 import re
 from collections.abc import Iterator
 
-from ...flow import flow
-from ...learning import differentiated, taken
 from ...readers._tree import of, unparse
 from ...readers.script import last_name
 from ...registry import Finding, View, probe
-from ...syntax import Script
+from ...scripts.flow import flow
+from ...scripts.learning import differentiated, taken
+from ...scripts.syntax import Script
 from ..shared.checks import at, first, ok
 from ..shared.roles import model_calls
 from ..shared.sides import either

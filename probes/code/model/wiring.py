@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from ...readers._tree import of, unparse, walk
 from ...readers.script import last_name
 from ...registry import Finding, View, probe
-from ...syntax import Function, Script
+from ...scripts.syntax import Function, Script
 from ..optimizer.trainable import layers_of
 from ..shared.checks import at, first, ok
 from ..shared.nodes import chosen, raises

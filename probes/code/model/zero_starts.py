@@ -9,10 +9,10 @@ from __future__ import annotations
 import ast
 import re
 
-from ...flow import Flow, flow, returns
 from ...readers._tree import of, unparse, walk
 from ...readers.script import keyword, last_name
-from ...syntax import Script
+from ...scripts.flow import Flow, flow, returns
+from ...scripts.syntax import Script
 
 _OUTPUT = re.compile(
     r"(?i)^(?:\w*_)?(?:heads?|classifier|logits|out|outputs?|readout|predictor|unembed)(?:_?(?:layer|proj|conv|fc))?$"

@@ -7,7 +7,7 @@ import ast
 from ...readers._tree import of, unparse
 from ...readers.script import last_name
 from ...registry import Finding
-from ...syntax import Script
+from ...scripts.syntax import Script
 from ..shared.checks import at, ok
 
 # run after `configure_optimizers`: a layer that is made there is in no optimizer

@@ -6,11 +6,11 @@ import ast
 import re
 from collections.abc import Iterator
 
-from ...flow import Flow, flow, returns
 from ...readers._tree import of, unparse
 from ...readers.script import keyword, last_name
 from ...registry import Finding, View, probe
-from ...syntax import Function, Script
+from ...scripts.flow import Flow, flow, returns
+from ...scripts.syntax import Function, Script
 from ..shared.checks import at, first, ok, on_other_sides
 from ..shared.sides import either
 from ..step.several import unpacked_in_another_order

@@ -8,17 +8,17 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from ....engine.model import State
-from ...flow import Flow, flow
-from ...graph_gradient import descends_part, layer_kept
 from ...readers._tree import of, unparse
 from ...readers.script import all_arguments, keyword, last_name
 from ...registry import Finding, View, any_of, probe
-from ...syntax import Script
+from ...scripts.flow import Flow, flow
+from ...scripts.syntax import Script
 from ..model.extraction import extracts_features
 from ..model.pretrained import saved_here
 from ..shared.checks import at, first, ok, on_other_sides
 from ..shared.sides import either
 from ..step.several import part_without_optimizer
+from ..tensorflow.graph_gradient import descends_part, layer_kept
 from ..tensorflow.session import variables_left_out
 from ..tensorflow.slips import made_untrainable
 from ..trainers.deepspeed import handed_to_engine

@@ -10,7 +10,7 @@ from functools import partial
 from ...readers._tree import of, unparse, walk
 from ...readers.script import keyword, last_name
 from ...registry import Finding, View, probe
-from ...syntax import Script
+from ...scripts.syntax import Script
 from ..mindspore.steps import clipped_while_scaled_ms, half_without_scale, never_adjusted
 from ..shared.checks import at, first, imports_locals, is_false_node, ok
 from ..shared.sides import either, off_by_default

@@ -5,15 +5,15 @@ from __future__ import annotations
 import ast
 import re
 
-from ...flow import flow
 from ...readers._tree import of, unparse
 from ...readers.script import last_name
 from ...registry import Finding, View, probe
-from ...syntax import Script
-from ...wrapped import wraps
+from ...scripts.flow import flow
+from ...scripts.syntax import Script
 from ..shared.checks import at, first, ok
 from ..shared.sides import either
 from ..trainers.deepspeed import engines
+from .wrapped import wraps
 
 # one process: `rank == 0`, `not get_rank()`, `is_main_process`
 _FIRST = re.compile(

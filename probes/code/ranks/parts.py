@@ -9,8 +9,7 @@ from collections.abc import Iterator
 from ...readers._tree import of, unparse
 from ...readers.script import all_arguments, keyword, last_name
 from ...registry import Finding, View, probe
-from ...syntax import Script
-from ...wrapped import loader_not_shared, past_the_wrapper
+from ...scripts.syntax import Script
 from ..mindspore.cells import alone_in_each_process, drawn_apart, shares_crossed
 from ..mindspore.steps import shares_not_asked
 from ..shared.checks import at, first, imports_locals, is_false_node, ok, outer_loop, runs_in
@@ -26,6 +25,7 @@ from .replicas import (
 )
 from .shards import part_not_taken
 from .splits import drawn_by_each_process, sampler_apart, shared_in_evaluation_only
+from .wrapped import loader_not_shared, past_the_wrapper
 
 
 @probe()

@@ -9,7 +9,7 @@ from ....engine.model import State
 from ...readers._tree import of, unparse
 from ...readers.script import keyword, last_name
 from ...registry import Finding
-from ...syntax import Script
+from ...scripts.syntax import Script
 from ..mindspore.steps import reducer_idle
 from ..shared.checks import at
 

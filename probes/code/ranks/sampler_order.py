@@ -5,12 +5,12 @@ from __future__ import annotations
 import ast
 import re
 
-from ...flow import flow
-from ...learning import taken
 from ...readers._tree import of, unparse
 from ...readers.script import keyword, last_name
 from ...registry import Finding
-from ...syntax import Script
+from ...scripts.flow import flow
+from ...scripts.learning import taken
+from ...scripts.syntax import Script
 from ..shared.checks import at, is_false_node
 from ..shared.gates import gate
 from ..shared.sides import side

@@ -8,7 +8,7 @@ import re
 from ...readers._tree import names_in, of, unparse
 from ...readers.script import keyword, last_name
 from ...registry import Finding
-from ...syntax import Function, Script
+from ...scripts.syntax import Function, Script
 from ..shared.checks import at
 
 _LOADERS = ("DataLoader", "StatefulDataLoader")

@@ -6,11 +6,11 @@ import ast
 import re
 from collections.abc import Iterable
 
-from ...flow import flow
 from ...readers._tree import of, unparse, walk
 from ...readers.script import keyword, last_name
 from ...registry import Finding, View, probe
-from ...syntax import Script
+from ...scripts.flow import flow
+from ...scripts.syntax import Script
 from ..mindspore.cells import optimizer_not_given_back
 from ..shared.checks import at, first, ok
 from ..shared.sides import either

@@ -11,11 +11,11 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from ...flow import flow
 from ...readers._tree import of, unparse
 from ...readers.script import SCHEDULERS, keyword, last_name
 from ...registry import Finding
-from ...syntax import Script
+from ...scripts.flow import flow
+from ...scripts.syntax import Script
 from ..shared.checks import at, ok, outer_loop
 from ..shared.units import loops_of_step
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import ast
 import re
 
-from ...graph_facts import descents
 from ...readers._tree import names_in, of, unparse
 from ...readers.script import keyword, last_name
 from ...registry import Finding
-from ...syntax import Script
+from ...scripts.graph_facts import descents
+from ...scripts.syntax import Script
 from ..shared.checks import at
 from ..tensorflow.graph import applies
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 import ast
 import re
 
-from ...branches import never_together
-from ...flow import flow
 from ...readers._tree import names_in, of, unparse, walk
 from ...readers.script import keyword, last_name
 from ...registry import Finding, View, probe
-from ...syntax import Function, Script
+from ...scripts.branches import never_together
+from ...scripts.flow import flow
+from ...scripts.syntax import Function, Script
 from ..labels.apart import ordered_apart
 from ..labels.masking import tags_by_position
 from ..labels.paired_lists import paired_by_listing

@@ -7,11 +7,11 @@ import re
 from collections.abc import Sequence
 from functools import lru_cache
 
-from ...flow import flow
 from ...readers._tree import of, unparse, walk
 from ...readers.script import last_name
 from ...registry import Finding, View, probe
-from ...syntax import Script
+from ...scripts.flow import flow
+from ...scripts.syntax import Script
 from ..shared.checks import at, first, ok
 
 _COUNTS = ("cpu_count", "sched_getaffinity", "process_cpu_count", "virtual_memory", "getloadavg")

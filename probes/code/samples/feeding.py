@@ -6,12 +6,11 @@ import ast
 import re
 from collections.abc import Iterator
 
-from ...flow import flow
-from ...graph_data import fed_in_stored_order, piped_in_stored_order
 from ...readers._tree import of, unparse
 from ...readers.script import keyword, last_name
 from ...registry import Finding, View, probe
-from ...syntax import Function, Script
+from ...scripts.flow import flow
+from ...scripts.syntax import Function, Script
 from ..ranks.sampler_order import sampler_keeps_order
 from ..shared.checks import at, first, ok
 from ..shared.sides import either, given, literal, setting, side
@@ -19,6 +18,7 @@ from ..splits.side_switches import shuffled_other_side
 from ..splits.slipped import step_thrown_away
 from ..splits.turned_flags import order_by_turned_flag
 from ..tensorflow.data import order_kept
+from ..tensorflow.graph_data import fed_in_stored_order, piped_in_stored_order
 from .asked import shuffle_not_asked
 
 

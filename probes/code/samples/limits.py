@@ -8,7 +8,7 @@ import re
 from ...readers._tree import of, unparse
 from ...readers.script import keyword, last_name
 from ...registry import Finding, View, probe
-from ...syntax import Script
+from ...scripts.syntax import Script
 from ..shared.checks import at, first, ok
 from ..shared.sides import either, given, literal, setting, side
 from .few import few_batches, few_by_setting, few_in_a_call, meant, small

@@ -10,7 +10,7 @@ from functools import cached_property, lru_cache
 from ...readers._tree import of, unparse, walk
 from ...readers.script import keyword, last_name
 from ...registry import Finding, View, probe
-from ...syntax import Function, Script
+from ...scripts.syntax import Function, Script
 from ..shared.checks import at, first, ok
 from .seeds import sets_seed
 

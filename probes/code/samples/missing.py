@@ -8,7 +8,7 @@ import re
 from ...readers._tree import of, unparse
 from ...readers.script import last_name
 from ...registry import Finding, View, probe
-from ...syntax import Script
+from ...scripts.syntax import Script
 from ..shared.checks import at, first, imports_locals, ok
 
 _SKIPPING = (

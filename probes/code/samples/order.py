@@ -5,12 +5,12 @@ from __future__ import annotations
 import ast
 import re
 
-from ...flow import flow
-from ...learning import taken
 from ...readers._tree import of, unparse, walk
 from ...readers.script import keyword, last_name
 from ...registry import Finding, View, probe
-from ...syntax import Script
+from ...scripts.flow import flow
+from ...scripts.learning import taken
+from ...scripts.syntax import Script
 from ..shared.checks import at, first, imports_locals, is_false_node, ok, outer_loop, runs_in
 from ..shared.roles import base, targets
 

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from ...readers._tree import of, unparse, walk
 from ...readers.script import last_name
 from ...registry import Finding, View, probe
-from ...syntax import Function, Script
+from ...scripts.syntax import Function, Script
 from ..shared.checks import at, first, ok
 
 _CLOCK = re.compile(r"\btime\b|urandom|getpid|datetime|secrets|uuid|SystemRandom|perf_counter")

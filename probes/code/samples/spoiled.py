@@ -5,11 +5,11 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from ...learning import taken
 from ...readers._tree import of, unparse, walk
 from ...readers.script import last_name
 from ...registry import Finding, View, probe
-from ...syntax import Loop, Script
+from ...scripts.learning import taken
+from ...scripts.syntax import Loop, Script
 from ..shared.checks import at, first, ok
 from ..shared.roles import INPUT_WORDS, TARGET_WORDS, base, model_calls
 from ..shared.sides import literal

@@ -6,11 +6,11 @@ import ast
 import re
 from collections.abc import Iterator
 
-from ...flow import flow
 from ...readers._tree import of, unparse
 from ...readers.script import all_arguments, last_name
 from ...registry import Finding, View, probe
-from ...syntax import Script
+from ...scripts.flow import flow
+from ...scripts.syntax import Script
 from ..mindspore.steps import drawn_in_construct
 from ..shared.checks import at, first, ok
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import ast
 
-from ...flow import flow
 from ...readers._tree import unparse
 from ...readers.script import last_name
 from ...registry import Finding
-from ...syntax import Script
+from ...scripts.flow import flow
+from ...scripts.syntax import Script
 from ..shared.checks import at
 
 _KEEPS = ("float", "astype", "to", "array", "asarray", "from_numpy", "tensor", "as_tensor", "contiguous")

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from ...readers._tree import of, unparse, walk
 from ...readers.script import last_name
 from ...registry import Finding
-from ...syntax import Function, Script
+from ...scripts.syntax import Function, Script
 from ..shared.checks import at
 
 _SPREAD = re.compile(r"(?i)^_*(?:\w+_)?(?:std|stdev|stddev|sd|sigma|deviation|scale_?)s?$")

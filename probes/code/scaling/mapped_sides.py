@@ -6,11 +6,11 @@ import ast
 import re
 from collections import defaultdict
 
-from ...flow import Flow, flow
 from ...readers._tree import of, unparse
 from ...readers.script import last_name
 from ...registry import Finding
-from ...syntax import Function, Script
+from ...scripts.flow import Flow, flow
+from ...scripts.syntax import Function, Script
 from ..shared.checks import at
 from ..shared.roles import is_random
 from ..shared.sides import given, side, stem

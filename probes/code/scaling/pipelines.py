@@ -7,7 +7,7 @@ import ast
 from ...readers._tree import unparse
 from ...readers.script import last_name, parse
 from ...registry import Finding, View, probe, unknown
-from ...syntax import Script
+from ...scripts.syntax import Script
 from ..shared.checks import MISSING, at, ok, scripts
 from ..shared.roles import split_of, trains
 from ..shared.sides import side

@@ -7,12 +7,12 @@ import re
 from collections.abc import Iterator
 from functools import lru_cache
 
-from ...flow import flow
-from ...learning import takes_gradients
 from ...readers._tree import names_in, of, unparse, walk
 from ...readers.script import keyword, last_name
 from ...registry import Finding, View, probe
-from ...syntax import Function, Script
+from ...scripts.flow import flow
+from ...scripts.learning import takes_gradients
+from ...scripts.syntax import Function, Script
 from ..mindspore.map_steps import random_for_held_out
 from ..mindspore.ports import normalised_along_other_axis
 from ..shared.checks import at, first, ok

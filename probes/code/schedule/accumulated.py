@@ -6,11 +6,11 @@ import ast
 import re
 from collections.abc import Iterator
 
-from ...flow import Flow, flow
 from ...readers._tree import of, unparse, walk
 from ...readers.script import all_arguments, keyword, last_name
 from ...registry import Finding
-from ...syntax import Script
+from ...scripts.flow import Flow, flow
+from ...scripts.syntax import Script
 from ..shared.checks import at, ok
 from ..shared.gates import COUNT, accumulates_by_engine, gate
 

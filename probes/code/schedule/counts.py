@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from ...readers._tree import of, unparse, walk
 from ...readers.script import all_arguments, keyword
 from ...registry import Finding
-from ...syntax import Script
+from ...scripts.syntax import Script
 from ..shared.checks import at
 from .accumulated import moved_otherwise
 from .warmups import longer_than_all

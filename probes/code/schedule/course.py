@@ -7,16 +7,16 @@ import re
 from collections.abc import Iterator
 from functools import partial
 
-from ...flow import flow
-from ...graph_gradient import decay_stands
 from ...readers._tree import of, unparse, walk
 from ...readers.script import SCHEDULERS, all_arguments, keyword, last_name
 from ...registry import Finding, View, probe
-from ...syntax import Function, Script
+from ...scripts.flow import flow
+from ...scripts.syntax import Function, Script
 from ..shared.checks import at, first, ok
 from ..shared.sides import either
 from ..shared.units import EPOCH, STEP, loops_of_step, runs_per, unit
 from ..tensorflow.graph import decay_of_epochs
+from ..tensorflow.graph_gradient import decay_stands
 from ..tensorflow.session import rate_stands_in_graph
 from ..tensorflow.slips import floor_above_rate, watched_metric_unknown
 from ..trainers.deepspeed import length_in_micro_batches, schedule_moved_again, warmup_longer_in_configuration

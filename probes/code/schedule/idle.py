@@ -11,12 +11,12 @@ import ast
 import re
 from collections.abc import Iterable
 
-from ...flow import flow
-from ...learning import taken
 from ...readers._tree import of, unparse
 from ...readers.script import last_name
 from ...registry import Finding, View, probe
-from ...syntax import Function, Script
+from ...scripts.flow import flow
+from ...scripts.learning import taken
+from ...scripts.syntax import Function, Script
 from ..shared.checks import at, first, imports_locals, ok
 from ..shared.sides import either
 from .rate_units import schedule_unused

@@ -8,7 +8,7 @@ import re
 from ...readers._tree import unparse
 from ...readers.script import SCHEDULERS, last_name
 from ...registry import Finding
-from ...syntax import Script
+from ...scripts.syntax import Script
 from ..shared.checks import at
 from ..shared.gates import turn_of_test
 

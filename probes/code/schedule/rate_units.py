@@ -12,12 +12,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 
-from ...flow import Flow, flow
-from ...learning import takes_gradients
 from ...readers._tree import names_in, of, unparse
 from ...readers.script import keyword, last_name
 from ...registry import Finding
-from ...syntax import Script
+from ...scripts.flow import Flow, flow
+from ...scripts.learning import takes_gradients
+from ...scripts.syntax import Script
 from ..shared.checks import at, ok
 from ..shared.sides import literal
 

@@ -7,11 +7,11 @@ import re
 from collections.abc import Iterator
 from fractions import Fraction
 
-from ...flow import flow
 from ...readers._tree import of, unparse
 from ...readers.script import keyword, last_name
 from ...registry import Finding
-from ...syntax import Script
+from ...scripts.flow import flow
+from ...scripts.syntax import Script
 from ..shared.checks import at
 from ..shared.factors import Product, product
 from ..shared.sides import default

@@ -6,11 +6,11 @@ import ast
 import math
 from collections.abc import Iterator
 
-from ...flow import flow
 from ...readers._tree import of, unparse, walk
 from ...readers.script import keyword, last_name
 from ...registry import Finding
-from ...syntax import Script
+from ...scripts.flow import flow
+from ...scripts.syntax import Script
 from ..shared.checks import at, outer_loop
 from ..shared.sides import default, literal
 from ..shared.units import EPOCH, STEP, runs_per

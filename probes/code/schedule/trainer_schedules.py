@@ -13,11 +13,11 @@ import re
 from collections.abc import Iterator
 from fractions import Fraction
 
-from ...flow import Flow, flow, returns
 from ...readers._tree import of, unparse
 from ...readers.script import SCHEDULERS, keyword, last_name
 from ...registry import Finding
-from ...syntax import Function, Script
+from ...scripts.flow import Flow, flow, returns
+from ...scripts.syntax import Function, Script
 from ..shared.checks import at, imports_locals, ok
 from ..shared.factors import lengths, product, ratio
 from ..shared.sides import literal, side

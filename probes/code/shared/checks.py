@@ -12,14 +12,14 @@ from collections.abc import Callable
 from functools import lru_cache
 
 from ....engine.model import State
-from ...learning import taken
-from ...project import programs
 from ...readers._secrets import redact
 from ...readers._tree import of, unparse, walk
 from ...readers.script import DEFAULT, Extractor, last_name
 from ...registry import Finding, View, absent, present, unknown
 from ...run import Run
-from ...syntax import Script
+from ...scripts.learning import taken
+from ...scripts.project import programs
+from ...scripts.syntax import Script
 
 MISSING = "no training script in the run directory"
 _SHOWN = ("enumerate", "tqdm", "track", "iter")

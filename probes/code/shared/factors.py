@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 
-from ...flow import Flow
 from ...readers._tree import unparse
 from ...readers.script import last_name
+from ...scripts.flow import Flow
 
 _ROUNDED = ("int", "float", "round", "ceil", "floor", "abs")
 _DEPTH = 8

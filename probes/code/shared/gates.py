@@ -10,9 +10,9 @@ import ast
 import re
 from dataclasses import dataclass
 
-from ...flow import flow
 from ...readers._tree import of, unparse
-from ...syntax import Script
+from ...scripts.flow import flow
+from ...scripts.syntax import Script
 from .sides import literal
 
 COUNT = re.compile(r"(?i)accum|micro_?(?:batches|steps)|update_freq|iters_to_acc|(?:^|\W|_)gas\b")

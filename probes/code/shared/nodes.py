@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 
-from ...syntax import Function, Script
+from ...scripts.syntax import Function, Script
 
 
 def is_none(node: ast.AST | None) -> bool:

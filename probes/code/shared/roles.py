@@ -9,7 +9,7 @@ from functools import lru_cache
 
 from ...readers._tree import of, unparse
 from ...readers.script import last_name
-from ...syntax import Script
+from ...scripts.syntax import Script
 
 TARGET_WORDS = re.compile(r"(?:^|_)(?:y|ys|labels?|targets?|answers?|gt)(?:_|$)")
 INPUT_WORDS = re.compile(

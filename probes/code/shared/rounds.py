@@ -12,10 +12,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 
-from ...flow import flow
 from ...readers._tree import unparse, walk
 from ...readers.script import all_arguments, last_name
-from ...syntax import Function, Script
+from ...scripts.flow import flow
+from ...scripts.syntax import Function, Script
 
 MAX_FUNCTIONS = 300  # that are gone through for one backward call
 _UP, _DOWN = 4, 5  # calls that are followed to callers, and into what is called

@@ -5,9 +5,9 @@ from __future__ import annotations
 import ast
 import re
 
-from ...flow import flow
 from ...readers._tree import unparse
-from ...syntax import Script
+from ...scripts.flow import flow
+from ...scripts.syntax import Script
 
 KEEP = re.compile(r"(?i)(?:^|[._])(?:p_)?(?:keep|kept|retain|surviv\w*)(?:_?(?:prob\w*|rate|p|ratio))?$")
 DROP = re.compile(r"(?i)(?:^|[._])(?:\w+_)?(?:drop(?:out)?)(?:_?(?:prob\w*|rate|p|ratio))?$")

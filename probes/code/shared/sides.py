@@ -9,11 +9,11 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from ....engine.model import State
-from ...flow import flow, returns
 from ...readers._tree import unparse
 from ...readers.script import last_name
 from ...registry import Finding
-from ...syntax import Function, Script
+from ...scripts.flow import flow, returns
+from ...scripts.syntax import Function, Script
 
 _TRAIN = frozenset(("train", "training", "trn", "tr", "trainset"))
 _HELD = frozenset(

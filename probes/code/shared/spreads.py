@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import ast
 
-from ...flow import flow
 from ...readers._tree import names_in
 from ...readers.script import last_name
-from ...syntax import Script
+from ...scripts.flow import flow
+from ...scripts.syntax import Script
 
 _MODULES = frozenset(("linalg", "np", "numpy", "torch", "tf", "jnp", "ops", "mint"))
 _REDUCTIONS = frozenset(

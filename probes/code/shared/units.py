@@ -6,11 +6,11 @@ import ast
 import re
 from functools import lru_cache
 
-from ...flow import Flow
-from ...learning import taken, updates
 from ...readers._tree import of, unparse
 from ...readers.script import last_name
-from ...syntax import Loop, Script
+from ...scripts.flow import Flow
+from ...scripts.learning import taken, updates
+from ...scripts.syntax import Loop, Script
 
 EPOCH, STEP = "epoch", "step"
 _ROUND = "round"

@@ -6,10 +6,10 @@ import ast
 from collections.abc import Iterator
 from functools import lru_cache
 
-from ...flow import flow
 from ...readers._tree import of, unparse
 from ...readers.script import all_arguments, last_name
-from ...syntax import Script
+from ...scripts.flow import flow
+from ...scripts.syntax import Script
 from .sides import given
 
 

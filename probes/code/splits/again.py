@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from ...readers._tree import of, unparse
 from ...readers.script import last_name
 from ...registry import Finding
-from ...syntax import Script
+from ...scripts.syntax import Script
 from ..shared.checks import at, ok
 from ..shared.sides import given, literal, side
 

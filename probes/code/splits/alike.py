@@ -7,11 +7,11 @@ import copy
 import re
 
 from ....engine.model import State
-from ...flow import flow
 from ...readers._tree import of, unparse, walk
 from ...readers.script import all_arguments, last_name
 from ...registry import Finding, View, probe
-from ...syntax import Script
+from ...scripts.flow import flow
+from ...scripts.syntax import Script
 from ..samples.batches import batches_differ, symbol
 from ..shared.checks import at, first, ok
 from ..shared.roles import EVALUATION, base, inputs, is_training_only, split_flags, split_of, targets, trains

@@ -5,11 +5,11 @@ from __future__ import annotations
 import ast
 import re
 
-from ...learning import takes_gradients
 from ...readers._tree import of, unparse
 from ...readers.script import all_arguments, last_name
 from ...registry import Finding
-from ...syntax import Script
+from ...scripts.learning import takes_gradients
+from ...scripts.syntax import Script
 from ..shared.checks import at
 from ..shared.sides import given, side, stem
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import ast
 
-from ...flow import flow
 from ...readers._tree import of
 from ...readers.script import keyword, last_name
 from ...registry import Finding
-from ...syntax import Script
+from ...scripts.flow import flow
+from ...scripts.syntax import Script
 from ..shared.checks import at, ok
 from ..shared.roles import is_training_only
 from ..shared.sides import side, stem

@@ -8,7 +8,7 @@ import re
 from ...readers._tree import names_in, of, unparse, walk
 from ...readers.script import last_name
 from ...registry import Finding
-from ...syntax import Function, Script
+from ...scripts.syntax import Function, Script
 from ..shared.checks import at
 from ..shared.roles import TARGET_WORDS, base, is_training_only, split_flags, targets
 

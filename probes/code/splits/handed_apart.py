@@ -8,7 +8,7 @@ import re
 from ...readers._tree import of, unparse, walk
 from ...readers.script import last_name
 from ...registry import Finding
-from ...syntax import Script
+from ...scripts.syntax import Script
 from ..shared.checks import at
 from ..shared.sides import HELD_OUT, OF_TRAINING
 

@@ -6,11 +6,11 @@ import ast
 import re
 from collections.abc import Iterator
 
-from ...flow import flow
 from ...readers._tree import of, unparse
 from ...readers.script import last_name
 from ...registry import Finding
-from ...syntax import Script
+from ...scripts.flow import flow
+from ...scripts.syntax import Script
 from ..shared.checks import at
 from ..shared.sides import side
 from ..shared.uses import calls_behind, functions_handed, handed

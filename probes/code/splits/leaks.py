@@ -7,17 +7,17 @@ import re
 from collections.abc import Iterator
 from dataclasses import replace
 
-from ...flow import flow
-from ...graph_data import whole_table_given
 from ...readers._tree import of, unparse
 from ...readers.script import all_arguments, keyword, last_name
 from ...registry import Finding, View, any_of, probe
-from ...syntax import Script
+from ...scripts.flow import flow
+from ...scripts.syntax import Script
 from ..evaluation.best_kept import gradients_on_held_out
 from ..model.sequence import target_is_input
 from ..shared.checks import at, first, ok
 from ..shared.sides import Given, either, given, literal, part, side, words
 from ..tensorflow.data import cut_from_moving_order
+from ..tensorflow.graph_data import whole_table_given
 from ..tensorflow.slips import evaluated_by_training_input, held_out_pattern_of_training
 from .again import folds_meet, one_file_for_both, split_twice, whole_beside_part
 from .cuts_meet import cuts_meet

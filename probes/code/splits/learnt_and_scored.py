@@ -13,12 +13,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 
-from ...flow import flow
-from ...learning import differentiated, takes_gradients
 from ...readers._tree import names_in, of, unparse, walk
 from ...readers.script import all_arguments, keyword, last_name
 from ...registry import Finding
-from ...syntax import Script
+from ...scripts.flow import flow
+from ...scripts.learning import differentiated, takes_gradients
+from ...scripts.syntax import Script
 from ..shared.checks import at, gone_over, ok
 from ..shared.sides import side, words
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 from ...readers._tree import of, unparse
 from ...registry import Finding, View, probe
-from ...syntax import Script
+from ...scripts.syntax import Script
 from ..shared.checks import at, first
 from ..shared.sides import HELD_OUT, OF_TRAINING, either
 

@@ -7,10 +7,10 @@ import re
 
 from ...readers._secrets import redact
 from ...registry import Finding, present
+from ...scripts.syntax import Script
 from ...side_chains.apart import Apart
 from ...side_chains.checks import differences
 from ...side_chains.steps import batches_apart
-from ...syntax import Script
 
 # targets that are scaled for training alone are right where predictions are scaled back
 _BACK = re.compile(

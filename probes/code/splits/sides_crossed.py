@@ -6,12 +6,12 @@ import ast
 import re
 from collections.abc import Iterator
 
-from ...flow import flow
-from ...learning import takes_gradients
 from ...readers._tree import unparse
 from ...readers.script import keyword, last_name
 from ...registry import Finding
-from ...syntax import Script
+from ...scripts.flow import flow
+from ...scripts.learning import takes_gradients
+from ...scripts.syntax import Script
 from ..shared.checks import at, gone_over, ok
 from ..shared.sides import Given, given, side, stem, words
 

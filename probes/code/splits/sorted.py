@@ -7,7 +7,7 @@ import re
 
 from ...readers._tree import of
 from ...registry import Finding, View, probe
-from ...syntax import Script
+from ...scripts.syntax import Script
 from ..shared.checks import at, first, ok
 from ..shared.sides import given, part
 

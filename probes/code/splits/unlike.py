@@ -8,13 +8,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from ....engine.model import State
-from ...flow import flow
-from ...learning import differentiated, taken, takes_gradients
 from ...readers._tree import of, unparse, walk
 from ...readers.script import last_name
 from ...registry import Finding
 from ...script_diff.vocabulary import word_set
-from ...syntax import Script
+from ...scripts.flow import flow
+from ...scripts.learning import differentiated, taken, takes_gradients
+from ...scripts.syntax import Script
 from ..model.sequence import input_again
 from ..shared.checks import at, ok
 

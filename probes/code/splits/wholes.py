@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from ...readers._tree import of, unparse, walk
 from ...readers.script import last_name
 from ...registry import Finding
-from ...syntax import Function, Script
+from ...scripts.syntax import Function, Script
 from ..shared.checks import at
 from ..shared.sides import side
 from ..shared.uses import handed

@@ -7,11 +7,11 @@ import re
 from functools import partial
 
 from ....engine.model import State
-from ...flow import flow, returns
 from ...readers._tree import of, unparse
 from ...readers.script import keyword, last_name
 from ...registry import Finding, View, probe
-from ...syntax import Script
+from ...scripts.flow import flow, returns
+from ...scripts.syntax import Script
 from ..ranks.sampler_order import accelerate_told_nothing
 from ..shared.checks import at, first, is_false_node, ok
 from ..shared.gates import gate

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from ...readers._tree import unparse, walk
 from ...readers.script import last_name
 from ...registry import Finding, View, probe
-from ...syntax import Script
+from ...scripts.syntax import Script
 from ..shared.checks import at, first, imports_locals, ok, outer_loop
 from ..shared.rounds import CLEARS, Round, clearings, may_update, rounds, turn_of
 from ..shared.sides import either

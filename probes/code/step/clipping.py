@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import ast
 
-from ...flow import flow, returns
-from ...graph_gradient import clip_not_applied
 from ...readers._tree import of, unparse
 from ...readers.script import keyword, last_name
 from ...registry import Finding, View, probe
-from ...syntax import Script
-from ...wrapped import wraps
+from ...scripts.flow import flow, returns
+from ...scripts.syntax import Script
 from ..mindspore.cells import clip_not_taken
+from ..ranks.wrapped import wraps
 from ..shared.checks import at, first, ok
 from ..shared.rounds import CLEARS
 from ..shared.sides import either, literal
+from ..tensorflow.graph_gradient import clip_not_applied
 from ..tensorflow.tape_steps import clip_left_under_tape
 from ..trainers.lightning_settings import clip_of_no_bound, clipped_in_training_step, hook_clips_nothing
 from ..trainers.trainer_settings import clipped_in_compute_loss

@@ -12,13 +12,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 
-from ...flow import flow
-from ...learning import taken, updates
-from ...minimised import objectives
 from ...readers._tree import of, unparse, walk
 from ...readers.script import all_arguments, last_name
 from ...registry import Finding
-from ...syntax import Script
+from ...scripts.flow import flow
+from ...scripts.learning import taken, updates
+from ...scripts.minimised import objectives
+from ...scripts.syntax import Script
 from ..shared.checks import at, ok
 
 _DEPTH = 4

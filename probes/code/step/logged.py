@@ -8,7 +8,7 @@ import re
 from ...readers._tree import of, unparse
 from ...readers.script import last_name
 from ...registry import Finding
-from ...syntax import Script
+from ...scripts.syntax import Script
 from ..shared.checks import at
 
 _LOGS = re.compile(r"(?i)log|print|display|verbose|report|show|summary|eval|save")

@@ -7,7 +7,7 @@ import ast
 from ...readers._tree import unparse
 from ...readers.script import keyword, last_name
 from ...registry import Finding, View, probe
-from ...syntax import Script
+from ...scripts.syntax import Script
 from ..shared.checks import at, extractor, first, ok, outer_loop
 
 

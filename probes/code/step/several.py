@@ -11,11 +11,11 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from ...flow import flow, returns
 from ...readers._tree import of, unparse
 from ...readers.script import last_name
 from ...registry import Finding
-from ...syntax import Function, Script
+from ...scripts.flow import flow, returns
+from ...scripts.syntax import Function, Script
 from ..shared.checks import at, imports_locals
 from ..shared.rounds import CLEARS
 from ..shared.units import EPOCH

@@ -5,10 +5,10 @@ from __future__ import annotations
 import ast
 import re
 
-from ...learning import updates
 from ...readers._tree import of, unparse
 from ...registry import Finding, View, probe
-from ...syntax import Script
+from ...scripts.learning import updates
+from ...scripts.syntax import Script
 from ..mindspore.ports import cell_without_update, gradients_unused
 from ..shared.checks import at, first, imports_locals, ok, outer_loop
 from ..shared.rounds import CLEARS, Round, may_update, rounds

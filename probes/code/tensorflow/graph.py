@@ -6,15 +6,15 @@ import ast
 import re
 from collections.abc import Iterator
 
-from ...flow import flow
-from ...graph_facts import descents
-from ...graph_gradient import never_read
 from ...readers._tree import of, unparse
 from ...readers.script import keyword, last_name
 from ...registry import Finding
-from ...syntax import Script
+from ...scripts.flow import flow
+from ...scripts.graph_facts import descents
+from ...scripts.syntax import Script
 from ..shared.checks import at, ok
 from ..shared.sides import literal, side
+from .graph_gradient import never_read
 
 _MODE = re.compile(r"(?i)^(?:is_?|in_?)?train(?:ing)?(?:_?(?:mode|phase|flag|ph))?$|^phase(?:_?train)?$")
 

@@ -8,10 +8,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 
-from ...flow import Flow, flow, returns
 from ...readers._tree import unparse
 from ...readers.script import keyword, last_name
-from ...syntax import Script
+from ...scripts.flow import Flow, flow, returns
+from ...scripts.syntax import Script
 from ..shared.checks import is_evaluation
 
 _DEPTH = 12

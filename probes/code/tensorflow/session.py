@@ -9,16 +9,16 @@ import ast
 import re
 from collections.abc import Iterator, Sequence
 
-from ...flow import flow
-from ...graph_facts import descents
-from ...graph_gradient import never_read
 from ...readers._tree import of, unparse
 from ...readers.script import keyword, last_name
 from ...registry import Finding, View, probe
-from ...syntax import Script
+from ...scripts.flow import flow
+from ...scripts.graph_facts import descents
+from ...scripts.syntax import Script
 from ..shared.checks import at, first, is_evaluation, ok
 from ..shared.sides import literal
 from .graph import applies, feeds
+from .graph_gradient import never_read
 
 _FITS = ("minimize", "apply_gradients", "create_train_op", "optimize_loss")
 

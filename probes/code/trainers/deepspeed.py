@@ -12,11 +12,11 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from ....engine.model import Place
-from ...flow import flow
 from ...readers._tree import of, unparse, walk
 from ...readers.script import keyword, last_name
 from ...registry import Finding, View, present
-from ...syntax import Script
+from ...scripts.flow import flow
+from ...scripts.syntax import Script
 from ..shared.checks import at, outer_loop
 from ..shared.sides import literal
 

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import ast
 
-from ...flow import flow
 from ...readers._tree import of, unparse
 from ...readers.script import all_arguments, last_name
 from ...registry import Finding
-from ...syntax import Script
+from ...scripts.flow import flow
+from ...scripts.syntax import Script
 from ..shared.checks import at, ok
 from .deepspeed import engine_steps, engines, through_engine
 

@@ -6,12 +6,12 @@ import ast
 import re
 from collections.abc import Iterator
 
-from ...flow import flow
 from ...readers._tree import of, unparse
 from ...readers.script import keyword, last_name
 from ...registry import Finding, View, probe
-from ...syntax import Function, Script
-from ...wrapped import past_the_engine
+from ...scripts.flow import flow
+from ...scripts.syntax import Function, Script
+from ..ranks.wrapped import past_the_engine
 from ..shared.checks import at, first, ok
 from ..shared.sides import either
 from .deepspeed import bypassed_engine

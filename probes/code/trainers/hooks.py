@@ -6,10 +6,10 @@ import ast
 import re
 from functools import lru_cache
 
-from ...flow import flow
 from ...readers._tree import of, unparse
 from ...readers.script import keyword, last_name
-from ...syntax import Function, Script
+from ...scripts.flow import flow
+from ...scripts.syntax import Function, Script
 from ..shared.sides import literal
 from ..shared.units import EPOCH, STEP
 

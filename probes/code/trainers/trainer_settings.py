@@ -6,11 +6,11 @@ import ast
 import re
 from collections.abc import Iterator
 
-from ...flow import flow, losses, returns
 from ...readers._tree import of, unparse
 from ...readers.script import keyword, last_name
 from ...registry import Finding
-from ...syntax import Script
+from ...scripts.flow import flow, losses, returns
+from ...scripts.syntax import Script
 from ..shared.checks import at, ok
 from ..shared.nodes import is_true
 from ..shared.sides import literal

@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
+from ...assembly.layout import natural
 from ...files import RunFile, walk
-from ...layout import natural
 from .. import arrays, naming
 from . import written
 from .model import Difference

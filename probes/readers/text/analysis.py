@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Literal
 
-from ... import names
+from ...assembly import names
 from . import families, keys
 from .keys import StepKind
 from .numbers import TOKEN, to_float

@@ -10,7 +10,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from ... import names
+from ...assembly import names
 from ...run import Floats, Series, StepUnit, Window
 
 NAN = float("nan")

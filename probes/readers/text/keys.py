@@ -6,7 +6,7 @@ import re
 from functools import lru_cache
 from typing import Literal
 
-from ... import names
+from ...assembly import names
 
 StepKind = Literal["step", "iteration", "batch", "bare", "sample"]
 Separator = Literal[":", "=", "is", " ", "bracket", "none"]

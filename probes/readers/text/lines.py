@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import pairwise
 
-from ... import languages
+from ...assembly import languages
 from . import chinese, layouts
 from .alike import Mark
 

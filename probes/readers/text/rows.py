@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ... import names
+from ...assembly import names
 from ...run import Event, Floats
 from . import events
 from .alike import Stretch, numbers_of, spread

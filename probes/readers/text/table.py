@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from ... import names
+from ...assembly import names
 from .numbers import to_float
 
 _PLACES = {

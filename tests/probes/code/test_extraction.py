@@ -11,7 +11,7 @@ from traindoctor.engine.model import State
 from traindoctor.probes.code.loss import calls as code_loss
 from traindoctor.probes.code.loss import path as code_path
 from traindoctor.probes.code.optimizer import trainable as code_trainable
-from traindoctor.probes.syntax import Script
+from traindoctor.probes.scripts.syntax import Script
 
 PROGRAM = """
 import torch

@@ -6,7 +6,7 @@ import pytest
 
 from traindoctor.probes.code.loss import calls as code_loss
 from traindoctor.probes.readers.script import parse
-from traindoctor.probes.syntax import Script
+from traindoctor.probes.scripts.syntax import Script
 
 from .._scripts import state
 

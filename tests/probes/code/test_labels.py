@@ -8,7 +8,7 @@ import pytest
 
 from traindoctor.engine.load import load_rules
 from traindoctor.engine.model import State
-from traindoctor.probes.assemble import open_run
+from traindoctor.probes.assembly.assemble import open_run
 from traindoctor.probes.readings import readings as readings_of
 
 from .test_checks import SOUND, readings

@@ -8,9 +8,9 @@ import pytest
 
 from traindoctor.engine.load import load_rules
 from traindoctor.engine.model import State
-from traindoctor.probes import script_files
 from traindoctor.probes.readings import all_probes
 from traindoctor.probes.registry import View, read
+from traindoctor.probes.scripts import files as script_files
 
 from .test_checks import readings
 

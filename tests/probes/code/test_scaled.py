@@ -11,7 +11,7 @@ from traindoctor.engine.model import State
 from traindoctor.probes.code.precision import scaled as code_scaled
 from traindoctor.probes.code.scaling.left_over import fitted_left
 from traindoctor.probes.code.shared.sides import either
-from traindoctor.probes.syntax import Script
+from traindoctor.probes.scripts.syntax import Script
 
 NATIVE = """
 import torch

@@ -12,7 +12,7 @@ from traindoctor.probes.code.schedule.order import moved_before_update
 from traindoctor.probes.code.step import accumulated as code_accumulation
 from traindoctor.probes.code.trainers import deepspeed as code_deepspeed
 from traindoctor.probes.registry import View
-from traindoctor.probes.syntax import Script
+from traindoctor.probes.scripts.syntax import Script
 
 from .._build import run
 

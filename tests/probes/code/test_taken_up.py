@@ -13,7 +13,7 @@ from traindoctor.probes.code.labels import start as code_label_start
 from traindoctor.probes.code.model import body as code_model
 from traindoctor.probes.code.resume import taken_up as code_taken_up
 from traindoctor.probes.registry import Finding
-from traindoctor.probes.syntax import Script
+from traindoctor.probes.scripts.syntax import Script
 
 
 def script(text: str) -> Script:

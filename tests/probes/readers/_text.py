@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from traindoctor.probes.assembly.names import canonical
 from traindoctor.probes.files import RunFile
-from traindoctor.probes.names import canonical
 from traindoctor.probes.readers import text_log
 from traindoctor.probes.run import Event, EventKind, FileContent, Series
 

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from traindoctor.probes import names
-from traindoctor.probes.assemble import open_run
+from traindoctor.probes.assembly import names
+from traindoctor.probes.assembly.assemble import open_run
 from traindoctor.probes.files import RunFile
 from traindoctor.probes.readers import csv_log
 from traindoctor.probes.run import FileContent, Series

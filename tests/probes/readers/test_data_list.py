@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from traindoctor.probes.assemble import open_run
+from traindoctor.probes.assembly.assemble import open_run
 from traindoctor.probes.files import RunFile
 from traindoctor.probes.readers import data_list
 from traindoctor.probes.run import DataList, Listed

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 import yaml
 
-from traindoctor.probes import names
+from traindoctor.probes.assembly import names
 from traindoctor.probes.files import RunFile, walk
 from traindoctor.probes.run import FileContent
 

@@ -16,8 +16,8 @@ from time import process_time
 
 import pytest
 
-from traindoctor.probes import kinds
-from traindoctor.probes.assemble import READERS, open_run
+from traindoctor.probes.assembly import kinds
+from traindoctor.probes.assembly.assemble import READERS, open_run
 from traindoctor.probes.files import RunFile, RunUnreadable, decode
 from traindoctor.probes.run import Run
 

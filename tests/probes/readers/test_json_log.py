@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from traindoctor.probes.assemble import open_run
+from traindoctor.probes.assembly.assemble import open_run
 from traindoctor.probes.files import RunFile
 from traindoctor.probes.readers import json_log
 from traindoctor.probes.run import FileContent, Series

@@ -10,8 +10,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from traindoctor.probes import kinds
-from traindoctor.probes.assemble import open_run
+from traindoctor.probes.assembly import kinds
+from traindoctor.probes.assembly.assemble import open_run
 from traindoctor.probes.files import RunFile, walk
 from traindoctor.probes.readers import mlflow_store
 from traindoctor.probes.run import FileContent

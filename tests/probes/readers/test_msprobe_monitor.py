@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from traindoctor.probes.assemble import open_run
+from traindoctor.probes.assembly.assemble import open_run
 from traindoctor.probes.events import ranks_diverge
 from traindoctor.probes.registry import View
 from traindoctor.probes.run import Run

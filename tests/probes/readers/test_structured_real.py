@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 import yaml
 
-from traindoctor.probes import kinds
+from traindoctor.probes.assembly import kinds
 from traindoctor.probes.files import RunFile, walk
 from traindoctor.probes.readers import csv_log, hf_trainer, json_log, jsonl, mindspore_summary, tensorboard
 from traindoctor.probes.run import FileContent

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from traindoctor.probes.assemble import open_run
+from traindoctor.probes.assembly.assemble import open_run
 from traindoctor.probes.readers import text_log
 
 from ._text import curve, file_of, names, points, read

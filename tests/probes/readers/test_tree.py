@@ -5,10 +5,11 @@ import inspect
 
 import pytest
 
-from traindoctor.probes import benchmark, flow, syntax
+from traindoctor.probes.benchmark import settings as benchmark
 from traindoctor.probes.code.shared import checks
 from traindoctor.probes.readers import script
 from traindoctor.probes.readers._tree import below, of, unparse, walk
+from traindoctor.probes.scripts import flow, syntax
 
 SOURCES = [inspect.getsource(m) for m in (benchmark, checks, flow, syntax, script)]
 TEXTS = [

@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from traindoctor.probes import kinds
-from traindoctor.probes.assemble import open_run
+from traindoctor.probes.assembly import kinds
+from traindoctor.probes.assembly.assemble import open_run
 from traindoctor.probes.files import RunFile, walk
 from traindoctor.probes.readers import wandb_log
 from traindoctor.probes.run import FileContent

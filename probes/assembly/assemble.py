@@ -1,0 +1,741 @@
+"""From a directory to one `Run`: read all files, name all curves, cut at restarts, pick the run."""
+
+from __future__ import annotations
+
+import gc
+import importlib
+import math
+import re
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from pathlib import Path
+from typing import cast
+
+import numpy as np
+
+from ...engine.model import RunInfo, Scalar
+from ..curves.shares import beyond_whole
+from ..dataset.own import holds_samples
+from ..files import RunFile, RunUnreadable, address, walk
+from ..readers import Reader, csv_log, msprobe_monitor
+from ..readers.config_file import clean
+from ..run import RANK_PART, Configured, Event, FileContent, Run, Series, Setting
+from ..scripts import project
+from . import kinds, layout, names, segments, sides, stand_ins, starts
+from .epoch_axis import by_epochs
+from .twins import twins
+
+# In the order in which they are asked; the first that recognises the content reads the file.
+READERS = (
+    "script",
+    "tensorboard",
+    "mindspore_summary",
+    "wandb_log",
+    "mlflow_store",
+    "hf_trainer",
+    "data_list",
+    "jsonl",
+    "json_log",
+    "msprobe_monitor",
+    "csv_log",
+    "text_log",
+    "shell_script",
+    "environment_record",
+    "config_file",
+)
+Progress = Callable[[str, float, float], None]  # the file at hand, bytes done and bytes to do of all files
+SCRIPT = "python-script"
+LIST = "data-list"
+MAX_LOG = 1024**3
+ANSWERS = "answers.yaml"  # what somebody knows of the run, read by the command line: nothing that was logged
+MIN_POINTS = 5
+_ROTATED = re.compile(r"\.\d{1,3}$")  # train.log.1 holds what was written before train.log
+_WHOLE = frozenset(["train", "training", "epoch", "avg", "average", "mean"])
+USUAL = 5  # names of a loss that say the whole stand first in their list
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Read:
+    path: str
+    content: FileContent
+
+
+def readers() -> list[Reader]:
+    """Return the readers, in the order in which they are asked."""
+    return [cast("Reader", importlib.import_module(f"...readers.{name}", __name__)) for name in READERS]
+
+
+def open_run(
+    path: Path,
+    *,
+    progress: Progress | None = None,
+    scripts_alone: bool = False,
+    beside: Mapping[str, FileContent] | None = None,
+) -> Run:
+    """Read the run at `path` (a directory, or a single file).
+
+    `beside`: scripts of the run that lie elsewhere, by path; they count as if they lay in it.
+
+    `progress` is told of each file when its turn comes, and how far large ones have come.
+    `scripts_alone`: training scripts are enough, where a run must have left something else otherwise.
+
+    Raises RunUnreadable with one sentence when there is nothing that can be read as a training run.
+    """
+    shown = address(path) or str(path)
+    files, notes = walk(path)
+    files = [f for f in files if f.path != ANSWERS or len(files) == 1]
+    if not files:
+        raise RunUnreadable(f"{shown}: {notes[0] if notes else 'the directory is empty'}")
+    files, dumped = _apart(files)
+    asked = readers()
+    contents: list[_Read] = []
+    not_read: list[tuple[str, str]] = []
+    with _no_collection():
+        for file in _watched(files, progress) if progress else files:
+            content, reason = _read(file, asked)
+            if content is not None:
+                contents.append(_Read(file.path, content))
+                notes.extend(f"{file.path}: {note}" for note in content.notes)
+            elif reason:
+                not_read.append((file.path, reason))
+    monitored = [f for f in dumped if msprobe_monitor.by_name(f)]
+    watched = _watched(monitored, progress) if progress else monitored
+    contents += _monitored(watched, notes, not_read)
+    contents += _added(beside or {}, contents)
+    saved = _checkpoint_files(files)
+    alone = {c.content.format for c in contents} <= {SCRIPT, LIST}
+    if not dumped and (not contents or (alone and not scripts_alone)):
+        if any(read for _, read in saved):
+            raise RunUnreadable(f"{shown}: only checkpoints, no log: `diagnose weights` looks at these")
+        seen = ", ".join(sorted(f.path for f in files)[:5])
+        raise RunUnreadable(f"{shown}: nothing here that a training run would leave (seen: {seen})")
+    recognised = {f.path for f, read in saved if read}
+    not_read = [(file, why) for file, why in not_read if file not in recognised]
+    logged = {c.path for c in contents if c.content.histograms}
+    summaries = tuple(f for f in files if f.path in logged)
+    return _Assembly(
+        path, contents, tuple(not_read), notes, tuple(f for f, _ in saved), dumped, summaries
+    ).run()
+
+
+def _watched(files: list[RunFile], progress: Progress) -> Iterator[RunFile]:
+    """Yield the files, each telling `progress` of itself: its path, and the bytes done and to do of all."""
+    read = (f for f in files if kinds.passed_over(f.name, f.suffix) is None and f.size <= MAX_LOG)
+    sizes = {f.path: f.size for f in read}
+    total, done = sum(sizes.values()), 0
+    for file in files:
+        before, size = done, sizes.get(file.path, 0)
+
+        def at(share: float, file: RunFile = file, before: int = before, size: int = size) -> None:
+            progress(file.path, before + share * size, total)
+
+        at(0.0)
+        yield replace(file, watch=at)
+        done += size
+
+
+def _added(beside: Mapping[str, FileContent], there: Iterable[_Read]) -> Iterator[_Read]:
+    """Contents from elsewhere: once where the same text lies in the run, renamed where another one does."""
+    texts = {read.path: read.content.script for read in there}
+    for path, content in beside.items():
+        if content.script not in texts.values():
+            yield _Read(f"named/{path}" if path in texts else path, content)
+
+
+def assembled(
+    root: Path,
+    contents: Mapping[str, FileContent],
+    not_read: tuple[tuple[str, str], ...] = (),
+    notes: Iterable[str] = (),
+) -> Run:
+    """One run out of files that have been read: path -> content."""
+    return _Assembly(root, [_Read(p, c) for p, c in contents.items()], not_read, list(notes)).run()
+
+
+def _apart(files: list[RunFile]) -> tuple[list[RunFile], tuple[RunFile, ...]]:
+    """Set the files of operator dumps apart: they are no logs, no settings and no checkpoints."""
+    from ..tensors.names import is_anchor, is_dump_file
+
+    if not any(map(is_anchor, files)):
+        return files, ()
+    dumped = {f.path for f in files if is_dump_file(f)}
+    return [f for f in files if f.path not in dumped], tuple(f for f in files if f.path in dumped)
+
+
+def _monitored(
+    monitored: Iterable[RunFile], notes: list[str], not_read: list[tuple[str, str]]
+) -> Iterator[_Read]:
+    """The curves in what msprobe's monitor wrote; its files are parts of a dump as well."""
+    for files in msprobe_monitor.folders(monitored):
+        contents, lost = msprobe_monitor.read_folder(files)
+        not_read.extend(lost)
+        for path, content in contents.items():
+            notes.extend(content.notes)
+            yield _Read(path, content)
+
+
+_BESIDE = frozenset({"trainer_state.json", ".metadata"})  # what lies beside weights and tells of them
+_INDEX = ".index.json"
+
+
+def _checkpoint_files(files: Iterable[RunFile]) -> list[tuple[RunFile, bool]]:
+    """Files of weights and what lies beside them; True: recognised as weights by the first bytes."""
+    near = [f for f in files if f.suffix in kinds.WEIGHTS or f.name in _BESIDE or f.name.endswith(_INDEX)]
+    if not any(f.suffix in kinds.WEIGHTS for f in near):
+        return []
+    from ..tensors.checkpoints import is_checkpoint
+
+    found = []
+    for file in near:
+        try:
+            found.append((file, is_checkpoint(file)))
+        except OSError:
+            continue
+    return found
+
+
+@contextmanager
+def _no_collection() -> Iterator[None]:
+    """Hold the cyclic garbage collector: reading makes millions of objects, none of them in a cycle."""
+    was_on = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_on:
+            gc.enable()
+
+
+def _read(file: RunFile, asked: list[Reader]) -> tuple[FileContent | None, str | None]:
+    passed = kinds.passed_over(file.name, file.suffix)
+    if passed is not None:
+        return None, passed or None
+    if file.size == 0:
+        return None, "empty"
+    if file.size > MAX_LOG:
+        return None, f"larger than {MAX_LOG // 1024**2} MiB"
+    try:
+        if holds_samples(file):
+            return None, "data table"
+        for reader in asked:
+            if reader.sniff(file):
+                return reader.read(file), None
+    except OSError as error:
+        return None, error.strerror or "cannot be read"
+    except (ValueError, RecursionError, MemoryError) as error:
+        return None, f"damaged: {str(error)[:120] or type(error).__name__}"
+    except Exception as error:  # one reader's bug costs one file, said in the report
+        return None, f"reader error: {type(error).__name__}: {str(error)[:120]}"
+    return None, _unread(file)
+
+
+def _unread(file: RunFile) -> str:
+    """Why no reader took a file, as far as its beginning tells."""
+    if file.head.startswith(b"version https://git-lfs"):
+        return "a pointer of Git LFS, the file itself is not here"
+    if file.size >= 64 * 1024**2:
+        return "not recognised (large)"
+    if not file.binary and csv_log.has_no_header(file):
+        return "no header: columns are not known"
+    printable = file.head.translate(None, bytes(range(9)) + bytes(range(14, 27)))
+    return "not recognised" if file.binary or len(printable) < len(file.head) else "no metrics in it"
+
+
+class _Assembly:
+    """The steps of putting one run together, in order; lives only inside `open_run`."""
+
+    def __init__(
+        self,
+        root: Path,
+        contents: list[_Read],
+        not_read: tuple[tuple[str, str], ...],
+        notes: list[str],
+        saved: tuple[RunFile, ...] = (),
+        dumped: tuple[RunFile, ...] = (),
+        summaries: tuple[RunFile, ...] = (),
+    ) -> None:
+        self.root = root
+        self.contents = contents
+        self.not_read = not_read
+        self.notes = notes
+        self.saved = saved
+        self.dumped = dumped
+        self.summaries = summaries
+        self.unit_of: dict[str, str] = {}
+        self.starts: dict[str, tuple[str, ...]] = {}  # of a run in several folders, by the last of them
+        self.resumes: dict[str, tuple[Event, ...]] = {}
+
+    def run(self) -> Run:
+        units = self._units()
+        unit = _choose(units)
+        others = tuple(sorted((u or "." for u in units if u != unit), key=layout.natural))
+        if others:
+            listed = ", ".join(others[:6]) + (", ..." if len(others) > 6 else "")
+            self.notes.append(
+                f"{len(others) + 1} runs in this directory; this is about {unit or 'the one at its top'}"
+                f" (others: {listed})"
+            )
+        self.notes += [event.text for event in self.resumes.get(unit, ())]
+        mine = self._contents_of(unit, list(units))
+        named = self._name(mine)
+        curves, ranks, rewinds, all_series, earlier = self._curves(named)
+        scripts = {r.path: r.content.script for r in mine if r.content.script}
+        told = [s for read in mine for s in read.content.settings]
+        found = project.settings(scripts, (*told, *_optimizer_of(named), *_format_of(curves)))
+        settings = tuple(replace(s, value=clean(s.key, s.value)) for s in found)
+        events = tuple(e for read in mine for e in _events(read)) + rewinds + self.resumes.get(unit, ())
+        facts, fact_files = _facts(mine, self.root.name)
+        resolved = _resolve(settings, events, facts)
+        if _predicts_tokens(curves):
+            resolved.pop("num_classes", None)  # Megatron lists its vision default of 1000 for every model
+        curves = by_epochs(curves, resolved)
+        info = self._info(mine, curves, resolved, facts, ranks, events)
+        homes = self.starts.get(unit, (unit,))
+        known = [*units, *homes[:-1]]
+        saved, dumped = (
+            tuple(f for f in files if any(layout.belongs(f.path, home, known) for home in homes))
+            for files in (self.saved, self.dumped)
+        )
+        return Run(
+            info,
+            curves,
+            all_series,
+            resolved,
+            settings,
+            events,
+            facts,
+            ranks,
+            earlier,
+            others,
+            scripts,
+            saved,
+            dump_files=dumped,
+            summary_files=tuple(f for f in self.summaries if f.path in {r.path for r in mine}),
+            lists=tuple(listed for read in mine for listed in read.content.lists),
+            fact_files=fact_files,
+        )
+
+    # ------------------------------------------------------------------------------------ which run
+
+    def _units(self) -> dict[str, list[_Read]]:
+        """Homes that hold curves (or, if none does, the root)."""
+        units: dict[str, list[_Read]] = defaultdict(list)
+        for read in self.contents:
+            if _has_curves(read):
+                units[layout.home(read.path)].append(read)
+        if not units:
+            return {"": list(self.contents)}
+        same = twins({home: [r.content for r in reads] for home, reads in units.items()})
+        kept = layout.merged(sorted({same[home] for home in units}))
+        kept |= _watched_over(units, kept)
+        self.unit_of = {home: kept[same[home]] for home in units}
+        joined: dict[str, list[_Read]] = defaultdict(list)
+        for home, reads in units.items():
+            joined[self.unit_of[home]].extend(reads)
+        return self._with_starts(joined)
+
+    def _with_starts(self, units: Mapping[str, list[_Read]]) -> dict[str, list[_Read]]:
+        """Join folders that one run was written to, a new one at each start (`version_0`, `version_1`)."""
+        found = dict(units)
+        curves = {
+            u: starts.main_curve(s for r in reads for s in r.content.series) for u, reads in units.items()
+        }
+        for homes in starts.of_runs(curves):
+            last = homes[-1]
+            found[last] = [read for home in homes for read in found.pop(home)]
+            self.unit_of = {home: last if unit in homes else unit for home, unit in self.unit_of.items()}
+            self.starts[last] = homes
+            self.resumes[last] = tuple(starts.resumes(homes, curves))
+        return found
+
+    def _contents_of(self, unit: str, units: list[str]) -> list[_Read]:
+        mine = []
+        for read in self.contents:
+            if _has_curves(read):
+                if self.unit_of.get(layout.home(read.path), "") == unit:
+                    mine.append(read)
+            elif layout.belongs(read.path, unit, units):
+                mine.append(read)
+        return mine
+
+    # ------------------------------------------------------------------------------------- curves
+
+    def _name(self, mine: list[_Read]) -> list[Series]:
+        named = []
+        told = sides.by_file({r.path: r.content.series for r in mine})
+        for read in mine:
+            rank = layout.rank(read.path)
+            for series in read.content.series:
+                name = names.canonical(series.raw, series.split or told.get(read.path, ""))
+                if name is None and stand_ins.is_rate_by_eta(series):
+                    name = "learning_rate"
+                if name is None or (not len(series.values) and not len(series.absent)):
+                    continue
+                known = series.rank if series.rank is not None else rank
+                named.append(replace(series, name=name, rank=known))
+        return sides.settled(named)
+
+    def _curves(
+        self, named: list[Series]
+    ) -> tuple[
+        dict[str, Series],
+        dict[int, dict[str, Series]],
+        tuple[Event, ...],
+        tuple[Series, ...],
+        dict[str, Series],
+    ]:
+        attempts, rewinds, restarts, replaced = _attempts(_merge(named))
+        for file, count in sorted(restarts.items()):
+            self.notes.append(f"{file}: holds {count} runs one after the other; the last one is looked at")
+        for event in rewinds:
+            self.notes.append(f"{event.file}: {event.text}")
+        main, ranks = _by_rank(attempts)
+        if "eval/loss" not in main and "test/loss" in main:
+            main["eval/loss"] = replace(main["test/loss"], name="eval/loss")
+        for name in [n for n in main if n.startswith("test/")]:
+            main.setdefault("eval/" + name[5:], replace(main[name], name="eval/" + name[5:]))
+        _add_total(main, "train")
+        _add_total(main, "eval")
+        self.notes.extend(stand_ins.add(main))
+        main = {name: _fraction(series) for name, series in sorted(main.items()) if not beyond_whole(series)}
+        return main, ranks, rewinds, tuple(attempts), _by_rank(replaced)[0]
+
+    # --------------------------------------------------------------------------------------- info
+
+    def _info(
+        self,
+        mine: list[_Read],
+        curves: Mapping[str, Series],
+        settings: Mapping[str, Configured],
+        facts: Mapping[str, Scalar],
+        ranks: Mapping[int, Mapping[str, Series]],
+        events: tuple[Event, ...],
+    ) -> RunInfo:
+        if len(ranks) > 1:
+            self.notes.append(f"logs of {len(ranks)} ranks: {_ranges(sorted(ranks))}")
+        main = curves.get("train/loss") or next(iter(curves.values()), None)
+        framework = facts.get("framework")
+        return RunInfo(
+            path=address(self.root) or str(self.root),
+            formats=tuple(sorted({r.content.format for r in mine})),
+            framework=str(framework) if framework else None,
+            steps=float(np.max(main.steps)) if main is not None and len(main.steps) else None,
+            step_unit=main.unit if main is not None else "step",
+            files_read=tuple(sorted(r.path for r in mine)),
+            not_read=self.not_read,
+            notes=tuple(dict.fromkeys(self.notes)),
+            series=tuple(sorted(curves)),
+            context=_context(curves, settings, facts, ranks, events),
+        )
+
+
+def _watched_over(units: Mapping[str, list[_Read]], kept: Mapping[str, str]) -> dict[str, str]:
+    """Homes of a monitor's files alone, each as part of the only run around it."""
+    alone = {h for h, reads in units.items() if {r.content.format for r in reads} == {msprobe_monitor.FORMAT}}
+    found = {}
+    for home in alone & kept.keys():
+        around = {u for u in kept if u not in alone and (not u or home.startswith(u + "/"))}
+        if around:
+            found[home] = max(around, key=len)
+    parents = list(found.values())
+    return {home: kept[p] for home, p in found.items() if parents.count(p) == 1}
+
+
+def _has_curves(read: _Read) -> bool:
+    return any(names.canonical(s.raw, s.split) for s in read.content.series)
+
+
+def _choose(units: Mapping[str, list[_Read]]) -> str:
+    """The run to look at: of those with a training loss worth judging, the one at the top, else the latest.
+
+    Latest by the last wall time where every candidate records one, else by name (version_10 after version_9).
+    """
+
+    def worth(unit: str) -> int:
+        points = [
+            len(s.values)
+            for read in units[unit]
+            for s in read.content.series
+            if (names.canonical(s.raw, s.split) or "").startswith(("train/loss", "eval/loss"))
+        ]
+        return 2 if max(points, default=0) >= MIN_POINTS else 1 if points else 0
+
+    best = max(worth(u) for u in units)
+    candidates = [u for u in units if worth(u) == best]
+    if "" in candidates:
+        return ""
+    ends = {u: _last_wall(units[u]) for u in candidates}
+    if all(ends.values()):
+        return max(candidates, key=lambda u: (ends[u], layout.natural(u)))
+    return max(candidates, key=layout.natural)
+
+
+def _last_wall(reads: list[_Read]) -> float:
+    walls = [
+        float(np.nanmax(s.walls))
+        for r in reads
+        for s in r.content.series
+        if s.walls is not None and len(s.walls)
+    ]
+    return max(walls, default=0.0)
+
+
+def _merge(named: list[Series]) -> list[Series]:
+    """Join what one quantity's several files say: event files of one directory, logs of several starts."""
+    groups: dict[tuple[object, ...], list[Series]] = defaultdict(list)
+    for series in named:
+        folder, _, file = series.file.rpartition("/")
+        same_kind = "events" if "tfevents" in file or "events.out" in file else series.file
+        groups[(folder, same_kind, series.name, series.raw, series.rank, series.group)].append(series)
+    merged = [segments.concatenate(sorted(parts, key=_start)) for parts in groups.values()]
+    return _resumed(merged)
+
+
+def _resumed(merged: list[Series]) -> list[Series]:
+    """Join the logs of one run's starts, where each goes on from a checkpoint: `slurm-100.out`, `-101.out`.
+
+    Their names differ in numbers only. A log that begins where the first one does is another run, or rank.
+    """
+    alike: dict[tuple[object, ...], list[Series]] = defaultdict(list)
+    for series in merged:
+        name = layout.numberless(_ROTATED.sub("", series.file))
+        alike[(name, series.name, series.raw, series.rank, series.group, series.unit)].append(series)
+    ordered = (sorted(parts, key=_begin) for parts in alike.values())
+    chains = (chain for parts in ordered for chain in segments.chains(parts, segments.goes_on))
+    return list(map(segments.concatenate, chains))
+
+
+def _begin(series: Series) -> tuple[float, float, list[tuple[int, int | str]]]:
+    first = float(series.steps[0]) if len(series) else 0.0
+    return _start(series)[0], first, layout.natural(series.file)
+
+
+def _start(series: Series) -> tuple[float, str]:
+    wall = float(series.walls[0]) if series.walls is not None and len(series.walls) else 0.0
+    return wall, series.file
+
+
+def _attempts(
+    merged: list[Series],
+) -> tuple[list[Series], tuple[Event, ...], dict[str, int], list[Series]]:
+    """Cut every series into runs and keep the last that is worth judging; the ones before it come last."""
+    kept: list[Series] = []
+    replaced: list[Series] = []
+    rewinds: dict[tuple[str, float], Event] = {}
+    restarts: dict[str, int] = {}
+    for series in merged:
+        runs = segments.split(series)
+        chosen = _last_worth(runs)
+        replaced += [before.series for before, after in pairwise(runs) if after is chosen]
+        if len(runs) > 1:
+            restarts[series.file] = max(restarts.get(series.file, 0), len(runs))
+        for before, after in chosen.rewinds:
+            text = f"the step goes back from {before:g} to {after:g}: resumed from a checkpoint"
+            rewinds.setdefault(
+                (series.file, after),
+                Event("rewind", series.file, step=after, value=before, rank=series.rank, text=text),
+            )
+        kept.append(chosen.series)
+    return kept, tuple(rewinds.values()), restarts, replaced
+
+
+def _last_worth(runs: list[segments.Attempt]) -> segments.Attempt:
+    longest = max(len(r.series) for r in runs)
+    for run in reversed(runs):
+        if len(run.series) >= min(MIN_POINTS, longest):
+            return run
+    return runs[-1]
+
+
+def _by_rank(attempts: Iterable[Series]) -> tuple[dict[str, Series], dict[int, dict[str, Series]]]:
+    """The best series of each name over all ranks, and the best of each rank."""
+    main: dict[str, list[Series]] = defaultdict(list)
+    ranks: dict[int, dict[str, list[Series]]] = defaultdict(lambda: defaultdict(list))
+    for series in attempts:
+        main[series.name].append(series)
+        if series.rank is not None:
+            ranks[series.rank][series.name].append(series)
+    best = {name: max(found, key=_quality) for name, found in main.items()}
+    return best, {r: {n: max(f, key=_quality) for n, f in by.items()} for r, by in sorted(ranks.items())}
+
+
+def _quality(series: Series) -> tuple[bool, float, bool, bool, bool, int, int, str]:
+    """The whole model before a part; more points (2 % do not count); a known unit, usual name, low rank."""
+    return (
+        series.group != RANK_PART,
+        round(math.log(max(len(series.values), 1)) / 0.02),
+        series.unit not in ("unknown", "row"),
+        names.order(series.raw) < USUAL or not series.name.endswith("/loss"),
+        _of_whole_epochs(series),
+        -len(series.raw),
+        -(series.rank or 0),
+        series.file,
+    )
+
+
+def _of_whole_epochs(series: Series) -> bool:
+    """A loss per epoch that says whose: "train loss" is a mean, the "loss" of a bar its last batch's."""
+    words = re.split(r"[^a-z]+", series.raw.lower())
+    return series.unit == "epoch" and series.name.endswith("/loss") and not _WHOLE.isdisjoint(words)
+
+
+def _add_total(curves: dict[str, Series], split: str) -> None:
+    """A run that logs only terms of its loss gets their sum, if they stand at the same steps."""
+    if f"{split}/loss" in curves:
+        return
+    terms = [s for n, s in sorted(curves.items()) if n.startswith(f"{split}/loss/")]
+    if not terms:
+        return
+    first = terms[0]
+    if all(len(t) == len(first) and np.array_equal(t.steps, first.steps) for t in terms):
+        with np.errstate(all="ignore"):
+            values = np.sum([t.values for t in terms], axis=0)
+        raw = " + ".join(t.raw for t in terms)
+        curves[f"{split}/loss"] = replace(first, name=f"{split}/loss", raw=raw, values=values)
+
+
+def _fraction(series: Series) -> Series:
+    """Read a metric logged in percent as a fraction."""
+    quantity = names.base(series.name)
+    finite = series.values[np.isfinite(series.values)]
+    if quantity is None or not quantity.fraction or not len(finite):
+        return series
+    if 1.5 < float(np.max(finite)) <= 100.0 and float(np.min(finite)) >= 0.0:
+        return replace(series, values=series.values / 100.0)
+    return series
+
+
+def _events(read: _Read) -> Iterable[Event]:
+    rank = layout.rank(read.path)
+    for event in read.content.events:
+        yield event if event.rank is not None or rank is None else replace(event, rank=rank)
+
+
+_LIGHTNING = ("version:lightning", "version:pytorch-lightning", "version:pytorch_lightning")
+_OTHER_FRAMEWORKS = frozenset(
+    {"version:tensorflow", "version:mindspore", "version:paddlepaddle", "version:jax"}
+)
+
+
+def _facts(mine: list[_Read], root: str) -> tuple[dict[str, Scalar], dict[str, str]]:
+    """What is known of the run, and from which file. A log says what was in use, a list of packages what was
+    meant: it is last.
+    """
+    facts: dict[str, Scalar] = {}
+    files: dict[str, str] = {}
+    for read in sorted(mine, key=lambda r: r.content.format == "packages"):
+        for key, value in read.content.facts.items():
+            if key not in facts:
+                facts[key], files[key] = clean(key, value), read.path  # type: ignore[assignment]
+    if "framework" not in facts and not facts.keys() & _OTHER_FRAMEWORKS:
+        told = layout.by_lightning([r.path for r in mine], root)
+        told = told or next((files[key] for key in _LIGHTNING if key in facts), None)
+        if told is not None:
+            facts["framework"], files["framework"] = "pytorch", told
+    return facts, files
+
+
+def _resolve(
+    settings: tuple[Setting, ...], events: tuple[Event, ...], facts: Mapping[str, Scalar]
+) -> dict[str, Configured]:
+    from ..settings import resolve
+
+    return resolve(settings, events, facts)
+
+
+def _context(
+    curves: Mapping[str, Series],
+    settings: Mapping[str, Configured],
+    facts: Mapping[str, Scalar],
+    ranks: Mapping[int, Mapping[str, Series]],
+    events: tuple[Event, ...],
+) -> dict[str, Scalar]:
+    """Facts that rules may depend on (`applies_when`): only what is known stands here."""
+    found: dict[str, Scalar] = {}
+
+    def setting(key: str) -> Scalar:
+        value = settings[key].value if key in settings else None
+        return None if isinstance(value, tuple) else value
+
+    for key in ("precision", "world_size"):
+        if setting(key) is not None:
+            found[key] = setting(key)
+    if len(ranks) > 1:
+        size = found.get("world_size")
+        found["world_size"] = max(len(ranks), int(size) if isinstance(size, (int, float)) else 0)
+    optimizer = str(setting("optimizer") or "").lower()
+    if optimizer:
+        adam = ("adam", "lamb", "lion", "adafactor", "rmsprop", "adagrad", "adadelta", "muon", "sophia")
+        found["optimizer_family"] = "adam" if any(a in optimizer for a in adam) else "sgd"
+    for key in ("framework", "device"):
+        if facts.get(key) is not None:
+            found[key] = facts[key]
+    if any(e.kind in ("resume", "rewind") for e in events):
+        found["resumed"] = True
+    task = _task(curves, settings)
+    if task:
+        found["task"] = task
+    return dict(sorted(found.items()))
+
+
+def _task(curves: Mapping[str, Series], settings: Mapping[str, Configured]) -> str | None:
+    def logged(*metrics: str) -> bool:
+        return any(f"{s}/{m}" in curves for s in ("train", "eval") for m in metrics)
+
+    if "vocab_size" in settings or logged("perplexity", "bits") or _predicts_tokens(curves):
+        return "language-model"
+    if logged("accuracy", "f1", "auc", "error") or "num_classes" in settings:
+        return "classification"
+    if logged("mse", "rmse", "mae", "mape", "r2"):
+        return "regression"
+    return "reinforcement" if logged("reward") else None
+
+
+_MONITORED = re.compile(r"lr-([A-Za-z]{2,20})(?:[-/]\w{1,20})?")  # Lightning's LearningRateMonitor
+
+
+def _optimizer_of(named: Iterable[Series]) -> Iterator[Setting]:
+    """The optimizer that a learning rate is called after: "lr-AdamW"."""
+    for series in named:
+        match = _MONITORED.fullmatch(series.raw)
+        if series.name == "learning_rate" and match is not None:
+            line = int(series.lines[0]) if series.lines is not None and len(series.lines) else None
+            yield Setting("optimizer", match.group(1), series.file, line, 90)
+            return
+
+
+MOVED = 40  # trust in a number format that nobody names: below any setting that does, above a default
+_GROWN = 2.0  # from one logged scale to the next, by halves or doubles at least once
+
+
+def _format_of(curves: Mapping[str, Series]) -> Iterator[Setting]:
+    """A loss scale that moves is a dynamic scaler's, and only fp16 needs one.
+
+    A bare word such as "scale" may mean something else: the numbers must be of the size of a loss scale, and
+    one must be the half or the double of the one before it.
+    """
+    series = curves.get("loss_scale")
+    if series is None:
+        return
+    values = series.values[np.isfinite(series.values) & (series.values > 0)]
+    if len(values) < MIN_POINTS or float(np.max(values)) < 64:
+        return
+    ratios = np.exp2(np.abs(np.log2(values[1:] / values[:-1])))
+    if np.any(np.isclose(ratios, _GROWN, rtol=1e-3)):
+        line = int(series.lines[0]) if series.lines is not None and len(series.lines) else None
+        yield Setting("precision", "fp16", series.file, line, MOVED)
+
+
+def _predicts_tokens(curves: Mapping[str, Series]) -> bool:
+    """The training loss is called a language-model loss."""
+    loss = curves.get("train/loss")
+    return loss is not None and loss.raw.lower().replace("-", " ").replace("_", " ").startswith("lm loss")
+
+
+def _ranges(numbers: list[int]) -> str:
+    if numbers == list(range(numbers[0], numbers[-1] + 1)) and len(numbers) > 2:
+        return f"{numbers[0]} to {numbers[-1]}"
+    return ", ".join(map(str, numbers))

@@ -1,0 +1,73 @@
+"""What the comparisons of two curves share: places on both sides, seeds, levels."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ...engine.model import Place
+from ..registry import View, place
+from ..run import Series
+from .compare import Blocks, Pair, blocks, move_together, pair
+from .settings import both, equal
+
+
+def places_of(found: Pair, at: int) -> tuple[Place, ...]:
+    """Where point `at` of the grid stands on both sides."""
+    places = []
+    sides: tuple[tuple[Series, str], ...] = ((found.run_series, "run"), (found.bench_series, "benchmark"))
+    for series, side in sides:
+        if len(series.steps):
+            nearest = int(np.argmin(np.abs(np.nan_to_num(series.steps, nan=np.inf) - found.x[at])))
+            places.append(place(series, nearest, side))
+    return tuple(places)
+
+
+def _seeds_equal(view: View) -> bool | None:
+    found = both(view, "seed")
+    return None if found is None else equal("seed", *found)
+
+
+# Without equal seeds two runs of one recipe begin apart (initialisation, first batch) and take other ways.
+SEED_SPREAD = 0.1
+NORM_SPREAD = 0.5  # the same for a gradient norm, which scatters far more
+
+
+def same_batches(view: View, found: Pair) -> bool:
+    """The seeds are equal, or the curves move together: their difference scatters far less than either."""
+    if _seeds_equal(view) is True:
+        return True
+    return move_together(found)
+
+
+SEED = "seed or data order are not known to be equal, and chance may explain that much"
+
+
+def losses_agree(view: View, share: float, tolerance: float) -> bool | None:
+    """Whether the training losses agree over the first `share` of the common steps."""
+    found = pair(view, "train/loss", 5)
+    if isinstance(found, str):
+        return None
+    levels = blocks(found)
+    early = slice(0, max(2, round(share * len(levels.x))))
+    off = np.abs(levels.relative(found.span))[early]
+    return bool(np.mean((off <= tolerance) | ~levels.significant()[early]) >= 0.8)
+
+
+def other_rate(view: View, ratio: float = 1.25) -> str | None:
+    """Say by how much the logged learning rates differ in the first third of the common steps, or None."""
+    rates = pair(view, "learning_rate", 3)
+    if isinstance(rates, str):
+        return None
+    early = slice(0, max(3, len(rates) // 3))
+    mine, theirs = float(np.median(rates.run[early])), float(np.median(rates.bench[early]))
+    if min(mine, theirs) <= 0 or max(mine / theirs, theirs / mine) < ratio:
+        return None
+    return (
+        f"the learning rates differ ({mine:.3g}, in the benchmark {theirs:.3g}): gradients differ with them"
+    )
+
+
+def blocks_of(view: View, name: str, points: int) -> tuple[Pair, Blocks] | str:
+    """Two curves with their levels in equal stretches, or why they cannot be compared."""
+    found = pair(view, name, points)
+    return found if isinstance(found, str) else (found, blocks(found))

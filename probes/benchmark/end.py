@@ -1,0 +1,303 @@
+"""Where two runs end: loss, metrics, and training against evaluation."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ...engine.model import Place
+from ..assembly import names as quantities
+from ..config.values import number_of
+from ..curves.stats import noise
+from ..registry import Finding, View, absent, any_of, place, present, probe, unknown
+from ..run import Series
+from .common import places_of
+from .compare import Pair, band, final, pair
+
+
+def _final(found: Pair, relative: float) -> tuple[float, float, float, bool, bool]:
+    """Return run, benchmark, relative difference, and whether the run is above or below for sure.
+
+    Relative differences are taken to the benchmark's level, but at least to a tenth of the ground it covered.
+    """
+    mine, theirs, error = final(found)
+    base = max(abs(theirs), 0.1 * found.span, 1e-12)
+    gap = mine - theirs
+    chance = band(found, slice(-max(min(3, len(found)), round(0.1 * len(found))), None))
+    counts = abs(gap) > relative * base and abs(gap) > max(3 * error, chance)
+    return mine, theirs, gap / base, counts and gap > 0, counts and gap < 0
+
+
+@probe("train/loss", "benchmark:train/loss")
+def final_loss_above(view: View, relative: float, points: int = 5) -> Finding:
+    """At the last common steps the run's training loss is above the benchmark's."""
+    found = pair(view, "train/loss", points)
+    if isinstance(found, str):
+        return unknown(found)
+    mine, theirs, off, above, _ = _final(found, relative)
+    text = f"train/loss ends at {mine:.4g}, in the benchmark at {theirs:.4g} ({off:+.1%})"
+    rest: dict[str, Any] = {"value": off, "threshold": relative, "series": ("train/loss",)}
+    if above:
+        return present(text, where=places_of(found, len(found) - 1), **rest)
+    return absent(text, **rest)
+
+
+METRICS = (
+    "accuracy",
+    "map",
+    "map50",
+    "f1",
+    "auc",
+    "iou",
+    "dice",
+    "bleu",
+    "rouge",
+    "reward",
+    "psnr",
+    "ssim",
+    "r2",
+)
+LOWER = ("error", "wer", "perplexity", "bits", "rmse", "mse", "mae", "mape")
+
+
+def metric_of_both(view: View) -> str | None:
+    """The quality metric that both sides log, evaluation before training."""
+    for split in ("eval", "train"):
+        for base in (*METRICS, *LOWER):
+            name = f"{split}/{base}"
+            if view.benchmark is not None and name in view.run.series and name in view.benchmark.series:
+                return name
+    return None
+
+
+@probe("benchmark")
+def final_metric_below(view: View, absolute: float) -> Finding:
+    """At the end the metric is worse than the benchmark's by `absolute` (relative for errors).
+
+    With repeats of the benchmark it must be worse than the worst of them, and by more than they lie apart.
+    """
+    name = metric_of_both(view)
+    if name is None:
+        return unknown("no metric is logged on both sides")
+    mine_series, their_series = view.run.series[name], (view.benchmark or view.run).series[name]
+    ends = [end_of_metric(s) for s in (mine_series, their_series)]
+    if ends[0] is None or ends[1] is None:
+        return unknown(f"{name} has no finite value on one side")
+    (mine, my_error), (theirs, their_error) = ends[0], ends[1]
+    quantity = quantities.base(name)
+    lower = quantity is not None and quantity.lower
+    ends_of_all = _ends_of_all(view, name, theirs)
+    worst = max(ends_of_all) if lower else min(ends_of_all)
+    gap = mine - worst if lower else worst - mine
+    fraction = quantity is not None and quantity.fraction
+    limit = absolute if fraction else 2 * absolute * max(abs(theirs), 1e-12)
+    error = float(np.hypot(my_error, their_error))
+    samples = number_of(view.run, "eval_samples") if fraction else None
+    if samples and 0 < theirs < 1:  # counting noise of a share of so many samples
+        error = float(np.hypot(error, (2 * theirs * (1 - theirs) / samples) ** 0.5))
+    text = f"{name} ends at {mine:.4g}, in the benchmark at {theirs:.4g}"
+    rest: dict[str, Any] = {"value": mine, "threshold": theirs, "series": (name,)}
+    if not comparable_length(mine_series, their_series):
+        return unknown(f"{text}; the run is much shorter", **rest)
+    if len(ends_of_all) > 1:
+        text += f" ({len(ends_of_all)} benchmark runs: {min(ends_of_all):.4g} to {max(ends_of_all):.4g})"
+    if gap > max(limit, 2.5 * error, max(ends_of_all) - min(ends_of_all)):
+        return present(text, where=(place(mine_series, -1), place(their_series, -1, "benchmark")), **rest)
+    return absent(text, **rest)
+
+
+def _ends_of_all(view: View, name: str, theirs: float) -> list[float]:
+    """Where the benchmark and its repeats end: what lies among them is explained by chance alone."""
+    curves = [r.series[name] for r in view.repeats if name in r.series]
+    return [theirs, *(e[0] for c in curves if (e := end_of_metric(c)) is not None)]
+
+
+def comparable_length(mine: Series, theirs: Series) -> bool:
+    """The run is not cut off: a fall short of the benchmark may only be a question of time."""
+    if mine.unit != theirs.unit:
+        return True
+    return float(np.max(mine.steps)) >= 0.6 * float(np.max(theirs.steps))
+
+
+def end_of_metric(series: Series) -> tuple[float, float] | None:
+    """The median of the last points of a metric and its standard error."""
+    values = series.values[np.isfinite(series.values)]
+    if not len(values):
+        return None
+    count = max(1, min(len(values), max(3, len(values) // 10) if len(values) >= 6 else 1))
+    if len(values) >= 8:
+        return float(np.median(values[-count:])), noise(values[len(values) // 2 :]) / count**0.5
+    # in a short curve the last change is as good a measure as the scatter, which holds the bend
+    change = abs(float(values[-1] - values[-2])) if len(values) > 1 else 0.0
+    return float(np.median(values[-count:])), min(noise(values), change) if len(values) > 3 else change
+
+
+class _Held(NamedTuple):
+    """What evaluation ends with on both sides; `worse` and `error` as shares, of a fraction as they are."""
+
+    name: str
+    mine: float
+    theirs: float
+    worse: float
+    error: float
+
+    @property
+    def lower(self) -> bool:
+        """Whether less of it is better."""
+        quantity = quantities.base(self.name)
+        return self.name == "eval/loss" or (quantity is not None and quantity.lower)
+
+
+def _train_and_evals(view: View) -> tuple[Pair, list[_Held]] | str:
+    """Return the training pair, and what is evaluated on both sides, metrics first; a string says why not."""
+    train = pair(view, "train/loss", 3)
+    if isinstance(train, str):
+        return train
+    for side, series in (("run", train.run_series), ("benchmark", train.bench_series)):
+        if not np.all(np.isfinite(series.values[-max(1, len(series) // 5) :])):
+            return f"the training loss of the {side} does not end as a number"
+    made = []
+    for name in (*(f"eval/{m}" for m in (*METRICS, *LOWER)), "eval/loss"):
+        found = pair(view, name, 2)
+        if isinstance(found, str):
+            continue
+        mine, theirs, error = final(found, 0.2)
+        quantity = quantities.base(name)
+        fraction = quantity is not None and quantity.fraction
+        base = 1.0 if fraction else max(abs(theirs), 0.1 * found.span, 1e-12)
+        held = _Held(name, mine, theirs, (mine - theirs) / base, error / base)
+        made.append(held if held.lower else held._replace(worse=-held.worse))
+    return (train, made) if made else "no evaluation is logged on both sides"
+
+
+def _train_and_eval(view: View) -> tuple[Pair, _Held] | str:
+    """The training pair and the first of what is evaluated on both sides."""
+    made = _train_and_evals(view)
+    return made if isinstance(made, str) else (made[0], made[1][0])
+
+
+@probe("train/loss", "benchmark:train/loss")
+def eval_worse_train_equal(
+    view: View, train: float, eval: float, apart: float = 0.3, better: float = 0.05
+) -> Finding:
+    """The training losses end together, as far as their noise tells; evaluation is worse.
+
+    A training loss that is lower counts as equal up to `better`: beyond it is `train_better_eval_worse`.
+
+    Unknown where the noise lets ends count as equal that lie further than `apart` from each other.
+    """
+    made = _train_and_eval(view)
+    if isinstance(made, str):
+        return unknown(made)
+    found, (name, mine, theirs, worse, error) = made
+    _, _, off, above, _ = _final(found, train)
+    below = _final(found, better)[4]
+    text = f"train/loss ends {off:+.1%} off the benchmark's, {name} at {mine:.4g} against {theirs:.4g}"
+    rest: dict[str, Any] = {"value": worse, "threshold": eval, "series": ("train/loss", name)}
+    if not above and not below and worse > eval and worse > 3 * error:
+        if abs(off) > apart:
+            return unknown(f"{text}: too noisy to be called equal", **rest)
+        return present(text, **rest)
+    return absent(text, **rest)
+
+
+@probe("train/loss", "benchmark:train/loss")
+def far_better(view: View, ratio: float, gap: float) -> Finding:
+    """Evaluation leaves under 1 / `ratio` of the benchmark's error (or loss); training ends lower, too.
+
+    A fraction must also gain `gap`, so that 0.999 against 0.997 does not count.
+    """
+    made = _train_and_evals(view)
+    if isinstance(made, str):
+        return unknown(made)
+    found, all_held = made
+    told = []
+    _, _, off, _, below = _final(found, 0.05)
+    below = below and not any(
+        h.worse > max(gap, 3 * h.error) for h in all_held
+    )  # another loss, no better model
+    for name, mine, theirs, worse, error in all_held:
+        quantity = quantities.base(name)
+        fraction = quantity is not None and quantity.fraction and not quantity.lower
+        if not fraction and not _Held(name, mine, theirs, worse, error).lower:
+            continue
+        left, reference = (1 - mine, 1 - theirs) if fraction else (mine, theirs)
+        text = f"{name} ends at {mine:.4g} against {theirs:.4g}, train/loss {off:+.1%} off the benchmark's"
+        rest: dict[str, Any] = {"value": mine, "threshold": theirs, "series": ("train/loss", name)}
+        better = below and 0 <= left * ratio < reference and -worse > gap and -worse > 3 * error
+        told.append(present(text, **rest) if better else absent(text, **rest))
+    return any_of(told) if told else unknown("what is evaluated has no best value to measure an error from")
+
+
+@probe("train/loss", "benchmark:train/loss")
+def train_better_eval_worse(view: View, relative: float) -> Finding:
+    """The training loss ends below the benchmark's; evaluation is worse."""
+    made = _train_and_eval(view)
+    if isinstance(made, str):
+        return unknown(made)
+    found, (name, mine, theirs, worse, error) = made
+    _, _, off, _, below = _final(found, relative)
+    text = f"train/loss ends {off:+.1%} off the benchmark's, {name} at {mine:.4g} against {theirs:.4g}"
+    rest: dict[str, Any] = {"value": worse, "threshold": relative, "series": ("train/loss", name)}
+    if below and worse > relative / 2 and worse > 3 * error:
+        return present(text, **rest)
+    return absent(text, **rest)
+
+
+@probe("benchmark")
+def benchmark_not_finite(view: View) -> Finding:
+    """The benchmark has a loss that is NaN or infinite."""
+    if view.benchmark is None:
+        return unknown("needs a benchmark run (--benchmark)")
+    series = view.benchmark.series.get("train/loss") or view.benchmark.series.get("eval/loss")
+    said = view.benchmark.events_of("non-finite-loss")
+    if said:
+        where = tuple(Place(e.file, e.line, e.step, e.rank, "benchmark") for e in said[:3])
+        return present(
+            f"the benchmark says: {said[0].text or 'the loss is not finite'}", step=said[0].step, where=where
+        )
+    if series is None or not len(series.values):
+        return unknown("the benchmark has no loss")
+    bad = np.flatnonzero(~np.isfinite(series.values))
+    if not len(bad):
+        return absent(f"all {len(series.values)} losses of the benchmark are finite", value=0)
+    at = int(bad[0])
+    text = f"{series.raw} of the benchmark is not finite at {len(bad)} of {len(series.values)} points"
+    where = (place(series, at, "benchmark"),)
+    return present(text, value=len(bad), step=float(series.steps[at]), where=where)
+
+
+def _identical(found: Pair, relative: float) -> bool:
+    """Nineteen of twenty points agree within `relative`, and the curve is no constant."""
+    gap = np.abs(found.run - found.bench) / np.maximum(np.abs(found.bench), 1e-12)
+    return float(np.quantile(gap, 0.95)) <= relative and found.span > 10 * relative * abs(
+        float(np.mean(found.bench))
+    )
+
+
+@probe("train/loss", "benchmark:train/loss")
+def eval_differs_train_identical(view: View, relative: float, eval: float, points: int = 10) -> Finding:
+    """The training loss repeats the benchmark's digit by digit, and the evaluation is another.
+
+    Equal training losses over a whole run mean equal weights, data and updates: only what is evaluated, on
+    what, and how, can differ. `relative` is what still counts as equal digits, `eval` as another evaluation.
+    """
+    found = pair(view, "train/loss", points)
+    if isinstance(found, str):
+        return unknown(found)
+    if not _identical(found, relative):
+        return unknown("the training losses are not the benchmark's to their digits")
+    seen = None
+    for name in ("eval/loss", *(f"eval/{m}" for m in (*METRICS, *LOWER))):
+        held = pair(view, name, 3)
+        if isinstance(held, str):
+            continue
+        gap = np.abs(held.run - held.bench) / np.maximum(np.abs(held.bench), 1e-12)
+        size = float(np.median(gap))
+        text = f"train/loss is the benchmark's at all of {len(found)} points, {name} is {size:.1%} off it"
+        rest: dict[str, Any] = {"value": size, "threshold": eval, "series": ("train/loss", name)}
+        if size > eval:
+            return present(text, where=places_of(held, len(held) - 1), **rest)
+        seen = seen or absent(text, **rest)
+    return seen or unknown("no evaluation is logged on both sides")

@@ -1,0 +1,88 @@
+"""Settings of training and of held-out data in one configuration: what must be equal for both."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from ...engine.model import Place
+from ..code.scaling.mapped_sides import mapped_on_one_side, one_part_unscaled
+from ..code.scaling.pipelines import normalises_one_split
+from ..code.scaling.ranges import scaled_apart
+from ..code.shared.checks import first
+from ..code.shared.roles import split_of, trains
+from ..code.shared.sides import either
+from ..code.splits.alike import splits_processed_differently
+from ..code.splits.sides_apart import inputs_apart
+from ..registry import Finding, View, absent, any_of, present, probe, unknown
+from ..run import Setting
+from ..settings import parts_of
+
+# What a model must see alike in training and evaluation; sizes, crops and flips may differ on purpose.
+_ALIKE = re.compile(
+    r"^(?:(?:image|img|pixel|norm|input|data)_)?(?:mean|std)$|^(?:rescale|rescale_factor|to_rgb|bgr_to_rgb"
+    r"|channel_order|do_normalize|do_rescale|normalize|tokenizer|tokenizer_name|vocab|vocab_file|label_map)$"
+)
+_NORMALISES = re.compile(r"(?i)normali[sz]e$|standardi[sz]e$")
+_STEPS = re.compile(r"(?i)pipeline|transform")
+
+
+@probe()
+def splits_differ(view: View) -> Finding:
+    """Scripts or configuration process the inputs of training and of held-out data differently."""
+    return any_of(
+        (
+            splits_processed_differently(view, labels=False),
+            normalises_one_split(view),
+            splits_normalised_differently(view),
+            scaled_apart(view),
+            first(view, inputs_apart, "the scripts make no pair of data sets"),
+            first(view, either(mapped_on_one_side, one_part_unscaled), "the scripts map no scaling by side"),
+        )
+    )
+
+
+@probe()
+def splits_normalised_differently(view: View) -> Finding:
+    """The configuration gives held-out data another mean, deviation, channel order or vocabulary.
+
+    Keys are told apart by a part that names the split (`data.test_pipeline.0.mean`, `val.transforms.std`). A
+    pipeline that normalises beside one of the other split that does not is the same fault.
+    """
+    values: dict[str, dict[bool, dict[str, Setting]]] = {}
+    for side, leaf, setting in _by_split(view):
+        if _ALIKE.search(leaf):
+            values.setdefault(leaf, {}).setdefault(side, {})[str(setting.value)] = setting
+    pairs = {leaf: sides for leaf, sides in values.items() if len(sides) == 2}
+    for leaf, sides in pairs.items():
+        if not sides[True].keys() & sides[False].keys():
+            mine, theirs = (next(iter(sides[k].values())) for k in (True, False))
+            return present(
+                f"{leaf} = {mine.value} for training ({mine.key}) and {theirs.value} for held-out data",
+                value=str(theirs.value),
+                threshold=str(mine.value),
+                where=(Place(theirs.file, theirs.line), Place(mine.file, mine.line)),
+            )
+    typed = [(k, s) for k, leaf, s in _by_split(view) if leaf == "type" and _STEPS.search(s.key)]
+    steps = {side: [s for k, s in typed if k == side] for side in (True, False)}
+    if all(steps.values()):
+        normal = {k: any(_NORMALISES.search(str(s.value)) for s in found) for k, found in steps.items()}
+        if normal[True] != normal[False]:
+            lacking = steps[not normal[True]][0]
+            split = "held-out" if normal[True] else "training"
+            return present(
+                f"the pipeline of the {split} data has no normalisation, and the other one has",
+                where=(Place(lacking.file, lacking.line),),
+            )
+    if pairs:
+        return absent(f"{', '.join(sorted(pairs))}: the same for training and held-out data")
+    return unknown("the configuration gives no preprocessing for each split")
+
+
+def _by_split(view: View) -> Iterator[tuple[bool, str, Setting]]:
+    """(training or not, last part of the key, setting) of settings whose key names a split."""
+    for setting in view.run.raw_settings:
+        *above, leaf = parts_of(setting.key) or [""]
+        sides = {trains(split_of(part)) for part in above} - {None}
+        if sides in ({True}, {False}):
+            yield True in sides, leaf, setting

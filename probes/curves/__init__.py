@@ -1,0 +1,1 @@
+"""The logged course of one run, judged without a benchmark: losses, metrics, gradients, rates, loss scale."""

@@ -1,0 +1,494 @@
+"""The course of the training loss: does it fall, stand, swing, jump, turn up?
+
+What is normal and must read absent: noise of small batches, steps of a learning-rate schedule, warm
+restarts, an early plateau that is left, fine-tuning that starts low, a floor that the data set, single spikes
+that heal.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from ...engine.model import State
+from ..registry import Finding, absent, place, present, unknown
+from ..run import Run
+from . import situation, stats
+from .judging import is_mean_of_epochs, on_loss, see, tail_of
+from .levels import chance_of
+from .shapes import Rise, Shape, rises_for_good, shape
+
+# ----------------------------------------------------------------------------------------------- rising
+
+
+def _rise(run: Run, curve: Shape, rise: float, tail: float = 0.2) -> Rise | None:
+    """The rise for good, unless the learning rate went up with it by schedule."""
+    measured = curve if tail == 0.2 else shape(curve.series, tail) or curve
+    found = rises_for_good(measured, rise, _dead(run, curve))
+    if found is None:
+        return None
+    if found.best.last > 0 and situation.restarts_configured(run):
+        return None
+    if situation.rate_jumps(run, curve.step(found.best.last), curve.step(-1), 3.0):
+        warm = situation.rate_jumps(run, curve.step(0), curve.step(found.best.last), 3.0)
+        return found if warm and not _rate_fell(run, curve.step(found.best.last)) else None
+    return found
+
+
+def _rate_fell(run: Run, until: float) -> bool:
+    """Whether the learning rate had fallen to half of its peak by a step: a rise is then a restart."""
+    rate = run.series["learning_rate"]
+    values = rate.values[np.isfinite(rate.values) & (rate.steps <= until)]
+    return len(values) > 1 and bool(values[-1] < 0.5 * np.max(values))
+
+
+def _dead(run: Run, curve: Shape) -> bool:
+    """Whether the curve ends in values that are no numbers."""
+    return bool(curve.index[-1] < len(curve.series.values) - 1) or bool(run.events_of("non-finite-loss"))
+
+
+def _said(curve: Shape, found: Rise) -> str:
+    return (
+        f"{curve.name} rose from {found.best.value:.4g} (its best, step {curve.step(found.best.first):g})"
+        f" to {found.end.value:.4g} ({tail_of(curve)})"
+    )
+
+
+def _rising(curve: Shape, found: Rise, rise: float) -> Finding:
+    value = found.ratio if math.isfinite(found.ratio) else found.end.value - found.best.value
+    step = curve.step(found.onset)
+    return present(
+        f"{_said(curve, found)} and did not come back; the rise begins at step {step:g}",
+        value=round(value, 4),
+        threshold=rise,
+        step=step,
+        **see(curve, found.onset),
+    )
+
+
+def _calm(curve: Shape, rise: float) -> Finding:
+    ratio = curve.end.value / curve.best.value if curve.best.value > 0 else float("nan")
+    return absent(
+        f"{curve.name} ends at {curve.end.value:.4g} ({tail_of(curve)}); its best level was"
+        f" {curve.best.value:.4g}",
+        value=round(ratio, 4) if math.isfinite(ratio) else None,
+        threshold=rise,
+        series=(curve.name,),
+    )
+
+
+@on_loss(3)
+def diverges(run: Run, curve: Shape, rise: float = 1.3, tail: float = 0.2) -> Finding:
+    """The level of the last part of the run lies above the best level by `rise`, for good."""
+    reason = situation.objective(run)
+    if reason:
+        return unknown(reason)
+    found = _rise(run, curve, rise, tail)
+    if found is not None:
+        return _rising(curve, found, rise)
+    if curve.count < 5:
+        return unknown(f"{curve.name} has only {curve.count} finite points; 5 are needed to rule a rise out")
+    return _calm(curve, rise)
+
+
+@on_loss(3)
+def diverges_early(run: Run, curve: Shape, within: float = 0.1, rise: float = 1.2) -> Finding:
+    """The loss rises for good, and its best level lies in the first `within` of the run."""
+    reason = situation.objective(run)
+    if reason:
+        return unknown(reason)
+    found = _rise(run, curve, rise)
+    if found is not None and (found.best.first <= 1 or curve.part(found.best.first) <= within):
+        if found.end.value > rise * curve.y[0] or found.end.value > rise * found.best.value:
+            return _rising(curve, found, rise)
+    if curve.count < 5:
+        return unknown(f"{curve.name} has only {curve.count} finite points; 5 are needed to rule a rise out")
+    return _calm(curve, rise)
+
+
+@on_loss(10)
+def late_divergence(run: Run, curve: Shape, after: float = 0.3, rise: float = 1.3) -> Finding:
+    """The loss rises for good after it had been at its best later than `after` of the run."""
+    reason = situation.objective(run)
+    if reason:
+        return unknown(reason)
+    found = _rise(run, curve, rise)
+    if found is not None and curve.part(found.onset) >= after and curve.best_progress > 0.1:
+        return _rising(curve, found, rise)
+    return _calm(curve, rise)
+
+
+# ----------------------------------------------------------------------------------------------- spikes
+
+
+def spikes_of(run: Run, curve: Shape, sigmas: float, relative: float) -> list[stats.Spike]:
+    """The spikes of a loss that heal and that no change of the learning rate explains."""
+    least = 0.05 * abs(curve.start.value - curve.best.value)
+    found = stats.spikes(curve.y, sigmas, relative, least)
+    return [s for s in found if not _scheduled(run, curve, s)]
+
+
+def _scheduled(run: Run, curve: Shape, spike: stats.Spike) -> bool:
+    """Whether the learning rate jumped up right before it, as warm restarts do."""
+    before = max(0, spike.first - 5)
+    return curve.part(spike.first) > 0.15 and situation.rate_jumps(
+        run, curve.step(before), curve.step(spike.peak), 2.0
+    )
+
+
+@on_loss(20)
+def spikes(run: Run, curve: Shape, sigmas: float = 8.0, relative: float = 0.5) -> Finding:
+    """The loss jumps up by `relative` and `sigmas` of its scatter, and recovers."""
+    if situation.objective(run):
+        return unknown(str(situation.objective(run)))
+    sunk = situation.bottomless(curve.series)
+    if sunk:
+        return unknown(sunk)
+    found = spikes_of(run, curve, sigmas, relative)
+    if not found:
+        return absent(
+            f"no jump of {curve.name} above {sigmas:g} times its scatter and {relative:.0%} of its level",
+            threshold=relative,
+            series=(curve.name,),
+        )
+    high = max(found, key=lambda s: s.height - s.before)
+    count = "once" if len(found) == 1 else f"{len(found)} times"
+    first = curve.step(found[0].first)
+    return present(
+        f"{curve.name} jumps up and recovers {count}; the highest from {high.before:.4g} to {high.height:.4g}"
+        f" at step {curve.step(high.peak):g}, the first at step {first:g}",
+        value=round(high.height / high.before, 3) if high.before > 0 else round(high.height, 4),
+        threshold=1 + relative,
+        step=first,
+        **see(curve, *(s.peak for s in found[:5])),
+    )
+
+
+@on_loss(10)
+def spike_early(run: Run, curve: Shape, within: float = 0.1, rise: float = 1.5) -> Finding:
+    """In the first `within` of the run the loss exceeds its first values by `rise`, then comes down again."""
+    if situation.objective(run):
+        return unknown(str(situation.objective(run)))
+    parts = (curve.x - curve.x[0]) / (curve.x[-1] - curve.x[0])
+    early = np.flatnonzero(parts <= max(within, 2.5 / curve.count))
+    if len(early) < 3:
+        return unknown(f"only {len(early)} points of {curve.name} lie in the first {within:.0%} of the run")
+    peak = int(early[np.argmax(curve.y[early])])
+    first = float(np.median(curve.y[: max(1, min(3, peak))]))
+    recovered = float(np.min(curve.sy[curve.sx >= curve.x[peak]])) <= 1.1 * first
+    scatter = stats.deviation(curve.y[early] - stats.running_median(curve.y[early], 5))
+    later = curve.y[early[-1] :]
+    usual = stats.noise(later) if len(later) > 8 else scatter
+    height = float(curve.y[peak])
+    seen: dict[str, Any] = {"value": round(height / first, 3) if first > 0 else None, "threshold": rise}
+    beyond = (
+        first > 0 and height > rise * first and height - first > 6 * usual and _beyond(curve, height / first)
+    )
+    if beyond and recovered and peak > 0:
+        return present(
+            f"{curve.name} jumps from {first:.4g} to {height:.4g} at step {curve.step(peak):g},"
+            f" in the first {within:.0%} of the run, and comes down to {curve.best.value:.4g} later",
+            step=curve.step(peak),
+            **seen,
+            **see(curve, peak),
+        )
+    return absent(
+        f"the highest early value of {curve.name} is {height:.4g}, its first {first:.4g}",
+        series=(curve.name,),
+        **seen,
+    )
+
+
+def _beyond(curve: Shape, ratio: float) -> bool:
+    """Whether a value so many times the first is beyond the scatter of logarithms."""
+    if not curve.positive or curve.count < 8:
+        return True
+    logs = np.log(curve.y)
+    scatter = stats.deviation(logs - stats.baseline(logs, 9)) if curve.count >= 18 else stats.noise(logs)
+    return math.log(ratio) > 6 * scatter
+
+
+@on_loss(20)
+def oscillates(run: Run, curve: Shape, swing: float = 0.25, progress: float = 0.3) -> Finding:
+    """The level swings by `swing` of itself while the loss has fallen by less than `progress`.
+
+    Scatter from point to point is batch noise and does not count, unless the points alternate or are means
+    over an epoch: what is counted is the swing of levels, beyond what scatter of points would make of them.
+    """
+    if situation.objective(run):
+        return unknown(str(situation.objective(run)))
+    width, kind = _swing(curve)
+    seen: dict[str, Any] = {"value": round(width, 3), "threshold": swing, "series": (curve.name,)}
+    if _rise(run, curve, 1.3) is not None:
+        return unknown(f"{curve.name} rises for good: swings cannot be told from that")
+    judged = situation.quality(run)
+    fine = judged is not None and judged[0] == "good" and curve.end.value < 1.2 * curve.start.value
+    if width >= swing and curve.progress < progress and not fine:
+        return present(
+            f"{curve.name} swings by {width:.0%} of its level ({kind}) and has fallen by {curve.progress:.0%}"
+            f" only, from {curve.start.value:.4g} to {curve.end.value:.4g}",
+            step=curve.step(0),
+            where=(place(curve.series, int(curve.index[int(np.argmax(curve.y))])),),
+            **seen,
+        )
+    return absent(
+        f"{curve.name} fell by {curve.progress:.0%}; its level swings by {width:.0%}, its points scatter by"
+        f" {2.56 * stats.noise(curve.y) / max(curve.scale, 1e-300):.0%}",
+        **seen,
+    )
+
+
+def _swing(curve: Shape) -> tuple[float, str]:
+    """The width (10th to 90th percentile over the level) of the swings of levels, and what was measured."""
+    middle = max(abs(float(np.median(curve.y))), 1e-300)
+    rest = curve.y - stats.baseline(curve.y, max(9, curve.count // 8))
+    width = float(np.quantile(rest, 0.9) - np.quantile(rest, 0.1)) / middle
+    if curve.series.unit == "epoch" or curve.series.window == "epoch-mean":
+        return width, "means over an epoch"
+    alike = stats.autocorrelation(rest)
+    if alike < -0.4:
+        return width, "up and down from point to point"
+    if alike > max(0.5, 4 / curve.count**0.5):
+        return width, "over several points"
+    if curve.count < 50:
+        return 0.0, "too few points for levels"
+    edges = stats.block_edges(curve.count, curve.count // 5)
+    levels = stats.block_medians(curve.y, edges)
+    course = levels - stats.baseline(levels, max(9, len(levels) // 4))
+    point = stats.deviation(np.diff(curve.y)) / 2**0.5
+    white = 1.57 * point**2 / 5 * (1 + 3 * (2 / len(levels)) ** 0.5)
+    excess = max(stats.deviation(course) ** 2 - white, 0.0) ** 0.5
+    return 2.56 * excess / middle, "medians of five points"
+
+
+@on_loss(30)
+def noisy(run: Run, curve: Shape, noise: float = 0.3) -> Finding:
+    """One point scatters by `noise` of the level, and by more than the whole fall of the loss."""
+    if situation.objective(run):
+        return unknown(str(situation.objective(run)))
+    scatter = stats.noise(curve.y)
+    middle = max(abs(float(np.median(curve.y))), 1e-300)
+    seen: dict[str, Any] = {"value": round(scatter / middle, 3), "threshold": noise, "series": (curve.name,)}
+    words = f"one point of {curve.name} scatters by {scatter:.3g} ({scatter / middle:.0%} of its level)"
+    if scatter > noise * middle and scatter > abs(curve.fall) - curve.fall_error and curve.progress < 0.5:
+        return present(f"{words}, the whole fall is {curve.fall:.3g}", step=curve.step(0), **seen)
+    return absent(f"{words}; the loss fell by {curve.fall:.3g}", **seen)
+
+
+# --------------------------------------------------------------------------------- falling and standing
+
+
+def _flat_is_fine(run: Run, curve: Shape) -> Finding | None:
+    """Why a flat loss means nothing bad here: a good metric, a trained start, a loss near zero."""
+    judged = situation.quality(run)
+    if judged and judged[0] == "good":
+        return absent(
+            f"{curve.name} hardly moves, but {judged[1]}: it started near its floor", series=(curve.name,)
+        )
+    if curve.positive and curve.start.value < 0.02 and not situation.regression(run):
+        return absent(f"{curve.name} is {curve.start.value:.3g} from the start", series=(curve.name,))
+    chance = chance_of(run, curve, 0.02)
+    if chance is not None or (judged and judged[0] == "poor"):
+        return None
+    trained = situation.trained_start(run, curve)
+    if trained:
+        return unknown(
+            f"{curve.name} hardly moves, but {trained}: that can be right without a metric to tell"
+        )
+    if is_mean_of_epochs(curve) and not _exactly_flat(curve):
+        return unknown(
+            f"{curve.name} hardly moves from epoch to epoch; it may have fallen within the first epoch"
+        )
+    return None
+
+
+def _exactly_flat(curve: Shape) -> bool:
+    return float(np.ptp(curve.y)) <= 1e-4 * max(abs(curve.start.value), 1e-12)
+
+
+@on_loss()
+def not_converging(run: Run, curve: Shape, progress: float = 0.05) -> Finding:
+    """Neither the end nor any lasting level lies below the start by `progress` of it."""
+    reason = situation.objective(run) or situation.too_early(run, curve)
+    if reason:
+        return unknown(reason)
+    lowest = stats.lowest_level(curve.y, max(1, curve.count // 5))
+    best = min(lowest.value, curve.end.value)
+    gained = (curve.start.value - best) / curve.scale
+    error = float(np.hypot(curve.start.error, lowest.error)) / curve.scale
+    seen: dict[str, Any] = {"value": round(gained, 4), "threshold": progress}
+    words = f"{curve.name} goes from {curve.start.value:.4g} to {curve.end.value:.4g} (best {best:.4g})"
+    if gained >= progress and (gained > 2 * error or curve.progress > 3 * progress):
+        return absent(f"{words}: it fell by {gained:.0%}", series=(curve.name,), **seen)
+    if gained + 2 * error > 3 * progress:
+        return unknown(
+            f"{words}, but the noise (±{2 * error:.0%}) is too large to tell a fall of {progress:.0%}"
+        )
+    fine = _flat_is_fine(run, curve)
+    if fine is not None:
+        return fine
+    if gained >= progress:
+        return unknown(f"{words}: a fall of {gained:.0%} within its noise of ±{2 * error:.0%}")
+    return present(
+        f"{words}: a fall of {max(gained, 0):.1%} over {curve.count} points",
+        step=curve.step(0),
+        **seen,
+        **see(curve, 0),
+    )
+
+
+@on_loss()
+def flat_from_start(run: Run, curve: Shape, progress: float = 0.02) -> Finding:
+    """Every level of the run lies within `progress` of the first one, beyond noise."""
+    reason = situation.objective(run) or situation.too_early(run, curve)
+    if reason:
+        return unknown(reason)
+    edges = stats.block_edges(curve.count, 10 if curve.count >= 30 else max(3, curve.count // 3))
+    levels = stats.block_medians(curve.y, edges)
+    error = stats.MEDIAN_ERROR * curve.sigma / (curve.count / len(levels)) ** 0.5 / curve.scale
+    moved = float(np.max(np.abs(levels - levels[0]))) / curve.scale
+    first = abs(curve.start.value - float(np.median(curve.y))) / curve.scale
+    line, doubt = _slope(curve, 0.0)
+    far = np.abs(curve.y - np.median(curve.y)) > max(4 * progress * curve.scale, 8 * curve.sigma_tail)
+    if abs(line) > max(progress * curve.scale, 3 * doubt) or np.sum(far) >= 2:
+        moved = max(moved, progress + 5 * error)
+    seen: dict[str, Any] = {"value": round(moved, 4), "threshold": progress}
+    words = f"the levels of {curve.name} stay within {moved:.2%} of {float(np.median(curve.y)):.4g}"
+    if moved > progress + 4 * error or first > progress + 3 * curve.start.error / curve.scale:
+        return absent(
+            f"{curve.name} leaves its first level by {max(moved, first):.1%}", series=(curve.name,), **seen
+        )
+    if 2 * error > 1.5 * progress:
+        return unknown(f"{words}, but the noise (±{2 * error:.0%}) is too large to call it flat")
+    fine = _flat_is_fine(run, curve)
+    if fine is not None:
+        return fine
+    return present(
+        f"{words} over all {curve.count} points", step=curve.step(0), **seen, **see(curve, 0, curve.count - 1)
+    )
+
+
+@on_loss(4)
+def falling_at_end(
+    run: Run, curve: Shape, tail: float = 0.25, share: float = 0.1, spent: float = 0.2
+) -> Finding:
+    """The last `tail` of the run brings `share` of the whole fall, and does not flatten out.
+
+    A curve that flattens says nothing where the learning rate was below `spent` of its peak: it flattens then
+    whether the model is finished or not.
+    """
+    if situation.objective(run):
+        return unknown(str(situation.objective(run)))
+    found = ending(curve, tail, share, "falling")
+    left = situation.rate_left(run, curve, tail)
+    if found.state is State.ABSENT and left is not None and left < spent:
+        return unknown(f"{found.why}, but the learning rate had come down to {left:.0%} of its peak there")
+    return found
+
+
+def ending(curve: Shape, tail: float, share: float, doing: str) -> Finding:
+    """Whether a (falling) curve was still improving when it ended; shared with metrics."""
+    whole = curve.at(0.0) - curve.at(1.0)
+    last = curve.at(1 - tail) - curve.at(1.0)
+    error = (
+        2
+        * max(curve.sigma_tail, curve.wander if curve.count >= 30 else 0.0)
+        / max(1.0, (tail * curve.count / 2) ** 0.5)
+    )
+    part = last / whole if whole > 0 else 0.0
+    seen: dict[str, Any] = {"value": round(part, 4), "threshold": share, "series": (curve.name,)}
+    words = f"the last {tail:.0%} of the run bring {part:.0%} of all the progress of {curve.name}"
+    late, doubt = _slope(curve, 1 - tail / 2)
+    lasting = late < doubt and (late - doubt < 0.3 * _slope(curve, 1 - tail)[0] or curve.count < 8)
+    level = max(abs(curve.end.value), 1e-12)
+    if whole > 2 * error and part >= share and last > 2 * error and last > 0.03 * level and lasting:
+        return present(
+            f"{words}: it is still {doing} at step {curve.step(-1):g}",
+            step=curve.step(curve.end.first),
+            **seen,
+            where=see(curve, curve.count - 1)["where"],
+        )
+    if curve.count < 8 and part >= share / 2:
+        return unknown(f"{words}, but with {curve.count} points its course at the end cannot be told")
+    return absent(words, **seen)
+
+
+def _slope(curve: Shape, since: float, until: float = 1.0) -> tuple[float, float]:
+    """The slope (per run) of a line through the points of a part of the run, and its error."""
+    x = (curve.x - curve.x[0]) / (curve.x[-1] - curve.x[0])
+    kept = np.flatnonzero((x >= since) & (x <= until))
+    kept = kept if len(kept) >= 2 else np.arange(len(x) - 2, len(x))
+    spread = float(np.std(x[kept])) * len(kept) ** 0.5
+    if spread <= 0:
+        return 0.0, 0.0
+    at = x[kept] - np.mean(x[kept])
+    return float(np.sum(at * curve.y[kept]) / np.sum(at**2)), curve.sigma_tail / spread
+
+
+def _fitted(run: Run, curve: Shape) -> tuple[str, str] | None:
+    """Whether a metric says that the training data are fitted; an evaluation only where its loss agrees."""
+    judged = situation.quality(run, ("train",))
+    if judged is not None:
+        return judged
+    judged = situation.quality(run, ("eval",))
+    held = run.series.get("eval/loss")
+    if judged is None or judged[0] == "good" or held is None:
+        return judged
+    return judged if situation.reached(held) < 1.3 * curve.end.value else None
+
+
+@on_loss()
+def plateaus_high(run: Run, curve: Shape, before: float = 0.5, level: float = 0.4) -> Finding:
+    """The loss has fallen, stops improving before `before` of the run, and stands above `level` of its start.
+
+    A floor that the data set is not told from one that the training set by the curve alone, so a metric, the
+    level of a guess or a very high plateau must say that it is too high.
+    """
+    reason = situation.objective(run) or situation.too_early(run, curve, 10)
+    if reason:
+        return unknown(reason)
+    height = curve.end.value / curve.start.value if curve.start.value > 0 else float("nan")
+    seen: dict[str, Any] = {"value": round(height, 4) if math.isfinite(height) else None, "threshold": level}
+    if not curve.positive:
+        return unknown(f"{curve.name} has values below zero: its distance to a floor is not known")
+    words = f"{curve.name} ends at {curve.end.value:.4g}, {height:.0%} of its start {curve.start.value:.4g}"
+    if height < level:
+        return absent(words, series=(curve.name,), **seen)
+    if curve.best_progress < 0.05 or curve.start.value - curve.best.value < 3 * curve.fall_error:
+        return unknown(f"{words}: it never fell, so it has no plateau")
+    if _rise(run, curve, 1.3) is not None:
+        return unknown(f"{words}: it rises for good, which is no plateau")
+    parts = (curve.x - curve.x[0]) / (curve.x[-1] - curve.x[0])
+    middle = np.abs(parts - before) <= 0.1
+    half = float(np.median(curve.y[middle])) if np.any(middle) else curve.at(before)
+    gained = half - curve.end.value
+    doubt = float(
+        np.hypot(curve.end.error, stats.MEDIAN_ERROR * curve.sigma_tail / max(1, np.sum(middle)) ** 0.5)
+    )
+    if gained > max(0.05 * curve.fall, 2.5 * doubt, 0.02 * curve.end.value):
+        return absent(
+            f"{words}, and improved by {gained:.3g} after {before:.0%} of the run",
+            series=(curve.name,),
+            **seen,
+        )
+    judged = _fitted(run, curve)
+    if judged and judged[0] == "good":
+        return absent(f"{words}, and {judged[1]}", series=(curve.name,), **seen)
+    guess = chance_of(run, curve, 0.02)
+    if not judged and guess is None:
+        return unknown(f"{words} and does not improve any more; no metric tells how low it could get")
+    reached = int(np.searchsorted(curve.sy <= curve.end.value + 2 * curve.end.error, True))
+    since = (
+        float(curve.sx[int(np.argmax(curve.sy <= curve.end.value + 2 * curve.end.error))])
+        if reached >= 0
+        else 0.0
+    )
+    because = f"; {judged[1]}" if judged else ""
+    return present(
+        f"{words}, where it has been since about step {since:g}{because}",
+        step=since,
+        **seen,
+        **see(curve, curve.end.first),
+    )

@@ -1,0 +1,332 @@
+"""Where the training loss stands: zero, below zero, the level of a guess, the floor of a wrong loss."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from ...engine.model import Place, State
+from ..registry import Finding, absent, place, place_of, present, unknown
+from ..run import Run
+from . import situation, stats
+from .judging import is_mean_of_epochs, on_loss, see, tail_of
+from .shapes import Shape
+
+COMMON_CLASSES = (*range(2, 11), 20, 50, 100, 1000)
+
+
+@on_loss(3)
+def zero(run: Run, curve: Shape, share: float = 0.05) -> Finding:
+    """`share` of the points (two at least) are exactly zero while gradients are numbers.
+
+    Zeros that are small values printed with few decimals do not count, nor rows where a NaN was written as 0.
+    """
+    zeros = curve.y == 0
+    part = float(np.mean(zeros))
+    seen: dict[str, Any] = {"value": round(part, 4), "threshold": share}
+    if not np.any(zeros):
+        return absent(f"no point of {curve.name} is exactly zero", series=(curve.name,), **seen)
+    first = int(np.argmax(zeros))
+    smallest = float(np.min(curve.y[curve.y > 0])) if np.any(curve.y > 0) else math.inf
+    printed = stats.quantum(curve.y)
+    if printed > 0 and smallest <= 5.01 * printed:
+        return absent(
+            f"{curve.name} is printed to {printed:g}: its zeros are small values",
+            series=(curve.name,),
+            **seen,
+        )
+    if part < share or np.sum(zeros) < 2:
+        return absent(f"{part:.1%} of the points of {curve.name} are zero", series=(curve.name,), **seen)
+    norms = run.series.get("grad_norm")
+    if norms is not None:
+        same = np.isin(norms.steps, curve.series.steps[curve.index[zeros]])
+        if np.any(same) and not np.any(np.isfinite(norms.values[same])):
+            return absent(
+                f"{curve.name} is 0 where grad_norm is not a number: a masked NaN, not a zero loss",
+                series=(curve.name, "grad_norm"),
+                **seen,
+            )
+    return present(
+        f"{curve.name} is exactly 0 at {np.sum(zeros)} of {curve.count} points, first at"
+        f" step {curve.step(first):g}",
+        step=curve.step(first),
+        **seen,
+        **see(curve, first),
+    )
+
+
+@on_loss()
+def near_zero(run: Run, curve: Shape, level: float = 0.01) -> Finding:
+    """The last part of the run lies below `level` and far below the start."""
+    if situation.regression(run):
+        return unknown("the loss of a regression has no absolute scale")
+    seen: dict[str, Any] = {"value": curve.end.value, "threshold": level}
+    words = (
+        f"{curve.name} ends at {curve.end.value:.3g} ({tail_of(curve)}), it began at {curve.start.value:.3g}"
+    )
+    small = 0 <= curve.end.value < level
+    if curve.end.value == 0 and stats.quantum(curve.y) == 0:
+        return unknown(f"{words}: exactly zero, which is another thing")
+    if small and not situation.metric(run, "train") and curve.start.value < 10 * level:
+        return unknown(f"{words}: without a metric its scale is not known")
+    held = run.series.get("eval/loss")
+    if small and held is not None and len(held) and situation.reached(held) < max(level, 3 * curve.end.value):
+        return unknown(f"{words}, and eval/loss at {situation.reached(held):.3g}: the task is solved")
+    if small and curve.end.value < 0.05 * max(curve.start.value, level):
+        below = int(np.argmax(curve.sy < level))
+        return present(words, step=float(curve.sx[below]), **seen, **see(curve, curve.end.first))
+    return absent(words, series=(curve.name,), **seen)
+
+
+@on_loss(3)
+def negative(run: Run, curve: Shape) -> Finding:
+    """Values below zero, more than single ones."""
+    if situation.objective(run):
+        return unknown(str(situation.objective(run)))
+    below = curve.y < 0
+    seen: dict[str, Any] = {"value": float(np.min(curve.y)), "threshold": 0.0}
+    if np.sum(below) >= max(1, 0.02 * curve.count):
+        first = int(np.argmax(below))
+        return present(
+            f"{curve.name} is below zero at {np.sum(below)} of {curve.count} points, first"
+            f" {curve.y[first]:.4g} at"
+            f" step {curve.step(first):g}",
+            step=curve.step(first),
+            **seen,
+            **see(curve, first),
+        )
+    return absent(
+        f"the smallest value of {curve.name} is {np.min(curve.y):.4g}", series=(curve.name,), **seen
+    )
+
+
+@on_loss(6)
+def bottomless_in_training(run: Run, curve: Shape) -> Finding:
+    """The training loss runs away below zero while the evaluation, by the same loss, stays above it.
+
+    A wrong sign sinks both; targets outside the range of a cross-entropy sink the loss of those alone.
+    """
+    if situation.objective(run):
+        return unknown(str(situation.objective(run)))
+    sunk = situation.bottomless(curve.series)
+    if sunk is None:
+        return absent(f"the smallest value of {curve.name} is {np.min(curve.y):.4g}", series=(curve.name,))
+    held = run.series.get("eval/loss")
+    finite = held.values[np.isfinite(held.values)] if held is not None else np.empty(0)
+    if curve.name != "train/loss" or len(finite) < 2:
+        return unknown(f"{sunk}; the loss of the evaluation is not known")
+    lowest = float(np.min(finite))
+    words = f"{sunk}, while the smallest eval/loss is {lowest:.4g}"
+    low = int(np.argmin(curve.y))
+    seen: dict[str, Any] = {"value": float(curve.y[low]), "threshold": 0.0}
+    if lowest < 0:
+        return absent(words, series=(curve.name,), **seen)
+    return present(words, step=curve.step(int(np.argmax(curve.y < 0))), **seen, **see(curve, low))
+
+
+def chance_of(run: Run, curve: Shape, tolerance: float) -> tuple[int, float, tuple[Place, ...]] | None:
+    """(K, ln K, where K is known from) when the loss ends at, and never got below, the level of a guess."""
+    known = situation.classes(run)
+    guessed = None if known else guessed_classes(run, curve, tolerance)
+    counts = (known.count,) if known else (guessed,) if guessed else COMMON_CLASSES
+    within = tolerance if known or guessed else tolerance / 4
+    if situation.regression(run) or (not known and not guessed and abs(curve.best_progress) > 0.05):
+        return None
+    for count in counts:
+        level = situation.chance_loss(run, count)
+        near = abs(curve.end.value - level) <= within * level + (curve.end.error if known else 0.0)
+        if near and curve.best.value >= (1 - 2 * within) * level - 2 * curve.best.error:
+            return count, level, (place_of(known.setting),) if known else ()
+    return None
+
+
+def guessed_classes(run: Run, curve: Shape, tolerance: float = 0.02) -> int | None:
+    """K that is not known but told by loss and accuracy together: one ends at ln K, the other at 1/K."""
+    metrics = [s for split in ("eval", "train") if (s := situation.metric(run, split, ("accuracy",)))]
+    if situation.classes(run) or situation.regression(run) or not metrics:
+        return None
+    for count in range(2, 201):
+        level = situation.chance_loss(run, count)
+        if abs(curve.end.value - level) > tolerance / 2 * level or curve.best.value < (1 - tolerance) * level:
+            continue
+        ends = [situation.reached(s) for s in metrics]
+        if all(end < 1.6 / count for end in ends) and any(abs(end * count - 1) < 0.3 for end in ends):
+            return count
+    return None
+
+
+@on_loss()
+def at_chance_level(run: Run, curve: Shape, tolerance: float = 0.02) -> Finding:
+    """The loss ends at ln K and was never below it; without a known K a flat loss at ln of a usual K."""
+    if situation.objective(run):
+        return unknown(str(situation.objective(run)))
+    if situation.regression(run):
+        return absent("the loss is that of a regression, which knows no guess among classes")
+    known = situation.classes(run)
+    if known is None and situation.number(run, "label_smoothing") is None and situation.is_sum(run):
+        return unknown(f"{curve.name} is a sum of terms and the number of classes is not known")
+    level = situation.chance_loss(run, known.count) if known else None
+    words = f"{curve.name} ends at {curve.end.value:.4g}"
+    if level is not None and curve.best.value < (1 - 3 * tolerance) * level - 2 * curve.best.error:
+        return absent(
+            f"{words} and reached {curve.best.value:.4g}; a guess among"
+            f" {known.count if known else 0} gives {level:.4g}",
+            value=curve.end.value,
+            threshold=round(level, 4),
+            series=(curve.name,),
+        )
+    reason = situation.too_early(run, curve)
+    if reason:
+        return unknown(reason)
+    found = chance_of(run, curve, tolerance)
+    if found is None:
+        if known is None and abs(curve.best_progress) <= 0.05:
+            return unknown(f"{words} and hardly moved, but the number of classes is not known")
+        against = f", a guess among {known.count} classes gives {level:.4g}" if known and level else ""
+        return absent(
+            f"{words} (best {curve.best.value:.4g}){against}", value=curve.end.value, series=(curve.name,)
+        )
+    count, level, where = found
+    if known is None and situation.trained_start(run, curve) and curve.end.error > 0.01 * level:
+        return unknown(f"{words}, near ln {count}, within the noise only")
+    return present(
+        f"{words}, a uniform guess among {count} gives ln {count} = {level:.4g}; it never got below that",
+        value=round(curve.end.value, 4),
+        threshold=round(level, 4),
+        step=curve.step(curve.end.first) if curve.best_progress > 0.05 else curve.step(0),
+        where=(place(curve.series, int(curve.index[-1])), *where),
+        series=(curve.name,),
+    )
+
+
+def _first_loss(curve: Shape) -> tuple[float, str | None]:
+    """The first loss, and why it is not that of the untrained model (None: it is)."""
+    if curve.index[0] > 0:
+        return float(curve.y[0]), "the first logged value is not a number"
+    if is_mean_of_epochs(curve):
+        return float(curve.y[0]), "the first value is a mean over an epoch"
+    if curve.series.unit in situation.STEPS and curve.step(0) > 50:
+        return float(curve.y[0]), f"the first value is from step {curve.step(0):g}"
+    return float(curve.y[0]), None
+
+
+@on_loss(3)
+def initial_above_chance(run: Run, curve: Shape, ratio: float = 1.5) -> Finding:
+    """The first loss exceeds that of a uniform guess by `ratio`."""
+    known = situation.classes(run)
+    if known is None or situation.is_sum(run):
+        return unknown(
+            "the number of classes is not known" if known is None else "the loss is a sum of terms"
+        )
+    level = situation.chance_loss(run, known.count)
+    first, doubt = _first_loss(curve)
+    scatter = min(1.0, stats.noise(np.log(curve.y))) if curve.positive else 0.0
+    seen: dict[str, Any] = {"value": round(first, 4), "threshold": round(ratio * level, 4)}
+    words = f"the first value of {curve.name} is {first:.4g}, a guess among {known.count} gives {level:.4g}"
+    told = curve.index[0] == 0 and not is_mean_of_epochs(curve)  # steps of an epoch can throw a model far off
+    if told and first > ratio * level * math.exp(3 * scatter):
+        where = (place(curve.series, int(curve.index[0])), place_of(known.setting))
+        return present(words, step=curve.step(0), where=where, series=(curve.name,), **seen)
+    if first > ratio * level:
+        doubt = doubt or f"single values scatter by {scatter:.0%}"
+    return unknown(f"{words}, but {doubt}") if doubt else absent(words, series=(curve.name,), **seen)
+
+
+@on_loss(3)
+def initial_below_chance(run: Run, curve: Shape, ratio: float = 0.6) -> Finding:
+    """The first loss of a run from scratch is below `ratio` of that of a uniform guess."""
+    known = situation.classes(run)
+    if known is None or situation.is_sum(run):
+        return unknown(
+            "the number of classes is not known" if known is None else "the loss is a sum of terms"
+        )
+    level = situation.chance_loss(run, known.count)
+    first, doubt = _first_loss(curve)
+    seen: dict[str, Any] = {"value": round(first, 4), "threshold": round(ratio * level, 4)}
+    words = f"the first value of {curve.name} is {first:.4g}, a guess among {known.count} gives {level:.4g}"
+    if first >= ratio * level:
+        return absent(words, series=(curve.name,), **seen)
+    if known.setting.key == "vocab_size":
+        return unknown(f"{words}, as with a language model that was trained before")
+    late = curve.series.unit in situation.STEPS and curve.step(0) > 10
+    doubt = (
+        doubt
+        or situation.trained_start(run, curve)
+        or (f"it is from step {curve.step(0):g}" if late else None)
+    )
+    if doubt or curve.series.unit not in situation.STEPS:
+        return unknown(f"{words}, but {doubt or 'its step is not known'}")
+    where = (place(curve.series, int(curve.index[0])), place_of(known.setting))
+    return present(words, step=curve.step(0), where=where, series=(curve.name,), **seen)
+
+
+def _classes_by_start(run: Run, curve: Shape) -> tuple[int, ...]:
+    """Possible K by the first loss: a softmax of a softmax is almost uniform at first, so its loss is ln K.
+
+    A mean over the first epoch may lie a little below that.
+    """
+    low = 0.9 if is_mean_of_epochs(curve) else 0.99
+    return situation.classes_by_start(run, float(curve.y[0]), low=low)
+
+
+@on_loss(8)
+def floor_double_softmax(run: Run, curve: Shape, tolerance: float = 0.03) -> Finding:
+    """The loss stands at ln(1 + (K-1)/e), which a softmax applied twice cannot cross.
+
+    With an accuracy a the level is that floor + (1 - a), since a wrong answer costs exactly one more; the
+    accuracy must confirm it where it is logged, for an ordinary loss can stand near the floor too.
+    """
+    known = situation.classes(run)
+    given = known is not None and known.setting.key == "num_classes"
+    counts = (known.count,) if known is not None and given else _classes_by_start(run, curve)
+    if not counts or situation.switched_on(run, "label_smoothing"):
+        return unknown(
+            "label smoothing makes a floor too" if counts else "the number of classes is not known"
+        )
+    found = [_double_softmax(run, curve, count, tolerance) for count in counts]
+    return next((f for f in found if f.state is State.PRESENT), found[0] if given else _undecided(found))
+
+
+def _undecided(found: list[Finding]) -> Finding:
+    """Absent only when it is for every possible number of classes."""
+    return next((f for f in found if f.state is State.UNKNOWN), found[0])
+
+
+def _double_softmax(run: Run, curve: Shape, count: int, tolerance: float) -> Finding:
+    floor = math.log(1 + (count - 1) / math.e)
+    level, best = curve.end.value, curve.best.value
+    seen: dict[str, Any] = {"value": round(level, 4), "threshold": round(floor, 4), "series": (curve.name,)}
+    words = (
+        f"{curve.name} ends at {level:.4g} (best {best:.4g}); the floor of a double softmax"
+        f" over {count} classes is {floor:.4g}"
+    )
+    if best < floor * (1 - tolerance) or float(np.min(curve.y)) < floor * (1 - 2 * tolerance):
+        return absent(words, **seen)
+    accuracy = situation.metric(run, "train", ("accuracy",)) or situation.metric(run, "eval", ("accuracy",))
+    hinted = bool(run.events_of("from-logits"))
+    if accuracy is not None:
+        reached = situation.reached(accuracy)
+        expected = floor + (1 - reached)
+        words += f"; with an accuracy of {reached:.3g} it would be {expected:.4g}"
+        fits = abs(level - expected) <= max(tolerance * floor, 0.2 * (1 - reached))
+        sure = 0.7 if situation.classes(run) else 0.8
+        plausible = reached >= sure and (reached >= 0.9 or count > 2 or hinted)
+        if fits and plausible and level > 1.5 * _ordinary(reached):
+            return present(
+                words, where=see(curve, curve.count - 1)["where"], step=curve.step(curve.end.first), **seen
+            )
+        return absent(words, **seen)
+    if abs(level - floor) <= tolerance * floor and (hinted or (count > 2 and situation.classes(run))):
+        settled = curve.at(0.7) - level < 0.05 * max(curve.fall, 0.0) and curve.best_progress > 0.1
+        if settled:
+            return present(
+                words, where=see(curve, curve.count - 1)["where"], step=curve.step(curve.end.first), **seen
+            )
+    return unknown(f"{words}; an accuracy would tell") if level < 2 * floor else absent(words, **seen)
+
+
+def _ordinary(accuracy: float) -> float:
+    """A cross-entropy that is usual at an accuracy: a loss this low contradicts a double softmax."""
+    return max(1 - accuracy, 0.01) * 1.5

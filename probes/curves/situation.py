@@ -1,0 +1,363 @@
+"""What kind of run it is, for judging its curves: classes, a trained start, metrics, how much was seen."""
+
+from __future__ import annotations
+
+import math
+import re
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..run import Configured, Floats, Run, Series
+from . import stats
+from .shapes import Shape, shape
+
+REGRESSION = (
+    "mse",
+    "l1",
+    "l2",
+    "mae",
+    "huber",
+    "smooth",
+    "rmse",
+    "regress",
+    "squared",
+    "gaussian",
+    "charbonnier",
+)
+FRACTIONS = ("accuracy", "f1", "auc", "map", "map50", "iou", "dice", "precision", "recall")
+OTHERS = ("r2", "bleu", "rouge", "psnr", "ssim", "reward")
+ADVERSARIAL = frozenset({"g", "d", "gen", "disc", "generator", "discriminator", "gan", "adv", "adversarial"})
+REINFORCED = frozenset(
+    {"policy", "actor", "critic", "act", "cri", "ppo", "vf", "pg", "td", "qf", "qf1", "qf2", "q", "value"}
+)
+ACTING = frozenset({"policy", "actor", "ppo"})  # one of these is enough: nothing else has a loss of that name
+STEPS = ("step", "iteration")
+ANY_CLASSES = (*range(2, 201), 365, 500, 1000)
+USUAL_CLASSES = (*range(2, 21), 50, 100, 1000)  # far enough apart for a first loss to tell which
+
+
+@dataclass(frozen=True, slots=True)
+class Classes:
+    """The number of classes (or words) the loss chooses among, and where that is known from."""
+
+    count: int
+    setting: Configured
+
+
+def main_loss(run: Run) -> Series | None:
+    """The training loss; where only terms of it were logged, the one with the most points."""
+    if "train/loss" in run.series:
+        return run.series["train/loss"]
+    terms = [s for n, s in sorted(run.series.items()) if n.startswith("train/loss/")]
+    return max(terms, key=len, default=None)
+
+
+def no_loss(run: Run) -> str:
+    """Why there is no training loss to look at."""
+    if any(n.startswith("eval/loss") for n in run.series):
+        return "only eval/loss was logged; this is about the training loss"
+    return "the run has no train/loss"
+
+
+def terms(run: Run, split: str = "train") -> dict[str, Series]:
+    """The terms of the loss, by canonical name."""
+    return {n: s for n, s in sorted(run.series.items()) if n.startswith(f"{split}/loss/")}
+
+
+def is_sum(run: Run, split: str = "train") -> bool:
+    """Whether the loss is a sum: several of its terms were logged, or one that is another number."""
+    total, parts = run.series.get(f"{split}/loss"), list(terms(run, split).values())
+    if total is None or len(parts) != 1:
+        return len(parts) > 1
+    return not np.array_equal(total.values, parts[0].values, equal_nan=True)
+
+
+def number(run: Run, key: str) -> float | None:
+    """A numeric setting, or None."""
+    value = run.settings[key].value if key in run.settings else None
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value):
+        return None
+    return float(value)
+
+
+def text(run: Run, key: str) -> str:
+    """A setting in lower-case letters; "" where it is not known."""
+    return str(run.settings[key].value).lower() if key in run.settings else ""
+
+
+def switched_on(run: Run, key: str) -> bool:
+    """Whether a setting is known and neither off, empty nor zero."""
+    return text(run, key) not in ("", "false", "none", "no", "0", "0.0", "scratch", "random", "null")
+
+
+def regression(run: Run) -> bool:
+    """Whether the loss is known to be one without an absolute scale."""
+    loss = text(run, "loss_function")
+    if any(word in loss for word in REGRESSION):
+        return True
+    return run.info.context.get("task") == "regression"
+
+
+_BINARY = re.compile(
+    r"(?:.*\.)?(?:bce_?(?:with_?)?(?:logits)?_?(?:loss)?|binary_?cross_?entropy_?(?:with_?logits)?_?(?:loss)?)"
+)
+
+
+def binary(run: Run) -> bool:
+    """Whether the loss is known to be a binary cross-entropy (also one over several labels)."""
+    return _BINARY.fullmatch(text(run, "loss_function")) is not None
+
+
+def classes(run: Run) -> Classes | None:
+    """How many classes the loss chooses among, where a setting says so and the loss is a cross-entropy."""
+    if regression(run):
+        return None
+    if binary(run):
+        return Classes(2, run.settings["loss_function"])
+    for key in ("num_classes", "vocab_size"):
+        count = number(run, key)
+        if count is not None and 1 <= count < 1e7:
+            return Classes(max(2, int(count)), run.settings[key])
+    return None
+
+
+def chance_loss(run: Run, count: int) -> float:
+    """Cross-entropy of a uniform guess among `count` classes, in the unit the run logs."""
+    bits = run.facts.get("loss_base") == 2
+    return math.log(count) / (math.log(2) if bits else 1.0)
+
+
+def classes_by_start(
+    run: Run, first: float, *, low: float = 0.99, among: tuple[int, ...] = ANY_CLASSES
+) -> tuple[int, ...]:
+    """The K for which this first loss is that of a guess: from `low` to 1.01 times ln K."""
+    return tuple(k for k in among if low <= first / chance_loss(run, k) <= 1.01)
+
+
+def objective(run: Run) -> str | None:
+    """Why the course of this loss says nothing of convergence (adversarial, reinforcement), or None."""
+    words: set[str] = set()
+    for name in terms(run):
+        words |= set(name.rpartition("/")[2].split("_"))
+    if (
+        words & {"gan", "adversarial", "discriminator", "disc"}
+        or {"g", "d"} <= words
+        or {"gen", "d"} <= words
+    ):
+        return "adversarial losses need not fall"
+    raw = " ".join(s.raw.lower() for s in run.all_series)
+    rollout = any(w in raw for w in ("approx_kl", "clip_frac", "rollout/", "ep_rew", "episode"))
+    rewarded = any(n.endswith("/reward") for n in run.series)
+    if rollout or rewarded or len(words & REINFORCED) >= 2 or words & ACTING:
+        return "in reinforcement learning the return tells, not the loss"
+    return None
+
+
+def bottomless(series: Series) -> str | None:
+    """Say that a loss runs away below zero, where no level is left to jump from; None where it does not.
+
+    The log-likelihood of a density falls below zero as well, but not to many times what it began with.
+    """
+    values = series.values[np.isfinite(series.values)]
+    if len(values) < 6 or np.mean(values < 0) < 0.1:
+        return None
+    first, low = float(np.median(np.abs(values[:3]))), float(np.min(values))
+    return f"{series.name} falls to {low:.4g}, without a floor" if low < -10 * max(1.0, first) else None
+
+
+def trained_start(run: Run, curve: Shape | None = None) -> str | None:
+    """Why this run probably started from trained weights, or None."""
+    own = resumed_itself(run)
+    for key in ("resume_from", "pretrained", "adapter", "lora_rank"):
+        if switched_on(run, key) and not (own and key == "resume_from"):
+            return f"{key} is set"
+    told = ("weights-newly-initialized",) if own else ("resume", "weights-newly-initialized")
+    if any(e.kind in told for e in run.events):
+        return "the log says that trained weights were loaded"
+    framework = str(run.facts.get("framework") or "").lower()
+    if any(word in framework for word in ("transformers", "hugging", "hf", "llamafactory", "llama-factory")):
+        return "the Hugging Face Trainer usually fine-tunes"
+    known = classes(run)
+    if curve is not None and known is not None and known.setting.key == "vocab_size":
+        if curve.start.value < 0.6 * chance_loss(run, known.count):
+            return f"the first loss {curve.start.value:.3g} is far below ln {known.count}"
+    judged = quality(run)
+    if curve is not None and judged and judged[0] == "good" and curve.best_progress < 0.5:
+        return f"{judged[1]} though the loss fell by {max(curve.best_progress, 0):.0%} only"
+    if curve is not None and _starts_late(curve):
+        return f"the log begins at step {curve.step(0):g}"
+    return None
+
+
+def resumed_itself(run: Run) -> bool:
+    """Whether what was resumed is this very run, and its log holds the beginning: it started untrained."""
+    loss = main_loss(run)
+    resumes = [e for e in run.events if e.kind in ("resume", "rewind")]
+    if loss is None or not resumes or len(loss) < 2 or loss.unit not in (*STEPS, "epoch"):
+        return False
+    gaps = np.diff(loss.steps)
+    interval = float(np.median(gaps[gaps > 0])) if np.any(gaps > 0) else 1.0
+    first = float(loss.steps[0])
+    return first <= 5 * interval + 1 and all(e.step is not None and e.step >= first for e in resumes)
+
+
+def _starts_late(curve: Shape) -> bool:
+    if curve.series.unit not in (*STEPS, "epoch") or curve.count < 5:
+        return False
+    interval = float(np.median(np.diff(curve.series.steps[curve.index])))
+    return interval > 0 and curve.step(0) > 5 * interval + 1
+
+
+def metric(run: Run, split: str, kinds: tuple[str, ...] = FRACTIONS) -> Series | None:
+    """The main metric of a split where higher is better: the first of `kinds` that was logged."""
+    for kind in kinds:
+        found = run.series.get(f"{split}/{kind}")
+        if found is not None and np.any(np.isfinite(found.values)):
+            return found
+    return None
+
+
+def reached(series: Series, part: float = 0.2) -> float:
+    """The median of the last part of a metric's finite values."""
+    values = series.values[np.isfinite(series.values)]
+    return float(np.median(values[-max(1, round(part * len(values))) :]))
+
+
+def quality(run: Run, splits: tuple[str, ...] = ("train", "eval")) -> tuple[str, str] | None:
+    """("good" | "poor", sentence) by a metric of these data; None where no metric says either."""
+    chance = 1.0 / known.count if (known := classes(run)) and known.setting.key == "num_classes" else None
+    for split in splits:
+        series = metric(run, split)
+        if series is None:
+            continue
+        value = reached(series)
+        if value >= 0.8:
+            return "good", f"{series.name} reaches {value:.3g}"
+        guess = 0.5 if series.name.endswith("/auc") else chance
+        if guess is not None and value <= guess + 0.15 * (1 - guess):
+            return "poor", f"{series.name} is only {value:.3g}, a guess gives {guess:.3g}"
+        if guess is None and value < 0.3 and not series.name.endswith(("map", "map50")):
+            return "poor", f"{series.name} is only {value:.3g}"
+    for split in splits:
+        found = run.series.get(f"{split}/r2")
+        if found is not None and np.any(np.isfinite(found.values)):
+            value = reached(found)
+            return ("good" if value > 0.5 else "poor"), f"{found.name} is {value:.3g}"
+    return None
+
+
+def planned_share(run: Run, series: Series) -> float | None:
+    """How much of the planned run this curve covers (may exceed 1); None where the plan is not known."""
+    last = float(np.max(series.steps)) if len(series.steps) else 0.0
+    epochs, steps = number(run, "epochs"), number(run, "max_steps")
+    if steps and steps > 0 and series.unit in STEPS:
+        return last / steps
+    if epochs and epochs > 0:
+        if series.unit == "epoch":
+            return (last - min(float(np.min(series.steps)), 1.0) + 1) / epochs
+        if series.epochs is not None and len(series.epochs):
+            return float(np.nanmax(series.epochs)) / epochs
+        per_epoch = number(run, "steps_per_epoch")
+        if per_epoch and series.unit in STEPS:
+            return last / (per_epoch * epochs)
+    return None
+
+
+def too_early(run: Run, curve: Shape, points: int = 8) -> str | None:
+    """Why convergence cannot be judged yet, or None: few points, few steps, little of the plan, warm-up."""
+    if curve.count < (min(points, 5) if curve.series.unit == "epoch" else points):
+        return f"{curve.name} has only {curve.count} points; {points} would be needed"
+    if curve.series.unit in STEPS and curve.step(-1) - curve.step(0) < 19:
+        return f"only {curve.step(-1) - curve.step(0) + 1:g} steps were logged"
+    share = planned_share(run, curve.series)
+    if share is not None and share < 0.3:
+        return f"only {share:.0%} of the planned run was seen"
+    if warming_up(run):
+        return "the learning rate was still in its warm-up when the log ends"
+    return None
+
+
+def warming_up(run: Run) -> bool:
+    """Whether the logged learning rate still rises at the end."""
+    rate = run.series.get("learning_rate")
+    if rate is None or len(rate.values) < 5:
+        return False
+    values = rate.values[np.isfinite(rate.values)]
+    if len(values) < 5:
+        return False
+    earlier = float(values[int(0.8 * (len(values) - 1))])
+    return bool(values[-1] >= np.max(values) and values[-1] > 1.05 * earlier)
+
+
+def rate_jumps(run: Run, low: float, high: float, factor: float = 1.5) -> bool:
+    """Whether the logged learning rate goes up by `factor` between these steps (a restart, a resume)."""
+    rate = run.series.get("learning_rate")
+    if rate is None:
+        return False
+    keep = np.isfinite(rate.values) & (rate.steps >= low) & (rate.steps <= high)
+    values = rate.values[keep]
+    if len(values) < 2:
+        return False
+    return bool(np.max(values / np.maximum(np.minimum.accumulate(values), 1e-300)) >= factor)
+
+
+def effort(run: Run, curve: Shape) -> Floats | None:
+    """The sum of the learning rates up to each point of a curve, [count] from 0 to 1.
+
+    As long as updates are small, a loss falls with this sum, whatever the schedule. None where the learning
+    rate was not logged over the whole curve, in its unit.
+    """
+    found = _rates(run, curve)
+    if found is None:
+        return None
+    steps, values = found
+    grid = np.union1d(steps, curve.x)
+    rates = np.interp(grid, steps, values)
+    total = np.concatenate([[0.0], np.cumsum(np.diff(grid) * (rates[1:] + rates[:-1]) / 2)])
+    at = np.interp(curve.x, grid, total)
+    span = float(at[-1] - at[0])
+    return np.asarray((at - at[0]) / span) if span > 0 else None
+
+
+def rate_left(run: Run, curve: Shape, tail: float) -> float | None:
+    """The mean learning rate over the last part of a curve as a share of its peak; None where not logged."""
+    found = _rates(run, curve)
+    if found is None or float(np.max(found[1])) <= 0:
+        return None
+    steps, values = found
+    since = curve.x[-1] - tail * (curve.x[-1] - curve.x[0])
+    late = np.interp(np.linspace(since, curve.x[-1], 20), steps, values)
+    return float(np.mean(late) / np.max(values))
+
+
+def _rates(run: Run, curve: Shape, points: int = 5) -> tuple[Floats, Floats] | None:
+    """Steps and values of the learning rate, where they cover the curve in its unit."""
+    rate = run.series.get("learning_rate")
+    if rate is None or rate.unit != curve.series.unit:
+        return None
+    kept = np.isfinite(rate.values) & np.isfinite(rate.steps)
+    steps, values = rate.steps[kept], rate.values[kept]
+    if len(steps) < points or np.any(np.diff(steps) <= 0):
+        return None
+    slack = 0.1 * (curve.x[-1] - curve.x[0])
+    covered = steps[0] <= curve.x[0] + slack and steps[-1] >= curve.x[-1] - slack
+    return (steps, values) if covered else None
+
+
+def restarts_configured(run: Run) -> bool:
+    """Whether the schedule is one that restarts."""
+    name = text(run, "lr_scheduler")
+    return any(word in name for word in ("restart", "cyclic", "sgdr", "warm_restarts", "warmrestarts"))
+
+
+def metric_shape(series: Series) -> Shape | None:
+    """The shape of a metric, turned so that falling is improving."""
+    from dataclasses import replace
+
+    return shape(replace(series, values=-series.values))
+
+
+def scatter(series: Series) -> float:
+    """The scatter of one point of a series."""
+    return stats.noise(series.values[np.isfinite(series.values)])

@@ -1,0 +1,189 @@
+"""What operator dumps in the run's directory show: alone, against the benchmark's, against a repeat."""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+
+from ...engine.model import ComparedOperator, DumpComparison, Place
+from ..curves.scale_history import told
+from ..curves.scaler import scale
+from ..files import RunFile
+from ..registry import Finding, View, absent, present, probe, unknown
+from ..run import Run
+from ..tensors import anomalies, overflow
+from ..tensors.compare import NotADump, Options, compare_dumps
+from ..tensors.find import dumps_of
+from ..tensors.model import BENCHMARKS, Dump
+from ..tensors.names import is_comparison
+from ..tensors.opdebug import flags
+from ..tensors.results import judge_files
+from ..tensors.settings import settings
+
+NO_DUMP = "no operator dump lies in the run directory"
+TO_BLAME = frozenset({"operator", "collective"})
+OTHER_CALL = frozenset({"replaced", "argument", "extra"})
+CLEAN = frozenset({"identical", "agrees"})
+MOST_ELEMENTS = 2_000_000_000  # values that are looked at where statistics do not tell
+
+
+@lru_cache(maxsize=4)
+def dumps(run: Run) -> tuple[Dump, ...]:
+    """The operator dumps of a run."""
+    return tuple(d for d in dumps_of({f.path: f for f in run.dump_files}) if d.operators)
+
+
+@lru_cache(maxsize=2)
+def compared(run: Run, benchmark: Run | None) -> DumpComparison | None:
+    """How operators compare with the benchmark's: its dump, one beside the run's own, or a tool's results.
+
+    precision_tool keeps the benchmark's TensorFlow dump in the run's tree. None: nothing to compare.
+    """
+    mine = dumps(run)
+    if benchmark is not None and mine and (theirs := dumps(benchmark)):
+        return compare_dumps(mine, theirs, run.info.path, benchmark.info.path)
+    labels = {d.label for d in mine}
+    if labels & BENCHMARKS and labels - {*BENCHMARKS, "overflow_decode"}:
+        return compare_dumps(mine, mine, run.info.path, run.info.path)
+    tables = [f for f in run.dump_files if _is_comparison(f)]
+    return judge_files(tables, run.info.path) if tables else None
+
+
+def _is_comparison(file: RunFile) -> bool:
+    try:
+        return is_comparison(file)
+    except OSError:
+        return False
+
+
+@lru_cache(maxsize=2)
+def overflowed(run: Run) -> overflow.Examined | None:
+    """Where values leave the range of numbers: by dumps, else by what msprobe or hardware flags."""
+    held = dumps(run) or tuple(anomalies.find({f.path: f for f in run.dump_files}))
+    flagged, notes = flags(run.dump_files)
+    if not held and not flagged:
+        return None
+    history, settled = told(run)
+    if scale(run) is None:
+        history = ()
+    options = overflow.Options(calibrated=settled)
+    return overflow.of_dumps(
+        run.info.path, held, flagged, run.dump_files, options, history, notes, MOST_ELEMENTS
+    )
+
+
+@lru_cache(maxsize=2)
+def repeated(run: Run) -> DumpComparison | str:
+    """Two dumps of equal runs (debug_0, debug_1) held against each other, bit by bit; or why not."""
+    named = [d for d in dumps(run) if re.fullmatch(r"debug_\d+", d.label)]
+    labels = sorted({d.label for d in named})
+    if len(labels) < 2:
+        return "no two dumps of equal runs (debug_0 and debug_1) lie in the run directory"
+    one, two = ([d for d in named if d.label == label] for label in labels[:2])
+    try:
+        here, there = (f"{run.info.path}/{side[0].path}" for side in (one, two))
+        return compare_dumps(one, two, here, there, Options(exact=True))
+    except NotADump as error:
+        return str(error)
+
+
+def comparison(view: View) -> DumpComparison | None:
+    """The comparison with the benchmark's operators, if there is one."""
+    return compared(view.run, view.benchmark)
+
+
+def _missing(view: View) -> str:
+    if not dumps(view.run):
+        return NO_DUMP
+    if view.benchmark is None:
+        return "no benchmark was given (--benchmark) whose operator dump could be compared"
+    return "no operator dump lies in the benchmark's directory"
+
+
+def _where(one: ComparedOperator) -> tuple[Place, ...]:
+    """The user's own line where the dump knows it, else the operator."""
+    return (Place(one.source.partition(": ")[0] or one.name, rank=one.rank),)
+
+
+@probe()
+def compare_bad(view: View) -> Finding:
+    """An operator gives other outputs from inputs that agree with the benchmark's; see operators.yaml."""
+    found = comparison(view)
+    if found is None:
+        return unknown(_missing(view))
+    if found.kind in TO_BLAME and found.first is not None:
+        return present(
+            found.verdict,
+            value=found.first.output_error,
+            step=found.first.step,
+            where=_where(found.first),
+        )
+    if found.kind in CLEAN and not found.from_statistics:
+        return absent(found.verdict)
+    return unknown(found.verdict)
+
+
+@probe()
+def calls_differ(view: View) -> Finding:
+    """The first difference of the dumps is another operator, another argument, or one too many or too few."""
+    found = comparison(view)
+    if found is None:
+        return unknown(_missing(view))
+    if found.kind in OTHER_CALL and found.first is not None:
+        return present(
+            found.verdict,
+            step=found.first.step,
+            where=_where(found.first),
+        )
+    if found.kind in CLEAN and not found.counted("unmatched"):
+        return absent("both dumps run the same operators with the same arguments")
+    return unknown(found.verdict)
+
+
+@probe()
+def rerun_differs(view: View) -> Finding:
+    """Two dumps of equal runs (debug_0, debug_1): equal inputs and other outputs at one operator."""
+    found = repeated(view.run)
+    if isinstance(found, str):
+        return unknown(found)
+    if found.kind in ("operator", "collective", "random") and found.first is not None:
+        return present(found.verdict, step=found.first.step, where=(Place(found.first.name),))
+    return absent(found.verdict) if found.kind == "identical" else unknown(found.verdict)
+
+
+@probe()
+def first_bad(view: View) -> Finding:
+    """An operator makes what is not finite from finite inputs, and it is there at the end of the step."""
+    found = overflowed(view.run)
+    if found is None or not found.report.looked:
+        return unknown(NO_DUMP)
+    if found.origin is None:
+        if found.report.first is None and found.whole and found.report.kind != "cannot tell":
+            return absent("no operator of the dump makes what is not finite from finite inputs")
+        return unknown(found.report.verdict if found.whole else found.report.notes[-1])
+    name, operator = found.origin.operator.name, found.origin.operator
+    if not operator.inputs:
+        return unknown(f"{found.report.verdict} What goes into it is not recorded")
+    if not found.origin.lasting:
+        return absent(f"{name} makes values that are not finite; none is left at the step's end")
+    types = {t.dtype for t in operator.outputs}
+    if operator.direction != "forward" and "float16" in types:
+        return unknown(f"{name} overflows in the fp16 backward pass: the loss scale may try its limit")
+    line = f" ({operator.source.partition(': ')[0]})" if operator.source else ""
+    return present(
+        f"{name}{line} makes values that are not finite from finite inputs",
+        step=operator.step,
+        where=(Place(operator.outputs[0].file or operator.name, step=operator.step, rank=operator.rank),),
+    )
+
+
+@probe()
+def learning_rate_high(view: View, above: float = 100.0) -> Finding:
+    """The learning rate that reached an operator of the dump is larger than `above`."""
+    values = [v for d in dumps(view.run) for v in settings(d).get("learning_rate", [])]
+    if not values:
+        return unknown(NO_DUMP if not dumps(view.run) else "the dump shows no learning rate")
+    most, operator = max(values, key=lambda v: (v[0] == v[0], v[0]))
+    if most > above or most != most:
+        return present(f"the learning rate at {operator} is {most:g}", value=most, threshold=above)
+    return absent(f"the largest learning rate in the dump is {most:g}", value=most, threshold=above)

@@ -1,0 +1,194 @@
+"""Scripts that belong together: a training script with the modules of its own project that it imports.
+
+Probes judge a *program*: the entry file with everything of the run directory that it imports, laid one after
+the other in the order in which Python would run them, so that a class of model.py is known where train.py
+builds it. Lines are counted on through the whole; `Script.place` gives back the file and its line.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
+from functools import lru_cache
+
+from ...engine.model import Place
+from ..readers._tree import of, walk
+from ..readers.notebook import file_of
+from ..readers.script import IMPLIED, Extractor, frameworks, parse, parsed
+from ..run import Setting
+from .reached import reached
+from .syntax import Script, lines_of
+
+MAX_PROGRAM = 1024 * 1024  # characters; what is larger stays apart, file by file
+MAX_TOTAL = 8 * MAX_PROGRAM
+
+
+def programs(texts: Mapping[str, str]) -> tuple[Script, ...]:
+    """The programs among these files (path -> source text) that use a training framework, by entry path.
+
+    Of files that import each other in a ring the first of `texts` is the entry, if it is one of them. Files
+    that are no Python that this version reads are left out: their reader has said so.
+    """
+    return _programs(tuple(sorted(texts.items())), next(iter(texts), ""))
+
+
+@lru_cache(maxsize=8)
+def _programs(files: tuple[tuple[str, str], ...], given: str) -> tuple[Script, ...]:
+    texts, trees = dict(files), {}
+    for path, text in files:
+        try:
+            trees[path] = parsed(text)
+        except ValueError:
+            continue
+    linked = {path: _needed(path, tree, trees) for path, tree in trees.items()}
+    needs = {path: found for path, (found, _) in linked.items()}
+    found, total = [], 0
+    for entry in _entries(needs, given):
+        parts = _in_order(entry, needs)
+        size = sum(len(texts[p]) for p in parts)
+        total += size
+        for group in [parts] if size <= MAX_PROGRAM and total <= MAX_TOTAL else [[p] for p in parts]:
+            program = _joined(group, texts, trees)
+            if frameworks(program.tree):
+                loose = program.loose or any(linked[p][1] for p in group)
+                found.append(replace(program, loose=loose, among=len(parts), entry=entry))
+    return tuple(found)
+
+
+def settings(texts: Mapping[str, str], found: Iterable[Setting]) -> tuple[Setting, ...]:
+    """What the scripts fix: as found file by file, but programs of several files read as a whole.
+
+    A name is followed into the modules that the entry imports; the entry's own value of a name comes first.
+    """
+    kept = list(found)
+    for program in programs(texts):
+        if len(program.pieces) > 1:
+            mine = {path for _, path in program.pieces}
+            kept = [s for s in kept if file_of(s.file) not in mine or s.trust != IMPLIED]
+            kept = [s for s in kept if file_of(s.file) not in mine or _belongs(s, program)]
+            entry = program.pieces[-1][0]
+            body = sorted(program.tree.body, key=lambda n: (n.lineno <= entry, n.lineno))
+            whole = Extractor(ast.Module(body, []), program.path)
+            open_ = {program.place(call) for call in whole.choices}
+            kept = [s for s in kept if s.key != "optimizer" or Place(s.file, s.line) not in open_]
+            for setting in whole.settings():
+                place = program.place(setting.line)
+                kept.append(replace(setting, file=place.file, line=place.line))
+    return tuple(dict.fromkeys(kept))
+
+
+def _belongs(setting: Setting, program: Script) -> bool:
+    """Whether a setting stands in what the entry can come to use; that of the entry itself always does."""
+    file, line = setting.file, setting.line
+    start = next((before for before, path in program.pieces if path == file), None)
+    if line is None or start is None or file == program.path:
+        return True
+    at = start + line
+    around = next((n for n in program.tree.body if n.lineno <= at <= (n.end_lineno or n.lineno)), None)
+    if around is None:
+        return False
+    # By the name of a function that the entry has itself (`parse_opt`) it calls its own.
+    entry = program.pieces[-1][0]
+    own = {n.name for n in program.tree.body if isinstance(n, ast.FunctionDef) and n.lineno > entry}
+    return not (isinstance(around, ast.FunctionDef) and around.lineno <= entry and around.name in own)
+
+
+def needed(path: str, tree: ast.Module, known: Mapping[str, object]) -> tuple[str, ...]:
+    """The files of `known` (by path) that a file imports, in order."""
+    return _needed(path, tree, known)[0]
+
+
+def _entries(needs: Mapping[str, tuple[str, ...]], given: str) -> Iterator[str]:
+    """Files that no other imports; of files that import each other in a ring, the one given, or the first."""
+    imported = {m for path, found in needs.items() for m in found if m != path}
+    reached: set[str] = set()
+    apart = [p for p in needs if p not in imported]
+    for path in [*apart, *([given] if given in needs else []), *needs]:
+        if path not in reached:
+            reached |= set(_in_order(path, needs))
+            yield path
+
+
+def _in_order(entry: str, needs: Mapping[str, tuple[str, ...]]) -> list[str]:
+    """The files that an entry needs, each after those that it imports itself, the entry last."""
+    order: list[str] = []
+    seen = {entry}
+    stack: list[tuple[str, Iterator[str]]] = [(entry, iter(needs[entry]))]
+    while stack:
+        path, rest = stack[-1]
+        following = next((n for n in rest if n not in seen), None)
+        if following is None:
+            order.append(path)
+            stack.pop()
+        else:
+            seen.add(following)
+            stack.append((following, iter(needs[following])))
+    return order
+
+
+def _needed(path: str, tree: ast.Module, known: Mapping[str, object]) -> tuple[tuple[str, ...], bool]:
+    """The files of this project that a file imports, in order; and whether one of its own is not there."""
+    found: list[str] = []
+    loose = False
+    for node in of(tree, ast.Import, ast.ImportFrom):
+        if isinstance(node, ast.Import):
+            for alias in node.names:
+                found += _files_of(alias.name, path, 0, known)
+        else:
+            module = node.module or ""
+            named = [f"{module}.{alias.name}".lstrip(".") for alias in node.names]
+            mine = [f for name in (module, *named) for f in _files_of(name, path, node.level, known)]
+            loose = loose or (node.level > 0 and not mine)
+            found += mine
+    return tuple(dict.fromkeys(f for f in found if f != path)), loose
+
+
+def _files_of(module: str, path: str, level: int, known: Mapping[str, object]) -> list[str]:
+    """The file of a module as Python would find it from `path`: beside it, or below a folder above it."""
+    folders = path.split("/")[:-1]
+    if level:
+        bases = [folders[: len(folders) - (level - 1)]] if level - 1 <= len(folders) else []
+    else:
+        bases = [folders[:n] for n in range(len(folders), -1, -1)] + [["src"]]
+    parts = [p for p in module.split(".") if p]
+    for base in bases:
+        stem = "/".join([*base, *parts])
+        for candidate in (f"{stem}.py", f"{stem}/__init__.py" if stem else "__init__.py"):
+            if candidate in known:
+                return [candidate]
+    return []
+
+
+def _move(tree: ast.Module, lines: int) -> None:
+    """As `ast.increment_lineno`, by a walk that is kept."""
+    for node in walk(tree):
+        if isinstance(node, ast.TypeIgnore):
+            node.lineno += lines
+        elif "lineno" in node._attributes:
+            node.lineno = getattr(node, "lineno", 0) + lines  # type: ignore[attr-defined]
+            if (end := getattr(node, "end_lineno", None)) is not None:
+                node.end_lineno = end + lines  # type: ignore[attr-defined]
+
+
+def _joined(parts: list[str], texts: Mapping[str, str], trees: Mapping[str, ast.Module]) -> Script:
+    """One script out of several files, of the imported ones what the last can come to use.
+
+    A tree whose lines have to be moved is parsed anew.
+    """
+    moved: list[ast.Module] = []
+    lines: list[str] = []
+    pieces = []
+    for path in parts:
+        tree = trees[path]
+        if lines:
+            tree = parse(texts[path])
+            _move(tree, len(lines))
+        moved.append(tree)
+        pieces.append((len(lines), path))
+        lines += lines_of(texts[path])
+    *modules, entry = moved
+    bodies, left_out, more = reached(entry, modules)
+    body = [statement for statements in (*bodies, entry.body) for statement in statements]
+    text = "\n".join(lines)
+    return Script(parts[-1], text, ast.Module(body, []), tuple(pieces), loose=more, left_out=tuple(left_out))
