@@ -14,12 +14,15 @@ from traindoctor.engine.diagnose import diagnose
 from traindoctor.engine.load import load_rules
 from traindoctor.engine.model import Reading
 from traindoctor.probes.assembly.assemble import open_run
+from traindoctor.probes.operators import dumps
 from traindoctor.probes.readings import readings
+from traindoctor.probes.registry import probes_of
 
 from .tensors._dumps import SHARED, Call, msprobe
 
 RULES = load_rules()
-IDS = [s.id for s in RULES.symptoms.values() if (s.probe or "").startswith("operators.")]
+PROBES = probes_of(dumps)
+IDS = [s.id for s in RULES.symptoms.values() if s.probe in PROBES]
 X = np.linspace(-2, 2, 32, dtype=np.float32).reshape(4, 8)
 
 
