@@ -10,12 +10,12 @@ import ast
 import re
 from collections.abc import Iterator
 
-from ...flow import flow, returns
-from ...learning import gradient_makers, updates
 from ...readers._tree import names_in, of, unparse
 from ...readers.script import keyword, last_name
 from ...registry import Finding
-from ...syntax import Function, Script
+from ...scripts.flow import flow, returns
+from ...scripts.learning import gradient_makers, updates
+from ...scripts.syntax import Function, Script
 from ..shared.checks import at, ok
 from ..shared.shares import DROP, KEEP, is_turned, plain
 from ..shared.sides import literal

@@ -11,7 +11,7 @@ from ...readers.script import all_arguments, keyword, last_name, moves_one_tenso
 from ...registry import Finding, View, any_of, probe
 from ...scripts.flow import flow, returns
 from ...scripts.learning import taken
-from ...scripts.syntax import Script
+from ...scripts.syntax import Function, Script
 from ..mindspore.cells import callback_in_training_mode
 from ..shared.checks import (
     at,

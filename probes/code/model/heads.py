@@ -10,7 +10,7 @@ import ast
 from ...readers._tree import of, unparse
 from ...readers.script import keyword, last_name
 from ...registry import Finding
-from ...syntax import Function, Script
+from ...scripts.syntax import Function, Script
 from ..shared.checks import at, ok
 
 Axes = list[str]

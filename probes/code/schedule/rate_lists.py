@@ -10,11 +10,11 @@ import ast
 import re
 from collections.abc import Iterator
 
-from ...flow import Flow, flow
 from ...readers._tree import names_in, of, unparse
 from ...readers.script import all_arguments, keyword, last_name
 from ...registry import Finding
-from ...syntax import Function, Script
+from ...scripts.flow import Flow, flow
+from ...scripts.syntax import Function, Script
 from ..shared.checks import at
 from ..shared.factors import product
 from ..shared.sides import OF_TRAINING, side

@@ -6,11 +6,11 @@ import ast
 import re
 from collections.abc import Iterator, Sequence
 
-from ...flow import flow
 from ...readers._tree import unparse
 from ...readers.script import last_name
 from ...registry import Finding
-from ...syntax import Function, Script
+from ...scripts.flow import flow
+from ...scripts.syntax import Function, Script
 from ..shared.checks import at, extractor, ok
 from ..shared.sides import side
 
