@@ -26,7 +26,8 @@ from pathlib import Path
 from traindoctor import cli
 from traindoctor.cli.script_work import report
 from traindoctor.engine.load import load_rules
-from traindoctor.probes import readings, script_files
+from traindoctor.probes import readings
+from traindoctor.probes.scripts import files as script_files
 gc.set_threshold(cli.COLLECT_EVERY, 10, 10)
 readings.all_probes()
 rules = load_rules()

@@ -8,7 +8,7 @@ import ast
 import pytest
 
 from traindoctor.probes.by_role.compare import told
-from traindoctor.probes.syntax import Script
+from traindoctor.probes.scripts.syntax import Script
 
 RIGHT = """
 import re

@@ -8,10 +8,10 @@ import pytest
 
 from traindoctor.engine.load import load_rules
 from traindoctor.engine.model import State
-from traindoctor.probes import script_files
 from traindoctor.probes.readings import all_probes
 from traindoctor.probes.registry import View, read
 from traindoctor.probes.run import Run, RunInfo
+from traindoctor.probes.scripts import files as script_files
 
 from .._scripts import state as asked
 
