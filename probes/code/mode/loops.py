@@ -439,10 +439,20 @@ def _applies(source: Script, tape: ast.With) -> bool:
     asked = [c.args[1] for c in of(function, ast.Call) if _asks_slopes(c)] if function is not None else []
     if asked and all(isinstance(a, (ast.List, ast.Tuple)) and names_in(a) <= given for a in asked):
         return False  # slopes of masks or inputs that it was handed
+    if asked and all(isinstance(a, (ast.List, ast.Tuple)) and _are_variables(source, a) for a in asked):
+        return False  # a mask or an image is searched for, and the model is finished
     around = [function, *(p for p in source.above(tape) if isinstance(p, ast.ClassDef))]
     scopes = [a for a in around if a is not None and (isinstance(a, ast.FunctionDef) or a in source.modules)]
     updates = source.named("apply_gradients", "minimize", "apply")
     return not scopes or any(scope in source.above(c) for c in updates for scope in scopes)
+
+
+def _are_variables(source: Script, asked: ast.List | ast.Tuple) -> bool:
+    """Each of them is a variable that stands for itself: `tf.Variable(mask)`."""
+    return bool(asked.elts) and all(
+        any(isinstance(v, ast.Call) and last_name(v.func) == "Variable" for v in flow(source).values(e, 3))
+        for e in asked.elts
+    )
 
 
 @probe()

@@ -69,7 +69,8 @@ def _interval(source: Script, call: ast.Call, around: Function) -> str | None:
                 return {"step": STEP, "epoch": EPOCH}.get(str(value))
         elif "interval" in pairs and "optimizer" in pairs:
             outside.append(pairs["interval"])
-    rest = [n for n in of(around, ast.Constant) if n.value == "step" and n not in outside]
+    asked = {n for c in of(around, ast.Compare) for n in of(c, ast.Constant)}  # `if self.schedule == "step"`
+    rest = [n for n in of(around, ast.Constant) if n.value == "step" and n not in outside and n not in asked]
     return STEP if rest else EPOCH
 
 

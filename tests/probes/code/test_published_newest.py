@@ -410,3 +410,62 @@ def main(env, make_agent, make_collector, optimizer, args):
 @pytest.mark.parametrize(("name", "told"), [("acting", False), ("policy", True)])
 def test_a_policy_that_only_explores_may_be_in_evaluation_mode(name: str, told: bool) -> None:
     assert (state("script-eval-mode-while-training", ACTS.replace("{name}", name)) == "present") is told
+
+
+# ------------------------------------------------------------------------------------ names of a schedule
+
+STEPPED = """
+import torch
+import pytorch_lightning as pl
+
+class Module(pl.LightningModule):
+    def training_step(self, batch, i):
+        return self.net(batch).mean()
+
+    def configure_optimizers(self):
+        optimizer = torch.optim.SGD(self.parameters(), lr=0.1)
+        if self.kind == "step":
+            schedule = torch.optim.lr_scheduler.MultiStepLR(optimizer, (60, 80))
+        else:
+            schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, self.epochs)
+        return [optimizer], [{handed}]
+"""
+
+
+@pytest.mark.parametrize(
+    ("handed", "told"), [("schedule", False), ("{'scheduler': schedule, 'interval': 'step'}", True)]
+)
+def test_the_name_of_a_schedule_is_no_interval(handed: str, told: bool) -> None:
+    assert (state("script-schedule-unit", STEPPED.replace("{handed}", handed)) == "present") is told
+
+
+# --------------------------------------------------------------------------------- a mask is searched for
+
+SEARCHED = """
+import tensorflow as tf
+
+class Search:
+    def __init__(self, model, shape):
+        self.model = model
+        self.raw = tf.Variable(tf.zeros(shape))
+        self.optimizer = tf.keras.optimizers.Adam(0.1)
+
+    def step(self, x, y):
+        with tf.GradientTape() as tape:
+            scores = self.model(x * tf.tanh(self.raw), training=False)
+            loss = tf.reduce_mean(tf.keras.losses.categorical_crossentropy(y, scores))
+        slopes = tape.gradient(loss, {asked})
+        self.optimizer.apply_gradients(zip(slopes, {asked}))
+
+def main(search, data):
+    for epoch in range(5):
+        for x, y in data:
+            search.step(x, y)
+"""
+
+
+@pytest.mark.parametrize(("asked", "told"), [("[self.raw]", False), ("self.model.trainable_variables", True)])
+def test_a_mask_that_is_searched_for_takes_a_finished_model(asked: str, told: bool) -> None:
+    found = state("script-eval-mode-while-training", SEARCHED.replace("{asked}", asked))
+
+    assert (found == "present") is told
