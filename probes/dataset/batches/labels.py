@@ -34,7 +34,7 @@ def explain(name: str, x: Floats, y: Floats) -> list[Difference]:
     if len(gaps) == 1:
         words = f"{name}: every label is {gaps[0]:+g} against the benchmark's: numbering begins elsewhere"
         return [Difference(name, "label-offset", words, float(gaps[0]))]
-    found = tokens.ignored(name, x, y)
+    found = tokens.ignored(name, x, y) if len(np.unique(x)) > 2 or len(np.unique(y)) > 2 else []
     if not found and x.ndim == 2 and x.shape[1] > 4:
         found = tokens.labels(name, x, y)
     return found or _numbered(name, x, y) or _share(name, x, y)

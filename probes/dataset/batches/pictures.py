@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import lru_cache
 from itertools import permutations
 
 import numpy as np
@@ -22,6 +23,10 @@ ALIKE = 0.9  # correlation above which two pictures show the same thing
 WHITE = 0.15  # largest correlation of neighbours in a residue that is noise
 EXACT = 0.999
 PLAIN = 0.25  # of the spread of all samples: a picture with less is too plain to tell where it was cut out
+STRAIGHT = 0.2  # corners for each step of an edge, up to which a part is one of straight edges
+GRID, STEP, SMALLEST = 64, 0.025, 0.5  # squares by which a zoom is told; its steps, and the smallest
+ZOOMED, LEAST_ZOOMED = 8, 5  # samples by which it is told, at most and at least
+LEFT = 0.4  # of what differs, the share that a zoom may leave
 SOME = 32  # samples whose own scales are looked at
 
 
@@ -185,7 +190,7 @@ def explain(name: str, x: Floats, y: Floats) -> list[Difference]:
     if axis == 3:
         x, y = x.transpose(0, 3, 1, 2), y.transpose(0, 3, 1, 2)
     a, b = first(x, y)
-    for find in (_whole, clipped, _some, _bordered, _erased, _greyed, _moved, _residue):
+    for find in (_whole, clipped, _some, _bordered, _erased, _greyed, _moved, _zoomed, _residue):
         found = find(name, a, b)
         if found:
             return found
@@ -397,7 +402,7 @@ def _erased(name: str, x: Floats, y: Floats) -> list[Difference]:
         return []
     for p, side in ((x, "here"), (y, "in the benchmark")):
         held = np.unique(p[off])
-        if len(held) <= x.shape[1]:
+        if len(held) <= x.shape[1] and _rectangles(off.any(axis=1)):
             words = (
                 f"{name}: {share:.1%} of the values are {listed(held)} {side}, the others are equal: "
                 "a part is erased"
@@ -406,15 +411,27 @@ def _erased(name: str, x: Floats, y: Floats) -> list[Difference]:
     return []
 
 
+def _rectangles(off: np.ndarray[tuple[int, ...], np.dtype[np.bool_]]) -> bool:
+    """Whether what is marked [n, h, w] has straight edges and few corners, as a part that is cut out has."""
+    inside = np.pad(off, ((0, 0), (1, 1), (1, 1))).astype(np.int8)
+    around = inside[:, :-1, :-1] + inside[:, 1:, :-1] + inside[:, :-1, 1:] + inside[:, 1:, 1:]
+    corners, edges = int(((around == 1) | (around == 3)).sum()), int((around == 2).sum())
+    return corners <= max(STRAIGHT * edges, 4 * len(off))
+
+
 def _greyed(name: str, x: Floats, y: Floats) -> list[Difference]:
     if x.shape[1] != 3:
         return []
     flat = [bool(np.allclose(s[:, :1], s, 1e-4, 1e-4 * (float(s.std()) or 1))) for s in (x, y)]
+    equal = "are equal"
+    if flat == [False, False]:  # or are, but for the constants that each of them is normalised with
+        flat = [all(line(s[:, :1], s[:, i : i + 1]).residual <= CLOSE for i in (1, 2)) for s in (x, y)]
+        equal = "differ by their constants alone"
     if flat[0] == flat[1]:
         return []
     grey, colour, side = (x, y, "here") if flat[0] else (y, x, "in the benchmark")
-    how = _grey_of(grey[:, 0], colour)
-    words = f"{name}: the three channels are equal {side}: pictures are made grey" + (
+    how = _grey_of(grey[:, 0], colour) if equal == "are equal" else ""
+    words = f"{name}: the three channels {equal} {side}: pictures are made grey" + (
         f" ({how})" if how else ""
     )
     return [Difference(name, "layout", words)]
@@ -441,8 +458,22 @@ def _moved(name: str, x: Floats, y: Floats) -> list[Difference]:
             "out, or it is padded otherwise"
         )
         return [Difference(name, "crop", words, float(max(abs(down), abs(right))))]
+    if _from_corner(known):
+        words = (
+            f"{name}: another crop, by the size of each picture: from a corner on one side, from the middle "
+            "on the other"
+        )
+        return [Difference(name, "crop", words, float(len(set(known))))]
     words = f"{name}: another part of the picture in each sample: a random crop or shift is on"
     return [Difference(name, "augmentation", words, float(len(set(known))))]
+
+
+def _from_corner(known: list[tuple[int, int]]) -> bool:
+    """Whether all are moved one way: by a fixed step along the shorter side, by more along the longer one."""
+    downs, rights = zip(*known, strict=True)
+    steps = {min(abs(d), abs(r)) for d, r in known}
+    one_way = all(min(s) >= 0 or max(s) <= 0 for s in (downs, rights))
+    return one_way and len(steps) == 1 and len(known) >= 5 and len(set(known)) >= 3
 
 
 def _move(x: Floats, y: Floats) -> tuple[int, int] | None:
@@ -478,6 +509,57 @@ def _overlap(x: Floats, y: Floats, a: Floats, b: Floats, *, detail: bool) -> tup
         if min(p.shape[1:]) >= 6 and _like(p[inner], q[inner]) >= EXACT:
             return down, right
     return None
+
+
+def _zoomed(name: str, x: Floats, y: Floats) -> list[Difference]:
+    """One side shows the middle of the other, enlarged: not cropped, stretched, or padded to its shape."""
+    small = [_averaged(s, min(GRID, *s.shape[2:])).mean(axis=1) for s in (x[:ZOOMED], y[:ZOOMED])]
+    told = [i for i in range(len(small[0])) if min(s[i].std() for s in small) > PLAIN * small[1].std()]
+    if len(told) < LEAST_ZOOMED:
+        return []
+    best = []
+    for whole, part in (small, small[::-1]):
+        found = [_inner(whole[i], part[i]) for i in told]
+        good = [f for f in found if f is not None]
+        best.append(good if len(good) >= 0.75 * len(told) else [])
+    if not any(best) or all(best):
+        return []
+    good, (more, less) = (best[0], ("here", "there")) if best[0] else (best[1], ("there", "here"))
+    low, high = np.min(good, axis=0), np.max(good, axis=0)
+    said = f"{name}: the pictures show more {more}: {less} they are its middle, enlarged"
+    if (high - low).max() <= 2 * STEP + 1e-9:
+        rows, columns = np.median(good, axis=0)
+        words = f"{said} ({rows:.0%} of the rows, {columns:.0%} of the columns): resized to another size "
+        words += "before the crop, or not cropped"
+    else:
+        words = f"{said}, by the shape of each: the whole is resized on one side, by its shorter side and "
+        words += "then cropped (or by its longer side and then padded, letterbox) on the other"
+    return [Difference(name, "crop", words, float(np.median(good)))]
+
+
+def _inner(whole: Floats, part: Floats) -> tuple[float, float] | None:
+    """The shares of rows and columns of `whole` [h, w] whose middle, enlarged, is `part`, or None."""
+    h, w = whole.shape
+    shares = np.arange(SMALLEST, 1 + STEP / 2, STEP)
+    raw = alike(whole, part)
+    across = [whole @ _enlarged(w, s).T for s in shares]
+    close = [[alike(_enlarged(h, r) @ a, part) for a in across] for r in shares]
+    best = np.unravel_index(int(np.argmax(close)), (len(shares), len(shares)))
+    score = close[int(best[0])][int(best[1])]
+    if score < ALIKE or 1 - score > LEFT * (1 - raw):
+        return None
+    return float(shares[best[0]]), float(shares[best[1]])
+
+
+@lru_cache(maxsize=64)
+def _enlarged(n: int, share: float) -> Floats:
+    """The matrix [n, n] that enlarges the middle of n values, a share of them, to n values (linear)."""
+    at = np.clip((np.arange(n) + 0.5 - n / 2) * share + n / 2 - 0.5, 0, n - 1)
+    low = np.minimum(at.astype(int), n - 2)
+    found = np.zeros((n, n))
+    found[np.arange(n), low] = 1 - (at - low)
+    found[np.arange(n), low + 1] += at - low
+    return found
 
 
 def _residue(name: str, x: Floats, y: Floats) -> list[Difference]:

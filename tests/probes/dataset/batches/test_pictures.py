@@ -165,3 +165,93 @@ def _soft(draw: np.random.Generator) -> np.ndarray:
     waves = sum(np.sin(6.3 * (a * x + b * y) + c) for a, b, c in draw.uniform(-1, 1, (4, 3)))
     fine = draw.normal(0, 0.05, (64, 64))
     return np.stack([waves * s + fine for s in (1.0, 0.8, 1.2)])
+
+
+def zoomed(x: Array, rows: list[float], columns: list[float]) -> Array:
+    """The middle of each picture, these shares of it, enlarged to its size (linear)."""
+
+    def at(n: int, share: float) -> tuple[Array, Array]:
+        place = (np.arange(n) + 0.5 - n / 2) * share + n / 2 - 0.5
+        low = np.clip(place.astype(int), 0, n - 2)
+        return low, place - low
+
+    out = np.empty_like(x)
+    for i, (r, c) in enumerate(zip(rows, columns, strict=True)):
+        (top, down), (left, right) = at(x.shape[2], r), at(x.shape[3], c)
+        tall = x[i][:, top] * (1 - down)[:, None] + x[i][:, top + 1] * down[:, None]
+        out[i] = tall[:, :, left] * (1 - right) + tall[:, :, left + 1] * right
+    return out
+
+
+FINE = pixels(3, 10, 64, 64)
+
+
+@pytest.mark.parametrize("turn", [False, True])
+def test_resized_without_the_crop(turn: bool, tmp_path: Path) -> None:
+    part = zoomed(FINE, [0.875] * 10, [0.875] * 10)
+    sides = ({"image": normal(FINE)}, {"image": normal(part)})
+    mine, theirs = sides[::-1] if turn else sides
+
+    ((kind, words),) = told(tmp_path, mine, theirs)
+
+    assert kind == "crop"
+    assert f"show more {'there' if turn else 'here'}" in words
+    assert "88% of the rows" in words or "87% of the rows" in words or "90% of the rows" in words
+
+
+def test_stretched_by_the_shape_of_each(tmp_path: Path) -> None:
+    shares = [0.6 + 0.04 * i for i in range(10)]
+    part = zoomed(FINE, shares, [1.0] * 10)
+
+    ((kind, words),) = told(tmp_path, {"image": FINE}, {"image": part})
+
+    assert kind == "crop"
+    assert "by the shape of each" in words
+
+
+def test_another_interpolation_is_no_zoom(tmp_path: Path) -> None:
+    found = told(tmp_path, {"image": blurred(FINE)}, {"image": FINE})
+
+    assert [k for k, _ in found] == ["resampling"]
+
+
+def test_cut_from_a_corner_and_from_the_middle(tmp_path: Path) -> None:
+    """Portraits, whose middle lies the lower the taller they are; a random crop goes to all sides."""
+    big = pixels(5, 10, 64, 44)
+    down = [4 + i % 6 for i in range(10)]
+    middle = np.stack([s[:, d : d + 36, 4:40] for s, d in zip(big, down, strict=True)])
+    ((kind, words),) = told(tmp_path, {"image": big[:, :, :36, :36]}, {"image": middle})
+    assert kind == "crop"
+    assert "from a corner" in words
+
+    random = np.random.default_rng(0)
+    places = random.integers(0, 8, (10, 2))
+    other = np.stack([s[:, r : r + 36, c : c + 36] for s, (r, c) in zip(big, places, strict=True)])
+    folder = tmp_path / "random"
+    folder.mkdir()
+    ((kind, _),) = told(folder, {"image": other}, {"image": middle})
+    assert kind == "augmentation"
+
+
+def test_bytes_that_wrapped_around_are_no_erased_part(tmp_path: Path) -> None:
+    bright = np.clip(RAW + 60, 0, 255)
+    wrapped = (RAW + 60) % 256
+    assert (bright != wrapped).mean() > 0.01
+
+    found = told(tmp_path, {"image": wrapped}, {"image": bright})
+
+    assert not any("erased" in words for _, words in found)
+
+
+def test_grey_before_the_normalisation(tmp_path: Path) -> None:
+    ((kind, words),) = told(tmp_path, {"image": normal(np.repeat(GREY, 3, axis=1))}, {"image": X})
+
+    assert kind == "layout"
+    assert "made grey" in words
+
+
+def test_masks_of_255_for_1_are_scaled(tmp_path: Path) -> None:
+    mask = (RAW[:, 0] > 120).astype(np.int64)
+    found = told(tmp_path, {"image": X, "mask": mask * 255}, {"image": X, "mask": mask})
+
+    assert [k for k, _ in found] == ["label-numbering"]
