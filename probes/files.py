@@ -162,6 +162,10 @@ def address(path: Path) -> str | None:
     return f"{match.group(1)}://{path.as_posix()[match.end() :]}"
 
 
+OUTER_LINK = "a link that leads out of the run directory, not followed"
+LOST_LINK = "a link that leads out of the run directory, to a file that is not there"
+
+
 def walk(root: Path, limit: int = MAX_FILES) -> tuple[list[RunFile], list[str]]:
     """List the regular files below `root` in a stable order, and what was passed over, in sentences.
 
@@ -207,7 +211,8 @@ def _scan(folder: Path, real_root: str, depth: int, notes: list[str]) -> Iterato
         if entry.is_symlink():
             target = os.path.realpath(entry.path)
             if not (target == real_root or target.startswith(real_root + os.sep)):
-                notes.append(f"{relative}: a link that leads out of the run directory, not followed")
+                lost = not os.access(target, os.F_OK)
+                notes.append(f"{relative}: {LOST_LINK if lost else OUTER_LINK}")
                 continue
             # A link inside the run names a file that the walk meets anyway: reading it twice would
             # count every point twice.

@@ -79,6 +79,9 @@ def files_changed(data: DataSet, view: View) -> Finding:
     return absent(f"no checksum of {sums} differs", value=0)
 
 
+LEAST_MET = 5  # images with a mask of their name
+
+
 @needs_data
 def masks_unlike_images(data: DataSet, view: View) -> Finding:
     """Images without a mask where others have one, and masks of another size than their image."""
@@ -92,8 +95,11 @@ def masks_unlike_images(data: DataSet, view: View) -> Finding:
             continue
         by_stem = {_stem(p): (p, m.sizes.get(p)) for m in masks for p in m.files}
         found = {p: by_stem.get(_stem(p)) for p in part.files}
-        if sum(f is not None for f in found.values()) < 0.5 * len(found):
+        met = sum(f is not None for f in found.values())
+        if met < LEAST_MET:
             continue  # other names on both sides: who belongs to whom is not known
+        if met < 0.5 * len(found):  # a part of the set has masks, as in Pascal VOC
+            found = {p: f for p, f in found.items() if f is not None}
         for path, mask in found.items():
             pairs += 1
             size = part.sizes.get(path)

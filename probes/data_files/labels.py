@@ -148,6 +148,39 @@ def classes_unseen(data: DataSet, view: View, share: float) -> Finding:
     return absent(f"every class of evaluation is among the {len(known)} of training", value=0)
 
 
+@needs_data
+def classes_absent(data: DataSet, view: View, share: float, least: float) -> Finding:
+    """A class of a share of the training data, of which evaluation should hold `least` samples, is gone."""
+    del view
+    looked = 0
+    for held in data.of("eval", "test"):
+        for train in data.training:
+            known, there = _valid(train), _valid(held)
+            alike = known and there and train.labels is not None and held.labels is not None
+            if (
+                not alike
+                or train.kind != held.kind
+                or not (train.whole and held.whole)
+                or not set(known) & set(there)
+            ):
+                continue  # none in both: other names, or classes that are to be new
+            looked += 1
+            rows, count = sum(known.values()), sum(there.values())
+            gone = [
+                c
+                for c, n in known.items()
+                if c not in there and n >= share * rows and n / rows * count >= least
+            ]
+            if gone and len(gone) < len(known) / 2:
+                said = f"{many(len(gone), 'class')} of the training data ({', '.join(gone[:4])})"
+                part = sum(known[c] for c in gone) / rows
+                why = f"none of {looked_at(held)} of {said_of(held)} is of {said}, {part:.0%} of them"
+                return present(why, value=part, threshold=share, where=(Place(held.files[0]),))
+    if not looked:
+        return unknown("labels of training and of evaluation data were not both read whole")
+    return absent("evaluation holds every frequent class of training", value=0)
+
+
 def _stems(names: set[str]) -> set[str]:
     """Names without their number; a name without one stays apart from all others."""
     return {NUMBERED.sub("", n) if len(NUMBERED.sub("", n)) > 1 else n for n in names}

@@ -105,9 +105,9 @@ def _is_mean(column: Column) -> bool:
 def splits_scaled_differently(data: DataSet, view: View, shift: float, ratio: float) -> Finding:
     """A column or channel has another mean or spread in evaluation than in training."""
     del view
-    tones = _tones(data, TONES * shift)
-    if tones is not None:
-        return tones
+    other = _tones(data, TONES * shift) or _levels(data, TONES * shift)
+    if other is not None:
+        return other
     train = {c.name: (p, c) for p in data.training for c in _scales(p) if len(c.values) >= 50}
     found: list[tuple[float, str, Place, Part, Column]] = []
     looked = 0
@@ -206,6 +206,7 @@ def modes_mixed(data: DataSet, view: View) -> Finding:
 
 GREY = (0.2, 0.8)  # shares of pictures without colour between which a set is mixed
 LEAST_SEEN = 20
+DECIBELS = 15.0  # between the levels of two splits: other microphones differ by less
 TONES = 4 / 3  # times the shift of a column: pictures of another day differ, too
 
 
@@ -226,6 +227,19 @@ def _grey(data: DataSet) -> Finding | None:
         if low[0] <= 0.05 and high[0] >= 0.95 and high[1].seen is not None:
             why = f"the {high[1].name} hold no colour, though they are stored as RGB; the {low[1].name} do"
             return present(why, value=high[0], threshold=GREY[1], where=high[1].seen.grey_at)
+    return None
+
+
+def _levels(data: DataSet, shift: float) -> Finding | None:
+    """Recordings of evaluation that are far louder or quieter than those of training: another gain."""
+    for held in data.of("eval", "test"):
+        for train in data.training:
+            if min(len(train.levels), len(held.levels)) < LEAST_SEEN:
+                continue
+            (a, wide), (b, other) = _middle(train.levels), _middle(held.levels)
+            if abs(a - b) >= max(DECIBELS, shift * max(wide, other)):
+                why = f"level of a recording: median {a:.0f} dB in training, {b:.0f} dB in the {held.name}"
+                return present(why, value=abs(a - b), threshold=DECIBELS, where=(Place(held.files[0]),))
     return None
 
 

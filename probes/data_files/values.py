@@ -101,6 +101,9 @@ def missing_coded(data: DataSet, view: View, share: float) -> Finding:
     return absent("no number repeats far from all others", threshold=share)
 
 
+MIXED = 0.01  # share of either way of writing decimals
+
+
 @needs_data
 def words_among_numbers(data: DataSet, view: View, share: float) -> Finding:
     """A column that is mostly numbers holds a few words: read as it stands, it is a column of texts."""
@@ -108,6 +111,14 @@ def words_among_numbers(data: DataSet, view: View, share: float) -> Finding:
     parts = [p for p in data.parts if p.kind in RAW and p.looked]
     for part, column in columns_of(parts):
         filled = column.count - column.missing
+        if min(column.commas, column.written) >= MIXED * filled > 0 and filled >= 50:
+            if column.commas + column.written >= share * filled and not is_identifier(column.name):
+                held = (
+                    f"{many(column.written, 'number')} with a point or none and {column.commas} with a comma"
+                )
+                why = f"{column.name} of {said_of(part)} holds {held}: decimals are written in two ways"
+                where = (column.commas_at,) if column.commas_at else ()
+                return present(why, value=column.commas / filled, threshold=MIXED, where=where)
         if (
             column.words
             and column.written >= share * max(1, filled)

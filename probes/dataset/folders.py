@@ -67,12 +67,13 @@ def read_folder(files: Sequence[RunFile], split: Split, what: str, budget: Budge
     columns: tuple[Column, ...] = ()
     blank: tuple[Place, ...] = ()
     clipped: tuple[Place, ...] = ()
+    levels: list[float] = []
     seen = 0
     if images and good:
         columns, note, blank, seen = _pixels(good, budget, problems)
         notes += [note] if note else []
     elif what == "audio":
-        blank, clipped, seen = sounds.listen(good, budget.bounds.seed)
+        blank, clipped, seen, levels = sounds.listen(good, budget.bounds.seed)
     return Part(
         split,
         "masks" if what == "masks" else "images" if images else "audio",
@@ -97,6 +98,7 @@ def read_folder(files: Sequence[RunFile], split: Split, what: str, budget: Budge
         blank=blank,
         filled=seen,
         clipped=clipped,
+        levels=np.array(levels),
         groups=_groups(files) if what != "masks" else (),
         hashed="files" if what != "masks" else "",
     )

@@ -22,6 +22,7 @@ MOST_CLASSES = 10_000
 MOST_PROBLEMS = 20
 FEW_WORDS = 5  # different words in a column of numbers; with more of them it is a column of texts
 DENSE = 64 * 1024  # numbers of one block beyond which only some are offered to the sample
+_COMMA = re.compile(r"[-+]?\d*,\d+(?:[eE][-+]?\d+)?")
 _ALL_IGNORED = re.compile(r"\[\s*-100(?:\s*,\s*-100)*\s*\]")
 WIDEST = 512  # columns that are kept one by one; wider rows are looked at as one field
 
@@ -106,6 +107,8 @@ class ColumnGather:
         self.words: Counter[str] = Counter()
         self.words_at: Place | None = None
         self.written = 0  # numbers among the cells that were taken as texts
+        self.commas = 0  # of these with a decimal comma
+        self.commas_at: Place | None = None
         self.text: str | None = None
         self.one_text = True
 
@@ -159,7 +162,10 @@ class ColumnGather:
                 float(cell)
             except ValueError:
                 word = cell.strip()
-                if word and len(self.words) <= FEW_WORDS:
+                if _COMMA.fullmatch(word):
+                    self.commas += 1
+                    self.commas_at = self.commas_at or place(i)
+                elif word and len(self.words) <= FEW_WORDS:
                     self.words[word[:40]] += 1
                     self.words_at = self.words_at or place(i)
             else:
@@ -216,6 +222,8 @@ class ColumnGather:
             written=self.written,
             words=tuple(self.words) if not numeric and len(self.words) <= FEW_WORDS else (),
             words_at=self.words_at,
+            commas=self.commas,
+            commas_at=self.commas_at,
         )
 
 

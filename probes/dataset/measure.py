@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from ..files import RunFile, walk
+from ..files import LOST_LINK, RunFile, walk
 from . import (
     alike,
     arrays,
@@ -395,6 +395,12 @@ class _Measure:
                 where = f"{folder}/" if folder else ""
                 shown = ", ".join(map(str, lost[:5])) + (", ..." if len(lost) > 5 else "")
                 gaps.append(f"{where}{stem}: {len(lost)} of {count} shards are not there ({shown})")
+        ends = media.IMAGES | media.AUDIO | TABLES | LINES | RECORDS | ARRAYS
+        lost = [n.removesuffix(f": {LOST_LINK}") for n in self.notes if n.endswith(LOST_LINK)]
+        lost = [path for path in lost if any(path.lower().endswith(e) for e in ends)]
+        if lost:
+            are = "link leads" if len(lost) == 1 else "links lead"
+            gaps.append(f"{len(lost)} {are} to files that are not there ({', '.join(lost[:3])})")
         gaps += [f"{path}: named by state.json and not there" for path in self.gone[:20]]
         return tuple(gaps), sum(map(len, sets.values()))
 

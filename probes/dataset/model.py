@@ -74,6 +74,8 @@ class Column:
     written: int = 0  # numbers among the cells of a column that is read as texts
     words: tuple[str, ...] = ()  # what stands among them, where it is few words
     words_at: Place | None = None
+    commas: int = 0  # numbers with a decimal comma among these cells
+    commas_at: Place | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -206,6 +208,8 @@ class Part:
     alike: Alike | None = None
     seen: Seen | None = None
     squares: Squares | None = None
+    named: Hashes = field(default_factory=lambda: np.empty(0, dtype=np.int64))  # rows with ids and times
+    levels: Floats = field(default_factory=lambda: np.empty(0))  # of recordings, in decibels of full scale
     hashed: str = ""  # what a hash stands for: "rows", "files", "samples"; "" when none were made
 
     @property

@@ -19,6 +19,7 @@ ARRAYS = frozenset({".npy", ".npz"})
 _LABELS = """
 label labels target targets y class classes class_id category label_id labels_id gt ground_truth
 groundtruth y_true species is_fraud outcome coarse_label fine_label class_label label_idx
+survived diagnosis churn exited attrition sentiment
 """
 LABELS = frozenset(_LABELS.split())
 _TEXTS = """

@@ -152,6 +152,9 @@ def shared(train: Sequence[Part], held: Part) -> Equal:
         if part.hashed != held.hashed or part.kind != held.kind:
             continue
         mine, theirs = _comparable(part, held)
+        dated = not telling(part) and len(part.named) == len(mine) and len(held.named) == len(theirs)
+        if dated:  # who, what and when: chance does not repeat these together
+            mine, theirs = part.named, held.named
         if not len(mine) or not len(theirs):
             continue
         kinds, counts = np.unique(mine, return_counts=True)
@@ -160,7 +163,7 @@ def shared(train: Sequence[Part], held: Part) -> Equal:
         met = np.flatnonzero(np.isin(theirs, kinds))
         common = int(np.isin(theirs, mine).sum()) - len(met)
         places = tuple(held.place(int(i)) for i in met[:3])
-        by_chance = 0.0 if telling(part) else _chance(repeated(part), len(theirs))
+        by_chance = 0.0 if dated or telling(part) else _chance(repeated(part), len(theirs))
         found = Equal(len(theirs), len(met), places, by_chance, common)
         if found.count > best.count or not best.looked:
             best = found

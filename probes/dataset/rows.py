@@ -43,6 +43,7 @@ class TableGather:
         self.left_out = {i for i, n in enumerate(self.names) if naming.is_identifier(n)}
         self.hashes = HashGather()
         self.inputs: list[Any] = []
+        self.whole: list[Any] = []  # the same of rows with what names and dates them
         self.problems = Problems()
         self.rows = 0
         few = min(target, MOST_WIDE // max(1, len(names)))  # of the pixels of a picture
@@ -163,6 +164,8 @@ class TableGather:
                 label = plain
             else:
                 kept.append(plain)
+        if any(isinstance(g, dated.Dated) and g.at in self.left_out for g in self.beside):
+            self.whole.append(np.array([hash(r) for r in zip(*found, strict=True)], dtype=np.int64))
         inputs = [hash(r) for r in zip(*kept, strict=True)] if kept else [hash(v) for v in label]
         self.inputs.append(np.array(inputs, dtype=np.int64))
         more = max(1, min(FIRST, 400_000 // len(found))) - len(self.first)
@@ -229,6 +232,7 @@ class TableGather:
             groups=next((g.found() for g in self.beside if isinstance(g, groups.Groups)), ()),
             chats=self.chats.found() if self.chats is not None else None,
             names=next((g.found() for g in self.beside if isinstance(g, named.Named)), {}),
+            named=np.concatenate(self.whole) if self.whole else np.empty(0, dtype=np.int64),
             names_are_ids=any(isinstance(g, named.Named) and g.identifiers for g in self.beside),
         )
 

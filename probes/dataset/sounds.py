@@ -5,6 +5,7 @@ Formats: FLAC (RFC 9639), Ogg (RFC 3533) with Vorbis or Opus (RFC 7845), MPEG au
 
 from __future__ import annotations
 
+import math
 import struct
 import wave
 from collections.abc import Sequence
@@ -134,8 +135,11 @@ def _tail(file: RunFile) -> bytes:
         return handle.read(TAIL)
 
 
-def heard(file: RunFile) -> tuple[bool, bool] | None:
-    """Whether a WAV file is silent throughout its beginning, and whether clipped; None where it is no PCM."""
+def heard(file: RunFile) -> tuple[bool, bool, float] | None:
+    """Whether a WAV file is silent throughout its beginning, and whether clipped; its level in decibels.
+
+    The level is NaN but for 16 bits. None where the file is no PCM.
+    """
     try:
         with file.open() as handle, wave.open(handle) as sound:
             width, channels = sound.getsampwidth(), sound.getnchannels()
@@ -146,7 +150,12 @@ def heard(file: RunFile) -> tuple[bool, bool] | None:
     rows = values[: len(values) // width * width].reshape(-1, width)
     if not len(rows):
         return None
-    return bool((rows == rows[0]).all()), width == 2 and _clipped(rows.view("<i2").reshape(-1), channels)
+    silent = bool((rows == rows[0]).all())
+    if width != 2:
+        return silent, False, math.nan
+    values = rows.view("<i2").reshape(-1)
+    level = math.nan if silent else 10 * math.log10(float(np.mean((values / 32768.0) ** 2)) or 1e-10)
+    return silent, _clipped(values, channels), level
 
 
 def _clipped(values: np.ndarray[tuple[int, ...], np.dtype[np.int16]], channels: int) -> bool:
@@ -157,12 +166,14 @@ def _clipped(values: np.ndarray[tuple[int, ...], np.dtype[np.int16]], channels: 
     return bool(stays.sum() >= max(LEAST_STAYS, CLIPPED * sound.size))
 
 
-def listen(files: Sequence[RunFile], seed: int) -> tuple[tuple[Place, ...], tuple[Place, ...], int]:
-    """Return the silent and the clipped ones of a seeded few, and how many were listened to."""
+def listen(
+    files: Sequence[RunFile], seed: int
+) -> tuple[tuple[Place, ...], tuple[Place, ...], int, list[float]]:
+    """Return the silent and the clipped ones of a seeded few, how many were listened to, and their levels."""
     wanted = [f for f in files if f.suffix == ".wav" and not set(f.path.lower().split("/")[:-1]) & QUIET]
     if len(wanted) > LISTENED:
         chosen = np.random.default_rng(seed).choice(len(wanted), LISTENED, replace=False)
         wanted = [wanted[i] for i in sorted(chosen.tolist())]
     told = [(f, q) for f in wanted if (q := heard(f)) is not None]
     silent, clipped = (tuple(Place(f.path) for f, q in told if q[i]) for i in (0, 1))
-    return silent, clipped, len(told)
+    return silent, clipped, len(told), [q[2] for _, q in told if math.isfinite(q[2])]

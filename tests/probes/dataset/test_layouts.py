@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import wave
 from pathlib import Path
 
 import numpy as np
@@ -125,3 +126,107 @@ def test_unix_times_have_no_scale(tmp_path: Path) -> None:
 
     assert reading("splits-scaled-differently", tmp_path).state is not P
     assert reading("series-split-by-chance", tmp_path).state is P
+
+
+def test_links_to_files_that_are_not_there(tmp_path: Path) -> None:
+    for i in range(12):
+        picture(tmp_path / "train" / "ab"[i % 2] / f"{i}.png")
+    (tmp_path / "latest").symlink_to(tmp_path / "nowhere")
+    assert reading("files-missing", tmp_path).state is not P
+
+    for i in range(3):
+        (tmp_path / "train" / "a" / f"more{i}.JPEG").symlink_to(f"/nowhere/imagenet/more{i}.JPEG")
+    found = reading("files-missing", tmp_path)
+    assert found.state is P
+    assert "3 links lead to files that are not there" in found.why
+
+
+def test_sizes_of_masks_where_few_pictures_have_one(tmp_path: Path) -> None:
+    """Pascal VOC draws the objects of some pictures alone."""
+    for name, width in (("sound", 8), ("turned", 6)):
+        for i in range(30):
+            picture(tmp_path / name / "JPEGImages" / f"{i}.png")
+            if i % 4 == 0:
+                mask = tmp_path / name / "SegmentationClass" / f"{i}.png"
+                mask.parent.mkdir(exist_ok=True)
+                mask.write_bytes(png(width, 8, 3))
+
+    assert reading("masks-unlike-images", tmp_path / "sound").state is A
+    found = reading("masks-unlike-images", tmp_path / "turned")
+    assert found.state is P
+    assert "without" not in found.why
+
+
+def test_decimals_written_in_two_ways(tmp_path: Path) -> None:
+    values = [f"{v:.2f}" for v in np.random.default_rng(0).normal(50, 9, 400)]
+    mixed = [v.replace(".", ",") if i % 3 == 0 else v for i, v in enumerate(values)]
+    for name, some in (("points", values), ("mixed", mixed)):
+        csv(tmp_path / name / "train.csv", ("a", "b"), [[f'"{v}"', i % 7] for i, v in enumerate(some)])
+    lists = [[f'"{i % 5},{i % 3}"', i % 7] for i in range(400)]
+    csv(tmp_path / "lists" / "train.csv", ("a", "b"), lists)
+
+    assert reading("data-words-among-numbers", tmp_path / "points").state is A
+    assert "in two ways" in reading("data-words-among-numbers", tmp_path / "mixed").why
+    assert reading("data-words-among-numbers", tmp_path / "lists").state is A
+
+
+def test_ratings_of_one_time_in_two_splits(tmp_path: Path) -> None:
+    """Who, what and when together are not equal by chance; who and what may be (bought again)."""
+    random = np.random.default_rng(0)
+    rows = [
+        [i // 10, i % 97, int(r), 900_000_000 + 71 * i] for i, r in enumerate(random.integers(1, 6, 1200))
+    ]
+    header = ("user_id", "item_id", "rating", "timestamp")
+    for name, held in (("sound", rows[900:]), ("leak", rows[900:] + rows[:60])):
+        csv(tmp_path / name / "train.csv", header, rows[:900])
+        csv(tmp_path / name / "test.csv", header, held)
+
+    assert reading("duplicate-samples-across-splits", tmp_path / "sound").state is not P
+    assert "60 of 360" in reading("duplicate-samples-across-splits", tmp_path / "leak").why
+
+
+def test_recordings_of_another_gain(tmp_path: Path) -> None:
+    random = np.random.default_rng(0)
+    for name, gain in (("sound", 0.5), ("quiet", 0.02)):
+        for split, count, loud in (("train", 40, 1.0), ("val", 24, gain)):
+            for i in range(count):
+                path = tmp_path / name / split / "ab"[i % 2] / f"{split}{i}.wav"
+                path.parent.mkdir(parents=True, exist_ok=True)
+                values = random.normal(0, 6000 * loud * random.uniform(0.5, 1), 4000).astype("<i2")
+                with wave.open(str(path), "wb") as sound:
+                    sound.setnchannels(1)
+                    sound.setsampwidth(2)
+                    sound.setframerate(16000)
+                    sound.writeframes(values.tobytes())
+
+    assert reading("splits-scaled-differently", tmp_path / "sound").state is not P
+    assert "level of a recording" in reading("splits-scaled-differently", tmp_path / "quiet").why
+
+
+def test_labels_as_contests_call_them(tmp_path: Path) -> None:
+    random = np.random.default_rng(0)
+    rows = [
+        [round(float(v), 3), 17 if v + w > 0 else 4, int(v + w > 0)] for v, w in random.normal(size=(300, 2))
+    ]
+    csv(tmp_path / "train.csv", ("Fare", "code", "Survived"), rows)
+
+    assert reading("data-column-is-label", tmp_path).state is P
+
+
+def test_a_class_that_evaluation_lacks(tmp_path: Path) -> None:
+    """One of four is gone; rare ones may be, and classes that are all new are meant."""
+    for name, held in (("sound", "abcd"), ("gone", "abc"), ("new", "efgh"), ("one", "a")):
+        for kind in "abcdr":
+            for i in range(40 if kind != "r" else 2):
+                picture(tmp_path / name / "train" / f"{kind}{kind}" / f"{i}.png")
+        for kind in held:
+            for i in range(15):
+                picture(tmp_path / name / "val" / f"{kind}{kind}" / f"{i}v.png")
+
+    absence = "classes-absent-from-evaluation"
+    assert reading(absence, tmp_path / "sound").state is A
+    found = reading(absence, tmp_path / "gone")
+    assert found.state is P
+    assert "(dd)" in found.why
+    assert reading(absence, tmp_path / "new").state is U
+    assert reading(absence, tmp_path / "one").state is not P
