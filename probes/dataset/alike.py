@@ -167,6 +167,9 @@ class _Look:
                 continue
             if time.monotonic() <= self.until + SECONDS and self._same(names[one], names[other]):
                 found[names[one]] = names[other]
+        beside = [(a, b) for a, b in found.items() if _beside(a, b)]
+        if len(beside) >= 0.5 * len(found):  # two versions of each sample, in folders of their own
+            return [pair for pair in found.items() if pair not in beside]
         return list(found.items())
 
     def alike(self, mine: Mapping[str, Floats], known: Mapping[str, Floats]) -> Alike:
@@ -208,6 +211,12 @@ def _follow(one: str, other: str) -> bool:
     both = zip(_NUMBER.findall(one), _NUMBER.findall(other), strict=True)
     apart = [abs(int(a) - int(b)) for a, b in both if a != b]
     return len(apart) == 1 and apart[0] <= FOLLOW
+
+
+def _beside(one: str, other: str) -> bool:
+    """Whether two files of other folders begin with one name: `HR/0001.png` and `LR/0001x2.png`."""
+    (above, _, name), (over, _, called) = (p.rpartition(".")[0].rpartition("/") for p in (one, other))
+    return above != over and (name.startswith(called) or called.startswith(name))
 
 
 def _made_of(one: str, other: str) -> bool:

@@ -399,3 +399,14 @@ def test_wrong_labels_of_pictures(form: str, tmp_path: Path) -> None:
                 path.parent.mkdir(parents=True, exist_ok=True)
                 _save(x[i], path)
         assert reading("label-noise-suspected", root).state is state
+
+
+def test_two_versions_of_each_picture_are_meant(tmp_path: Path) -> None:
+    for i in range(24):
+        for folder, size, end in (("HR", 160, ""), ("LR", 80, "x2")):
+            path = tmp_path / "train" / folder / f"{i:04d}{end}.png"
+            path.parent.mkdir(parents=True, exist_ok=True)
+            scene(i).resize((size, size)).save(path)
+
+    assert reading("data-duplicates", tmp_path).state is not P
+    assert reading("data-labels-contradict", tmp_path).state is not P
