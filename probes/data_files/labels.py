@@ -219,6 +219,15 @@ def label_noise(
             )
             return present(why, value=part_share, threshold=share, where=one.places[:5])
     for part in data.training:
+        moved = _shifted(part, data.bounds.seed)
+        if moved is not None:
+            where = "after" if moved[0] > 0 else "before"
+            why = (
+                f"labels of {said_of(part)} stand one place {where} their samples: so neighbours agree for "
+                f"{moved[1]:.0%} of them, as they are for {moved[2]:.0%}"
+            )
+            return present(why, value=moved[1], threshold=neighbours.BELONG, where=(Place(part.files[0]),))
+    for part in data.training:
         far = _flips(part, data.bounds.seed)
         if far is None or far.count < least or far.wrong > wrong or far.own > own:
             continue
@@ -241,6 +250,11 @@ def label_noise(
 @lru_cache(maxsize=8)
 def _suspects(part: Part, seed: int) -> neighbours.Suspects | None:
     return neighbours.suspects(part, seed)
+
+
+@lru_cache(maxsize=8)
+def _shifted(part: Part, seed: int) -> tuple[int, float, float] | None:
+    return neighbours.shifted(part, seed)
 
 
 @lru_cache(maxsize=8)

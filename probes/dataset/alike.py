@@ -221,6 +221,8 @@ def _beside(one: str, other: str) -> bool:
 
 def _made_of(one: str, other: str) -> bool:
     """Whether a name says that its picture was made of the other one, to have more ("12_blur" of "12")."""
+    if ".rf." in one and one.partition(".rf.")[0] == other.partition(".rf.")[0]:
+        return True  # as Roboflow names them
     short, long = sorted((p.rpartition("/")[2].rpartition(".")[0] for p in (one, other)), key=len)
     short, words = _MADE.sub("", short), _MADE.findall(long)
     return bool(words) and bool(short) and short in long

@@ -399,7 +399,9 @@ class _Arrays:
             rows = np.sort(rows[np.isfinite(labels[1][rows]) & np.isfinite(pictures[1][rows]).all(axis=1)])
             told = tuple(f"{v:g}" for v in labels[1][rows].tolist())
             places = tuple(Place(pictures[0], int(r) + 1) for r in rows)
-            self.reduced.append(Squares(pictures[1][rows].astype(np.float64), told, places))
+            before, after = (tuple(f"{v:g}" for v in np.roll(labels[1], by)[rows].tolist()) for by in (1, -1))
+            features = pictures[1][rows].astype(np.float64)
+            self.reduced.append(Squares(features, told, places, before, after))
             self.squares.clear()
 
     def part(self) -> Part:

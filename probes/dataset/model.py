@@ -146,6 +146,10 @@ class Squares:
     features: Floats
     targets: tuple[str, ...]
     places: tuple[Place, ...]
+    before: tuple[
+        str, ...
+    ] = ()  # the labels that stand one place before and after each, where rows are numbered
+    after: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from ...engine.model import Place
 from ..run import Floats
 from .gather import WIDEST
-from .model import Hashes, Part
+from .model import Hashes, Part, Squares
 
 K = 10
 MOST = 3000  # samples whose neighbours are looked for: memory [MOST, MOST] float32 = 36 MB
@@ -65,6 +65,38 @@ def suspects(part: Part, seed: int, nearly: float = 0.9) -> Suspects | None:
         np.bincount(codes, minlength=len(names)), 1
     )
     return Suspects(len(rows), len(odd), float(np.mean(met)), places, examples)
+
+
+BELONG, APART = 0.85, 0.4  # agreement with the labels of the next place, and with their own
+
+
+def shifted(part: Part, seed: int) -> tuple[int, float, float] | None:
+    """By how many places (1 or -1) labels stand after their samples, and the agreement so and as they are.
+
+    None where labels agree with their samples, or with no neighbour's; of rows that are not all there.
+    """
+    squares = part.squares
+    if part.times is not None:
+        return None  # a label may be what comes next
+    if squares is None and len(part.features) == part.looked and part.target_places:
+        told = part.targets
+        squares = Squares(
+            part.features, told, part.target_places, (told[-1], *told[:-1]), (*told[1:], told[0])
+        )
+    if squares is None or not squares.before:
+        return None
+    plain = suspects(part, seed)
+    if plain is None or plain.agreement > APART:
+        return None
+    for by, targets in ((-1, squares.before), (1, squares.after)):
+        if part.squares is not None:
+            other = replace(part, squares=replace(squares, targets=targets))
+        else:
+            other = replace(part, targets=targets)
+        moved = suspects(other, seed)
+        if moved is not None and moved.agreement >= BELONG:
+            return by, moved.agreement, plain.agreement
+    return None
 
 
 def pictured(part: Part) -> bool:

@@ -410,3 +410,24 @@ def test_two_versions_of_each_picture_are_meant(tmp_path: Path) -> None:
 
     assert reading("data-duplicates", tmp_path).state is not P
     assert reading("data-labels-contradict", tmp_path).state is not P
+
+
+@pytest.mark.parametrize("table", [True, False])
+def test_labels_one_place_off(table: bool, tmp_path: Path) -> None:
+    x, y = figures(400, 0.0)
+    for name, labels in (("right", y), ("after", np.roll(y, 1)), ("before", np.roll(y, -1))):
+        root = tmp_path / name
+        if table:
+            names = (*(f"f{i}" for i in range(49)), "label")
+            csv(
+                root / "train.csv", names, np.column_stack([x[:, ::4, ::4].reshape(400, -1), labels]).tolist()
+            )
+        else:
+            root.mkdir()
+            np.savez(root / "train.npz", images=x, labels=labels)
+
+    assert reading("label-noise-suspected", tmp_path / "right").state is A
+    for name in ("after", "before"):
+        found = reading("label-noise-suspected", tmp_path / name)
+        assert found.state is P
+        assert f"one place {name} their samples" in found.why
