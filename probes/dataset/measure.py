@@ -396,11 +396,11 @@ class _Measure:
                 shown = ", ".join(map(str, lost[:5])) + (", ..." if len(lost) > 5 else "")
                 gaps.append(f"{where}{stem}: {len(lost)} of {count} shards are not there ({shown})")
         ends = media.IMAGES | media.AUDIO | TABLES | LINES | RECORDS | ARRAYS
-        lost = [n.removesuffix(f": {LOST_LINK}") for n in self.notes if n.endswith(LOST_LINK)]
-        lost = [path for path in lost if any(path.lower().endswith(e) for e in ends)]
-        if lost:
-            are = "link leads" if len(lost) == 1 else "links lead"
-            gaps.append(f"{len(lost)} {are} to files that are not there ({', '.join(lost[:3])})")
+        links = [n.removesuffix(f": {LOST_LINK}") for n in self.notes if n.endswith(LOST_LINK)]
+        links = [path for path in links if any(path.lower().endswith(e) for e in ends)]
+        if links:
+            are = "link leads" if len(links) == 1 else "links lead"
+            gaps.append(f"{len(links)} {are} to files that are not there ({', '.join(links[:3])})")
         gaps += [f"{path}: named by state.json and not there" for path in self.gone[:20]]
         return tuple(gaps), sum(map(len, sets.values()))
 

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from functools import lru_cache
 from itertools import permutations
+from typing import Any
 
 import numpy as np
 
@@ -411,7 +412,7 @@ def _erased(name: str, x: Floats, y: Floats) -> list[Difference]:
     return []
 
 
-def _rectangles(off: np.ndarray[tuple[int, ...], np.dtype[np.bool_]]) -> bool:
+def _rectangles(off: Any) -> bool:
     """Whether what is marked [n, h, w] has straight edges and few corners, as a part that is cut out has."""
     inside = np.pad(off, ((0, 0), (1, 1), (1, 1))).astype(np.int8)
     around = inside[:, :-1, :-1] + inside[:, 1:, :-1] + inside[:, :-1, 1:] + inside[:, 1:, 1:]
