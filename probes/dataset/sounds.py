@@ -153,9 +153,9 @@ def heard(file: RunFile) -> tuple[bool, bool, float] | None:
     silent = bool((rows == rows[0]).all())
     if width != 2:
         return silent, False, math.nan
-    sound = rows.view("<i2").reshape(-1)
-    level = math.nan if silent else 10 * math.log10(float(np.mean((sound / 32768.0) ** 2)) or 1e-10)
-    return silent, _clipped(sound, channels), level
+    heights = rows.view("<i2").reshape(-1)
+    level = math.nan if silent else 10 * math.log10(float(np.mean((heights / 32768.0) ** 2)) or 1e-10)
+    return silent, _clipped(heights, channels), level
 
 
 def _clipped(values: np.ndarray[tuple[int, ...], np.dtype[np.int16]], channels: int) -> bool:
