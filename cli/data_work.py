@@ -83,14 +83,15 @@ def look(asked: Asked) -> DataReport:
 def _measured(
     path: Path, bounds: object, quiet: bool, what: str = "", validation: Path | None = None
 ) -> DataSet:
-    from ..probes.dataset.measure import measure
+    from ..probes.dataset.measure import NOT_READ, measure
     from ..probes.dataset.model import Bounds
 
     with readable(path, what), progressing(quiet) as progress:
         assert isinstance(bounds, Bounds)  # noqa: S101 - for the type checker: Bounds is imported lazily
         data = measure(path, bounds, validation=validation, progress=progress)
     if not data.parts and data.shards is None and not data.listed:
-        why = "; ".join(f"{file}: {reason}" for file, reason in data.not_read[:3])
+        told = [f"{file}: {reason}" for file, reason in data.not_read]
+        why = "; ".join((told + [n for n in data.notes if NOT_READ in n])[:3])
         seen = f" ({why})" if why else ""
         raise Stop(UNREADABLE, f"{what}{path}: nothing here that can be read as data{seen}")
     return data

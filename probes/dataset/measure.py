@@ -31,6 +31,7 @@ from .model import Bounds, DataSet, Drawn, Epochs, Listed, Part, Split
 from .naming import ARRAYS, LINES, RECORDS, TABLES
 
 MAX_FILES = 500_000
+NOT_READ = "is not read; batches dumped as .npy, or a manifest, tell of it"
 MOST_JSON = 64 * 1024**2
 _SPLITS: tuple[Split, ...] = ("train", "", "eval", "test")
 Progress = Callable[[str], None]
@@ -113,6 +114,7 @@ class _Measure:
             key = self._kind(file)
             if key is not None:
                 groups[key].append(self.files[file.path])
+        self._foreign({file.path for some in groups.values() for file in some})
         order = sorted(groups, key=lambda k: (k[0] == "media", k))
         for key in order:
             self._guarded(key, groups[key])
@@ -142,6 +144,17 @@ class _Measure:
             self.bounds,
             drawn.together(self.drawn),
         )
+
+    def _foreign(self, known: set[str]) -> None:
+        """Say which forms of data lie there and are not read."""
+        found: dict[str, list[str]] = defaultdict(list)
+        for path in self.files:
+            kind = next((k for e, k in naming.FOREIGN.items() if path.lower().endswith(e)), None)
+            if kind is not None and path not in known:
+                found[kind].append(path)
+        for kind, paths in found.items():
+            more = f" and {len(paths) - 1} more" if len(paths) > 1 else ""
+            self.notes.append(f"{paths[0]}{more}: {kind} {NOT_READ}")
 
     # ------------------------------------------------------------------------------------- what it is
 

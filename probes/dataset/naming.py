@@ -16,6 +16,29 @@ TABLES = frozenset({".csv", ".tsv", ".data"})
 LINES = frozenset({".jsonl", ".ndjson"})
 RECORDS = frozenset({".tfrecord", ".tfrecords"})
 ARRAYS = frozenset({".npy", ".npz"})
+FOREIGN = {  # forms of data that are not read, by the end of a name
+    ".h5": "HDF5",
+    ".hdf5": "HDF5",
+    ".mdb": "LMDB",
+    ".pkl": "pickle",
+    ".pickle": "pickle",
+    ".zip": "ZIP",
+    ".rar": "RAR",
+    ".7z": "7-Zip",
+    ".mat": "MATLAB",
+    ".nii": "NIfTI",
+    ".nii.gz": "NIfTI",
+    ".dcm": "DICOM",
+    ".tif": "TIFF",
+    ".tiff": "TIFF",
+    ".mp4": "video",
+    ".avi": "video",
+    ".feather": "Feather",
+    ".avro": "Avro",
+    ".orc": "ORC",
+    ".rec": "RecordIO",
+    ".xlsx": "Excel",
+}
 _LABELS = """
 label labels target targets y class classes class_id category label_id labels_id gt ground_truth
 groundtruth y_true species is_fraud outcome coarse_label fine_label class_label label_idx

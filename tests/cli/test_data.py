@@ -170,6 +170,7 @@ def test_what_follows_from_a_missing_division_is_no_finding_of_its_own(
     [
         (["data", "nowhere"], 4, "No such file"),
         (["data", "empty"], 4, "nothing here that can be read as data"),
+        (["data", "foreign"], 4, "train.h5: HDF5 is not read; batches dumped as .npy"),
         (["data", "one", "--benchmark", "nowhere"], 4, "benchmark nowhere"),
         (["data", "one", "--limit", "0"], 2, "at least one sample"),
         (["data", "one", "--seed", "-1"], 2, "0 or more"),
@@ -181,6 +182,8 @@ def test_errors(
     line: list[str], code: int, words: str, tmp_path: Path, capsys: Captured, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "empty").mkdir()
+    (tmp_path / "foreign").mkdir()
+    (tmp_path / "foreign" / "train.h5").write_bytes(b"\x89HDF")
     csv(tmp_path / "one" / "train.csv", HEADER, table(30))
     monkeypatch.chdir(tmp_path)
 

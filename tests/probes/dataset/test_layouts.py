@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from traindoctor.engine.model import State
+from traindoctor.probes.dataset.measure import measure
 
 from ._make import csv, png, reading
 
@@ -230,3 +231,14 @@ def test_a_class_that_evaluation_lacks(tmp_path: Path) -> None:
     assert "(dd)" in found.why
     assert reading(absence, tmp_path / "new").state is U
     assert reading(absence, tmp_path / "one").state is not P
+
+
+def test_forms_that_are_not_read_are_named(tmp_path: Path) -> None:
+    csv(tmp_path / "train.csv", ("a", "b"), [[i, i % 3] for i in range(60)])
+    for name in ("features.h5", "more.h5", "scan.nii.gz"):
+        (tmp_path / name).write_bytes(b"x")
+
+    notes = measure(tmp_path).notes
+    assert any(n.startswith("features.h5 and 1 more: HDF5 is not read") for n in notes)
+    assert any("NIfTI is not read" in n for n in notes)
+    assert reading("data-unreadable", tmp_path).state is A
