@@ -96,9 +96,10 @@ def masks_unlike_images(data: DataSet, view: View) -> Finding:
         by_stem = {_stem(p): (p, m.sizes.get(p)) for m in masks for p in m.files}
         found = {p: by_stem.get(_stem(p)) for p in part.files}
         met = sum(f is not None for f in found.values())
-        if met < LEAST_MET:
-            continue  # other names on both sides: who belongs to whom is not known
-        if met < 0.5 * len(found):  # a part of the set has masks, as in Pascal VOC
+        if met < 0.5 * len(found):
+            if met < LEAST_MET:
+                continue  # other names on both sides: who belongs to whom is not known
+            # A part of the set has masks, as in Pascal VOC.
             found = {p: f for p, f in found.items() if f is not None}
         for path, mask in found.items():
             pairs += 1

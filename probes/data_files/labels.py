@@ -171,7 +171,9 @@ def classes_absent(data: DataSet, view: View, share: float, least: float) -> Fin
                 for c, n in known.items()
                 if c not in there and n >= share * rows and n / rows * count >= least
             ]
-            if gone and len(gone) < len(known) / 2:
+            if gone and len(known) > 2 and len(gone) >= len(known) / 2:
+                return unknown("evaluation holds few of the classes of training, as if it were to be so")
+            if gone:
                 said = f"{many(len(gone), 'class')} of the training data ({', '.join(gone[:4])})"
                 part = sum(known[c] for c in gone) / rows
                 why = f"none of {looked_at(held)} of {said_of(held)} is of {said}, {part:.0%} of them"

@@ -365,6 +365,17 @@ CASES: list[tuple[str, Build, State]] = [
     ("classes-unseen-in-training", both(table(), [[*r[:3], 5] for r in table(50, 1)]), P),
     ("classes-unseen-in-training", plain, A),
     ("classes-unseen-in-training", separable, U),
+    ("classes-absent-from-evaluation", both(table(), [[*r[:3], 0] for r in table(50, 1)]), P),
+    (
+        "classes-absent-from-evaluation",
+        both(
+            [[*r[:3], i % 3] for i, r in enumerate(table())],
+            [[*r[:3], i % 2] for i, r in enumerate(table(50, 1))],
+        ),
+        P,
+    ),
+    ("classes-absent-from-evaluation", plain, A),
+    ("classes-absent-from-evaluation", separable, U),
     ("label-noise-suspected", noisy, P),
     ("label-noise-suspected", separable, A),
     ("label-noise-suspected", overlapping, U),
