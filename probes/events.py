@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -302,6 +302,24 @@ def _spread(values: Floats) -> Floats:
     return np.asarray((np.max(values, axis=0) - np.min(values, axis=0)) / np.maximum(middle, 1e-12))
 
 
+def _on_all_ranks(
+    run: Run, wanted: Sequence[str], least: int
+) -> Iterator[tuple[str, dict[int, Series], Floats, Floats]]:
+    """Each curve with its name, on all ranks: steps [n] and values [rank, n] where every rank has a number.
+
+    Left out where the ranks share no steps, or have fewer than `least` numbers in common.
+    """
+    for name in wanted:
+        curves = _of_ranks(run, name)
+        common = _common(curves)
+        if common is None:
+            continue
+        steps, values = common
+        good = np.all(np.isfinite(values), axis=0)
+        if np.sum(good) >= least:
+            yield name, curves, steps[good], values[:, good]
+
+
 _EVALUATED = ("eval/loss", "eval/accuracy")
 _MUST_AGREE = ("grad_norm", "weight_norm", "learning_rate", "loss_scale")
 
@@ -310,20 +328,12 @@ _MUST_AGREE = ("grad_norm", "weight_norm", "learning_rate", "loss_scale")
 def ranks_diverge(view: View, relative: float, least: int = 3) -> Finding:
     """Ranks report different values of something that gradient exchange makes equal."""
     compared = 0
-    for name in _MUST_AGREE:
-        curves = _of_ranks(view.run, name)
-        common = _common(curves)
-        if common is None:
-            continue
-        steps, values = common
-        good = np.all(np.isfinite(values), axis=0)
-        if np.sum(good) < least:
-            continue
+    for name, curves, steps, values in _on_all_ranks(view.run, _MUST_AGREE, least):
         compared += 1
-        spread = _spread(values[:, good])
+        spread = _spread(values)
         bad = np.flatnonzero(spread > relative)
         if len(bad) >= max(least, 0.1 * len(spread)):
-            at = float(steps[good][bad[0]])
+            at = float(steps[bad[0]])
             worst = float(np.median(spread[bad]))
             text = f"{name} of {len(curves)} ranks differs by {worst:.2%} (median), first at step {at:g}"
             rest: dict[str, Any] = {"value": worst, "threshold": relative, "step": at, "series": (name,)}
@@ -340,21 +350,13 @@ def ranks_eval_differs(view: View, relative: float, share: float = 0.8, least: i
     Equal weights on the same data give equal results; ranks that share the evaluation data out differ too.
     """
     compared = None
-    for name in _EVALUATED:
-        curves = _of_ranks(view.run, name)
-        common = _common(curves)
-        if common is None:
-            continue
-        steps, values = common
-        good = np.all(np.isfinite(values), axis=0)
-        if np.sum(good) < least:
-            continue
-        spread = _spread(values[:, good])
+    for name, curves, steps, values in _on_all_ranks(view.run, _EVALUATED, least):
+        spread = _spread(values)
         bad = spread > relative
         text = f"{name} of {len(curves)} ranks differs at {np.sum(bad)} of {len(bad)} evaluations"
         rest: dict[str, Any] = {"value": float(np.median(spread)), "threshold": relative, "series": (name,)}
         if np.mean(bad) >= share:
-            at = float(steps[good][int(np.argmax(bad))])
+            at = float(steps[int(np.argmax(bad))])
             return present(text, step=at, where=_where_of(curves, at), **rest)
         compared = compared or absent(text, **rest)
     return compared or unknown("evaluation results are not logged by several ranks")
