@@ -27,6 +27,7 @@ from .mode.one_function import shared_function
 from .mode.switches import switched_astray
 from .mode.unswitched import never_switched_off
 from .model.activations import softmax_misplaced
+from .model.attention import mask_times_scores, mask_turned_round
 from .model.axes import normalised_over_batch, torn_in_model, weights_over_other_axis
 from .model.body import deep_without_normalisation, integer_division
 from .model.branches import (
@@ -218,6 +219,13 @@ def axis_wrong(view: View) -> Finding:
 
 
 _AXES = (weights_over_other_axis, normalised_over_batch, torn_in_model)
+_ATTENTION = (mask_times_scores, mask_turned_round)
+
+
+@probe()
+def mask_astray(view: View) -> Finding:
+    """The mask of attention hides what may be seen, or is multiplied with the scores and hides nothing."""
+    return first(view, either(*_ATTENTION), "the scripts hold no model")
 
 
 @probe()
@@ -235,6 +243,7 @@ def operator_wrong(view: View) -> Finding:
             integer_division,
             softmax_misplaced,
             axis_wrong,
+            mask_astray,
         )
     )
 

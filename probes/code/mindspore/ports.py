@@ -23,8 +23,26 @@ from .steps import of_mindspore
 
 
 def _like_torch(source: Script) -> bool:
-    """The program uses `mindspore.mint`, or PyTorch beside MindSpore: layers may be those of either."""
-    return re.search(r"\bmint\b|\btorch\b|msadapter|mindtorch", source.code) is not None
+    """Layers may be those of another library: `mint`, PyTorch beside MindSpore, an `nn` from elsewhere."""
+    if re.search(r"\bmint\b|\btorch\b|msadapter|mindtorch|mindnlp", source.code):
+        return True
+    return any(
+        a.name == "nn" and not (n.module or "").startswith("mindspore")
+        for n in source.of(ast.ImportFrom)
+        for a in n.names
+    )
+
+
+def _from_mindspore(source: Script, call: ast.Call) -> bool:
+    """`nn.LayerNorm(...)`, or `LayerNorm(...)` that is imported from `mindspore.nn`."""
+    owner, name = source.owner(call).split(".")[-1], last_name(call.func)
+    if owner:
+        return owner in ("nn", "ops", "P")
+    return any(
+        a.name == name and (n.module or "").startswith("mindspore")
+        for n in source.of(ast.ImportFrom)
+        for a in n.names
+    )
 
 
 # ---------------------------------------------------------------------------------------- the share to keep
@@ -43,7 +61,7 @@ def share_to_drop_kept(source: Script) -> Finding | None:
             continue
         kept = keyword(call, "keep_prob") or (call.args[0] if call.args else None)
         library = source.owner(call).split(".")[-1]
-        if kept is None or isinstance(kept, ast.Constant) or library not in ("nn", "ops", "P", ""):
+        if kept is None or isinstance(kept, ast.Constant) or not _from_mindspore(source, call):
             continue
         if last_name(call.func) != "Dropout" and library == "nn":
             continue  # Dropout2d of `nn` takes `p` first
@@ -117,7 +135,7 @@ def shape_wanted(source: Script) -> Finding | None:
         return None
     seen = None
     for call in source.named("LayerNorm"):
-        if "LayerNorm" in source.classes or source.owner(call).split(".")[-1] not in ("nn", ""):
+        if "LayerNorm" in source.classes or not _from_mindspore(source, call):
             continue
         given = keyword(call, "normalized_shape") or (call.args[0] if call.args else None)
         if given is None:
@@ -273,7 +291,8 @@ def gradients_unused(source: Script) -> Finding | None:
     if not of_mindspore(source) or updates(source) or not source.optimizer_calls:
         return None
     if re.search(
-        r"(?i:optim\w*\(|\bopt\w*\(|assign|opt\w*\.step\(|apply_grad)|\bModel\(", _without_makers(source)
+        r"(?i:optim\w*[\[(]|\bopt\w*[\[(]|assign|opt\w*\.step\(|apply_grad)|\bModel\(",
+        _without_makers(source),
     ):
         return None
     for call in gradient_makers(source):

@@ -112,7 +112,7 @@ def _torn(before: Layout, after: Layout) -> bool:
 
 def _uneven(before: Layout, after: Layout, common: list[str]) -> bool:
     """Between axes that stay, axes are made of nothing: they come out of others."""
-    if set(before) == set(common) or _NEW in before:
+    if set(before) == set(common):
         return False
     for start, end in zip([None, *common], [*common, None], strict=True):
         old, new = _between(before, start, end), _between(after, start, end)
@@ -142,7 +142,7 @@ def _reshapes(source: Script, function: Function) -> Iterator[tuple[ast.Call, La
                     _layout(source, known, node.func.value) if isinstance(node.func, ast.Attribute) else None
                 )
                 after = _shape_of(node.args, before or ())
-                if before is not None and after is not None and _NEW not in before:
+                if before is not None and after is not None and _NEW not in before[:-1]:
                     yield node, before, after
         _learn(source, known, statement)
 

@@ -14,6 +14,7 @@ from ...scripts.syntax import Function, Script, outermost_call
 from ..loss.outputs import last_layer_cut
 from ..shared.checks import at, first, ok
 from ..shared.sides import either
+from .attention import heads_joined_without_turning, scores_scaled_up, weights_over_queries
 from .heads import heads_misplaced
 
 _RECTIFIERS = ("ReLU", "relu", "relu_", "ReLU6", "relu6", "LeakyReLU", "leaky_relu", "softplus", "Softplus")
@@ -179,7 +180,8 @@ def softmax_axis(view: View) -> Finding:
     Over axis 0 in a forward pass of a model that gets batches, or over the last but one axis of what is then
     multiplied with the values. Slot attention and routing do so on purpose, and are left aside by name.
     """
-    return first(view, _axis, "the scripts hold no softmax over a written-out axis in a model")
+    checks = either(_axis, weights_over_queries)
+    return first(view, checks, "the scripts hold no softmax over a written-out axis in a model")
 
 
 def _axis(source: Script) -> Finding | None:
@@ -283,7 +285,8 @@ def attention_unscaled(view: View) -> Finding:
 
     Looked for in what the scores are made of and done to: a root, a power, a factor, a norm or a temperature.
     """
-    return first(view, _unscaled, "the scripts write out no attention scores")
+    checks = either(_unscaled, scores_scaled_up)
+    return first(view, checks, "the scripts write out no attention scores")
 
 
 _PRODUCTS = ("matmul", "bmm", "einsum", "batch_matmul", "BatchMatMul")
@@ -394,9 +397,8 @@ def reshape_for_transpose(view: View) -> Finding:
     `b, t, c = x.shape` and then `view(b, heads, t, width)` mixes steps and channels; right is
     `view(b, t, heads, width).transpose(1, 2)`.
     """
-    return first(
-        view, either(_reshaped, heads_misplaced), "the scripts reshape nothing by the sizes of its axes"
-    )
+    checks = either(_reshaped, heads_misplaced, heads_joined_without_turning)
+    return first(view, checks, "the scripts reshape nothing by the sizes of its axes")
 
 
 def _reshaped(source: Script) -> Finding | None:

@@ -16,6 +16,7 @@ from ..shared.checks import at, first, ok
 from ..shared.roles import model_calls
 from ..shared.sides import either
 from ..splits.target_columns import windows_overlap
+from .attention import future_shown, order_mask_unread
 from .causal import next_is_seen
 from .operators import scores_written_out
 
@@ -25,11 +26,12 @@ def target_is_input(view: View) -> Finding:
     """The targets of a sequence model are its inputs, not shifted, or attention looks at later positions."""
     return first(
         view,
-        either(_same_window, input_again, _sees_later, next_is_seen, windows_overlap),
+        either(_same_window, input_again, _sees_later, next_is_seen, windows_overlap, *_ORDER),
         "the scripts predict no following elements",
     )
 
 
+_ORDER = (future_shown, order_mask_unread)
 _SHIFTED = re.compile(r"\[\.\.\., 1:\]|\[:, 1:\]|\.roll\(|shift|(?<!argv)\[1:\]|\[:, 1:, :\]")
 
 
