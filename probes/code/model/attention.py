@@ -10,11 +10,11 @@ import ast
 import re
 from collections.abc import Iterator
 
-from ...flow import Flow, flow
 from ...readers._tree import of, unparse, walk
 from ...readers.script import keyword, last_name
 from ...registry import Finding
-from ...syntax import Function, Script
+from ...scripts.flow import Flow, flow
+from ...scripts.syntax import Function, Script
 from ..shared.checks import at
 from ..shared.sides import literal
 
