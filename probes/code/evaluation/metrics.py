@@ -49,6 +49,7 @@ from .totals import (
     emptied_each_round,
     goes_on_to_held_out,
     kept_between_evaluations,
+    last_count_only,
     last_round_only,
     never_begun_anew,
 )
@@ -79,6 +80,7 @@ def metric_miscounts(view: View) -> Finding:
             logged_without_reset,
             normalised_over_batch,
             last_round_only,
+            last_count_only,
             never_begun_anew,
             metric_crosswise,
             power_of_nats,

@@ -43,6 +43,40 @@ def last_round_only(source: Script) -> Finding | None:
     return ok(source, seen, "sums are added up") if seen is not None else None
 
 
+def last_count_only(source: Script) -> Finding | None:
+    """`hits += ...` and `n = len(y)` in each round, then `hits / n`: the count of the last batch.
+
+    Also `hits, n = f(x), len(x)` in each round. Only for names that were set to zero before the loop.
+    """
+    for loop in _loops(source):
+        if any(isinstance(n, (ast.Break, ast.Return)) for n in walk(loop)):
+            continue
+        starts = _zeroed_before(source, loop)
+        replaced: dict[str, ast.AST] = {}
+        for node in _once(loop.body):
+            if not isinstance(node, ast.Assign):
+                continue
+            target, value = node.targets[0], node.value
+            pairs = [(target, value)]
+            if isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple):
+                pairs = list(zip(target.elts, value.elts, strict=False))
+            for one, given in pairs:
+                if isinstance(one, ast.Name) and one.id in starts and not isinstance(given, ast.Constant):
+                    if not _is_read(source, loop, one.id) and not _is_added(loop, one.id):
+                        replaced[one.id] = node
+        grown = {unparse(n.target) for n in of(loop, ast.AugAssign)}
+        for top, below, _ in _quotients(source, loop, after=True):
+            counts = [n.id for n in of(below, ast.Name) if n.id in replaced]
+            if counts and (top in grown or top in replaced):
+                name = counts[0]
+                return at(
+                    source,
+                    replaced[name],
+                    f"`{name}` is of the last round alone, and `{top}` is divided by it",
+                )
+    return None
+
+
 def _in_one_round(source: Script, loop: ast.AST, node: ast.AST) -> bool:
     """It stands under `if key == "text":` of the loop over keys: one round comes by."""
     own = {n.id for n in of(loop.target, ast.Name)} if isinstance(loop, ast.For) else set()

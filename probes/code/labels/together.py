@@ -50,6 +50,7 @@ def one_part_reordered(source: Script) -> Finding | None:
                 if (partner := _used_together(group, name, others, node)) is not None:
                     return at(source, node, f"`{name}` is put into another order, and `{partner}` is not")
     found = _column_alone(source) or _table_shuffled_for_one(source) or _split_astray(source)
+    found = found or _sorted_for_one(source)
     return found or (ok(source, seen, "what belongs together stays together") if seen is not None else None)
 
 
@@ -277,6 +278,29 @@ def _split_astray(source: Script) -> Finding | None:
             if not same or (_said(call, "random_state") in ("", "None") and not seeded):
                 if len([a for a in alone if a[1] is beside and a[2] is scope]) == 1:
                     return at(source, other, "inputs and labels are split by two draws: rows no longer match")
+    return None
+
+
+def _sorted_for_one(source: Script) -> Finding | None:
+    """`Photos(files[rows], labels[np.sort(rows)])`: one in the order of the rows, the other sorted."""
+    for node in source.of(ast.Call, ast.Tuple, ast.Return):
+        parts = list(node.args) if isinstance(node, ast.Call) else list(getattr(node, "elts", []))
+        taken: list[tuple[str, str]] = []
+        for part in parts:
+            if isinstance(part, ast.Call) and len(part.args) == 1:
+                part = part.args[0]  # `as_tensor(labels[rows])`
+            if isinstance(part, ast.Subscript):
+                taken.append((unparse(part.value), unparse(part.slice)))
+            elif isinstance(part, ast.ListComp) and isinstance(part.elt, ast.Subscript):
+                loop = part.generators[0]
+                if unparse(part.elt.slice) == unparse(loop.target) and not loop.ifs:
+                    taken.append((unparse(part.elt.value), unparse(loop.iter)))
+        plain = {index: whole for whole, index in taken if index.isidentifier()}
+        for whole, index in taken:
+            order = re.fullmatch(r"(?:(?:np|numpy|torch)\.)?sort(?:ed)?\((\w+)\)(?:\.values|\[0\])?", index)
+            if order is not None and plain.get(order[1], whole) != whole:
+                why = f"`{whole}` is taken by the rows of `{plain[order[1]]}` in another order"
+                return at(source, node, why)
     return None
 
 

@@ -123,6 +123,14 @@ def _underflows(source: Script, mine: Flow, end: ast.expr) -> bool:
         return about is not None and any(
             isinstance(v, ast.Call) and last_name(v.func) == "softmax" for v in _ends(mine, about)
         )
+    if isinstance(end, ast.Subscript) and isinstance(end.slice, ast.Tuple):
+        rows = [
+            last_name(e.func) for e in end.slice.elts if isinstance(e, ast.Call)
+        ]  # `softmax(x)[arange(n), y]`
+        if {"arange", "range"} & set(rows):
+            return any(
+                isinstance(v, ast.Call) and last_name(v.func) == "softmax" for v in _ends(mine, end.value)
+            )
     if isinstance(end, ast.BinOp) and isinstance(end.op, ast.Sub) and unparse(end.left) in ("1", "1.0"):
         function = source.function_around(end)
         parameters = [a.arg for a in function.args.args] if function is not None else []

@@ -49,6 +49,12 @@ def _layers(owner: ast.ClassDef) -> set[str]:
             if isinstance(target, ast.Attribute) and isinstance(value, ast.Call):
                 if last_name(value.func) in _LAST:
                     found.add(target.attr)
+        if isinstance(node.targets[0], ast.Tuple) and isinstance(
+            node.value, (ast.GeneratorExp, ast.ListComp)
+        ):
+            made = node.value.elt  # `self.q, self.k, self.v = (nn.Linear(w, w) for _ in range(3))`
+            if isinstance(made, ast.Call) and last_name(made.func) in _LAST:
+                found |= {t.attr for t in node.targets[0].elts if isinstance(t, ast.Attribute)}
     return found
 
 
@@ -109,6 +115,9 @@ class _Walk:
         if isinstance(value, ast.Tuple) and value.elts:
             every = [self.axes(e) for e in value.elts]
             return every[0] if all(e is not None and e == every[0] for e in every) else None
+        whole = self.axes(value)
+        if whole is not None and len(whole) == 5 and whole[0] == "3":
+            return whole[1:]  # `q, k, v = qkv.permute(2, 0, 3, 1, 4)`
         if not isinstance(value, ast.Call) or last_name(value.func) not in _PARTS:
             return None
         about = self._about(value)
@@ -165,6 +174,8 @@ class _Walk:
         held = self.axes(about)
         if held is None:
             return None
+        if name == "softmax":
+            self._normalised(node, held, rest)
         if name in _KEEPS:
             return held
         if name in ("transpose", "permute", "swapaxes"):
@@ -173,6 +184,17 @@ class _Walk:
             sizes = rest[0].elts if isinstance(rest[0], (ast.Tuple, ast.List)) else rest
             return self._reshaped(node, held, [unparse(s) for s in sizes])
         return None
+
+    def _normalised(self, node: ast.Call, held: Axes, rest: list[ast.expr]) -> None:
+        """`scores.softmax(1)` of what is (b, heads, t, t): the shares are of the keys, the last axis."""
+        given = keyword(node, "dim") or keyword(node, "axis") or (rest[0] if rest else None)
+        if len(held) == 4 and held[1] in self.heads and held[3] in self._steps():
+            self.seen = self.seen or node
+            if given is not None and unparse(given) in ("0", "1", "-3", "-4"):
+                self.wrong = self.wrong or (
+                    node,
+                    "the shares of attention are taken over another axis than the keys",
+                )
 
     def _reshaped(self, node: ast.Call, held: Axes, sizes: Axes) -> Axes | None:
         if len(held) == 3 and len(sizes) == 4 and held[0] and sizes[0] == held[0] and held[1]:
@@ -192,6 +214,8 @@ class _Walk:
                 )
         if len(held) == 3 and len(sizes) == 4 and sizes[1] == held[1]:
             self.heads.add(sizes[2])
+        if len(held) == 3 and len(sizes) == 5 and sizes[1] == held[1] and sizes[2] == "3":
+            self.heads.add(sizes[3])
         return sizes
 
     def _steps(self) -> set[str]:

@@ -12,6 +12,7 @@ from ...registry import Finding
 from ...scripts.flow import flow
 from ...scripts.syntax import Function, Script
 from ..shared.checks import at, extractor, ok
+from ..shared.roles import TARGET_WORDS
 from ..shared.sides import side
 
 ROWS = 1000  # of the stand-in
@@ -40,6 +41,8 @@ def cuts_meet(source: Script) -> Finding | None:
                 continue
             if len(rows) == ROWS and len(theirs) == ROWS:
                 continue
+            if TARGET_WORDS.search(name.lower()) and TARGET_WORDS.search(other.lower()):
+                continue  # what the inputs are tells: they may be drawn anew
             both = len(set(rows) & set(theirs))
             if side(other) is True:
                 seen = seen or node
@@ -67,6 +70,11 @@ def _parts(source: Script) -> Iterator[tuple[str, ast.stmt, Function | None, _Pi
                 name = unparse(one)
                 if side(name) is not None and _FIGURES.search(name) is None:
                     last[source.function_around(node), name] = (node, given)
+            if isinstance(given, ast.Dict):  # `{"train": rows[:cut], "val": rows[cut:]}`
+                for key, held in zip(given.keys, given.values, strict=True):
+                    told = key.value if isinstance(key, ast.Constant) else None
+                    if isinstance(told, str) and side(told) is not None and _FIGURES.search(told) is None:
+                        last[source.function_around(node), f"{unparse(one)}[{told!r}]"] = (node, held)
     for (scope, name), (node, given) in last.items():
         if any(isinstance(p, (ast.If, ast.Try)) for p in source.above(node) if p is not scope):
             continue

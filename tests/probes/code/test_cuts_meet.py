@@ -39,6 +39,7 @@ for x, y in torch.utils.data.DataLoader(Rows(train_files)):
         "train_files = [f for f in files[args.files:]]\ntest_files = [f for f in files]",
         "held, rest = files[-args.files:], files[args.files:]\n"
         "train_files = [r for f in rest for r in read(f)]\nval_files = [r for f in held for r in read(f)]",
+        "parts = {'train': files[n_val // 2:], 'val': files[:n_val]}\ntrain_files = parts['train']",
         "order = torch.randperm(len(files)).tolist()\n"
         "train_files = [files[i] for i in order[:cut]]\n"
         "val_files = [files[i] for i in order[int(len(files) * args.held):]]",
@@ -54,6 +55,9 @@ def test_the_same_rows_are_in_both(body: str) -> None:
         "train_files, val_files = files[:cut], files[cut:]",
         "train_files, val_files = files[n_val:], files[:n_val]",
         "val_files, train_files = files[-n_val:], files[:-n_val]",
+        "parts = {'train': files[n_val:], 'val': files[:n_val]}\ntrain_files = parts['train']",
+        # every input is drawn anew, and the labels stay
+        "train_files = turned(files)\ntrain_y, test_y = labels[1:], labels",
         # steps of context before the first forecast
         "train_files, val_files = files[:cut], files[cut - 48:]",
         "train_files = files[:cut]\nrandom.shuffle(files)\nval_files = files[:n_val]",

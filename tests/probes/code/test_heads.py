@@ -21,7 +21,7 @@ class Attention(nn.Module):
     def forward(self, x):
         b, t, c = x.shape
         SPLIT
-        a = F.softmax(q @ k.transpose(-2, -1), dim=-1)
+        a = F.softmax(q @ k.transpose(-2, -1) / self.d ** 0.5, dim=AXIS)
         BACK
 net = Attention(64, 4)
 opt = torch.optim.Adam(net.parameters())
@@ -34,9 +34,11 @@ SPLIT = "q, k, v = (z.view(b, t, self.heads, self.d).transpose(1, 2) for z in se
 BACK = "return self.out((a @ v).transpose(1, 2).reshape(b, t, c))"
 
 
-def _program(split: str = SPLIT, back: str = BACK) -> str:
-    return NET.replace("SPLIT", split.replace("\n", "\n        ")).replace(
-        "BACK", back.replace("\n", "\n        ")
+def _program(split: str = SPLIT, back: str = BACK, axis: int = -1) -> str:
+    return (
+        NET.replace("AXIS", str(axis))
+        .replace("SPLIT", split.replace("\n", "\n        "))
+        .replace("BACK", back.replace("\n", "\n        "))
     )
 
 
@@ -50,6 +52,10 @@ def _program(split: str = SPLIT, back: str = BACK) -> str:
             BACK,
         ),
         (SPLIT, "return self.out((a @ v).reshape(b, t, c))"),
+        (
+            "q, k, v = self.qkv(x).view(b, t, 3, self.heads, self.d).permute(2, 0, 3, 1, 4)",
+            "return self.out((a @ v).view(b, t, c))",
+        ),
         (
             "q, k, v = self.qkv(x).split(c, dim=-1)\nq = q.view(b, t, self.heads, self.d).transpose(1, 2)\n"
             "k = k.view(b, t, self.heads, self.d).transpose(1, 2)\n"
@@ -66,6 +72,7 @@ def test_steps_and_heads_are_mixed(split: str, back: str) -> None:
     ("split", "back"),
     [
         (SPLIT, BACK),
+        ("q, k, v = self.qkv(x).view(b, t, 3, self.heads, self.d).permute(2, 0, 3, 1, 4)", BACK),
         (SPLIT, "y = a @ v\ny = y.permute(0, 2, 1, 3)\nreturn self.out(y.contiguous().view(b, t, -1))"),
         # channels first: the heads are cut out of the channels
         (
@@ -82,3 +89,17 @@ def test_steps_and_heads_are_mixed(split: str, back: str) -> None:
 )
 def test_heads_in_their_places_are_right(split: str, back: str) -> None:
     assert state(MIXED, _program(split, back)) != "present"
+
+
+@pytest.mark.parametrize(("axis", "found"), [(-1, False), (3, False), (1, True), (-3, True), (0, True)])
+@pytest.mark.parametrize(
+    "split", [SPLIT, "q, k, v = self.qkv(x).view(b, t, 3, self.heads, self.d).permute(2, 0, 3, 1, 4)"]
+)
+def test_the_axis_of_the_shares(split: str, axis: int, found: bool) -> None:
+    assert (state(MIXED, _program(split, BACK, axis)) == "present") is found
+
+
+def test_layers_made_by_a_generator_are_known() -> None:
+    layers = "self.q, self.k, self.v = (nn.Linear(width, width) for _ in range(3))"
+    code = _program("q = self.q(x).view(b, self.heads, t, self.d)\nk = v = q", BACK)
+    assert state(MIXED, code.replace("self.qkv = nn.Linear(width, 3 * width)", layers)) == "present"

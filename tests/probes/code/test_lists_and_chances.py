@@ -1,4 +1,4 @@
-"""Layers in lists that grow by `+=`, and the chance of a class that underflows under a logarithm."""
+"""Counts of the last batch, layers in lists that grow, and the chance of a class under a logarithm."""
 
 from __future__ import annotations
 
@@ -67,6 +67,8 @@ Own(model=model, args=args, train_dataset=rows).train()
             "p = torch.softmax(out.logits, -1).gather(1, labels[:, None])\n        loss = -p.log().mean()",
             True,
         ),
+        ("p = out.logits.softmax(-1)\n        loss = -p[torch.arange(len(p)), labels].log().mean()", True),
+        ("p = out.logits.softmax(-1)[:, 1]\n        loss = -p.clamp(min=1e-6).log().mean()", False),
         ("p = out.logits.log_softmax(-1)\n        loss = -p.gather(1, labels[:, None]).mean()", False),
         (
             "p = out.logits.softmax(-1).gather(1, labels[:, None])\n        loss = -(p + 1e-8).log().mean()",
@@ -77,3 +79,33 @@ Own(model=model, args=args, train_dataset=rows).train()
 )
 def test_the_chance_of_the_class_under_a_logarithm(loss: str, found: bool) -> None:
     assert (state("script-zero-without-floor", LOSS.replace("LOSS", loss)) == "present") is found
+
+
+SCORE = """
+import torch
+def score(net, loader):
+    net.eval()
+    hits, n = 0, 0
+    for x, y in loader:
+        BODY
+    return hits / max(1, n)
+for x, y in loader:
+    opt.zero_grad()
+    torch.nn.functional.cross_entropy(net(x), y).backward()
+    opt.step()
+print(score(net, held))
+"""
+
+
+@pytest.mark.parametrize(
+    ("body", "found"),
+    [
+        ("hits += (net(x).argmax(1) == y).sum().item()\n        n = len(y)", True),
+        ("hits, n = (net(x).argmax(1) == y).sum().item(), len(y)", True),
+        ("hits += (net(x).argmax(1) == y).sum().item()\n        n += len(y)", False),
+        ("hits += (net(x).argmax(1) == y).sum().item()\n        n = n + len(y)", False),
+        ("hits, n = hits + (net(x).argmax(1) == y).sum().item(), n + len(y)", False),
+    ],
+)
+def test_the_count_of_the_last_batch(body: str, found: bool) -> None:
+    assert (state("script-metric-miscounts", SCORE.replace("BODY", body)) == "present") is found

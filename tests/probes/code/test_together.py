@@ -40,6 +40,8 @@ def learn(net, opt, loader):
         "texts = [r['text'] for r in rows]\nrandom.shuffle(texts)\nlabels = [r['kind'] for r in rows]",
         "table['text'] = table['text'].sample(frac=1, random_state=1).values",
         "x = table[cols].sample(frac=1.0).values\ny = table['price'].values",
+        "data = Photos(files[rows], labels[np.sort(rows)])",
+        "data = Photos([files[i] for i in rows], torch.as_tensor(labels[sorted(rows)]))",
         "x_train, y_train, x_test, y_test = train_test_split(x, y, test_size=0.2)",
         "x_train, x_test = train_test_split(x, random_state=1)\n"
         "y_train, y_test = train_test_split(y, random_state=2)",
@@ -72,6 +74,8 @@ def test_one_part_is_put_into_another_order(body: str) -> None:
         "table = table.sample(frac=1)\nx = table[cols].values\ny = table['price'].values",
         "def permutation_importance(net, x, y):\n    x, y = load('test')\n    np.random.shuffle(x)\n"
         "    return Score(x, y)",
+        "data = Photos([files[i] for i in rows], torch.as_tensor(labels[rows]))",
+        "data = Photos(files[np.sort(rows)], labels[np.sort(rows)])",
         "x_train, x_test, y_train, y_test = train_test_split(x, y, test_size=0.2)",
         "x_train, x_test = train_test_split(x, random_state=1)\n"
         "y_train, y_test = train_test_split(y, random_state=1)",
