@@ -148,12 +148,15 @@ _EARLY = 3  # times as many epochs as are trained with a rate that counts
 def gone_too_soon(source: Script) -> Finding | None:
     """`StepLR(step_size=1)` or `ExponentialLR(0.9)` that is moved with every update; a rate that dies early.
 
-    Early is within a third of the epochs, of what falls with every epoch to a half or less.
+    Early is within a third of the epochs, of what falls with every epoch to a half or less. Left aside: one
+    schedule of several to choose from, whose settings are those of another.
     """
     if "pytorch" not in source.frameworks:
         return None
     for call in source.named("StepLR", "ExponentialLR"):
         steps = _moved(source, call)
+        if any(isinstance(p, (ast.If, ast.IfExp, ast.Dict)) for p in source.above(call)):
+            continue
         by_steps = last_name(call.func) == "StepLR"
         size = _given(source, call, "step_size", 1) if by_steps else 1.0
         gamma = _given(source, call, "gamma", 2 if by_steps else 1)

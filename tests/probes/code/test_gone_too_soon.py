@@ -55,3 +55,8 @@ def test_a_rate_that_dies_in_the_first_epochs(gamma: str, found: bool) -> None:
     assert (
         state(UNIT, _program(f"ExponentialLR(opt, gamma={gamma})", epoch="sched.step()")) == "present"
     ) is found
+
+
+def test_one_schedule_of_several_is_not_judged() -> None:
+    made = "None\n    if kind == 'exponential':\n        sched = ExponentialLR(opt, gamma=0.1)"
+    assert state(UNIT, _program(made, epoch="sched.step()")) != "present"
