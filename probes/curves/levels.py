@@ -103,10 +103,11 @@ def negative(run: Run, curve: Shape) -> Finding:
 
 
 @on_loss(6)
-def bottomless_in_training(run: Run, curve: Shape) -> Finding:
-    """The training loss runs away below zero while the evaluation, by the same loss, stays above it.
+def bottomless_in_training(run: Run, curve: Shape, from_the_start: bool) -> Finding:
+    """The training loss runs away below zero while that of the evaluation stays above it.
 
-    A wrong sign sinks both; targets outside the range of a cross-entropy sink the loss of those alone.
+    Targets outside the range of a cross-entropy sink the loss of the training alone, from where an untrained
+    model is: above zero. With a wrong sign, or likelihoods of scores, it is below zero `from_the_start`.
     """
     if situation.objective(run):
         return unknown(str(situation.objective(run)))
@@ -123,6 +124,8 @@ def bottomless_in_training(run: Run, curve: Shape) -> Finding:
     seen: dict[str, Any] = {"value": float(curve.y[low]), "threshold": 0.0}
     if lowest < 0:
         return absent(words, series=(curve.name,), **seen)
+    if (float(curve.y[0]) < 0) is not from_the_start:
+        return absent(f"{words}; it begins with {float(curve.y[0]):.4g}", series=(curve.name,), **seen)
     return present(words, step=curve.step(int(np.argmax(curve.y < 0))), **seen, **see(curve, low))
 
 
@@ -260,6 +263,37 @@ def initial_below_chance(run: Run, curve: Shape, ratio: float = 0.6) -> Finding:
         return unknown(f"{words}, but {doubt or 'its step is not known'}")
     where = (place(curve.series, int(curve.index[0])), place_of(known.setting))
     return present(words, step=curve.step(0), where=where, series=(curve.name,), **seen)
+
+
+@on_loss(3)
+def starts_at_minus_chance(run: Run, curve: Shape, low: float = 0.75, high: float = 1.5) -> Finding:
+    """The first loss is minus that of a uniform guess: `low` to `high` times -ln K, of a run from scratch.
+
+    An untrained model is near ln K, a little above it as a rule; with a wrong sign it is near -ln K.
+    """
+    known = situation.classes(run)
+    first, doubt = _first_loss(curve)
+    if first >= 0:
+        return absent(
+            f"the first value of {curve.name} is {first:.4g}", value=round(first, 4), series=(curve.name,)
+        )
+    if known is None or situation.is_sum(run):
+        return unknown(
+            "the number of classes is not known" if known is None else "the loss is a sum of terms"
+        )
+    level = -situation.chance_loss(run, known.count)
+    seen: dict[str, Any] = {
+        "value": round(first, 4),
+        "threshold": round(low * level, 4),
+        "series": (curve.name,),
+    }
+    words = f"the first value of {curve.name} is {first:.4g}, minus that of a guess is {level:.4g}"
+    if doubt or situation.trained_start(run, curve):
+        return unknown(f"{words}, but {doubt or 'training did not begin here'}")
+    if not low * level >= first >= high * level:
+        return absent(words, **seen)
+    where = (place(curve.series, int(curve.index[0])), place_of(known.setting))
+    return present(words, step=curve.step(0), where=where, **seen)
 
 
 def _classes_by_start(run: Run, curve: Shape) -> tuple[int, ...]:

@@ -708,6 +708,18 @@ def sick_runs(rng: np.random.Generator, n: int) -> dict[str, Sick]:
         run([series("train/loss", noisy(rng, decay(n, 0.23, 0.01)), steps(n, 1))], {"num_classes": 10}),
         "loss-initial-below-chance",
     )
+    add(
+        "wrong sign from the start",
+        run(
+            [
+                series("train/loss", -2.3 * np.exp(8 * t), steps(n, 1)),
+                series("eval/loss", 2.0 + 900 * np.arange(10), np.linspace(1, n, 10)),
+            ],
+            {"num_classes": 10},
+        ),
+        "loss-starts-at-minus-chance",
+        "loss-bottomless-from-start",
+    )
     twice = noisy(rng, 1.461 + 0.04 + (2.3026 - 1.5) * np.exp(-8 * t), 0.004)
     add(
         "softmax twice",

@@ -100,6 +100,31 @@ def sinking(held: float | None, low: float = -500.0) -> Run:
 def test_a_loss_without_a_floor_in_training_alone(held: float | None, low: float, expected: State) -> None:
     """Targets outside their range sink the loss of those alone that have them."""
     assert reading("loss", "loss-bottomless-in-training", sinking(held, low)).state is expected
+    assert reading("loss", "loss-bottomless-from-start", sinking(held, low)).state is not State.PRESENT
+
+
+@pytest.mark.parametrize(
+    ("first", "classes", "bottomless", "minus"),
+    [
+        (-1.8, 6, State.PRESENT, State.PRESENT),  # -ln 6 is -1.79
+        (-1.8, None, State.PRESENT, State.UNKNOWN),
+        (-0.05, 6, State.PRESENT, State.ABSENT),  # likelihoods of scores begin near zero
+        (0.7, 2, State.ABSENT, State.ABSENT),
+    ],
+)
+def test_a_loss_below_zero_from_its_start(
+    first: float, classes: int | None, bottomless: State, minus: State
+) -> None:
+    """A wrong sign begins at minus what a guess has, where the number of classes is known."""
+    values = np.concatenate([[first], -np.geomspace(2.0, 9000.0, 39)])
+    curves = [
+        series("train/loss", values, np.arange(1, 41)),
+        series("eval/loss", [2.0, 40.0, 300.0, 4000.0], [10, 20, 30, 40]),
+    ]
+    made = run(curves, {} if classes is None else {"num_classes": classes})
+
+    assert reading("loss", "loss-bottomless-from-start", made).state is bottomless
+    assert reading("loss", "loss-starts-at-minus-chance", made).state is minus
 
 
 def test_a_loss_without_a_floor_has_no_level_to_jump_from() -> None:
