@@ -129,6 +129,8 @@ def updates_few(run: Run, curve: Shape, limit: float = 100.0) -> Finding:
     if last >= limit:
         return absent(words, **seen)
     epochs, share = situation.number(run, "epochs"), situation.planned_share(run, curve.series)
+    if why := situation.reinforced(run):
+        return unknown(f"{words}; {why}, and an iteration may take many updates", **seen)
     if epochs is not None and epochs >= last:
         return unknown(f"{words}, which may be an epoch ({epochs:g} are configured)", **seen)
     if share is not None and share < 0.9:

@@ -279,7 +279,12 @@ def not_finite_at_usual_rate(view: View, adam: float, sgd: float) -> Finding:
 
 @probe()
 def lr_very_small(view: View, adam: float, sgd: float) -> Finding:
-    """Even the largest learning rate is far below what the optimizer is used with."""
+    """Even the largest learning rate is far below what the optimizer is used with.
+
+    Policies are trained further by reinforcement with rates of 1e-6 and less.
+    """
+    if (why := situation.reinforced(view.run)) and _peak(view.run) is not None:
+        return unknown(f"{why}: rates far smaller than elsewhere are usual there")
     return _below(view, adam, sgd, "far below what is used")
 
 
@@ -292,6 +297,8 @@ def lr_small(view: View, adam: float, sgd: float) -> Finding:
         return unknown(f"{trained}: small learning rates are usual there")
     if any(_LOADS_MODEL.search(text) for text in view.run.scripts.values()) and _peak(view.run) is not None:
         return unknown("a script trains a pretrained model further: small learning rates are usual there")
+    if (why := situation.reinforced(view.run)) and _peak(view.run) is not None:
+        return unknown(f"{why}: small learning rates are usual there")
     return _below(view, adam, sgd, "below what untrained models are trained with")
 
 

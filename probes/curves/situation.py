@@ -154,6 +154,12 @@ def objective(run: Run) -> str | None:
     return None
 
 
+def reinforced(run: Run) -> str | None:
+    """Say that a policy is trained by its return; None where it is not."""
+    why = objective(run)
+    return why if why is not None and "reinforcement" in why else None
+
+
 def bottomless(series: Series) -> str | None:
     """Say that a loss runs away below zero, where no level is left to jump from; None where it does not.
 

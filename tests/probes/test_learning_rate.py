@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from traindoctor.engine.model import RunInfo
+from traindoctor.engine.model import RunInfo, State
 from traindoctor.probes.curves import learning_rate
 from traindoctor.probes.run import Event, Run, Series
 
@@ -281,3 +281,21 @@ def test_the_trainer_of_transformers_uses_adamw_where_nothing_else_is_said() -> 
     other = run(settings={"learning_rate": 0.05, "optimizer": "sgd"}, facts={"trainer": "transformers"})
 
     assert [learning_rate.family(r) for r in (silent, theirs, other)] == [None, "adam", "sgd"]
+
+
+def test_small_rates_of_policies_are_usual() -> None:
+    """A policy that is trained by its return, at 1e-6 and for 60 iterations, has no rate too small."""
+    at = np.arange(1.0, 61.0)
+    curves = [
+        series("train/loss", 0.01 * np.sin(at), at),
+        series("train/loss/actor_pg", 0.01 * np.sin(at), at),
+        series("learning_rate", np.full(60, 1e-6), at),
+    ]
+    policy, other = run(curves), run([curves[0], curves[2]])
+
+    for name in ("lr-small", "lr-very-small", "updates-very-few"):
+        assert (
+            reading("learning_rate" if name.startswith("lr") else "loss", name, policy).state is State.UNKNOWN
+        )
+    assert reading("learning_rate", "lr-very-small", other).state is State.PRESENT
+    assert reading("loss", "updates-very-few", other).state is State.PRESENT

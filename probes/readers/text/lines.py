@@ -18,7 +18,7 @@ _ANSI = re.compile(rb"\x1b(?:\[[0-9;?]*[ -/]*[@-~]|\][^\x07\x1b\n]{0,400}(?:\x07
 _BACKSPACES = re.compile(rb"\x08+")
 _TAGGED = re.compile(
     rb"^\s*(?:\[(?:rank|default)_?(\d{1,5})\]:?\s?|\((?:\w*[Ww]orker\w*|\w*[Aa]ctor\w*|\w*[Tt]rain\w*)[^()]{0,40}?pid=(\d+)[^()\n]{0,80}\)\s?"
-    rb"|\[(\d{1,4})\]\s?<std(?:out|err)>:?\s?|(?:[Rr]ank|RANK)[ _:]?(\d{1,5})\s*[:|\]]\s?)"
+    rb"|\[(?:\d{1,4},)?(\d{1,4})\]\s?<std(?:out|err)>:?\s?|(?:[Rr]ank|RANK)[ _:]?(\d{1,5})\s*[:|\]]\s?)"
 )
 # The same within a line, taken for a mark only where the numbers alternate from line to line.
 _WORDS = rb"(?:global_|dp_|world_)?(?:rank|worker|process|proc|replica|device|gpu|npu|peer)(?:_?id)?"

@@ -800,3 +800,24 @@ def test_a_scaler_that_speaks_chinese(tmp_path: Path) -> None:
     assert points(content, "loss_scale") == [(k, float(65536 // k)) for k in (10, 20, 30, 40)]
     assert [v for _, v in points(content, "overflow")] == [0, 1, 0, 0]
     assert "overflow" in {e.kind for e in content.events}
+
+
+def test_more_chinese_names_of_places(tmp_path: Path) -> None:
+    """ "当前步" is a step, "训练轮次" an epoch, "loss值" the loss."""
+    text = "".join(
+        f"训练轮次: {k // 10 + 1}, 当前步: {k}, loss值: {3 / k:.3f}, 学习率: 0.01\n" for k in range(5, 30, 5)
+    )
+    content = read(tmp_path, text)
+
+    assert points(content, "train/loss") == [(k, round(3 / k, 3)) for k in range(5, 30, 5)]
+
+
+def test_the_ranks_of_mpirun(tmp_path: Path) -> None:
+    """Open MPI's --tag-output names job and rank: "[1,0]<stdout>:"."""
+    text = "".join(
+        f"[1,{r}]<stdout>:step {k} loss {r + 3 / k:.2f} lr 0.1\n" for k in (1, 2, 3) for r in (0, 1)
+    )
+    content = read(tmp_path, text)
+
+    assert points(content, "train/loss", 1) == [(1, 4.0), (2, 2.5), (3, 2.0)]
+    assert points(content, "train/loss", 0) == [(1, 3.0), (2, 1.5), (3, 1.0)]
