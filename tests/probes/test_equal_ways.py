@@ -217,3 +217,24 @@ def test_what_stands_in_the_other_branch_comes_not_before(symptom: str, steps: s
 def test_data_that_are_made_have_no_mode() -> None:
     code = PIPE.replace("{STEPS}", "if training:\n        ds = ds.map(augment)")
     assert state("script-mode-fixed", code + "test_ds = make(c, training=True)\n") != "present"
+
+
+@pytest.mark.parametrize(
+    ("called", "expected"),
+    [("Calls(val_paths, training=True)", False), ("net(x_val, training=True)", True)],
+)
+def test_an_object_is_made_in_no_mode(called: str, expected: bool) -> None:
+    """A data set that is made for training is no model that is scored in training mode."""
+    code = f"""
+import tensorflow as tf
+
+class Calls(tf.keras.utils.Sequence):
+    def __init__(self, paths, training):
+        self.paths, self.training = paths, training
+
+net = tf.keras.Sequential([tf.keras.layers.Dense(3)])
+net.compile("adam", "mse")
+net.fit(Calls(train_paths, training=True))
+val = {called}
+"""
+    assert (state("script-mode-fixed", code) == "present") == expected
