@@ -183,7 +183,7 @@ _DATA = ("batch", "map", "from_tensor_slices", "DataLoader", "GeneratorDataset",
 
 def _makes_data(source: Script, call: ast.Call) -> bool:
     """`make_dataset(files, training=True)`: which data are made, and in no mode of a model."""
-    if isinstance(call.func, ast.Name) and any(c.name == call.func.id for c in source.classes):
+    if isinstance(call.func, ast.Name) and call.func.id in source.classes:
         return True  # an object is made of a class of the script, nothing is run
     own = flow(source).functions.get(last_name(call.func), []) if isinstance(call.func, ast.Name) else []
     return any(
