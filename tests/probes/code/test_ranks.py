@@ -6,7 +6,7 @@ import pytest
 
 from traindoctor.engine.model import State
 
-from ..test_script_diff import kinds
+from ..script_diff.test_script_diff import kinds
 from .test_checks import readings
 
 TRAINS = """

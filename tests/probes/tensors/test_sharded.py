@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tests.probes.test_weights import SAVED, log, read
+from tests.probes.weights.test_weights import SAVED, log, read
 from traindoctor.probes.files import walk
 from traindoctor.probes.tensors import dcp
 from traindoctor.probes.tensors.checkpoints import Checkpoint, Found, find

@@ -1,0 +1,420 @@
+"""Judging settings: each symptom in its three states, from raw settings as files have them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from traindoctor.probes.registry import View, read
+from traindoctor.probes.run import Event, Run, Setting
+from traindoctor.probes.settings import resolve
+
+from .._build import run, series, written
+from .._read import evidence, probes, reading, symptoms
+
+LOSS = series("train/loss", [2.0, 1.5, 1.2])
+SCALE = series("loss_scale", [65536.0, 65536.0])
+
+# symptom, state, raw settings, and what else the run has
+TEXT_ORDER = {f"class_to_idx.{name}": n for n, name in enumerate(sorted(map(str, range(12))))}
+CASES: list[tuple[str, str, dict[str, Any], dict[str, Any]]] = [
+    ("fp16-without-loss-scale", "present", {"fp16": True, "loss_scale": 1.0}, {}),
+    ("fp16-without-loss-scale", "present", {"fp16": True, "use_grad_scaler": False}, {}),
+    ("fp16-without-loss-scale", "present", {"precision": "16-true"}, {}),
+    ("fp16-without-loss-scale", "absent", {"fp16": True, "loss_scale": "dynamic"}, {}),
+    ("fp16-without-loss-scale", "absent", {"fp16": True}, {"curves": [SCALE]}),
+    ("fp16-without-loss-scale", "absent", {"bf16": True}, {}),
+    ("fp16-without-loss-scale", "unknown", {"fp16": True}, {}),
+    ("fp16-without-loss-scale", "unknown", {}, {}),
+    ("fp16-on-bf16-model", "present", {"fp16": True, "model_name_or_path": "org/Llama-2-7b-hf"}, {}),
+    ("fp16-on-bf16-model", "present", {"fp16": True, "torch_dtype": "bfloat16"}, {}),
+    ("fp16-on-bf16-model", "absent", {"bf16": True, "model_name_or_path": "google/flan-t5-base"}, {}),
+    ("fp16-on-bf16-model", "unknown", {"fp16": True, "model": "resnet50"}, {}),
+    ("fp16-in-use", "present", {"fp16": True}, {}),
+    ("fp16-in-use", "absent", {"precision": "bf16-mixed"}, {}),
+    ("fp16-in-use", "unknown", {"lr": 0.1}, {}),
+    ("pure-bf16-weights", "present", {"precision": "bf16-true"}, {}),
+    ("pure-bf16-weights", "present", {"bf16": True, "master_weights": False}, {}),
+    ("pure-bf16-weights", "absent", {"precision": "bf16-mixed"}, {}),
+    ("pure-bf16-weights", "absent", {"fp16": True}, {}),
+    ("pure-bf16-weights", "unknown", {"bf16": True}, {}),
+    ("mixed-precision-not-in-force", "present", {"fp16": True, "amp_level": "O0"}, {}),
+    ("mixed-precision-not-in-force", "present", {"fp16": True}, {"facts": {"precision": "fp32"}}),
+    ("mixed-precision-not-in-force", "absent", {"fp16": True}, {"curves": [SCALE]}),
+    ("mixed-precision-not-in-force", "absent", {"fp16": False}, {}),
+    ("mixed-precision-not-in-force", "unknown", {"fp16": True}, {}),
+    ("mixed-precision-off", "present", {"amp_level": "O0", "device_target": "Ascend"}, {}),
+    ("mixed-precision-off", "absent", {"amp_level": "O2", "device_target": "Ascend"}, {}),
+    ("mixed-precision-off", "absent", {"fp16": False, "device": "cuda"}, {}),
+    ("mixed-precision-off", "unknown", {"fp16": False}, {}),
+    ("loss-scale-fixed-large", "present", {"fp16": True, "loss_scale": 1048576}, {}),
+    ("loss-scale-fixed-large", "absent", {"fp16": True, "loss_scale": 1024}, {}),
+    ("loss-scale-fixed-large", "absent", {"fp16": True, "loss_scale": 0}, {}),
+    ("loss-scale-fixed-large", "absent", {"bf16": True, "loss_scale": 1048576}, {}),
+    ("loss-scale-fixed-large", "unknown", {"fp16": True}, {}),
+    ("loss-scale-unfit", "present", {"fp16": True, "loss_scale": 1048576}, {}),
+    ("loss-scale-unfit", "present", {"fp16": True, "loss_scale": 0.01}, {}),
+    ("loss-scale-unfit", "absent", {"fp16": True, "loss_scale": 1024}, {}),
+    ("loss-scale-unfit", "unknown", {"fp16": True}, {}),
+    ("loss-scale-growth-eager", "present", {"fp16": True, "loss_scale_window": 5}, {}),
+    ("loss-scale-growth-eager", "absent", {"fp16": True, "loss_scale_window": 1000}, {}),
+    ("loss-scale-growth-eager", "absent", {"fp16": True, "loss_scale": 128, "loss_scale_window": 5}, {}),
+    ("loss-scale-growth-eager", "unknown", {"fp16": True}, {}),
+    ("clipping-off", "present", {"clip_grad": None}, {}),
+    ("clipping-off", "present", {"gradient_clipping": 0.0}, {}),
+    ("clipping-off", "absent", {"max_grad_norm": 1.0}, {}),
+    ("clipping-off", "unknown", {}, {}),
+    ("clipping-very-small", "present", {"max_grad_norm": 0.001}, {}),
+    ("clipping-very-small", "absent", {"max_grad_norm": 1.0}, {}),
+    ("clipping-very-small", "absent", {"max_grad_norm": 0}, {}),
+    ("clipping-very-small", "unknown", {}, {}),
+    ("warmup-absent", "present", {"warmup_steps": 0, "warmup_ratio": 0.0}, {}),
+    ("warmup-absent", "present", {"warmup_steps": 1}, {}),
+    ("warmup-absent", "absent", {"warmup_steps": 0, "warmup_ratio": 0.1}, {}),
+    ("warmup-absent", "absent", {"scheduler": "OneCycleLR", "warmup_steps": 0}, {}),
+    ("warmup-absent", "unknown", {"lr": 0.1}, {}),
+    ("batch-size-tiny", "present", {"batch_size": 1}, {}),
+    ("batch-size-tiny", "absent", {"batch_size": 1, "gradient_accumulation_steps": 32}, {}),
+    ("batch-size-tiny", "absent", {"batch_size": 2, "seq_length": 4096}, {}),
+    ("batch-size-tiny", "unknown", {"samples_per_gpu": 2}, {}),
+    ("batch-size-tiny", "unknown", {}, {}),
+    ("batch-size-huge", "present", {"batch_size": 1024, "num_train": 4000}, {}),
+    ("batch-size-huge", "present", {"global_batch_size": 32768}, {}),
+    ("batch-size-huge", "absent", {"batch_size": 64, "num_train": 50000}, {}),
+    ("batch-size-huge", "absent", {"batch_size": 50, "num_train": 150}, {}),
+    ("batch-size-huge", "unknown", {"batch_size": 64}, {}),
+    ("epochs-very-few", "present", {"epochs": 1}, {}),
+    ("epochs-very-few", "present", {"max_steps": 100, "batch_size": 10, "num_train": 5000}, {}),
+    ("epochs-very-few", "absent", {"epochs": 90}, {}),
+    ("epochs-very-few", "unknown", {"max_steps": 100}, {}),
+    ("regularization-large", "present", {"weight_decay": 0.01, "dropout": 0.9}, {}),
+    ("regularization-large", "absent", {"dropout": 0.1}, {}),
+    ("regularization-large", "unknown", {}, {}),
+    ("weight-decay-large", "present", {"weight_decay": 1.0, "optimizer": "adamw"}, {}),
+    ("weight-decay-large", "present", {"weight_decay": 0.1, "optimizer": "sgd"}, {}),
+    ("weight-decay-large", "absent", {"weight_decay": 0.1, "optimizer": "adamw"}, {}),
+    ("weight-decay-large", "unknown", {}, {}),
+    ("dropout-large", "present", {"dropout": 0.8}, {}),
+    ("dropout-large", "present", {"keep_prob": 0.1}, {}),
+    ("dropout-large", "absent", {"dropout": 0.5}, {}),
+    ("dropout-large", "unknown", {}, {}),
+    ("label-smoothing-large", "present", {"label_smoothing": 0.5}, {}),
+    ("label-smoothing-large", "absent", {"label_smoothing": 0.1}, {}),
+    ("label-smoothing-large", "unknown", {}, {}),
+    ("no-regularization", "present", {"weight_decay": 0.0, "dropout": 0.0}, {}),
+    ("no-regularization", "absent", {"weight_decay": 0.0, "dropout": 0.1}, {}),
+    ("no-regularization", "unknown", {"weight_decay": 0.0}, {}),
+    ("shuffle-off", "present", {"shuffle": False}, {}),
+    ("shuffle-off", "absent", {"shuffle": True}, {}),
+    ("shuffle-off", "unknown", {"eval_dataset.shuffle": False}, {}),
+    ("normalization-off", "present", {"normalize": False}, {}),
+    ("normalization-off", "absent", {"normalize": True}, {}),
+    ("normalization-off", "unknown", {}, {}),
+    ("epsilon-extreme", "present", {"adam_epsilon": 0.0}, {}),
+    ("epsilon-extreme", "present", {"fp16": True, "loss_eps": 1e-12}, {}),
+    ("epsilon-extreme", "present", {"optimizer": "adam", "adam_epsilon": 0.5}, {}),
+    ("epsilon-extreme", "absent", {"fp16": True, "adam_epsilon": 1e-8, "layer_norm_eps": 1e-12}, {}),
+    ("epsilon-extreme", "unknown", {}, {}),
+    ("betas-swapped", "present", {"adam_betas": (0.999, 0.9)}, {}),
+    ("betas-swapped", "absent", {"adam_betas": (0.5, 0.999)}, {}),
+    ("betas-swapped", "unknown", {}, {}),
+    ("momentum-extreme", "present", {"momentum": 0.9999}, {}),
+    ("momentum-extreme", "present", {"adam_beta2": 0.5}, {}),
+    ("momentum-extreme", "absent", {"adam_betas": (0.9, 0.999)}, {}),
+    ("momentum-extreme", "unknown", {}, {}),
+    ("layers-frozen-in-config", "present", {"freeze_backbone": True}, {}),
+    ("layers-frozen-in-config", "present", {"freeze": 10}, {}),
+    ("layers-frozen-in-config", "absent", {"freeze": [0]}, {}),
+    ("layers-frozen-in-config", "absent", {"model.backbone.frozen_stages": 1}, {}),
+    ("layers-frozen-in-config", "absent", {"freeze": None}, {}),
+    ("layers-frozen-in-config", "unknown", {"freeze": True, "peft_type": "LORA"}, {}),
+    ("init-extreme", "present", {"initializer_range": 1.0}, {}),
+    ("init-extreme", "present", {"init_std": 1e-6}, {}),
+    ("init-extreme", "absent", {"init_std": 0.02}, {}),
+    ("init-extreme", "unknown", {}, {}),
+    ("init-zero", "present", {"initializer": "zeros"}, {}),
+    ("init-zero", "present", {"init_std": 0}, {}),
+    ("init-zero", "absent", {"weight_init": "xavier_uniform"}, {}),
+    ("init-zero", "unknown", {}, {}),
+    ("vocab-mismatch", "present", {"vocab_size": 32000, "tokenizer_vocab_size": 32005}, {}),
+    ("vocab-mismatch", "absent", {"vocab_size": 50304, "tokenizer_vocab_size": 50257}, {}),
+    ("vocab-mismatch", "unknown", {"vocab_size": 32000}, {}),
+    ("num-classes-mismatch", "present", {"num_classes": 10, "data.num_classes": 12}, {}),
+    ("num-classes-mismatch", "absent", {"num_classes": 81, "data.num_classes": 80}, {}),
+    ("num-classes-mismatch", "unknown", {"num_classes": 10}, {}),
+    ("pad-equals-eos", "present", {"pad_token_id": 2, "eos_token_id": 2}, {}),
+    ("pad-equals-eos", "present", {"pad_token": "</s>", "eos_token": "</s>"}, {}),
+    ("pad-equals-eos", "absent", {"pad_token_id": 0, "eos_token_id": [1, 2]}, {}),
+    ("pad-equals-eos", "unknown", {"pad_token_id": 0}, {}),
+    ("world-size-one", "present", {"nproc_per_node": 8}, {"facts": {"world_size": 1}}),
+    ("world-size-one", "present", {"gpus": "0,1,2,3", "distributed": False}, {}),
+    ("world-size-one", "absent", {"nproc_per_node": 8}, {"facts": {"world_size": 8}}),
+    ("world-size-one", "absent", {"nproc_per_node": 1}, {}),
+    ("world-size-one", "unknown", {"nproc_per_node": 8}, {}),
+    ("world-size-one", "unknown", {}, {}),
+    (
+        "zero2-overlap-comm",
+        "present",
+        {"zero_optimization.stage": 2, "overlap_comm": True, "world_size": 8},
+        {},
+    ),
+    (
+        "zero2-overlap-comm",
+        "absent",
+        {"zero_optimization.stage": 3, "overlap_comm": True, "world_size": 8},
+        {},
+    ),
+    (
+        "zero2-overlap-comm",
+        "absent",
+        {"zero_optimization.stage": 2, "overlap_comm": True, "world_size": 1},
+        {},
+    ),
+    ("zero2-overlap-comm", "unknown", {"zero_optimization.stage": 2, "overlap_comm": True}, {}),
+    (
+        "known-bug-version",
+        "present",
+        {"zero_optimization.stage": 2},
+        {"facts": {"version:deepspeed": "0.18.1"}},
+    ),
+    (
+        "known-bug-version",
+        "absent",
+        {"zero_optimization.stage": 3},
+        {"facts": {"version:deepspeed": "0.18.1"}},
+    ),
+    ("known-bug-version", "absent", {}, {"facts": {"version:deepspeed": "0.18.3"}}),
+    ("known-bug-version", "unknown", {}, {"facts": {"version:deepspeed": "0.18.1"}}),
+    ("known-bug-version", "unknown", {}, {}),
+    (
+        "known-bug-possible",
+        "present",
+        {"gradient_accumulation_steps": 4, "vocab_size": 32000},
+        {"facts": {"version:transformers": "4.45.2"}},
+    ),
+    (
+        "known-bug-possible",
+        "absent",
+        {"gradient_accumulation_steps": 1, "vocab_size": 32000},
+        {"facts": {"version:transformers": "4.45.2"}},
+    ),
+    ("known-bug-possible", "unknown", {}, {"facts": {"version:transformers": "4.45.2"}}),
+    (
+        "tf32-in-use",
+        "present",
+        {"precision": "fp32"},
+        {"facts": {"version:torch": "1.10.2+cu113", "device": "NVIDIA A100-SXM4-80GB"}},
+    ),
+    ("tf32-in-use", "present", {"tf32": True}, {}),
+    ("tf32-in-use", "absent", {"allow_tf32": False}, {}),
+    ("tf32-in-use", "absent", {"bf16": True}, {}),
+    ("tf32-in-use", "absent", {}, {"facts": {"version:torch": "1.10.2", "device": "Tesla V100-SXM2"}}),
+    ("tf32-in-use", "unknown", {}, {"facts": {"version:torch": "2.1.0", "device": "NVIDIA A100"}}),
+    ("tf32-in-use", "unknown", {}, {"facts": {"version:torch": "1.10.2"}}),
+    ("tf32-in-use", "unknown", {}, {}),
+    ("flash-attention-on", "present", {"attn_implementation": "flash_attention_2"}, {}),
+    ("flash-attention-on", "present", {"use_flash_attn": True}, {}),
+    ("flash-attention-on", "absent", {"attn_implementation": "sdpa"}, {}),
+    ("flash-attention-on", "absent", {"flash_attn": "disabled"}, {}),
+    ("flash-attention-on", "unknown", {}, {}),
+    ("graph-compiler-on", "present", {"torch_compile": True}, {}),
+    ("graph-compiler-on", "present", {"context.mode": "GRAPH_MODE"}, {}),
+    ("graph-compiler-on", "present", {"jit_config.jit_level": "O2"}, {}),
+    ("graph-compiler-on", "absent", {"torch_compile": False}, {}),
+    ("graph-compiler-on", "absent", {"run_eagerly": True}, {}),
+    ("graph-compiler-on", "unknown", {"mode": "train"}, {}),
+    (
+        "rmsprop-epsilon-foreign",
+        "present",
+        {"optimizer": "rmsprop", "optimizer.eps": 1e-3},
+        {"facts": {"framework": "pytorch"}},
+    ),
+    (
+        "rmsprop-epsilon-foreign",
+        "absent",
+        {"optimizer": "rmsprop", "optimizer.eps": 1e-8},
+        {"facts": {"framework": "pytorch"}},
+    ),
+    ("rmsprop-epsilon-foreign", "absent", {"optimizer": "rmsproptf", "optimizer.eps": 1e-3}, {}),
+    ("rmsprop-epsilon-foreign", "absent", {"optimizer": "adamw"}, {}),
+    ("rmsprop-epsilon-foreign", "unknown", {"optimizer": "rmsprop", "optimizer.eps": 1e-3}, {}),
+    ("rmsprop-epsilon-foreign", "unknown", {"optimizer": "rmsprop"}, {}),
+    (
+        "adam-without-bias-correction",
+        "present",
+        {"optimizer": "AdamWeightDecay", "warmup_steps": 0},
+        {"facts": {"framework": "mindspore"}},
+    ),
+    (
+        "adam-without-bias-correction",
+        "absent",
+        {"optimizer": "AdamWeightDecay", "warmup_steps": 100},
+        {"facts": {"framework": "mindspore"}},
+    ),
+    ("adam-without-bias-correction", "absent", {"optimizer": "adamw"}, {}),
+    ("adam-without-bias-correction", "absent", {"optimizer": "sgd"}, {}),
+    (
+        "adam-without-bias-correction",
+        "present",
+        {"optimizer": "adamw", "correct_bias": False, "warmup_ratio": 0},
+        {},
+    ),
+    ("adam-without-bias-correction", "unknown", {"optimizer": "AdamWeightDecay"}, {}),
+    ("classes-in-string-order", "present", TEXT_ORDER, {}),
+    ("classes-in-string-order", "absent", {f"id2label.{n}": str(n) for n in range(12)}, {}),
+    ("classes-in-string-order", "unknown", {"id2label.0": "cat", "id2label.1": "dog"}, {}),
+    ("classes-in-string-order", "unknown", {}, {}),
+    ("overflow-kept-in-config", "present", {"overflow_still_update": True}, {}),
+    ("overflow-kept-in-config", "present", {"scale_sense.drop_overflow_update": False}, {}),
+    ("overflow-kept-in-config", "absent", {"overflow_still_update": False}, {}),
+    ("overflow-kept-in-config", "unknown", {}, {}),
+    ("train-samples-few", "present", {"num_train": 200}, {}),
+    ("train-samples-few", "absent", {"num_train": 50000}, {}),
+    ("train-samples-few", "unknown", {"num_train": 200, "pretrained": True}, {}),
+    ("train-samples-few", "unknown", {}, {}),
+    ("seed-not-set", "present", {"seed": None}, {}),
+    ("seed-not-set", "absent", {"seed": 0}, {}),
+    ("seed-not-set", "unknown", {}, {}),
+    ("accumulation-used", "present", {"gradient_accumulation_steps": 4}, {}),
+    ("accumulation-used", "absent", {"gradient_accumulation_steps": 1}, {}),
+    ("accumulation-used", "unknown", {}, {}),
+    ("norm-small-batch", "present", {"batch_size": 2, "norm": "bn"}, {}),
+    ("norm-small-batch", "present", {"batch_size": 1, "model": "resnet18"}, {}),
+    ("norm-small-batch", "absent", {"batch_size": 2, "norm": "ln"}, {}),
+    ("norm-small-batch", "absent", {"batch_size": 64, "norm": "bn"}, {}),
+    ("norm-small-batch", "absent", {"batch_size": 2, "norm": "bn", "model.backbone.norm_eval": True}, {}),
+    ("norm-small-batch", "unknown", {"batch_size": 2}, {}),
+    ("classes-imbalanced", "present", {"class_counts.a": 1000, "class_counts.b": 20}, {}),
+    ("classes-imbalanced", "present", {"class_counts": (1000, 0, 900)}, {}),
+    ("classes-imbalanced", "absent", {"class_counts": (1000, 800, 900)}, {}),
+    ("classes-imbalanced", "unknown", {}, {}),
+    ("activation-unfit", "present", {"activation": "sigmoid", "num_layers": 12}, {}),
+    ("activation-unfit", "absent", {"activation": "tanh", "num_layers": 2}, {}),
+    ("activation-unfit", "absent", {"activation": "relu"}, {}),
+    ("activation-unfit", "unknown", {"activation": "sigmoid"}, {}),
+    ("normalization-layers-missing", "present", {"use_bn": False, "num_layers": 24}, {}),
+    ("normalization-layers-missing", "absent", {"use_bn": False, "num_layers": 3}, {}),
+    ("normalization-layers-missing", "absent", {"norm": "rmsnorm"}, {}),
+    ("normalization-layers-missing", "unknown", {"use_bn": False}, {}),
+    (
+        "learning-rate-is-text",
+        "present",
+        {"lr": "1e-5"},
+        {"facts": {"number_as_text": "lr: 1e-5 (c.yaml:1)"}},
+    ),
+    ("learning-rate-is-text", "absent", {"lr": 1e-5}, {}),
+    (
+        "learning-rate-is-text",
+        "unknown",
+        {"lr": "1e-5"},
+        {"facts": {"number_as_text": "lr: 1e-5 (c.yaml:1)"}, "curves": [LOSS]},
+    ),
+]
+
+
+def made(settings: dict[str, Any], rest: dict[str, Any]) -> Run:
+    plain = {k: tuple(v) if isinstance(v, list) else v for k, v in settings.items()}
+    return written(plain, **rest)
+
+
+@pytest.mark.parametrize(("symptom", "state", "settings", "rest"), CASES)
+def test_every_setting_in_its_states(
+    symptom: str, state: str, settings: dict[str, Any], rest: dict[str, Any]
+) -> None:
+    """Raw settings give the state that a person would give, with a sentence."""
+    found = reading("settings", symptom, made(settings, rest))
+
+    assert found.state == state, found.why
+    assert found.why
+
+
+def test_all_symptoms_of_settings_have_three_states_here() -> None:
+    """No symptom of the file goes without a case for each state."""
+    covered = {(s, state) for s, state, *_ in CASES}
+    apart = {"setting-overridden", "initial-weights-by-hand"}  # these have tests of their own
+    missing = {
+        (s, state)
+        for s in symptoms("settings")
+        for state in ("present", "absent", "unknown")
+        if (s, state) not in covered and s not in apart
+    }
+
+    assert missing == set()
+
+
+def test_a_reading_says_where_the_setting_stands() -> None:
+    """Value, threshold and file:line are filled in."""
+    found = reading("settings", "dropout-large", written({"lr": 0.1, "dropout": 0.9}))
+
+    assert (found.value, found.threshold) == (0.9, 0.65)
+    assert (found.where[0].file, found.where[0].line) == ("config.yaml", 2)
+    assert "0.9" in found.why
+
+
+@pytest.mark.parametrize(("trust", "state"), [(35, "unknown"), (50, "present")])
+def test_mixed_precision_that_is_off_by_default(trust: int, state: str) -> None:
+    """`use_amp = False` of a class of settings stands above its `opt_level`."""
+    rows = [("use_amp", False), ("opt_level", "O2"), ("loss_scale", 1.0)]
+    raw = tuple(Setting(k, v, "conf.py", n, trust) for n, (k, v) in enumerate(rows, 1))
+
+    found = reading(
+        "settings", "fp16-without-loss-scale", replace(run(raw_settings=raw), settings=resolve(raw, (), {}))
+    )
+
+    assert found.state == state
+
+
+def conflict(*rows: tuple[str, Any, str, int]) -> str:
+    raw = tuple(Setting(k, v, f, 1, t) for k, v, f, t in rows)
+    return str(reading("settings", "setting-overridden", run(raw_settings=raw)).state)
+
+
+def test_a_setting_in_two_places() -> None:
+    """Two values are a conflict; equal values, two runs' records, code defaults and nulls are none."""
+    assert conflict(("lr", 0.1, "config.yaml", 50), ("lr", 0.2, "run.sh", 60)) == "present"
+    assert conflict(("lr", 0.1, "config.yaml", 50), ("learning_rate", "1e-1", "run.sh", 60)) == "absent"
+    assert conflict(("lr", 0.1, "a/config.yaml", 50), ("lr", 0.2, "b/config.yaml", 50)) == "unknown"
+    assert conflict(("lr", 0.1, "train.py", 35), ("lr", 0.2, "config.yaml", 50)) == "unknown"
+    assert conflict(("lr", 0.1, "runs/1/c.json", 50), ("lr", 0.2, "runs/10/c.json", 50)) == "unknown"
+    assert conflict(("lr", 0.1, "train.py", 60), ("lr", 0.2, "config.yaml", 50)) == "unknown"
+    assert conflict(("lr", 0.1, "run_a.sh", 60), ("lr", 0.2, "run_b.sh", 60)) == "unknown"
+    assert conflict(("lr", 0.1, "config.yaml", 50)) == "unknown"
+
+
+def test_two_commands_of_a_launch_script_are_two_stages() -> None:
+    """A second command with another length is no conflict; one command with two values is one."""
+
+    def state(*rows: tuple[Any, str, int, int]) -> str:
+        raw = tuple(Setting("max_epochs", v, f, line, t) for v, f, line, t in rows)
+        return str(reading("settings", "setting-overridden", run(raw_settings=raw)).state)
+
+    first, second = (5, "run.sh", 1, 60), (12, "run.sh", 2, 60)
+    assert state(first, second, (12, "train.log", 9, 80)) == "absent"
+    assert state(first, second) == "unknown"
+    assert state(first, (12, "run.sh", 1, 60)) == "present"
+    assert state(first, second, (7, "train.log", 9, 80)) == "present"
+
+
+def test_an_empty_run_has_no_finding() -> None:
+    """Without any record every symptom of settings is unknown."""
+    found = evidence("settings", run())
+
+    assert {str(r.state) for r in found.values()} == {"unknown"}
+
+
+def test_an_event_stops_the_excuse_for_numbers_as_text() -> None:
+    """A run that trained and ended with an exception may well have met the text."""
+    event = Event("traceback", "log.txt", 5, text="TypeError: '<=' not supported", data="TypeError")
+    found = written({"lr": "1e-5"}, [LOSS], events=[event], facts={"number_as_text": "lr: 1e-5"})
+
+    assert read(View(found), symptoms("settings")["learning-rate-is-text"], probes()).state == "present"
+
+
+@pytest.mark.parametrize(("theirs", "expected"), [(200, "unknown"), (150, "unknown"), (900, "present")])
+def test_as_few_samples_as_in_the_benchmark_are_no_reason(theirs: int, expected: str) -> None:
+    """The benchmark trains well on as many."""
+    mine, other = written({"num_train": 200}), written({"num_train": theirs})
+
+    assert reading("settings", "train-samples-few", mine, other).state == expected

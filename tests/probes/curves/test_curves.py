@@ -1,0 +1,301 @@
+"""The course of losses and metrics: healthy runs stay silent, sick ones show what ails them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from traindoctor.engine.model import State
+from traindoctor.probes.run import Event, Series
+
+from .. import _zoo as zoo
+from .._build import run, series
+
+
+@pytest.mark.parametrize("length", [40, 300])
+@pytest.mark.parametrize("kind", zoo.HEALTHY)
+def test_healthy_runs_stay_silent(kind: str, length: int) -> None:
+    """No alarm is present in any kind of healthy run, for several seeds, and no probe fails."""
+    for seed in range(2):
+        made = zoo.HEALTHY[kind](np.random.default_rng(seed), length)
+        found = zoo.read(made)
+        alarms = {i: r.why for i, r in found.items() if r.state is State.PRESENT and i not in zoo.MILD}
+
+        assert not [r.why for r in found.values() if "probe error" in r.why]
+        assert set(alarms) <= zoo.ALLOWED.get(kind, set()), alarms
+
+
+@pytest.mark.parametrize(("length", "seed"), [(60, 0), (200, 1), (200, 2), (1000, 3)])
+def test_sick_runs_show_what_ails_them(length: int, seed: int) -> None:
+    """Every sick run shows its symptoms, and none that would contradict them."""
+    for name, sick in zoo.sick_runs(np.random.default_rng(seed), length).items():
+        found = zoo.read(sick.made, *sick.present, *sick.not_present)
+        missed = {i: found[i] for i in sick.present if found[i].state is not State.PRESENT}
+        wrong = {i: found[i] for i in sick.not_present if found[i].state is State.PRESENT}
+
+        assert not missed, name
+        assert not wrong, name
+
+
+def test_every_symptom_has_a_sick_run() -> None:
+    """Each symptom of the four files is shown by some sick run."""
+    sick = zoo.sick_runs(np.random.default_rng(0), 200)
+    shown = {i for s in sick.values() for i in s.present}
+
+    assert shown == {s.id for s in zoo.symptoms()}
+
+
+def test_findings_say_numbers_places_and_curves() -> None:
+    """What is present is said with its numbers, the step it begins at, a place and the curves to look at."""
+    for name, sick in zoo.sick_runs(np.random.default_rng(0), 200).items():
+        for i in sick.present:
+            found = zoo.read(sick.made, i)[i]
+            assert any(c.isdigit() for c in found.why) or i == "metric-undefined", (name, found.why)
+            if i not in ("metric-undefined", "numeric-warning", "overflow-ignored"):
+                assert found.series or found.where, (name, i)
+                assert found.value is not None or i.startswith("grad-not"), (name, i)
+
+
+def test_every_symptom_is_unknown_without_data() -> None:
+    """A run without any curve, event or setting leaves every symptom unknown, with a reason."""
+    found = zoo.read(run())
+
+    assert {i for i, r in found.items() if r.state is not State.UNKNOWN} == set()
+    assert all(r.why for r in found.values())
+
+
+def test_every_symptom_can_be_absent() -> None:
+    """Each symptom is absent in some healthy run that holds what it needs."""
+    absent: set[str] = set()
+    rng = np.random.default_rng(0)
+    for made in (*(m(rng, 200) for m in zoo.HEALTHY.values()), complete(rng)):
+        absent |= {i for i, r in zoo.read(made).items() if r.state is State.ABSENT}
+
+    after_nan = {"loss-not-finite-in-first-epoch"}  # speaks of runs whose loss is NaN, and is unknown else
+    assert {s.id for s in zoo.symptoms()} - absent == after_nan
+
+
+def complete(rng: np.random.Generator) -> zoo.Run:
+    """A healthy run that logs everything the probes know of."""
+    n = 240
+    at = zoo.steps(n, 1)
+    loss = zoo.noisy(rng, zoo.decay(n))
+    epochs = (np.arange(n) + 1) / 40
+    evals = at[39::40]
+    held = zoo.noisy(rng, zoo.decay(n, 2.2, 0.3), 0.01)[39::40]
+    made = [
+        series("train/loss", loss, at, epochs=epochs),
+        series("train/loss/a", loss * 0.6, at),
+        series("train/loss/b", loss * 0.4, at),
+        series("eval/loss", held, evals),
+        series("train/accuracy", zoo.accuracy(loss, 2.3), at),
+        series("eval/accuracy", zoo.accuracy(held, 2.3), evals),
+        series("eval/accuracy/cat", zoo.accuracy(held, 2.3), evals),
+        series("eval/accuracy/dog", zoo.accuracy(held, 2.3), evals),
+        series("grad_norm", zoo.noisy(rng, np.full(n, 1.0), 0.2), at),
+        series("weight_norm", np.linspace(10, 12, n), at),
+        series("activation/relu", np.full(n, 0.4), at, raw="dead/relu"),
+        series("loss_scale", np.where(at < 100, 65536.0, 131072.0), at),
+        series("overflow", np.zeros(n), at),
+        *(series(f"grad_norm/layers.{k}", zoo.noisy(rng, np.full(n, 0.5), 0.2), at) for k in range(5)),
+    ]
+    settings = {"max_grad_norm": 1.0, "precision": "fp16", "pretrained": False, "class_counts": (50, 60, 55)}
+    return run(made, settings, [Event("eval", "log.txt", 5, 40.0)])
+
+
+def test_only_an_evaluation_loss_is_said() -> None:
+    """Without a training loss the probes of the training loss say so."""
+    found = zoo.read(run([series("eval/loss", zoo.decay(50))]), "loss-diverges", "loss-not-finite")
+
+    assert {r.state for r in found.values()} == {State.UNKNOWN}
+    assert all("only eval/loss" in r.why for r in found.values())
+
+
+def test_terms_stand_in_for_a_total() -> None:
+    """Where only terms of the loss were logged, they are looked at."""
+    rng = np.random.default_rng(0)
+    rising = zoo.noisy(rng, 2.3 * np.exp(2 * np.arange(100) / 100))
+    made = run([series("train/loss/box", rising), series("train/loss/cls", zoo.decay(50))])
+
+    assert zoo.state(made, "loss-diverges") is State.PRESENT
+
+
+@pytest.mark.parametrize("points", [1, 2, 3, 4])
+def test_few_points_are_not_judged(points: int) -> None:
+    """A handful of points neither shows nor rules out a plateau, and says how many are needed."""
+    found = zoo.read(
+        run([series("train/loss", np.full(points, 2.3026))]), "loss-not-converging", "loss-oscillates"
+    )
+
+    assert {r.state for r in found.values()} == {State.UNKNOWN}
+    assert all("needed" in r.why for r in found.values())
+
+
+def test_an_unfinished_run_is_not_judged() -> None:
+    """Nothing is called flat before a third of the plan, or while the learning rate warms up."""
+    rng = np.random.default_rng(0)
+    flat = series("train/loss", 2.3026 + 0.01 * rng.standard_normal(100))
+    warm = series("learning_rate", np.linspace(0, 1e-3, 100))
+
+    assert zoo.state(run([flat], {"max_steps": 1000}), "loss-not-converging") is State.UNKNOWN
+    assert zoo.state(run([flat, warm]), "loss-flat-from-start") is State.UNKNOWN
+    assert zoo.state(run([flat], {"max_steps": 100}), "loss-not-converging") is State.PRESENT
+
+
+def test_a_trained_start_explains_a_flat_loss() -> None:
+    """A flat loss means nothing where trained weights were loaded or the metric is good."""
+    rng = np.random.default_rng(0)
+    flat = series("train/loss", zoo.noisy(rng, np.full(100, 1.7), 0.03))
+    good = series("eval/accuracy", np.linspace(0.91, 0.92, 10), np.linspace(10, 100, 10))
+
+    assert zoo.state(run([flat]), "loss-flat-from-start") is State.PRESENT
+    assert zoo.state(run([flat], {"pretrained": True}), "loss-flat-from-start") is State.UNKNOWN
+    assert zoo.state(run([flat, good]), "loss-flat-from-start") is State.ABSENT
+
+
+def test_a_run_that_resumed_itself_began_untrained() -> None:
+    """Where the log holds the beginning, going on from the run's own checkpoint is no trained start."""
+    rng = np.random.default_rng(0)
+    flat = zoo.noisy(rng, np.full(100, 1.7), 0.03)
+    own, foreign = Event("resume", "log.txt", step=50.0), Event("resume", "log.txt")
+    setting = {"resume_from": "checkpoints/last.pt"}
+
+    def state(first: int, event: Event) -> State:
+        made = run([series("train/loss", flat, np.arange(first, first + 100))], setting, [event])
+        return zoo.state(made, "loss-flat-from-start")
+
+    assert state(1, own) is State.PRESENT
+    assert state(1, foreign) is State.UNKNOWN
+    assert state(50, own) is State.UNKNOWN
+
+
+def test_bits_are_not_nats() -> None:
+    """A loss in bits is compared with the binary logarithm."""
+    rng = np.random.default_rng(0)
+    flat = series("train/loss", np.log2(10) + 0.01 * rng.standard_normal(100))
+    settings = {"num_classes": 10}
+
+    assert zoo.state(run([flat], settings, facts={"loss_base": 2}), "loss-at-chance-level") is State.PRESENT
+    assert zoo.state(run([flat], settings), "loss-at-chance-level") is State.ABSENT
+
+
+def test_the_onset_is_where_the_loss_leaves() -> None:
+    """The step of a divergence is near the point where the curve turns up."""
+    rng = np.random.default_rng(1)
+    n = 400
+    t = np.arange(n) / n
+    loss = np.where(t < 0.5, zoo.decay(n, 2.3, 0.4, 8), 0.45 + 4 * (t - 0.5))
+    found = zoo.read(run([series("train/loss", zoo.noisy(rng, loss, 0.02))]), "loss-late-divergence")
+    onset = found["loss-late-divergence"].step
+
+    assert onset is not None
+    assert 190 <= onset <= 240
+
+
+def changed(curve: Series, **rest: object) -> Series:
+    return replace(curve, **rest)  # type: ignore[arg-type]
+
+
+KINDS = ["turns up late", "flat at ln 10", "falls slowly", "spikes", "overfits", "stuck high", "swings"]
+
+
+@settings(max_examples=20)
+@given(kind=st.sampled_from(KINDS), seed=st.integers(0, 5), factor=st.sampled_from([0.1, 7.0, 1000.0]))
+def test_the_unit_of_steps_does_not_matter(kind: str, seed: int, factor: float) -> None:
+    """Steps in other units (samples, tokens) change no reading's state."""
+    made = zoo.sick_runs(np.random.default_rng(seed), 200)[kind].made
+    curves = {n: changed(s, steps=s.steps * factor, unit="sample") for n, s in made.series.items()}
+    same = {n: changed(s, unit="sample") for n, s in made.series.items()}
+    scaled, plain = replace(made, series=curves), replace(made, series=same)
+
+    assert zoo.shown(scaled) == zoo.shown(plain)
+
+
+@settings(max_examples=25)
+@given(kind=st.sampled_from(KINDS), seed=st.integers(0, 5))
+def test_thinning_keeps_what_is_present(kind: str, seed: int) -> None:
+    """Every second point still shows what the full curve shows."""
+    sick = zoo.sick_runs(np.random.default_rng(seed), 400)[kind]
+    curves = {
+        n: changed(s, steps=s.steps[::2], values=s.values[::2], lines=None) if len(s) >= 200 else s
+        for n, s in sick.made.series.items()
+    }
+
+    assert set(sick.present) <= zoo.shown(replace(sick.made, series=curves))
+
+
+@given(kind=st.sampled_from(sorted(zoo.HEALTHY)), seed=st.integers(0, 3), missing=st.integers(1, 30))
+def test_a_tail_without_numbers_is_seen(kind: str, seed: int, missing: int) -> None:
+    """NaN at the end of any healthy run's loss is found, with the step where it begins."""
+    made = zoo.HEALTHY[kind](np.random.default_rng(seed), 120)
+    loss = made.series["train/loss"]
+    values = loss.values.copy()
+    start = max(1, len(values) - missing)
+    values[start:] = np.nan
+    broken = replace(made, series={**made.series, "train/loss": changed(loss, values=values)})
+    found = zoo.read(broken, "loss-not-finite")["loss-not-finite"]
+
+    assert found.state is State.PRESENT
+    assert found.step == loss.steps[start]
+
+
+@given(st.lists(st.floats(allow_nan=True, allow_infinity=True, width=32), max_size=60), st.integers(0, 2))
+def test_no_values_make_a_probe_fail(values: list[float], kind: int) -> None:
+    """Arbitrary numbers never raise: every reading is a state with a sentence."""
+    array = np.array(values, dtype=float)
+    steps = [None, np.zeros(len(array)), np.cumsum(np.abs(np.nan_to_num(array, posinf=1.0, neginf=1.0)))][
+        kind
+    ]
+    names = (
+        "train/loss",
+        "eval/loss",
+        "grad_norm",
+        "loss_scale",
+        "learning_rate",
+        "eval/accuracy",
+        "overflow",
+    )
+    made = run([series(n, array, steps) for n in names], {"num_classes": 10, "max_grad_norm": 1.0})
+    found = zoo.read(made)
+
+    assert not [(i, r.why) for i, r in found.items() if "probe error" in r.why]
+
+
+def test_a_spent_learning_rate_says_nothing_of_the_end() -> None:
+    """A curve that flattens while the learning rate runs out may be unfinished or finished: unknown."""
+    n = 200
+    loss = series("train/loss", 0.3 + 2 * np.exp(-np.arange(n) / 20))
+    decayed = series("learning_rate", 1e-3 * (0.5 + 0.5 * np.cos(np.pi * np.arange(n) / n)))
+    constant = series("learning_rate", np.full(n, 1e-3))
+    states = [zoo.read(run([loss, s]), "loss-falling-at-end") for s in (decayed, constant)]
+
+    assert [s["loss-falling-at-end"].state for s in states] == [State.UNKNOWN, State.ABSENT]
+
+
+def test_a_flat_loss_has_no_form() -> None:
+    """Where the loss does not fall beyond its noise, whether it falls in a line is unknown."""
+    rng = np.random.default_rng(0)
+    found = zoo.read(run([series("train/loss", 2 + 0.05 * rng.normal(size=200))]), "loss-converges-slowly")
+
+    assert found["loss-converges-slowly"].state is State.UNKNOWN
+
+
+@pytest.mark.parametrize(
+    ("steps", "settings_", "expected"),
+    [
+        ([10, 20, 40], {}, State.PRESENT),
+        ([100, 200, 400], {}, State.ABSENT),
+        ([1, 2, 3], {"epochs": 3}, State.UNKNOWN),
+        ([10, 20, 40], {"max_steps": 400}, State.UNKNOWN),
+        ([10, 20, 40], {"pretrained": True}, State.UNKNOWN),
+    ],
+)
+def test_few_updates(steps: list[int], settings_: dict[str, object], expected: State) -> None:
+    """Few steps count where the log counts steps, the plan is done, and the model starts untrained."""
+    made = run([series("train/loss", [2.3, 2.2, 2.1], steps)], settings_)
+
+    assert zoo.read(made, "updates-very-few")["updates-very-few"].state is expected

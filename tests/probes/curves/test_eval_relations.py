@@ -1,0 +1,259 @@
+"""Evaluations that stand still, contradict themselves or are a multiple, each in its three states."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from traindoctor.probes.run import Run, Series
+
+from .._build import run, series
+from .._read import reading
+
+FALLING = np.linspace(2.3, 0.2, 60)
+AT = [10, 20, 30, 40, 50, 60]
+
+
+def held(name: str, values: Any) -> Series:
+    return series(name, values, AT)
+
+
+def state(symptom: str, *curves: Series) -> str:
+    return str(reading("relations", symptom, run(curves)).state)
+
+
+@pytest.mark.parametrize(
+    ("loss", "training", "expected"),
+    [
+        ([1.82] * 6, FALLING, "present"),
+        ([1.82, 1.5, 1.2, 1.0, 0.9, 0.8], FALLING, "absent"),
+        ([1.82] * 6, np.full(60, 2.3), "unknown"),
+        ([1.82] * 6, [*FALLING[:40], *[np.nan] * 20], "unknown"),
+    ],
+)
+def test_an_evaluation_that_never_changes_is_not_of_the_model_that_learns(
+    loss: Any, training: Any, expected: str
+) -> None:
+    """Frozen weights and a run of NaN give constant evaluations as well: then nothing is said."""
+    assert state("eval-stands-still", series("train/loss", training), held("eval/loss", loss)) == expected
+
+
+def test_a_metric_may_stand_at_its_limit() -> None:
+    """Zero and one are reached by different weights; what lies between them is not, to the last digit."""
+    train = series("train/loss", FALLING)
+
+    assert state("eval-stands-still", train, held("eval/accuracy", [0.145] * 6)) == "present"
+    assert state("eval-stands-still", train, held("eval/accuracy", [0.0] * 6)) == "unknown"
+    assert state("eval-stands-still", train) == "unknown"
+
+
+@pytest.mark.parametrize(
+    ("loss", "accuracy", "expected"),
+    [
+        ([2.2, 1.8, 1.5, 1.2, 1.0, 0.9], [0.1, 0.09, 0.1, 0.08, 0.09, 0.1], "present"),
+        ([2.2, 1.8, 1.5, 1.2, 1.0, 0.9], [0.1, 0.3, 0.4, 0.5, 0.6, 0.7], "absent"),
+        ([40.0, 9.0, 4.0, 2.4, 2.3, 2.3], [0.1, 0.1, 0.1, 0.1, 0.1, 0.1], "absent"),
+        ([0.4, 0.3, 0.2, 0.15, 0.1, 0.1], [0.97, 0.97, 0.97, 0.97, 0.97, 0.97], "absent"),
+    ],
+)
+def test_a_better_loss_with_the_same_bad_metric(loss: Any, accuracy: Any, expected: str) -> None:
+    """A loss that only comes down to its scale has learned nothing; near its ceiling a metric cannot gain."""
+    curves = held("eval/loss", loss), held("eval/accuracy", accuracy)
+
+    assert state("eval-metric-stays-as-loss-falls", *curves) == expected
+
+
+def test_a_better_loss_needs_a_metric_below_its_ceiling() -> None:
+    """Without a metric there is nothing that stays, and a good one may have no more to gain."""
+    falling = held("eval/loss", [2, 1.5, 1, 0.9, 0.8, 0.7])
+
+    assert state("eval-metric-stays-as-loss-falls", falling, held("eval/map", [0.0] * 6)) == "present"
+    assert state("eval-metric-stays-as-loss-falls", falling, held("eval/map", [0.7] * 6)) == "unknown"
+    assert (
+        state("eval-metric-stays-as-loss-falls", held("eval/loss", [2, 1.5, 1, 0.9, 0.8, 0.7])) == "unknown"
+    )
+
+
+def sides(factor: float, right: float | None, trained: float = 0.93) -> Run:
+    falling = np.interp(AT, np.arange(1, 61), FALLING)
+    curves = [series("train/loss", FALLING), held("eval/loss", factor * falling)]
+    curves += [held("eval/accuracy", [right] * 6)] if right is not None else []
+    return run([*curves, held("train/accuracy", [trained] * 6)])
+
+
+@pytest.mark.parametrize(
+    ("made", "expected"),
+    [
+        (sides(40, 0.92), "present"),
+        (sides(1.1, 0.92), "absent"),
+        (sides(40, 0.3), "absent"),
+        (sides(40, None), "unknown"),
+    ],
+)
+def test_an_evaluation_loss_that_is_a_sum(made: Run, expected: str) -> None:
+    """Many times the loss at an equal accuracy; with a bad accuracy the model itself is bad there."""
+    assert reading("relations", "eval-loss-is-multiple", made).state == expected
+
+
+@pytest.mark.parametrize(
+    ("train", "held_out", "expected"),
+    [
+        ([0.2, 0.4, 0.5, 0.55, 0.56, 0.55], [0.3, 0.6, 0.8, 0.84, 0.85, 0.85], "present"),
+        ([0.2, 0.5, 0.7, 0.85, 0.9, 0.92], [0.3, 0.6, 0.8, 0.84, 0.85, 0.85], "absent"),
+        ([0.2, 0.9, 0.1, 0.8, 0.3, 0.5], [0.3, 0.6, 0.4, 0.7, 0.5, 0.75], "absent"),
+        ([0.2, 0.4], [0.3, 0.6], "unknown"),
+    ],
+)
+def test_training_that_is_harder_than_evaluation(train: Any, held_out: Any, expected: str) -> None:
+    """The gap has to exceed what single batches scatter."""
+    curves = series("train/accuracy", train), series("eval/accuracy", held_out)
+
+    assert state("training-harder-than-evaluation", *curves) == expected
+
+
+@pytest.mark.parametrize(
+    ("training", "loss", "expected"),
+    [
+        (FALLING, [2.3, 2.5, 2.9, 3.3, 3.8, 4.2], "present"),
+        (FALLING, [2.0, 1.6, 1.5, 1.9, 2.8, 3.6], "absent"),
+        (np.linspace(2.3, 1.9, 60), [2.3, 2.5, 2.9, 3.3, 3.8, 4.2], "unknown"),
+        (-FALLING, [2.3, 2.5, 2.9, 3.3, 3.8, 4.2], "unknown"),
+    ],
+)
+def test_an_evaluation_that_never_gains(training: Any, loss: Any, expected: str) -> None:
+    """What is learned by heart helps at first; here it never does."""
+    made = run([series("train/loss", training), held("eval/loss", loss)])
+
+    assert reading("metrics", "eval-never-learns", made).state == expected
+
+
+def test_a_loss_without_a_floor_tells_of_no_gap() -> None:
+    """A loss with a wrong sign runs away in training and mirrors it in evaluation: that is no overfitting."""
+    away = series("train/loss", -np.geomspace(1, 1e6, 60))
+    made = run([away, held("eval/loss", np.geomspace(2, 1e6, 6))])
+
+    for symptom in ("train-good-eval-bad", "eval-loss-turns-up"):
+        assert reading("metrics", symptom, made).state == "unknown"
+
+
+LEARNS = [2.1, 1.4, 0.9, 0.6, 0.4, 0.3]
+
+
+@pytest.mark.parametrize(
+    ("loss", "accuracy", "expected"),
+    [
+        # classes under other numbers, an inverted mask, another vocabulary: sure, and wrong
+        ([3.9, 6.0, 8.2, 9.1, 9.6, 9.9], [0.07, 0.03, 0.02, 0.01, 0.01, 0.01], "present"),
+        ([6.8, 7.5, 8.4, 8.1, 8.2, 8.2], None, "present"),
+        ([2.9, 5.0, 6.9, 7.7, 8.0, 8.0], [0.16, 0.17, 0.17, 0.17, 0.17, 0.17], "present"),
+        # a shifted domain is unsure; learning by heart was better at first; a sum is of right answers
+        ([2.2, 2.4, 2.8, 3.0, 3.1, 3.2], [0.2, 0.2, 0.2, 0.2, 0.2, 0.2], "absent"),
+        ([1.7, 1.9, 3.5, 5.5, 6.5, 7.0], [0.4, 0.4, 0.4, 0.4, 0.4, 0.4], "absent"),
+        ([34.0, 33.0, 33.0, 33.0, 33.0, 33.0], [0.7, 0.8, 0.9, 0.9, 0.9, 0.9], "absent"),
+        (LEARNS, [0.3, 0.5, 0.7, 0.8, 0.9, 0.9], "absent"),
+        # inputs without their scaling cost far more
+        ([900.0, 800.0, 850.0, 700.0, 900.0, 800.0], [0.2, 0.2, 0.2, 0.2, 0.2, 0.2], "absent"),
+    ],
+)
+def test_sure_answers_to_another_question_cost_more_than_guesses(
+    loss: Any, accuracy: Any, expected: str
+) -> None:
+    curves = [series("train/loss", LEARNS, AT), held("eval/loss", loss)]
+    if accuracy is not None:
+        curves.append(held("eval/accuracy", accuracy))
+
+    assert state("eval-surely-wrong", *curves) == expected
+
+
+@pytest.mark.parametrize(
+    ("loss", "expected"),
+    [
+        ([900.0, 800.0, 850.0, 700.0, 900.0, 800.0], "present"),
+        ([100.0, 300.0, 1270.0, 400.0, 292.0, 346.0], "present"),
+        ([1.1e3, 1.2e3, 1.1e3, 730.0, 700.0, 703.0], "present"),
+        ([6.8, 7.5, 8.4, 8.1, 8.2, 8.2], "absent"),
+        ([900.0, 80.0, 4.0, 1.4, 0.9, 0.8], "absent"),  # averages that still come down
+        (LEARNS, "absent"),
+    ],
+)
+def test_inputs_out_of_all_scale_cost_a_multiple(loss: Any, expected: str) -> None:
+    train = series("train/loss", LEARNS, AT)
+
+    assert state("eval-loss-out-of-scale", train, held("eval/loss", loss)) == expected
+
+
+def test_what_an_untrained_model_loses_needs_a_training_that_learns() -> None:
+    high = held("eval/loss", [9.0] * 6)
+
+    for train in ([2.1] * 6, [2.1, 1.0, 0.8, 0.5, np.nan, np.nan], [2.1, 0.3]):
+        assert state("eval-surely-wrong", series("train/loss", train, AT[: len(train)]), high) == "unknown"
+        assert (
+            state("eval-loss-out-of-scale", series("train/loss", train, AT[: len(train)]), high) == "unknown"
+        )
+
+
+@pytest.mark.parametrize(
+    ("loss", "settings", "expected"),
+    [
+        ([2.5, 3.5, 4.6, 5.2, 5.8, 5.9], {}, "unknown"),  # a first epoch of 0.75 began anywhere above
+        ([2.5, 3.5, 4.6, 5.2, 5.8, 5.9], {"num_classes": 4}, "present"),
+        ([2.5, 2.8, 2.9, 3.0, 3.1, 3.1], {"num_classes": 4}, "absent"),
+        ([9.0, 9.5, 9.9, 9.9, 9.9, 9.9], {}, "present"),
+    ],
+)
+def test_the_mean_of_a_first_epoch_is_not_that_of_an_untrained_model(
+    loss: Any, settings: dict[str, int], expected: str
+) -> None:
+    """An epoch in which most is learned begins far above its mean."""
+    train = series("train/loss", [0.75, 0.43, 0.31, 0.2, 0.17, 0.16], AT, window="epoch-mean")
+    made = run([train, held("eval/loss", loss)], settings)
+
+    assert str(reading("relations", "eval-surely-wrong", made).state) == expected
+
+
+FALLS = [0.57, 0.43, 0.33, 0.25, 0.19, 0.17]
+
+
+@pytest.mark.parametrize(
+    ("name", "metric", "loss", "expected"),
+    [
+        ("eval/f1", [0.525] * 6, FALLS, "present"),
+        ("eval/accuracy", [0.5] * 6, FALLS, "present"),
+        ("eval/f1", [0.525, 0.6, 0.7, 0.8, 0.85, 0.9], FALLS, "absent"),
+        ("eval/f1", [0.525, 0.525, 0.525, 0.525, 0.525, 0.53], FALLS, "absent"),
+        ("eval/accuracy", [0.97] * 6, FALLS, "unknown"),  # one class in 97 of 100: its entropy is 0.13
+        ("eval/accuracy", [0.5] * 6, [0.70, 0.69, 0.68, 0.68, 0.67, 0.67], "unknown"),
+        ("eval/accuracy", [1.0] * 6, FALLS, "unknown"),
+        ("eval/accuracy", [0.5] * 3, FALLS[:3], "unknown"),
+    ],
+)
+def test_a_metric_that_never_moves_while_the_answers_do(
+    name: str, metric: Any, loss: Any, expected: str
+) -> None:
+    """One answer to everything cannot lose less than the entropy of its share."""
+    assert state("eval-metric-frozen", held(name, metric), held("eval/loss", loss)) == expected
+
+
+def test_a_frozen_metric_without_its_loss_tells_nothing() -> None:
+    assert state("eval-metric-frozen", held("eval/accuracy", [0.5] * 6)) == "unknown"
+
+
+@pytest.mark.parametrize(
+    ("settings", "expected"),
+    [
+        ({}, "present"),
+        ({"dropout": 0.1}, "present"),
+        ({"dropout": 0.3}, "present"),
+        ({"dropout": 0.5}, "unknown"),
+        ({"dropout": 0.95}, "present"),  # too much of it is a fault itself
+        ({"mixup": 0.2}, "unknown"),
+    ],
+)
+def test_dropout_and_mixtures_make_training_harder(settings: dict[str, Any], expected: str) -> None:
+    """Training is right in 0.7 of its answers, evaluation in 0.9."""
+    train = series("train/accuracy", [0.3, 0.5, 0.6, 0.68, 0.7, 0.7, 0.7, 0.7], range(8))
+    other = series("eval/accuracy", [0.4, 0.7, 0.8, 0.88, 0.9, 0.9, 0.9, 0.9], range(8))
+    made = run([train, other], settings)
+    assert str(reading("relations", "training-harder-than-evaluation", made).state) == expected

@@ -1,0 +1,301 @@
+"""The logged learning rate: schedules that are normal stay silent, broken ones are found."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+
+from traindoctor.engine.model import RunInfo, State
+from traindoctor.probes.curves import learning_rate
+from traindoctor.probes.run import Event, Run, Series
+
+from .._build import run, series
+from .._read import present, reading, symptoms
+
+N = 200
+T = np.arange(N)
+
+
+def warm(values: Any, steps: int = 10) -> Any:
+    return values * np.minimum(1.0, (T + 1) / steps)
+
+
+CONSTANT = np.full(N, 1e-3)
+COSINE = 0.5e-3 * (1 + np.cos(np.pi * T / N))
+LINEAR = 1e-3 * (1 - T / N)
+STEPS = 1e-3 * 0.1 ** (T // 70)
+RESTARTS = 0.5e-3 * (1 + np.cos(np.pi * (T % 50) / 50))
+TOO_EARLY = np.where(T < 50, 0.5e-3 * (1 + np.cos(np.pi * T / 50)), 0.0)
+GONE = 1e-3 * np.maximum(0.1 ** (T // 5), 1e-300)
+OVERSHOT = 0.5e-3 * (1 + np.cos(np.pi * T / 50))
+
+
+def lr(values: Any, **rest: Any) -> Series:
+    return series("learning_rate", values, **rest)
+
+
+def made(
+    values: Any, settings: dict[str, Any] | None = None, events: tuple[Event, ...] = (), **rest: Any
+) -> Run:
+    return run([lr(values, **rest)], settings, events)
+
+
+ADAM = {"optimizer": "adamw", "learning_rate": 1e-3}
+RESUME = (Event("resume", "log.txt", 100, step=101.0),)
+JUMP = np.where(T < 100, COSINE, 1e-3)
+FIRST = lr([1e-3, 5e-4, 2e-4])
+
+LATE = np.where(T < 10, 1e-4, 0.5)
+SLIGHTLY = np.full(N, 4e-3)  # above the limit for Adam; ten updates move no weight by more than 0.04
+
+
+def broken_at(point: int, settings: dict[str, Any], rate: Any = CONSTANT) -> Run:
+    """A loss that is no number from this point on, with its learning rate."""
+    return run([lr(rate), series("train/loss", np.where(point > T, 2.0 - T / N, math.nan))], settings)
+
+
+def started_twice(*lines: int, first: float = 1.0) -> Run:
+    """Two starts in one log, lines 1 to 20 and 32 to 51, and the lines that tell of a resume."""
+    after, rate = np.arange(32, 52), np.linspace(1e-3, 1e-4, 20)
+    return run(
+        [series("train/loss", np.linspace(first, 0.5, 20), lines=after), lr(rate, lines=after)],
+        events=[Event("resume", "log.txt", n, step=1.0) for n in lines],
+        facts={"framework": "pytorch"},
+        info=RunInfo("run", formats=("text-log",)),
+        earlier={
+            "train/loss": series("train/loss", np.linspace(3.0, 1.0, 20)),
+            "learning_rate": lr(rate),
+        },
+    )
+
+
+CASES: list[tuple[str, str, Run]] = [
+    ("lr-zero", "present", made(np.zeros(N))),
+    ("lr-zero", "present", run(settings={"learning_rate": 0.0})),
+    ("lr-zero", "absent", made(np.concatenate([[0.0], COSINE[1:]]))),
+    ("lr-zero", "absent", run(settings={"learning_rate": 0.1})),
+    ("lr-zero", "unknown", made(np.zeros(N), {"learning_rate": 5e-5})),
+    ("lr-zero", "unknown", run()),
+    ("lr-very-large", "present", made(warm(CONSTANT * 100), {"optimizer": "adam"})),
+    ("lr-very-large", "present", run(settings={"learning_rate": 5.0})),
+    ("lr-very-large", "present", run(settings={"learning_rate": 5.0, "optimizer": "sgd"})),
+    (
+        "lr-very-large",
+        "present",
+        run(settings={"learning_rate": 2e-3, "optimizer": "adamw", "model": "bert-base", "pretrained": True}),
+    ),
+    ("lr-very-large", "absent", run(settings={"learning_rate": 0.1, "optimizer": "sgd"})),
+    (
+        "lr-very-large",
+        "absent",
+        run(settings={"learning_rate": 3.2, "optimizer": "sgd", "global_batch_size": 8192}),
+    ),
+    ("lr-very-large", "absent", run(settings={"learning_rate": 1e-3})),
+    ("lr-very-large", "unknown", run(settings={"learning_rate": 0.1})),
+    ("lr-extreme", "present", run(settings={"learning_rate": 0.4, "optimizer": "adamw"})),
+    ("lr-extreme", "absent", run(settings={"learning_rate": 0.02, "optimizer": "adamw"})),
+    ("lr-extreme", "absent", run(settings={"learning_rate": 1.0, "optimizer": "sgd"})),
+    ("lr-extreme", "unknown", run(settings={"learning_rate": 0.4})),
+    ("lr-very-large", "unknown", run(settings={"learning_rate": 0.02, "optimizer": "muon"})),
+    ("lr-large", "present", run(settings={"learning_rate": 5e-3, "optimizer": "adam"})),
+    ("lr-large", "absent", run(settings={"learning_rate": 1e-3, "optimizer": "adam"})),
+    # rates after the loss is no number are no reason for it
+    ("lr-large", "absent", broken_at(8, {"learning_rate": 0.5, "optimizer": "adam"}, LATE)),
+    # beyond the limits of lr-very-large that tells the same rate, which counts once
+    ("lr-large", "unknown", broken_at(20, {"learning_rate": 0.5, "optimizer": "adam"}, LATE)),
+    ("lr-large", "unknown", run(settings={"learning_rate": 0.05, "optimizer": "adam"})),
+    ("lr-large", "unknown", run(settings={"learning_rate": 2.0, "optimizer": "sgd"})),
+    ("lr-large", "unknown", run(settings={"learning_rate": 0.02})),
+    ("lr-small", "present", run(settings={"learning_rate": 1e-5, "optimizer": "adam"})),
+    ("lr-small", "present", run(settings={"learning_rate": 1e-4, "optimizer": "sgd"})),
+    ("lr-small", "absent", run(settings={"learning_rate": 1e-4, "optimizer": "adamw"})),
+    ("lr-small", "unknown", run(settings={"learning_rate": 1e-5, "optimizer": "adam", "pretrained": True})),
+    ("lr-small", "unknown", run(settings={"learning_rate": 1e-4})),
+    ("lr-small", "unknown", made(GONE * 1e-3, {"optimizer": "sgd"})),
+    ("lr-small", "unknown", made(COSINE * 1e-3, {"optimizer": "sgd", "learning_rate": 0.5})),
+    ("lr-small", "unknown", run()),
+    ("lr-very-small", "present", run(settings={"learning_rate": 1e-8, "optimizer": "adam"})),
+    ("lr-very-small", "present", made(warm(np.full(N, 1e-6)), {"optimizer": "sgd"})),
+    (
+        "lr-very-small",
+        "absent",
+        run(settings={"learning_rate": 5e-7, "optimizer": "adamw", "model": "llama", "pretrained": True}),
+    ),
+    ("lr-very-small", "absent", run(settings={"learning_rate": 1e-3, "optimizer": "sgd"})),
+    ("lr-very-small", "unknown", run(settings={"learning_rate": 1e-5})),
+    ("lr-very-small", "unknown", made((T[:12] + 1) * 1e-9, {"optimizer": "adam"})),
+    ("lr-decays-too-early", "present", made(TOO_EARLY, {"lr_scheduler": "cosine"})),
+    ("lr-decays-too-early", "present", made(GONE, {"lr_scheduler": "step"})),
+    ("lr-decays-too-early", "present", made(1e-3 * 0.1 ** (2.0 * (T >= 30)), {"lr_scheduler": "multistep"})),
+    ("lr-decays-too-early", "absent", made(1e-3 * 0.1 ** (2.0 * (T >= 100)), {"lr_scheduler": "multistep"})),
+    ("lr-decays-too-early", "absent", made(COSINE)),
+    ("lr-decays-too-early", "absent", made(STEPS, {"lr_scheduler": "multistep"})),
+    ("lr-decays-too-early", "absent", made(CONSTANT)),
+    ("lr-decays-too-early", "unknown", made(COSINE[:5])),
+    ("lr-decays-too-early", "unknown", made(1e-3 * 0.1 ** (T // 40).clip(0, 2))),
+    ("lr-never-decays", "present", made(warm(CONSTANT), {"lr_scheduler": "cosine"})),
+    ("lr-never-decays", "present", made(CONSTANT, {"lr_scheduler": "multistep", "lr_milestones": (50, 100)})),
+    ("lr-never-decays", "absent", made(warm(COSINE), {"lr_scheduler": "cosine"})),
+    ("lr-never-decays", "absent", made(CONSTANT, {"lr_scheduler": "plateau"})),
+    ("lr-never-decays", "unknown", made(CONSTANT, {"lr_scheduler": "step"})),
+    ("lr-never-decays", "unknown", made(CONSTANT, {"lr_scheduler": "cosine", "max_steps": 100_000})),
+    ("lr-never-decays", "unknown", made(CONSTANT)),
+    ("lr-restarts", "present", made(OVERSHOT, {"lr_scheduler": "cosine"})),
+    ("lr-restarts", "present", made(RESTARTS, {"lr_scheduler": "linear"})),
+    ("lr-restarts", "absent", made(RESTARTS, {"lr_scheduler": "cosine-restarts"})),
+    ("lr-restarts", "absent", made(RESTARTS, {"lr_scheduler": "cosine", "num_cycles": 4})),
+    ("lr-restarts", "absent", made(warm(COSINE), {"lr_scheduler": "cosine"})),
+    ("lr-restarts", "unknown", made(RESTARTS)),
+    ("lr-jumps-at-resume", "present", made(JUMP, events=RESUME)),
+    ("lr-jumps-at-resume", "absent", made(COSINE, events=RESUME)),
+    ("lr-jumps-at-resume", "absent", made(COSINE)),
+    ("lr-jumps-at-resume", "unknown", made(COSINE, events=(Event("resume", "log.txt", 1, step=900.0),))),
+    ("lr-jumps-at-resume", "unknown", run(events=RESUME)),
+    ("steps-begin-anew-at-resume", "present", started_twice(25)),
+    ("steps-begin-anew-at-resume", "absent", started_twice()),
+    ("steps-begin-anew-at-resume", "unknown", started_twice(60)),
+    ("steps-begin-anew-at-resume", "unknown", started_twice(25, first=3.0)),
+    ("lr-curve-differs-from-config", "present", made(warm(CONSTANT), {"learning_rate": 3e-4})),
+    ("lr-curve-differs-from-config", "present", made(warm(COSINE), {"learning_rate": 3e-3})),
+    ("lr-curve-differs-from-config", "absent", made(warm(COSINE), {"learning_rate": 1e-3})),
+    ("lr-curve-differs-from-config", "unknown", made(CONSTANT * 8, {"learning_rate": 1e-3, "world_size": 8})),
+    ("lr-curve-differs-from-config", "unknown", made((T + 1) * 1e-6, {"learning_rate": 1e-3})),
+    # mmengine logs the rate of the first group, which may have a factor of its own
+    (
+        "lr-curve-differs-from-config",
+        "unknown",
+        made(warm(COSINE), {"learning_rate": 1e-2, "paramwise_cfg.custom_keys.backbone.lr_mult": 0.1}),
+    ),
+    (
+        "lr-curve-differs-from-config",
+        "unknown",
+        run([lr([6e-4, 3e-4, 1e-6], steps=[500, 1000, 1500])], {"learning_rate": 1e-3}),
+    ),
+    ("lr-curve-differs-from-config", "unknown", made(warm(CONSTANT))),
+    ("loss-not-finite-at-usual-rate", "present", broken_at(40, {"optimizer": "adam"})),
+    ("loss-not-finite-at-usual-rate", "present", broken_at(3, {"optimizer": "adam"}, LATE)),
+    ("loss-not-finite-at-usual-rate", "absent", broken_at(40, {"optimizer": "adam"}, LATE)),
+    ("loss-not-finite-at-usual-rate", "present", broken_at(9, {"optimizer": "adam"}, SLIGHTLY)),
+    ("loss-not-finite-at-usual-rate", "absent", broken_at(60, {"optimizer": "adam"}, SLIGHTLY)),
+    ("loss-not-finite-at-usual-rate", "unknown", broken_at(40, {}, np.full(N, 0.02))),
+    ("lr-large", "unknown", broken_at(9, {"optimizer": "adam"}, SLIGHTLY)),
+    ("lr-large", "present", broken_at(60, {"optimizer": "adam"}, SLIGHTLY)),
+    ("lr-large", "present", broken_at(1, {"optimizer": "sgd"}, SLIGHTLY * 100)),
+    ("loss-not-finite-at-usual-rate", "unknown", broken_at(N, {"optimizer": "adam"})),
+    ("loss-not-finite-at-usual-rate", "unknown", run([series("train/loss", [math.nan] * 5)])),
+    ("lr-starts-at-peak", "present", made(COSINE)),
+    ("lr-starts-at-peak", "present", made(CONSTANT)),
+    ("lr-starts-at-peak", "absent", made(warm(COSINE))),
+    ("lr-starts-at-peak", "unknown", made(COSINE[::20], steps=T[::20] + 50)),
+    ("lr-starts-at-peak", "unknown", made(COSINE[:30], unit="epoch")),
+]
+
+
+@pytest.mark.parametrize(("symptom", "state", "given"), CASES)
+def test_every_learning_rate_symptom_in_its_states(symptom: str, state: str, given: Run) -> None:
+    """Made curves give the state that a person would give."""
+    found = reading("learning_rate", symptom, given)
+
+    assert found.state == state, found.why
+
+
+def test_all_symptoms_have_three_states_here() -> None:
+    """No symptom of the file goes without a case for each state."""
+    covered = {(s, state) for s, state, _ in CASES}
+
+    assert {(s, t) for s in symptoms("learning_rate") for t in ("present", "absent", "unknown")} <= covered
+
+
+HEALTHY = {
+    "warm-up and cosine": (warm(COSINE), {"lr_scheduler": "cosine", **ADAM}),
+    "warm-up and linear": (warm(LINEAR), {"lr_scheduler": "linear", **ADAM}),
+    "warm-up and steps": (warm(STEPS), {"lr_scheduler": "multistep", **ADAM}),
+    "warm-up and constant": (warm(CONSTANT), {"lr_scheduler": "constant", **ADAM}),
+    "configured restarts": (warm(RESTARTS), {"lr_scheduler": "cosine-restarts", **ADAM}),
+    "first row zero": (np.concatenate([[0.0], warm(COSINE)[1:]]), {"lr_scheduler": "cosine", **ADAM}),
+    "inverse square root": (
+        warm(1e-3 * np.sqrt(10 / np.maximum(T + 1, 10))),
+        {"lr_scheduler": "inverse-sqrt", **ADAM},
+    ),
+    "wsd": (warm(np.where(T < 160, 1e-3, 1e-3 * (N - T) / 40)), {"lr_scheduler": "wsd", **ADAM}),
+    "plateau": (
+        warm(np.where(T < 90, 1e-3, np.where(T < 120, 1e-4, 1e-5))),
+        {"lr_scheduler": "plateau", **ADAM},
+    ),
+    "nothing configured": (warm(COSINE), {}),
+}
+
+
+@pytest.mark.parametrize("name", HEALTHY)
+@pytest.mark.parametrize("every", [1, 2, 7])
+def test_normal_schedules_are_silent(name: str, every: int) -> None:
+    """No symptom is present on a usual schedule, however sparsely it is logged."""
+    values, settings = HEALTHY[name]
+
+    found = present("learning_rate", made(values[::every], settings, steps=T[::every] + 1))
+
+    assert found <= {"lr-starts-at-peak"} if every == 7 else found == set()
+
+
+def test_a_finding_says_where_the_curve_stands() -> None:
+    """Step, line and curve are named."""
+    found = reading("learning_rate", "lr-decays-too-early", made(TOO_EARLY))
+
+    assert found.step == pytest.approx(50, abs=3)
+    assert found.where[0].line == found.step
+    assert found.series == ("learning_rate",)
+
+
+def test_values_that_are_not_numbers_are_passed_over() -> None:
+    """NaN rows of a learning rate neither hide nor make a finding."""
+    values = warm(COSINE).copy()
+    values[::5] = np.nan
+
+    assert present("learning_rate", made(values, ADAM)) == set()
+
+
+@pytest.mark.parametrize(
+    ("other", "same"),
+    [("work/1.log.json", True), ("work/1.log", True), ("work/2.log.json", False), ("1.log.json", False)],
+)
+def test_one_log_in_two_files(other: str, same: bool) -> None:
+    """OpenMMLab writes each log as text and as JSON beside it."""
+    assert learning_rate._one_log("work/1.log", other) is same
+
+
+@pytest.mark.parametrize(
+    ("log", "same"), [("work/1/1.log", True), ("work/2/2.log", False), ("work/1/other.log", False)]
+)
+def test_one_start_of_mmengine(log: str, same: bool) -> None:
+    """mmengine makes a folder for each start: its log, and its scalars in a folder below."""
+    assert learning_rate._one_log(log, "work/1/vis_data/scalars.json") is same
+
+
+def test_the_trainer_of_transformers_uses_adamw_where_nothing_else_is_said() -> None:
+    """Its log names no optimizer; the default of `optim` tells how much a learning rate is."""
+    silent = run(settings={"learning_rate": 0.05})
+    theirs = run(settings={"learning_rate": 0.05}, facts={"trainer": "transformers"})
+    other = run(settings={"learning_rate": 0.05, "optimizer": "sgd"}, facts={"trainer": "transformers"})
+
+    assert [learning_rate.family(r) for r in (silent, theirs, other)] == [None, "adam", "sgd"]
+
+
+def test_small_rates_of_policies_are_usual() -> None:
+    """A policy that is trained by its return, at 1e-6 and for 60 iterations, has no rate too small."""
+    at = np.arange(1.0, 61.0)
+    curves = [
+        series("train/loss", 0.01 * np.sin(at), at),
+        series("train/loss/actor_pg", 0.01 * np.sin(at), at),
+        series("learning_rate", np.full(60, 1e-6), at),
+    ]
+    policy, other = run(curves), run([curves[0], curves[2]])
+
+    for name in ("lr-small", "lr-very-small", "updates-very-few"):
+        assert (
+            reading("learning_rate" if name.startswith("lr") else "loss", name, policy).state is State.UNKNOWN
+        )
+    assert reading("learning_rate", "lr-very-small", other).state is State.PRESENT
+    assert reading("loss", "updates-very-few", other).state is State.PRESENT
