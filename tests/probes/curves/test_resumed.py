@@ -8,8 +8,8 @@ import pytest
 from traindoctor.engine.model import State
 from traindoctor.probes.run import Event
 
-from ._build import run, series
-from ._read import reading
+from .._build import run, series
+from .._read import reading
 
 STEPS = np.arange(1, 41)
 BEFORE, AFTER = 1.0, 0.7
