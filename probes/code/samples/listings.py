@@ -356,7 +356,8 @@ class _Loose:
     def seeded(self) -> bool:
         """Something is seeded: else what is drawn differs between runs whatever the order of the list."""
         own = self.source.named("RandomState", "default_rng", "Random", "Generator")
-        return self.source.loose or bool(own) or any(sets_seed(self.source, c) for c in self.source.calls)
+        given = any(c.args or keyword(c, "seed") is not None for c in own)  # without a seed they draw anew
+        return self.source.loose or given or any(sets_seed(self.source, c) for c in self.source.calls)
 
     def _of_call(self, node: ast.Call, depth: int) -> bool:
         name = last_name(node.func)

@@ -104,6 +104,7 @@ def test_a_list_of_positions_that_is_not_drawn_needs_no_seed() -> None:
     ("split", "told"),
     [
         ("random_split(files, [80, 20])", False),
+        ("random_split(files, [80, 20], generator=torch.Generator())", False),
         ("random_split(files, [80, 20], generator=torch.Generator().manual_seed(0))", True),
         ("train_test_split(files)", False),
         ("train_test_split(files, shuffle=False)", True),
