@@ -351,7 +351,8 @@ def restored(row: dict[str, Any]) -> View:
 def worse_than(half: str, now: Sequence[View], before: Sequence[View], slack: float = 0.03) -> Iterable[str]:
     """Sentences on what fell by more than the slack: top-1 of the half or of a view, or one more alarm.
 
-    Both are held against each other on the views of `now`; a view that is not stored is told.
+    Both are held against each other on the views of `now`; a view that is not stored is told. Where a part of
+    the cases leaves so few views that one alone is more than the slack, it takes two to be clearly worse.
     """
     stored = {(v.case, v.benchmark, v.script): v for v in before}
     keys = [(v.case, v.benchmark, v.script) for v in now]
@@ -369,7 +370,7 @@ def worse_than(half: str, now: Sequence[View], before: Sequence[View], slack: fl
         *((a[0], a[1], b[1]) for a, b in zip(by_view(sick_now), by_view(sick_then), strict=True)),
     ):
         is_now, was = (share(views, lambda v: v.right) for views in (one, other))
-        if is_now < was - slack:
+        if is_now < was - max(slack, 1.5 / max(len(one), 1)):
             yield f"  {half}, {title}: top-1 fell from {was:.3f} to {is_now:.3f} (more than {slack})"
     alarmed, before_alarmed = (
         {v.case for v in views if v.cause == "healthy" and v.probability >= ALARM} for views in (now, then)

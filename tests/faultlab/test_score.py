@@ -74,6 +74,11 @@ def test_worse_scores_are_named(lab: dict[str, ModuleType], stored: dict[str, An
     assert len(one_view) == 1
     assert "with benchmark, with script: top-1 fell" in one_view[0]
     assert quiet.case in told([quiet], probability=0.9)[0]
+
+    few = alone[:10]  # one of ten is more than the slack, and chance of which cases were taken
+    for fallen, clear in ((1, False), (2, True)):
+        after = [replace(v, rank=2) if v in few[:fallen] else v for v in few]
+        assert bool(list(score.worse_than("dev", after, few))) is clear
     assert "quality.py" in next(iter(score.worse_than("dev", [replace(quiet, case="new")], before)))
 
 
