@@ -1,10 +1,11 @@
 """False alarms of `diagnose script` over training scripts that others have published and that run well.
 
-Usage: python faultlab/public.py [--folder DIR] [--only TEXT] [--part packages|later|latest|last|fresh|newest]
-           [--rest] [--offline] [--jobs N] [--findings] [--table FILE.md]
+Usage: python faultlab/public.py [--folder DIR] [--only TEXT] [--part NAME]
+           [--rest [N]] [--notebooks] [--offline] [--jobs N] [--findings] [--table FILE.md]
 
 The source distributions of public_sources.yaml are downloaded once into --folder (by `unearth`, which runs
-nothing of them: pip install unearth) and unpacked, and every script in them that trains is judged. No line of
+nothing of them: pip install unearth) and unpacked, and every script in them that trains is judged, or with
+--notebooks every notebook. No line of
 theirs is executed and none belongs in this repository; CI does not run this. What has been read and is a
 fault in truth is listed in public_sources.yaml, so that what is left over is a false alarm.
 """
@@ -39,6 +40,7 @@ from traindoctor.engine.load import load_rules  # noqa: E402
 from traindoctor.engine.model import RuleBase  # noqa: E402
 from traindoctor.probes import readers  # noqa: E402
 from traindoctor.probes.files import RunUnreadable  # noqa: E402
+from traindoctor.probes.readers import notebook  # noqa: E402
 from traindoctor.probes.readers.script import frameworks, parse  # noqa: E402
 from traindoctor.probes.scripts import files as script_files  # noqa: E402
 from traindoctor.probes.scripts import syntax  # noqa: E402
@@ -49,7 +51,8 @@ LISTED = "scripts.json"  # in the folder of downloads
 MAX_SIZE = 512 * 1024  # of a file, as the command has it
 MOST = 25  # scripts of one package, evenly chosen: recipes of one author are much alike
 REST = 12  # of one package, of those left out
-PARTS = ("packages", "later", "latest", "last", "fresh", "newest")  # lists of public_sources.yaml
+NOTEBOOKS = 6  # of one package: tutorials of one author are much alike
+PARTS = ("packages", "later", "latest", "last", "fresh", "newest", "wide")  # lists of public_sources.yaml
 ALARM = 0.5  # probability from which a cause is claimed
 _TRAINS = re.compile(
     r"backward\(|\.fit\(|Trainer|train_step|training_step|GradientTape|value_and_grad|import.*train"
@@ -85,33 +88,36 @@ def sources() -> dict[str, Any]:
 
 def fetch(package: str, folder: Path) -> Path:
     """Download and unpack one pinned package, unless it is there; return its folder. Raises OSError."""
-    name = package.partition("==")[0]
     target = folder / "src" / package.replace("==", "-")
-    if target.is_dir():
-        return target
-    parcel = folder / "download" / name
-    parcel.mkdir(parents=True, exist_ok=True)
-    tool = [sys.executable, "-m", "unearth"]
-    for kind in (["--no-binary"], []):
-        done = subprocess.run([*tool, *kind, "-d", str(parcel), package], capture_output=True, check=False)
-        if done.returncode == 0 and any(parcel.iterdir()):
-            break
-    archives = sorted(p for p in parcel.iterdir() if p.suffix in (".gz", ".zip", ".whl"))
-    if not archives:
-        raise OSError(f"{package}: cannot be downloaded")
-    _unpack(archives[0], target)
+    if not target.is_dir():
+        _unpack(_archive(package, folder), target)
     return target
 
 
-def _unpack(archive: Path, target: Path) -> None:
-    """Only Python files, and none that would land outside."""
+def _archive(package: str, folder: Path) -> Path:
+    """The distribution of one pinned package, downloaded unless it is there. Raises OSError."""
+    name = package.partition("==")[0]
+    parcel = folder / "download" / name
+    parcel.mkdir(parents=True, exist_ok=True)
+    for kind in (["--no-binary"], []):
+        if not any(parcel.iterdir()):
+            command = [sys.executable, "-m", "unearth", *kind, "-d", str(parcel), package]
+            subprocess.run(command, capture_output=True, check=False)
+    archives = sorted(p for p in parcel.iterdir() if p.suffix in (".gz", ".zip", ".whl"))
+    if not archives:
+        raise OSError(f"{package}: cannot be downloaded")
+    return archives[0]
+
+
+def _unpack(archive: Path, target: Path, ending: str = ".py") -> None:
+    """Only files with this ending, and none that would land outside."""
     if archive.suffix == ".gz":
         with tarfile.open(archive) as tar:
-            members = [m for m in tar.getmembers() if m.isfile() and m.name.endswith(".py")]
+            members = [m for m in tar.getmembers() if m.isfile() and m.name.endswith(ending)]
             _write(((m.name, tar.extractfile(m)) for m in members), target)
     else:
         with zipfile.ZipFile(archive) as parcel:
-            names = [n for n in parcel.namelist() if n.endswith(".py")]
+            names = [n for n in parcel.namelist() if n.endswith(ending)]
             _write(((n, parcel.open(n)) for n in names), target)
 
 
@@ -140,13 +146,11 @@ def training_scripts(folder: Path) -> Iterator[Path]:
             continue
 
 
-def scripts(
-    folder: Path, parts: Sequence[str] = PARTS, rest: bool = False, offline: bool = False
-) -> list[Path]:
+def scripts(folder: Path, parts: Sequence[str] = PARTS, rest: int = 0, offline: bool = False) -> list[Path]:
     """At most MOST scripts of each package that these lists name; what is missing is downloaded.
 
-    With `rest` at most REST of those that this choice leaves out, which nobody has looked at. With `offline`
-    what is missing is left out.
+    With `rest` at most REST of those that this choice leaves out, which nobody has looked at; with 2 of those
+    that this second choice leaves out, and so on. With `offline` what is missing is left out.
     What trains in a package is told once and kept beside the downloads, until the code that tells it changes.
     """
     wanted = sources()
@@ -166,12 +170,42 @@ def scripts(
             listed[package] = [p.relative_to(home).as_posix() for p in training_scripts(home)]
         found = listed[package]
         names = _evenly(found, MOST)
-        if rest:
-            names = _evenly([n for n in found if n not in set(names)], REST)
+        taken = set(names)
+        for _ in range(rest):
+            names = _evenly([n for n in found if n not in taken], REST)
+            taken.update(names)
         chosen += [home / name for name in names]
     if len(listed) > known:
         store.write_text(json.dumps({"told_by": _telling(), "packages": listed}), encoding="utf-8")
     return chosen
+
+
+def notebooks(folder: Path, parts: Sequence[str] = PARTS, offline: bool = False) -> list[Path]:
+    """At most NOTEBOOKS of each package of these lists: those that train, in `folder`/notebooks."""
+    wanted = sources()
+    chosen: list[Path] = []
+    for package in [p for part in parts for p in wanted[part]]:
+        home = folder / "notebooks" / package.replace("==", "-")
+        if offline and not (home.is_dir() or (folder / "download" / package.partition("==")[0]).is_dir()):
+            continue
+        try:
+            if not home.is_dir():
+                _unpack(_archive(package, folder), home, notebook.SUFFIX)
+        except OSError as error:
+            print(f"left out: {error}", file=sys.stderr)
+            continue
+        found = [p for p in sorted(home.rglob("*" + notebook.SUFFIX)) if _teaches(p)]
+        chosen += found[:: max(1, -(-len(found) // NOTEBOOKS))]
+    return chosen
+
+
+def _teaches(path: Path) -> bool:
+    """Whether a notebook trains."""
+    try:
+        code, _ = notebook.python_of(path.read_bytes())
+        return bool(_TRAINS.search(code)) and Script(path.name, code, parse(code)).trains
+    except ValueError:
+        return False
 
 
 def _evenly(names: Sequence[str], most: int) -> list[str]:
@@ -289,7 +323,10 @@ def main() -> int:
     parser.add_argument("--folder", type=Path, default=HERE / "public", help="where downloads are kept")
     parser.add_argument("--only", default="", help="only scripts whose label holds this")
     parser.add_argument("--part", choices=PARTS, help="one list of public_sources.yaml alone")
-    parser.add_argument("--rest", action="store_true", help="scripts that the even choice leaves out")
+    parser.add_argument(
+        "--rest", nargs="?", type=int, const=1, default=0, help="scripts that the even choice leaves out"
+    )
+    parser.add_argument("--notebooks", action="store_true", help="notebooks instead of scripts")
     parser.add_argument("--offline", action="store_true", help="leave out what is not downloaded yet")
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--findings", action="store_true", help="print every finding")
@@ -297,9 +334,12 @@ def main() -> int:
     parser.add_argument("--log", type=Path, help="append each result as a JSON line")
     given = parser.parse_args()
     wanted = sources()
-    root = given.folder / "src"
+    root = given.folder / ("notebooks" if given.notebooks else "src")
     parts = [part for part in PARTS if given.part in (None, part)]
-    found = scripts(given.folder, parts, given.rest, given.offline)
+    if given.notebooks:
+        found = notebooks(given.folder, parts, given.offline)
+    else:
+        found = scripts(given.folder, parts, given.rest, given.offline)
     chosen = [s for s in found if given.only in s.as_posix()]
     with ProcessPoolExecutor(given.jobs) as pool:
         judged = []

@@ -199,11 +199,17 @@ def _limits(run: Run, adam: float, sgd: float, upper: bool) -> dict[str, float]:
     return {"adam": adam * scale * larger**0.5, "sgd": sgd * scale * larger * room}
 
 
+# what fits a Gaussian process: a handful of its own parameters, by hundreds of steps over all samples
+_PROCESSES = re.compile(r"(?m)^\s*(?:import|from)\s+(?:gpytorch|gpflow|botorch)\b")
+
+
 def _above(view: View, adam: float, sgd: float, what: str, until_broken: bool = False) -> Finding:
     peak = (_peak_until_broken(view.run) if until_broken else None) or _peak(view.run)
     if peak is None:
         return unknown("the learning rate is neither logged nor configured")
     value, text, rest = peak
+    if any(_PROCESSES.search(code) for code in view.run.scripts.values()):
+        return unknown(f"{text}; Gaussian processes are fitted with rates of 0.1", value=value, **rest)
     limits = _limits(view.run, adam, sgd, upper=True)
     kind = family(view.run)
     low, high = (limits[kind], limits[kind]) if kind else (min(limits.values()), max(limits.values()))

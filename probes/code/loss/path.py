@@ -498,6 +498,9 @@ def _cuts(source: Script, objective: ast.expr) -> Iterator[tuple[ast.AST, str]]:
             continue  # one of two views is what the other is drawn to
         if _had_none(mine, inside) or _compared(mine, node) or _is_size(mine, inside):
             continue
+        around = source.function_around(node)
+        if around is not None and any(_without(d) for d in around.decorator_list):
+            continue  # a summary that is taken beside the loss: no gradient passes here in any case
         tests = [unparse(p.test) for p in source.above(node) if isinstance(p, ast.If)]
         if any(re.search(r"(?i)ndarray|detach|froz|freez|fixed|stop_grad", t) for t in tests):
             continue  # an array comes from no model; a switch asks for it

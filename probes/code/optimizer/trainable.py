@@ -237,9 +237,14 @@ def _judges(owner: ast.expr) -> bool:
     return any(w in text.lower() for w in _ASIDE) or _REFERENCE.search(text) is not None
 
 
+_LOSS_CLASS = re.compile(r"(?:Loss(?:es)?|Criterion|Metric)$")
+
+
 def _aside(mine: Flow, owner: ast.expr) -> bool:
-    """The parameters are those of a copy or of a model that only judges."""
+    """The parameters are those of a copy or of a model that only judges, as one that a loss holds."""
     if _REFERENCE.search(mine.source.function_name(owner)):
+        return True
+    if (held := mine.source.class_around(owner)) is not None and _LOSS_CLASS.search(held.name):
         return True
     for _ in range(4):
         if _judges(owner) or _is_written(mine, owner):

@@ -106,6 +106,24 @@ def _of_set(source: Script, call: ast.Call) -> bool:
     return any(re.search(r"\bset\(|unique\(|\.keys\(\)", unparse(e)) for e in ends)
 
 
+_FILES = re.compile(r"(?i)\b(?:r?glob|scandir|walk)\(|\bpath\.join\(|(?:file|path)(?:name)?s?\b")
+
+
+def _of_files(source: Script, call: ast.Call) -> bool:
+    """`sorted(target_path.glob("*.tif"))`, `label_files.sort()`: files by their names, to be read in step.
+
+    The folder's name is that of a class at times: a key that asks for it, or for a label, still counts.
+    """
+    key = keyword(call, "key")
+    if key is not None and re.search(r"(?i)label|class|target|parent|dirname", unparse(key)):
+        return False
+    sorted_ = call.args[0] if last_name(call.func) == "sorted" and call.args else None
+    given = sorted_ or (call.func.value if isinstance(call.func, ast.Attribute) else None)
+    if given is None:
+        return False
+    return any(_FILES.search(unparse(e)) for e in (given, *flow(source).values(given, 2)))
+
+
 def _along_rows(call: ast.Call) -> bool:
     """`t.sort(dim=-1)`: each row for itself, the samples stay where they are."""
     along = keyword(call, "dim") or keyword(call, "axis")
@@ -145,6 +163,8 @@ def _sorts(source: Script) -> Finding | None:
             continue
         if re.search(r"variables?\b|param|weight|\.name\b", text) or _along_rows(call):
             continue  # variables by their names; the columns of one row
+        if _of_files(source, call):
+            continue
         if _within_batch(source, call):
             continue
         loop = outer_loop(source)

@@ -474,6 +474,7 @@ def rate_for_factor(source: Script) -> Finding | None:
         seen = seen or call
         for end in ends:
             factors = [n for n in _factors(end) if isinstance(n, (ast.Name, ast.Attribute, ast.Subscript))]
+            factors = [n for n in factors if not _looped(source, n)]
             divides = any(
                 _is_rate(n)
                 for b in of(end, ast.BinOp)
@@ -485,6 +486,16 @@ def rate_for_factor(source: Script) -> Finding | None:
                     source, end, "LambdaLR multiplies the rate with this, and this holds the rate itself"
                 )
     return ok(source, seen, "the lambda gives a factor") if seen is not None else None
+
+
+def _looped(source: Script, node: ast.expr) -> bool:
+    """`for milestone, lr in periods: ... return lr`: one of a list, of rates or of factors."""
+    return isinstance(node, ast.Name) and any(
+        n.id == node.id
+        for loop in source.above(node)
+        if isinstance(loop, ast.For)
+        for n in of(loop.target, ast.Name)
+    )
 
 
 def _is_rate(node: ast.expr) -> bool:

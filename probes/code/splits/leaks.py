@@ -437,17 +437,25 @@ _LEARNS = re.compile(
     r"(?i)scal|imput|pca|svd|normaliz|normalis|standard|vectori|pipeline|feature|preproc|prep\b|whiten"
 )
 
+# they learn which categories there are, of the labels as a rule: nothing that a score could gain from
+_NUMBERS = re.compile(r"[\w.]*(?:LabelEncoder|LabelBinarizer|OrdinalEncoder|OneHotEncoder)\b")
+
+
+def _learns(made: str) -> bool:
+    """What goes by these names learns figures of its samples. LabelEncoder and its kin do not."""
+    return _LEARNS.search(_NUMBERS.sub("", made)) is not None
+
 
 def _fitted_on_all(source: Script) -> Finding | None:
     wholes = _split_up(source)
     seen: ast.AST | None = None
     if (figures := of_all_rows(source) or figures_of_all(source)) is not None:
         return at(source, figures, "these figures are of all samples, those held out among them")
-    if (late := learned_after_split(source, _LEARNS)) is not None:
+    if (late := learned_after_split(source, _learns)) is not None:
         return late
     for call in source.named("fit", "fit_transform", "adapt", "partial_fit"):
         owner = call.func.value if isinstance(call.func, ast.Attribute) else None
-        if owner is None or not call.args or not _LEARNS.search(_made_by(source, owner)):
+        if owner is None or not call.args or not _learns(_made_by(source, owner)):
             continue
         seen = seen or call
         same = unparse(call.args[0]) in wholes and _cut_below(source, call)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from ...readers._tree import of, unparse, walk
 from ...readers.script import last_name
@@ -258,10 +258,10 @@ _SAME_ROWS = ("fillna", "astype", "to_numpy", "copy", "replace", "clip", "select
 _FIGURES = ("mean", "median", "std", "min", "max", "quantile", "mode", "var")
 
 
-def learned_after_split(source: Script, learns: re.Pattern[str]) -> Finding | None:
+def learned_after_split(source: Script, learns: Callable[[str], bool]) -> Finding | None:
     """`train, rest = train_test_split(table)`, and then `scaler.fit(table[columns])`.
 
-    Also `table[columns].median()`, where it fills or scales a part. `learns`: names of transforms of inputs.
+    Also `table[columns].median()`, where it fills or scales a part. `learns`: whether a name is of one.
     """
     for split in source.of(ast.Assign):
         value = split.value
@@ -289,7 +289,7 @@ def learned_after_split(source: Script, learns: re.Pattern[str]) -> Finding | No
                 told = " ".join(
                     [unparse(call.func.value), *(last_name(m.func) for m in made if isinstance(m, ast.Call))]
                 )
-                if call.func.attr in ("fit", "fit_transform", "adapt") and learns.search(told):
+                if call.func.attr in ("fit", "fit_transform", "adapt") and learns(told):
                     return at(source, call, "this is learned from all rows, after the table was split")
             if isinstance(call, ast.Attribute) and call.attr in _FIGURES:
                 statement = source.statement(call)

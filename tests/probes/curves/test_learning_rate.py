@@ -99,6 +99,19 @@ CASES: list[tuple[str, str, Run]] = [
     ("lr-extreme", "absent", run(settings={"learning_rate": 0.02, "optimizer": "adamw"})),
     ("lr-extreme", "absent", run(settings={"learning_rate": 1.0, "optimizer": "sgd"})),
     ("lr-extreme", "unknown", run(settings={"learning_rate": 0.4})),
+    (
+        "lr-extreme",
+        "unknown",
+        run(
+            settings={"learning_rate": 0.1, "optimizer": "adam"},
+            scripts={"fit.py": "import torch\nimport gpytorch\n"},
+        ),
+    ),
+    (
+        "lr-extreme",
+        "present",
+        run(settings={"learning_rate": 0.4, "optimizer": "adam"}, scripts={"fit.py": "import torch\n"}),
+    ),
     ("lr-very-large", "unknown", run(settings={"learning_rate": 0.02, "optimizer": "muon"})),
     ("lr-large", "present", run(settings={"learning_rate": 5e-3, "optimizer": "adam"})),
     ("lr-large", "absent", run(settings={"learning_rate": 1e-3, "optimizer": "adam"})),

@@ -1,0 +1,264 @@
+"""What published programs and notebooks do that run well, found in the part `wide`: no check may flag it.
+
+Each stands beside a program that resembles it and has the fault.
+"""
+
+from __future__ import annotations
+
+import pytest
+
+from .._scripts import state
+
+TORCH = "import torch\nimport torch.nn.functional as F\nfrom torch import nn\n"
+
+
+def _quiet(symptom: str, *texts: str) -> bool:
+    return state(symptom, *texts) in ("absent", "unknown")
+
+
+# ------------------------------------------------------------------------------ rates or factors, by epoch
+
+STEPS = (
+    TORCH
+    + """
+def main(model, loader, args, periods):
+    optimizer = torch.optim.SGD(model.parameters(), lr=args.lr)
+    lr = args.lr
+
+    def factor(epoch):
+        {body}
+        return 1.0
+
+    schedule = torch.optim.lr_scheduler.LambdaLR(optimizer, factor)
+    for epoch in range(90):
+        for x, y in loader:
+            loss = F.cross_entropy(model(x), y)
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+        schedule.step()
+"""
+)
+NAMED_IN_LIST = "for start, lr in reversed(periods):\n            if epoch >= start: return lr"
+
+
+def test_a_list_of_factors_may_name_them_rates() -> None:
+    assert _quiet("script-schedule-wrong", STEPS.replace("{body}", NAMED_IN_LIST))
+
+
+def test_the_rate_itself_for_a_factor_is_told() -> None:
+    text = STEPS.replace("{body}", "if epoch >= 30: return lr * 0.1")
+
+    assert state("script-schedule-wrong", text) == "present"
+
+
+# ------------------------------------------------------------------------ a summary that is taken of outputs
+
+SUMMARY = (
+    TORCH
+    + """
+class Distance(nn.Module):
+    def forward(self, input, target):
+        return ((input - target) ** 2).mean()
+
+class Loss(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.distance = Distance()
+        self.told = []
+
+    def forward(self, output, target):
+        value = self.distance(input=output{cut}, target=target)
+        self.summarise(output, target)
+        return value
+
+    {decorated}
+    def summarise(self, output, target):
+        distance = Distance()
+        output = output.squeeze(1).detach()
+        self.told.append(distance(output, target=target))
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.body = nn.Linear(8, 8)
+
+    def forward(self, x):
+        return self.body(x)
+
+def main(loader):
+    model, criterion = Net(), Loss()
+    optimizer = torch.optim.Adam(model.parameters(), lr=1e-3)
+    for x, y in loader:
+        output = model(x)
+        loss = criterion(output, y)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+"""
+)
+
+
+def test_a_summary_without_gradients_cuts_no_loss() -> None:
+    text = SUMMARY.replace("{cut}", "").replace("{decorated}", "@torch.no_grad()")
+
+    assert _quiet("script-wiring-wrong", text)
+
+
+def test_an_output_cut_before_its_distance_is_told() -> None:
+    text = SUMMARY.replace("{cut}", ".detach()").replace("{decorated}", "@torch.no_grad()")
+
+    assert state("script-wiring-wrong", text) == "present"
+
+
+# ------------------------------------------------------------------------------------- a judge within a loss
+
+JUDGE = (
+    TORCH
+    + """
+class {name}(nn.Module):
+    def __init__(self, body):
+        super().__init__()
+        self.body = {made}
+        self.body.requires_grad_(False)
+        self.head = nn.Linear(8, 8)
+
+    def forward(self, x):
+        return self.head(self.body(x))
+
+def main(model, loader):
+    part = {name}(model)
+    optimizer = torch.optim.Adam(part.parameters(), lr=1e-3)
+    for x, y in loader:
+        loss = F.mse_loss(part(x), y)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+"""
+)
+
+
+@pytest.mark.parametrize("name", ["SpeechLoss", "StyleCriterion", "RecognitionLosses"])
+def test_what_a_loss_holds_only_judges(name: str) -> None:
+    text = JUDGE.replace("{name}", name).replace("{made}", "load_model('base')")
+
+    assert _quiet("script-part-not-trained", text)
+
+
+def test_a_body_of_random_weights_that_is_frozen_is_told() -> None:
+    text = JUDGE.replace("{name}", "Net").replace("{made}", "nn.Linear(8, 8)")
+
+    assert state("script-part-not-trained", text) == "present"
+
+
+# ------------------------------------------------------------------------------------- files in their order
+
+ORDER = (
+    TORCH
+    + """
+from pathlib import Path
+def main(model, root, samples, labels):
+    {order}
+    optimizer = torch.optim.Adam(model.parameters(), lr=1e-3)
+    for epoch in range(9):
+        for x, y in load(samples, labels):
+            loss = F.cross_entropy(model(x), y)
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+"""
+)
+
+
+@pytest.mark.parametrize(
+    "order",
+    [
+        "labels = sorted(Path(root, 'target').glob('*.tif'))",
+        "target_files = sorted(root.rglob('*_label.png'))",
+        "label_paths = list(root.glob('*.png')); label_paths.sort()",
+        "targets = sorted(os.path.join(root, n) for n in names_of_targets)",
+    ],
+)
+def test_files_are_read_in_the_order_of_their_names(order: str) -> None:
+    assert _quiet("script-sorts-training-data", ORDER.replace("{order}", order))
+
+
+@pytest.mark.parametrize(
+    "order",
+    [
+        "order = labels.argsort(); samples, labels = samples[order], labels[order]",
+        "samples = sorted(samples, key=lambda s: s['label'])",
+        "samples = sorted(Path(root).rglob('*.png'), key=lambda p: labels[p.stem])",
+    ],
+)
+def test_samples_in_the_order_of_their_labels_are_told(order: str) -> None:
+    assert state("script-sorts-training-data", ORDER.replace("{order}", order)) == "present"
+
+
+# -------------------------------------------------------------------------------------- numbers of categories
+
+NUMBERED = (
+    TORCH
+    + """
+import sklearn.preprocessing
+from sklearn.preprocessing import LabelEncoder, StandardScaler
+from sklearn.model_selection import train_test_split
+def main(model, x, y):
+    {learns}
+    x_train, x_test, y_train, y_test = train_test_split(x, y)
+    optimizer = torch.optim.Adam(model.parameters(), lr=1e-3)
+    for epoch in range(9):
+        loss = F.cross_entropy(model(x_train), y_train)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+    print(accuracy(model(x_test), y_test))
+"""
+)
+
+
+@pytest.mark.parametrize(
+    "learns",
+    [
+        "y = sklearn.preprocessing.LabelEncoder().fit_transform(y)",
+        "x = sklearn.preprocessing.OneHotEncoder().fit_transform(x)",
+        "y = LabelEncoder().fit_transform(y)",
+    ],
+)
+def test_numbers_of_categories_are_learned_of_all(learns: str) -> None:
+    assert _quiet("script-training-sees-evaluation", NUMBERED.replace("{learns}", learns))
+
+
+@pytest.mark.parametrize(
+    "learns",
+    [
+        "x = sklearn.preprocessing.StandardScaler().fit_transform(x)",
+        "x = sklearn.preprocessing.MinMaxScaler().fit_transform(x)",
+    ],
+)
+def test_scales_of_all_samples_are_told(learns: str) -> None:
+    assert state("script-training-sees-evaluation", NUMBERED.replace("{learns}", learns)) == "present"
+
+
+# ---------------------------------------------------------------------------------- outputs after a training
+
+FITTED = """
+import torch
+from lightning.pytorch import LightningModule, Trainer
+from lightning.pytorch.callbacks import ModelCheckpoint
+def main(model, data):
+    trainer = Trainer(max_epochs=9, callbacks=[ModelCheckpoint(monitor="val_loss", save_last=True)])
+    trainer.fit(model, datamodule=data)
+    return {asks}
+"""
+
+
+def test_outputs_of_the_trained_model_are_no_score() -> None:
+    text = FITTED.replace("{asks}", "trainer.predict(model, datamodule=data)")
+
+    assert _quiet("script-last-instead-of-best", text)
+
+
+@pytest.mark.parametrize("asks", ["test(model, datamodule=data)", "predict(ckpt_path='last')"])
+def test_a_score_of_the_last_weights_is_told(asks: str) -> None:
+    assert state("script-last-instead-of-best", FITTED.replace("{asks}", f"trainer.{asks}")) == "present"
