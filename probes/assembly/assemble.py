@@ -110,6 +110,8 @@ def open_run(
     if not dumped and (not contents or (alone and not scripts_alone)):
         if any(read for _, read in saved):
             raise RunUnreadable(f"{shown}: only checkpoints, no log: `diagnose weights` looks at these")
+        if any(c.content.format == SCRIPT for c in contents):
+            raise RunUnreadable(f"{shown}: only scripts, no log: `diagnose script` looks at these")
         seen = ", ".join(sorted(f.path for f in files)[:5])
         raise RunUnreadable(f"{shown}: nothing here that a training run would leave (seen: {seen})")
     recognised = {f.path for f, read in saved if read}

@@ -233,6 +233,14 @@ def test_foreign_directory(tmp_path: Path, capsys: Captured) -> None:
     assert "\x1b" not in said
 
 
+def test_directory_of_scripts(tmp_path: Path, capsys: Captured) -> None:
+    """A training script and no log: exit code 4, and the command that looks at scripts."""
+    (tmp_path / "train.py").write_text("import torch\nloss = model(x)\nloss.backward()\noptimizer.step()\n")
+    said = one_sentence(capsys, main([str(tmp_path)]), 4)
+
+    assert "only scripts, no log: `diagnose script` looks at these" in said
+
+
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may read everything")
 def test_unreadable_directory(tmp_path: Path, capsys: Captured) -> None:
     """A directory that may not be read: exit code 4."""
