@@ -1,0 +1,157 @@
+"""What calls are named and given, and the names of what trains."""
+
+from __future__ import annotations
+
+import ast
+import re
+
+from .._tree import unparse, walk
+
+OPTIMIZERS = frozenset(
+    [
+        "sgd",
+        "adam",
+        "adamw",
+        "rmsprop",
+        "adagrad",
+        "adadelta",
+        "nadam",
+        "radam",
+        "adamax",
+        "lbfgs",
+        "lamb",
+        "momentum",
+        "adamweightdecay",
+        "lion",
+        "adafactor",
+        "asgd",
+        "sparseadam",
+    ]
+)
+LOSSES = frozenset(
+    [
+        "crossentropyloss",
+        "bcewithlogitsloss",
+        "bceloss",
+        "mseloss",
+        "nllloss",
+        "l1loss",
+        "smoothl1loss",
+        "huberloss",
+        "kldivloss",
+        "cross_entropy",
+        "binary_cross_entropy_with_logits",
+        "binary_cross_entropy",
+        "mse_loss",
+        "nll_loss",
+        "l1_loss",
+        "smooth_l1_loss",
+        "huber_loss",
+        "softmaxcrossentropywithlogits",
+        "sparsecategoricalcrossentropy",
+        "categoricalcrossentropy",
+        "binarycrossentropy",
+    ]
+)
+SCHEDULERS = frozenset(
+    [
+        "steplr",
+        "multisteplr",
+        "exponentiallr",
+        "cosineannealinglr",
+        "cosineannealingwarmrestarts",
+        "onecyclelr",
+        "lambdalr",
+        "linearlr",
+        "reducelronplateau",
+        "polynomiallr",
+        "cycliclr",
+        "constantlr",
+        "get_linear_schedule_with_warmup",
+        "get_cosine_schedule_with_warmup",
+        "get_constant_schedule_with_warmup",
+        "cosinedecaylr",
+        "exponentialdecay",
+        "cosinedecay",
+        "piecewiseconstantdecay",
+    ]
+)
+UNTAPED = ("no_grad", "inference_mode")
+
+
+def last_name(node: ast.expr) -> str:
+    """The last part of a dotted name: `torch.optim.SGD` -> "SGD"."""
+    if isinstance(node, ast.Attribute):
+        return node.attr
+    return node.id if isinstance(node, ast.Name) else ""
+
+
+def all_arguments(call: ast.Call) -> list[ast.expr]:
+    """All that a call is given, by place and by name."""
+    return [*call.args, *(k.value for k in call.keywords)]
+
+
+def keyword(call: ast.Call, name: str) -> ast.expr | None:
+    """The value of a keyword argument."""
+    return next((k.value for k in call.keywords if k.arg == name), None)
+
+
+_FOR_TRAINING = re.compile(r"train|(?<![a-z])(?:tr|trn|fit)(?![a-z])")
+_FOR_EVALUATION = re.compile(
+    r"val|test|eval|holdout|(?<![a-z])(?:va|vl|te|ts|tst|ev|ho|dev|infer|inference|pred|predict|query|gallery)(?![a-z])"
+)
+
+
+def is_training_loader(call: ast.Call, tree: ast.Module) -> bool:
+    """Say whether a loader is for training: by the name it is given and the data it takes.
+
+    Where neither says so, a loader in fixed order beside one of its kind that shuffles is for evaluation.
+    """
+    words = unparse(call.args[0]).lower() if call.args else ""
+    others: list[ast.Call] = []
+    for node in walk(tree):
+        if isinstance(node, ast.Assign) and any(n is call for n in walk(node.value)):
+            words = unparse(node.targets[0]).lower() + " " + words
+        elif isinstance(node, ast.Call) and last_name(node.func) == last_name(call.func):
+            others.append(node)
+    if _FOR_EVALUATION.search(words):
+        return False
+    if _FOR_TRAINING.search(words) or _shuffles(call):
+        return True
+    return not any(_shuffles(other) for other in others)
+
+
+def _shuffles(call: ast.Call) -> bool:
+    """Whether a loader may draw in random order: its shuffle is not off, or a sampler draws for it."""
+    chosen = keyword(call, "shuffle") or nth_given(call, 2)
+    if chosen is None:
+        return keyword(call, "sampler") is not None or keyword(call, "batch_sampler") is not None
+    return not (isinstance(chosen, ast.Constant) and not chosen.value)
+
+
+# One tensor that is sought with a finished model: what explains it, what excites it, what fools it.
+SOUGHT_TENSOR = re.compile(
+    r"(?i)mask|prompt|noise|delta|image|latent|z$|perturb|embed|\binputs?_|\binputs?$|seed_input"
+)
+
+
+def moves_one_tensor(call: ast.Call) -> bool:
+    """Whether an optimizer gets single tensors alone, none of them weights: `Adam([self.mask], lr=0.3)`."""
+
+    def single(node: ast.expr) -> bool:
+        if isinstance(node, ast.Dict):
+            return any(single(v) for v in node.values if not isinstance(v, ast.Constant))
+        return isinstance(node, (ast.Name, ast.Attribute)) and bool(SOUGHT_TENSOR.search(last_name(node)))
+
+    given = call.args[0] if call.args else keyword(call, "params")
+    return isinstance(given, ast.List) and bool(given.elts) and all(map(single, given.elts))
+
+
+def first_given(call: ast.Call) -> ast.expr | None:
+    """The first argument given by place."""
+    return nth_given(call, 0)
+
+
+def nth_given(call: ast.Call, position: int) -> ast.expr | None:
+    """The argument given at a place, counted from 0."""
+    return call.args[position] if len(call.args) > position else None

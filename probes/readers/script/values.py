@@ -1,0 +1,302 @@
+"""Names of a script followed to constants: assignments, options, fields of classes that hold settings."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+
+from .._tree import of, unparse
+from .calls import OPTIMIZERS, first_given, keyword, last_name
+
+Value = bool | int | float | str | None | tuple[bool | int | float | str | None, ...]
+
+
+@dataclass(eq=False)
+class Values:
+    """The constants that names, members and options of a script stand for."""
+
+    tree: ast.Module
+    file: str
+    names: dict[str, tuple[ast.expr, int]] = field(default_factory=dict)
+    members: dict[str, tuple[ast.expr, int]] = field(
+        default_factory=dict
+    )  # class attributes, dict keys, argparse
+
+    parameters: dict[str, ast.expr] = field(default_factory=dict)  # of constructors, where one value is known
+    options: set[str] = field(default_factory=set)  # members that the command line declares
+    open: set[str] = field(default_factory=set)  # members that a command line or a configuration file may set
+
+    classes: dict[str, ast.ClassDef] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.classes = {n.name: n for n in reversed(of(self.tree, ast.ClassDef))}
+        self.parameters = _constructed(self.tree)
+        self.open = {name for name, _ in declared(self.classes.values())}
+        for node in of(self.tree, ast.Assign, ast.AnnAssign, ast.Call):
+            if isinstance(node, ast.Assign):
+                if len(node.targets) == 1:
+                    self._remember(node.targets[0], node.value)
+            elif isinstance(node, ast.AnnAssign):
+                if node.value is not None:
+                    self._remember(node.target, node.value)
+            elif last_name(node.func) == "add_argument":
+                self._argument(node)
+            elif last_name(node.func) in _FLAGS and len(node.args) > 1:
+                flag = node.args[0]
+                if isinstance(flag, ast.Constant) and isinstance(flag.value, str):
+                    self.members[flag.value] = (node.args[1], node.lineno)
+                    self.open.add(flag.value)
+        self._filled_in()
+
+    def _filled_in(self) -> None:
+        """Fields that the program itself gives one constant, as in `Config(lr=0.1)`: no longer a default."""
+        given: dict[str, list[ast.expr]] = {}
+        for node in of(self.tree, ast.Call):
+            owner = self.classes.get(last_name(node.func))
+            if owner is not None and _holds_settings(owner):
+                for word in node.keywords:
+                    if word.arg:
+                        given.setdefault(word.arg, []).append(word.value)
+        for name, values in given.items():
+            if name in self.open and len(values) == 1 and isinstance(values[0], ast.Constant):
+                self.members[name] = (values[0], values[0].lineno)
+                self.open.discard(name)
+
+    def _remember(self, target: ast.expr, value: ast.expr) -> None:
+        if isinstance(target, ast.Name):
+            self.names.setdefault(target.id, (value, value.lineno))
+            self.members.setdefault(target.id, (value, value.lineno))
+            if isinstance(value, ast.Dict):
+                keys = {k.value for k in value.keys if isinstance(k, ast.Constant)}
+                plateau = bool(keys & {"patience", "threshold_mode"})
+                if _is_table_of_ranges(value):
+                    return
+                for key, item in zip(value.keys, value.values, strict=True):
+                    if isinstance(key, ast.Constant) and isinstance(key.value, str):
+                        if plateau and key.value == "eps":
+                            continue  # of a scheduler, which waits for a plateau
+                        self.members.setdefault(key.value, (item, item.lineno))
+            elif isinstance(value, ast.Call) and last_name(value.func).lower() in _HOLDERS:
+                for word in value.keywords:
+                    if word.arg:
+                        self.members.setdefault(word.arg, (word.value, word.value.lineno))
+        elif isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple):
+            for one, item in zip(target.elts, value.elts, strict=False):
+                self._remember(one, item)
+
+    def _argument(self, call: ast.Call) -> None:
+        flags = [a.value for a in call.args if isinstance(a, ast.Constant) and isinstance(a.value, str)]
+        default = keyword(call, "default")
+        if flags and default is not None:
+            name = max(flags, key=len).lstrip("-").replace("-", "_")
+            if name not in self.options:  # the entry's own comes first
+                self.members[name] = (default, call.lineno)
+                self.options.add(name)
+            self.open.add(name)
+
+    # -------------------------------------------------------------------------------------- values
+
+    def value(self, node: ast.expr | None, depth: int = 0) -> tuple[bool, Value, bool]:
+        """Return (known, value, is a default that the command line or a configuration file may replace)."""
+        if node is None or depth > 8:
+            return False, None, False
+        if isinstance(node, ast.Constant):
+            return _plain(node.value)
+        if isinstance(node, ast.Name) and node.id in self.names:
+            return self.value(self.names[node.id][0], depth + 1)
+        if isinstance(node, ast.Attribute) and node.attr in self.members:
+            known, value, _ = self.value(self.members[node.attr][0], depth + 1)
+            return known, value, node.attr in self.open and last_name(node.value) not in self.classes
+        if isinstance(node, (ast.Name, ast.Attribute)) and last_name(node) in self.parameters:
+            known, value, _ = self.value(self.parameters[last_name(node)], depth + 1)
+            return known, value, True
+        if isinstance(node, ast.Call):
+            given = self._stands_for(node)
+            return self.value(given, depth + 1) if given is not None else (False, None, False)
+        if isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Constant):
+            key = node.slice.value
+            if isinstance(key, str) and key in self.members:
+                return self.value(self.members[key][0], depth + 1)
+            return False, None, False
+        if isinstance(node, (ast.Tuple, ast.List)):
+            parts = [self.value(e, depth + 1) for e in node.elts]
+            if all(p[0] and not isinstance(p[1], tuple) for p in parts):
+                return True, tuple(p[1] for p in parts), any(p[2] for p in parts)  # type: ignore[misc]
+            return False, None, False
+        return self._computed(node, depth)
+
+    def _stands_for(self, call: ast.Call) -> ast.expr | None:
+        """The default of a dataclass field, or the first rate of a schedule that is given as a rate."""
+        name = last_name(call.func)
+        if name in ("field", "Field"):
+            return keyword(call, "default") or (first_given(call) if name == "Field" else None)
+        if name in _KERAS_SCHEDULES:
+            warm = keyword(call, "warmup_target")  # where it is given, the first rate is that of the warm-up
+            return warm or keyword(call, "initial_learning_rate") or first_given(call)
+        if name in _MINDSPORE_SCHEDULES and name not in self.classes:
+            place, word = _MINDSPORE_SCHEDULES[name]
+            return keyword(call, word) or (call.args[place] if place < len(call.args) else None)
+        owner = self.classes.get(name)
+        if owner is None or not any(last_name(b) == "LearningRateSchedule" for b in owner.bases):
+            return None
+        made = next((f for f in owner.body if isinstance(f, ast.FunctionDef) and f.name == "__init__"), None)
+        names = [a.arg for a in made.args.args[1:]] if made is not None else []
+        given = dict(zip(names, call.args, strict=False)) | {k.arg: k.value for k in call.keywords if k.arg}
+        if any(_WIDTH.search(k) for k in given):
+            return (
+                None  # a factor of the schedule of Vaswani et al. (2017), which divides by the width's root
+            )
+        rates = [v for k, v in given.items() if re.search(r"peak|rate|(?:^|_)lr|base|initial|max_l", k)]
+        return rates[0] if len(rates) == 1 else None
+
+    def _computed(self, node: ast.expr, depth: int) -> tuple[bool, Value, bool]:
+        if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
+            known, value, default = self.value(node.operand, depth + 1)
+            good = known and isinstance(value, (int, float))
+            return good, -value if good else None, default  # type: ignore[operator]
+        if isinstance(node, ast.BinOp):
+            left = self.value(node.left, depth + 1)
+            right = self.value(node.right, depth + 1)
+            if (
+                left[0]
+                and right[0]
+                and isinstance(left[1], (int, float))
+                and isinstance(right[1], (int, float))
+            ):
+                result = _arithmetic(node.op, float(left[1]), float(right[1]))
+                return result is not None, result, left[2] or right[2]
+        return False, None, False
+
+
+_FLAGS = frozenset(
+    {"DEFINE_float", "DEFINE_integer", "DEFINE_string", "DEFINE_bool", "DEFINE_boolean", "DEFINE_enum"}
+)
+# where MindSpore's schedules, as cells and as lists, take their highest rate
+_MINDSPORE_SCHEDULES = {
+    **dict.fromkeys(("CosineDecayLR", "cosine_decay_lr"), (1, "max_lr")),
+    **dict.fromkeys(
+        (
+            *("ExponentialDecayLR", "PolynomialDecayLR", "NaturalExpDecayLR", "InverseDecayLR", "WarmUpLR"),
+            *("exponential_decay_lr", "polynomial_decay_lr", "natural_exp_decay_lr", "inverse_decay_lr"),
+            "warmup_lr",
+        ),
+        (0, "learning_rate"),
+    ),
+}
+_KERAS_SCHEDULES = frozenset(
+    {"CosineDecay", "CosineDecayRestarts", "ExponentialDecay", "PolynomialDecay", "InverseTimeDecay"}
+)
+
+
+def _build_optimizers(tree: ast.Module) -> dict[str, ast.FunctionDef]:
+    """Functions of the module that build an optimizer: their parameters are settings of the training."""
+    return {
+        node.name: node
+        for node in tree.body
+        if isinstance(node, ast.FunctionDef)
+        and any(last_name(c.func).lower() in OPTIMIZERS for c in of(node, ast.Call))
+    }
+
+
+def _constructed(tree: ast.Module) -> dict[str, ast.expr]:
+    """Parameters of constructors here that have one constant value: as passed by name, else by default."""
+    defaults: dict[str, list[ast.expr]] = {}
+    passed: dict[str, list[ast.expr]] = {}
+    classes = {n.name: n for n in of(tree, ast.ClassDef)}
+    for owner in classes.values():
+        for made in owner.body:
+            if isinstance(made, ast.FunctionDef) and made.name == "__init__":
+                names = [a.arg for a in made.args.args]
+                given = zip(reversed(names), reversed(made.args.defaults), strict=False)
+                for name, value in given:
+                    defaults.setdefault(name, []).append(value)
+                for arg, default in zip(made.args.kwonlyargs, made.args.kw_defaults, strict=True):
+                    if default is not None:
+                        defaults.setdefault(arg.arg, []).append(default)
+    functions = _build_optimizers(tree)
+    for function in functions.values():
+        names = [a.arg for a in function.args.args]
+        for name, value in zip(reversed(names), reversed(function.args.defaults), strict=False):
+            defaults.setdefault(name, []).append(value)
+    for node in of(tree, ast.Call):
+        if isinstance(node.func, ast.Name) and node.func.id in functions:
+            for arg, value in zip(functions[node.func.id].args.args, node.args, strict=False):
+                passed.setdefault(arg.arg, []).append(value)
+        if last_name(node.func) in (*classes, *functions):
+            for word in node.keywords:
+                same = isinstance(word.value, (ast.Name, ast.Attribute)) and last_name(word.value) == word.arg
+                if word.arg and not same:
+                    passed.setdefault(word.arg, []).append(word.value)
+    found = {}
+    for name, values in defaults.items():
+        values = passed.get(name, values)
+        if all(isinstance(v, ast.Constant) for v in values) and len({unparse(v) for v in values}) == 1:
+            found[name] = values[0]
+    return found
+
+
+_HOLDERS = frozenset({"dict", "namespace", "simplenamespace", "easydict", "configdict", "attrdict", "munch"})
+
+
+def _holds_settings(node: ast.ClassDef) -> bool:
+    """A dataclass, a named tuple, a pydantic model, or a class whose name says that it holds settings."""
+    marks = [d.func if isinstance(d, ast.Call) else d for d in node.decorator_list]
+    if any(last_name(d) == "dataclass" for d in marks):
+        return True
+    if any(last_name(b) in ("NamedTuple", "BaseModel", "BaseSettings") for b in node.bases):
+        return True
+    return node.name.lower().endswith(
+        ("config", "cfg", "args", "arguments", "hparams", "options", "settings")
+    )
+
+
+def declared(classes: Iterable[ast.ClassDef]) -> Iterator[tuple[str, ast.Assign | ast.AnnAssign]]:
+    """The fields of the classes that hold settings: name, and where it gets its default."""
+    for node in classes:
+        for one in node.body if _holds_settings(node) else ():
+            if not isinstance(one, (ast.Assign, ast.AnnAssign)):
+                continue
+            target = one.targets[0] if isinstance(one, ast.Assign) else one.target
+            if isinstance(target, ast.Name):
+                yield target.id, one
+
+
+_WIDTH = re.compile(r"(?i)hidden_(?:size|dim)|d_?model|model_(?:dim|size)|embed(?:ding)?_dim")
+_FEW = 3  # entries from which a dict of tuples is a table
+
+
+def _is_table_of_ranges(node: ast.Dict) -> bool:
+    """No settings in force: all values are tuples of numbers (bounds for a search), or numbers in a row."""
+    whole = [v.value for v in node.values if isinstance(v, ast.Constant) and type(v.value) is int]
+    if len(whole) == len(node.values) > _FEW and len(whole) == len(set(whole)) == max(whole) - min(whole) + 1:
+        return True  # chemical elements, words of a vocabulary, names of classes
+    rows = [v.elts for v in node.values if isinstance(v, (ast.Tuple, ast.List))]
+    same = len(rows) == len(node.values) and len({len(r) for r in rows}) == 1
+    return same and len(rows) >= _FEW and len(rows[0]) > 1
+
+
+def _plain(value: object) -> tuple[bool, Value, bool]:
+    if value is None or isinstance(value, (bool, int, float, str)):
+        return True, value, False
+    return False, None, False
+
+
+def _arithmetic(op: ast.operator, left: float, right: float) -> float | None:
+    try:
+        if isinstance(op, ast.Add):
+            return left + right
+        if isinstance(op, ast.Sub):
+            return left - right
+        if isinstance(op, ast.Mult):
+            return left * right
+        if isinstance(op, ast.Div):
+            return left / right
+        if isinstance(op, ast.FloorDiv):
+            return left // right
+        if isinstance(op, ast.Pow) and abs(right) <= 64:
+            return float(left**right)
+    except (ArithmeticError, ValueError, TypeError):
+        return None
+    return None
