@@ -138,6 +138,7 @@ MODULES = (
     "data_files.parted",
     "data_files.repeated",
     "data_files.scaling",
+    "data_files.token_rows",
     "data_files.values",
     "data_lists",
     "events",

@@ -7,6 +7,8 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from ...engine.model import Place
+from ..dataset import units
+from ..dataset.garbled import LOST
 from ..dataset.model import Column, DataSet, Part
 from ..dataset.naming import is_answer, is_identifier, is_label
 from ..registry import Finding, View, absent, present, unknown
@@ -14,6 +16,7 @@ from ..run import Floats
 from .common import FINAL, RAW, columns_of, many, needs_data, said_of, said_of_all
 
 TAIL = 40  # values by which the weight of a tail is estimated
+LEAST_GARBLED = 5  # texts that were decoded wrongly
 SURPRISE = 9.0  # -log of the probability (1 in 8000) from which on a gap is none of the tail
 
 
@@ -38,6 +41,14 @@ def _optional(column: Column, usual: float) -> bool:
     return column.missing > usual * column.count
 
 
+def _only_text(part: Part, column: Column) -> bool:
+    """Whether a text is all that a labelled sample has for a model to read, and most samples have it."""
+    others = [
+        c for c in part.columns if c is not column and not is_label(c.name) and not is_identifier(c.name)
+    ]
+    return part.labels is not None and not others and column.missing <= 0.5 * column.count
+
+
 @needs_data
 def missing_values(data: DataSet, view: View, usual: float) -> Finding:
     """Empty cells and NaN in columns of numbers, in labels and in the texts that a model reads.
@@ -52,7 +63,7 @@ def missing_values(data: DataSet, view: View, usual: float) -> Finding:
         lambda p, c: (
             (c.number and p.kind != "manifest")
             or is_label(c.name)
-            or (c.free_text and (is_answer(c.name) or not _optional(c, usual)))
+            or (c.free_text and (is_answer(c.name) or _only_text(p, c) or not _optional(c, usual)))
         ),
     )
     if found:
@@ -221,3 +232,50 @@ def inputs_have_outliers(data: DataSet, view: View, factor: float, score: float)
     if final:
         return absent(f"no value lies that far out in {said_of_all(final)}", threshold=factor)
     return unknown("no dumped batches among the data files")
+
+
+@needs_data
+def text_miscoded(data: DataSet, view: View, share: float) -> Finding:
+    """Texts with letters that show UTF-8 read as Latin-1 ("Ã©"), or the mark for letters that were lost."""
+    del view
+    parts = [p for p in data.parts if p.kind in RAW and p.looked]
+    for part, column in columns_of(parts):
+        filled = column.count - column.missing
+        if column.garbled >= max(LEAST_GARBLED, share * filled):
+            what = "the mark of lost letters" if column.garbled_as == LOST else f"“{column.garbled_as}”"
+            held = f"{column.garbled} of {many(filled, 'text')}"
+            why = f"{held} in {column.name} of {said_of(part)} were decoded wrongly: they hold {what}"
+            where = (column.garbled_at,) if column.garbled_at else ()
+            return present(why, value=column.garbled / filled, threshold=share, where=where)
+    texts = [c for _, c in columns_of(parts) if not c.number and c.count > c.missing]
+    if not texts:
+        return unknown("no column of texts among the data files")
+    if any(c.garbled for c in texts):
+        return unknown("only single texts were decoded wrongly")
+    return absent(f"no text was decoded wrongly in {said_of_all(parts)}", threshold=share)
+
+
+@needs_data
+def units_mixed(data: DataSet, view: View) -> Finding:
+    """A column holds one distribution twice, a factor between units apart (1.75 and 175, seconds and ms)."""
+    del view
+    parts = [p for p in data.parts if p.kind in RAW and p.looked]
+    judged = False
+    for part, column in columns_of(parts):
+        judged = judged or (column.number and len(column.values) >= 2 * units.LEAST)
+        if column.constant or (part.labels is not None and column.name == part.labels.name):
+            continue
+        found = units.factor_of(column)
+        if found is not None:
+            factor, of_all = found
+            less = 1 - of_all if of_all > 0.5 else of_all
+            which = "smaller" if of_all > 0.5 else "larger"
+            why = (
+                f"{column.name} of {said_of(part)} holds two groups of values that are alike but for a "
+                f"factor of {factor:g} ({less:.1%} are the {which} ones): two units in one column"
+            )
+            place = column.high_at if which == "larger" else column.low_at
+            return present(why, value=factor, where=(place,) if place else ())
+    if not judged:
+        return unknown("no column of numbers to judge units by")
+    return absent(f"no column in two units in {said_of_all(parts)}")

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from ...engine.model import Place
 from ..run import Floats
-from . import naming
+from . import garbled, naming
 from .model import SAMPLE, Bounds, Column, Hashes, Labels, Problem
 
 MOST_CLASSES = 10_000
@@ -111,6 +111,9 @@ class ColumnGather:
         self.commas_at: Place | None = None
         self.text: str | None = None
         self.one_text = True
+        self.garbled = 0
+        self.garbled_at: Place | None = None
+        self.garbled_as = ""
 
     def add_numbers(self, values: Floats, place: Any, *, whole: bool = False) -> None:
         """Take float64 values [n]; NaN is missing. `place(i)` tells where value i stands.
@@ -181,6 +184,12 @@ class ColumnGather:
             self.texts += len(cells) - len(blank)
         else:
             self.texts += len(cells)
+        for i, cell in enumerate(cells):
+            told = None if cell.isascii() else garbled.fragment(cell)
+            if told is not None:
+                self.garbled += 1
+                if self.garbled_at is None:
+                    self.garbled_at, self.garbled_as = place(i), told
         if self.one_text:
             for cell in cells:
                 if cell and cell != self.text:
@@ -224,6 +233,9 @@ class ColumnGather:
             words_at=self.words_at,
             commas=self.commas,
             commas_at=self.commas_at,
+            garbled=self.garbled,
+            garbled_at=self.garbled_at,
+            garbled_as=self.garbled_as,
         )
 
 

@@ -76,6 +76,9 @@ class Column:
     words_at: Place | None = None
     commas: int = 0  # numbers with a decimal comma among these cells
     commas_at: Place | None = None
+    garbled: int = 0  # texts that were decoded in another encoding than they were written in
+    garbled_at: Place | None = None
+    garbled_as: str = ""  # what tells it, of the first one
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -127,6 +130,16 @@ class Chats:
     looked: int
     wrong: Mapping[str, int] = field(default_factory=dict)
     first: Mapping[str, tuple[Place, str]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class TokenRows:
+    """What is wrong with rows of token ids: reason -> how many, with the first place."""
+
+    name: str
+    looked: int
+    wrong: Mapping[str, int] = field(default_factory=dict)
+    first: Mapping[str, Place] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,6 +219,7 @@ class Part:
     times: Times | None = None
     groups: tuple[Grouped, ...] = ()
     chats: Chats | None = None
+    token_rows: tuple[TokenRows, ...] = ()
     names: Mapping[str, int] = field(default_factory=dict)  # files that a table names -> line
     names_are_ids: bool = False  # they stand in a column of identifiers, and may be no files
     clipped: tuple[Place, ...] = ()  # recordings that reach the limits again and again

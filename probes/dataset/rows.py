@@ -6,16 +6,16 @@ import hashlib
 import math
 import re
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from ...engine.model import Place
-from . import chats, codes, dated, groups, named, naming, splits
+from . import chats, codes, dated, groups, named, naming, splits, token_rows
 from .gather import ColumnGather, HashGather, LabelGather, Problems, Reservoir
-from .model import SAMPLE, UNIQUE, Part, Split
+from .model import SAMPLE, UNIQUE, Part, Split, TokenRows
 
 LEAST_ONCE = 50
 LONG_CELL = 2000
@@ -55,6 +55,7 @@ class TableGather:
             g for g in (dated.of(self.names), groups.of(self.names), named.of(self.names)) if g is not None
         ]
         self.chats = chats.of(self.names)
+        self.token_rows = token_rows.of(self.names)
         self.seed, self.target = seed, target
         self.divided: splits.Divided | None = None
         self.first: list[Row] = []  # by which it is told how much a row tells
@@ -94,6 +95,16 @@ class TableGather:
         for gather in self.beside:
             gather.add(found, numbers, file)
 
+    @property
+    def takes_read(self) -> bool:
+        """Whether rows are wanted as they were read, too."""
+        return self.chats is not None or bool(self.token_rows)
+
+    def add_read(self, rows: Sequence[Mapping[str, Any]], places: Sequence[Place]) -> None:
+        """Take rows as they were read, before they became cells."""
+        for gather in (*((self.chats,) if self.chats is not None else ()), *self.token_rows):
+            gather.add(rows, places)
+
     def divide(self, rows: Sequence[Row]) -> None:
         """Tell parts by a column that names the split of each row, where these first rows have one."""
         at = splits.column(self.names, rows) if not self.rows else None
@@ -103,7 +114,7 @@ class TableGather:
 
     def _like(self) -> TableGather:
         other = TableGather(self.names, self.seed, self.label, self.target)
-        other.files, other.comma, other.chats = self.files, self.comma, None
+        other.files, other.comma, other.chats, other.token_rows = self.files, self.comma, None, ()
         other.left_out = self.left_out
         return other
 
@@ -130,6 +141,7 @@ class TableGather:
             problem_count=self.problems.count,
             rows=(found[0].rows or 0) + self.problems.count,
             chats=self.chats.found() if self.chats is not None else None,
+            token_rows=self._token_rows(),
         )
         return [first, *found[1:]]
 
@@ -231,10 +243,14 @@ class TableGather:
             times=next((g.found() for g in self.beside if isinstance(g, dated.Dated)), None),
             groups=next((g.found() for g in self.beside if isinstance(g, groups.Groups)), ()),
             chats=self.chats.found() if self.chats is not None else None,
+            token_rows=self._token_rows(),
             names=next((g.found() for g in self.beside if isinstance(g, named.Named)), {}),
             named=np.concatenate(self.whole) if self.whole else np.empty(0, dtype=np.int64),
             names_are_ids=any(isinstance(g, named.Named) and g.identifiers for g in self.beside),
         )
+
+    def _token_rows(self) -> tuple[TokenRows, ...]:
+        return tuple(one for g in self.token_rows if (one := g.found()) is not None)
 
     def _bits(self) -> float:
         """How much a row tells: the sum over columns, in bits, by the chance that two cells are equal.

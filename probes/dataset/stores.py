@@ -150,9 +150,9 @@ def _arrow(
                 for name, column in zip(names, found, strict=True):
                     contents.look(name, column, files[number], taken + 1)
                 table.add(cells, list(range(taken + 1, taken + 1 + len(rows))), number)
-                if table.chats is not None:
+                if table.takes_read:
                     path = files[number].path
-                    table.chats.add(
+                    table.add_read(
                         [dict(zip(names, row, strict=True)) for row in zip(*found, strict=True)],
                         [Place(path, taken + 1 + i) for i in range(len(rows))],
                     )

@@ -214,9 +214,17 @@ def _chunks(file: RunFile, start: int, stop: int, problems: Problems | None) -> 
                 continue
             end = end or len(data)
             rest = data[end:]
-            yield decode(data[:end])
+            yield _decoded(data[:end])
         if rest and stop >= file.size:
-            yield decode(rest)
+            yield _decoded(rest)
+
+
+def _decoded(data: bytes) -> str:
+    """Text of a table; what is no UTF-8 is Windows-1252, as Excel writes it."""
+    text = decode(data)
+    if "\ufffd" in text and "\ufffd".encode() not in data:
+        return data.decode("cp1252", errors="replace")
+    return text
 
 
 def _cells(text: str, delimiter: str, line: int) -> tuple[list[list[str]], list[int], int]:
@@ -445,8 +453,8 @@ def _json_rows(table: TableGather, text: str, line: int, file: RunFile, number: 
         flat = _flat(row)
         rows.append([_as_cell(flat.get(name)) for name in table.names])
         lines.append(at)
-        if table.chats is not None:
-            table.chats.add([flat], [Place(file.path, at or None)])
+        if table.takes_read:
+            table.add_read([flat], [Place(file.path, at or None)])
     table.add(rows, lines, number)
     return (line + len(pieces) if line else 0), bad
 
@@ -473,8 +481,8 @@ def read_json(file: RunFile, found: Any, split: Split, budget: Budget) -> list[P
     if not split:
         table.divide(rows[:200])
     table.add(rows, [0] * len(flat), 0)
-    if table.chats is not None:
-        table.chats.add(flat, [Place(file.path)] * len(flat))
+    if table.takes_read:
+        table.add_read(flat, [Place(file.path)] * len(flat))
     for _ in range(len(found[: budget.bounds.samples]) - len(flat)):
         table.problems.add(file.path, "an entry that is no object")
     return table.parts(split, "JSON", len(found), True, ())
