@@ -173,7 +173,7 @@ def _addend(source: Script, function: Function, value: ast.expr, depth: int = 3)
     """What an addend is of: `loss.item() * len(x)` of samples, `loss.item()` of one batch."""
     if isinstance(value, ast.Constant):
         return _BATCHES if value.value == 1 else None
-    if _is_size(value):
+    if is_size(value):
         return _SAMPLES
     if isinstance(value, ast.BinOp):
         if isinstance(value.op, ast.Mult) and any(
@@ -226,7 +226,7 @@ def _reduction(source: Script, call: ast.Call) -> str | None:
     return _BATCHES
 
 
-def _is_size(value: ast.expr) -> bool:
+def is_size(value: ast.expr) -> bool:
     """`len(y)`, `x.size(0)`, `x.shape[0]`, `y.numel()`."""
     if isinstance(value, ast.Call):
         name = last_name(value.func)
@@ -241,9 +241,9 @@ def _sized(source: Script, function: Function, value: ast.expr) -> bool:
         made = source.assigned(value.id, function, value.lineno)
         if made is None:
             ends = [v for v, _ in _handed_back(source, value)]
-            return bool(ends) and all(_is_size(v) for v in ends)
-        return _is_size(made)
-    return _is_size(value)
+            return bool(ends) and all(is_size(v) for v in ends)
+        return is_size(made)
+    return is_size(value)
 
 
 def _handed_back(source: Script, name: ast.Name) -> list[tuple[ast.expr, Function]]:

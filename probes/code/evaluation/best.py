@@ -241,10 +241,19 @@ def _comparison_reversed(source: Script) -> Finding | None:
         if higher is None or _negated(source, new) or (higher and _is_error(source, new)):
             continue
         seen = seen or test
-        if higher != up:
+        if higher != up and not _harms(source, node):
             way = "higher" if higher else "lower"
             return at(source, node, f"`{unparse(new)}` is better when {way}; this keeps the worst model")
     return ok(source, seen, "the best value is compared the right way round") if seen is not None else None
+
+
+_HARMS = re.compile(r"(?i)attack|poison|adversar|perturb|evasion|backdoor|trojan|worst")
+
+
+def _harms(source: Script, node: ast.If) -> bool:
+    """What is kept is what does a model the most harm: an attack is the better the lower its accuracy."""
+    held = " ".join(p.name for p in source.above(node) if isinstance(p, (ast.ClassDef, ast.FunctionDef)))
+    return _HARMS.search(held + " ".join(unparse(s) for s in node.body)) is not None
 
 
 def _of_its_function(source: Script, new: ast.expr) -> bool | None:

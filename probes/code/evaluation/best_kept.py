@@ -9,7 +9,7 @@ from ...readers._tree import of, unparse, walk
 from ...readers.script import all_arguments, last_name
 from ...registry import Finding
 from ...scripts.flow import Flow, flow
-from ...scripts.syntax import Script
+from ...scripts.syntax import Function, Script
 from ..shared.checks import at, ok, outer_loop
 from ..shared.sides import side, words
 
@@ -318,6 +318,19 @@ def _chosen_by_other(loop: ast.AST) -> bool:
     return any(side(n) is False and "test" not in words(n) for n in data)
 
 
+def _handed_for_scores(function: Function, call: ast.Call) -> bool:
+    """`fit(val_set)` of `def fit(self, val_set=None)`: the function knows its data for held-out ones.
+
+    What it learns from comes another way, as by `self.train_set`. Where it goes over nothing but that
+    parameter and takes gradients of it, the name is wrong and not the call.
+    """
+    names = [a.arg for a in (*function.args.posonlyargs, *function.args.args)]
+    names = names[1:] if names[:1] in (["self"], ["cls"]) else names
+    handed = [*zip(names, call.args, strict=False), *((k.arg or "", k.value) for k in call.keywords)]
+    held = [n for n, a in handed if isinstance(a, (ast.Name, ast.Attribute)) and side(unparse(a)) is False]
+    return bool(held) and all(side(n) is False for n in held)
+
+
 def gradients_on_held_out(source: Script) -> Finding | None:
     """The function that takes gradients is called with held-out data, where training data are at hand."""
     seen: ast.AST | None = None
@@ -344,6 +357,7 @@ def gradients_on_held_out(source: Script) -> Finding | None:
                 which is False
                 and beside
                 and not re.search(r"(?i)adapt|attack|tta|adv|finetune|calib|swap", name)
+                and not _handed_for_scores(function, call)
             ):
                 if side(source.function_name(call)) is not False:
                     return at(source, call, "the function that takes gradients is given held-out data")

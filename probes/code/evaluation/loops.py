@@ -15,7 +15,7 @@ from ...scripts.syntax import Script
 from ..mindspore.steps import scored_where_trained
 from ..shared.checks import at, first, is_false_node, ok, outer_loop
 from ..shared.roles import model_calls, split_flags, split_of, trains
-from ..shared.sides import either
+from ..shared.sides import either, words
 from ..splits.evaluated import evaluates_other_side
 from ..splits.learnt_and_scored import scored_where_learnt
 from ..tensorflow.graph_data import scored_on_training_run
@@ -46,10 +46,22 @@ def _over_batch(source: Script) -> Finding | None:
                 and call.func.value is scores
                 and call.func.attr == "argmax"
             ):
+                if _picks_one(source, call):
+                    continue
                 return at(source, call, "the class is looked for along the batch, not along the classes")
             if not _of_one(source, scores):
                 return at(source, call, "the class is looked for along the batch, not along the classes")
     return ok(source, seen, "the class is looked for along the classes") if seen is not None else None
+
+
+def _picks_one(source: Script, call: ast.Call) -> bool:
+    """`best = scores.argmax(0)`, then `actions[best]`: one of several candidates, and no class of samples."""
+    statement = source.statement(call)
+    if not isinstance(statement, ast.Assign) or statement.value is not call:
+        return False
+    names = {unparse(t) for t in statement.targets}
+    around = source.function_around(call) or source.tree
+    return any(unparse(n.slice) in names for n in of(around, ast.Subscript))
 
 
 _LIBRARIES = ("torch", "np", "numpy", "jnp", "tf", "ops", "mint", "jax.numpy", "F")
@@ -338,10 +350,16 @@ def _held_out_unused(source: Script) -> ast.Call | None:
         if trains(split_of(name)) is False and not re.search(
             "(?i)train|fit|load|data|get|make|prepare", name
         ):
-            calls = [c for c in source.named(name) if _handed_sides(c)]
+            calls = [c for c in source.named(name) if _handed_sides(c) and not _of_training_scores(source, c)]
             if calls and all(_handed_sides(c) == {True} for c in calls):
                 return calls[0]
     return None
+
+
+def _of_training_scores(source: Script, call: ast.Call) -> bool:
+    """In `eval_train_set()`: a function that is named for the scores of training data means them."""
+    name = source.function_name(call)
+    return "train" in words(name) and re.search(r"(?i)eval|score|perform|metric|acc", name) is not None
 
 
 def _handed_sides(call: ast.Call) -> set[bool]:

@@ -25,11 +25,35 @@ def measures_itself(source: Script) -> Finding | None:
             seen = seen or call
             one, other = call.args[:2]
             if isinstance(one, (ast.Name, ast.Attribute, ast.Subscript)) and unparse(one) == unparse(other):
-                if source.function_name(call) != "test" and not isinstance(
-                    source.statement(call), ast.Assert
-                ):
+                asserted = isinstance(source.statement(call), ast.Assert)
+                if source.function_name(call) != "test" and not asserted and not _is_yardstick(source, call):
                     return at(source, call, f"`{unparse(one)}` is scored against itself")
     return ok(source, seen, "answers are scored against what they should be") if seen is not None else None
+
+
+_IDEAL = re.compile(r"(?i)ideal|perfect|oracle|upper|normali[sz]er|(?:max|best|^|_)_?i?dcg")
+
+
+def _is_yardstick(source: Script, call: ast.Call) -> bool:
+    """`dcg(y, out) / dcg(y, y)`: what the best answers would score, which others are divided by."""
+    values: list[ast.expr] = [call]
+    statement = source.statement(call)
+    if isinstance(statement, ast.Assign) and statement.value is call:
+        names = [t for t in statement.targets if isinstance(t, (ast.Name, ast.Attribute))]
+        if any(_IDEAL.search(last_name(t)) for t in names):
+            return True
+        around = source.function_around(call) or source.tree
+        called = {unparse(t) for t in names}
+        values += [n for n in of(around, ast.Name, ast.Attribute) if unparse(n) in called]
+    for value in values:
+        inner, outer = value, source.parents.get(value)
+        while isinstance(outer, (ast.Call, ast.IfExp)) or (
+            isinstance(outer, ast.BinOp) and not isinstance(outer.op, ast.Div)
+        ):
+            inner, outer = outer, source.parents.get(outer)
+        if isinstance(outer, ast.BinOp) and outer.right is inner:
+            return True
+    return False
 
 
 def errors_cancel_out(source: Script) -> Finding | None:

@@ -24,8 +24,9 @@ from ..tensorflow.slips import ends_unlike_loss
 from ..trainers.trainer_settings import nll_of_logits, own_loss_negated
 from .divided import divided_on_its_way, gradients_divided_by_hand
 from .kinds_apart import numbers_for_classes
-from .output_kind import loss_of_another_task, raw_outputs_for_chances
+from .output_kind import loss_of_another_task, of_unseen_model, raw_outputs_for_chances
 from .senses import turned_round
+from .shown import shown_per_sample
 from .sums import summed_by_hand
 
 _SOFT = ("softmax", "Softmax", "sigmoid", "Sigmoid", "softmax_", "LogSigmoid")
@@ -198,7 +199,7 @@ def _activation_missing(source: Script) -> Finding | None:
                 and "activation=" not in source.text
                 and not imports_locals(source)
             ):
-                if not (source.modules or _built_here(source)):
+                if not (source.modules or _built_here(source)) or of_unseen_model(source, call):
                     return None
                 return at(source, call, f"{kind} expects {wanted[kind][0]} outputs, and nothing applies it")
             return ok(source, call, f"{kind} receives {wanted[kind][0]} outputs")
@@ -437,6 +438,7 @@ def _loss_summed(source: Script) -> Finding | None:
                 and _is_trained_on(source, call)
                 and not _divided(source, call)
                 and not gradients_divided_by_hand(source)
+                and not shown_per_sample(source)
                 and not _sums_every_term(source, call)
                 and not divided_on_its_way(source, call)
             ):

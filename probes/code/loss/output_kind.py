@@ -138,6 +138,48 @@ def raw_outputs_for_chances(source: Script) -> Finding | None:
     return None
 
 
+def of_unseen_model(source: Script, call: ast.Call) -> bool:
+    """The loss is of what a model gives that is handed in from outside, or whose `forward` a subclass has.
+
+    `self.model(x)` of a `model` that nothing here hands over, `self.forward(x)` of a base class.
+    """
+    mine = flow(source)
+    node: ast.expr | None = call.args[0] if call.args else None
+    for _ in range(8):
+        if isinstance(node, ast.Subscript):
+            node = node.value
+        elif isinstance(node, (ast.Name, ast.Attribute)):
+            given = mine.given(node)
+            node = given.value if given is not None else None
+        elif isinstance(node, ast.Call) and last_name(node.func) in _SAME:
+            node = getattr(node.func, "value", None)
+        else:
+            break
+    if not isinstance(node, ast.Call):
+        return False
+    owner = mine.class_around(node)
+    if owner is not None and unparse(node.func) in ("self", "self.forward"):
+        held = [f for f in source.forwards if f in owner.body]
+        return not held and all(last_name(b) not in source.classes for b in owner.bases)
+    return _comes_from_outside(mine, node.func)
+
+
+def _comes_from_outside(mine: Flow, node: ast.expr) -> bool:
+    """A parameter, or an attribute set from one, that no call in the script hands a value for."""
+    if isinstance(node, ast.Attribute):
+        given = mine.given(node)
+        return given is not None and not given.places and _comes_from_outside(mine, given.value)
+    if isinstance(node, ast.Call) and last_name(node.func) in _WRAPPED:
+        inner = node.args[0] if last_name(node.func)[:1].isupper() and node.args else None
+        inner = inner or getattr(node.func, "value", None)
+        return isinstance(inner, ast.expr) and _comes_from_outside(mine, inner)
+    if not isinstance(node, ast.Name) or mine.all_given(node):
+        return False
+    function = mine.source.function_around(node)
+    named = {a.arg for a in of(function.args, ast.arg)} if function is not None else set()
+    return node.id in named and not mine.arguments(node)
+
+
 _SQUARED = frozenset(
     ("mseloss", "mse_loss", "l1loss", "l1_loss", "smoothl1loss", "smooth_l1_loss", "huberloss", "huber_loss")
 )

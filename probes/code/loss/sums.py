@@ -14,6 +14,7 @@ from ...scripts.syntax import Script
 from ..shared.checks import at, is_evaluation
 from .divided import divided_on_its_way, gradients_divided_by_hand
 from .senses import LIBRARIES, senses
+from .shown import shown_per_sample
 
 _DEPTH = 8
 _EVERY_TERM = re.compile(r"(?i)\bkl|kld|elbo|log_?var|log_?sigma|log_?std|vae")
@@ -26,7 +27,7 @@ def summed_by_hand(source: Script) -> Finding | None:
     Only a sum over everything, of differences or of a standard loss, that gradients are taken of as it is or
     beside other terms; where every step has a batch of its own. A negative ELBO is summed on purpose.
     """
-    if gradients_divided_by_hand(source):
+    if gradients_divided_by_hand(source) or shown_per_sample(source):
         return None
     for call, objective in objectives(source):
         if is_evaluation(source, call) or _one_batch(source, call):

@@ -15,9 +15,10 @@ from ..shared.checks import at, extractor, first, ok
 from ..shared.sides import either
 from ..tensorflow.slips import constant_kernels, one_cell_for_all
 from .each_round import one_in_all_rounds
+from .in_a_row import in_a_row
 from .reused import layer_reused
 from .zero_products import both_factors_zero
-from .zero_starts import is_of_output, may_start_at_zero, units
+from .zero_starts import ends_branch, is_of_output, may_start_at_zero, units
 
 
 @probe()
@@ -150,7 +151,7 @@ def _zero_init(source: Script) -> Finding | None:
             or (_of_unknown_layer(source, target) and not whole)
             or _rest_of_weights(source, node)
             or any(isinstance(n, ast.Call) for n in walk(target))  # `weight.new(...).zero_()`: a fresh tensor
-            or _ends_branch(source, target)
+            or ends_branch(source, target)
             or _filled_later(source, node, target)
             or _no_weight(source, target)
             or _made_for_it(source, node)
@@ -262,25 +263,6 @@ def _made_for_it(source: Script, node: ast.AST) -> bool:
     owner = source.class_around(node)
     methods = [s.name for s in owner.body if isinstance(s, ast.FunctionDef)] if owner is not None else []
     return "reset_parameters" in methods and set(methods) <= {"reset_parameters", "__init__"}
-
-
-def _ends_branch(source: Script, target: ast.expr) -> bool:
-    """`self.conv2.weight` of a layer whose output is added to a stream: the branch starts at nothing."""
-    layer = target.value if isinstance(target, ast.Attribute) else None
-    owner = source.class_around(target)
-    if owner is None or not (isinstance(layer, ast.Attribute) and unparse(layer.value) == "self"):
-        return False
-    for function in [f for f in source.forwards if f in owner.body]:
-        calls = [n for n in of(function, ast.Call) if unparse(n.func) == unparse(layer)]
-        kept = {
-            unparse(t) for c in calls if isinstance(p := source.parents.get(c), ast.Assign) for t in p.targets
-        }
-        for node in of(function, ast.BinOp):
-            if isinstance(node.op, ast.Add):
-                sides = (node.left, node.right)
-                if any(s in calls or unparse(s) in kept for s in sides):
-                    return True
-    return False
 
 
 def _is_constant_start(call: ast.Call) -> bool:
@@ -538,6 +520,10 @@ def _deep(source: Script, layers: int, kinds: tuple[str, ...]) -> Finding | None
     if counted >= layers and not eased and not skips:
         most = max(together, key=lambda holder: counts[holder])
         many = max(together[most], key=lambda c: repeats(source, c))
+        if isinstance(most, ast.ClassDef):
+            row = in_a_row(source, most, together[most], lambda c: repeats(source, c))
+            if row is not None and row < layers:
+                return ok(source, many, f"{row} of these follow one another, others stand beside them")
         return at(source, many, f"{counted} of these follow one another without normalisation or skips")
     first_layer = source.named("Linear", "Conv1d", "Conv2d", "Conv3d", "Dense")[0]
     return ok(source, first_layer, f"{counted} such layers, with normalisation or skips or few enough")

@@ -226,3 +226,39 @@ def _carries(mine: Flow, value: ast.expr, layer: str, depth: int) -> bool:
     else:
         return False
     return any(_carries(mine, part, layer, depth - 1) for part in parts)
+
+
+def ends_branch(source: Script, target: ast.expr) -> bool:
+    """`self.conv2.weight` of a layer whose output is added to a stream: the branch starts at nothing."""
+    layer = target.value if isinstance(target, ast.Attribute) else None
+    owner = source.class_around(target)
+    if owner is None or not (isinstance(layer, ast.Attribute) and unparse(layer.value) == "self"):
+        return False
+    for function in [f for f in source.forwards if f in owner.body]:
+        calls = [n for n in of(function, ast.Call) if unparse(n.func) == unparse(layer)]
+        calls += [o for c in calls if (o := _through_slope(source, owner, c)) is not None]
+        kept = {
+            unparse(t) for c in calls if isinstance(p := source.parents.get(c), ast.Assign) for t in p.targets
+        }
+        for node in of(function, ast.BinOp):
+            if isinstance(node.op, ast.Add):
+                sides = (node.left, node.right)
+                if any(s in calls or unparse(s) in kept for s in sides):
+                    return True
+    return False
+
+
+# what has a slope at zero: a branch that ends in it starts at nothing, and learns; that of a ReLU does not
+_SLOPED = re.compile(
+    r"(?i)^(?:silu|swish|gelu|elu|tanh|mish|softsign|leaky_?relu|prelu|dropout\w*|identity)$"
+)
+
+
+def _through_slope(source: Script, owner: ast.ClassDef, call: ast.Call) -> ast.Call | None:
+    """`self.act(self.linear(x))` around the call of a layer, where the activation lets gradients through."""
+    outer = source.parents.get(call)
+    if not isinstance(outer, ast.Call) or call not in outer.args[:1]:
+        return None
+    made = source.attribute(owner, unparse(outer.func).removeprefix("self."))
+    name = last_name(made.func) if isinstance(made, ast.Call) else last_name(outer.func)
+    return outer if _SLOPED.match(name) else None

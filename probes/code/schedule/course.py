@@ -25,7 +25,7 @@ from .order import moved_before_update
 from .rate_lists import rate_list_misjudged
 from .rate_units import length_misjudged, stopped_before_lowered
 from .tf_lengths import epochs_as_steps, steps_of_samples, warmup_outlasts_training
-from .torch_lengths import begins_after_training, gone_too_soon, holders, plateau_of_batches
+from .torch_lengths import begins_after_training, counts_passes, gone_too_soon, holders, plateau_of_batches
 from .trainer_schedules import moves as trainer_moves
 from .trainer_schedules import rate_for_factor, trainers_schedule, warmup_of_all
 
@@ -296,7 +296,8 @@ def _misnamed(source: Script) -> Iterator[ast.AST]:
             pairs = [(k.arg, k.value, node) for k in node.keywords if k.arg]
         for name, value, place in pairs:
             if _COUNTS_STEPS.match(name.lower()) and _bare_epochs(source, value):
-                yield place
+                if not counts_passes(source, name):
+                    yield place
 
 
 _WHOLE = re.compile(

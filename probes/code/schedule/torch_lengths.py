@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import ast
 import math
+import re
 from collections.abc import Iterator
 
 from ...readers._tree import of, unparse, walk
 from ...readers.script import keyword, last_name
 from ...registry import Finding
 from ...scripts.flow import flow
+from ...scripts.learning import takes_gradients
 from ...scripts.syntax import Script
 from ..shared.checks import at, outer_loop
 from ..shared.sides import default, literal
@@ -46,6 +48,16 @@ def _moved(source: Script, call: ast.Call) -> list[ast.Call]:
     ]
 
 
+def counts_passes(source: Script, name: str) -> bool:
+    """`for i in range(train_iters)` around one update of all data, as on a graph: a round is an epoch."""
+    bounded = [n for n in source.of(ast.For) if unparse(n.iter) == f"range({name})"]
+    learn = [n for n in bounded if takes_gradients(source, n)]
+    return bool(learn) and not any(
+        _BATCHES.search(unparse(n)) or any(f is not n for f in of(n, ast.For)) for n in learn
+    )
+
+
+_BATCHES = re.compile(r"\bnext\(|batch|sampl|load")
 _FAR = 4.0  # times the epochs: a short training of a program whose rate would fall later is none
 
 

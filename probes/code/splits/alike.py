@@ -15,6 +15,7 @@ from ...scripts.syntax import Script
 from ..samples.batches import batches_differ, symbol
 from ..shared.checks import at, first, ok
 from ..shared.roles import EVALUATION, base, inputs, is_training_only, split_flags, split_of, targets, trains
+from ..shared.sides import words
 from .fit_apart import fit_apart
 from .flags import labelled_by_switch
 from .handed_apart import setting_left_out
@@ -240,9 +241,11 @@ def _computes(value: ast.expr, name: str, labels: bool) -> bool:
 
 
 def _selects(value: ast.expr) -> bool:
-    """`train_x[train_y < 4]`, `train_x[:100]`: other samples, not another processing of them."""
-    if isinstance(value, (ast.Subscript, ast.Name)):
+    """`train_x[train_y < 4]`, `train_x[:100]`, `data.train_x`: other samples, processed as they were."""
+    if isinstance(value, (ast.Subscript, ast.Name, ast.Attribute)):
         return True
+    if isinstance(value, ast.BinOp):  # `train_mask + val_mask` of the nodes of a graph: more samples
+        return all(words(unparse(s))[-1:] == ["mask"] for s in (value.left, value.right))
     return isinstance(value, ast.Call) and last_name(value.func) in (
         "ConcatDataset",
         "ChainDataset",

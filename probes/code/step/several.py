@@ -128,9 +128,23 @@ def one_cleared_early(source: Script) -> Finding | None:
             before = [e for e in events[:i] if e.kind in ("take", "unknown") or e.owner == event.owner]
             last = before[-1] if before else None
             taken = any(e.kind == "take" for e in events[:i])
-            if last is not None and last.kind == "clear" and taken:
+            if last is not None and last.kind == "clear" and taken and not _without_gradients(source, event):
                 return at(source, last.node, "gradients are cleared between backward and the optimizer step")
     return None
+
+
+def _without_gradients(source: Script, step: _Event) -> bool:
+    """An optimizer whose step moves weights by an operator of its own (proximal), and reads no gradients."""
+    held = getattr(step.node.func, "value", None)
+    given = flow(source).given(held) if isinstance(held, ast.expr) else None
+    made = given.value if given is not None and not given.places else None
+    if not isinstance(made, ast.Call):
+        return False
+    owner = source.classes.get(last_name(made.func))
+    if owner is not None:
+        return ".grad" not in unparse(owner)
+    told = [last_name(made.func), *(k.arg or "" for k in made.keywords)]
+    return any(re.search(r"(?i)^prox|proximal|_prox", t) for t in told)
 
 
 def one_never_steps(source: Script) -> Finding | None:
