@@ -52,7 +52,8 @@ MAX_SIZE = 512 * 1024  # of a file, as the command has it
 MOST = 25  # scripts of one package, evenly chosen: recipes of one author are much alike
 REST = 12  # of one package, of those left out
 NOTEBOOKS = 6  # of one package: tutorials of one author are much alike
-PARTS = ("packages", "later", "latest", "last", "fresh", "newest", "wide", "far")  # lists of public_sources.yaml
+# lists of public_sources.yaml
+PARTS = ("packages", "later", "latest", "last", "fresh", "newest", "wide", "far")
 ALARM = 0.5  # probability from which a cause is claimed
 _TRAINS = re.compile(
     r"backward\(|\.fit\(|Trainer|train_step|training_step|GradientTape|value_and_grad|import.*train"
