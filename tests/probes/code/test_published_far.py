@@ -16,7 +16,7 @@ def _quiet(symptom: str, *texts: str) -> bool:
     return state(symptom, *texts) in ("absent", "unknown")
 
 
-# --------------------------------------------------------------------------- held-out data that are handed over
+# ---------------------------------------- held-out data that are handed over
 
 LEARNER = (
     TORCH
@@ -51,7 +51,7 @@ def test_a_function_that_learns_from_what_it_is_handed_gets_no_held_out_data(par
     assert state("script-training-sees-evaluation", text) == "present"
 
 
-# -------------------------------------------------------------------------------------------- masks of nodes
+# ---------------------------------------- masks of nodes
 
 NODES = (
     TORCH
@@ -90,7 +90,7 @@ def test_inputs_that_are_scaled_for_one_split_alone_are_told() -> None:
     assert state("script-splits-processed-differently", text) == "present"
 
 
-# ------------------------------------------------------------------------------------- scored against itself
+# ---------------------------------------- scored against itself
 
 GAIN = """
 import numpy as np
@@ -119,7 +119,7 @@ def test_answers_that_are_scored_against_themselves_are_told() -> None:
     assert state("script-metric-miscounts", text) == "present"
 
 
-# ----------------------------------------------------------------------------------------------- summed losses
+# ---------------------------------------- summed losses
 
 FACTORS = (
     TORCH
@@ -167,7 +167,7 @@ def test_a_sum_that_is_shown_as_a_mean_is_told(added: str, counted: str, shown: 
     assert state("script-loss-wrong", text) == "present"
 
 
-# ------------------------------------------------------------------------------------ models from elsewhere
+# ---------------------------------------- models from elsewhere
 
 NODE_MODEL = (
     TORCH
@@ -221,7 +221,7 @@ def test_a_model_that_the_script_hands_over_is_known() -> None:
     assert state("script-loss-wrong", text) == "present"
 
 
-# ------------------------------------------------------------------------------------- layers that start at zero
+# ---------------------------------------- layers that start at zero
 
 BLOCK = (
     TORCH
@@ -266,7 +266,7 @@ def test_a_layer_at_zero_without_a_way_past_it_or_a_slope_is_told(act: str, resu
     assert state("script-zero-init", BLOCK.format(act=act, result=result)) == "present"
 
 
-# ------------------------------------------------------------------------------------------ the lower the better
+# ---------------------------------------- the lower the better
 
 KEPT = (
     TORCH
@@ -294,7 +294,7 @@ def test_a_model_is_the_better_the_more_is_right() -> None:
     assert state("script-best-chosen-wrongly", KEPT.format(name="Learner")) == "present"
 
 
-# --------------------------------------------------------------------------------------- the best of candidates
+# ---------------------------------------- the best of candidates
 
 PICKED = (
     TORCH
@@ -321,7 +321,7 @@ def test_a_class_that_is_looked_for_among_samples_is_told() -> None:
     assert state("script-metric-wrong", PICKED.format(told="(best == y).float().mean()")) == "present"
 
 
-# ------------------------------------------------------------------------------------ rounds over a whole graph
+# ---------------------------------------- rounds over a whole graph
 
 ROUNDS = (
     TORCH
@@ -354,7 +354,7 @@ def test_a_round_over_a_batch_is_a_step() -> None:
     assert state("script-schedule-wrong", text) == "present"
 
 
-# ------------------------------------------------------------------------------------------- proximal operators
+# ---------------------------------------- proximal operators
 
 PROXIMAL = (
     TORCH
@@ -405,7 +405,7 @@ def test_a_step_of_gradients_that_were_just_cleared_is_told(made: str) -> None:
     )
 
 
-# ---------------------------------------------------------------------------------------- layers side by side
+# ---------------------------------------- layers side by side
 
 SIDES = (
     TORCH
@@ -449,10 +449,10 @@ def test_layers_after_one_another_make_a_model_deep() -> None:
 
 
 def test_a_list_of_layers_that_a_loop_goes_through_counts_whole() -> None:
-    layers = "\n".join(
-        ["        self.body = nn.ModuleList()", "        self.head = nn.Linear(width, 1)"]
-        + ["        for _ in range(14):", "            self.body.append(nn.Linear(width, width))"]
-    )
+    layers = """        self.body = nn.ModuleList()
+        self.head = nn.Linear(width, 1)
+        for _ in range(14):
+            self.body.append(nn.Linear(width, width))"""
     text = SIDES.format(layers=layers, encoded="x", result="self.head(x)").replace(
         "    def forward(self, x):\n",
         "    def forward(self, x):\n        for layer in self.body:\n            x = layer(x)\n",
@@ -461,7 +461,7 @@ def test_a_list_of_layers_that_a_loop_goes_through_counts_whole() -> None:
     assert state("script-norm-missing", text) == "present"
 
 
-# -------------------------------------------------------------------------------- scores of the training data
+# ---------------------------------------- scores of the training data
 
 SCORED = (
     TORCH
