@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -18,6 +18,8 @@ from .document import Document, DocumentError, parse
 from .model import RuleBase
 
 if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
+
     from pydantic import BaseModel, ValidationError
 
     from .resolve import Entry, Layer
@@ -41,8 +43,20 @@ def load_rules(root: str | Path | None = None, packs: Iterable[str | Path] = ())
 
     `root` is the folder to read (default: the one that is installed, and then the rule packs of installed
     distributions too); `packs` are further folders. Raises `RuleError` when the base itself is broken.
+    The installed base alone is read once in a process, as long as its files stay as they are.
     """
-    return load_with_places(root, packs)[0]
+    packs = tuple(packs)
+    if root is not None or packs or _entry_points():
+        return load_with_places(root, packs)[0]
+    folder = default_root()
+    stats = ((p, p.stat()) for p in sorted(folder.rglob("*.yaml")))
+    return _installed_base(folder, tuple((str(p), s.st_mtime_ns, s.st_size) for p, s in stats))
+
+
+@lru_cache(maxsize=2)
+def _installed_base(folder: Path, _: tuple[tuple[str, int, int], ...]) -> RuleBase:
+    """The rules of a folder, for as long as its files keep their time and size."""
+    return load_with_places(folder)[0]
 
 
 def load_with_places(
@@ -153,11 +167,16 @@ def _add(
     return both, merged
 
 
-def _installed(unusable: list[str]) -> Iterator[tuple[str, Path]]:
-    """The folders that installed distributions name: a path, or a function that returns one."""
+def _entry_points() -> list[EntryPoint]:
+    """The rule packs that installed distributions declare, by name."""
     from importlib.metadata import entry_points
 
-    for point in sorted(entry_points(group=ENTRY_POINTS), key=lambda p: p.name):
+    return sorted(entry_points(group=ENTRY_POINTS), key=lambda p: p.name)
+
+
+def _installed(unusable: list[str]) -> Iterator[tuple[str, Path]]:
+    """The folders that installed distributions name: a path, or a function that returns one."""
+    for point in _entry_points():
         try:
             target = point.load()
             yield point.name, Path(target() if callable(target) else target)

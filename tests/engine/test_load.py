@@ -334,3 +334,20 @@ def test_installed_packs(folder: Folder, texts: dict[str, str], monkeypatch: pyt
 
     assert "parts.bent" in rules.causes
     assert rules.problems == ("rule pack broken: ImportError: no such module",)
+
+
+def test_installed_rules_are_read_once_until_they_change(
+    folder: Folder, texts: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The same object for the same files; another one, with what is new, after a file has changed."""
+    root = folder()
+    monkeypatch.setattr("traindoctor.engine.load.default_root", lambda: root)
+    monkeypatch.setattr("importlib.metadata.entry_points", lambda **_: [])
+    first = load_rules()
+
+    assert load_rules() is first
+    (root / CAUSE).with_name("bent.yaml").write_text(texts[CAUSE].replace("worn", "bent"), encoding="utf-8")
+    assert load_rules() is not first and "parts.bent" in load_rules().causes
+    (root / CAUSE).write_text("id: [", encoding="utf-8")
+    with pytest.raises(RuleError):
+        load_rules()
