@@ -235,3 +235,14 @@ def test_a_manifest_without_end_is_read_in_part(tmp_path: Path, monkeypatch: pyt
     monkeypatch.setattr(lists, "MOST_TEXT", 3000)
     assert reading("data-unreadable", tmp_path).state is A
     assert reading("epochs-in-same-order", tmp_path).state is U
+
+
+def test_a_text_that_is_all_there_is_may_not_be_empty(tmp_path: Path) -> None:
+    """Every seventh review has no text; an optional input beside an instruction is another thing."""
+    rows = [["" if i % 7 == 0 else f"review {i}", i % 2] for i in range(300)]
+    csv(tmp_path / "alone" / "train.csv", ("text", "label"), rows)
+    rows = [[f"do {i}", *r] for i, r in enumerate(rows)]
+    csv(tmp_path / "beside" / "train.csv", ("instruction", "input", "label"), rows)
+
+    assert reading("data-missing-values", tmp_path / "alone").state is P
+    assert reading("data-missing-values", tmp_path / "beside").state is A

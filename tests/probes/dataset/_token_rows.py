@@ -8,11 +8,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pytest
 
 from traindoctor.engine.model import State
 
-from ._make import csv, reading
+from ._make import csv
 
 P, A, U = State.PRESENT, State.ABSENT, State.UNKNOWN
 Row = dict[str, Any]
@@ -35,6 +34,7 @@ def row(i: int, side: str = "right", labels: bool = True) -> Row:
 
 def rows(change: Callable[[int, Row], Row] = lambda _, r: r, n: int = 120) -> Callable[[Path], None]:
     def build(root: Path) -> None:
+        root.mkdir(parents=True, exist_ok=True)
         lines = [json.dumps(change(i, row(i))) for i in range(n)]
         (root / "train.jsonl").write_text("\n".join(lines) + "\n")
 
@@ -69,32 +69,25 @@ def nothing(root: Path) -> None:
     csv(root / "train.csv", ("a", "label"), [[i, i % 2] for i in range(60)])
 
 
-@pytest.mark.parametrize(
-    ("symptom", "build", "state"),
-    [
-        ("data-token-rows-odd", rows(), A),
-        ("data-token-rows-odd", rows(lambda i, _: row(i, "left" if i % 6 == 0 else "right")), P),
-        ("data-token-rows-odd", rows(lambda i, _: row(i, "left")), A),
-        ("data-token-rows-odd", rows(lambda i, _: row(i, "left" if i == 7 else "right")), A),
-        ("data-token-rows-odd", rows(ones), P),
-        ("data-token-rows-odd", rows(full), A),
-        ("data-token-rows-odd", rows(lambda i, r: {**r, "attention_mask": [1] * 5} if i % 9 == 0 else r), P),
-        ("data-token-rows-odd", nothing, U),
-        ("data-token-labels-odd", rows(), A),
-        ("data-token-labels-odd", rows(lambda _, r: {**r, "labels": r["input_ids"]}), P),
-        (
-            "data-token-labels-odd",
-            rows(lambda i, r: {**r, "labels": r["input_ids"]} if i == 3 else r, 300),
-            U,
-        ),
-        ("data-token-labels-odd", rows(cut), P),
-        ("data-token-labels-odd", rows(answers), A),
-        ("data-token-labels-odd", rows(full), A),
-        ("data-token-labels-odd", rows(lambda i, r: {**r, "labels": i % 3}), A),
-        ("data-token-labels-odd", nothing, U),
-    ],
-)
-def test_states(symptom: str, build: Callable[[Path], None], state: State, tmp_path: Path) -> None:
-    build(tmp_path)
-
-    assert reading(symptom, tmp_path).state is state
+CASES = [
+    ("data-token-rows-odd", rows(), A),
+    ("data-token-rows-odd", rows(lambda i, _: row(i, "left" if i % 6 == 0 else "right")), P),
+    ("data-token-rows-odd", rows(lambda i, _: row(i, "left")), A),
+    ("data-token-rows-odd", rows(lambda i, _: row(i, "left" if i == 7 else "right")), A),
+    ("data-token-rows-odd", rows(ones), P),
+    ("data-token-rows-odd", rows(full), A),
+    ("data-token-rows-odd", rows(lambda i, r: {**r, "attention_mask": [1] * 5} if i % 9 == 0 else r), P),
+    ("data-token-rows-odd", nothing, U),
+    ("data-token-labels-odd", rows(), A),
+    ("data-token-labels-odd", rows(lambda _, r: {**r, "labels": r["input_ids"]}), P),
+    (
+        "data-token-labels-odd",
+        rows(lambda i, r: {**r, "labels": r["input_ids"]} if i == 3 else r, 300),
+        U,
+    ),
+    ("data-token-labels-odd", rows(cut), P),
+    ("data-token-labels-odd", rows(answers), A),
+    ("data-token-labels-odd", rows(full), A),
+    ("data-token-labels-odd", rows(lambda i, r: {**r, "labels": i % 3}), A),
+    ("data-token-labels-odd", nothing, U),
+]
