@@ -328,7 +328,9 @@ def test_installed_packs(folder: Folder, texts: dict[str, str], monkeypatch: pyt
     pack = folder({"causes/parts/bent.yaml": texts[CAUSE].replace("worn", "bent")}, name="pack", only=True)
     points = [Point("good", lambda: pack), Point("broken", ImportError("no such module"))]
     monkeypatch.setattr("traindoctor.engine.load.default_root", lambda: folder())
-    monkeypatch.setattr("importlib.metadata.entry_points", lambda group: {ENTRY_POINTS: points}[group])
+    monkeypatch.setattr(
+        "importlib.metadata.entry_points", lambda group: {ENTRY_POINTS: points}.get(group, [])
+    )
 
     rules = load_rules()
 
