@@ -79,7 +79,14 @@ def _words_only(line: bytes) -> Shape | None:
     found = _SPLIT.search(text)
     if not found or len(_WORD.findall(text)) > 4 or "=" in text or "/" in text or "." in text.strip(". "):
         return None
+    if _of_both(text):
+        return None
     return Shape(texts_of([line]), (), header_split=_which(found))
+
+
+def _of_both(text: str) -> bool:
+    """`train: 1600 images, val: 500 images`: what a line says of both data sets heads neither."""
+    return len({bool(found.group(1)) for found in _SPLIT.finditer(text)}) > 1
 
 
 def _darknet(parts: list[bytes]) -> Shape:
@@ -427,7 +434,7 @@ class _Analysis:
 
     def _heading(self) -> Shape | None:
         """`Evaluation 3:`: no step, no metric, but what the next lines are about."""
-        if not self.split or len(self.body) > 60 or len(_WORD.findall(self.body)) > 4:
+        if not self.split or len(self.body) > 60 or len(_WORD.findall(self.body)) > 4 or _of_both(self.body):
             return None
         return Shape(texts_of(self.parts), (), header_split=self.split)
 

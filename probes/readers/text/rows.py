@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from ...assembly import names
 from ...run import Event, Floats
-from . import events
+from . import events, keys
 from .alike import Stretch, numbers_of, spread
 from .columns import NAN, Column, Columns, Key, Split
 from .epoch_bars import EpochBars, State
@@ -177,15 +177,15 @@ class Rows:
     def _header(self, shape: Shape, tokens: Tokens, where: Where) -> None:
         """A line that only says where we are: "Epoch 3/10", "[step=10/1000,epoch=0]", "Validation:"."""
         step, total, epoch = place(shape, tokens)
+        if epoch == epoch and epoch != where.epoch:
+            self._flush_bar()
+            where.epoch = epoch
+            where.split = ""
         if shape.bar and shape.step_kind == "bare":
             if step == step and total == total:
                 self._bar = (step, total)
                 self._trainer.drawn(self._bar)
             return
-        if epoch == epoch and epoch != where.epoch:
-            self._flush_bar()
-            where.epoch = epoch
-            where.split = ""
         if step == step and shape.places:
             where.step, where.total, where.kind = step, total, shape.step_kind
             where.step_epoch = where.epoch
@@ -271,7 +271,7 @@ class Rows:
         step, total, epoch = place(shape, tokens)
         if epoch == epoch and epoch != where.epoch:
             self._flush_bar()
-            where.epoch = epoch
+            where.epoch, where.split = epoch, ""
         in_epoch = where.epoch == where.epoch
         over_epochs = shape.step is None and shape.epoch is not None
         if step == step and shape.step_kind in ("bare", "batch"):
@@ -362,7 +362,7 @@ class Rows:
         )
         for metric in shape.metrics:
             if split and not metric.split and metric.canonical.startswith("train/"):
-                metric = as_split(metric, split)
+                metric = metric if keys.names_split(metric.raw) else as_split(metric, split)
             if unreported and metric.canonical in ("loss_scale", "grad_norm"):
                 continue
             if metric.canonical == "skipped":

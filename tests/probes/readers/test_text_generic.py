@@ -479,3 +479,35 @@ def test_the_mean_of_an_evaluation_counts(tmp_path: Path, last: int) -> None:
     assert [v for _, v in points(content, "test/accuracy")] == [70, 71, 72]
     assert [v for _, v in points(content, "test/loss")] == [2.0, 1.5, 1.0]
     assert [v for _, v in points(content, "train/loss")] == [6, 5.5, 5, 4.5, 4, 3.5]
+
+
+SIZES = (
+    "train: 1600 images, val: 500 images",
+    "train images: 1600\nval images: 500",
+    "Validation samples: 500",
+)
+
+
+@pytest.mark.parametrize("sizes", SIZES)
+def test_sizes_of_the_data_sets_head_nothing(tmp_path: Path, sizes: str) -> None:
+    epochs = (
+        f"Epoch {e}/3: 100%|██████████| 25/25 [00:01<00:00, 21.0it/s, lr=0.05]\n"
+        f"Train Loss: {2 / e:.4f} | Train Acc: {30 * e:.2f}% || Val Loss: {3 / e:.4f} | Val Acc: {20 * e:.2f}%\n"
+        for e in (1, 2, 3)
+    )
+    content = read(tmp_path, sizes + "\n" + "".join(epochs))
+    assert points(content, "train/loss") == [(1, 2.0), (2, 1.0), (3, 0.6667)]
+    assert points(content, "eval/loss") == [(1, 3.0), (2, 1.5), (3, 1.0)]
+    assert [v for _, v in points(content, "train/accuracy")] == pytest.approx([0.3, 0.6, 0.9])
+    assert [v for _, v in points(content, "eval/accuracy")] == pytest.approx([0.2, 0.4, 0.6])
+
+
+def test_an_epoch_ends_what_a_line_before_it_headed(tmp_path: Path) -> None:
+    epochs = (
+        f"Epoch {e}/3: 100%|██████████| 25/25 [00:01<00:00, 21.0it/s]\nloss: {2 / e:.4f}  acc: {30 * e:.2f}%\n"
+        f"Validation: loss {3 / e:.4f} acc {20 * e:.2f}%\n"
+        for e in (1, 2, 3)
+    )
+    content = read(tmp_path, "Validation samples: 500\n" + "".join(epochs))
+    assert [v for _, v in points(content, "train/loss")] == [2.0, 1.0, 0.6667]
+    assert [v for _, v in points(content, "eval/loss")] == [3.0, 1.5, 1.0]
