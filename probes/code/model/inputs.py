@@ -53,7 +53,7 @@ def _target_inside(source: Script) -> Finding | None:
             if told and not (_own_label(target) or part) and not table and not whole and not attacked:
                 return at(source, node, "a column of the inputs is computed from the target")
         elif isinstance(target, ast.Name) and _INPUTS.search(target.id.lower()):
-            if isinstance(node.value, ast.Call) and last_name(node.value.func) in _JOINS:
+            if isinstance(node.value, ast.Call) and last_name(node.value.func) in JOINS:
                 seen = seen or node
                 parts = [_word(n) for n in _parts(node.value)]
                 if all(_SEQUENCES.search(w) for w in parts):
@@ -61,7 +61,7 @@ def _target_inside(source: Script) -> Finding | None:
                 if source.function_around(node) in source.forwards:
                     continue  # a network that is made to get both: a critic, one with conditions
                 if any(_TARGETS.search(w) for w in parts) and any(_INPUTS.search(w) for w in parts):
-                    if not _is_table(node.value):
+                    if not _is_table(node.value) and not _may_be_left_out(source, node):
                         return at(source, node, "the target is joined to the inputs")
     return ok(source, seen, "columns of the inputs come from other inputs") if seen is not None else None
 
@@ -75,11 +75,25 @@ def _names_target(text: ast.JoinedStr) -> bool:
 # Where targets lie and how they are called is no target: `label_files`, `target_names`, `num_labels`.
 _PLACES = re.compile(r"files?$|paths?$|dirs?$|names?$|ids?$|^num_|^n_|columns?$|keys?$")
 _SEQUENCES = re.compile(r"_ids$|^ids$|tokens?$|frames?$|videos?$|sequences?$|seqs?$|text|prompt|mask")
-_JOINS = ("column_stack", "hstack", "concatenate", "concat", "cat", "c_")
+JOINS = ("column_stack", "hstack", "concatenate", "concat", "cat", "c_")
 
 
 def _parts(call: ast.Call) -> list[ast.expr]:
     return [e for a in call.args[:1] if isinstance(a, (ast.List, ast.Tuple)) for e in a.elts]
+
+
+def _may_be_left_out(source: Script, node: ast.AST) -> bool:
+    """`if y is not None: x = concatenate((x, y))`: what a caller may leave out is not what is learned."""
+    tests = [p.test for p in source.above(node) if isinstance(p, ast.If)]
+    return any(
+        isinstance(t, ast.Compare)
+        and isinstance(t.ops[0], ast.IsNot)
+        and isinstance(t.left, ast.Name)
+        and isinstance(t.comparators[0], ast.Constant)
+        and t.comparators[0].value is None
+        and _TARGETS.search(t.left.id.lower())
+        for t in tests
+    )
 
 
 def _is_table(call: ast.Call) -> bool:

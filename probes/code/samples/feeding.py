@@ -209,7 +209,7 @@ def _cached_after(source: Script, call: ast.Call) -> ast.Call | None:
         c
         for c in source.named("cache", "shuffle")
         if source.function_around(c) is scope and source.owner(c).split(".")[0] == name
-        if c in chain or (c.lineno, c.end_col_offset or 0) > (call.lineno, call.end_col_offset or 0)
+        if c in chain or _end(c) > _end(call)
     ]
     around = set(source.above(call))
     caches = [
@@ -220,6 +220,11 @@ def _cached_after(source: Script, call: ast.Call) -> ast.Call | None:
     ]
     again = [c for c in later if last_name(c.func) == "shuffle" and c is not call]
     return caches[0] if caches and not again else None
+
+
+def _end(call: ast.Call) -> tuple[int, int]:
+    """Where a call ends: a chain of calls has one beginning, on whatever lines its links stand."""
+    return call.end_lineno or call.lineno, call.end_col_offset or 0
 
 
 def _batched_before(source: Script, call: ast.Call) -> bool:

@@ -66,9 +66,23 @@ def _cut(source: Script, few: int) -> Finding | None:
             if value.slice.lower is None and upper is not None and value.slice.step is None:
                 seen = seen or value
                 same = unparse(value.value).split(".")[-1] == one.name
+                if _held_out_cut_alike(source, upper):
+                    continue
                 if same and small(literal(source, upper), few) and not meant(source, value):
                     return at(source, value, f"training keeps only {literal(source, upper)} samples")
     return ok(source, seen, "training keeps what it reads") if seen is not None else None
+
+
+def _held_out_cut_alike(source: Script, upper: ast.expr) -> bool:
+    """A number that has a name cuts both sides: `x_train[:SAMPLES]` and `x_test[:SAMPLES]`, a small example."""
+    return isinstance(upper, ast.Name) and any(
+        one.learns is False
+        and isinstance(one.value, ast.Subscript)
+        and isinstance(one.value.slice, ast.Slice)
+        and one.value.slice.upper is not None
+        and unparse(one.value.slice.upper) == upper.id
+        for one in given(source)
+    )
 
 
 def _eval(source: Script, node: ast.AST) -> bool:

@@ -13,6 +13,7 @@ from ...registry import Finding, View, probe
 from ...scripts.flow import flow
 from ...scripts.syntax import Script
 from ..samples.batches import batches_differ, symbol
+from ..model.inputs import JOINS
 from ..shared.checks import at, first, ok
 from ..shared.roles import EVALUATION, base, inputs, is_training_only, split_flags, split_of, targets, trains
 from ..shared.sides import words
@@ -96,7 +97,7 @@ def _processing(source: Script, labels: bool) -> dict[tuple[str, str], list[_Cha
         passed = _legitimate(node.value) if isinstance(node, ast.Assign) else is_training_only(node.value)
         if passed or not _changes(node, name, labels):
             continue
-        if isinstance(node, ast.AugAssign) and _grows(source, node):
+        if isinstance(node, ast.AugAssign) and (_grows(source, node) or _is_number(source, name)):
             continue
         is_label = _names_labels(name) or (base(target) in targets(source) and "." in name)
         if is_label == labels and not _is_figure(name):
@@ -129,6 +130,10 @@ def _changes(node: _Change, name: str, labels: bool) -> bool:
     if not any(unparse(n).removeprefix("self.") == name for n in old):
         return False
     calls = labels and any(isinstance(n, ast.Call) for n in walk(node.value)) and "." in name
+    if any(last_name(c.func) in JOINS for c in of(node.value, ast.Call)):
+        # columns are put beside it: how those are computed is not done to it
+        sums = [n for b in of(node.value, ast.BinOp) for n in of(b, ast.Name, ast.Attribute)]
+        return calls or any(unparse(n).removeprefix("self.") == name for n in sums)
     return calls or _calculates(node.value)
 
 
@@ -151,6 +156,17 @@ def _grows(source: Script, node: ast.AugAssign) -> bool:
         return True
     return any(
         _is_list(given.value) or _is_nothing(given.value) for given in flow(source).all_given(node.target)
+    )
+
+
+def _is_number(source: Script, name: str) -> bool:
+    """`if self.val < self.final: self.val += step`: what is held against a bound is one number, no data."""
+    return any(
+        unparse(n).removeprefix("self.") == name
+        for test in (p.test for p in source.of(ast.If, ast.While, ast.IfExp))
+        for compared in of(test, ast.Compare)
+        if isinstance(compared.ops[0], (ast.Lt, ast.LtE, ast.Gt, ast.GtE))
+        for n in (compared.left, *compared.comparators)
     )
 
 

@@ -262,3 +262,160 @@ def test_outputs_of_the_trained_model_are_no_score() -> None:
 @pytest.mark.parametrize("asks", ["test(model, datamodule=data)", "predict(ckpt_path='last')"])
 def test_a_score_of_the_last_weights_is_told(asks: str) -> None:
     assert state("script-last-instead-of-best", FITTED.replace("{asks}", f"trainer.{asks}")) == "present"
+
+
+# ------------------------------------------------------------------------------------------ links of a chain
+
+CHAIN = """
+import tensorflow as tf
+def main(model, path):
+    data = tf.data.Dataset.from_tensor_slices(path)
+    data = {chain}
+    model.compile(optimizer="adam", loss="mse")
+    model.fit(data, epochs=9)
+"""
+
+
+@pytest.mark.parametrize(
+    "chain",
+    [
+        "data.cache().repeat().shuffle(\n        buffer_size=50000).batch(8)",
+        "(data.cache()\n        .shuffle(50000).batch(8))",
+    ],
+)
+def test_a_cache_before_the_shuffle_of_a_chain(chain: str) -> None:
+    assert _quiet("script-order-fixed", CHAIN.replace("{chain}", chain))
+
+
+def test_a_cache_behind_the_shuffle_of_a_chain_is_told() -> None:
+    text = CHAIN.replace("{chain}", "(data.shuffle(50000)\n        .cache().batch(8))")
+
+    assert state("script-order-fixed", text) == "present"
+
+
+# --------------------------------------------------------------------------------- columns put beside samples
+
+BESIDE = (
+    TORCH
+    + """
+import numpy as np
+def fit(model, x_train, y_train, predictions, scale):
+    x_train = np.concatenate((x_train, predictions), axis=1)
+    optimizer = torch.optim.Adam(model.parameters(), lr=1e-3)
+    for epoch in range(9):
+        loss = F.cross_entropy(model(torch.tensor(x_train)), y_train)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+
+def infer(model, x_test, predictions, scale):
+    x_test = np.concatenate(({test}), axis=1)
+    return model(torch.tensor(x_test))
+"""
+)
+
+
+def test_columns_that_are_put_beside_samples_are_not_done_to_them() -> None:
+    text = BESIDE.replace("{test}", "x_test, predictions * scale")
+
+    assert _quiet("script-splits-processed-differently", text)
+
+
+def test_samples_scaled_as_they_are_joined_are_told() -> None:
+    text = BESIDE.replace("{test}", "x_test / scale, predictions")
+
+    assert state("script-splits-processed-differently", text) == "present"
+
+
+# ------------------------------------------------------------------------------------------- a value called val
+
+VALUE = (
+    TORCH
+    + """
+class Grows:
+    def __init__(self, step, train, val, last):
+        self.step_size, self.val, self.last = step, val, last
+        self.train = train
+
+    def step(self):
+        {grows}
+        return self.val
+
+def main(model, loader, grows):
+    optimizer = torch.optim.Adam(model.parameters(), lr=1e-3)
+    for x, y in loader:
+        loss = F.cross_entropy(model(x), y) * grows.step()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+"""
+)
+
+
+def test_a_value_that_is_held_against_a_bound_is_no_data() -> None:
+    text = VALUE.replace("{grows}", "if self.val < self.last:\n            self.val += self.step_size")
+
+    assert _quiet("script-splits-processed-differently", text)
+
+
+def test_data_of_one_split_that_are_moved_are_told() -> None:
+    text = VALUE.replace("{grows}", "self.val -= self.step_size")
+
+    assert state("script-splits-processed-differently", text) == "present"
+
+
+# ----------------------------------------------------------------------------------- labels that are optional
+
+JOINED = (
+    TORCH
+    + """
+import numpy as np
+def fit(model, x, found, y=None):
+    {joins}
+    optimizer = torch.optim.Adam(model.parameters(), lr=1e-3)
+    for epoch in range(9):
+        loss = F.cross_entropy(model(torch.tensor(x)), found)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+"""
+)
+
+
+def test_labels_that_may_be_left_out_are_further_inputs() -> None:
+    text = JOINED.replace("{joins}", "if y is not None:\n        x = np.concatenate((x, y), axis=1)")
+
+    assert _quiet("script-target-in-inputs", text)
+
+
+def test_labels_joined_to_inputs_are_told() -> None:
+    text = JOINED.replace("{joins}", "x = np.concatenate((x, y), axis=1)")
+
+    assert state("script-target-in-inputs", text) == "present"
+
+
+# -------------------------------------------------------------------------------------- a small example
+
+SMALL = """
+import tensorflow as tf
+SAMPLES = 128
+def main(model, x_train, y_train, x_test, y_test):
+    x_train, y_train = x_train[:{n}], y_train[:{n}]
+    {test}
+    model.compile(optimizer="adam", loss="mse")
+    model.fit(x_train, y_train, epochs=9)
+    print(model.evaluate(x_test, y_test))
+"""
+
+
+def test_a_named_number_that_cuts_both_sides_is_meant() -> None:
+    test = "x_test, y_test = x_test[:SAMPLES], y_test[:SAMPLES]"
+
+    assert _quiet("script-training-data-cut", SMALL.replace("{n}", "SAMPLES").replace("{test}", test))
+
+
+@pytest.mark.parametrize(("n", "test"), [("SAMPLES", "pass"), ("128", "x_test = x_test[:128]")])
+def test_training_data_cut_for_trying_out_are_told(n: str, test: str) -> None:
+    text = SMALL.replace("{n}", n).replace("{test}", test)
+
+    assert state("script-training-data-cut", text) == "present"
