@@ -170,18 +170,23 @@ def scripts(folder: Path, parts: Sequence[str] = PARTS, rest: int = 0, offline: 
         if package not in listed:
             listed[package] = [p.relative_to(home).as_posix() for p in training_scripts(home)]
         found = listed[package]
-        names = _evenly(found, MOST)
-        taken = set(names)
-        for _ in range(rest):
-            names = _evenly([n for n in found if n not in taken], REST)
-            taken.update(names)
-        chosen += [home / name for name in names]
+        chosen += [home / name for name in _choice(found, MOST, REST, rest)]
     if len(listed) > known:
         store.write_text(json.dumps({"told_by": _telling(), "packages": listed}), encoding="utf-8")
     return chosen
 
 
-def notebooks(folder: Path, parts: Sequence[str] = PARTS, offline: bool = False) -> list[Path]:
+def _choice(found: Sequence[str], most: int, further: int, rest: int) -> list[str]:
+    """At most `most` of these; with `rest` at most `further` of what so many choices before it leave out."""
+    names = _evenly(found, most)
+    taken = set(names)
+    for _ in range(rest):
+        names = _evenly([n for n in found if n not in taken], further)
+        taken.update(names)
+    return names
+
+
+def notebooks(folder: Path, parts: Sequence[str] = PARTS, rest: int = 0, offline: bool = False) -> list[Path]:
     """At most NOTEBOOKS of each package of these lists: those that train, in `folder`/notebooks."""
     wanted = sources()
     chosen: list[Path] = []
@@ -195,8 +200,8 @@ def notebooks(folder: Path, parts: Sequence[str] = PARTS, offline: bool = False)
         except OSError as error:
             print(f"left out: {error}", file=sys.stderr)
             continue
-        found = [p for p in sorted(home.rglob("*" + notebook.SUFFIX)) if _teaches(p)]
-        chosen += found[:: max(1, -(-len(found) // NOTEBOOKS))]
+        found = [p.as_posix() for p in sorted(home.rglob("*" + notebook.SUFFIX)) if _teaches(p)]
+        chosen += map(Path, _choice(found, NOTEBOOKS, NOTEBOOKS, rest))
     return chosen
 
 
@@ -338,7 +343,7 @@ def main() -> int:
     root = given.folder / ("notebooks" if given.notebooks else "src")
     parts = [part for part in PARTS if given.part in (None, part)]
     if given.notebooks:
-        found = notebooks(given.folder, parts, given.offline)
+        found = notebooks(given.folder, parts, given.rest, given.offline)
     else:
         found = scripts(given.folder, parts, given.rest, given.offline)
     chosen = [s for s in found if given.only in s.as_posix()]

@@ -74,7 +74,7 @@ def _cut(source: Script, few: int) -> Finding | None:
 
 
 def _held_out_cut_alike(source: Script, upper: ast.expr) -> bool:
-    """A number that has a name cuts both sides: `x_train[:SAMPLES]` and `x_test[:SAMPLES]`, a small example."""
+    """A number with a name cuts both sides, for a small example: `x_train[:SIZE]` and `x_test[:SIZE]`."""
     return isinstance(upper, ast.Name) and any(
         one.learns is False
         and isinstance(one.value, ast.Subscript)

@@ -12,8 +12,8 @@ from ...readers.script import all_arguments, last_name
 from ...registry import Finding, View, probe
 from ...scripts.flow import flow
 from ...scripts.syntax import Script
-from ..samples.batches import batches_differ, symbol
 from ..model.inputs import JOINS
+from ..samples.batches import batches_differ, symbol
 from ..shared.checks import at, first, ok
 from ..shared.roles import EVALUATION, base, inputs, is_training_only, split_flags, split_of, targets, trains
 from ..shared.sides import words

@@ -327,7 +327,7 @@ def test_samples_scaled_as_they_are_joined_are_told() -> None:
     assert state("script-splits-processed-differently", text) == "present"
 
 
-# ------------------------------------------------------------------------------------------- a value called val
+# ------------------------------------------------------------------------------------ a value called val
 
 VALUE = (
     TORCH
