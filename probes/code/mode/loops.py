@@ -74,7 +74,13 @@ def _eval_while_training(source: Script) -> Finding | None:
     if trains and any(runs_in(source, c, epoch_loop) for c in trains):
         return ok(source, trains[0], "the model is put back into training mode in each epoch")
     evals = [c for c in evals if not _is_finished(source, c)]
-    reached = [c for c in evals if runs_in(source, c, epoch_loop) or _before(source, c, epoch_loop)]
+    # what is switched off above the loop and on again below that, before it begins, is on when it does
+    back = last[0].lineno if last is not None and last[1] else 0
+    reached = [
+        c
+        for c in evals
+        if runs_in(source, c, epoch_loop) or (_before(source, c, epoch_loop) and c.lineno > back)
+    ]
     if reached:
         return at(
             source, reached[0], "the model is put into evaluation mode and never back before training goes on"

@@ -389,8 +389,8 @@ class Extractor(Values):
 
     def _positional_rate(self, call: ast.Call) -> Iterator[Setting]:
         if keyword(call, "lr") is None and keyword(call, "learning_rate") is None:
-            keras = any(n.id in ("keras", "tf", "optimizers") for n in of(call.func, ast.Name))
-            position = 1 if call.args and _is_parameters(call.args[0]) and not keras else 0
+            rate_first = any(n.id in ("keras", "tf", "optimizers", "optax") for n in of(call.func, ast.Name))
+            position = 1 if call.args and _is_parameters(call.args[0]) and not rate_first else 0
             yield from self._one(call, "learning_rate", nth_given(call, position))
 
     def _betas(self, call: ast.Call) -> Iterator[Setting]:

@@ -419,3 +419,39 @@ def test_training_data_cut_for_trying_out_are_told(n: str, test: str) -> None:
     text = SMALL.replace("{n}", n).replace("{test}", test)
 
     assert state("script-training-data-cut", text) == "present"
+
+
+# ------------------------------------------------------------------------- shown untrained, and then trained
+
+SHOWN = (
+    TORCH
+    + """
+import numpy as np
+model = nn.Sequential(nn.Linear(8, 8), nn.Dropout(0.1))
+model.eval()
+with torch.no_grad():
+    print(model(torch.zeros(1, 8)))
+{back}
+optimizer = torch.optim.Adam(model.parameters(), lr=1e-3)
+for i in range(50):
+    optimizer.zero_grad()
+    loss = F.mse_loss(model(x), y)
+    loss.backward()
+    optimizer.step()
+    {each}
+model.eval()
+"""
+)
+
+
+def test_a_model_that_is_switched_on_again_before_it_trains() -> None:
+    text = SHOWN.replace("{back}", "model.train()").replace("{each}", "print(loss.item())")
+
+    assert _quiet("script-eval-mode-while-training", text)
+
+
+@pytest.mark.parametrize(("back", "each"), [("pass", "pass"), ("model.train()", "model.eval()")])
+def test_a_model_that_trains_switched_off_is_told(back: str, each: str) -> None:
+    text = SHOWN.replace("{back}", back).replace("{each}", each)
+
+    assert state("script-eval-mode-while-training", text) == "present"

@@ -257,3 +257,17 @@ def test_the_share_that_dropout_drops(tmp_path: Path, text: str, share: float | 
 def test_a_numbered_table_holds_no_settings(tmp_path: Path, table: str, given: bool) -> None:
     text = f"import torch\nTABLE = {table}\nopt = torch.optim.SGD(net.parameters(), lr=TABLE['Lr'])\n"
     assert ("learning_rate" in read(tmp_path, text)) == given
+
+
+@pytest.mark.parametrize(
+    ("made", "rate"),
+    [
+        ("optax.adamw(learning_rate, 0.9)", 0.005),
+        ("torch.optim.AdamW(params, 0.9)", 0.9),
+        ("optax.sgd(0.1, 0.9)", 0.1),
+    ],
+)
+def test_optax_takes_the_rate_first(tmp_path: Path, made: str, rate: float) -> None:
+    text = f"import torch\nimport optax\nlearning_rate = 0.005\noptimizer = {made}\n"
+
+    assert read(tmp_path, text)["learning_rate"][0] == rate
