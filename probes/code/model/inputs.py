@@ -148,7 +148,11 @@ def _own_label(target: ast.Subscript) -> bool:
 
 @probe()
 def fits_before_split(view: View) -> Finding:
-    """A scaler or encoder is fitted on data that are split into training and evaluation only later."""
+    """A scaler or encoder is fitted on data that are split into training and evaluation only later.
+
+    Encoders that only number or list categories learn nothing that a score gains from; one that takes the
+    targets as well does.
+    """
     return first(view, _fits_early, "the scripts split no data by a call")
 
 
@@ -158,7 +162,9 @@ def _fits_early(source: Script) -> Finding | None:
         return None
     for call in source.named("fit", "fit_transform"):
         owner = source.owner(call).lower()
-        if not any(w in owner for w in ("scal", "encod", "imput", "pca", "select", "normaliz", "vectoriz")):
+        targets = len(call.args) > 1 or re.search(r"target|mean|freq|count", owner) is not None
+        words = ("scal", "imput", "pca", "select", "normaliz", "vectoriz", *(("encod",) if targets else ()))
+        if not any(w in owner for w in words):
             continue
         given = unparse(call.args[0]) if call.args else ""
         same = [s for s in splits if given and any(given == unparse(a) for a in s.args)]

@@ -240,6 +240,21 @@ def test_scales_of_all_samples_are_told(learns: str) -> None:
     assert state("script-training-sees-evaluation", NUMBERED.replace("{learns}", learns)) == "present"
 
 
+@pytest.mark.parametrize(
+    ("learns", "told"),
+    [
+        ("label_encoder = LabelEncoder(); y = label_encoder.fit_transform(y)", False),
+        ("encoder = OneHotEncoder(); x = encoder.fit_transform(x)", False),
+        ("encoder = TargetEncoder(); x = encoder.fit_transform(x, y)", True),
+        ("scaler = StandardScaler(); x = scaler.fit_transform(x)", True),
+    ],
+)
+def test_what_is_learned_before_a_split(learns: str, told: bool) -> None:
+    text = NUMBERED.replace("{learns}", learns)
+
+    assert (state("script-fits-before-split", text) == "present") is told
+
+
 # ---------------------------------------------------------------------------------- outputs after a training
 
 FITTED = """
