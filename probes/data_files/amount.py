@@ -105,7 +105,7 @@ def counts_disagree(data: DataSet, view: View) -> Finding:
     del view
     looked = []
     for part in data.parts:
-        if part.kind != "array" or not part.label_rows:
+        if part.kind not in ("array", "table") or not part.label_rows:
             continue
         named = {n: r for n, r in part.field_rows.items() if is_input(n)}
         inputs = named or (part.field_rows if len(part.field_rows) == 1 else {})
@@ -113,10 +113,12 @@ def counts_disagree(data: DataSet, view: View) -> Finding:
             continue
         looked.append(part)
         for name, labels in part.label_rows.items():
-            if labels in inputs.values() or any(_multiple(labels, n) for n in inputs.values()):
+            several = part.kind == "array" and any(_multiple(labels, n) for n in inputs.values())
+            if labels in inputs.values() or several:
                 continue
             field, rows = min(inputs.items(), key=lambda nr: abs(nr[1] - labels))
-            why = f"{said_of(part)}: {many(rows, 'sample')} in {field}, {many(labels, 'label')} in {name}"
+            what = ("sample", "label") if part.kind == "array" else ("line", "line")
+            why = f"{said_of(part)}: {many(rows, what[0])} in {field}, {many(labels, what[1])} in {name}"
             return present(why, value=abs(rows - labels), threshold=0, where=(Place(part.files[0]),))
     if not looked:
         return unknown("no arrays of inputs with one label each among the data files")

@@ -20,6 +20,7 @@ from . import (
     named,
     naming,
     packed,
+    plain,
     records,
     stores,
     tables,
@@ -240,7 +241,7 @@ class _Measure:
             return ("jsonl", split, *sorted(names)) if len(names) < 50 else ("jsonl", split, file.path)
         if file.suffix == ".json" and file.head.lstrip()[:1] in (b"[", b"{"):
             return ("json", file.path) if file.size <= MOST_JSON else None
-        return None
+        return plain.group(file, self.files)
 
     def _is_mask(self, file: RunFile) -> bool:
         """Whether a picture labels another one's pixels: by its folder, beside one of images."""
@@ -313,9 +314,15 @@ class _Measure:
             self.parts += tables.read_jsonl(files, split, list(names), self.budget)
         elif kind == "json":
             self._json(files[0], split)
+        elif kind == "lines":
+            self.parts.append(plain.read_lines(files, split, self.budget))
 
     def _json(self, file: RunFile, split: Split) -> None:
-        found = tables.load_json(file, self.budget)
+        try:
+            found = tables.load_json(file, self.budget)
+        except (ValueError, RecursionError) as error:
+            self.parts.append(_damaged(file, split, f"damaged: {str(error)[:120] or 'nested too deeply'}"))
+            return
         if boxes.is_coco(found):
             part, judged, listed = boxes.read_coco(file, found, split, self.files, self.bounds.samples)
             self.boxes.append(judged)

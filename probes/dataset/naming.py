@@ -38,6 +38,8 @@ FOREIGN = {  # forms of data that are not read, by the end of a name
     ".orc": "ORC",
     ".rec": "RecordIO",
     ".xlsx": "Excel",
+    ".pt": "PyTorch's pickle",
+    ".pth": "PyTorch's pickle",
 }
 _LABELS = """
 label labels target targets y class classes class_id category label_id labels_id gt ground_truth

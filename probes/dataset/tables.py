@@ -214,12 +214,12 @@ def _chunks(file: RunFile, start: int, stop: int, problems: Problems | None) -> 
                 continue
             end = end or len(data)
             rest = data[end:]
-            yield _decoded(data[:end])
+            yield decoded(data[:end])
         if rest and stop >= file.size:
-            yield _decoded(rest)
+            yield decoded(rest)
 
 
-def _decoded(data: bytes) -> str:
+def decoded(data: bytes) -> str:
     """Text of a table; what is no UTF-8 is Windows-1252, as Excel writes it."""
     text = decode(data)
     if "\ufffd" in text and "\ufffd".encode() not in data:
