@@ -220,6 +220,12 @@ def _tables(a: Term, b: Term, one: Step, label: bool) -> Apart | None:
         mine, theirs = waiting.pop()
         if mine.key == theirs.key:
             continue
+        if mine.head == theirs.head == "phi" and mine.value == theirs.value:
+            # `if mean is None: mean = rows.mean()`: one way may be the same for both
+            found = [_tables(*pair, one, label) for pair in zip(mine.args, theirs.args, strict=False)]
+            if found and all(found):
+                return found[0]
+            continue
         if mine.head == theirs.head:
             if mine.head.startswith("call:") and mine.name in (learns | counts):
                 parts = (

@@ -158,7 +158,10 @@ def steps_of(run: Evaluator, held: Term) -> tuple[list[Step], Term]:
         if inner is None:
             break
         held = inner
-    return _folded(found[::-1]), held
+    steps = found[::-1]
+    read = max((i for i, s in enumerate(steps) if s.kind == "read"), default=-1)
+    # what is looked up before a file is read is the file, no value of the data
+    return _folded([s for i, s in enumerate(steps) if s.kind != "lookup" or i > read]), held
 
 
 def _one_back(run: Evaluator, held: Term) -> tuple[Term | None, Step | None]:
@@ -229,7 +232,9 @@ def _is_table(held: Term) -> bool:
     """A dict that numbers something, and does not hold data."""
     if held.head == "dict":
         return bool(held.value) and all(v.head == "const" for v in held.value.values())
-    return held.head == "dict_of"
+    if held.head != "dict_of":
+        return False
+    return held.args[-1].head not in ("list_of", "slice", "call:sorted")  # of numbers, none of files or rows
 
 
 def _is_text(held: Term) -> bool:

@@ -236,6 +236,9 @@ def _comparison_reversed(source: Script) -> Finding | None:
             higher = better_when_higher(unparse(best))
         if higher is None:
             higher = _of_its_function(source, new)
+        if _NO_WAY.search(unparse(new)) and _is_parameter(source, new):
+            handed = _of_callers(source, new)
+            higher = handed.pop() if len(handed) == 1 else None
         if _NO_WAY.search(unparse(new)) and (told := _END.search(unparse(best))) is not None:
             higher = told[1] in ("max", "highest")  # `score <= min_score`: which way is said by the other
         if higher is None or _negated(source, new) or (higher and _is_error(source, new)):
@@ -265,6 +268,26 @@ def _of_its_function(source: Script, new: ast.expr) -> bool | None:
     higher = better_when_higher(name) if name in flow(source).functions else None
     # a function that gives a score may well give an error
     return higher if higher is False or re.search(r"(?i)acc(?:uracy)?(?:_|$)|f1|iou", name) else None
+
+
+def _is_parameter(source: Script, node: ast.expr) -> bool:
+    """`score` of `def update(self, score)`, as callers hand it over."""
+    function = source.function_around(node)
+    return (
+        function is not None
+        and any(a.arg == unparse(node) for a in of(function.args, ast.arg))
+        and flow(source).given(node) is None
+    )
+
+
+def _of_callers(source: Script, new: ast.expr) -> set[bool | None]:
+    """Which way each thing gets better that is handed over as `score`: `stopper.update(val["loss"])`."""
+    found: set[bool | None] = set()
+    for one in flow(source).arguments(new):
+        turned = isinstance(one, ast.UnaryOp) and isinstance(one.op, ast.USub)
+        higher = better_when_higher(unparse(one))
+        found.add(higher if higher is None else higher != turned)
+    return found
 
 
 def _is_error(source: Script, node: ast.expr) -> bool:

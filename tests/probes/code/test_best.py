@@ -39,6 +39,23 @@ def run(model):
             best_weights = {}
     {}
 """
+STOPPER = """
+class Keeper:
+    def __init__(self):
+        self.best, self.bad = START, 0
+    def update(self, score, model):
+        if score {op} self.best:
+            self.best, self.bad = score, 0
+            torch.save(model.state_dict(), "best.pt")
+        else:
+            self.bad += 1
+        return self.bad > 5
+keeper = Keeper()
+for epoch in range(9):
+    val = train_one(model)
+    if keeper.update({handed}, model):
+        break
+"""
 CHOICES = [
     (PRESENT, loop("dice", "<", "9.0")),
     (ABSENT, loop("dice", ">")),
@@ -77,6 +94,13 @@ CHOICES = [
     (PRESENT, "def run(self):" + loop("wer", "<", "self.wer", update="pass").replace("\n", "\n    ")),
     (ABSENT, "def run(self):" + loop("wer", "<", "self.wer").replace("\n", "\n    ")),
     (UNKNOWN, "for epoch in range(9):\n    train_one(model)"),
+    # a figure that callers hand over: what it is, they tell
+    (ABSENT, STOPPER.format(op="<", handed="val['loss']")),
+    (PRESENT, STOPPER.format(op=">", handed="val['loss']")),
+    (UNKNOWN, STOPPER.format(op="<", handed="-val['f1']")),
+    (PRESENT, STOPPER.format(op="<", handed="val_f1")),
+    (UNKNOWN, STOPPER.format(op="<", handed="val")),
+    (UNKNOWN, STOPPER.format(op="<", handed="val").partition("keeper =")[0]),
 ]
 
 

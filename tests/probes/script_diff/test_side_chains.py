@@ -640,3 +640,63 @@ def test_endless_recursion_and_loops_end() -> None:
         f"x_train, x_val = f(x_train) + x_val, f(x_val) + x_train  # {i}" for i in range(400)
     )
     assert finding(splits_differ, text).state is not PRESENT
+
+
+PEOPLE = """
+def files_of(root):
+    found = {{}}
+    for who in sorted(os.listdir(root)):
+        found[who] = sorted(glob(os.path.join(root, who, "*.png")))
+    return found
+class Threes(Dataset):
+    def __init__(self, found, change):
+        self.found, self.who, self.change = found, list(found), change
+    def __getitem__(self, i):
+        one, two = random.sample(self.found[self.who[i % len(self.who)]], 2)
+        return self.change(Image.open(one).convert("L")), self.change(Image.open(two).convert("L"))
+class Twos(Dataset):
+    def __init__(self, found, change):
+        self.pairs = [(f[0], f[1], 1) for f in found.values()]
+        self.change = change
+    def __getitem__(self, i):
+        one, two, same = self.pairs[i]
+        return self.change(Image.open(one).convert("L")), self.change(Image.open(two).convert("L")), same
+found = files_of("people")
+names = list(found)
+train_found = {{n: found[n] for n in names[4:]}}
+val_found = {{n: found[n] for n in names[:4]}}
+train_tf = T.Compose([T.RandomAffine(5), T.ToTensor(), T.Normalize([0.9], [0.2])])
+val_tf = T.Compose([T.ToTensor(){norm}])
+train_loader = DataLoader(Threes(train_found, train_tf), batch_size=32, shuffle=True)
+val_loader = DataLoader(Twos(val_found, val_tf), batch_size=64)
+"""
+
+
+@pytest.mark.parametrize(("wrong", "norm"), [(False, ", T.Normalize([0.9], [0.2])"), (True, "")])
+def test_files_that_are_looked_up_are_no_numbering(wrong: bool, norm: str) -> None:
+    told = finding(splits_differ, PEOPLE.format(norm=norm))
+    assert (told.state is PRESENT) is wrong, told.why
+
+
+GIVEN = """
+class Rows(Dataset):
+    def __init__(self, frame, mean=None, std=None):
+        values = frame.to_numpy(dtype=np.float32)
+        if mean is None:
+            mean = values.mean(axis=0)
+            std = values.std(axis=0) + 1e-6
+        self.mean, self.std = mean, std
+        self.values = (values - mean) / std
+    def __getitem__(self, i):
+        return torch.from_numpy(self.values[i])
+stats = frame.iloc[:800].agg(["mean", "std"]).to_numpy()
+train_set = Rows(frame.iloc[:800], stats[0], stats[1])
+val_set = Rows(frame.iloc[800:]{handed})
+train_loader = DataLoader(train_set, batch_size=32, shuffle=True)
+val_loader = DataLoader(val_set, batch_size=32)
+"""
+
+
+@pytest.mark.parametrize("handed", [", train_set.mean, train_set.std", ", stats[0], stats[1]"])
+def test_figures_that_are_handed_over_where_own_ones_might_be_taken(handed: str) -> None:
+    assert finding(splits_differ, GIVEN.format(handed=handed)).state is not PRESENT
