@@ -55,6 +55,7 @@ from .optimizer.replaced import layer_replaced_after_optimizer, optimizer_gets_o
 from .optimizer.untrained import (
     decay_turned_round,
     frozen_with_the_new,
+    gathered_in_vain,
     group_overwritten,
     method_without_gradients,
     one_part_given,
@@ -187,6 +188,7 @@ def left_untrained(view: View) -> Finding:
 _UNTRAINED = (
     one_part_given,
     group_overwritten,
+    gathered_in_vain,
     frozen_with_the_new,
     method_without_gradients,
     part_without_step,

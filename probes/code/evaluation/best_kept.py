@@ -199,7 +199,7 @@ def last_weights_tested(source: Script) -> Finding | None:
         "load_param_into_net",
         "from_pretrained",
     )
-    reads = tuple(c for c in reads if source.owner(c) not in _OF_DATA)
+    reads = tuple(c for c in reads if source.owner(c) not in _OF_DATA and not _reads_samples(source, c))
     if not kept:
         return None
     function = source.function_around(loop)
@@ -219,6 +219,14 @@ def last_weights_tested(source: Script) -> Finding | None:
             why = "the weights of the last round are scored once more, and the best ones were kept for it"
             return at(source, call, why)
     return ok(source, resumed[0], "weights are read back") if resumed else None
+
+
+def _reads_samples(source: Script, call: ast.Call) -> bool:
+    """`self.load(path)`, a function of the script that reads no weights."""
+    functions = flow(source).functions.get(last_name(call.func), [])
+    return bool(functions) and not any(
+        re.search(r"torch\.load|load_|state|param|weights|checkpoint|ckpt", unparse(f)) for f in functions
+    )
 
 
 _READS = ("load", "load_checkpoint", "restore", "load_weights")

@@ -21,6 +21,7 @@ from ..tensorflow.tape import loss_beside_tape
 from ..tensorflow.tape_steps import run_beside_tape
 from ..trainers.trainer_settings import output_made_anew
 from .left_graph import only_compared, through_numpy
+from .quiet_runs import trained_without_gradients
 
 # what is meant to be a constant: targets, other networks, masks, states carried on, advantages
 _CONSTANTS = re.compile(
@@ -48,6 +49,7 @@ def gradient_path_cut(view: View) -> Finding:
         through_numpy,
         only_compared,
         output_made_anew,
+        trained_without_gradients,
     )
     return first(view, checks, "the scripts hold no model or loss")
 

@@ -20,6 +20,7 @@ from .loops import switch_of
 _SWITCHES = re.compile(r"(?i)^(?:eval|set_eval|set_train|freeze\w*|(?!inference)\w*_mode)$")
 _UP = 3  # callers that are gone up
 _NO_GRAD = ("no_grad", "inference_mode")
+_OTHERS = re.compile(r"(?i)(?:^|[._])(?:teacher|ref|reference|frozen|vgg|lpips|perceptual)\w*$")
 
 
 @probe()
@@ -37,10 +38,12 @@ def _never(source: Script) -> Finding | None:
         return None
     switches = [c for c in source.named("train") if (s := switch_of(source, c)) is not None and s[1]]
     names = {last_name(c.func.value) for c in switches if isinstance(c.func, ast.Attribute)}
-    names = {n for n in names if re.search(r"(?i)model|net|module|encoder|classifier", n)}
+    names = {n for n in names if re.search(r"(?i)model|net|module|encoder|classifier|student", n)}
+    names |= _copies(source, names)
+    quiet = {f.name for f in _quiet_methods(source)}
     judged: ast.AST | None = None
     for loop in _evaluations(source) if names else ():
-        run = [n for n in of(loop, ast.Call) if last_name(n.func) in names or _runs_given(source, n, names)]
+        run = [n for n in of(loop, ast.Call) if _runs(source, n, names, quiet)]
         if not any(_looked_at(source, c, loop) for c in run) or takes_gradients(source, loop):
             continue
         if any(_switches(n) for n in _around(source, loop)):
@@ -52,6 +55,36 @@ def _never(source: Script) -> Finding | None:
     return (
         ok(source, judged, "the model is put into evaluation mode where it is evaluated") if judged else None
     )
+
+
+def _copies(source: Script, names: set[str]) -> set[str]:
+    """`average = copy.deepcopy(model)`: a copy of a model starts in the mode that the model is in."""
+    made = [n for n in source.of(ast.Assign) if isinstance(n.value, ast.Call)]
+    return {
+        last_name(n.targets[0])
+        for n in made
+        if isinstance(n.value, ast.Call) and last_name(n.value.func) == "deepcopy" and n.value.args
+        if last_name(n.value.args[0]) in names
+    } - {""}
+
+
+def _quiet_methods(source: Script) -> Iterator[Function]:
+    """Methods of modules that run under `@torch.no_grad()`: `translate`, `generate`."""
+    for owner in source.modules:
+        for f in owner.body:
+            if isinstance(f, ast.FunctionDef) and not f.name.startswith("_"):
+                marks = {last_name(d.func if isinstance(d, ast.Call) else d) for d in f.decorator_list}
+                if marks & set(_NO_GRAD):
+                    yield f
+
+
+def _runs(source: Script, call: ast.Call, names: set[str], quiet: set[str]) -> bool:
+    """A call of the model, under its name or as a parameter, or of a method of it without gradients."""
+    if last_name(call.func) in names or _runs_given(source, call, names):
+        return True
+    if isinstance(call.func, ast.Name):
+        return any(last_name(a) in names for a in flow(source).arguments(call.func))
+    return last_name(call.func) in quiet and source.owner(call).split(".")[-1] in names
 
 
 def _runs_given(source: Script, call: ast.Call, names: set[str]) -> bool:
@@ -86,6 +119,9 @@ def _evaluations(source: Script) -> Iterator[Loop]:
         inside = [n for n in of(block, ast.For, ast.While) if over_batches(n)]
         around = [loop for loop in source.loops_around(block)[:1] if over_batches(loop)]
         yield from inside[:1] or around
+    for method in _quiet_methods(source):
+        for call in source.named(method.name):
+            yield from [loop for loop in source.loops_around(call)[:1] if over_batches(loop)]
 
 
 def _around(source: Script, node: ast.AST) -> Iterator[ast.AST]:
@@ -115,6 +151,8 @@ def _switches(node: ast.AST) -> bool:
     """`.eval()`, `.train(False)`, `.train(mode)`, `training=False`, `model.training = False`."""
     if isinstance(node, ast.Call):
         name = last_name(node.func)
+        if isinstance(node.func, ast.Attribute) and _OTHERS.search(unparse(node.func.value)):
+            return False  # `teacher.eval()` says nothing of the model that learns
         if name == "train":
             given = node.args[0] if len(node.args) == 1 else keyword(node, "mode")
             return (

@@ -432,6 +432,7 @@ class Cover:
     whole: bool = False
     part: str = ""
     owner: str = ""  # the part is one module, by this name
+    owners: tuple[str, ...] = ()  # or several
     chosen: bool = False  # the part is what a condition lets through
     cut: bool = False  # the part is a slice of the whole
 
@@ -628,19 +629,19 @@ def _together(mine: Flow, covers: list[Cover]) -> Cover:
         return covers[0]
     if all(c.chosen for c in covers):
         return Cover(whole=True)  # conditions that complete one another
-    owners = {c.owner for c in covers if c.owner}
-    if len(owners) == 1 and all(c.owner for c in covers):
+    told = [c.owners or ((c.owner,) if c.owner else ()) for c in covers]
+    owners = {o for each in told for o in each}
+    if len(owners) == 1 and all(told):
         return covers[0]  # several groups of one part
     bases = {o.rpartition(".")[0] for o in owners}
-    if len(owners) > 1 and len(bases) == 1 and len(owners) == len(covers):
+    if len(owners) > 1 and len(bases) == 1 and len(owners) == sum(map(len, told)) and all(told):
         base = next(iter(bases))
         held = _class_named(mine, base)
         if held is not None:
             missing = _with_weights(mine, held) - {o.rpartition(".")[2] for o in owners}
             if missing:
-                return Cover(
-                    part=f"the parameters of {', '.join(sorted(owners))}, without {sorted(missing)[0]}"
-                )
+                words = f"the parameters of {', '.join(sorted(owners))}, without {sorted(missing)[0]}"
+                return Cover(part=words, owners=tuple(sorted(owners)))
             return Cover(whole=True)
     return Cover()
 

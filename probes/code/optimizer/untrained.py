@@ -6,7 +6,7 @@ import ast
 import re
 
 from ...readers._tree import names_in, of, unparse
-from ...readers.script import last_name
+from ...readers.script import all_arguments, last_name
 from ...registry import Finding
 from ...scripts.flow import flow
 from ...scripts.syntax import Script
@@ -169,3 +169,34 @@ def decay_turned_round(source: Script) -> Finding | None:
             if re.search(r"(?i)name|\bn\b|key|\bk\b", test):
                 return at(source, node, "decay goes to the names that are listed to be left without it")
     return None
+
+
+def gathered_in_vain(source: Script) -> Finding | None:
+    """A loop shares out a model's parameters into lists, and one of them is never used again.
+
+    `(plain if p.ndim == 1 else decayed).append(p)`, where the optimizer gets `decayed` alone.
+    """
+    for loop in source.of(ast.For):
+        if not re.search(r"\b(?:named_)?parameters\(", unparse(loop.iter)) or _FROZEN.search(unparse(loop)):
+            continue
+        lists: dict[str, ast.Call] = {}
+        for call in of(loop, ast.Call):
+            if last_name(call.func) == "append" and isinstance(call.func, ast.Attribute):
+                if call.args and names_in(call.args[0]) & names_in(loop.target):
+                    lists.update(dict.fromkeys(_lists(call.func.value), call))
+        scope = source.function_around(loop) or source.tree
+        inside = {n for call in lists.values() for n in of(call, ast.Name)}
+        read = {n.id for n in of(scope, ast.Name) if isinstance(n.ctx, ast.Load) and n not in inside}
+        handed = [a for c in source.optimizer_calls for a in all_arguments(c)]
+        used = {n for a in handed for v in (a, *flow(source).values(a, 2)) for n in names_in(v)} & set(lists)
+        left = next((n for n in lists if n not in read), None)
+        if used and left is not None and not source.named("add_param_group"):
+            return at(source, lists[left], f"what is gathered in `{left}` is handed to no optimizer")
+    return None
+
+
+def _lists(node: ast.expr) -> list[str]:
+    """The names of the lists that one is put into: one, or either of two."""
+    if isinstance(node, ast.IfExp):
+        return [*_lists(node.body), *_lists(node.orelse)]
+    return [node.id] if isinstance(node, ast.Name) else []
