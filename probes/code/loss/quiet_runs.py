@@ -102,6 +102,9 @@ def _reaches_backward(source: Script, function: Function | None, statement: ast.
     names = {n.id for t in statement.targets for n in of(t, ast.Name)}
     inside: ast.AST = loops[0] if loops else function or source.tree
     read = {n.id for n in of(inside, ast.Name) if isinstance(n.ctx, ast.Load)}
+    later = [n for n in of(inside, ast.Name) if n.lineno > (statement.end_lineno or statement.lineno)]
+    if any(n.id in names and isinstance(n.ctx, ast.Store) for n in later):
+        return False  # `out = model(x)`, then `out = scale(out)`: what comes after the block may learn
     return any(inside in source.above(b) for b in source.backwards) and bool(names & read)
 
 

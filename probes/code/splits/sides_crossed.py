@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 
 from ...readers._tree import unparse
-from ...readers.script import keyword, last_name
+from ...readers.script import all_arguments, keyword, last_name
 from ...registry import Finding
 from ...scripts.flow import flow
 from ...scripts.learning import takes_gradients
@@ -148,8 +148,20 @@ def part_of(call: ast.Call) -> bool | None:
 
 def _other_samples(source: Script, one: ast.Call, other: ast.Call) -> bool:
     """A class of the script is given other samples each time, so that its switch does not pick them."""
+    if any(_picks(a) and unparse(a) not in map(unparse, all_arguments(one)) for a in all_arguments(other)):
+        return True
     own = last_name(one.func) in source.classes
     return own and bool(one.args and other.args) and unparse(one.args[0]) != unparse(other.args[0])
+
+
+def _picks(node: ast.expr) -> bool:
+    """`ids[cut:]`, `val_files`: which samples they are, not what is done to them."""
+    if isinstance(node, ast.Subscript):
+        return isinstance(node.slice, ast.Slice) or _picks(node.value)
+    listed = re.search(
+        r"(?i)(?:^|_)(?:ids?|idxs?|index|indices|files|paths|names|keys|rows|items|df|frame)$", unparse(node)
+    )
+    return isinstance(node, (ast.Name, ast.Attribute)) and listed is not None
 
 
 def _cut(source: Script, held: Given) -> bool:

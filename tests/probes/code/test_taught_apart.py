@@ -126,6 +126,23 @@ SOUND = [
     (GRIDS, "model.stem.parameters()) + list(model.body", "model.body.parameters()) + list(model.stem"),
     (QUIET, "", ""),
 ]
+TILES = """
+import torch
+from tiles import Tiles
+ids = sorted(read("ids.txt"))
+train_set = Tiles("root", ids[:90], 256, train=True)
+val_set = Tiles("root", {held}, 256, train=True)
+train_loader = torch.utils.data.DataLoader(train_set, 16, shuffle=True)
+val_loader = torch.utils.data.DataLoader(val_set, 16)
+"""
+
+
+@pytest.mark.parametrize(("held", "leaks"), [("ids[90:]", False), ("val_ids", False), ("ids[:90]", True)])
+def test_a_switch_of_augmentation_picks_no_part(held: str, leaks: bool) -> None:
+    found = state("script-training-sees-evaluation", TILES.format(held=held))
+    assert (found == "present") is leaks
+
+
 SYMPTOMS = (
     "script-gradient-path-cut",
     "script-part-not-trained",
