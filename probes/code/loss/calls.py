@@ -25,7 +25,7 @@ from ..trainers.trainer_settings import nll_of_logits, own_loss_negated
 from .divided import divided_on_its_way, gradients_divided_by_hand
 from .kinds_apart import numbers_for_classes
 from .output_kind import loss_of_another_task, of_unseen_model, raw_outputs_for_chances
-from .senses import turned_round
+from .senses import of_attack, turned_round
 from .shown import shown_per_sample
 from .sums import summed_by_hand
 
@@ -264,6 +264,8 @@ def _loss_negated(source: Script) -> Finding | None:
     if not losses(source) or not taken or len({call for call, _ in taken}) > 1:
         return None  # several objectives: an adversary climbs what the other descends
     for call, objective in taken:
+        if of_attack(source, objective):
+            return None
         against = any(_is_minus(k.value) for k in call.keywords if k.arg == "gradient")
         found = signs(source, objective)
         if found and all((s.turned + against) % 2 for s in found):
@@ -297,6 +299,8 @@ def _turned_at_backward(source: Script) -> ast.expr | None:
             continue
         for call, objective in mine:
             if _CLIMBS.search(unparse(objective)) or any(_is_minus(k.value) for k in call.keywords):
+                continue
+            if of_attack(source, objective):
                 continue
             minus = _minus_first(objective)
             if minus is not None and re.search(r"(?:^|_)loss$", last_name(minus.operand)):

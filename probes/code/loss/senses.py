@@ -66,6 +66,17 @@ LIBRARIES = re.compile(
 )
 
 
+_ATTACKED = re.compile(r"(?i)(?:^|[_ ])adv(?:ers\w*)?(?:[_ ]|$)|perturb|attack|poison")
+
+
+def of_attack(source: Script, objective: ast.expr) -> bool:
+    """The losses of the function are of what an attack made: `loss = -cross_entropy(logits_adv, y)`."""
+    function = source.function_around(objective)
+    mine = [c for c, _ in losses(source) if source.function_around(c) is function]
+    words = [" ".join(n.id for a in c.args for n in of(a, ast.Name)) for c in mine]
+    return function is not None and bool(words) and all(_ATTACKED.search(w) for w in words)
+
+
 @dataclass(frozen=True)
 class Sense:
     """A term of the objective: whether it falls as the model gets better, is an overlap, and where."""
@@ -82,7 +93,7 @@ def turned_round(source: Script) -> Finding | None:
     for call, objective in taken:
         function, owner = source.function_around(objective), source.class_around(objective)
         named = " ".join(getattr(n, "name", "") for n in (function, owner)) + " " + unparse(objective)
-        if CLIMBS.search(named) or is_evaluation(source, call):
+        if CLIMBS.search(named) or is_evaluation(source, call) or of_attack(source, objective):
             continue
         found = list(senses(source, objective))
         if any(CLIMBS.search(source.line(s.where)) for s in found):

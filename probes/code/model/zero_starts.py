@@ -146,7 +146,9 @@ def _is_all(index: ast.expr) -> bool:
 
 
 def _ends_stack(source: Script, layer: ast.expr) -> bool:
-    """`self.net[-1]`, or by its number the last one of a stack that is written out."""
+    """`self.net[-1]`, or by its number or name the last one of a stack that is written out."""
+    if isinstance(layer, ast.Attribute) and isinstance(layer.value, ast.Attribute):
+        return _last_by_name(source, layer.value, layer.attr)
     if not isinstance(layer, ast.Subscript):
         return False
     try:
@@ -161,6 +163,25 @@ def _ends_stack(source: Script, layer: ast.expr) -> bool:
         return False
     written = not any(isinstance(a, ast.Starred) for a in made.args) and len(made.args) > 1
     return written and isinstance(index, int) and index == len(made.args) - 1
+
+
+def _last_by_name(source: Script, stack: ast.expr, name: str) -> bool:
+    """`self.net.fc3` of `Sequential(OrderedDict([..., ("fc3", Linear(200, 10))]))`."""
+    given = flow(source).given(stack)
+    made = given.value if given is not None else None
+    if not (isinstance(made, ast.Call) and last_name(made.func) in ("Sequential", "SequentialCell")):
+        return False
+    kept = made.args[0] if len(made.args) == 1 else None
+    if not (isinstance(kept, ast.Call) and last_name(kept.func) == "OrderedDict" and kept.args):
+        return False
+    listed = next(
+        (v for v in flow(source).values(kept.args[0], 3) if isinstance(v, (ast.List, ast.Tuple))), None
+    )
+    pairs = listed.elts if listed is not None else []
+    keys = [
+        p.elts[0].value for p in pairs if isinstance(p, ast.Tuple) and isinstance(p.elts[0], ast.Constant)
+    ]
+    return len(keys) == len(pairs) > 1 and keys[-1] == name
 
 
 def _ends_class(source: Script, layer: ast.expr) -> bool:

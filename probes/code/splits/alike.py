@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import copy
 import re
+from collections.abc import Iterable
 
 from ....engine.model import State
 from ...readers._tree import of, unparse, walk
@@ -352,10 +353,12 @@ def _counterparts(split: str) -> tuple[str, ...]:
 def _is_assigned(source: Script, stem: str, split: str) -> bool:
     """The other split's data exist under the same name: `val_set.data` beside `train_set`."""
     wanted = stem.replace("*", split).split(".")[0]
-    return any(
-        (n.id if isinstance(n, ast.Name) else n.attr).lower() == wanted
-        for n in source.of(ast.Name, ast.Attribute)
-    )
+    named: Iterable[ast.Name | ast.Attribute] = source.of(ast.Name, ast.Attribute)
+    if stem == "*":  # `val` beside a method `train()` is a value; `train` must hold something, too
+        named = [n for n in named if isinstance(n.ctx, ast.Store)]
+        if any(a.arg.lower() == wanted for a in source.of(ast.arg)):
+            return True
+    return any((n.id if isinstance(n, ast.Name) else n.attr).lower() == wanted for n in named)
 
 
 def _shape(node: _Change, split: str) -> str:

@@ -19,7 +19,7 @@ from ...registry import Finding
 from ...scripts.flow import flow
 from ...scripts.learning import differentiated, takes_gradients
 from ...scripts.syntax import Script
-from ..shared.checks import at, gone_over, ok
+from ..shared.checks import at, gone_over, is_evaluation, ok
 from ..shared.sides import side, words
 
 _FITS = ("fit", "fit_generator")
@@ -67,6 +67,8 @@ def _learns(source: Script, node: ast.AST) -> bool:
     """Gradients are taken within a loop, or in a function or a step that it calls, by way of others."""
     if takes_gradients(source, node):
         return True
+    if is_evaluation(source, node):
+        return False  # the function that is called takes them of inputs, as an attack does
     mine, learning = flow(source), _learning(source)
     return any(f is not node and f in learning for c in of(node, ast.Call) for f in mine.called(c))
 

@@ -490,3 +490,132 @@ def test_a_function_that_is_named_for_scores_of_training_data_means_them() -> No
 
 def test_an_evaluation_of_training_data_alone_is_told() -> None:
     assert state("script-evaluates-training-data", SCORED.format(name="evaluate")) == "present"
+
+
+# ---------------------------------------- attacks in tests, values called val, adversaries, named ends
+
+ROBUST = (
+    TORCH
+    + """
+def craft(model, x, y):
+    x = x.clone().requires_grad_(True)
+    loss = F.cross_entropy(model(x), y)
+    return x + 0.1 * torch.autograd.grad(loss, x)[0].sign()
+
+def train(model, train_loader, optimizer):
+    for x, y in train_loader:
+        loss = F.cross_entropy(model(craft(model, x, y)), y)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+
+def test(model, test_loader):
+    model.eval()
+    hits = 0
+    for x, y in test_loader:
+        hits += (model(craft(model, x, y)).argmax(1) == y).sum().item()
+    return hits
+
+def main(model, train_set, test_set, optimizer):
+    train_loader = torch.utils.data.DataLoader(train_set, shuffle=True)
+    test_loader = torch.utils.data.DataLoader(test_set)
+    for epoch in range(9):
+        train(model, train_loader, optimizer)
+        print(test(model, {scored}))
+"""
+)
+
+
+def test_a_test_under_attack_learns_nothing() -> None:
+    assert _quiet("script-evaluates-training-data", ROBUST.replace("{scored}", "test_loader"))
+
+
+def test_a_test_of_training_data_is_told() -> None:
+    text = ROBUST.replace("{scored}", "train_loader").replace(
+        "model(craft(model, x, y)).argmax", "model(x).argmax"
+    )
+
+    assert state("script-evaluates-training-data", text) == "present"
+
+
+VALUE = (
+    TORCH
+    + """
+def norm(val):
+    val = torch.sqrt(1.0 / val)
+    return val
+
+def learn(net, x, y, optimizer):
+    net.train()
+    {more}
+    loss = F.mse_loss(net(x), y)
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+"""
+)
+
+
+def test_a_value_that_is_called_val_is_no_split() -> None:
+    assert _quiet("script-splits-processed-differently", VALUE.replace("{more}", "pass"))
+
+
+def test_a_split_that_is_called_val_is_one_beside_train() -> None:
+    more = "train, val = x[:9], x[9:]\n    val = val / 255\n    print(train)"
+
+    assert state("script-splits-processed-differently", VALUE.replace("{more}", more)) == "present"
+
+
+CLIMBS = (
+    TORCH
+    + """
+class Weights:
+    def calc(self, x, x_adv, labels):
+        out_adv = self.proxy(x_adv)
+        loss = F.cross_entropy({out}, labels)
+        loss = -1 * loss
+        self.optimizer.zero_grad()
+        loss.backward()
+        self.optimizer.step()
+"""
+)
+
+
+def test_an_adversary_climbs_the_loss() -> None:
+    assert _quiet("script-loss-negated", CLIMBS.format(out="out_adv"))
+
+
+def test_a_learner_that_climbs_its_loss_is_told() -> None:
+    assert state("script-loss-negated", CLIMBS.format(out="self.proxy(x)")) == "present"
+
+
+STACK = (
+    TORCH
+    + """
+from collections import OrderedDict
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        layers = [("fc1", nn.Linear(9, 9)), ("act", nn.ReLU()), ("fc2", nn.Linear(9, 3))]
+        self.body = nn.Sequential(OrderedDict(layers))
+        nn.init.constant_(self.body.{layer}.weight, 0)
+
+    def forward(self, x):
+        return self.body(x)
+
+def train(model, x, y, optimizer):
+    loss = F.cross_entropy(model(x), y)
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+"""
+)
+
+
+def test_the_last_layer_of_a_stack_may_start_at_zero_by_its_name() -> None:
+    assert _quiet("script-zero-init", STACK.replace("{layer}", "fc2"))
+
+
+def test_another_layer_of_a_stack_may_not() -> None:
+    assert state("script-zero-init", STACK.replace("{layer}", "fc1")) == "present"
