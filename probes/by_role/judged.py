@@ -177,8 +177,9 @@ def _weight(side: Side) -> ast.expr | None:
         given = call.args[0] if call.args else None
         if isinstance(given, ast.Tuple) and len(given.elts) == 3 and _WEIGHS.search(unparse(given.elts[2])):
             return given.elts[2]  # Keras: one weight for each sample
-    for call in side.calls("CrossEntropyLoss", "cross_entropy", "NLLLoss"):
-        given = argument(call, "weight")
+    for call in side.calls("CrossEntropyLoss", "cross_entropy", "NLLLoss", "nll_loss"):
+        functional = last_name(call.func).islower()
+        given = argument(call, "weight", position=2 if functional else 0)
         if given is not None and not isinstance(given, ast.Constant):
             return given
     return _multiplied(side)

@@ -36,7 +36,35 @@ def clipping(side: Side) -> Known | None:
         return "value", values[0]
     if side.by_trainer and "max_grad_norm" not in side.keywords:
         return "norm", None  # 1.0 by default
-    return None if side.source.loose or side.mentions(_CLIPS) else ("none", None)
+    unseen = side.source.loose or side.mentions(_CLIPS) or _scaled_by_hand(side)
+    return None if unseen else ("none", None)
+
+
+def _scaled_by_hand(side: Side) -> bool:
+    """Whether gradients are multiplied by what is computed: `p.grad.mul_(limit / norm)`."""
+    for node in side.source.of(ast.Call, ast.AugAssign, ast.Assign):
+        held: ast.expr
+        if isinstance(node, ast.Call):
+            if last_name(node.func) not in ("mul_", "div_", "copy_", "clamp_") or not node.args:
+                continue
+            held, factor = getattr(node.func, "value", node.func), node.args[0]
+        elif isinstance(node, ast.AugAssign):
+            held, factor = node.target, node.value
+        else:
+            held, factor = node.targets[0], node.value
+            if not isinstance(factor, ast.BinOp):
+                continue
+        named = [
+            n
+            for n in of(held, ast.Attribute, ast.Name)
+            if re.match(r"^(?:grads?|gradients?|g)$", last_name(n))
+        ]
+        if named and not isinstance(factor, ast.Constant):
+            return True
+    return any(  # `gradients = [g * scale for g in gradients]`
+        isinstance(n.elt, ast.BinOp) and re.search(r"(?i)(?:^|_)grad", last_name(n.generators[0].iter))
+        for n in side.source.of(ast.ListComp)
+    )
 
 
 def clipping_differs(mine: Side, theirs: Side) -> Iterator[Told]:

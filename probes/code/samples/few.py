@@ -6,7 +6,7 @@ import ast
 import re
 from collections.abc import Iterator
 
-from ...readers._tree import unparse
+from ...readers._tree import of, unparse, walk
 from ...readers.script import keyword, last_name
 from ...registry import Finding
 from ...scripts.flow import flow
@@ -82,10 +82,34 @@ def _taken(source: Script, over: ast.expr) -> object:
         if listed and bound.lower is None and bound.step is None:
             return literal(source, bound.upper)
     if isinstance(over, ast.Call) and last_name(over.func) == "islice" and len(over.args) == 2:
-        return literal(source, over.args[1])
+        return None if _goes_on(source, over) else literal(source, over.args[1])
     if isinstance(over, ast.Call) and last_name(over.func) == "take" and len(over.args) == 1:
         return literal(source, over.args[0])
     return None
+
+
+def _goes_on(source: Script, taken: ast.Call) -> bool:
+    """`islice(batches, 4)` of an iterator that lives longer than the loop: the next turn takes the next four.
+
+    The iterator is made outside of the loop that the call stands in, or handed to the function.
+    """
+    whole = taken.args[0]
+    if not isinstance(whole, (ast.Name, ast.Attribute)):
+        return False
+    name = unparse(whole)
+    around = [p for p in source.above(taken) if isinstance(p, (ast.For, ast.While))]
+    around = [p for p in around if not (isinstance(p, ast.For) and taken in set(walk(p.iter)))]
+    function = source.function_around(taken)
+    if function is not None and any(a.arg == name for a in of(function.args, ast.arg)):
+        return not re.search(r"(?i)loader|data(?!_iter)|dl$", name)
+    makers = [
+        n
+        for n in source.of(ast.Assign)
+        if any(unparse(t) == name for t in n.targets)
+        and isinstance(n.value, ast.Call)
+        and last_name(n.value.func) in ("iter", "cycle", "create_tuple_iterator", "create_dict_iterator")
+    ]
+    return bool(makers) and bool(around) and not any(around[0] in source.above(m) for m in makers)
 
 
 def _stops(loop: ast.For) -> Iterator[tuple[ast.If, object]]:

@@ -115,12 +115,18 @@ def _cleared_by_hand(source: Script) -> list[ast.stmt | ast.expr]:
             if nothing and any(".grad" in unparse(t) for t in node.targets):
                 found.append(node)
         elif isinstance(node, ast.Call) and last_name(node.func) in ("zero_", "fill_", "mul_"):
-            if source.owner(node).endswith((".grad", ".grad.data")):
+            emptied = last_name(node.func) == "zero_" or (node.args and _is_zero(node.args[0]))
+            if emptied and source.owner(node).endswith((".grad", ".grad.data")):
                 found.append(node)
         elif isinstance(node, ast.AugAssign) and isinstance(node.op, ast.Mult):
-            if ".grad" in unparse(node.target):
+            if ".grad" in unparse(node.target) and _is_zero(node.value):
                 found.append(node)
     return found
+
+
+def _is_zero(node: ast.expr) -> bool:
+    """A zero that is written out; `p.grad.mul_(scale)` clips, `p.grad *= 0.5` halves."""
+    return isinstance(node, ast.Constant) and node.value == 0
 
 
 def _is_engine(source: Script, call: ast.Call) -> bool:

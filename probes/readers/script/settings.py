@@ -10,6 +10,7 @@ from functools import cached_property
 
 from ...run import Setting
 from .._tree import of, unparse
+from .by_place import by_place
 from .calls import (
     LOSSES,
     OPTIMIZERS,
@@ -206,7 +207,10 @@ class Extractor(Values):
             yield self._set("optimizer", lower, call)
             yield from self._keywords(call, "optimizer")
             yield from self._positional_rate(call)
-            yield from self._betas(call)
+            yield from self._betas(call, keyword(call, "betas"))
+            if not _rate_first(call):
+                for word, given in by_place(call, lower):
+                    yield from self._betas(call, given) if word == "betas" else self._one(call, word, given)
         elif lower in SCHEDULERS:
             each = lower == "steplr" and self.value(keyword(call, "step_size") or nth_given(call, 1))[1] == 1
             yield self._set("lr_scheduler", "exponentiallr" if each else lower, call)
@@ -389,12 +393,11 @@ class Extractor(Values):
 
     def _positional_rate(self, call: ast.Call) -> Iterator[Setting]:
         if keyword(call, "lr") is None and keyword(call, "learning_rate") is None:
-            rate_first = any(n.id in ("keras", "tf", "optimizers", "optax") for n in of(call.func, ast.Name))
-            position = 1 if call.args and _is_parameters(call.args[0]) and not rate_first else 0
+            position = 1 if call.args and _is_parameters(call.args[0]) and not _rate_first(call) else 0
             yield from self._one(call, "learning_rate", nth_given(call, position))
 
-    def _betas(self, call: ast.Call) -> Iterator[Setting]:
-        known, value, default = self.value(keyword(call, "betas"))
+    def _betas(self, call: ast.Call, pair: ast.expr | None) -> Iterator[Setting]:
+        known, value, default = self.value(pair)
         if known and isinstance(value, tuple) and len(value) == 2:
             trust = DEFAULT if default else LITERAL
             yield Setting("adam_beta1", value[0], self.file, call.lineno, trust)
@@ -470,6 +473,11 @@ def _of_a_part(name: str, field: str) -> bool:
 def _imports_own_files(tree: ast.Module) -> bool:
     """Another file of the same project may hold what this one does not say."""
     return any(n.level > 0 for n in of(tree, ast.ImportFrom))
+
+
+def _rate_first(call: ast.Call) -> bool:
+    """Whether an optimizer of Keras or Optax is called, which is given no parameters."""
+    return any(n.id in ("keras", "tf", "optimizers", "optax") for n in of(call.func, ast.Name))
 
 
 def _is_parameters(node: ast.expr) -> bool:

@@ -357,3 +357,40 @@ def test_batches_and_losses_written_by_hand(old: str, new: str, kind: str) -> No
     text = BY_HAND.replace(old, new)
     assert text != BY_HAND
     assert _kinds(text, BY_HAND) == ({kind} if kind else set())
+
+
+CLIP = "    nn.utils.clip_grad_norm_(net.parameters(), 1.0)\n"
+SCALED = """        norm = torch.stack([p.grad.norm() for p in net.parameters()]).norm()
+        for p in net.parameters():
+            {}
+"""
+
+
+@pytest.mark.parametrize(
+    ("step", "said"),
+    [
+        ("p.grad.mul_(torch.clamp(1.0 / norm, max=1.0))", False),
+        ("p.grad *= min(1.0, 1.0 / norm)", False),
+        ("p.grad = p.grad * scale", False),
+        ("p.grad.mul_(0.5)", True),
+        ("print(p.grad.norm())", True),
+    ],
+)
+def test_gradients_cut_by_hand_are_cut(step: str, said: bool) -> None:
+    text = TORCH.replace("    " + CLIP, SCALED.format(step))
+    assert text != TORCH
+    assert ("clipping-left-out" in _kinds(text, TORCH)) is said
+
+
+@pytest.mark.parametrize(
+    ("loss", "said"),
+    [
+        ("F.cross_entropy(net(x), y, shares)", False),
+        ("nn.CrossEntropyLoss(shares)(net(x), y)", False),
+        ("F.cross_entropy(net(x), y)", True),
+    ],
+)
+def test_weights_of_classes_may_be_given_by_their_place(loss: str, said: bool) -> None:
+    text = TORCH.replace("loss_fn(net(x), y)", loss).replace(", label_smoothing=0.1", "")
+    right = TORCH.replace("label_smoothing=0.1", "weight=torch.tensor([0.3, 1.0])")
+    assert ("loss-weight" in _kinds(text, right)) is said

@@ -178,6 +178,27 @@ def test_each_error_is_found(symptom: str, old: str, new: str) -> None:
     assert reading.where[0].line is not None
 
 
+@pytest.mark.parametrize(
+    ("line", "cleared"),
+    [
+        ("p.grad.mul_(torch.clamp(1.0 / norm, max=1.0))", False),
+        ("p.grad *= scale", False),
+        ("p.grad *= 0.5", False),
+        ("p.grad *= 0", True),
+        ("p.grad.mul_(0.0)", True),
+        ("p.grad.zero_()", True),
+    ],
+)
+def test_gradients_that_are_scaled_are_not_cleared(line: str, cleared: bool) -> None:
+    """Clipping by hand multiplies the gradients between backward and step."""
+    text = changed(
+        "        scaler.step(",
+        f"        for p in model.parameters():\n            {line}\n        scaler.step(",
+    )
+
+    assert ("script-gradients-cleared-too-early" in present(text)) is cleared
+
+
 def test_a_straight_through_estimator_is_no_cut() -> None:
     """`x + (q - x).detach()` passes the gradient on."""
     text = changed("return self.head(h)", "return self.head(h + (h.round() - h).detach())")

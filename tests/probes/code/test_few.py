@@ -29,6 +29,17 @@ for epoch in range(9):
         loss.backward()
         optimizer.step()
 """
+# gradients of four batches for each step: an iterator goes on where it was, another one begins anew
+ROUND = """
+for epoch in range(9):
+    {made}
+    for _ in range(len(loader) // 4):
+        {again}
+        optimizer.zero_grad()
+        for x, y in islice(batches, 4):
+            F.cross_entropy(model(x), y).backward()
+        optimizer.step()
+"""
 FEW = [
     (PRESENT, LOOP.format(over="[next(iter(loader))]", first="pass")),
     (PRESENT, LOOP.format(over="tqdm(itertools.islice(loader, 5))", first="pass")),
@@ -38,6 +49,9 @@ FEW = [
     (ABSENT, LOOP.format(over="loader", first="if i > 100000: break")),
     (ABSENT, LOOP.format(over="loader", first="if args.debug and i > 10: break")),
     (ABSENT, LOOP.format(over="itertools.islice(loader, args.steps)", first="pass")),
+    (ABSENT, ROUND.format(made="batches = iter(loader)", again="pass")),
+    (PRESENT, ROUND.format(made="pass", again="batches = iter(loader)")),
+    (PRESENT, ROUND.format(made="pass", again="batches = loader")),
     (PRESENT, "train_loader = DataLoader(Subset(train_set, range(64)), 8)"),
     (PRESENT, "loader = DataLoader(train_set.select(range(32)), batch_size=8)"),
     (ABSENT, "val_loader = DataLoader(Subset(val_set, range(64)), 8)\ntrain_loader = DataLoader(train_set)"),

@@ -1,3 +1,4 @@
+# ruff: noqa: E501
 """Settings that stand in scripts are read without running anything."""
 
 from __future__ import annotations
@@ -53,6 +54,26 @@ def test_literals_are_followed(tmp_path: Path, key: str, value: object, line: in
     found = read(tmp_path, TEXT)[key]
 
     assert found[:2] == (pytest.approx(value) if isinstance(value, float) else value, line)
+
+
+@pytest.mark.parametrize(
+    ("call", "found"),
+    [
+        ("torch.optim.AdamW(p, 3e-4, (0.9, 0.98), 1e-9, 0.02)", {"adam_beta2": 0.98, "adam_epsilon": 1e-9, "weight_decay": 0.02}),
+        ("optim.SGD(p, 0.1, 0.9, weight_decay=5e-4)", {"momentum": 0.9, "weight_decay": 5e-4}),
+        ("torch.optim.SGD(p, 0.1, 0.9, 0, 1e-4, True)", {"weight_decay": 1e-4, "nesterov": True}),
+        ("torch.optim.RMSprop(p, 1e-3, 0.95, 1e-6)", {"adam_epsilon": 1e-6}),
+        ("nn.Momentum(p, 0.1, 0.9, 1e-4)", {"momentum": 0.9, "weight_decay": 1e-4}),
+        ("nn.Adam(p, 1e-3, 0.9, 0.98, 1e-9)", {"adam_beta2": 0.98, "adam_epsilon": 1e-9}),
+        ("keras.optimizers.Adam(1e-3, 0.9, 0.98)", {"adam_beta2": None}),
+        ("torch.optim.AdamW(*given)", {"weight_decay": None}),
+    ],
+)  # fmt: skip
+def test_an_optimizer_is_given_settings_by_their_place(
+    tmp_path: Path, call: str, found: dict[str, object]
+) -> None:
+    said = read(tmp_path, f"import torch\np = model.parameters()\nopt = {call}\n")
+    assert {key: said[key][0] if key in said else None for key in found} == found
 
 
 def test_defaults_of_the_command_line_are_trusted_less(tmp_path: Path) -> None:
