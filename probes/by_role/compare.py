@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from functools import lru_cache
 
 from ..scripts.syntax import Script
-from . import data, figures, judged, model, parts, rows, start, update
+from . import course, data, figures, judged, model, parts, rows, start, update
 from .side import Side, Told
 
 _FACTS: tuple[Callable[[Side, Side], Iterator[Told]], ...] = (
@@ -15,6 +15,7 @@ _FACTS: tuple[Callable[[Side, Side], Iterator[Told]], ...] = (
     update.parts_differ,
     update.groups_differ,
     update.schedule_differs,
+    course.course_differs,
     update.counted_in_epochs,
     update.accumulated_differs,
     judged.loss_differs,
@@ -54,3 +55,9 @@ def told(mine: Script, theirs: Script) -> tuple[Told, ...]:
     """What `mine` does otherwise than `theirs`, by role."""
     here, there = Side(mine), Side(theirs)
     return tuple(found for fact in _FACTS for found in fact(here, there))
+
+
+@lru_cache(maxsize=16)
+def same_course(mine: Script, theirs: Script) -> bool:
+    """Whether the learning rates of both take the same course, however it is written."""
+    return course.same_course(Side(mine), Side(theirs))

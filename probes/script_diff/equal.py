@@ -59,7 +59,10 @@ def _one(term: Term) -> Term:
         return Term("call", "get_scheduler", (named, *term.parts), term.node)
     if term.label in ("huber_loss", "smooth_l1_loss"):
         kept = tuple(p for p in term.parts if p[0] not in ("delta", "beta") or p[1].label != "1.0")
-        return Term("call", "smooth_l1_loss", kept, term.node)
+        bent = any(e in ("delta", "beta") for e, _ in kept)  # of another border they differ by a factor
+        return Term("call", term.label if bent else "smooth_l1_loss", kept, term.node)
+    if term.label == "any" and (asked := _one_of_several(first)) is not None and len(term.parts) == 1:
+        return asked
     if term.label in ("item", "float") and first.kind == "call" and first.label in ("detach", "item", "data"):
         return _one(Term("call", "item", (("#0", first.parts[0][1]),), term.node))
     if term.label in ("detach", "data") and first.kind == "call" and first.label in ("detach", "data"):
@@ -85,6 +88,20 @@ def _one(term: Term) -> Term:
             axes = Term("sequence", "", (("#0", _number(2)), ("#1", _number(3))))
             return Term("call", "mean", (("#0", first.parts[0][1]), ("dim", axes)), term.node)
     return term
+
+
+def _one_of_several(term: Term) -> Term | None:
+    """`any(name.endswith(x) for x in ends)` is `name.endswith(ends)`, of a tuple."""
+    value, over = term.part("value"), term.part("in0")
+    if term.kind != "comprehension" or value is None or over is None or value.kind != "call":
+        return None
+    if value.label not in ("endswith", "startswith") or term.part("in1") is not None or term.part("if0.0"):
+        return None
+    asked = [p for e, p in value.parts if e != "self"]
+    if len(asked) != 1 or asked[0].kind != "name" or asked[0].label != "each-0":
+        return None
+    parts = tuple((e, p if e == "self" else over) for e, p in value.parts)
+    return Term("call", value.label, parts, term.node)
 
 
 # what transformers.get_scheduler(name, ...) makes (optimization.py, TYPE_TO_SCHEDULER_FUNCTION)

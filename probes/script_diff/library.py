@@ -100,6 +100,14 @@ class Library(Expressions):
         if label == "tensor" and len(given) == 1 and isinstance(given[0], (int, float)):
             if set(named) <= {"dtype"}:  # a sum that is kept on the device
                 return given[0]
+        if label in ("tensor", "as_tensor") and len(given) == 1 and _of_numbers(given[0]):
+            under, self.under = self.under, ()  # numbers are the same in every context
+            try:
+                return self.pure("tensor", given, {k: x for k, x in named.items() if k != "device"})
+            finally:
+                self.under = under
+        if label == "one_hot" and (shares := self._one_hot(given, named)) is not None:
+            return shares
         if label in ("std_mean", "var_mean") and given:
             return [self.computed(x, given, named) for x in label.split("_")]
         if label == "random_split" and (parts := self._split_at_random(given, named)) is not None:
@@ -162,6 +170,20 @@ class Library(Expressions):
         if label == "Activation" and len(given) == 1 and isinstance(given[0], str):
             return Thing(mark("activation", given[0]), attributes={"__then__": given[0]})
         return self.event(label, given, named)
+
+    def _one_hot(self, given: list[Any], named: Mapping[str, Any]) -> Tensor | None:
+        """Zeros and a one for each label, on a last axis; None where the number of classes is not known."""
+        known = {**dict(zip(("target", "num_classes"), given, strict=False)), **named}
+        target, count = known.get("target", known.get("tensor")), known.get("num_classes")
+        if target is None or not isinstance(count, (int, float)) or not 1 < count <= v.MAX_ELEMENTS:
+            return None
+        try:
+            x = self.tensor(target)
+        except v.Unfit:
+            return None
+        if x.array.dtype == bool or x.array.size * count > v.MAX_ELEMENTS:
+            return None
+        return Tensor(np.eye(int(count))[v.classes(x.array, int(count))], x.shaky, x.under, True)
 
     def _loss(self, label: str, given: list[Any], named: dict[str, Any]) -> Any:
         """A loss by what it is made of: log-softmax and the negative log-likelihood, a mean of squares."""
@@ -389,3 +411,8 @@ class Library(Expressions):
             if label == "setdefault" and len(given) == 2:
                 return True, owner.setdefault(self.key(given[0]), given[1])
         return False, None
+
+
+def _of_numbers(value: Any) -> bool:
+    """A list of numbers that are written out: it is one wherever it is made."""
+    return isinstance(value, list) and bool(value) and all(type(x) in (int, float) for x in value)

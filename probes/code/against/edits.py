@@ -14,7 +14,7 @@ from functools import lru_cache
 from importlib.resources import files
 
 from ....engine.model import Place
-from ...by_role.compare import told
+from ...by_role.compare import same_course, told
 from ...by_role.side import Told
 from ...registry import Finding, View, absent, present, probe, unknown
 from ...run import Run
@@ -50,6 +50,7 @@ class Comparison:
     left_out: tuple[LeftOut, ...] = ()  # lines of one side that are no edit by themselves
     told: tuple[Told, ...] = ()  # differences by role, where the programs share too few lines
     held: bool = False  # against one another by role
+    one_course: bool = False  # the learning rates of both take the same course
 
     @property
     def weighty(self) -> tuple[Edit, ...]:
@@ -79,6 +80,7 @@ def _compared(mine: tuple[Script, ...], theirs: tuple[Script, ...]) -> Compariso
     idle: list[LeftOut] = []
     best = (-1.0, "", "")
     cut = len(mine) > MAX_PROGRAMS
+    course = False
     if any(is_port(a, b) for a in mine[:MAX_PROGRAMS] for b in theirs[:MAX_PROGRAMS]):
         pairs = [(a, b) for a in mine[:MAX_PROGRAMS] for b in theirs[:MAX_PROGRAMS] if is_port(a, b)]
         return Comparison(
@@ -95,6 +97,7 @@ def _compared(mine: tuple[Script, ...], theirs: tuple[Script, ...]) -> Compariso
         if alike >= SAME_PROGRAM:
             found.update(dict.fromkeys(edits(source, other)))
             idle += left_out(source, other)
+            course = course or same_course(source, other)
     why = ""
     if best[0] < SAME_PROGRAM:
         why = f"the two scripts share {best[0]:.0%} of their statements: too few to tell edits line by line"
@@ -110,6 +113,7 @@ def _compared(mine: tuple[Script, ...], theirs: tuple[Script, ...]) -> Compariso
         tuple(idle),
         by_role,
         best[0] < WRITTEN_ANEW,
+        course,
     )
 
 
@@ -248,6 +252,7 @@ def sorted_out(found: Comparison) -> Mapping[str, tuple[Edit, ...]]:
     left = [e for e in weighty if not _vague(e) and e not in paired]
     written_anew = [e for e in left if _elsewhere(e, weighty) or _made_before(e, found.left_out)]
     unclear = [e for e in weighty if e.rewritten] + paired + written_anew
+    unclear += [e for e in left if found.one_course and _of_course(e)]
     left = [e for e in left if e not in written_anew]
     vague = [e for e in weighty if e not in left]
     for topic in topics():
@@ -278,6 +283,14 @@ def sorted_out(found: Comparison) -> Mapping[str, tuple[Edit, ...]]:
     kinds[""] = tuple(e for e in rest if e not in unclear)
     kinds[UNCLEAR] = tuple(e for e in rest if e in unclear)
     return kinds
+
+
+def _of_course(edit: Edit) -> bool:
+    """Whether an edit is by its kind about the course of the rate, which is the same in both programs."""
+    if edit.kind in ("moved", "into-loop", "out-of-loop"):
+        return False
+    kinds = [t for t in topics() if t.name in ("warmup", "schedule-length")]
+    return any(matching(edit, t.patterns) for t in kinds)
 
 
 # what is left out with another thing is no edit of its own: without a scaler there is none to update

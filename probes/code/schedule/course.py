@@ -125,7 +125,7 @@ def _schedules(source: Script) -> Iterator[tuple[ast.AST, str | None, str | None
             total = call.args[place] if place < len(call.args) else keyword(call, "total_step")
             yield call, unit(mine, total) if total is not None else None, STEP
         elif name.lower() in SCHEDULERS or name.lower() in _LENGTHS:
-            yield call, _length(source, call), _moves(source, call)
+            yield call, _length(source, call), moves_with(source, call)
     for function, call in _by_hand(source):
         asked = " ".join(unparse(a) for a in call.args)
         moves = runs_per(source, call)
@@ -204,7 +204,7 @@ def _mixed(source: Script, function: ast.Lambda | Function) -> bool:
     )
 
 
-def _moves(source: Script, call: ast.Call) -> str | None:
+def moves_with(source: Script, call: ast.Call) -> str | None:
     """With what a scheduler moves: where `.step()` is called on it, or what a trainer is told."""
     owner, around = source.class_around(call), source.function_around(call)
     if (moved := trainer_moves(source, call)) is not None or owner in lightning(source):
@@ -350,7 +350,7 @@ def _shapes_rate(source: Script, name: str) -> bool:
         place, words = _LENGTHS.get(kind, (1, ("lr_lambda",)))
         given = next((k for w in words if (k := keyword(call, w)) is not None), None)
         given = given or (call.args[place] if place < len(call.args) else None)
-        if given is None or kind == "linearlr" or _moves(source, call) != STEP:
+        if given is None or kind == "linearlr" or moves_with(source, call) != STEP:
             continue
         inside: list[ast.AST] = [given]
         if kind == "lambdalr" and isinstance(given, (ast.Name, ast.Attribute)):

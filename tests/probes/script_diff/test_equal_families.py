@@ -225,3 +225,69 @@ def test_a_loader_picked_by_its_name_is_no_lookup() -> None:
     )
     assert slip != LOOKUP
     assert state("script-splits-processed-differently", slip) == "present"
+
+
+OVERLAP = """
+import torch
+from torch import nn
+import torch.nn.functional as F
+from torch.utils.data import DataLoader
+def overlap(logits, mask):
+    prob = logits.softmax(dim=1)
+    onehot = F.one_hot(mask, logits.shape[1]).permute(0, 3, 1, 2).float()
+    inter = (prob * onehot).sum(dim=(0, 2, 3))
+    total = (prob + onehot).sum(dim=(0, 2, 3))
+    return 1 - (2 * inter / total).mean()
+net = nn.Conv2d(4, 3, 1)
+ends = ("bias", "norm.weight")
+groups = [
+    {"params": [p for n, p in net.named_parameters() if not n.endswith(ends)], "weight_decay": 0.01},
+    {"params": [p for n, p in net.named_parameters() if n.endswith(ends)], "weight_decay": 0.0},
+]
+weight = torch.tensor([0.3, 1.0, 1.7], device="cuda")
+huber = nn.HuberLoss(delta=0.5)
+optimizer = torch.optim.AdamW(groups, lr=1e-3)
+for image, mask, far in DataLoader(tiles, batch_size=8, shuffle=True):
+    with torch.cuda.amp.autocast():
+        logits = net(image)
+        loss = F.cross_entropy(logits, mask, weight=weight)
+    loss = loss + overlap(logits, mask) + huber(logits.mean((1, 2, 3)), far)
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+"""
+TOTAL = "(prob + onehot).sum(dim=(0, 2, 3))"
+HUBER = "huber = nn.HuberLoss(delta=0.5)\n"
+HUBER_BY_HAND = """def huber(a, b, delta=0.5):
+    gap = (a - b).abs()
+    return torch.where(gap < delta, 0.5 * gap**2, delta * (gap - 0.5 * delta)).mean()
+"""
+CROSS = 'cross = nn.CrossEntropyLoss(weight=torch.tensor([0.3, 1.0, 1.7], device="cuda"))\n'
+
+
+@pytest.mark.parametrize(
+    ("pairs", "said"),
+    [
+        (((TOTAL, "prob.sum(dim=(0, 2, 3)) + onehot.sum(dim=(0, 2, 3))"),), False),
+        (((TOTAL, "prob.sum(dim=(0, 2, 3))"),), True),
+        (((TOTAL, 'prob.sum(dim=(0, 2, 3)) + torch.einsum("bchw->c", onehot)'),), False),
+        (((HUBER, HUBER_BY_HAND),), False),
+        (((HUBER, HUBER_BY_HAND.replace("delta=0.5", "delta=5.0")),), True),
+        (((HUBER, "huber = lambda a, b: 0.5 * F.smooth_l1_loss(a, b, beta=0.5)\n"),), False),
+        ((("not n.endswith(ends)", "not any(n.endswith(e) for e in ends)"), (" n.endswith(ends)]", " any(n.endswith(e) for e in ends)]")), False),
+        ((("F.cross_entropy(logits, mask, weight=weight)", "cross(logits, mask)"), ('weight = torch.tensor([0.3, 1.0, 1.7], device="cuda")\n', CROSS)), False),
+        ((("F.cross_entropy(logits, mask, weight=weight)", "cross(logits, mask)"), ('weight = torch.tensor([0.3, 1.0, 1.7], device="cuda")\n', CROSS.replace("1.7", "7.1"))), True),
+    ],
+    ids=range(9),
+)  # fmt: skip
+def test_losses_and_groups_in_other_words(
+    tmp_path: Path, pairs: tuple[tuple[str, str], ...], said: bool
+) -> None:
+    text = OVERLAP
+    for old, new in pairs:
+        assert text.count(old) in (1, 2), old
+        text = text.replace(old, new, 1)
+    found = {
+        s for s in present(tmp_path, text, OVERLAP) if s.startswith("edit-") or s.endswith("code-differs")
+    }
+    assert bool(found) is said, found
