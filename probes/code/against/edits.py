@@ -252,7 +252,6 @@ def sorted_out(found: Comparison) -> Mapping[str, tuple[Edit, ...]]:
     left = [e for e in weighty if not _vague(e) and e not in paired]
     written_anew = [e for e in left if _elsewhere(e, weighty) or _made_before(e, found.left_out)]
     unclear = [e for e in weighty if e.rewritten] + paired + written_anew
-    unclear += [e for e in left if found.one_course and _of_course(e)]
     left = [e for e in left if e not in written_anew]
     vague = [e for e in weighty if e not in left]
     for topic in topics():
@@ -268,6 +267,9 @@ def sorted_out(found: Comparison) -> Mapping[str, tuple[Edit, ...]]:
             alone = len(one) == 1 and not any(e.split == "" for e in mine)
             if alone != (topic.sides != "both") or (alone and one != {topic.sides}):
                 continue
+        if mine and found.one_course and topic.name in _OF_COURSE:
+            unclear += [e for e in mine if e.kind not in ("moved", "into-loop", "out-of-loop")]
+            mine = [e for e in mine if e not in unclear]
         if mine:
             lines = {(e.mine, e.theirs) for e in mine if e.kind not in _APART and e.setting == ""}
             kinds[topic.name] = tuple(mine)
@@ -285,14 +287,7 @@ def sorted_out(found: Comparison) -> Mapping[str, tuple[Edit, ...]]:
     return kinds
 
 
-def _of_course(edit: Edit) -> bool:
-    """Whether an edit is by its kind about the course of the rate, which is the same in both programs."""
-    if edit.kind in ("moved", "into-loop", "out-of-loop"):
-        return False
-    kinds = [t for t in topics() if t.name in ("warmup", "schedule-length")]
-    return any(matching(edit, t.patterns) for t in kinds)
-
-
+_OF_COURSE = ("warmup", "schedule-length")  # no difference where both rates take the same course
 # what is left out with another thing is no edit of its own: without a scaler there is none to update
 _PARTS = (("scaler-left-out", "scaler-update"), ("update-left-out", "scaler-update"))
 UNCLEAR = "rewritten"  # edits that differ, it is not understood in what: no evidence for a cause
