@@ -18,6 +18,7 @@ from ..mindspore.ports import normalised_along_other_axis
 from ..shared.checks import at, first, ok
 from ..shared.roles import is_random
 from ..shared.sides import either, given, literal, side
+from ..shared.transforms import telling
 from ..shared.uses import calls_behind
 from ..splits.flags import scaled_by_switch
 from ..splits.handed_random import handed_random
@@ -468,7 +469,7 @@ def _refitted(source: Script) -> Finding | None:
             continue
         names = " ".join([unparse(owner), *(unparse(v) for v in flow(source).values(owner, 3))])
         if not re.search(
-            r"(?i)scal|normaliz|standard|pipeline|preproc|feature|imput|pca|transformer\(", names
+            r"(?i)scal|normaliz|standard|pipeline|preproc|feature|imput|pca|transformer\(", telling(names)
         ):
             continue
         learns = side(unparse(call.args[0]))

@@ -16,6 +16,7 @@ from ..evaluation.best_kept import gradients_on_held_out
 from ..model.sequence import target_is_input
 from ..shared.checks import at, first, ok
 from ..shared.sides import Given, either, given, literal, part, side, words
+from ..shared.transforms import telling
 from ..tensorflow.data import cut_from_moving_order
 from ..tensorflow.graph_data import whole_table_given
 from ..tensorflow.slips import evaluated_by_training_input, held_out_pattern_of_training
@@ -437,13 +438,10 @@ _LEARNS = re.compile(
     r"(?i)scal|imput|pca|svd|normaliz|normalis|standard|vectori|pipeline|feature|preproc|prep\b|whiten"
 )
 
-# they learn which categories there are, of the labels as a rule: nothing that a score could gain from
-_NUMBERS = re.compile(r"[\w.]*(?:LabelEncoder|LabelBinarizer|OrdinalEncoder|OneHotEncoder)\b")
-
 
 def _learns(made: str) -> bool:
     """What goes by these names learns figures of its samples. LabelEncoder and its kin do not."""
-    return _LEARNS.search(_NUMBERS.sub("", made)) is not None
+    return _LEARNS.search(telling(made)) is not None
 
 
 def _fitted_on_all(source: Script) -> Finding | None:

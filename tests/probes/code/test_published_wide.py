@@ -255,6 +255,32 @@ def test_what_is_learned_before_a_split(learns: str, told: bool) -> None:
     assert (state("script-fits-before-split", text) == "present") is told
 
 
+FITTED_APART = """
+import keras
+def main(model, x_train, y_train, x_val, y_val):
+    made = keras.preprocessing.image.ImageDataGenerator({train})
+    made.fit(x_train)
+    held = keras.preprocessing.image.ImageDataGenerator({held})
+    held.fit(x_val)
+    model.compile("adam", "categorical_crossentropy")
+    model.fit_generator(made.flow(x_train, y_train), validation_data=held.flow(x_val, y_val))
+"""
+
+
+def test_a_generator_that_is_asked_for_no_figures_learns_none() -> None:
+    for held in ("", "preprocessing_function=scale", "featurewise_center=False"):
+        text = FITTED_APART.replace("{train}", held).replace("{held}", held)
+        assert _quiet("script-splits-processed-differently", text), held
+
+
+def test_a_generator_that_centres_held_out_data_by_themselves_is_told() -> None:
+    text = FITTED_APART.replace("{train}", "featurewise_center=True").replace(
+        "{held}", "featurewise_center=True"
+    )
+
+    assert state("script-splits-processed-differently", text) == "present"
+
+
 # ---------------------------------------------------------------------------------- outputs after a training
 
 FITTED = """
