@@ -424,7 +424,13 @@ def vanishes(run: Run, within: float = 0.6, left: float = 1e-6) -> tuple[int, st
 
     No recipe trains on with a millionth of its rate: three steps by ten and a cosine's end leave more, and a
     rate that is zero from the start is another matter. A schedule that is stepped too often gets there.
+    Within two thirds of that, a 50000th is as little: five steps by ten, or the floor of a plateau.
     """
+    return _gone(run, within, left) or _gone(run, 2 * within / 3, 20 * left)
+
+
+def _gone(run: Run, within: float, left: float) -> tuple[int, str] | None:
+    """As `vanishes`, of one share that is left."""
     lr = curve(run)
     if lr is None or len(lr.values) < 4 or lr.peak <= 0:
         return None

@@ -361,13 +361,14 @@ def train_below_chance(view: View, *, share: float) -> Finding:
 
 
 @probe("eval/accuracy")
-def eval_below_chance(view: View, *, share: float, progress: float) -> Finding:
+def eval_below_chance(view: View, *, share: float, progress: float, sinking: float = 0.65) -> Finding:
     """Accuracy on evaluation data lies far below guessing while training works.
 
     Not knowing gives 1/K; less than `share` of that for half of the evaluations means that right answers are
-    counted as wrong ones: labels under other numbers, or a prediction looked for in the wrong place. Where
-    the number of classes is not known, the first evaluation stands for guessing. Training works when its loss
-    falls by `progress` of its first value.
+    counted as wrong ones: labels under other numbers, or a prediction looked for in the wrong place. A model
+    that is often wrong is right so by chance: less than `sinking` is as telling where it came down there as
+    training went on. Where the number of classes is not known, the first evaluation stands for guessing.
+    Training works when its loss falls by `progress` of its first value.
     """
     series, loss = view.run.series["eval/accuracy"], situation.main_loss(view.run)
     values = series.values[np.isfinite(series.values)]
@@ -381,6 +382,8 @@ def eval_below_chance(view: View, *, share: float, progress: float) -> Finding:
     )
     if not 0 < base <= 0.6:
         return absent(f"{words}, which is no guess")
+    sinks = count is not None and len(values) >= 6 and _sinks(values, base, sinking)
+    share = sinking if sinks else share
     seen: dict[str, Any] = {"value": level, "threshold": share * base, "series": ("eval/accuracy",)}
     if level >= share * base:
         if count is None and level < 0.5:
@@ -395,6 +398,13 @@ def eval_below_chance(view: View, *, share: float, progress: float) -> Finding:
     if fall < progress:
         return absent(f"{words}; the training loss falls by {fall:.0%} only", **seen)
     return present(f"{words}, while the training loss falls by {fall:.0%}", where=_last(series), **seen)
+
+
+def _sinks(accuracy: Floats, chance: float, share: float) -> bool:
+    """An accuracy that begins at guessing and comes down below `share` of it, not to that of one class."""
+    half, early = accuracy[len(accuracy) // 2 :], float(np.max(accuracy[:2]))
+    moves = len(np.unique(half)) > 2
+    return moves and early >= 0.75 * chance and early > np.max(half) and bool(np.all(half < share * chance))
 
 
 def _classes(run: Run) -> int | None:
