@@ -4,6 +4,7 @@ or its loss is a multiple. What is evaluated, or how, is then wrong; the model i
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -220,7 +221,13 @@ def _end(series: Series, part: float = 0.3) -> tuple[float, float]:
 
 @probe("train/loss", "eval/loss")
 def worse_than_untrained(
-    view: View, ratio: float, most: float, progress: float, good: float = 0.5, begin: float = 1.0
+    view: View,
+    ratio: float,
+    most: float,
+    progress: float,
+    good: float = 0.5,
+    begin: float = 1.0,
+    partly: float = math.inf,
 ) -> Finding:
     """Evaluation loses `ratio` to `most` times what the untrained model lost, while training learns.
 
@@ -230,7 +237,8 @@ def worse_than_untrained(
     what is learned by heart gets worse than that only later. A first loss that is the mean of an epoch is no
     longer that of an untrained model, which may be `EPOCH_MEAN` times as large where the number of classes
     does not tell. The training loss has to fall by `progress`; where the metric is above `good`, evaluation's
-    answers are right and their loss is computed otherwise.
+    answers are right and their loss is computed otherwise. An accuracy that has grown to `partly` times that
+    of guessing is that of a model which knows part of the classes: what it never saw, it is sure of as well.
     """
     run = view.run
     if regression(run) or objective(run):
@@ -262,4 +270,15 @@ def worse_than_untrained(
     level = _level(metric(run, "eval", FRACTIONS))
     if level is not None and level > good:
         return absent(f"{words}; {level:.3g} of the answers are right", **rest)
+    guess = 1 / known.count if known else 0.0 if meant else math.exp(-first)
+    if guess and _grown(run, partly * guess):
+        return unknown(f"{words}; evaluation comes to know part of the answers", **rest)
     return found(words, where=last_place(run.series["eval/loss"]), **rest)
+
+
+def _grown(run: Run, least: float, growth: float = 1.3) -> bool:
+    """Whether the accuracy of the evaluation has grown, to `least` or more in its later half."""
+    series = run.series.get("eval/accuracy")
+    if series is None or len(values := finite(series)) < 4:
+        return False
+    return bool(np.min(values[len(values) // 2 :]) >= max(least, growth * values[0]))
