@@ -404,7 +404,8 @@ def _sinks(accuracy: Floats, chance: float, share: float) -> bool:
     """An accuracy that begins at guessing and comes down below `share` of it, not to that of one class."""
     half, early = accuracy[len(accuracy) // 2 :], float(np.max(accuracy[:2]))
     moves = len(np.unique(half)) > 2
-    return moves and early >= 0.75 * chance and early > np.max(half) and bool(np.all(half < share * chance))
+    sunk = early >= 0.75 * chance and early > float(np.max(half)) and bool(np.all(half < share * chance))
+    return moves and sunk
 
 
 def _classes(run: Run) -> int | None:
