@@ -29,6 +29,7 @@ from .best_kept import (
 )
 from .keras_best import best_left_on_disk, training_watched
 from .lightning_scores import best_of_idle_callback, best_of_nothing, last_of_monitored, monitored_in_training
+from .tf_best import best_never_restored
 
 _HIGHER = frozenset(
     (
@@ -468,6 +469,7 @@ def last_instead_of_best(view: View) -> Finding:
             last_read_for_best,
             best_read_in_vain,
             best_left_on_disk,
+            best_never_restored,
             best_of_nothing,
             last_of_monitored,
             best_of_idle_callback,

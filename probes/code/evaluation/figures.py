@@ -15,7 +15,7 @@ from ..shared.checks import at
 from ..tensorflow.keras import compiled
 
 _AREAS = ("roc_auc_score", "average_precision_score")
-_SIZES = re.compile(r"(?i)(?:^|_)(?:mae|mse|rmse|mape|abs_?err\w*|mean_abs\w*)(?:_|$)")
+_SIZES = re.compile(r"(?i)(?:^|_)(?:mae|mse|rmse|mape|abs|abs_?err\w*|mean_abs\w*)(?:_|$)")
 _UNSIGNED = re.compile(r"abs|\*\* ?2|pow\(|square|norm\(|sqrt")
 
 
@@ -94,6 +94,7 @@ def emptied_with_each_batch(source: Script) -> Finding | None:
         if any(isinstance(p, ast.If) and p.lineno > inner.lineno for p in source.above(reset)):
             continue
         fed = [c for c in of(inner, ast.Call) if unparse(c.func) in (f"{name}.update_state", name)]
+        fed = fed or _fed_by_helpers(source, name, inner)
         deeper = [x for x in of(inner, ast.For) if x is not inner]
         if not fed or any(c in of(d, ast.Call) for d in deeper for c in fed):
             continue
@@ -107,3 +108,24 @@ def emptied_with_each_batch(source: Script) -> Finding | None:
         if behind and len(behind) == len(read):
             return at(source, reset, f"`{name}` is emptied with each batch, and read behind the loop")
     return None
+
+
+def _fed_by_helpers(source: Script, name: str, loop: ast.For) -> list[ast.Call]:
+    """Calls in a loop over batches of functions of the program, where one of those updates the metric."""
+    if not name.isidentifier():
+        return []
+    around = source.function_around(loop)
+    homes = {
+        f.name
+        for c in source.named("update_state")
+        if source.owner(c) == name and (f := source.function_around(c)) is not None and f is not around
+    }
+    if not homes:
+        return []
+    # a step may be handed to a strategy: `strategy.run(replica_step, args=batch)`
+    homes |= {
+        f.name
+        for f in source.of(ast.FunctionDef)
+        if any(h in {n.id for n in of(f, ast.Name)} for h in homes) and f is not around
+    }
+    return [c for c in of(loop, ast.Call) if last_name(c.func) in homes]

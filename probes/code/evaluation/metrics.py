@@ -20,6 +20,7 @@ from ..shared.checks import at, first, ok, outer_loop, runs_in
 from ..shared.sides import either, literal, side
 from ..splits.slipped import other_held_out_part
 from ..splits.unlike import compared_unlike_trained, left_at_once, mask_unused
+from ..tensorflow.answers import metric_of_other_answers
 from ..tensorflow.slips import argmax_over_batch
 from ..tensorflow.tape_steps import metric_not_listed, reduced_by_mean
 from .compared import (
@@ -87,6 +88,7 @@ def metric_miscounts(view: View) -> Finding:
             goes_on_to_held_out,
             kept_between_evaluations,
             metric_not_listed,
+            metric_of_other_answers,
             *(area_of_decisions, largest_of_one, size_with_sign, emptied_with_each_batch),
             metric_goes_on,
             argmax_over_batch,

@@ -16,6 +16,7 @@ from ..mindspore.steps import competing_tags
 from ..model.operators import outputs_of
 from ..shared.checks import at, first, ok
 from ..shared.sides import either
+from ..tensorflow.answers import loss_of_other_answers
 from ..tensorflow.slips import classes_of_one_output, exclusive_by_sigmoid
 from .kinds_apart import classes_for_numbers, exchanged, form_of_answers
 
@@ -212,6 +213,10 @@ def loss_arguments_swapped(view: View) -> Finding:
     return first(view, checks, "the scripts call no function whose arguments are easily swapped")
 
 
+_ANSWERS = re.compile(r"^(?:labels?|targets?|y|y_true|gt)$")
+_SCORES = re.compile(r"^(?:logits?|preds?|outputs?|scores?|y_pred|y_hat|out)$")
+
+
 def _swapped(source: Script) -> Finding | None:
     seen = None
     for call in source.named("one_hot", "OneHot"):
@@ -233,11 +238,16 @@ def _swapped(source: Script) -> Finding | None:
                 return at(source, call, "the first argument is a constant, as only answers can be")
         names = [last_name(a).lower() for a in call.args[:2]]
         keras = "categorical" in kind or "binarycross" in kind
-        answers = re.compile(r"^(?:labels?|targets?|y|y_true|gt)$")
-        scores = re.compile(r"^(?:logits?|preds?|outputs?|scores?|y_pred|y_hat|out)$")
         first_, second = names if not keras else names[::-1]
-        if answers.match(first_) and scores.match(second):
+        if _ANSWERS.match(first_) and _SCORES.match(second):
             return at(source, call, "answers and predictions are swapped")
+    for one in graph_facts.graph_losses(source):
+        if one.takes.of == "numbers":
+            continue  # a squared error knows no order
+        names = [last_name(e).lower() for e in (one.labels, one.scores)]
+        told = isinstance(one.scores, ast.Call) and names[1] == "one_hot"
+        if _SCORES.match(names[0]) and (_ANSWERS.match(names[1]) or told):
+            return at(source, one.call, "answers and predictions are swapped")
     return ok(source, seen, "arguments stand in the order of their names") if seen is not None else None
 
 
@@ -278,7 +288,7 @@ def class_loss_on_numbers(view: View) -> Finding:
     """
     checks = either(
         *(_class_loss, competing_tags, classes_for_numbers, form_of_answers),
-        *(classes_of_one_output, exclusive_by_sigmoid),
+        *(classes_of_one_output, exclusive_by_sigmoid, loss_of_other_answers),
     )
     return first(view, checks, "the scripts compute no loss of returns or values")
 

@@ -14,9 +14,11 @@ from ...scripts.syntax import Function, Script, outermost_call
 from ..shared.checks import at, first, is_evaluation, ok
 from ..shared.rounds import Round, rounds
 from ..shared.sides import either
+from ..tensorflow.applied import output_taken_for_loss
 from ..tensorflow.graph_gradient import cut_in_graph
 from ..tensorflow.graph_loss import one_class_softmax
 from ..tensorflow.keras_model import softmax_of_one
+from ..tensorflow.keras_slips import array_under_tape
 from ..tensorflow.tape import loss_beside_tape
 from ..tensorflow.tape_steps import run_beside_tape
 from ..trainers.trainer_settings import output_made_anew
@@ -44,6 +46,8 @@ def gradient_path_cut(view: View) -> Finding:
     checks = either(
         _path_cut,
         loss_beside_tape,
+        output_taken_for_loss,
+        array_under_tape,
         run_beside_tape,
         cut_in_graph,
         through_numpy,

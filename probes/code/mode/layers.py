@@ -11,6 +11,7 @@ from ...scripts.flow import flow
 from ...scripts.syntax import Function, Script
 from ..shared.checks import at, first, is_evaluation, is_false_node, ok
 from ..shared.sides import either, setting, side
+from ..tensorflow.answers import part_always_trains
 from ..tensorflow.graph import (
     fed_in_training_mode,
     kept_in_evaluation,
@@ -150,6 +151,7 @@ def mode_fixed_in_call(view: View) -> Finding:
         mode_turned_in_model_fn,
         mode_left_out,
         kept_in_every_mode,
+        part_always_trains,
     )
     return first(view, either(_fixed, *graph), "the scripts call no layer with a mode")
 

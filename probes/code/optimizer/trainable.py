@@ -19,6 +19,7 @@ from ..shared.checks import at, first, ok, on_other_sides
 from ..shared.sides import either
 from ..step.several import part_without_optimizer
 from ..tensorflow.graph_gradient import descends_part, layer_kept
+from ..tensorflow.keras_slips import new_layer_untrained
 from ..tensorflow.session import variables_left_out
 from ..tensorflow.slips import made_untrainable
 from ..trainers.deepspeed import handed_to_engine
@@ -51,7 +52,7 @@ def part_not_trained(view: View) -> Finding:
     """
     frozen = first(
         view,
-        either(_freezes_untrained, layer_kept, made_untrainable, frozen_for_fit),
+        either(_freezes_untrained, layer_kept, made_untrainable, new_layer_untrained, frozen_for_fit),
         "the scripts show no training step",
     )
     return any_of((optimizer_gets_part(view), frozen))
@@ -67,7 +68,9 @@ def freezes_parameters(view: View) -> Finding:
     Copies of the model by their usual names (teacher, EMA, target, ...) and by `deepcopy` are left aside.
     False positive: fine-tuning that freezes on purpose.
     """
-    return first(view, either(_freezes, made_untrainable), "the scripts show no training step")
+    return first(
+        view, either(_freezes, made_untrainable, new_layer_untrained), "the scripts show no training step"
+    )
 
 
 def _freezes(source: Script) -> Finding | None:

@@ -14,6 +14,7 @@ from ...scripts.syntax import Script
 from ..mindspore.cells import optimizer_not_given_back
 from ..shared.checks import at, first, ok
 from ..shared.sides import either
+from ..tensorflow.keras_slips import counter_never_moved
 from ..tensorflow.slips import (
     checkpoint_without_moments,
     counter_left_in_checkpoint,
@@ -44,7 +45,13 @@ def resume_incomplete(view: View) -> Finding:
 def _incomplete(source: Script) -> Finding | None:
     again = either(
         *(counter_not_taken_up, drawn_after_restoring, statistics_not_saved),
-        *(checkpoint_without_moments, counter_left_in_checkpoint, latest_never_restored, flag_unread),
+        *(
+            checkpoint_without_moments,
+            counter_left_in_checkpoint,
+            latest_never_restored,
+            flag_unread,
+            counter_never_moved,
+        ),
     )(source)
     if again is not None:
         return again

@@ -19,6 +19,7 @@ from ..splits.slipped import step_thrown_away
 from ..splits.turned_flags import order_by_turned_flag
 from ..tensorflow.data import order_kept
 from ..tensorflow.graph_data import fed_in_stored_order, piped_in_stored_order
+from ..tensorflow.keras_slips import fit_in_order
 from .asked import shuffle_not_asked
 
 
@@ -44,6 +45,7 @@ def order_is_fixed(view: View) -> Finding:
             _pipeline,
             step_thrown_away,
             order_kept,
+            fit_in_order,
             _own_loader,
             _first_windows,
             shuffled_other_side,

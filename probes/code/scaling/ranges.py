@@ -27,6 +27,7 @@ from ..splits.slipped import drawn_for_both_sides
 from ..splits.split_steps import own_figures
 from ..tensorflow.data import held_out_drawn
 from ..tensorflow.keras_model import prepared_for_other
+from ..tensorflow.keras_slips import never_adapted
 from .again import divided_again, normalised_again, rescaled_again, step_made
 from .left_over import figures_left, fitted_left
 from .mapped_sides import random_beside_training, scaled_and_prepared, switched_on_for_held_out
@@ -40,7 +41,7 @@ def scaling_unused(view: View) -> Finding:
     """Mean and deviation of the inputs, or a scaling function, are there, and none of it is used."""
     return first(
         view,
-        either(_figures_unused, _function_unused, figures_left, fitted_left),
+        either(_figures_unused, _function_unused, figures_left, fitted_left, never_adapted),
         "the scripts prepare no scaling of inputs",
     )
 

@@ -19,6 +19,7 @@ from ..shared.sides import Given, either, given, literal, part, side, words
 from ..shared.transforms import telling
 from ..tensorflow.data import cut_from_moving_order
 from ..tensorflow.graph_data import whole_table_given
+from ..tensorflow.keras_slips import learned_from_whole
 from ..tensorflow.slips import evaluated_by_training_input, held_out_pattern_of_training
 from .again import folds_meet, one_file_for_both, split_twice, whole_beside_part
 from .cuts_meet import cuts_meet
@@ -449,7 +450,7 @@ def _fitted_on_all(source: Script) -> Finding | None:
     seen: ast.AST | None = None
     if (figures := of_all_rows(source) or figures_of_all(source)) is not None:
         return at(source, figures, "these figures are of all samples, those held out among them")
-    if (late := learned_after_split(source, _learns)) is not None:
+    if (late := learned_after_split(source, _learns) or learned_from_whole(source)) is not None:
         return late
     for call in source.named("fit", "fit_transform", "adapt", "partial_fit"):
         owner = call.func.value if isinstance(call.func, ast.Attribute) else None

@@ -15,6 +15,7 @@ from ..shared.checks import at, first, ok
 from ..shared.rounds import CLEARS
 from ..shared.sides import either, literal
 from ..tensorflow.graph_gradient import clip_not_applied
+from ..tensorflow.keras_slips import clipped_far_off
 from ..tensorflow.tape_steps import clip_left_under_tape
 from ..trainers.lightning_settings import clip_of_no_bound, clipped_in_training_step, hook_clips_nothing
 from ..trainers.trainer_settings import clipped_in_compute_loss
@@ -36,6 +37,7 @@ def clipping_without_effect(view: View) -> Finding:
             clip_not_taken,
             clip_not_applied,
             clip_left_under_tape,
+            clipped_far_off,
             one_clipped_astray,
             _by_shard,
             _other_copies,

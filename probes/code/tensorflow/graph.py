@@ -170,6 +170,8 @@ def mode_turned_in_model_fn(source: Script) -> Finding | None:
                     equal = isinstance(end.ops[0], (ast.Eq, ast.Is))
                     if re.search(r"(?i)eval|predict|infer", right) and equal:
                         return at(source, end, "layers are told that they train while the model is evaluated")
+                    if re.search(r"(?i)predict|infer", right) and not equal:
+                        return at(source, end, "layers are told that they train while the model is evaluated")
                     if re.search(r"TRAIN\b", right) and isinstance(end.ops[0], (ast.NotEq, ast.IsNot)):
                         return at(source, end, "layers are told that they train whenever they do not")
     return ok(source, seen, "layers are told whether the model trains") if seen is not None else None

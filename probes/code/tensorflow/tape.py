@@ -10,10 +10,10 @@ from functools import lru_cache
 
 from ...readers._tree import names_in, of, unparse
 from ...readers.script import keyword, last_name
-from ...registry import Finding, View, probe
+from ...registry import Finding
 from ...scripts.flow import flow
 from ...scripts.syntax import Function, Script
-from ..shared.checks import at, first, ok
+from ..shared.checks import at, ok
 from ..shared.sides import off_by_default
 
 _VARIABLES = re.compile(r"^(?P<owner>.+)\.(?P<kind>trainable_variables|trainable_weights|variables|weights)$")
@@ -58,12 +58,6 @@ def _taken(source: Script) -> Iterator[Taken]:
         ]
         if mine:
             yield Taken(mine[-1], call, objective, variables, scope or source.tree)
-
-
-@probe()
-def gradients_misplaced(view: View) -> Finding:
-    """Gradients of a tape are applied to other variables, or by the optimizer of another model."""
-    return first(view, gradients_reach_others, "the scripts apply no gradients of a tape")
 
 
 def gradients_reach_others(source: Script) -> Finding | None:
