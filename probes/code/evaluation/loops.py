@@ -224,10 +224,16 @@ def _about_average(owner: str, held: set[str]) -> bool:
     return owner.split(".")[-1] in last
 
 
+_SETTINGS = {"config", "configs", "cfg", "kwargs", "args", "settings", "options", "spec", "specs"}
+
+
 def _copies(source: Script, value: ast.Call) -> bool:
     """`deepcopy(model)`, `AveragedModel(model)`, or a class of the script that holds such a copy."""
     if "model" not in unparse(value).lower() and "net" not in unparse(value).lower():
         return False
+    given = value.args[0] if value.args else None
+    if isinstance(given, (ast.Name, ast.Attribute)) and _SETTINGS & set(words(last_name(given))):
+        return False  # `deepcopy(net_config)`: what the model is made of
     name = last_name(value.func)
     if name == "deepcopy" or (name[:1].isupper() and bool(_AVERAGE.search(name)) and bool(value.args)):
         return True

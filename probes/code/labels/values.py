@@ -55,7 +55,10 @@ def _labels_alone(source: Script) -> Finding | None:
         if fresh and (_has_no_partner(source, node) or _already_alone(source, node)):
             continue  # no labels go with it
         if fresh or (
-            "perm" in index.lower() and sum(i == index for _, i in alone) == 1 and _used_once(source, index)
+            "perm" in index.lower()
+            and sum(i == index for _, i in alone) == 1
+            and _used_once(source, index)
+            and not _order_is_kept(source, node)
         ):
             return at(source, node, "inputs and labels are not reordered together")
     return ok(source, alone[0][0], "inputs and labels are reordered together") if alone else None
@@ -96,6 +99,18 @@ def _used_once(source: Script, index: str) -> bool:
     """The permutation indexes one array only."""
     uses = [n for n in source.of(ast.Subscript) if unparse(n.slice) == index]
     return len(uses) == 1
+
+
+def _order_is_kept(source: Script, node: ast.Assign) -> bool:
+    """`truth = (perm == 0).nonzero()` beside `choices[rows, perm]`: the order itself makes the answers."""
+    orders = {n for n in names_in(node.value) if "perm" in n.lower()}
+    around = source.function_around(node) or source.tree
+    inside = set(walk(node))
+    return any(
+        isinstance(n.ops[0], (ast.Eq, ast.Lt)) and orders & names_in(n.left)
+        for n in of(around, ast.Compare)
+        if n not in inside
+    )
 
 
 @probe()

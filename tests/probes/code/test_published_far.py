@@ -619,3 +619,57 @@ def test_the_last_layer_of_a_stack_may_start_at_zero_by_its_name() -> None:
 
 def test_another_layer_of_a_stack_may_not() -> None:
     assert state("script-zero-init", STACK.replace("{layer}", "fc1")) == "present"
+
+
+# ---------------------------------------- copies of settings, orders that are kept
+
+COPIED = (
+    TORCH
+    + """
+import copy
+
+def run(model, net_config, loader, held, optimizer):
+    kept = copy.deepcopy({what})
+    for epoch in range(9):
+        for x, y in loader:
+            loss = F.cross_entropy(model(x), y)
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+        evaluate(kept, held)
+"""
+)
+
+
+def test_a_copy_of_settings_is_no_model() -> None:
+    assert _quiet("script-evaluates-stale-copy", COPIED.format(what="net_config"))
+
+
+def test_a_copy_of_the_model_that_is_scored_is_told() -> None:
+    assert state("script-evaluates-stale-copy", COPIED.format(what="model")) == "present"
+
+
+ORDERED = (
+    TORCH
+    + """
+def step(model, x, targets, optimizer):
+    perm = torch.rand(targets.shape[0], targets.shape[1]).argsort(dim=1)
+    rows = torch.arange(targets.shape[0]).unsqueeze(-1)
+    targets = targets[rows, perm]
+    truth = {truth}
+    loss = F.cross_entropy(model(x, targets), truth)
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+"""
+)
+
+
+def test_an_order_that_makes_the_answers_is_kept() -> None:
+    text = ORDERED.format(truth="(perm == 0).nonzero()[:, 1]")
+
+    assert _quiet("script-labels-permuted-alone", text)
+
+
+def test_an_order_that_is_forgotten_is_told() -> None:
+    assert state("script-labels-permuted-alone", ORDERED.format(truth="targets[:, 0]")) == "present"
