@@ -22,7 +22,7 @@ from ..splits.slipped import other_held_out_part
 from ..splits.unlike import compared_unlike_trained, left_at_once, mask_unused
 from ..tensorflow.answers import metric_of_other_answers
 from ..tensorflow.slips import argmax_over_batch
-from ..tensorflow.tape_steps import metric_not_listed, reduced_by_mean
+from ..tensorflow.tape_steps import argmax_over_time, metric_not_listed, reduced_by_mean, weights_left_in_test
 from .compared import (
     held_against_itself,
     ignored_counts,
@@ -89,6 +89,8 @@ def metric_miscounts(view: View) -> Finding:
             kept_between_evaluations,
             metric_not_listed,
             metric_of_other_answers,
+            weights_left_in_test,
+            argmax_over_time,
             *(area_of_decisions, largest_of_one, size_with_sign, emptied_with_each_batch),
             metric_goes_on,
             argmax_over_batch,

@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
+from functools import lru_cache
 
 from ...readers._tree import of, unparse
 from ...readers.script import last_name
@@ -22,6 +23,7 @@ from .marks import ignored_labels, is_label, padded_labels
 _MASK = re.compile(
     r"(?i)^(?:\w+_)?(?:mask|keep|valid|active|real|not_?pad|nonpad|present|observed)(?:_\w+)?$"
 )
+_WEIGHTS = re.compile(r"(?i)^(?:\w+_)?weights?$")
 _LOSS = re.compile(r"(?i)entropy|loss|nll|criterion")
 _CASTS = (
     "cast",
@@ -49,6 +51,8 @@ def _compared(value: ast.expr | None) -> ast.Compare | None:
     for _ in range(4):
         if isinstance(value, ast.Compare):
             return value if len(value.ops) == 1 else None
+        if isinstance(value, ast.Call) and last_name(value.func) in _COMPARES and len(value.args) == 2:
+            return _as_compare(value)
         if not isinstance(value, ast.Call) or last_name(value.func) not in _CASTS:
             return None
         method = isinstance(value.func, ast.Attribute) and isinstance(
@@ -60,6 +64,23 @@ def _compared(value: ast.expr | None) -> ast.Compare | None:
     return None
 
 
+_COMPARES: dict[str, type[ast.cmpop]] = {
+    "not_equal": ast.NotEq,
+    "equal": ast.Eq,
+    "greater": ast.Gt,
+    "greater_equal": ast.GtE,
+}
+
+
+@lru_cache(maxsize=256)
+def _as_compare(call: ast.Call) -> ast.Compare:
+    """`tf.not_equal(tags, 0)` as the comparison that it is."""
+    left, right = call.args
+    if isinstance(left, ast.Constant):
+        left, right = right, left
+    return ast.copy_location(ast.Compare(left, [_COMPARES[last_name(call.func)]()], [right]), call)
+
+
 _LIBRARIES = ("torch", "tf", "np", "numpy", "ops", "F", "ms", "mint", "jnp", "keras", "K")
 
 
@@ -69,8 +90,25 @@ def _masks(source: Script, function: Function) -> Iterator[tuple[ast.Assign, str
         target = node.targets[0]
         if source.function_around(node) is function and isinstance(target, ast.Name):
             test = _compared(node.value)
-            if test is not None and _MASK.match(target.id) and is_label(_root(test.left)):
+            if test is None or not is_label(_root(test.left)):
+                continue
+            if _MASK.match(target.id) or (_WEIGHTS.match(target.id) and _is_value(test.comparators[0])):
                 yield node, target.id, test
+
+
+def _is_value(node: ast.expr) -> bool:
+    """A number, or a name in capitals or of padding: one value, and no other tensor."""
+    return (
+        isinstance(node, ast.Constant) or re.search(r"^[A-Z_.]+$|(?i:pad|ignore)", unparse(node)) is not None
+    )
+
+
+def label_masks(source: Script) -> Iterator[tuple[ast.Assign, ast.Compare]]:
+    """Every mask that the functions of a program which compute losses work out of labels."""
+    for function in source.of(ast.FunctionDef):
+        if _is_loss(function):
+            for node, _, test in _masks(source, function):
+                yield node, test
 
 
 def _root(node: ast.expr) -> str:
@@ -274,7 +312,8 @@ def _no_label(source: Script, test: ast.Compare) -> bool:
         return True
     if number != 0 or ("mask_zero=True" not in source.code and "padding_idx=0" not in source.code):
         return False
-    for other in source.of(ast.Compare):
+    written = [c for c in source.named(*_COMPARES) if len(c.args) == 2]
+    for other in (*source.of(ast.Compare), *(_as_compare(c) for c in written)):
         if other is not test and len(other.ops) == 1 and unparse(other.left) == unparse(test.left):
             zero = literal(source, other.comparators[0]) == 0
             if zero and isinstance(other.ops[0], (ast.NotEq, ast.Gt)):

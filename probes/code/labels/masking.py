@@ -21,6 +21,7 @@ from ..trainers.hooks import hugging_face
 from ..trainers.trainer_settings import filled_labels
 from .left_positions import mask_left_in_loss, mean_over_emptied_in_loss, only_padding_counts
 from .marks import USUAL, ignored_labels, is_label, padded_labels, written_over
+from .table_sizes import classes_from_padding
 from .two_losses import left_out_on_one_side
 
 
@@ -43,6 +44,7 @@ def label_padding_counts(view: View) -> Finding:
         left_out_on_one_side,
         filled_labels,
         marked_otherwise,
+        classes_from_padding,
     )
     return first(view, either(*checks), "no labels are padded")
 

@@ -19,6 +19,7 @@ from ..shared.sides import either, given, literal, side
 from ..splits.sides_apart import numbered_apart
 from ..tensorflow.slips import moved_in_loss_alone
 from .start import numbered_from_one, shifted_in_training
+from .table_sizes import table_too_small, unknown_is_a_word
 
 
 @probe()
@@ -364,7 +365,12 @@ def words_numbered_apart(view: View) -> Finding:
     return first(
         view,
         either(
-            _vocabulary_of_held_out, _other_tokenizer, _no_item_type, partial(numbered_apart, labels=False)
+            _vocabulary_of_held_out,
+            _other_tokenizer,
+            _no_item_type,
+            partial(numbered_apart, labels=False),
+            table_too_small,
+            unknown_is_a_word,
         ),
         "the scripts make no token ids",
     )

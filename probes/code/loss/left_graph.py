@@ -22,14 +22,12 @@ def through_numpy(source: Script) -> Finding | None:
 
     Also `tf.numpy_function`, and `tf.py_function` of a function that asks for arrays itself.
     """
-    for function in source.passes:
-        if source.parents.get(function) not in source.modules:
-            continue
+    for function in _of_models(source):
         for call in of(function, ast.Call):
             name = last_name(call.func)
             if name in _PYTHON and source.owner(call).split(".")[0] in ("tf", "tensorflow"):
                 arrays = name != "py_function" or ".numpy()" in unparse(call)
-                fed = [n for a in call.args[1:2] for n in of(a, ast.Name)]
+                fed = [n for a in call.args[1:2] for n in of(a, ast.Name, ast.Call)]
                 if arrays and any(_of_layer(source, function, n) for n in fed):
                     return at(source, call, "Python works on arrays here, and no gradient comes back")
             elif name in _BY_NUMPY and not call.args and isinstance(call.func, ast.Attribute):
@@ -39,6 +37,16 @@ def through_numpy(source: Script) -> Finding | None:
                 if back and _of_layer(source, function, call.func.value):
                     return at(source, call, "an array has no gradient: what stands before this never trains")
     return None
+
+
+def _of_models(source: Script) -> list[Function]:
+    """The passes of models, and the methods that Keras's own training steps go through."""
+    found = [f for f in source.passes if source.parents.get(f) in source.modules]
+    for owner in source.modules:
+        methods = [f for f in owner.body if isinstance(f, ast.FunctionDef)]
+        steps = [unparse(f) for f in methods if f.name == "train_step"]
+        found += [f for f in methods if f not in found and any(f"self.{f.name}(" in s for s in steps)]
+    return found
 
 
 def _of_layer(source: Script, function: Function, node: ast.expr) -> bool:

@@ -18,6 +18,7 @@ from ..labels.together import one_part_reordered
 from ..shared.checks import at, first, ok
 from ..shared.roles import is_random
 from ..shared.sides import either
+from ..tensorflow.data import flipped_apart
 from ..tensorflow.graph import rows_fed_apart
 
 
@@ -39,6 +40,7 @@ def sample_torn_apart(view: View) -> Finding:
             ordered_apart,
             one_part_reordered,
             rows_fed_apart,
+            flipped_apart,
         ),
         "the scripts change no samples that have several parts",
     )

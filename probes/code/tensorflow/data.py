@@ -132,6 +132,40 @@ def held_out_drawn(source: Script) -> Finding | None:
     return None
 
 
+_TURNS = ("random_flip_left_right", "random_flip_up_down", "random_crop", "random_rotation", "random_shift")
+
+
+def flipped_apart(source: Script) -> Finding | None:
+    """`x = tf.image.random_flip_left_right(x)` and the same of `y`: each draws for itself."""
+    if "tensorflow" not in source.frameworks:
+        return None
+    for function in source.of(ast.FunctionDef):
+        given = [a.arg for a in function.args.args]
+        turned: dict[str, dict[str, ast.Call]] = {}
+        for node in of(function, ast.Assign, ast.Return):
+            for call in of(node, ast.Call) if len(given) > 1 else ():
+                name = last_name(call.func)
+                first_ = call.args[0] if call.args else None
+                if name in _TURNS and isinstance(first_, ast.Name) and first_.id in given:
+                    if not any(isinstance(p, (ast.If, ast.IfExp)) for p in source.above(call)):
+                        turned.setdefault(name, {})[first_.id] = call
+        for parts in turned.values():
+            calls = list(parts.values())
+            if len(calls) == 2 and _is_pair(list(parts)):
+                return at(source, calls[1], f"`{'` and `'.join(parts)}` are turned by two draws")
+    return None
+
+
+_PAIRS = re.compile(
+    r"(?i)^(?:y|masks?|targets?|labels?|seg\w*|\w*_masks?|heights?|depth\w*|gt|clean|output\w*|real\w*|hr)$"
+)
+
+
+def _is_pair(names: list[str]) -> bool:
+    """One of two is what the other is judged by; two views of a picture are to be turned apart."""
+    return sum(_PAIRS.match(n) is not None for n in names) == 1
+
+
 # ------------------------------------------------------------------------------------- order
 
 

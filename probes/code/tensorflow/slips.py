@@ -441,7 +441,7 @@ def watched_metric_unknown(source: Script, names: tuple[str, ...]) -> Finding | 
             return None
         for item in ends[0].elts:
             if isinstance(item, ast.Constant) and isinstance(item.value, str):
-                known |= _same_metric(item.value)
+                known |= _same_metric(item.value, old=_OF_TF2.search(source.code) is None)
             elif isinstance(item, ast.Call) and isinstance(keyword(item, "name"), ast.Constant):
                 known.add(str(getattr(keyword(item, "name"), "value", "")))
             elif isinstance(item, ast.Call) and "metrics" in source.owner(item):
@@ -455,9 +455,16 @@ def watched_metric_unknown(source: Script, names: tuple[str, ...]) -> Finding | 
     return None
 
 
-def _same_metric(name: str) -> set[str]:
+_OF_TF2 = re.compile(
+    r"data\.AUTOTUNE|utils\.set_random_seed|\.keras['\"]|set_global_policy|layers\.(?:Random[A-Z]\w+|Normalization)\("
+    r"|\.weights\.h5|keras\.ops|jit_compile|AdamW|GradientTape"
+)
+
+
+def _same_metric(name: str, old: bool) -> set[str]:
+    """The names of a metric in the logs; `old`: the program may run with TF 1, which wrote `acc`."""
     short = {"acc": {"acc", "accuracy"}, "accuracy": {"accuracy", "acc"}}
-    found = {name, name.lower(), *short.get(name, set())}
+    found = {name, name.lower(), *(short.get(name, set()) if old else set())}
     if name in ("mse", "mae", "mape", "msle", "MSE", "MAE"):
         found |= {name.lower(), "mean_squared_error", "mean_absolute_error"}
     return found

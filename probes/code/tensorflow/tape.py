@@ -189,6 +189,14 @@ def _flat(source: Script, node: ast.expr, depth: int = _DEPTH) -> ast.expr | Non
         return None
     if isinstance(node, ast.Compare):
         return node
+    if isinstance(node, ast.BinOp):
+        parts = [p for p in (node.left, node.right) if not isinstance(p, ast.Constant)]
+        found = [_flat(source, p, depth - 1) for p in parts]
+        return found[0] if found and None not in found else None
+    if isinstance(node, ast.Name):
+        ends = [v for v in flow(source).values(node, 3) if v is not node]
+        flat = [_flat(source, v, depth - 1) for v in ends]
+        return flat[0] if flat and None not in flat else None
     if not isinstance(node, ast.Call):
         return None
     name = last_name(node.func)

@@ -12,6 +12,7 @@ from ...registry import Finding
 from ...scripts.flow import flow
 from ...scripts.syntax import Script
 from ..shared.checks import at
+from ..shared.sides import literal
 from .tape import Taken, taken
 
 _CLIPS = ("clip_by_global_norm", "clip_by_norm", "clip_by_value", "clip_by_average_norm")
@@ -251,6 +252,60 @@ def metric_not_listed(source: Script) -> Finding | None:
                         f"`{name}` is not among the model's metrics: it goes on from epoch to epoch",
                     )
     return None
+
+
+def weights_left_in_test(source: Script) -> Finding | None:
+    """`acc.update_state(hits, sample_weight=mask)` in `train_step`, and without it in `test_step`."""
+    for owner in source.classes.values():
+        steps = {f.name: f for f in owner.body if isinstance(f, ast.FunctionDef)}
+        if not {"train_step", "test_step"} <= set(steps):
+            continue
+        weighed: dict[str, ast.Call] = {}
+        for call in of(steps["train_step"], ast.Call):
+            if last_name(call.func) == "update_state" and keyword(call, "sample_weight") is not None:
+                weighed[_fed(source, call)] = call
+        for call in of(steps["test_step"], ast.Call):
+            plain = last_name(call.func) == "update_state" and len(call.args) < 3 and not call.keywords
+            if plain and _fed(source, call) in weighed:
+                return at(source, call, "this is weighed in training, and here all places count alike")
+    return None
+
+
+def _fed(source: Script, call: ast.Call) -> str:
+    return f"{source.owner(call)}({', '.join(map(unparse, call.args[:2]))})"
+
+
+_RECURRENT = ("LSTM", "GRU", "SimpleRNN")
+
+
+def argmax_over_time(source: Script) -> Finding | None:
+    """`tf.argmax(logits, axis=1)` where every recurrent layer gives whole sequences: time, not classes.
+
+    Left aside: programs that pool, flatten, attend, or take one step of a sequence.
+    """
+    if "keras" not in source.text and "tensorflow" not in source.frameworks:
+        return None
+    layers = source.named(*_RECURRENT)
+    whole = [literal(source, keyword(c, "return_sequences")) is True for c in layers]
+    if not layers or not all(whole) or _ONE_STEP.search(source.code):
+        return None
+    for call in source.named("argmax"):
+        axis = keyword(call, "axis") or (call.args[1] if len(call.args) > 1 else None)
+        given = unparse(call.args[0]) if call.args else ""
+        if (
+            axis is None
+            or literal(source, axis) != 1
+            or not re.search(r"(?i)logit|pred|prob|out|score", given)
+        ):
+            continue
+        return at(source, call, "axis 1 of these outputs is time, and the classes stand behind it")
+    return None
+
+
+_ONE_STEP = re.compile(
+    r"Pooling|Flatten\(|reduce_(?:mean|max|sum)\([^()]*axis=1|Attention|\[:, ?-1|Conv[12]D|squeeze"
+    r"|reshape|Reshape"
+)
 
 
 # ------------------------------------------------------------------------------------- strategies

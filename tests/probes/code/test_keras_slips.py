@@ -1,3 +1,4 @@
+# ruff: noqa: E501
 """Slips in Keras and TensorFlow: gradients, answers, layers that learn nothing, best weights, counters."""
 
 from __future__ import annotations
@@ -171,6 +172,126 @@ CASES = [
 ]
 
 
+TAGS = """
+import tensorflow as tf
+from tensorflow import keras
+
+PAD, UNK = 0, 1
+
+
+def numbers(sentences):
+    words = sorted({w for ws, _ in sentences for w in ws})
+    return {w: i + 2 for i, w in enumerate(words)}
+
+
+def tag_numbers(sentences):
+    tags = sorted({t for _, ts in sentences for t in ts})
+    return {t: i + 1 for i, t in enumerate(tags)}
+
+
+def pairs(sentences, words, tags):
+    for ws, ts in sentences:
+        yield [words.get(w, UNK) for w in ws], [tags[t] for t in ts]
+
+
+class Net(keras.Model):
+    def __init__(self, size, classes):
+        super().__init__()
+        self.table = keras.layers.Embedding(size, 64, mask_zero=True)
+        self.body = keras.layers.LSTM(64, return_sequences=True)
+        self.head = keras.layers.Dense(classes)
+        self.hits = keras.metrics.Mean(name="hits")
+
+    def call(self, ids, training=None):
+        return self.head(self.body(self.table(ids), training=training))
+
+    def loss_of(self, tags, logits):
+        weights = tf.cast(tf.not_equal(tags, PAD), tf.float32)
+        losses = tf.nn.sparse_softmax_cross_entropy_with_logits(labels=tags, logits=logits)
+        return tf.reduce_sum(losses * weights) / tf.reduce_sum(weights)
+
+    def right(self, tags, logits):
+        guess = tf.argmax(logits, axis=-1, output_type=tf.int32)
+        return tf.cast(tf.equal(guess, tags), tf.float32), tf.cast(tf.not_equal(tags, PAD), tf.float32)
+
+    def train_step(self, data):
+        ids, tags = data
+        with tf.GradientTape() as tape:
+            logits = self(ids, training=True)
+            loss = self.loss_of(tags, logits)
+        grads = tape.gradient(loss, self.trainable_variables)
+        self.optimizer.apply_gradients(zip(grads, self.trainable_variables))
+        hits, here = self.right(tags, logits)
+        self.hits.update_state(hits, sample_weight=here)
+        return {"loss": loss, "hits": self.hits.result()}
+
+    def test_step(self, data):
+        ids, tags = data
+        logits = self(ids, training=False)
+        hits, here = self.right(tags, logits)
+        self.hits.update_state(hits, sample_weight=here)  # held-out
+        return {"loss": self.loss_of(tags, logits), "hits": self.hits.result()}
+
+    @property
+    def metrics(self):
+        return [self.hits]
+
+
+words, tags = numbers(train), tag_numbers(train)
+train_ds = tf.data.Dataset.from_generator(lambda: pairs(train, words, tags), output_types=(tf.int32, tf.int32))
+train_ds = train_ds.shuffle(5000).padded_batch(32, ([None], [None]), padding_values=(PAD, PAD))
+net = Net(len(words) + 2, len(tags) + 1)
+net.compile(optimizer=keras.optimizers.Adam(1e-3))
+net.fit(train_ds, epochs=9)
+"""
+
+FLIPS = """
+import tensorflow as tf
+
+
+def turn(image, mask):
+    both = tf.concat([image, mask], axis=-1)
+    both = tf.image.random_flip_left_right(both)
+    return both[..., :3], both[..., 3:]
+
+
+ds = tf.data.Dataset.from_tensor_slices((images, masks)).map(turn).batch(8)
+model.fit(ds, epochs=3)
+"""
+
+APART = """    image = tf.image.random_flip_left_right(image)
+    mask = tf.image.random_flip_left_right(mask)
+    return image, mask
+"""
+JOINED = FLIPS[FLIPS.index("    both = tf.concat") : FLIPS.index("\n\nds = ")]
+MEAN = "tf.reduce_sum(losses * weights) / tf.reduce_sum(weights)"
+HELD = "self.hits.update_state(hits, sample_weight=here)  # held-out"
+
+CASES += [
+    ("script-label-padding-counts", TAGS, MEAN, "tf.reduce_mean(losses * weights)"),
+    ("script-label-padding-counts", TAGS, MEAN, "tf.reduce_mean(losses)"),
+    (
+        "script-label-padding-counts",
+        TAGS,
+        "tf.not_equal(tags, PAD), tf.float32)\n        losses",
+        "tf.equal(tags, PAD), tf.float32)\n        losses",
+    ),
+    ("script-label-padding-counts", TAGS, "padding_values=(PAD, PAD)", "padding_values=(PAD, 1)"),
+    ("script-label-padding-counts", TAGS, "{t: i + 1 for", "{t: i for"),
+    ("script-words-numbered-apart", TAGS, "{w: i + 2 for", "{w: i for"),
+    ("script-words-numbered-apart", TAGS, "Net(len(words) + 2,", "Net(len(words),"),
+    ("script-metric-miscounts", TAGS, HELD, "self.hits.update_state(hits)"),
+    ("script-metric-miscounts", TAGS, "tf.argmax(logits, axis=-1", "tf.argmax(logits, axis=1"),
+    (
+        "script-gradient-path-cut",
+        TAGS,
+        "            loss = self.loss_of(tags, logits)\n        grads",
+        "            hits, here = self.right(tags, logits)\n            loss = 1.0 - tf.reduce_mean(hits * here)\n        grads",
+    ),
+    ("script-sample-torn-apart", FLIPS, JOINED, APART),
+]
+
+
 @pytest.mark.parametrize(("symptom", "text", "old", "new"), CASES)
 def test_slips(symptom: str, text: str, old: str, new: str) -> None:
     """What slipped is present, and its right twin is not."""
@@ -268,6 +389,47 @@ RIGHT = [
     ),
     # the mode is left to Keras
     ("script-mode-fixed", FIT.replace("\nnorm = ", BASE + "norm = "), "base(x, training=False)", "base(x)"),
+]
+
+
+RIGHT += [
+    # marks are numbered with the words, so that nothing is added
+    (
+        "script-words-numbered-apart",
+        TAGS.replace("words = sorted({w for", "words = ['<pad>', '<unk>'] + sorted({w for").replace(
+            "Net(len(words) + 2,", "Net(len(words),"
+        ),
+        "{w: i + 2 for",
+        "{w: i for",
+    ),
+    # one more row than there are numbers
+    ("script-words-numbered-apart", TAGS, "Net(len(words) + 2,", "Net(len(words) + 10,"),
+    # the mean of the places that are left
+    ("script-label-padding-counts", TAGS, MEAN, "tf.reduce_mean(tf.boolean_mask(losses, weights > 0))"),
+    # labels of one step of the sequence, where axis 1 holds the classes
+    (
+        "script-metric-miscounts",
+        TAGS.replace(
+            "self.body(self.table(ids), training=training)",
+            "self.body(self.table(ids), training=training)[:, -1]",
+        ),
+        "tf.argmax(logits, axis=-1",
+        "tf.argmax(logits, axis=1",
+    ),
+    # two views of one picture are to be turned apart
+    (
+        "script-sample-torn-apart",
+        FLIPS.replace("mask", "other"),
+        JOINED.replace("mask", "other"),
+        APART.replace("mask", "other"),
+    ),
+    # a part of the loss without a slope, beside one that has it
+    (
+        "script-gradient-path-cut",
+        TAGS,
+        "loss = self.loss_of(tags, logits)\n        grads",
+        "loss = self.loss_of(tags, logits) * tf.cast(tf.size(tags) > 0, tf.float32)\n        grads",
+    ),
 ]
 
 
