@@ -30,6 +30,7 @@ MODULES = (
     "code.calls.arguments",
     "code.calls.axes_and_keys",
     "code.calls.field",
+    "code.calls.old_device",
     "code.causes",
     "code.evaluation.averages",
     "code.evaluation.best",

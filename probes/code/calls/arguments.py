@@ -18,6 +18,7 @@ from ..shared.checks import at, first, ok
 from ..shared.shares import DROP, KEEP, complement_of_drop, is_turned, names_keep, plain
 from ..shared.sides import either
 from ..tensorflow.slips import behind
+from .old_device import wrapped_before_initialized
 
 
 @probe()
@@ -26,14 +27,15 @@ def argument_inverted(view: View) -> Finding:
 
     PyTorch and Keras take the share to drop (TensorFlow 1 and MindSpore's first argument that to keep), and
     PyTorch's `key_padding_mask` is True where nothing is to be seen. MindSpore's `LayerNorm` refuses a
-    number, and its `value_and_grad` takes gradients of the inputs unless it is told of weights. False
+    number, and its `value_and_grad` takes gradients of the inputs unless it is told of weights. Apex's
+    `initialize` refuses a model that is wrapped already. False
     positive: names that mean the opposite of what they say.
     """
     return first(
         view,
         either(
             *(padding_refused, _keeps, recurrent_keeps, _cells_kept, _shows_padding, past_hidden),
-            *(share_to_drop_kept, shape_wanted, gradient_of_other),
+            *(share_to_drop_kept, shape_wanted, gradient_of_other, wrapped_before_initialized),
         ),
         "the scripts call no dropout and hand over no mask",
     )

@@ -14,7 +14,8 @@ from ...scripts.syntax import Script
 from ..mindspore.steps import shards_of_unsorted
 from ..samples.seeds import same_seed
 from ..shared.checks import at, first, imports_locals, is_false_node, ok
-from ..shared.sides import either
+from ..shared.nodes import is_true
+from ..shared.sides import either, literal
 from ..tensorflow.tape import scaled_and_left
 
 _MODES = ("Dropout", "Dropout2d", "BatchNorm1d", "BatchNorm2d", "BatchNorm3d", "SyncBatchNorm")
@@ -68,11 +69,58 @@ def _scale_left(source: Script) -> Finding | None:
         if drop is None or not is_false_node(drop):
             continue
         given = [c for c in source.calls if _keyword(c, "loss_scale") is not None and c not in managers]
+        made = [c for c in source.optimizer_calls if "Model" not in last_name(c.func)]
+        if made and not any(c in made or _hands_on(source, c) for c in given):
+            given = [c for c in made if _scale_of(c) is not None or any(k.arg is None for k in c.keywords)]
         if not given and not imports_locals(source):
             return at(source, call, "the loss is scaled and no optimizer is given its loss_scale")
+    if (found := _scales_apart(source)) is not None:
+        return found
     return ok(
         source, managers[0], "the optimizer divides the loss scale out, or steps with overflow are dropped"
     )
+
+
+def _hands_on(source: Script, call: ast.Call) -> bool:
+    """A function of the script takes the loss scale, and may give it to an optimizer."""
+    return last_name(call.func) in flow(source).functions
+
+
+def _scale_of(optimizer: ast.Call) -> ast.expr | None:
+    """The loss scale that an optimizer of MindSpore divides by."""
+    place = {"Momentum": 4, "SGD": 6}.get(last_name(optimizer.func), 99)
+    given = optimizer.args[place] if place < len(optimizer.args) else None
+    return _keyword(optimizer, "loss_scale") or given
+
+
+def _scales_apart(source: Script) -> Finding | None:
+    """Manager and optimizer have other scales; or both divide, where the manager drops steps with overflow.
+
+    Left aside: managers and optimizers that a condition chooses.
+    """
+    managers = source.named("FixedLossScaleManager", "DynamicLossScaleManager")
+    made = [c for c in source.optimizer_calls if _scale_of(c) is not None]
+    if len(managers) != 1 or len(made) != 1 or not source.named("Model"):
+        return None
+    manager, optimizer = managers[0], made[0]
+    for node in (manager, optimizer):
+        if any(isinstance(p, ast.If) and "__name__" not in unparse(p.test) for p in source.above(node)):
+            return None
+    own, dynamic = literal(source, _scale_of(optimizer)), "Dynamic" in last_name(manager.func)
+    if not isinstance(own, (int, float)) or own <= 1:
+        return None
+    second = manager.args[1] if len(manager.args) > 1 else None
+    drop = _keyword(manager, "drop_overflow_update") or second
+    if dynamic or drop is None or is_true(drop):
+        why = "the manager takes the loss scale out, and this optimizer divides by one again"
+        return at(source, optimizer, why)
+    first_ = _keyword(manager, "loss_scale") or (manager.args[0] if manager.args else None)
+    scale = literal(source, first_) if first_ is not None else 128.0
+    if is_false_node(drop) and isinstance(scale, (int, float)) and scale != own:
+        return at(
+            source, manager, f"the loss is multiplied by {scale:g}, and the optimizer divides by {own:g}"
+        )
+    return None
 
 
 def _never_unscaled(source: Script) -> Finding | None:

@@ -51,7 +51,8 @@ def _in_list(source: Script) -> Finding | None:
             target = unparse(node.targets[0])
             held = [*_items(node.value), *_appended(owner, target, node.value)]
             local = _local_list(source, owner, node)
-            held += local
+            back, registers = _given_back(source, owner, node.value)
+            held += local if registers else [*local, *back]
             if not target.startswith("self.") or not any(_is_layer(mine, c) for c in held):
                 continue
             if not _handed_on(owner, target) and not (local and _handed_on(owner, _listed(node.value))):
@@ -80,9 +81,44 @@ def _local_list(source: Script, owner: ast.ClassDef, node: ast.Assign) -> list[a
     """What a list of the same method holds that is kept as it is: `self.blocks = blocks`."""
     name, method = _listed(node.value), source.function_around(node)
     made = source.assigned(name, method, node.lineno) if name and method is not None else None
+    if made is None and name and method is not None:
+        made = _unpacked(method, name, node.lineno)
     if made is None or isinstance(made, ast.Call):
         return []
     return [*_items(made), *_appended(owner, name, made)]
+
+
+def _unpacked(method: ast.AST, name: str, before: int) -> ast.expr | None:
+    """`layers, width = [], 64` -> the list."""
+    found = None
+    for node in of(method, ast.Assign):
+        for target in node.targets:
+            if isinstance(target, ast.Tuple) and isinstance(node.value, ast.Tuple) and node.lineno < before:
+                pairs = zip(target.elts, node.value.elts, strict=False)
+                found = next((v for t, v in pairs if unparse(t) == name), found)
+    return found
+
+
+def _given_back(source: Script, owner: ast.ClassDef, value: ast.expr) -> tuple[list[ast.expr], bool]:
+    """The layers of a list that a method of the class gives back, and whether that registers them itself.
+
+    `self.layer1 = self._make_layer(64, 2)` whose last line is `return blocks`, a list that was filled.
+    """
+    if not (isinstance(value, ast.Call) and unparse(value.func).startswith("self.")):
+        return [], False
+    methods = [f for f in of(owner, ast.FunctionDef) if f.name == last_name(value.func)]
+    ends = [r for f in methods for r in of(f, ast.Return) if r.value is not None]
+    if len(methods) != 1 or len(ends) != 1 or not isinstance(ends[0].value, (ast.Name, ast.List)):
+        return [], False
+    listed = ends[0].value
+    if isinstance(listed, ast.List):
+        return list(_items(listed)), False
+    made = source.assigned(listed.id, methods[0], ends[0].lineno)
+    made = made if made is not None else _unpacked(methods[0], listed.id, ends[0].lineno)
+    if made is None or isinstance(made, ast.Call):
+        return [], False
+    inside = ast.ClassDef(owner.name, [], [], [methods[0]], [])
+    return [*_items(made), *_appended(inside, listed.id, made)], _handed_on(inside, listed.id)
 
 
 def _items(value: ast.expr) -> Iterator[ast.expr]:

@@ -11,6 +11,8 @@ from ...readers._tree import of, unparse, walk
 from ...readers.script import keyword, last_name
 from ...registry import Finding, View, probe
 from ...scripts.syntax import Script
+from ..calls.old_device import optimizer_unknown_to_apex
+from ..mindspore.overflow import clipped_before_map, overflow_unheeded
 from ..mindspore.steps import clipped_while_scaled_ms, half_without_scale, never_adjusted
 from ..shared.checks import at, first, imports_locals, is_false_node, ok
 from ..shared.sides import either, off_by_default
@@ -41,6 +43,7 @@ def clip_before_unscale(view: View) -> Finding:
             _clip_before_division,
             clipped_while_scaled,
             clipped_while_scaled_ms,
+            clipped_before_map,
             clipped_while_lightning_scales,
             partial(clipped_past_engine, view),
         ),
@@ -146,10 +149,9 @@ def _comes_first(source: Script, clip: ast.Call, unscales: Sequence[ast.Call], d
 
 @probe()
 def scaler_not_updated(view: View) -> Finding:
-    """`scaler.step` without `scaler.update`."""
-    return first(
-        view, either(scaler_of_one_shard, _no_update, never_adjusted), "the scripts use no gradient scaler"
-    )
+    """`scaler.step` without `scaler.update`, or MindSpore's own step that does not heed overflow."""
+    check = either(scaler_of_one_shard, _no_update, never_adjusted, overflow_unheeded)
+    return first(view, check, "the scripts use no gradient scaler")
 
 
 def _no_update(source: Script) -> Finding | None:
@@ -171,7 +173,13 @@ def half_without_scaler(view: View) -> Finding:
     """
     setting = view.run.settings.get("precision")
     fp16 = setting is not None and setting.value == "fp16"
-    made = (scale_never_used, default_fp16_unscaled, sharded_fp16_unscaled, apex_unscaled)
+    made = (
+        scale_never_used,
+        default_fp16_unscaled,
+        sharded_fp16_unscaled,
+        apex_unscaled,
+        optimizer_unknown_to_apex,
+    )
     own = partial(scale_of_one, view)
     check = either(
         lambda s: _half_unscaled(s, fp16, engine_in_fp16(view)),

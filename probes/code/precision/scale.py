@@ -10,6 +10,7 @@ from ...readers.script import keyword, last_name
 from ...registry import Finding, View, any_of, probe
 from ...scripts.flow import flow
 from ...scripts.syntax import Script
+from ..mindspore.overflow import sens_without_scale
 from ..shared.checks import at, first, ok
 from .half import half_without_scaler
 
@@ -27,7 +28,7 @@ def scaler_without_effect(view: View) -> Finding:
 
 def _without_effect(source: Script) -> Finding | None:
     seen: ast.AST | None = None
-    for look in (_grad_scaler, _keras, _half_model, _mindspore):
+    for look in (_grad_scaler, _keras, _half_model, _mindspore, sens_without_scale):
         found = look(source)
         if isinstance(found, Finding):
             return found

@@ -73,19 +73,32 @@ def default_fp16_unscaled(source: Script) -> Finding | None:
     """
     scalers = source.named(*SCALERS)
     off = [c for c in scalers if (given := keyword(c, "enabled")) is not None and is_false_node(given)]
-    if not off or len(off) != len(scalers) or not source.backwards:
+    if len(off) != len(scalers) or not source.backwards:
         return None
-    if re.search(r"bfloat16|set_autocast\w*dtype", source.code):
+    if not scalers and not _surely_unscaled(source):
+        return None
+    if re.search(r"bfloat16|bf16|set_autocast\w*dtype", source.code):
         return None
     for block in source.of(ast.With):
         for item in block.items:
             if not _is_fp16(source, item.context_expr):
                 continue
             if source.backwards and _trains(source, block):
+                if not off:
+                    return at(source, block, "the forward pass runs in fp16, and no scaler scales the loss")
                 return at(
                     source, off[0], "the forward pass runs in fp16, and its gradient scaler is switched off"
                 )
     return None
+
+
+def _surely_unscaled(source: Script) -> bool:
+    """Nothing of the program or of a library that it trains with may multiply the loss."""
+    if source.loose or re.search(
+        r"(?i)accelerat(?:e\b|or)|deepspeed|lightning|fabric|loss_?scal|megatron", source.text
+    ):
+        return False
+    return bool(source.backwards) and not source.named("scale", "scale_loss", "unscale_")
 
 
 def _is_fp16(source: Script, node: ast.expr) -> bool:

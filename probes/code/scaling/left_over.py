@@ -192,6 +192,9 @@ def fitted_left(source: Script) -> Finding | None:
     for function in source.of(ast.FunctionDef):
         for given in function.args.args:
             of_loss = any(source.named("GradScaler", "ShardedGradScaler")) or "amp" in given.arg
+            of_loss = of_loss or any(
+                last_name(c.func) in ("backward", "autocast") for c in of(function, ast.Call)
+            )
             if (
                 _SCALER.match(given.arg)
                 and not of_loss

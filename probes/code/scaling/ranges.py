@@ -322,10 +322,31 @@ _IMAGES = re.compile(
 
 
 def _read_as_bytes(source: Script, step: ast.expr) -> bool:
-    """The function reads a published set of images, and nothing in it brings them to 0 to 1."""
+    """A published set of images is read, or the data set opens files, and nothing brings them to 0 to 1."""
     scope = source.function_around(step) or source.tree
     reads = any(_IMAGES.match(last_name(c.func)) for c in of(scope, ast.Call))
-    return reads and not re.search(r"Rescale|ToTensor|/ ?255|rescale|to_tensor", source.code)
+    if not reads and source.named("GeneratorDataset") and not source.loose:
+        opened = [
+            c for c in source.named("open", "imread") if source.owner(c) in ("Image", "PIL.Image", "cv2")
+        ]
+        reads = bool(opened) and all(_in_data_set(source, c) for c in opened)
+        reads = reads and not re.search(
+            r"astype\(|/ ?\(?[0-9.]+|\* ?0\.00|float\(|normali[sz]e\(", _of_data_sets(source)
+        )
+    return reads and not re.search(r"Rescale|ToTensor|/ ?255|127\.5|rescale|to_tensor", source.code)
+
+
+def _in_data_set(source: Script, call: ast.Call) -> bool:
+    owner = source.class_around(call)
+    return owner is not None and "__getitem__" in {getattr(n, "name", "") for n in owner.body}
+
+
+def _of_data_sets(source: Script) -> str:
+    """The code of the classes that give samples."""
+    owners = [
+        c for c in source.classes.values() if any(getattr(n, "name", "") == "__getitem__" for n in c.body)
+    ]
+    return "\n".join(unparse(c) for c in owners)
 
 
 _SCALES_ITSELF = re.compile(

@@ -336,10 +336,47 @@ def _switches(source: Script) -> frozenset[str]:
 
 
 def default(source: Script, node: ast.expr) -> object:
-    """The default of a setting by its name: `args.limit` of argparse, `cfg.limit` of a dataclass."""
+    """The default of a setting by its name: `args.limit` of argparse, `cfg.limit` of a class or a dict."""
     if not isinstance(node, ast.Attribute):
         return None
-    return _defaults(source).get(node.attr)
+    held = _held(source).get(last_name(node.value), {})
+    return held[node.attr] if node.attr in held else _defaults(source).get(node.attr)
+
+
+_HOLDS = re.compile(r"(?i)^(?:e|easy|attr|add|config|dot)_?dict$|namespace$|^munch$|^box$|^ed$|^edict$")
+
+
+@lru_cache(maxsize=16)
+def _held(source: Script) -> dict[str, dict[str, object]]:
+    """What objects of settings are made with: `cfg = edict({"limit": 8})`, `Options(limit=8)` of a dict."""
+    found: dict[str, dict[str, object]] = {}
+    dicts = {n for n, c in source.classes.items() if any(last_name(b) in ("dict", "Dict") for b in c.bases)}
+    for node in source.of(ast.Assign):
+        made = node.value
+        if not isinstance(made, ast.Call) or source.function_around(node) is not None:
+            continue
+        if not (last_name(made.func) in dicts or _HOLDS.search(last_name(made.func))):
+            continue
+        items = [(k.arg, k.value) for k in made.keywords]
+        for table in made.args:
+            if isinstance(table, ast.Dict):
+                items += [
+                    (str(k.value), v)
+                    for k, v in zip(table.keys, table.values, strict=True)
+                    if isinstance(k, ast.Constant)
+                ]
+        constants: dict[str, object] = {
+            k: v.value for k, v in items if k is not None and isinstance(v, ast.Constant)
+        }
+        for target in node.targets:
+            name = last_name(target)
+            # a name that is given twice, or an item set later, tells nothing for sure
+            found[name] = {} if name in found else constants
+    for change in source.of(ast.Assign, ast.AugAssign):
+        for target in change.targets if isinstance(change, ast.Assign) else [change.target]:
+            if isinstance(target, ast.Attribute):
+                found.get(last_name(target.value), {}).pop(target.attr, None)
+    return found
 
 
 @lru_cache(maxsize=16)
