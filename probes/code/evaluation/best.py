@@ -263,6 +263,13 @@ def _harms(source: Script, node: ast.If) -> bool:
 def _of_its_function(source: Script, new: ast.expr) -> bool | None:
     """Which way a figure gets better by the name of what gives it: `value = validation_loss(model)`."""
     given = flow(source).given(new)
+    if given is not None and not given.places and isinstance(given.value, ast.Subscript):
+        key = given.value.slice  # `res = model.eval(data)["top_1_accuracy"]`
+        return (
+            better_when_higher(key.value)
+            if isinstance(key, ast.Constant) and isinstance(key.value, str)
+            else None
+        )
     if given is None or given.places or not isinstance(given.value, ast.Call):
         return None
     name = last_name(given.value.func)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 import re
 
-from ...readers._tree import names_in, of, unparse
+from ...readers._tree import of, unparse
 from ...readers.script import keyword, last_name
 from ...registry import Finding
 from ...scripts.flow import flow
@@ -200,61 +200,6 @@ def _shares(function: ast.FunctionDef) -> tuple[str, str] | None:
 def _handed(call: ast.Call, names: list[str], name: str) -> ast.expr | None:
     place = names.index(name)
     return keyword(call, name) or (call.args[place] if place < len(call.args) else None)
-
-
-# --------------------------------------------------------------------------------------------------- resuming
-
-_RESUME = re.compile(r"(?i)resum|restart|continue|last_?ckpt|latest")
-
-
-def optimizer_not_given_back(source: Script) -> Finding | None:
-    """A count is taken up from a checkpoint that holds the optimizer, and only the network is loaded.
-
-    The checkpoint holds it where a list with `optimizer.get_parameters()`, a step cell, or `ModelCheckpoint`
-    of `Model` saves it.
-    """
-    if not of_mindspore(source):
-        return None
-    loads = [c for c in source.named("load_param_into_net") if _resumes(source, c)]
-    if not loads or not _takes_up(source, loads[0]):
-        return None
-    targets = [unparse(c.args[0]).lower() for c in loads if c.args]
-    whole = re.compile(r"opt|step|train(?:_?net|er|ing)|^model\b")
-    if any(whole.search(t.split(".")[-1]) for t in targets):
-        return ok(source, loads[0], "the optimizer's state is given back")
-    saves = [unparse(c) for c in source.named("save_checkpoint")]
-    lists = [unparse(n) for n in source.of(ast.Assign, ast.ListComp)]
-    held = any("opt" in t and "get_parameters" in t for t in lists) and any(
-        "last" in s or "resume" in s for s in saves
-    )
-    held = held or any(
-        re.search(r"save_checkpoint\((?:self\.)?(?:train_step|step|train_net|train_network)\b", s)
-        for s in saves
-    )
-    held = held or bool(source.named("ModelCheckpoint") and source.named("Model"))
-    others = re.search(r"optim\w*\.(?:load|set|moment|global_step)|moment1?\b.*=", source.code) is not None
-    if held and not others:
-        return at(
-            source, loads[0], "training goes on with the epoch, and the optimizer's state is not loaded"
-        )
-    return None
-
-
-def _resumes(source: Script, call: ast.Call) -> bool:
-    tests = [unparse(p.test) for p in source.above(call) if isinstance(p, ast.If)]
-    return any(_RESUME.search(t) for t in [*tests, source.function_name(call)])
-
-
-def _takes_up(source: Script, call: ast.Call) -> bool:
-    """`first = int(saved["epoch_num"])` in the block that loads."""
-    block = next((p for p in source.above(call) if isinstance(p, (ast.If, ast.FunctionDef))), None)
-    return block is not None and any(
-        re.search(r"(?i)epoch|step", unparse(n.value))
-        and not names_in(n.value) <= {"args"}
-        and isinstance(n.targets[0], (ast.Name, ast.Attribute))
-        and re.search(r"(?i)epoch|first|start|begin|step", unparse(n.targets[0]))
-        for n in of(block, ast.Assign)
-    )
 
 
 # ------------------------------------------------------------------------------------------- the last weights

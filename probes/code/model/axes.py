@@ -81,13 +81,20 @@ def _torn_by_reshape(source: Script, in_model: bool) -> Finding | None:
 
 
 def reshaped_lambda(source: Script) -> Finding | None:
-    """`lambda x: x.reshape(x.shape[2], x.shape[0], x.shape[1])`: sizes are turned round, and samples torn."""
+    """`lambda x: x.reshape(x.shape[2], x.shape[0], x.shape[1])`: sizes are turned round, and samples torn.
+
+    Also `x.reshape(3, x.shape[0], x.shape[1])`, where only the last axis can have been that of the channels.
+    """
     for call in source.named("reshape", "view"):
         owner = source.owner(call)
         given = (
             call.args[0].elts if len(call.args) == 1 and isinstance(call.args[0], ast.Tuple) else call.args
         )
         axes = []
+        channels = given[0].value if given and isinstance(given[0], ast.Constant) else None
+        if isinstance(channels, int) and channels > 1 and len(given) == 3:
+            if [unparse(g) for g in given[1:]] == [f"{owner}.shape[{i}]" for i in (0, 1)]:
+                return at(source, call, "a reshape cannot turn axes round: the values stay in their order")
         for size in given:
             shape = re.fullmatch(r"(\w+)\.shape\[(\d)\]", unparse(size))
             if shape is None or shape.group(1) != owner:

@@ -16,6 +16,7 @@ from ..shared.checks import at
 from .wiring import held, is_made, is_read
 
 _HOOKS = re.compile(r"^(?:__|training_|validation_|test_|predict_|on_|configure_|log|_?init|reset|save|load)")
+_ADDS = ("add", "Add", "tensor_add")
 _JOINS = ("cat", "concat", "concatenate", "hstack", "Concatenate")
 
 
@@ -108,18 +109,46 @@ def added_to_itself(source: Script) -> Finding | None:
         for node in walk(function):
             if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add):
                 sides = (node.left, node.right)
+                if _doubled(source, function, *sides):
+                    return at(
+                        source, node, "a branch is added to itself: its input does not get past the block"
+                    )
                 for one, other in (sides, sides[::-1]):
                     if _chosen_as(function, one, other):
                         return at(
                             source, node, "a branch is added to itself: its input does not get past the block"
                         )
+            elif isinstance(node, ast.Call) and last_name(node.func) in _ADDS and len(node.args) == 2:
+                if _doubled(source, function, *node.args):
+                    return at(
+                        source, node, "a branch is added to itself: its input does not get past the block"
+                    )
             elif isinstance(node, ast.Call) and last_name(node.func) in _JOINS and node.args:
                 parts = node.args[0].elts if isinstance(node.args[0], (ast.List, ast.Tuple)) else []
                 names = [p.id for p in parts if isinstance(p, ast.Name)]
+                if len({unparse(p) for p in parts}) == 1 < len(parts) and _across_features(node):
+                    if isinstance(parts[0], ast.Call) and unparse(parts[0].func).split("[")[0].startswith(
+                        "self."
+                    ):
+                        if re.split(r"[.\[(]", unparse(parts[0]))[1] in layers:
+                            return at(source, node, "the output of a layer is joined with itself")
                 if len(parts) == len(names) > 1 and len(set(names)) == 1 and _across_features(node):
                     if _made_by_layer(source, parts[0], layers):
                         return at(source, node, f"{names[0]} is joined with itself")
     return None
+
+
+def _doubled(source: Script, function: Function, one: ast.expr, other: ast.expr) -> bool:
+    """`y + y` of what layers made, in a method whose input goes into layers and nowhere else."""
+    if not (isinstance(one, ast.Name) and isinstance(other, ast.Name) and one.id == other.id):
+        return False
+    given = flow(source).given(one)
+    inputs = [a.arg for a in function.args.args[1:]]
+    if given is None or not isinstance(given.value, ast.Call) or len(inputs) != 1 or one.id in inputs:
+        return False
+    return unparse(given.value.func).startswith("self.") or any(
+        unparse(c.func).startswith("self.") for c in of(given.value, ast.Call)
+    )
 
 
 def _chosen_as(function: Function, one: ast.expr, other: ast.expr) -> bool:

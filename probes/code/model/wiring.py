@@ -62,7 +62,7 @@ def _value_unused(source: Script) -> Finding | None:
         if owner not in source.modules or raises(function):
             continue
         seen = seen or function
-        read = {n.id for n in of(function, ast.Name) if isinstance(n.ctx, ast.Load)}
+        read = _read(function)
         if read & {"locals", "vars", "eval", "exec"}:
             continue
         for node in of(function, ast.Assign):
@@ -79,6 +79,20 @@ def _value_unused(source: Script) -> Finding | None:
                         source, node, f"the value {name} is computed in the forward pass and never used"
                     )
     return ok(source, seen, "what the forward pass computes is used") if seen is not None else None
+
+
+def _read(function: Function) -> set[str]:
+    """Names that are read, but for what only gives a name itself anew: `identity = self.down(identity)`."""
+    own = {
+        n
+        for node in of(function, ast.Assign)
+        if len(node.targets) == 1
+        and isinstance(node.targets[0], ast.Name)
+        and isinstance(node.value, ast.Call)
+        for n in of(node.value, ast.Name)
+        if n.id == node.targets[0].id
+    }
+    return {n.id for n in of(function, ast.Name) if isinstance(n.ctx, ast.Load) and n not in own}
 
 
 def _stands_in(function: Function, node: ast.Assign) -> bool:

@@ -11,7 +11,7 @@ from ...readers.script import keyword, last_name
 from ...registry import Finding, View, probe
 from ...scripts.flow import flow
 from ...scripts.syntax import Script
-from ..mindspore.cells import optimizer_not_given_back
+from ..mindspore.resumed import count_in_vain, network_not_given_back, optimizer_not_given_back
 from ..shared.checks import at, first, ok
 from ..shared.sides import either
 from ..tensorflow.keras_slips import counter_never_moved
@@ -23,7 +23,7 @@ from ..tensorflow.slips import (
 from ..trainers.deepspeed import weights_alone_resumed
 from ..trainers.trainer_settings import flag_unread, resumed_from_weights
 from .held import left_out_of_state, states_astray
-from .taken_up import counter_not_taken_up, drawn_after_restoring, statistics_not_saved
+from .taken_up import counter_not_taken_up, drawn_after_restoring, epoch_repeated, statistics_not_saved
 
 _KINDS = (
     ("scaler", re.compile(r"scaler")),
@@ -44,14 +44,9 @@ def resume_incomplete(view: View) -> Finding:
 
 def _incomplete(source: Script) -> Finding | None:
     again = either(
-        *(counter_not_taken_up, drawn_after_restoring, statistics_not_saved),
-        *(
-            checkpoint_without_moments,
-            counter_left_in_checkpoint,
-            latest_never_restored,
-            flag_unread,
-            counter_never_moved,
-        ),
+        *(counter_not_taken_up, drawn_after_restoring, statistics_not_saved, epoch_repeated),
+        *(count_in_vain, network_not_given_back, counter_never_moved),
+        *(checkpoint_without_moments, counter_left_in_checkpoint, latest_never_restored, flag_unread),
     )(source)
     if again is not None:
         return again

@@ -77,6 +77,95 @@ def _on_demand(source: Script, call: ast.Call) -> bool:
     return any(_AGAIN.search(t) for t in tests)
 
 
+def epoch_repeated(source: Script) -> Finding | None:
+    """`{"epoch": epoch}` is saved at the end of an epoch, and `start = state["epoch"]` begins with it again.
+
+    Known where the loop over epochs stands in the program, saves in its own body below the training of that
+    epoch, and starts at what was read, of a checkpoint that no place saves within an epoch.
+    """
+    if source.loose:
+        return None
+    for node in source.of(ast.Dict):
+        for key, value in zip(node.keys, node.values, strict=True):
+            if not isinstance(key, ast.Constant) or key.value not in ("epoch", "last_epoch", "cur_epoch"):
+                continue
+            loops = source.loops_around(node)
+            if len(loops) != 1 or not isinstance(value, ast.Name):
+                continue
+            loop = loops[0]
+            if not isinstance(loop, ast.For) or unparse(loop.target) != value.id:
+                continue
+            start = _start_of(loop)
+            if start is None or not _saved_below(source, loop, node):
+                continue
+            if (read := _read_bare(source, start, str(key.value))) is not None:
+                why = "the checkpoint names the epoch that is done, and resuming begins with it again"
+                return at(source, read, why)
+    return None
+
+
+def _start_of(loop: ast.For) -> str | None:
+    """The name that `for epoch in range(start, epochs)` begins at."""
+    over = loop.iter
+    while isinstance(over, ast.Call) and last_name(over.func) in ("tqdm", "trange", "track") and over.args:
+        if last_name(over.func) == "trange":
+            break
+        over = over.args[0]
+    if not (
+        isinstance(over, ast.Call) and last_name(over.func) in ("range", "trange") and len(over.args) == 2
+    ):
+        return None
+    return over.args[0].id if isinstance(over.args[0], ast.Name) else None
+
+
+def _saved_below(source: Script, loop: ast.For, node: ast.AST) -> bool:
+    """The dict stands in the loop's own body, and the epoch is trained in a statement above it."""
+    if sum(isinstance(n, ast.Dict) and _names_epoch(n) for n in of(source.tree, ast.Dict)) != 1:
+        return False  # another place saves, too: it may do so within an epoch
+    line = getattr(node, "lineno", 0)
+    for statement in loop.body:
+        if statement.lineno >= line:
+            return False
+        calls = of(statement, ast.Call)
+        inner = of(statement, ast.For)
+        trains = any(c in source.backwards or c in source.steps for c in calls)
+        named = any(re.match(r"(?i)_?train", last_name(c.func)) and c.args for c in calls)
+        if (trains and inner) or (named and not isinstance(statement, ast.If)):
+            return True
+    return False
+
+
+def _names_epoch(node: ast.Dict) -> bool:
+    keys = [k.value for k in node.keys if isinstance(k, ast.Constant)]
+    return any(k in ("epoch", "last_epoch", "cur_epoch") for k in keys) and len(keys) > 1
+
+
+def _read_bare(source: Script, name: str, key: str) -> ast.Assign | None:
+    """`start = state["epoch"]`, by itself or in a tuple, and nothing adds one to it later."""
+    found: ast.Assign | None = None
+    for node in source.of(ast.Assign, ast.AugAssign):
+        if isinstance(node, ast.AugAssign):
+            if unparse(node.target) == name:
+                return None
+            continue
+        for target in node.targets:
+            pairs = [(target, node.value)]
+            if isinstance(target, ast.Tuple) and isinstance(node.value, ast.Tuple):
+                pairs = list(zip(target.elts, node.value.elts, strict=False))
+            elif isinstance(target, ast.Tuple) and name in names_in(target):
+                return None
+            for one, value in pairs:
+                if unparse(one) != name or isinstance(value, ast.Constant):
+                    continue
+                text = unparse(value)
+                if not re.fullmatch(
+                    rf"\w+\['{key}'\]|\w+\.get\('{key}'(?:, 0)?\)|int\(\w+\['{key}'\]\)", text
+                ):
+                    return None
+                found = node
+    return found
+
+
 def drawn_after_restoring(source: Script) -> Finding | None:
     """`saver.restore(sess, path)`, and below it the initializer of all variables runs."""
     if "tensorflow" not in source.frameworks:
