@@ -23,21 +23,24 @@ _SEQUENTIAL = (
 def batch_first_missing(view: View) -> Finding:
     """A recurrent or attention layer without `batch_first=True` whose output is taken apart as batch first.
 
-    PyTorch's layers expect (time, batch, features) by default; `out[:, -1]` or `out.mean(1)` then runs over
+    These layers expect (time, batch, features) by default; `out[:, -1]` or `out.mean(1)` then runs over
     the batch. Left aside where axes are swapped on the way.
     """
     return first(view, _batch_first, "the scripts hold no layer over sequences whose output can be followed")
 
 
 def _batch_first(source: Script) -> Finding | None:
-    if "pytorch" not in source.frameworks:
+    if not {"pytorch", "mindspore"} & set(source.frameworks):
         return None
     mine, judged = flow(source), None
     for call in source.named(*_SEQUENTIAL):
         if last_name(call.func) in source.classes:
             continue
         given = keyword(call, "batch_first")
-        swapped = any(w in source.text for w in ("transpose(0, 1)", "permute(1, 0", "swapaxes(0, 1)", ".t()"))
+        swapped = any(
+            w in source.text
+            for w in ("transpose(0, 1)", "permute(1, 0", "swapaxes(0, 1)", "(1, 0, 2)", ".t()")
+        )
         if given is not None and not is_false_node(given):
             judged = judged or call
             continue
@@ -114,7 +117,7 @@ def _per_sample(source: Script) -> Iterator[tuple[ast.expr, ast.expr]]:
             if whole and unparse(at_) in ("-1", "0"):
                 yield node, node.value
         elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
-            axis = node.args[0] if node.args else keyword(node, "dim")
+            axis = node.args[0] if node.args else keyword(node, "dim") or keyword(node, "axis")
             if last_name(node.func) in ("mean", "amax") and axis is not None and unparse(axis) == "1":
                 yield node, node.func.value
 

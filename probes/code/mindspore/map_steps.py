@@ -44,6 +44,10 @@ def random_for_held_out(source: Script) -> Finding | None:
         flag = next((a.arg for a in function.args.args if _FLAG.match(a.arg)), None)
         if flag is None or not _for_both(source, function, flag) or not _asks(function, flag):
             continue
+        for call in _on_held_out_side(source, function, flag):
+            return at(
+                source, call, f"this is done where `{flag}` is False: held-out samples are changed at random"
+            )
         for call in _always(source, function, flag):
             return at(
                 source, call, f"this is done whatever `{flag}` says: held-out samples are changed at random"
@@ -83,6 +87,21 @@ def _for_both(source: Script, function: ast.FunctionDef, flag: str) -> bool:
 def _asks(function: Function, flag: str) -> bool:
     """The flag chooses steps: a condition on it stands around steps of a pipeline."""
     return any(flag in names_in(n.test) for n in of(function, ast.If, ast.IfExp))
+
+
+def _on_held_out_side(source: Script, function: ast.FunctionDef, flag: str) -> Iterator[ast.Call]:
+    """Random steps in the `else` of `if training:`, or under `if not training:`."""
+    for node in of(function, ast.If):
+        test, side_ = node.test, node.orelse
+        if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
+            test, side_ = test.operand, node.body
+        if isinstance(test, ast.Name) and test.id == flag and flag not in _given(function):
+            yield from (c for s in side_ for c in of(s, ast.Call) if _RANDOM.match(last_name(c.func)))
+
+
+def _given(function: ast.FunctionDef) -> set[str]:
+    """Names that the function gives a value itself."""
+    return {n.id for n in of(function, ast.Name) if isinstance(n.ctx, ast.Store)}
 
 
 def _always(source: Script, function: ast.FunctionDef, flag: str) -> Iterator[ast.Call]:

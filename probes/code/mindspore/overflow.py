@@ -34,11 +34,11 @@ def overflow_unheeded(source: Script) -> Finding | None:
         asked = _asked(function) if updates else {}
         if not asked:
             continue
-        seen = seen or updates[0]
         for update in updates:
             if _only_on_overflow(source, update, asked):
                 return at(source, update, "this update is made only where gradients overflow")
         told = _tells_scale(function, asked)
+        seen = seen or (updates[0] if told else None)
         if told and not any(_guarded(source, u, function) for u in updates):
             if not any(_heeded(source, n, asked) for n in of(function, ast.Name) if n.id in asked):
                 why = "overflow lowers the scale, and the update is made with those gradients all the same"

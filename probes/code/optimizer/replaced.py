@@ -76,6 +76,23 @@ def _built(source: Script) -> list[tuple[ast.Call, ast.expr]]:
     return [(c, given) for c in source.optimizer_calls if (given := parameters_given(c)) is not None]
 
 
+def _built_by(source: Script) -> list[tuple[ast.Call, ast.expr]]:
+    """`optimizer = build_optimizer(model, args)`: calls of functions of the script that make an optimizer."""
+    found: list[tuple[ast.Call, ast.expr]] = []
+    for made in source.optimizer_calls:
+        function = source.function_around(made)
+        if function is None or source.class_around(function) is not None or function in source.forwards:
+            continue
+        returned = any(made in set(of(r, ast.Call)) for r in of(function, ast.Return))
+        if returned or any(
+            isinstance(r, ast.Name) and source.assigned(r.id, function) is made for r in returns(function)
+        ):
+            found += [
+                (c, c) for c in source.named(function.name) if isinstance(source.statement(c), ast.Assign)
+            ]
+    return found
+
+
 def _owners(given: ast.expr) -> Iterator[ast.expr]:
     """Whose parameters an optimizer gets, where it gets: `net` of `filter(f, net.parameters())`."""
     for call in of(given, ast.Call):
@@ -176,6 +193,11 @@ def _taken_up(source: Script, later: ast.AST, given: str) -> bool:
     line = getattr(later, "lineno", 0)
     if source.named("add_param_group"):
         return True
+    if any(
+        c.lineno > line and source.function_around(c) is source.function_around(later)
+        for c, _ in _built_by(source)
+    ):
+        return True
     return any(c.lineno > line and unparse(g) == given for c, g in _built(source))
 
 
@@ -202,7 +224,7 @@ def layer_replaced_after_optimizer(view: View) -> Finding:
 
 def replaced_after(source: Script) -> Finding | None:
     """Judge one program."""
-    built: list[tuple[ast.expr, ast.expr]] = [*_built(source), *_kept_variables(source)]
+    built: list[tuple[ast.expr, ast.expr]] = [*_built(source), *_built_by(source), *_kept_variables(source)]
     if not built:
         return None
     mine, changes = flow(source), None

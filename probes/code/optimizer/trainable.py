@@ -663,8 +663,14 @@ def _with_weights(mine: Flow, owner: ast.ClassDef) -> set[str]:
     return {
         name.removeprefix("self.")
         for name, call in layers_of(owner).items()
-        if "." not in name.removeprefix("self.") and _has_weights(mine, call)
+        if "." not in name.removeprefix("self.") and (_has_weights(mine, call) or _filled(mine, owner, name))
     }
+
+
+def _filled(mine: Flow, owner: ast.ClassDef, name: str) -> bool:
+    """`self.up = nn.ModuleList()`, then `self.up.append(Block(8))`."""
+    added = [c.args[0] for c in of(owner, ast.Call) if unparse(c.func) == f"{name}.append" and c.args]
+    return any(isinstance(a, ast.Call) and _has_weights(mine, a) for a in added)
 
 
 def _has_weights(mine: Flow, call: ast.Call) -> bool:

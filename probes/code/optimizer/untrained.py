@@ -171,13 +171,16 @@ def decay_turned_round(source: Script) -> Finding | None:
     return None
 
 
+_OVER = re.compile(r"\b(?:(?:named_|get_)?parameters|parameters_and_names|trainable_params)\(")
+
+
 def gathered_in_vain(source: Script) -> Finding | None:
     """A loop shares out a model's parameters into lists, and one of them is never used again.
 
     `(plain if p.ndim == 1 else decayed).append(p)`, where the optimizer gets `decayed` alone.
     """
     for loop in source.of(ast.For):
-        if not re.search(r"\b(?:named_)?parameters\(", unparse(loop.iter)) or _FROZEN.search(unparse(loop)):
+        if not _OVER.search(unparse(loop.iter)) or _FROZEN.search(unparse(loop)):
             continue
         lists: dict[str, ast.Call] = {}
         for call in of(loop, ast.Call):

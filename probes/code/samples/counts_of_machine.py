@@ -118,7 +118,7 @@ def _is_from_machine(source: Script, node: ast.expr, known: _Known, depth: int) 
     for part in walk(node):
         ways: Sequence[ast.expr]
         if isinstance(part, (ast.Name, ast.Attribute)):
-            ways = [g.value for g in mine.all_given(part)] + mine.arguments(part)
+            ways = [g.value for g in mine.all_given(part)] + mine.arguments(part) + _defaults(source, part)
             if isinstance(part, ast.Attribute) and not ways:
                 ways = _settings(source).get(part.attr, ())
         elif isinstance(part, ast.Subscript) and isinstance(part.slice, ast.Constant):
@@ -128,6 +128,17 @@ def _is_from_machine(source: Script, node: ast.expr, known: _Known, depth: int) 
         if any(w is not node and _from_machine(source, w, known, depth - 1) for w in ways):
             return True
     return False
+
+
+def _defaults(source: Script, node: ast.expr) -> list[ast.expr]:
+    """What a parameter is where a caller does not say: `def loader(rows, workers=os.cpu_count())`."""
+    function = source.function_around(node)
+    if not isinstance(node, ast.Name) or function is None:
+        return []
+    args = function.args
+    last = [*args.posonlyargs, *args.args][-len(args.defaults) :] if args.defaults else []
+    pairs = [*zip(last, args.defaults, strict=True), *zip(args.kwonlyargs, args.kw_defaults, strict=True)]
+    return [value for arg, value in pairs if arg.arg == node.id and value is not None]
 
 
 @lru_cache(maxsize=16)

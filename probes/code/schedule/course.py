@@ -390,9 +390,10 @@ def _in_batches(source: Script) -> bool:
 def formula_wrong(view: View) -> Finding:
     """The progress after warm-up is divided by the warm-up's length instead of what is left.
 
-    `(step - warmup) / warmup` passes one after a second warm-up and goes on, and a cosine of it swings.
+    `(step - warmup) / warmup` passes one after a second warm-up and goes on, and a cosine of it swings. Or
+    the cosine goes all the way round, `1 + cos(2 * pi * done)`, and ends at the rate that it began with.
     """
-    return first(view, _formula, "the scripts write out no schedule with a warm-up")
+    return first(view, either(_formula, _whole_turn), "the scripts write out no schedule with a warm-up")
 
 
 def _formula(source: Script) -> Finding | None:
@@ -418,6 +419,31 @@ def _formula(source: Script) -> Finding | None:
         if seen is not None
         else None
     )
+
+
+def _whole_turn(source: Script) -> Finding | None:
+    """A cosine decay over two pi: left aside are cycles and restarts, which say so."""
+    for function in _rate_functions(source):
+        if re.search(r"(?i)cycl|restart|period|%|swing|wave", unparse(function)):
+            continue
+        for node in of(function, ast.BinOp):
+            sides = (node.left, node.right)
+            turns = [c for c in sides if isinstance(c, ast.Call) and last_name(c.func) == "cos" and c.args]
+            ones = [c for c in sides if isinstance(c, ast.Constant) and c.value == 1]
+            if not (isinstance(node.op, ast.Add) and turns and ones):
+                continue
+            factors, left = [], [turns[0].args[0]]
+            while left:
+                one = left.pop()
+                if isinstance(one, ast.BinOp) and isinstance(one.op, ast.Mult):
+                    left += [one.left, one.right]
+                else:
+                    factors.append(one)
+            pis = [f for f in factors if last_name(f) == "pi"]
+            twos = [f for f in factors if isinstance(f, ast.Constant) and f.value == 2]
+            if len(factors) == 3 and pis and twos:
+                return at(source, node, "this cosine turns all the way round: the rate ends where it began")
+    return None
 
 
 def _rate_functions(source: Script) -> Iterator[ast.AST]:

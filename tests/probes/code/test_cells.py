@@ -246,7 +246,8 @@ def update(x, y):
     loss, grads = grad_fn(x, y)
     {UNSCALE}
     finite = all_finite(grads)
-    optimizer(grads)
+    if finite:
+        optimizer(grads)
     {ADJUST}
     return finite
 for x, y in data:
