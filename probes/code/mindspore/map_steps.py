@@ -44,7 +44,7 @@ def random_for_held_out(source: Script) -> Finding | None:
         flag = next((a.arg for a in function.args.args if _FLAG.match(a.arg)), None)
         if flag is None or not _for_both(source, function, flag) or not _asks(function, flag):
             continue
-        for call in _on_held_out_side(source, function, flag):
+        for call in _on_held_out_side(function, flag):
             return at(
                 source, call, f"this is done where `{flag}` is False: held-out samples are changed at random"
             )
@@ -89,7 +89,7 @@ def _asks(function: Function, flag: str) -> bool:
     return any(flag in names_in(n.test) for n in of(function, ast.If, ast.IfExp))
 
 
-def _on_held_out_side(source: Script, function: ast.FunctionDef, flag: str) -> Iterator[ast.Call]:
+def _on_held_out_side(function: ast.FunctionDef, flag: str) -> Iterator[ast.Call]:
     """Random steps in the `else` of `if training:`, or under `if not training:`."""
     for node in of(function, ast.If):
         test, side_ = node.test, node.orelse

@@ -118,7 +118,22 @@ def half_without_scale(source: Script) -> Finding | None:
     used |= {last_name(a) for a in source.of(ast.Attribute, ast.Name) if a not in idle}
     if any(re.search(r"(?i)loss_?scal|scale_?sense|scaler|WithLossScale", u) for u in used):
         return None
+    if _scaled_by_hand(source):
+        return None
     return at(source, half[0], "the network computes in fp16 and nothing scales the loss")
+
+
+def _scaled_by_hand(source: Script) -> bool:
+    """Gradients start from a number of the script (`sens_param=True`), or the loss is multiplied by one."""
+    told = [k for c in source.named("GradOperation") for k in c.keywords if k.arg == "sens_param"]
+    if any(not (isinstance(k.value, ast.Constant) and k.value.value is False) for k in told):
+        return not re.search(r"sens\w* = \S*ones(?:_like)?\([^*]*$", source.code, re.MULTILINE)
+    return any(
+        isinstance(n.op, ast.Mult)
+        and re.search(r"(?i)loss", unparse(source.statement(n) or n)) is not None
+        and re.search(r"(?i)scal|sens|factor", unparse(n)) is not None
+        for n in source.of(ast.BinOp)
+    )
 
 
 def _half(source: Script, by_hand: bool) -> Iterator[ast.Call]:

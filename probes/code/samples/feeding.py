@@ -180,7 +180,7 @@ def _pipeline(source: Script) -> Finding | None:
     for call in source.calls:
         name = last_name(call.func)
         if re.search(
-            r"ImageFolderDataset|MindDataset|GeneratorDataset|TFRecordDataset|Cifar\d+Dataset|MnistDataset",
+            r"ImageFolderDataset|MindDataset|(?:Generator|TFRecord|NumpySlices|Mnist|Cifar\d+)Dataset",
             name,
         ):
             flag = keyword(call, "shuffle")

@@ -10,6 +10,7 @@ import pytest
 from traindoctor.engine.model import State
 from traindoctor.probes.code.calls.field import _scale_left
 from traindoctor.probes.code.mindspore import overflow
+from traindoctor.probes.code.mindspore.steps import half_without_scale
 from traindoctor.probes.code.model.registered import _in_list
 from traindoctor.probes.code.scaling.ranges import _before_unit
 from traindoctor.probes.code.shared.sides import default
@@ -279,3 +280,39 @@ def test_figures_of_the_unit_range_on_pictures_read_as_bytes() -> None:
     assert state(_before_unit, BYTES, bare, divided) is not State.PRESENT
     of_bytes = ("[0.5, 0.5, 0.5]", "[127.0, 127.0, 127.0]")
     assert state(_before_unit, BYTES, bare, of_bytes) is not State.PRESENT
+
+
+BY_HAND = """
+import mindspore as ms
+from mindspore import nn, ops
+from mindspore.train import Model
+
+class Step(nn.Cell):
+    def __init__(self, net, optimizer, scale):
+        super().__init__()
+        self.net, self.optimizer, self.weights = net, optimizer, optimizer.parameters
+        self.grad = ops.GradOperation(get_by_list=True, sens_param=True)
+        self.start = scale
+
+    def construct(self, x, y):
+        loss = self.net(x, y)
+        sens = ops.fill(loss.dtype, loss.shape, self.start)
+        grads = self.grad(self.net, self.weights)(x, y, sens)
+        grads = self.map(self.divide, grads)
+        return ops.depend(loss, self.optimizer(grads))
+
+for _, cell in net.cells_and_names():
+    cell.to_float(ms.float16)
+Model(Step(net, optimizer, 4096.0)).train(10, data)
+"""
+
+
+def test_gradients_that_start_from_a_scale_of_the_script_are_scaled() -> None:
+    ones = ("ops.fill(loss.dtype, loss.shape, self.start)", "ops.ones_like(loss)")
+
+    assert state(half_without_scale, BY_HAND) is None
+    assert state(half_without_scale, BY_HAND, ones) is State.PRESENT
+    multiplied = ("loss = self.net(x, y)", "loss = self.net(x, y) * self.scale_by")
+    assert (
+        state(half_without_scale, BY_HAND, ones, ("sens_param=True", "sens_param=False"), multiplied) is None
+    )
