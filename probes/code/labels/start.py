@@ -30,7 +30,8 @@ def numbered_from_one(source: Script) -> Finding | None:
     kinds = [k for _, k in losses(source)]
     heads = [c for c in source.named("from_pretrained") if keyword(c, "num_labels") is not None]
     indices = re.search(r"(?i)sparse_?(?:softmax_?cross_?entropy|categorical_?crossentropy)", source.code)
-    if source.loose or not (heads or indices or any(_OF_CLASSES.search(k) for k in kinds)):
+    kinds += [last_name(c.func).lower() for c in source.named("CrossEntropyLoss", "log_softmax", "one_hot")]
+    if source.loose or not (heads or indices or any(_OF_CLASSES.search(k) or k == "one_hot" for k in kinds)):
         return None
     for node in source.of(ast.BinOp):
         one_more = (
@@ -64,7 +65,10 @@ def _numbers_labels(source: Script, call: ast.Call) -> bool:
             kept = [c for c in of(parent, ast.Call) if last_name(c.func) in ("append", "extend", "full")]
             told = [c for c in kept if any(name == n.id for a in c.args for n in of(a, ast.Name))]
             lists = [last_name(c.func.value) for c in told if isinstance(c.func, ast.Attribute)]
-            return bool(told) and (is_label(name) or any(is_label(n) for n in lists))
+            grown = [n.value for n in of(parent, ast.AugAssign) if isinstance(n.op, ast.Add)]
+            rows = [r for part in (*told, *grown) for r in of(part, ast.Tuple)]
+            pairs = [r for r in rows if len(r.elts) == 2 and unparse(r.elts[1]) == name]
+            return bool(pairs) or (bool(told) and (is_label(name) or any(is_label(n) for n in lists)))
         if isinstance(parent, ast.stmt):
             break
     return False

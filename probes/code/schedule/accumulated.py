@@ -61,6 +61,8 @@ def moved_otherwise(source: Script) -> Finding | None:
 def _is_prepared(source: Script, call: ast.Call) -> bool:
     """Accelerate is given the schedule, or something that may hold it: a list, a call."""
     given = [a for c in source.named("prepare", "prepare_scheduler") for a in all_arguments(c)]
+    if not given:
+        return False
     if any(not isinstance(a, (ast.Name, ast.Attribute)) for a in given):
         return True
     statement = source.statement(call)
@@ -100,4 +102,6 @@ def _written_out(mine: Flow, node: ast.expr, depth: int) -> str:
         given = mine.given(name) if depth else None
         if given is not None and not given.places and not isinstance(given.value, ast.Constant):
             text += " " + _written_out(mine, given.value, depth - 1)
+        elif given is None and depth and len(handed := mine.arguments(name)) == 1:
+            text += " " + _written_out(mine, handed[0], depth - 1)
     return text

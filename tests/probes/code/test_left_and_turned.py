@@ -8,11 +8,13 @@ import pytest
 
 from traindoctor.engine.model import State
 from traindoctor.probes.code.calls.axes_and_keys import _batch_first
+from traindoctor.probes.code.labels.start import numbered_from_one
 from traindoctor.probes.code.mindspore.map_steps import random_for_held_out
 from traindoctor.probes.code.optimizer.replaced import replaced_after
 from traindoctor.probes.code.optimizer.trainable import _optimizer_part
 from traindoctor.probes.code.optimizer.untrained import gathered_in_vain
 from traindoctor.probes.code.samples.counts_of_machine import _of_machine
+from traindoctor.probes.code.schedule.accumulated import moved_otherwise
 from traindoctor.probes.code.schedule.course import _whole_turn
 from traindoctor.probes.scripts.syntax import Script
 
@@ -186,3 +188,73 @@ def test_mindspore_takes_the_first_axis_for_time_unless_told() -> None:
     assert state(_batch_first, RECURRENT, bare, turned) is not State.PRESENT
     first = ("y[:, -1]", "y[-1]")
     assert state(_batch_first, RECURRENT, bare, first) is not State.PRESENT
+
+
+ACCUMULATED = """
+import math
+import torch
+
+def build(optimizer, warmup, total):
+    def factor(step):
+        if step < warmup:
+            return (step + 1) / warmup
+        return 0.5 * (1.0 + math.cos(math.pi * (step - warmup) / (total - warmup)))
+
+    return torch.optim.lr_scheduler.LambdaLR(optimizer, factor)
+
+def main(args):
+    updates = len(loader) // args.accumulate * args.epochs
+    schedule = build(optimizer, int(0.1 * updates), updates)
+    for epoch in range(args.epochs):
+        for i, (x, y) in enumerate(loader):
+            loss = criterion(model(x), y)
+            (loss / args.accumulate).backward()
+            if (i + 1) % args.accumulate == 0:
+                optimizer.step()
+                optimizer.zero_grad()
+                schedule.step()
+"""
+
+
+def test_a_length_that_is_handed_to_a_function_that_builds_the_schedule() -> None:
+    early = ("                schedule.step()", "            schedule.step()")
+
+    assert state(moved_otherwise, ACCUMULATED) is State.ABSENT
+    assert state(moved_otherwise, ACCUMULATED, early) is State.PRESENT
+    whole = ("len(loader) // args.accumulate * args.epochs", "len(loader) * args.epochs")
+    assert state(moved_otherwise, ACCUMULATED, early, whole) is State.ABSENT
+    assert state(moved_otherwise, ACCUMULATED, whole) is State.PRESENT
+
+
+FOLDERS = """
+import os
+from torch import nn
+
+class Pictures:
+    def __init__(self, root, classes):
+        self.items = []
+        for number, name in enumerate(classes):
+            for file in os.listdir(os.path.join(root, name)):
+                self.items.append((os.path.join(root, name, file), number))
+
+    def __getitem__(self, i):
+        path, number = self.items[i]
+        return read(path), number
+
+data = Pictures("train", classes)
+model = nn.Linear(64, len(classes))
+criterion = nn.CrossEntropyLoss()
+loss = criterion(model(x), y)
+"""
+
+
+def test_numbers_of_classes_kept_in_pairs_with_files() -> None:
+    one = ("enumerate(classes)", "enumerate(classes, 1)")
+
+    assert state(numbered_from_one, FOLDERS) is None
+    assert state(numbered_from_one, FOLDERS, one) is State.PRESENT
+    assert state(numbered_from_one, FOLDERS, one, ("len(classes))", "len(classes) + 1)")) is None
+    assert (
+        state(numbered_from_one, FOLDERS, one, ("(os.path.join(root, name, file), number)", "(number, file)"))
+        is None
+    )
