@@ -180,7 +180,8 @@ def gathered_in_vain(source: Script) -> Finding | None:
     `(plain if p.ndim == 1 else decayed).append(p)`, where the optimizer gets `decayed` alone.
     """
     for loop in source.of(ast.For):
-        if not _OVER.search(unparse(loop.iter)) or _FROZEN.search(unparse(loop)):
+        text = unparse(loop)
+        if not _OVER.search(unparse(loop.iter)) or _FROZEN.search(text) or "requires_grad_(" in text:
             continue
         lists: dict[str, ast.Call] = {}
         for call in of(loop, ast.Call):
