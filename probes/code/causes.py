@@ -10,6 +10,7 @@ from .calls.field import set_train_missing
 from .evaluation.formulas import score_minimised
 from .loss.calls import loss_wrong as standard_loss_wrong
 from .loss.ctc import ctc_input_wrong
+from .loss.divergence import divergence_of_wrong_kind, gaussian_divergence_wrong
 from .loss.objective import (
     class_loss_on_numbers,
     class_weights_upside_down,
@@ -291,6 +292,13 @@ def decay_astray(view: View) -> Finding:
 
 
 @probe()
+def divergence_wrong(view: View) -> Finding:
+    """A divergence gets arguments of the wrong kind, or the Gaussians' one has a term with the wrong sign."""
+    checks = either(divergence_of_wrong_kind, gaussian_divergence_wrong)
+    return first(view, checks, "the scripts compute no divergence that is wrong")
+
+
+@probe()
 def loss_wrong(view: View) -> Finding:
     """The loss is computed in a way that is usually wrong: standard losses, overlaps, weights, arguments."""
     return any_of(
@@ -306,5 +314,6 @@ def loss_wrong(view: View) -> Finding:
             ctc_input_wrong,
             output_squashed,
             score_is_minimised,
+            divergence_wrong,
         )
     )

@@ -22,6 +22,7 @@ from ..tensorflow.keras_slips import array_under_tape
 from ..tensorflow.tape import loss_beside_tape
 from ..tensorflow.tape_steps import run_beside_tape
 from ..trainers.trainer_settings import output_made_anew
+from .divergence import drawn_without_slope
 from .left_graph import only_compared, through_numpy
 from .quiet_runs import trained_without_gradients
 
@@ -54,6 +55,7 @@ def gradient_path_cut(view: View) -> Finding:
         only_compared,
         output_made_anew,
         trained_without_gradients,
+        drawn_without_slope,
     )
     return first(view, checks, "the scripts hold no model or loss")
 
