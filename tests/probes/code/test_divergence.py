@@ -1,4 +1,4 @@
-"""Divergences: the arguments of `kl_div`, the one of Gaussians written out, samples that hand on no gradient."""
+"""Divergences: what `kl_div` takes, the one of Gaussians written out, samples that hand on no gradient."""
 
 from __future__ import annotations
 
