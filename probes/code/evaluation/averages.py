@@ -148,8 +148,22 @@ def _ratios(source: Script) -> Iterator[_Ratio]:
                 (node.left, node.right) if isinstance(node, ast.BinOp) else (node.target, node.value)
             )
             unit = _unit_of(above, sums)
-            if unit is not None:
-                yield function, loops, node, unit, below, sums
+            for one in [unit] if unit is not None else _units_of_all(source, node, above, sums):
+                yield function, loops, node, one, below, sums
+
+
+def _units_of_all(source: Script, node: ast.AST, above: ast.expr, sums: dict[str, str]) -> list[str]:
+    """The units of what a dict holds: `{k: v / n for k, v in sums.items()}` after `sums["acc"] += ...`."""
+    over = source.parents.get(node)
+    if not isinstance(over, ast.DictComp) or over.value is not node or len(over.generators) != 1:
+        return []
+    one = over.generators[0]
+    if not (isinstance(one.iter, ast.Call) and last_name(one.iter.func) == "items"):
+        return []
+    if not isinstance(one.target, ast.Tuple) or unparse(one.target.elts[-1]) != unparse(above) or one.ifs:
+        return []
+    held = f"{source.owner(one.iter)}["
+    return sorted({unit for name, unit in sums.items() if name.startswith(held)})
 
 
 def _sums(source: Script, function: Function, loops: list[ast.For]) -> dict[str, str]:
@@ -180,7 +194,11 @@ def _addend(source: Script, function: Function, value: ast.expr, depth: int = 3)
             _sized(source, function, s) for s in (value.left, value.right)
         ):
             return _SAMPLES
-        return None
+        units = [_addend(source, function, s, depth) for s in (value.left, value.right)]
+        if isinstance(value.op, ast.Add):
+            return units[0] if units[0] == units[1] else None
+        plain = [_is_weight(s) for s in (value.left, value.right)]
+        return units[plain.index(False)] if isinstance(value.op, ast.Mult) and sum(plain) == 1 else None
     if isinstance(value, ast.Name) and depth:
         made = source.assigned(value.id, function, value.lineno)
         if made is not None:
@@ -202,6 +220,14 @@ def _addend(source: Script, function: Function, value: ast.expr, depth: int = 3)
     if any(call is value for call, _ in source.losses):
         return _reduction(source, value)
     return None
+
+
+def _is_weight(value: ast.expr) -> bool:
+    """What a term of a loss is weighed by: `0.5`, `cfg.flood_weight`, `alpha`."""
+    if isinstance(value, ast.Constant):
+        return True
+    named = re.search(r"(?i)weight|alpha|beta|lambda|gamma|coef|ratio|_w$", unparse(value)) is not None
+    return isinstance(value, (ast.Name, ast.Attribute)) and named
 
 
 def _compares(node: ast.AST) -> bool:

@@ -241,3 +241,48 @@ def test_order_of_samples(symptom: str, state: State, before: str, inside: str) 
     found = readings(BY_HAND.format(before=before, inside=inside))["script-" + symptom]
 
     assert found.state is state, found.why
+
+
+WEIGHED = """
+class Work:
+    def __init__(self):
+        self.mse = nn.MSELoss()
+        self.bce = nn.BCEWithLogitsLoss()
+    def step(self, batch):
+        x, y, warn = batch
+        flow, told = self.model(x)
+        loss = self.mse(flow, y) + self.cfg.warn_weight * self.bce(told, warn)
+        return loss, flow, y
+    def evaluate(self, loader):
+        total, seen = 0.0, 0
+        for batch in loader:
+            loss, flow, y = self.step(batch)
+            total += {add}
+            seen += len(y)
+        return {{"loss": total / seen}}
+"""
+DICT = """
+def validate(model, loader):
+    sums, seen = {{"loss": 0.0, "hits": 0.0}}, 0
+    for x, y in loader:
+        out = model(x)
+        sums["loss"] += F.cross_entropy(out, y).item() * len(x)
+        sums["hits"] += {add}
+        seen += len(x)
+    return {{k: v / seen for k, v in sums.items()}}
+"""
+
+
+@pytest.mark.parametrize(
+    ("state", "text"),
+    [
+        (PRESENT, WEIGHED.format(add="loss.item()")),
+        (ABSENT, WEIGHED.format(add="loss.item() * len(y)")),
+        (PRESENT, DICT.format(add="(out.argmax(1) == y).float().mean().item()")),
+        (ABSENT, DICT.format(add="(out.argmax(1) == y).sum().item()")),
+    ],
+)
+def test_averages_of_weighed_sums_and_of_all_in_a_dict(state: State, text: str) -> None:
+    run = Run(RunInfo(path="run"), {}, (), {}, (), (), {}, scripts={"train.py": text + SOUND})
+    found = average_of_wrong_count(View(run, None))
+    assert found.state is state, found.why
