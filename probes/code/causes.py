@@ -42,6 +42,7 @@ from .model.forward import only_last_layer, result_thrown_away, scale_unused, te
 from .model.joins import joined_with_itself
 from .model.made_when_called import layers_made_when_called
 from .model.operators import attention_unscaled, output_rectified, reshape_for_transpose, softmax_axis
+from .model.recurrent import last_of_batch
 from .model.registered import layers_in_plain_list, new_head_frozen, trainable_undone
 from .model.wiring import (
     blocks_without_norm,
@@ -221,7 +222,7 @@ def axis_wrong(view: View) -> Finding:
     return first(view, either(*_AXES), "the scripts hold no model")
 
 
-_AXES = (weights_over_other_axis, normalised_over_batch, torn_in_model)
+_AXES = (weights_over_other_axis, normalised_over_batch, torn_in_model, last_of_batch)
 _ATTENTION = (mask_times_scores, mask_turned_round)
 
 

@@ -396,6 +396,8 @@ def normalised_over_batch(source: Script) -> Finding | None:
                 if last_name(call.func) not in ("normalize", "l2_normalize"):
                     continue
                 inner = call.args[0] if call.args else None
+                if isinstance(inner, ast.Name) and (made := flow(source).given(inner)) is not None:
+                    inner = made.value if not made.places else None
                 layer = isinstance(inner, ast.Call) and unparse(inner.func).startswith("self.")
                 if layer and _axis(call) == 0 and not re.search(r"init|weight|proto", function.name):
                     return at(

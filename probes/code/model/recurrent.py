@@ -1,14 +1,16 @@
-"""Dropout of recurrent and attention layers in scripts: without effect, or given the share to keep."""
+"""Recurrent layers in scripts: dropout without effect or of the share to keep, a sample taken for a step."""
 
 from __future__ import annotations
 
 import ast
 
+from ...readers._tree import of, unparse
 from ...readers.script import keyword, last_name
 from ...registry import Finding, View, probe
 from ...scripts.flow import flow
 from ...scripts.syntax import Script
 from ..shared.checks import at, first, ok
+from ..shared.nodes import is_true
 from ..shared.shares import complement_of_drop, names_keep
 from ..shared.sides import literal
 
@@ -84,3 +86,32 @@ def recurrent_keeps(source: Script) -> Finding | None:
             if complement_of_drop(share) or names_keep(source, share):
                 return at(source, call, f"`{name}` is the share to drop, and is given what is left of it")
     return ok(source, seen, "layers are given the share to drop") if seen is not None else None
+
+
+def last_of_batch(source: Script) -> Finding | None:
+    """`out, _ = self.rnn(x)` of a layer with `batch_first=True`, then `out[-1]`: the last sample, no step."""
+    for owner in source.modules:
+        built = {
+            unparse(n.targets[0]): n.value
+            for n in of(owner, ast.Assign)
+            if isinstance(n.value, ast.Call) and last_name(n.value.func) in ("LSTM", "GRU", "RNN")
+        }
+        first = {name for name, call in built.items() if is_true(keyword(call, "batch_first"))}
+        for function in (f for f in owner.body if isinstance(f, ast.FunctionDef)):
+            outputs = {
+                n.targets[0].elts[0].id: n
+                for n in of(function, ast.Assign)
+                if isinstance(n.targets[0], ast.Tuple)
+                and isinstance(n.targets[0].elts[0], ast.Name)
+                and isinstance(n.value, ast.Call)
+                and unparse(n.value.func) in first
+            }
+            for node in of(function, ast.Subscript):
+                told = unparse(node)
+                name = node.value.id if isinstance(node.value, ast.Name) else ""
+                if name not in outputs or told != f"{name}[-1]" or node.lineno < outputs[name].lineno:
+                    continue
+                given = [n for n in of(function, ast.Name) if n.id == name and isinstance(n.ctx, ast.Store)]
+                if len(given) == 1:  # it is what the layer gave, in no other order
+                    return at(source, node, "batch_first=True: this is the last sample, not the last step")
+    return None

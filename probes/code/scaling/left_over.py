@@ -231,3 +231,27 @@ def _handed(source: Script, function: Function) -> bool:
     """One version of the function exists, and somebody calls it."""
     same = [f for f in source.of(ast.FunctionDef) if f.name == function.name]
     return len(same) == 1 and bool(source.named(function.name))
+
+
+def divided_before_taken_off(source: Script) -> Finding | None:
+    """`x - mean / std`: the division comes first, so that inputs are moved a little and never scaled."""
+    for node in source.of(ast.BinOp):
+        by = node.right
+        if (
+            not isinstance(node.op, ast.Sub)
+            or not isinstance(by, ast.BinOp)
+            or not isinstance(by.op, ast.Div)
+        ):
+            continue
+        names = [unparse(by.left), unparse(by.right)]
+        plain = all(isinstance(n, (ast.Name, ast.Attribute)) for n in (by.left, by.right, node.left))
+        if not plain or f"({names[0]} / {names[1]})" in source.line(node):
+            continue
+        mean, std = (re.search(p, n) for p, n in zip((_MEAN, _SPREAD), names, strict=True))
+        same = mean is not None and std is not None and names[0][: mean.start()] == names[1][: std.start()]
+        if same and not re.search(_MEAN, unparse(node.left)):
+            return at(source, node, "the mean is divided by the deviation before it is taken off")
+    return None
+
+
+_MEAN, _SPREAD = r"(?i)(?:mean|mu|avg)s?$", r"(?i)(?:std|stdev|sd|sigma|spread)s?$"

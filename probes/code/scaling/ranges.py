@@ -29,7 +29,7 @@ from ..tensorflow.data import held_out_drawn
 from ..tensorflow.keras_model import prepared_for_other
 from ..tensorflow.keras_slips import never_adapted
 from .again import divided_again, normalised_again, rescaled_again, step_made
-from .left_over import figures_left, fitted_left
+from .left_over import divided_before_taken_off, figures_left, fitted_left
 from .mapped_sides import random_beside_training, scaled_and_prepared, switched_on_for_held_out
 
 _SPREAD = re.compile(r"(?i)(?:^|_)(?:std|stdev|stddev|sigma|scale)(?:_|$)")
@@ -193,6 +193,7 @@ def range_does_not_fit(view: View) -> Finding:
         either(
             *(_after_unit, _before_unit, _twice, normalised_again, divided_again, rescaled_again),
             *(prepared_for_other, scaled_and_prepared, normalised_along_other_axis),
+            divided_before_taken_off,
         ),
         "the scripts do not normalise by given figures",
     )
