@@ -203,8 +203,8 @@ def _addend(source: Script, function: Function, value: ast.expr, depth: int = 3)
         made = source.assigned(value.id, function, value.lineno)
         if made is not None:
             return _addend(source, function, made, depth - 1)
-        units = {_addend(source, inner, v, depth - 1) for v, inner in _handed_back(source, value)}
-        return units.pop() if len(units) == 1 else None
+        told = {_addend(source, inner, v, depth - 1) for v, inner in _handed_back(source, value)}
+        return told.pop() if len(told) == 1 else None
     if not isinstance(value, ast.Call):
         return None
     name = last_name(value.func)

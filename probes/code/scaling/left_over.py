@@ -247,11 +247,11 @@ def divided_before_taken_off(source: Script) -> Finding | None:
         plain = all(isinstance(n, (ast.Name, ast.Attribute)) for n in (by.left, by.right, node.left))
         if not plain or f"({names[0]} / {names[1]})" in source.line(node):
             continue
-        mean, std = (re.search(p, n) for p, n in zip((_MEAN, _SPREAD), names, strict=True))
+        mean, std = (re.search(p, n) for p, n in zip((_MEAN_LAST, _SPREAD_LAST), names, strict=True))
         same = mean is not None and std is not None and names[0][: mean.start()] == names[1][: std.start()]
-        if same and not re.search(_MEAN, unparse(node.left)):
+        if same and not re.search(_MEAN_LAST, unparse(node.left)):
             return at(source, node, "the mean is divided by the deviation before it is taken off")
     return None
 
 
-_MEAN, _SPREAD = r"(?i)(?:mean|mu|avg)s?$", r"(?i)(?:std|stdev|sd|sigma|spread)s?$"
+_MEAN_LAST, _SPREAD_LAST = r"(?i)(?:mean|mu|avg)s?$", r"(?i)(?:std|stdev|sd|sigma|spread)s?$"
