@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from ...readers._tree import of, unparse
 from ...readers.script import last_name
 from ...registry import Finding
+from ...scripts.flow import flow, returns
 from ...scripts.syntax import Script
 from ..shared.checks import at, ok
 
@@ -26,9 +27,20 @@ def measures_itself(source: Script) -> Finding | None:
             one, other = call.args[:2]
             if isinstance(one, (ast.Name, ast.Attribute, ast.Subscript)) and unparse(one) == unparse(other):
                 asserted = isinstance(source.statement(call), ast.Assert)
-                if source.function_name(call) != "test" and not asserted and not _is_yardstick(source, call):
+                meant = asserted or _is_yardstick(source, call) or _asks_network(source, call)
+                if source.function_name(call) != "test" and not meant:
                     return at(source, call, f"`{unparse(one)}` is scored against itself")
     return ok(source, seen, "answers are scored against what they should be") if seen is not None else None
+
+
+def _asks_network(source: Script, call: ast.Call) -> bool:
+    """`self.est_score(clean, clean)`: what a network says of two, a pair to learn from."""
+    known = flow(source).functions.get(last_name(call.func), [])
+    given = [end for function in known for end in returns(function)]
+    return bool(given) and all(
+        isinstance(end, ast.Call) and unparse(end.func).startswith("self.") and last_name(end.func) != "mean"
+        for end in given
+    )
 
 
 _IDEAL = re.compile(r"(?i)ideal|perfect|oracle|upper|normali[sz]er|(?:max|best|^|_)_?i?dcg")

@@ -107,6 +107,8 @@ def _path_cut(source: Script) -> Finding | None:
         value = source.loss_input(call)
         if value is None or is_evaluation(source, call):
             continue
+        if re.search(r"(?i)target|teacher", unparse(value)):
+            continue  # `mse_loss(target.detach(), output)`: what is aimed at stands first
         if _is_cut(value) and not _is_packed(flow(source), value):
             return at(source, value, "the loss is computed on a value cut off from the model")
     for one in rounds(source):

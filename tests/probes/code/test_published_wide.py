@@ -496,3 +496,61 @@ def test_a_model_that_trains_switched_off_is_told(back: str, each: str) -> None:
     text = SHOWN.replace("{back}", back).replace("{each}", each)
 
     assert state("script-eval-mode-while-training", text) == "present"
+
+
+# ------------------------------------------------------------------------------ what is aimed at stands first
+
+AIMED = (
+    TORCH
+    + """
+class Agent:
+    def update(self, x, after, reward):
+        output = self.net(x)
+        target = reward + 0.9 * self.net(after)
+        loss = F.mse_loss({first}.detach(), {second})
+        self.optimizer.zero_grad()
+        loss.backward()
+        self.optimizer.step()
+"""
+)
+
+
+def test_what_is_aimed_at_may_stand_first() -> None:
+    assert _quiet("script-wiring-wrong", AIMED.replace("{first}", "target").replace("{second}", "output"))
+
+
+def test_an_output_that_is_cut_off_before_the_loss_is_told() -> None:
+    text = AIMED.replace("{first}", "output").replace("{second}", "target")
+
+    assert state("script-wiring-wrong", text) == "present"
+
+
+# ------------------------------------------------------------------------------ a network's word on two alike
+
+SCORED = (
+    TORCH
+    + """
+class Brain:
+    def est_score(self, given, wanted):
+        {gives}
+
+    def step(self, clean):
+        score = self.est_score(clean, clean)
+        loss = F.mse_loss(score, torch.ones_like(score))
+        self.optimizer.zero_grad()
+        loss.backward()
+        self.optimizer.step()
+"""
+)
+
+
+def test_a_critic_is_shown_a_value_beside_itself() -> None:
+    text = SCORED.replace("{gives}", "return self.critic(torch.cat([given, wanted], 1))")
+
+    assert _quiet("script-metric-miscounts", text)
+
+
+def test_a_value_scored_against_itself_is_told() -> None:
+    text = SCORED.replace("{gives}", "return (given == wanted).float().mean()")
+
+    assert state("script-metric-miscounts", text) == "present"
