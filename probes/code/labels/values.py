@@ -51,14 +51,13 @@ def _labels_alone(source: Script) -> Finding | None:
             ):
                 alone.append((node, unparse(node.value.slice)))
     for node, index in alone:
+        if _order_is_kept(source, node):
+            continue
         fresh = "randperm" in index or "permutation" in index
         if fresh and (_has_no_partner(source, node) or _already_alone(source, node)):
             continue  # no labels go with it
         if fresh or (
-            "perm" in index.lower()
-            and sum(i == index for _, i in alone) == 1
-            and _used_once(source, index)
-            and not _order_is_kept(source, node)
+            "perm" in index.lower() and sum(i == index for _, i in alone) == 1 and _used_once(source, index)
         ):
             return at(source, node, "inputs and labels are not reordered together")
     return ok(source, alone[0][0], "inputs and labels are reordered together") if alone else None

@@ -665,8 +665,9 @@ def step(model, x, targets, optimizer):
 )
 
 
-def test_an_order_that_makes_the_answers_is_kept() -> None:
-    text = ORDERED.format(truth="(perm == 0).nonzero()[:, 1]")
+@pytest.mark.parametrize("order", ["perm", "permutation"])
+def test_an_order_that_makes_the_answers_is_kept(order: str) -> None:
+    text = ORDERED.format(truth="(perm == 0).nonzero()[:, 1]").replace("perm", order)
 
     assert _quiet("script-labels-permuted-alone", text)
 
