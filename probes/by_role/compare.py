@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from functools import lru_cache
 
 from ..scripts.syntax import Script
-from . import course, data, figures, judged, model, parts, rows, start, update
+from . import course, data, figures, judged, model, parts, rows, same_calls, start, update
 from .side import Side, Told
 
 _FACTS: tuple[Callable[[Side, Side], Iterator[Told]], ...] = (
@@ -47,6 +47,10 @@ _FACTS: tuple[Callable[[Side, Side], Iterator[Told]], ...] = (
     data.filling_differs,
     rows.statistics_differ,
     figures.all_figures,
+    same_calls.same_calls_differ,
+    same_calls.logarithm_differs,
+    same_calls.root_differs,
+    same_calls.strata_differ,
 )
 
 

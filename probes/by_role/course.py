@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import math
+import re
 from bisect import bisect_right
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -13,6 +14,7 @@ from ..code.shared.units import EPOCH, STEP
 from ..readers.script import keyword, last_name
 from .arithmetic import BATCHES, Arithmetic, Unseen
 from .side import Side, Told, argument
+from .update import epochs_of
 
 SAMPLES = 240  # points at which two courses are held against each other
 EQUAL = 0.02  # of the highest rate
@@ -291,7 +293,7 @@ def course_differs(mine: Side, theirs: Side) -> Iterator[Told]:
     if (here.unit is None) != (there.unit is None) or "rows" in here.lengths ^ there.lengths:
         return
     held = _apart(here, there)
-    if held is None:
+    if held is None or (not _of_one_length(mine, theirs, here, there) and _alike_to_the_end(here, there)):
         return
     gaps = [abs(a - b) for a, b in zip(*held, strict=True)]
     far = [i for i, gap in enumerate(gaps) if gap > APART]
@@ -303,3 +305,47 @@ def course_differs(mine: Side, theirs: Side) -> Iterator[Told]:
     kind = "warmup" if early and held[0][0] > 0.7 else "schedule-length"
     text = f"{at / SAMPLES:.0%} of the way the rate is {a:.0%} of its highest here, {b:.0%} in the benchmark"
     yield Told(kind, text, mine.place(here.at), theirs.place(there.at))
+
+
+def _of_one_length(mine: Side, theirs: Side, here: Course, there: Course) -> bool:
+    """Whether both programs train for as many epochs of as many batches, so that lengths may be compared."""
+    epochs = [_rounds(s) for s in (mine, theirs)]
+    sizes = [{s.number(w.value) for w in s.keywords.get("batch_size", [])} for s in (mine, theirs)]
+    if epochs[0] is None or epochs[0] != epochs[1] or sizes[0] != sizes[1]:
+        return False
+    return "rows" not in here.lengths | there.lengths
+
+
+def _rounds(side: Side) -> float | None:
+    """How many epochs the program trains, by its loop or its settings; None where that is not seen."""
+    found = set()
+    for loop in side.source.of(ast.For):
+        over = loop.iter
+        if isinstance(loop.target, ast.Name) and re.search(r"(?i)epoch|^e$|^ep$", loop.target.id):
+            while isinstance(over, ast.Call) and last_name(over.func) == "tqdm" and over.args:
+                over = over.args[0]
+            if isinstance(over, ast.Call) and last_name(over.func) in ("range", "trange") and over.args:
+                try:
+                    found.add(Arithmetic(side).number(over.args[min(1, len(over.args) - 1)]))
+                except (Unseen, RecursionError):
+                    return epochs_of(side)
+    return found.pop() if len(found) == 1 else epochs_of(side)
+
+
+def _alike_to_the_end(here: Course, there: Course) -> bool:
+    """Whether both courses are one where each is stretched to its own end: training is longer or shorter."""
+    if here.end <= 0 or there.end <= 0:
+        return True  # one of them has no end of its own: it is not seen what it is stretched to
+    ratio = max(here.end, there.end) / min(here.end, there.end)
+    if abs(ratio / BATCHES - 1) < EQUAL:
+        return False  # epochs for steps
+    shares = [i / (SAMPLES - 1) for i in range(SAMPLES)]
+    try:
+        courses = [[float(c.factor(x * (c.end - 1))) for x in shares] for c in (here, there)]
+    except (Unseen, ArithmeticError, ValueError, IndexError, RecursionError):
+        return True
+    tops = [max(max(c), 1e-12) for c in courses]
+    gaps = [abs(a / tops[0] - b / tops[1]) for a, b in zip(*courses, strict=True)]
+    return (
+        sum(bool(gap > APART) for gap in gaps) < SAMPLES // 10
+    )  # a warm-up of as many steps is another share

@@ -326,7 +326,7 @@ def counted_in_epochs(mine: Side, theirs: Side) -> Iterator[Told]:
         horizon = argument(call, *_HORIZON, position=place)
         if horizon is None or any(_STEPS.search(w) for w in mine.said(horizon)):
             continue
-        epochs = _epochs(mine)
+        epochs = epochs_of(mine)
         said = {w for w in mine.said(horizon) if re.search("(?i)epoch", w)}
         value = mine.value(horizon)
         numbers = [
@@ -338,7 +338,8 @@ def counted_in_epochs(mine: Side, theirs: Side) -> Iterator[Told]:
             return
 
 
-def _epochs(side: Side) -> float | None:
+def epochs_of(side: Side) -> float | None:
+    """How many epochs the program trains, by names and arguments that say so; the most of several."""
     found = [
         v
         for n, nodes in side.given.items()

@@ -162,6 +162,14 @@ def test_another_course_is_told(mine: str, old: str, new: str, theirs: str, kind
     assert found[0].mine is not None
 
 
+@pytest.mark.parametrize("text", [WARM, LINEAR, KERAS])
+def test_a_course_over_fewer_epochs_or_rows_is_the_same_course(text: str) -> None:
+    """Shorter training is told as such, not as another schedule."""
+    shorter = text.replace("default=60", "default=30").replace("50 * steps", "5 * steps")
+    assert shorter != text
+    assert not list(course_differs(Side(script(shorter)), Side(script(text))))
+
+
 @pytest.mark.parametrize(
     "schedule",
     [
