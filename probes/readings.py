@@ -142,6 +142,7 @@ MODULES = (
     "data_files.scaling",
     "data_files.token_rows",
     "data_files.values",
+    "data_files.volumes",
     "data_lists",
     "events",
     "operators.dumps",

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 
 from ...engine.model import Place
 from ..dataset.model import DataSet
+from ..dataset.naming import holds_labels
 from ..registry import Finding, View, absent, present, unknown
 from .common import many, needs_data
 
@@ -82,6 +84,36 @@ def files_changed(data: DataSet, view: View) -> Finding:
 LEAST_MET = 5  # images with a mask of their name
 
 
+_Sized = dict[str, tuple[str, tuple[int, ...] | None]]
+
+
+def _pictures(data: DataSet) -> Iterator[tuple[dict[str, tuple[int, ...] | None], _Sized]]:
+    """Images of a split with their sizes, and the masks of it by the names that both share."""
+    for part in data.parts:
+        masks = [m for m in data.parts if m.kind == "masks" and m.split == part.split]
+        if part.kind == "images" and masks and part.whole:
+            by_stem: _Sized = {_stem(p): (p, m.sizes.get(p)) for m in masks for p in m.files}
+            yield {p: part.sizes.get(p) for p in part.files}, by_stem
+
+
+def _volumes(data: DataSet) -> Iterator[tuple[dict[str, tuple[int, ...] | None], _Sized]]:
+    """The same of array files, a sample each: in a folder called like labels, and in one that is not."""
+    arrays = [p for p in data.parts if p.kind == "array" and len(p.single) == len(p.files) > 1]
+    for part in arrays:
+        if holds_labels(part.files[0]):
+            continue
+        beside = [m for m in arrays if m.split == part.split and holds_labels(m.files[0])]
+        by_stem: _Sized = {_stem(p): (p, one.shape) for m in beside for p, one in m.single.items()}
+        if not by_stem:
+            continue
+        sizes: dict[str, tuple[int, ...] | None] = {}
+        for path, one in part.single.items():
+            mask = by_stem.get(_stem(path))
+            like = mask is None or mask[1] is None or len(one.shape) == len(mask[1])
+            sizes[path] = one.shape if like else None  # channels of its own: not held against each other
+        yield sizes, by_stem
+
+
 @needs_data
 def masks_unlike_images(data: DataSet, view: View) -> Finding:
     """Images without a mask where others have one, and masks of another size than their image."""
@@ -89,12 +121,8 @@ def masks_unlike_images(data: DataSet, view: View) -> Finding:
     pairs = lone = other = 0
     places: list[Place] = []
     example = ""
-    for part in data.parts:
-        masks = [m for m in data.parts if m.kind == "masks" and m.split == part.split]
-        if part.kind != "images" or not masks or not part.whole:
-            continue
-        by_stem = {_stem(p): (p, m.sizes.get(p)) for m in masks for p in m.files}
-        found = {p: by_stem.get(_stem(p)) for p in part.files}
+    for sizes, by_stem in (*_pictures(data), *_volumes(data)):
+        found = {p: by_stem.get(_stem(p)) for p in sizes}
         met = sum(f is not None for f in found.values())
         if met < 0.5 * len(found):
             if met < LEAST_MET:
@@ -103,14 +131,14 @@ def masks_unlike_images(data: DataSet, view: View) -> Finding:
             found = {p: f for p, f in found.items() if f is not None}
         for path, mask in found.items():
             pairs += 1
-            size = part.sizes.get(path)
+            size = sizes[path]
             if mask is None:
                 lone += 1
                 example = example or f"{path} has no mask"
             elif size and mask[1] and size != mask[1]:
                 other += 1
                 ours, theirs = "x".join(map(str, size)), "x".join(map(str, mask[1]))
-                example = example or f"{path} has {ours} pixels, {mask[0]} {theirs}"
+                example = example or f"{path} has {ours} {_dots(path)}, {mask[0]} {theirs}"
             else:
                 continue
             places.append(Place(path))
@@ -123,6 +151,10 @@ def masks_unlike_images(data: DataSet, view: View) -> Finding:
         why = f"of {many(pairs, 'image')} {' and '.join(told)}: {example}"
         return present(why, value=lone + other, threshold=0, where=tuple(places[:5]))
     return absent(f"{many(pairs, 'image')} with a mask of the same size each", value=0)
+
+
+def _dots(path: str) -> str:
+    return "voxels" if path.endswith(".npy") else "pixels"
 
 
 _OF_MASKS = re.compile(

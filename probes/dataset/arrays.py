@@ -16,7 +16,7 @@ from ...engine.model import Place
 from ..files import RunFile
 from . import codes, naming
 from .gather import WIDEST, Budget, ColumnGather, HashGather, LabelGather, Problems, Reservoir, draw_blocks
-from .model import SAMPLE, Column, Part, Split, Squares
+from .model import SAMPLE, Column, Part, SingleArray, Split, Squares
 
 MEMBER = 512 * 1024**2  # bytes of one .npz member that are unpacked; of longer ones the beginning
 BLOCK = 4 * 1024**2  # bytes that are converted at a time: eight times as much of uint8 in float64
@@ -202,6 +202,7 @@ class _Arrays:
         self.feature_names: tuple[str, ...] = ()
         self.masks = 0
         self.masks_empty: list[Place] = []
+        self.single: dict[str, SingleArray] = {}
         self.squares: dict[str, tuple[str, Any]] = {}  # pictures reduced, or labels, until both are there
         self.reduced: list[Squares] = []
         self.waiting: dict[str, Any] = {}  # features or labels that look for their other half
@@ -229,6 +230,8 @@ class _Arrays:
             role = self._role(one, len(some))
             field = naming.bare(one.name)
             self.rows[field] += one.rows
+            if len(some) == 1 and one.file.suffix == ".npy" and one.data.ndim > 1 and one.data.size:
+                self.single[one.file.path] = _single(one.data)
             if not one.whole:
                 self.exact = False
                 self.notes[f"of {one.name} only the first {len(one.data)} rows were unpacked"] = None
@@ -246,12 +249,12 @@ class _Arrays:
                 self._inputs(one, field, number, left)
 
     def _role(self, one: Field, among: int) -> str:
-        del among
         if naming.is_mask(one.name):
             return "mask"
         if naming.is_label(one.name):
             return "labels"
-        return "inputs"
+        alone = among == 1 and one.file.suffix == ".npy" and one.data.ndim > 1
+        return "labels" if alone and naming.holds_labels(one.file.path) else "inputs"
 
     def _labels(self, one: Field, beside: Sequence[Field]) -> None:
         if self.labels is None:
@@ -449,7 +452,21 @@ class _Arrays:
             label_rows=dict(self.label_rows),
             hashed="rows" if self.hashed else "",
             squares=self.reduced[0] if self.reduced else None,
+            single={} if self.batched else self.single,
         )
+
+
+def _single(data: Any) -> SingleArray:
+    """The shape of a file's one array, and how far its numbers go: of at most 4096 of them, evenly drawn."""
+    if data.dtype.kind not in "biuf":
+        return SingleArray(data.shape, np.nan, np.nan)
+    flat = data.reshape(-1) if data.flags.c_contiguous else np.asarray(data[0]).reshape(-1)
+    some = np.asarray(flat[:: max(1, len(flat) // 4096)], dtype=np.float64)
+    some = some[np.isfinite(some)]
+    if not len(some):
+        return SingleArray(data.shape, np.nan, np.nan)
+    low, high = np.quantile(some, (0.02, 0.98))
+    return SingleArray(data.shape, float(low), float(high))
 
 
 def squares(block: Any) -> Any:

@@ -25,6 +25,7 @@ SLACK = 0.02  # of an image's side by which a box may reach over it: clipping ro
 PIXEL = 1.0  # by which a box may lie outside: coordinates are rounded
 MOST_TXT = 256 * 1024
 MOST_YAML = 1024**2
+REPEATED = 0.01  # share of boxes that stand there again
 LOOK = 20  # text files that are looked at to tell whether these are boxes at all
 
 
@@ -41,6 +42,8 @@ class Boxes:
     sizes: bool = False  # corners read as widths and heights fit every image
     pixels: bool = False  # shares of the image are pixels throughout
     whole: bool = True
+    sizes_told: dict[str, tuple[int, int]] = field(default_factory=dict)  # image -> width, height
+    categories: dict[str, str] = field(default_factory=dict)  # name -> number
 
     def note(self, why: str, place: Place, example: str) -> None:
         """Count one box that is wrong."""
@@ -98,10 +101,64 @@ def read_coco(
             text = f"{name}: {_said(box)} in {size[0]:g}x{size[1]:g}"
             boxes.note("that reach out of the image", place, text)
     boxes.whole = len(found["annotations"]) <= limit
+    _repeated(found["annotations"][:limit], boxes, place)
+    boxes.sizes_told = {
+        str(i["file_name"]).rpartition("/")[2]: (int(size[0]), int(size[1]))
+        for i in images.values()
+        if i.get("file_name") and (size := _numbers([i.get("width"), i.get("height")], 2)) and min(size) > 0
+    }
+    boxes.categories = {
+        str(c["name"]): str(c.get("id"))
+        for c in found.get("categories") or ()
+        if isinstance(c, dict) and c.get("name")
+    }
     boxes.corners = judged >= 30 and fits == judged and outside >= 0.05 * judged
     rows = len(images)
     part = Part(split, "records", "COCO", (file.path,), rows, looked=rows)
     return part, boxes, _listed(file, images, files)
+
+
+def _repeated(notes: Sequence[Any], boxes: Boxes, place: Place) -> None:
+    """Note boxes of one class and place that an image has again, where these are more than single ones."""
+    seen: set[tuple[str, ...]] = set()
+    again: list[str] = []
+    for one in notes:
+        if isinstance(one, dict) and _numbers(one.get("bbox")) is not None and not one.get("iscrowd"):
+            key = (str(one.get("image_id")), str(one.get("category_id")), str(one["bbox"]))
+            if key in seen:
+                again.append(f"annotation {one.get('id')}")
+            seen.add(key)
+    if len(again) >= REPEATED * len(notes):
+        for name in again:
+            boxes.note("that stand there twice", place, name)
+
+
+def held_together(found: Sequence[Boxes], parts: Sequence[Part]) -> None:
+    """Hold the sizes that files of boxes tell against the images, and their numbers of classes together."""
+    sizes: dict[str, tuple[int, int] | None] = {}
+    for part in parts:
+        for path, size in part.sizes.items() if part.kind == "images" else ():
+            name = path.rpartition("/")[2]
+            sizes[name] = size if sizes.get(name, size) == size else None  # two images of one name
+    for boxes in found:
+        for name, told in boxes.sizes_told.items():
+            size = sizes.get(name)
+            if size is not None and size != told:
+                turned = ", turned" if size == told[::-1] else ""
+                text = f"{name}: {size[0]}x{size[1]}, told as {told[0]}x{told[1]}{turned}"
+                boxes.note(
+                    "of an image that has another size than the annotations tell", Place(boxes.file), text
+                )
+    named = [b for b in found if b.categories]
+    for boxes in named[1:]:
+        first = named[0].categories
+        if boxes.categories.keys() == first.keys() and boxes.categories != first:
+            name = next(n for n, at in boxes.categories.items() if at != first[n])
+            text = f"{name} is {boxes.categories[name]} here, {first[name]} in {named[0].file}"
+            for _ in range(boxes.count):
+                boxes.note(
+                    "of classes that are numbered otherwise than in another file", Place(boxes.file), text
+                )
 
 
 def _listed(file: RunFile, images: Mapping[str, Any], files: Mapping[str, RunFile]) -> Listed | None:

@@ -7,6 +7,7 @@ import re
 import warnings
 from collections import Counter, defaultdict
 from collections.abc import Container, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -24,6 +25,7 @@ FLAT = 3.0  # grey levels over which a picture of one colour may go: rounding of
 HEADER = 64  # bytes before the sound of a WAV file
 TOO_LARGE = 64 * 1024**2
 MOST_PIXELS = 50_000_000
+MASKED = 0.5  # masks to a picture from which on a set is one for segmentation
 
 
 def is_media(file: RunFile) -> bool:
@@ -151,6 +153,18 @@ def classes_of(files: Sequence[RunFile]) -> dict[str, str]:
     return found if max(map(len, folders.values())) >= 2 else {}
 
 
+def unclassed(parts: Sequence[Part]) -> list[Part]:
+    """The parts, pictures that have masks without classes: their folders are cities, films or patients."""
+    masks = [p for p in parts if p.kind == "masks"]
+    return [
+        replace(p, labels=None)
+        if p.kind == "images"
+        and any(m.split == p.split and len(m.files) >= MASKED * len(p.files) for m in masks)
+        else p
+        for p in parts
+    ]
+
+
 def _groups(files: Sequence[RunFile]) -> tuple[Grouped, ...]:
     """Whom each file is about, where nearly all of their names tell it ("patient012_slice07.png")."""
     found = [groups.in_name(f.path) for f in files]
@@ -185,8 +199,6 @@ def _contents(files: Sequence[RunFile], budget: Budget, blank: Container[str]) -
 
 def with_hashes(parts: Sequence[Part], files: dict[str, RunFile], budget: Budget) -> list[Part]:
     """Hash the files of all splits together: what is alone of its size in one may meet another elsewhere."""
-    from dataclasses import replace
-
     media = [p for p in parts if p.kind in ("images", "audio")]
     together = [files[path] for p in media for path in p.files]
     blank = {place.file for part in media for place in part.blank}  # of one colour: not one sample

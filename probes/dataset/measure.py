@@ -121,6 +121,7 @@ class _Measure:
             self._guarded(key, groups[key])
         self._boxes()
         self._named()
+        self.parts = folders.unclassed(self.parts)
         self.parts = folders.with_hashes(self.parts, self.files, self.budget)
         self.parts = alike.with_alike(self.parts, self.files, self.budget)
         self.parts = [self._settled(p) for p in self.parts]
@@ -338,6 +339,7 @@ class _Measure:
             self.not_read.append(("labels", f"damaged: {str(error)[:120] or type(error).__name__}"))
             return
         self.boxes += [one for one in found if one is not None]
+        boxes.held_together(self.boxes, self.parts)
 
     def _named(self) -> None:
         """Hold the files that tables name against those that are there, and lists of splits."""

@@ -152,6 +152,15 @@ class Alike:
     pairs: tuple[tuple[Place, Place], ...] = ()  # (evaluation, training), the first ones
 
 
+@dataclass(frozen=True, slots=True)
+class SingleArray:
+    """The one array of a file that is a sample by itself: its shape, and 2 % and 98 % of its numbers."""
+
+    shape: tuple[int, ...]
+    low: float
+    high: float
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Squares:
     """Pictures with a class, reduced to a few squares of grey [m, k], by which neighbours are told."""
@@ -226,6 +235,7 @@ class Part:
     alike: Alike | None = None
     seen: Seen | None = None
     squares: Squares | None = None
+    single: Mapping[str, SingleArray] = field(default_factory=dict)  # file -> its one array
     named: Hashes = field(default_factory=lambda: np.empty(0, dtype=np.int64))  # rows with ids and times
     levels: Floats = field(default_factory=lambda: np.empty(0))  # of recordings, in decibels of full scale
     hashed: str = ""  # what a hash stands for: "rows", "files", "samples"; "" when none were made

@@ -11,6 +11,8 @@ _EVAL = frozenset(
     {"val", "valid", "validation", "dev", "eval", "evaluation", "devset", "valset", "validate", "holdout"}
 )
 _TEST = frozenset({"test", "testing", "testset", "tst"})
+_MEDICAL = re.compile(r"(images|labels)(Tr|Ts|Val)")  # folders of the Medical Segmentation Decathlon, nnU-Net
+_MEDICAL_SPLITS: dict[str, Split] = {"Tr": "train", "Ts": "test", "Val": "eval"}
 _WORDS = re.compile(r"[A-Za-z]+")
 TABLES = frozenset({".csv", ".tsv", ".data"})
 LINES = frozenset({".jsonl", ".ndjson"})
@@ -76,6 +78,9 @@ _RANK = re.compile(r"(?:rank|worker|node|device|shard|process)[-_]?(\d{1,5})", r
 def split_of(path: str) -> Split:
     """Tell the split from a path: the last part that names one decides ("data/train/x_val.npy" is eval)."""
     for part in reversed(path.split("/")):
+        medical = _MEDICAL.fullmatch(part)
+        if medical is not None:
+            return _MEDICAL_SPLITS[medical[2]]
         words = {w.lower() for w in _WORDS.findall(re.sub(r"(?<=[a-z])(?=[A-Z])", " ", part))}
         named: list[Split] = []
         if words & _TRAIN:
@@ -112,6 +117,12 @@ def is_label(name: str) -> bool:
 def is_input(name: str) -> bool:
     """Whether a field is called like what the model reads."""
     return bool(set(bare(name).split("_")) & _INPUTS)
+
+
+def holds_labels(path: str) -> bool:
+    """Whether a file lies in a folder that is called like labels or masks ("labelsTr", "masks")."""
+    folders = {_MEDICAL.sub(r"\1", p).lower() for p in path.split("/")[:-1]}
+    return bool(folders & MASK_FOLDERS)
 
 
 def is_mask(name: str) -> bool:

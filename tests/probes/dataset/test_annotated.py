@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import json
 import tarfile
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -157,3 +158,69 @@ def test_lists_of_the_splits_files(tmp_path: Path) -> None:
 
     (lists / "train.txt").write_text("some words\nof a corpus\n" * 30)
     assert reading("duplicate-samples-across-splits", tmp_path).state is U
+
+
+def coco(
+    root: Path,
+    split: str = "train",
+    told: tuple[int, int] = (40, 30),
+    kinds: tuple[str, ...] = ("cat", "dog"),
+    again: int = 0,
+) -> None:
+    """Twenty pictures of 40 by 30 with three boxes each; `again` of the boxes stand there twice."""
+    folder = root / split
+    folder.mkdir(parents=True)
+    images, notes = [], []
+    for i in range(20):
+        (folder / f"{split}_{i}.png").write_bytes(png(40, 30, body=split.encode() + bytes([i])))
+        images.append({"id": i, "file_name": f"{split}_{i}.png", "width": told[0], "height": told[1]})
+        notes += [
+            {"id": 3 * i + k, "image_id": i, "category_id": 1 + k % 2, "bbox": [i % 7, k, 12, 9]}
+            for k in range(3)
+        ]
+    notes += [{**note, "id": 100 + note["id"]} for note in notes[:again]]
+    categories = [{"id": i, "name": n} for i, n in enumerate(kinds, 1)]
+    found = {"images": images, "annotations": notes, "categories": categories}
+    (root / f"instances_{split}.json").write_text(json.dumps(found))
+
+
+def test_sizes_that_annotations_tell(tmp_path: Path) -> None:
+    """Annotated where EXIF turned the pictures, or before they were made smaller."""
+    coco(tmp_path / "sound")
+    coco(tmp_path / "turned", told=(30, 40))
+    coco(tmp_path / "smaller", told=(80, 60))
+
+    assert reading("boxes-invalid", tmp_path / "sound").state is A
+    assert "turned" in reading("boxes-invalid", tmp_path / "turned").why
+    assert "another size" in reading("boxes-invalid", tmp_path / "smaller").why
+
+
+def test_numbers_of_classes_in_two_files(tmp_path: Path) -> None:
+    for where, kinds in (("sound", ("cat", "dog")), ("turned", ("dog", "cat")), ("other", ("cat", "owl"))):
+        coco(tmp_path / where)
+        coco(tmp_path / where, "val", kinds=kinds)
+
+    assert reading("boxes-invalid", tmp_path / "sound").state is A
+    assert "numbered otherwise" in reading("boxes-invalid", tmp_path / "turned").why
+    assert reading("boxes-invalid", tmp_path / "other").state is A
+
+
+def test_boxes_that_stand_there_twice(tmp_path: Path) -> None:
+    coco(tmp_path / "some", again=12)
+
+    assert "twice" in reading("boxes-invalid", tmp_path / "some").why
+
+
+def test_cities_are_no_classes(tmp_path: Path) -> None:
+    """Folders of pictures that have masks are cities, films or patients."""
+    for split, cities in (("train", ("aachen", "bochum")), ("val", ("lindau", "munster"))):
+        for k, city in enumerate(cities):
+            for i in range(12):
+                for kind, name in (("leftImg8bit", "leftImg8bit"), ("gtFine", "gtFine_labelIds")):
+                    folder = tmp_path / kind / split / city
+                    folder.mkdir(parents=True, exist_ok=True)
+                    body = f"{split}{k}{i}{kind}".encode()
+                    (folder / f"{city}_{i:06d}_{name}.png").write_bytes(png(body=body))
+
+    assert reading("classes-unseen-in-training", tmp_path).state is U
+    assert reading("masks-unlike-images", tmp_path).state is A

@@ -13,7 +13,7 @@ from traindoctor.engine.model import State
 from traindoctor.probes.dataset.manifest import Manifest
 from traindoctor.probes.dataset.measure import measure
 
-from . import _columns, _make, _sets, _token_rows
+from . import _columns, _make, _sets, _token_rows, _volumes
 from ._make import HEADER, csv, png, reading, table
 
 P, A, U = State.PRESENT, State.ABSENT, State.UNKNOWN
@@ -467,6 +467,7 @@ CASES: list[tuple[str, Build, State]] = [
     *_sets.CASES,
     *_columns.CASES,
     *_token_rows.CASES,
+    *_volumes.CASES,
 ]
 
 
