@@ -142,10 +142,10 @@ def held_together(found: Sequence[Boxes], parts: Sequence[Part]) -> None:
             sizes[name] = size if sizes.get(name, size) == size else None  # two images of one name
     for boxes in found:
         for name, told in boxes.sizes_told.items():
-            size = sizes.get(name)
-            if size is not None and size != told:
-                turned = ", turned" if size == told[::-1] else ""
-                text = f"{name}: {size[0]}x{size[1]}, told as {told[0]}x{told[1]}{turned}"
+            held = sizes.get(name)
+            if held is not None and held != told:
+                turned = ", turned" if held == told[::-1] else ""
+                text = f"{name}: {held[0]}x{held[1]}, told as {told[0]}x{told[1]}{turned}"
                 boxes.note(
                     "of an image that has another size than the annotations tell", Place(boxes.file), text
                 )

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from itertools import pairwise
 from typing import Any
 
 from ...engine.model import Place
@@ -28,6 +29,8 @@ _KNOWN = {word: role for role, words in _ROLES.items() for word in words.split()
 _SAYS = frozenset({"content", "value", "text"})
 _ENOUGH = 50
 _MOSTLY = 0.8
+_MANY = 5
+_WORDS = 4  # of a question: shorter ones may be answered so
 
 
 def of(names: Sequence[str]) -> ChatGather | None:
@@ -35,15 +38,24 @@ def of(names: Sequence[str]) -> ChatGather | None:
     plain = {n.strip().lower(): n for n in names}
     lists = next((plain[n] for n in _LISTS if n in plain), None)
     pairs = (plain["chosen"], plain["rejected"]) if set(_PAIRS) <= plain.keys() else None
-    if lists is None and pairs is None:
+    answer = next((plain[n] for n in _ANSWERS if n in plain), None) if "instruction" in plain else None
+    if lists is None and pairs is None and answer is None:
         return None
-    return ChatGather(lists, pairs, plain.get("prompt") or plain.get("question"))
+    prompt = plain.get("instruction") if answer else plain.get("prompt") or plain.get("question")
+    return ChatGather(lists, pairs, prompt, answer)
 
 
 class ChatGather:
     """What is wrong, counted by reason."""
 
-    def __init__(self, lists: str | None, pairs: tuple[str, str] | None, prompt: str | None) -> None:
+    def __init__(
+        self,
+        lists: str | None,
+        pairs: tuple[str, str] | None,
+        prompt: str | None,
+        answer: str | None = None,
+    ) -> None:
+        self.answer = answer
         self.lists = lists
         self.pairs = pairs
         self.prompt = prompt
@@ -59,6 +71,10 @@ class ChatGather:
         self.end_at: dict[str, Place] = {}
         self.begin_at: dict[str, Place] = {}
         self.seen: dict[int, Place] = {}
+        self.several = 0  # conversations with two questions and no answer between them
+        self.several_at: Place | None = None
+        self.echoes = 0  # answers that are their question again
+        self.echo_at: Place | None = None
 
     def add(self, rows: Sequence[Mapping[str, Any]], places: Sequence[Place]) -> None:
         """Take rows as they were read, before they became cells."""
@@ -72,6 +88,12 @@ class ChatGather:
                     self._turns(turns, place)
             elif self.pairs is not None:
                 self._pair(row, place)
+            elif self.answer is not None and self.prompt is not None:
+                self.looked += 1
+                asked, said = row.get(self.prompt), row.get(self.answer)
+                if isinstance(asked, str) and asked == said and len(asked.split()) >= _WORDS:
+                    self.echoes += 1
+                    self.echo_at = self.echo_at or place
 
     def _note(self, why: str, place: Place, example: str) -> None:
         self.wrong[why] += 1
@@ -101,6 +123,9 @@ class ChatGather:
         self.key_at.setdefault(keys, place)
         kinds = [_KNOWN.get(r.lower(), r) for r in found]
         spoken = [k for k in kinds if k != "system"]
+        self.several += any(a == b == "user" for a, b in pairwise(spoken))
+        if any(a == b == "user" for a, b in pairwise(spoken)):
+            self.several_at = self.several_at or place
         self.begin[spoken[0] if spoken else "system"] += 1
         self.begin_at.setdefault(spoken[0] if spoken else "system", place)
         self.end[kinds[-1]] += 1
@@ -145,6 +170,11 @@ class ChatGather:
                 if keys != most and count >= _MOSTLY * self.looked:
                     other = f"{'/'.join(keys)} instead of {'/'.join(most)}"
                     note("with other keys than most", few, self.key_at[keys], other)
+        if self.several_at is not None and _MANY <= self.several <= (1 - _MOSTLY) * self.looked:
+            why = "with two questions and no answer between them"
+            note(why, self.several, self.several_at, "the answer is lost")
+        if self.echo_at is not None and self.echoes >= max(_MANY, 0.02 * self.looked):
+            note("with an answer that is its question again", self.echoes, self.echo_at, self.answer or "")
         if self.looked >= _ENOUGH:
             if self.end["assistant"] >= 0.5 * self.looked and self.end["user"] and self.pairs is None:
                 note("that end with a question", self.end["user"], self.end_at["user"], "no answer to learn")

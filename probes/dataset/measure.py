@@ -107,6 +107,7 @@ class _Measure:
         self.gone: list[str] = []
         self.boxes: list[boxes.Boxes] = []
         self.pictured: bool | None = None
+        self.headers = tables.Headers()
 
     def data(self) -> DataSet:
         """Read everything, by kind."""
@@ -225,12 +226,14 @@ class _Measure:
 
     def _text_kind(self, file: RunFile, split: Split) -> tuple[str, ...] | None:
         if file.suffix in TABLES:
-            if naming.is_submission(file.name):
-                return None
             found = tables.dialect(file)
+            if naming.is_submission(file.name):
+                self.headers.asked(file, found[1] if found is not None else ())
+                return None
             if found is None:
                 self.not_read.append((file.path, "no table in it"))
                 return None
+            self.headers.add(file, split, found[1])
             return ("csv", split, found[0], str(found[2]), *found[1])
         if file.suffix in LINES or (file.suffix == ".json" and tables.is_lines(file)):
             names = tables.json_names(file)
@@ -309,10 +312,12 @@ class _Measure:
         elif kind == "arrow":
             self.parts += stores.read_arrow(files, split, self.budget)
         elif kind == "csv":
-            self.parts += tables.read_csv(files, split, key[2], list(key[4:]), key[3] == "True", self.budget)
+            names, header = list(key[4:]), key[3] == "True"
+            label = self.headers.label(files[0], names)
+            self.parts += tables.read_csv(files, split, key[2], names, header, self.budget, label)
         elif kind == "jsonl":
-            names = dict.fromkeys(n for f in files for n in tables.json_names(f) or ())
-            self.parts += tables.read_jsonl(files, split, list(names), self.budget)
+            keys = dict.fromkeys(n for f in files for n in tables.json_names(f) or ())
+            self.parts += tables.read_jsonl(files, split, list(keys), self.budget)
         elif kind == "json":
             self._json(files[0], split)
         elif kind == "lines":

@@ -107,11 +107,46 @@ def label_of(names: Sequence[str]) -> str | None:
     return min(found, key=lambda n: order.index(n.lower()) if n.lower() in order else 9) if found else None
 
 
+class Headers:
+    """The columns of tables that lie together: what the test file lacks, or is asked for, is the label."""
+
+    def __init__(self) -> None:
+        self.columns: dict[tuple[str, Split], list[str]] = {}
+        self.answers: dict[str, str] = {}  # folder -> the one column that predictions are asked for in
+
+    def add(self, file: RunFile, split: Split, names: Sequence[str]) -> None:
+        """Take the header of a table; of several of one folder and split none tells."""
+        key = (file.path.rpartition("/")[0], split)
+        self.columns[key] = list(names) if self.columns.get(key, names) == names else []
+
+    def asked(self, file: RunFile, names: Sequence[str]) -> None:
+        """Take the header of a form to hand predictions in with: an identifier and what is asked for."""
+        if len(names) == 2:
+            self.answers[file.path.rpartition("/")[0]] = names[1]
+
+    def label(self, file: RunFile, names: Sequence[str]) -> str | None:
+        """Return the column of labels of a table, told by the files beside it; None where they do not."""
+        folder = file.path.rpartition("/")[0]
+        if self.answers.get(folder) in names:
+            return self.answers[folder]
+        train, test = self.columns.get((folder, "train")), self.columns.get((folder, "test"))
+        if not train or not test or not set(test) < set(train) or names != train:
+            return None
+        lacking = [n for n in train if n not in test]
+        return lacking[0] if len(lacking) == 1 and not naming.is_identifier(lacking[0]) else None
+
+
 def read_csv(
-    files: Sequence[RunFile], split: Split, delimiter: str, names: Sequence[str], header: bool, budget: Budget
+    files: Sequence[RunFile],
+    split: Split,
+    delimiter: str,
+    names: Sequence[str],
+    header: bool,
+    budget: Budget,
+    label: str | None = None,
 ) -> list[Part]:
-    """Read CSV files of one header; of long ones seeded blocks."""
-    table = TableGather(names, budget.bounds.seed, label_of(names), SAMPLE // 4)
+    """Read CSV files of one header; of long ones seeded blocks. `label`: told by other files than these."""
+    table = TableGather(names, budget.bounds.seed, label or label_of(names), SAMPLE // 4)
     table.comma = delimiter == ";"
     if not split and files:
         table.divide(_parse(files[0].head_text.splitlines()[header:200], delimiter))

@@ -136,6 +136,27 @@ def unanswered(turns: list[list[dict[str, Any]]]) -> None:
         t.pop()
 
 
+def asked_twice(turns: list[list[dict[str, Any]]]) -> None:
+    for i, t in enumerate(turns[::10]):
+        t.insert(1, {"role": "user", "content": f"And {i}?"})
+
+
+def instructed(echo: int) -> Build:
+    """120 instructions with outputs, every `echo`-th of which says the instruction again."""
+
+    def build(root: Path) -> None:
+        rows = [
+            {"instruction": f"Tell me about number {i}", "output": f"{i} is a number" if i % echo else ""}
+            for i in range(120)
+        ]
+        for row in rows:
+            row["output"] = row["output"] or row["instruction"]
+        root.mkdir(parents=True, exist_ok=True)
+        (root / "train.json").write_text(json.dumps(rows))
+
+    return build
+
+
 def exchanged(turns: list[list[dict[str, Any]]]) -> None:
     for t in turns[::10]:
         t[0]["role"], t[1]["role"] = "assistant", "user"
@@ -242,6 +263,9 @@ CASES: Sequence[tuple[str, Build, State]] = [
     ("chats-malformed", chats(other_keys), P),
     ("chats-malformed", pairs(equal_pairs), P),
     ("chats-malformed", pairs(turned_pairs), P),
+    ("chats-malformed", chats(asked_twice), P),
+    ("chats-malformed", instructed(8), P),
+    ("chats-malformed", instructed(200), A),
     ("chats-malformed", chats(), A),
     ("chats-malformed", chats(calling), A),
     ("chats-malformed", chats(asking), A),

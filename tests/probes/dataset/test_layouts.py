@@ -242,3 +242,19 @@ def test_forms_that_are_not_read_are_named(tmp_path: Path) -> None:
     assert any(n.startswith("features.h5 and 1 more: HDF5 is not read") for n in notes)
     assert any("NIfTI is not read" in n for n in notes)
     assert reading("data-unreadable", tmp_path).state is A
+
+
+def test_the_label_is_what_the_test_file_lacks(tmp_path: Path) -> None:
+    """Kaggle: no name tells it, but the test file, or the form to hand predictions in with."""
+    rows = sorted(([i, i * 7919 % 101, i * 104729 % 89, i % 2] for i in range(300)), key=lambda r: r[3])
+    names = ("id", "width", "height", "stroke_risk")
+    for where in ("lacks", "form"):
+        csv(tmp_path / where / "train.csv", names, rows)
+    csv(tmp_path / "lacks" / "test.csv", names[:3], [r[:3] for r in rows[:50]])
+    csv(tmp_path / "form" / "sample_submission.csv", ("id", "stroke_risk"), [[r[0], 0] for r in rows[:50]])
+    csv(tmp_path / "two" / "train.csv", names, rows)
+    csv(tmp_path / "two" / "test.csv", names[:2], [r[:2] for r in rows[:50]])
+
+    assert reading("data-sorted-by-class", tmp_path / "lacks").state is P
+    assert reading("data-sorted-by-class", tmp_path / "form").state is P
+    assert reading("data-sorted-by-class", tmp_path / "two").state is U
