@@ -36,7 +36,9 @@ def differs_from_benchmark(data: DataSet, view: View, share: float) -> Finding:
         if a.whole and b.whole and a.hashed == b.hashed and a.hashed and len(b.hashes):
             gone = float(np.mean(~np.isin(b.hashes, a.hashes)))
             if gone > share:
-                why = f"{gone:.1%} of the benchmark's samples are not here"
+                labelled = len(a.inputs) and len(b.inputs) and np.isin(b.inputs, a.inputs).mean() >= 1 - share
+                what = "have another label here" if labelled else "are not here"
+                why = f"{gone:.1%} of the benchmark's samples {what}"
                 return present(why, value=gone, threshold=share, where=place)
     if all(a.whole and b.whole and len(b.hashes) and a.hashed == b.hashed for a, b in pairs):
         return absent("samples and columns are the benchmark's", value=0)

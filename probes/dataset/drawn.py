@@ -118,7 +118,7 @@ class Samples:
         self.waiting: list[Entry] = []
         self.count = self.missing = 0
         self.missing_at: Place | None = None
-        self.labels, self.hashes = LabelGather("label"), HashGather()
+        self.labels, self.hashes, self.paths = LabelGather("label"), HashGather(), HashGather()
         self.columns = {
             "low": ColumnGather("smallest value", 0),
             "high": ColumnGather("largest value", 1),
@@ -145,6 +145,9 @@ class Samples:
         self._labels(some)
         hashed = [e for e in some if isinstance(e.get("hash"), str) and e["hash"]]
         self.hashes.add([hash(e["hash"]) for e in hashed], 0, [e["@"] for e in hashed])
+        if not hashed:
+            named = [e for e in some if lists.path_of(e)]
+            self.paths.add([_stretch(e) for e in named], 0, [e["@"] for e in named])
         for key, gather in self.columns.items():
             held = [e for e in some if isinstance(e.get(key), (int, float))]
             if held:
@@ -196,6 +199,10 @@ class Samples:
             )
         columns += [self.texts.column()] if self.texts.count else []
         hashes, file_of, row_of = self.hashes.arrays()
+        hashed = "samples" if len(hashes) else ""
+        if not hashed:
+            hashes, file_of, row_of = self.paths.arrays()
+            hashed = "paths" if len(hashes) else ""
         return Part(
             self.split,
             "manifest",
@@ -211,7 +218,7 @@ class Samples:
             row_of=row_of,
             problems=tuple(problems.found),
             problem_count=problems.count,
-            hashed="samples" if len(hashes) else "",
+            hashed=hashed,
         )
 
     def drawn(self) -> Drawn:
@@ -224,6 +231,11 @@ class Samples:
             np.frombuffer(self.classes, dtype=np.int64) if self.classes else np.empty(0, np.int64),
             np.array([np.array(self.figures[k]) for k in _FIGURES]),
         )
+
+
+def _stretch(entry: Entry) -> int:
+    """A hash of the file that an entry names, and of the stretch of it."""
+    return hash((lists.path_of(entry), *(str(entry.get(k)) for k in ("offset", "start", "duration"))))
 
 
 def _kind(label: Any) -> str:

@@ -202,6 +202,7 @@ def with_hashes(parts: Sequence[Part], files: dict[str, RunFile], budget: Budget
     media = [p for p in parts if p.kind in ("images", "audio")]
     together = [files[path] for p in media for path in p.files]
     blank = {place.file for part in media for place in part.blank}  # of one colour: not one sample
+    blank |= {q.place.file for part in media for q in part.problems}  # notes that a file is missing are alike
     found, file_of, _ = _contents(together, budget, blank).arrays()
     kept, start = {}, 0
     for part in media:

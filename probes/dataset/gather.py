@@ -174,6 +174,15 @@ class ColumnGather:
             else:
                 self.written += 1
 
+    def count_commas(self, cells: Sequence[str], place: Any) -> None:
+        """Count decimal commas, and points, in cells of a table that may have either."""
+        for i, cell in enumerate(cells):
+            if _COMMA.fullmatch(cell.strip()):
+                self.commas += 1
+                self.commas_at = self.commas_at or place(i)
+            elif "." in cell:
+                self.written += 1
+
     def add_texts(self, cells: Sequence[str], place: Any) -> None:
         """Take text cells; an empty one is missing."""
         self.count += len(cells)

@@ -422,6 +422,7 @@ class _Measure:
                 where = f"{folder}/" if folder else ""
                 shown = ", ".join(map(str, lost[:5])) + (", ..." if len(lost) > 5 else "")
                 gaps.append(f"{where}{stem}: {len(lost)} of {count} shards are not there ({shown})")
+        gaps += naming.left_out(self.files)
         ends = media.IMAGES | media.AUDIO | TABLES | LINES | RECORDS | ARRAYS
         links = [n.removesuffix(f": {LOST_LINK}") for n in self.notes if n.endswith(LOST_LINK)]
         links = [path for path in links if any(path.lower().endswith(e) for e in ends)]

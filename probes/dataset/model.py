@@ -238,7 +238,7 @@ class Part:
     single: Mapping[str, SingleArray] = field(default_factory=dict)  # file -> its one array
     named: Hashes = field(default_factory=lambda: np.empty(0, dtype=np.int64))  # rows with ids and times
     levels: Floats = field(default_factory=lambda: np.empty(0))  # of recordings, in decibels of full scale
-    hashed: str = ""  # what a hash stands for: "rows", "files", "samples"; "" when none were made
+    hashed: str = ""  # what a hash stands for: "rows", "files", "samples", "paths"; "" when none were made
 
     @property
     def name(self) -> str:

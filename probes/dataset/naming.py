@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from collections import defaultdict
+from collections.abc import Iterable
 
 from .model import Split
 
@@ -72,6 +74,8 @@ _TOKEN_IDS = re.compile(
     r"(?:input|token|target|decoder|prompt|completion|label|chosen|rejected|position|type)_ids$", re.I
 )
 _OF = re.compile(r"^(?P<stem>.*?)[-_.]?(?P<at>\d{1,6})[-_]of[-_](?P<all>\d{1,6})(?P<rest>.*)$")
+_SHARD = re.compile(r"(?P<stem>.*?)(?P<at>\d{3,})(?P<end>\.(?:tar|tfrecords?|parquet|arrow|mindrecord))")
+LEAST_SHARDS = 5  # of a set whose numbers tell that some are not there
 _RANK = re.compile(r"(?:rank|worker|node|device|shard|process)[-_]?(\d{1,5})", re.I)
 
 
@@ -164,6 +168,22 @@ def one_of(name: str) -> tuple[str, int, int] | None:
     if found is None or not 0 < int(found["all"]) <= 100_000:
         return None
     return f"{found['stem']}*{found['rest']}", int(found["at"]), int(found["all"])
+
+
+def left_out(paths: Iterable[str]) -> list[str]:
+    """Sentences on shards that a set numbered from 0 or 1 lacks: few of five or more, of one name."""
+    sets: dict[tuple[str, str], set[int]] = defaultdict(set)
+    for path in paths:
+        found = _SHARD.fullmatch(path)
+        if found is not None and one_of(path.rpartition("/")[2]) is None:
+            sets[found["stem"], found["end"]].add(int(found["at"]))
+    told = []
+    for (stem, end), have in sorted(sets.items()):
+        lost = sorted(set(range(min(have), max(have))) - have)
+        if lost and len(have) >= LEAST_SHARDS and min(have) <= 1 and len(lost) <= 0.2 * len(have):
+            shown = ", ".join(map(str, lost[:5])) + (", ..." if len(lost) > 5 else "")
+            told.append(f"{stem}*{end}: number {shown} of {min(have)} to {max(have)} is not there")
+    return told
 
 
 def rank_of(path: str) -> int | None:

@@ -166,7 +166,7 @@ def telling(part: Part) -> bool:
     Files, texts and numbers that seldom repeat tell samples apart; else all columns together may: by their
     bits fewer pairs of rows are equal than a hundredth of the rows.
     """
-    if part.hashed in ("files", "samples"):
+    if part.hashed in ("files", "samples", "paths"):
         return True
     if part.bits:
         return bool(part.looked / 2 * 2.0 ** (-DEPENDENT * part.bits) < BY_CHANCE)

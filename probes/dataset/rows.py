@@ -151,6 +151,7 @@ class TableGather:
             values = np.array(list(map(float, cells)), dtype=np.float64)
         except ValueError:
             if self.comma:
+                gather.count_commas(cells, place)
                 cells = [c.replace(",", ".") if _COMMA.fullmatch(c) else c for c in cells]
             values = _mixed(cells, certain=gather.numbers > gather.texts)
         if values is None:

@@ -93,7 +93,7 @@ def read_tars(files: Sequence[RunFile], split: Split, budget: Budget) -> Part:
             exact = False
             notes.append(f"stopped after {budget.spent_out}")
             break
-    usual = {k for k, n in parts.items() if n >= USUAL * max(1, found.looked)}
+    usual = {k for k, n in parts.items() if n >= (0.5 if k == "cls" else USUAL) * max(1, found.looked)}
     for kinds, number, at in lacking:
         if not usual <= kinds:
             gone = ", ".join(f".{k}" for k in sorted(usual - kinds))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import wave
 from pathlib import Path
 
@@ -10,7 +11,7 @@ import numpy as np
 from traindoctor.engine.model import State
 from traindoctor.probes.dataset.measure import measure
 
-from ._make import csv, png, reading
+from ._make import HEADER, csv, example, png, reading, record, table
 
 P, A, U = State.PRESENT, State.ABSENT, State.UNKNOWN
 
@@ -258,3 +259,74 @@ def test_the_label_is_what_the_test_file_lacks(tmp_path: Path) -> None:
     assert reading("data-sorted-by-class", tmp_path / "lacks").state is P
     assert reading("data-sorted-by-class", tmp_path / "form").state is P
     assert reading("data-sorted-by-class", tmp_path / "two").state is U
+
+
+def test_decimals_in_two_ways_beside_semicolons(tmp_path: Path) -> None:
+    for where, every in (("all", 1), ("some", 10), ("none", 1000)):
+        lines = ["a;b;label"]
+        for i in range(1, 400):
+            number = f"{i / 7:.3f}"
+            lines.append(f"{number.replace('.', ',') if i % every == 0 else number};{i % 9};{i % 2}")
+        (tmp_path / where).mkdir()
+        (tmp_path / where / "train.csv").write_text("\n".join(lines) + "\n")
+
+    assert reading("data-words-among-numbers", tmp_path / "all").state is A
+    assert "in two ways" in reading("data-words-among-numbers", tmp_path / "some").why
+    assert reading("data-words-among-numbers", tmp_path / "none").state is A
+
+
+def test_numbered_shards_of_which_one_is_gone(tmp_path: Path) -> None:
+    """Shards 0 to 6 without 3; two that were picked from a large set are no gap."""
+    for where, numbers in (("gap", (0, 1, 2, 4, 5, 6)), ("all", range(7)), ("few", (7, 40, 41, 42, 90))):
+        for k in numbers:
+            file = tmp_path / where / f"train-{k:06d}.tfrecord"
+            file.parent.mkdir(exist_ok=True)
+            file.write_bytes(record(example({"x": [float(k)], "label": [k % 2]})))
+
+    assert "number 3 of 0 to 6" in reading("files-missing", tmp_path / "gap").why
+    assert reading("files-missing", tmp_path / "all").state is not P
+    assert reading("files-missing", tmp_path / "few").state is not P
+
+
+def test_recordings_that_two_manifests_name(tmp_path: Path) -> None:
+    """Stretches of one recording are samples of their own."""
+    for where, first, offset in (("sound", 60, 0), ("leaky", 40, 0), ("cut", 40, 5)):
+        for split, start, n in (("train", 0, 60), ("val", first, 30)):
+            lines = [
+                json.dumps(
+                    {
+                        "audio_filepath": f"a{i}.wav",
+                        "offset": offset if split == "val" else 0,
+                        "duration": 2.0,
+                        "text": f"say {i}",
+                    }
+                )
+                for i in range(start, start + n)
+            ]
+            (tmp_path / where).mkdir(exist_ok=True)
+            (tmp_path / where / f"{split}_manifest.json").write_text("\n".join(lines) + "\n")
+
+    assert reading("duplicate-samples-across-splits", tmp_path / "sound").state is A
+    assert "20 of 30" in reading("duplicate-samples-across-splits", tmp_path / "leaky").why
+    assert reading("duplicate-samples-across-splits", tmp_path / "cut").state is A
+
+
+def test_the_benchmarks_samples_with_other_labels(tmp_path: Path) -> None:
+    rows = table(200)
+    csv(tmp_path / "mine" / "train.csv", HEADER, [[*r[:3], 1 - int(str(r[3]))] for r in rows])
+    csv(tmp_path / "other" / "train.csv", HEADER, rows)
+
+    found = reading("data-differs-from-benchmark", tmp_path / "mine", tmp_path / "other")
+
+    assert "have another label" in found.why
+
+
+def test_pointers_in_place_of_recordings_are_no_copies(tmp_path: Path) -> None:
+    for split in ("train", "val"):
+        for i in range(12):
+            file = tmp_path / split / f"{split}{i}.wav"
+            file.parent.mkdir(exist_ok=True)
+            file.write_text("version https://git-lfs.github.com/spec/v1\n")
+
+    assert reading("data-unreadable", tmp_path).state is P
+    assert reading("duplicate-samples-across-splits", tmp_path).state is not P
