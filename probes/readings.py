@@ -134,6 +134,7 @@ MODULES = (
     "data_files.beside",
     "data_files.boxes",
     "data_files.chats",
+    "data_files.coded",
     "data_files.contents",
     "data_files.files",
     "data_files.labels",

@@ -41,6 +41,7 @@ def read_folder(files: Sequence[RunFile], split: Split, what: str, budget: Budge
     by_folder: dict[str, Counter[str]] = defaultdict(Counter)
     good: list[RunFile] = []
     sizes: dict[str, tuple[int, int]] = {}
+    coded: dict[str, tuple[str, int]] = {}
     classes = classes_of(files) if what != "masks" else {}
     read = 0
     for file in looked:
@@ -58,6 +59,8 @@ def read_folder(files: Sequence[RunFile], split: Split, what: str, budget: Budge
             continue
         by_folder[file.path.rpartition("/")[0]][header.shape] += 1
         sizes[file.path] = (header.width, header.height)
+        if images:
+            coded[file.path] = (header.form, header.steps)
         good.append(file)
     aside = _beside_pictures(looked) if images else frozenset()
     shapes: Counter[str] = Counter()
@@ -97,6 +100,8 @@ def read_folder(files: Sequence[RunFile], split: Split, what: str, budget: Budge
         notes=tuple(notes),
         shapes=dict(shapes.most_common()),
         sizes=sizes,
+        coded=coded,
+        folder_classes=classes if images else {},
         blank=blank,
         filled=seen,
         clipped=clipped,

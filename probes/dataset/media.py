@@ -17,6 +17,7 @@ IMAGES = frozenset({".png", ".jpg", ".jpeg", ".bmp", ".gif", ".webp"})
 AUDIO = frozenset({".wav", ".flac", ".ogg", ".oga", ".opus", ".mp3"})
 _MODES = {0: "grey", 2: "RGB", 3: "palette", 4: "grey+alpha", 6: "RGBA"}
 _FRAMES = frozenset({0xC0, 0xC1, 0xC2, 0xC3, 0xC5, 0xC6, 0xC7, 0xC9, 0xCA, 0xCB, 0xCD, 0xCE, 0xCF})
+_TABLES = 0xDB
 TAIL = 64
 _PNG_END = b"IEND\xaeB`\x82"  # the last chunk has no content, hence always this checksum
 
@@ -32,6 +33,7 @@ class Header:
     frames: int = 0
     rate: int = 0
     channels: int = 0
+    steps: int = 0  # of a JPEG: the sum of the 64 steps by which brightness is rounded; 64 is the finest
 
     @property
     def shape(self) -> str:
@@ -114,7 +116,7 @@ def _jpeg(file: RunFile, head: bytes, tail: bytes) -> Header:
 
 
 def _frame(data: bytes) -> Header | None:
-    at = 2
+    at, steps = 2, 0
     while at + 9 < len(data):
         if data[at] != 0xFF:
             return None
@@ -124,7 +126,12 @@ def _frame(data: bytes) -> Header | None:
             continue
         if marker in _FRAMES:
             height, width, parts = struct.unpack(">HHB", data[at + 5 : at + 10])
-            return Header("JPEG", width, height, {1: "grey", 3: "RGB", 4: "CMYK"}.get(parts, ""))
+            mode = {1: "grey", 3: "RGB", 4: "CMYK"}.get(parts, "")
+            return Header("JPEG", width, height, mode, steps=steps)
+        if (
+            marker == _TABLES and data[at + 4 : at + 5] == b"\0"
+        ):  # the first table, of 8 bits each: brightness
+            steps = sum(data[at + 5 : at + 69])
         if marker in (0x01, *range(0xD0, 0xD8)):
             at += 2
             continue

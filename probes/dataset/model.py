@@ -220,6 +220,8 @@ class Part:
     masks_empty: tuple[Place, ...] = ()  # attention masks with a row that leaves nothing
     masks: int = 0  # attention masks that were looked at
     sizes: Mapping[str, tuple[int, int]] = field(default_factory=dict)  # image file -> width, height
+    coded: Mapping[str, tuple[str, int]] = field(default_factory=dict)  # image file -> format, JPEG's steps
+    folder_classes: Mapping[str, str] = field(default_factory=dict)  # image file -> class of its folder
     field_rows: Mapping[str, int] = field(default_factory=dict)  # inputs of an array file -> samples in them
     label_rows: Mapping[str, int] = field(default_factory=dict)  # its labels, one each -> samples
     bits: float = 0.0  # of a row: -log2 of the chance that two are equal, if columns did not depend

@@ -13,7 +13,7 @@ from traindoctor.engine.model import State
 from traindoctor.probes.dataset.manifest import Manifest
 from traindoctor.probes.dataset.measure import measure
 
-from . import _columns, _make, _sets, _token_rows, _volumes
+from . import _coded, _columns, _make, _sets, _token_rows, _volumes
 from ._make import HEADER, csv, png, reading, table
 
 P, A, U = State.PRESENT, State.ABSENT, State.UNKNOWN
@@ -465,6 +465,7 @@ CASES: list[tuple[str, Build, State]] = [
     ("shards-uneven", plain, U),
     ("data-samples-few", plain, U),
     *_sets.CASES,
+    *_coded.CASES,
     *_columns.CASES,
     *_token_rows.CASES,
     *_volumes.CASES,
