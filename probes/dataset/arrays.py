@@ -457,11 +457,12 @@ class _Arrays:
 
 
 def _single(data: Any) -> SingleArray:
-    """The shape of a file's one array, and how far its numbers go: of at most 4096 of them, evenly drawn."""
+    """The shape of a file's one array, and how far its numbers go: of 4096 of them, in 32 stretches."""
     if data.dtype.kind not in "biuf":
         return SingleArray(data.shape, np.nan, np.nan)
     flat = data.reshape(-1) if data.flags.c_contiguous else np.asarray(data[0]).reshape(-1)
-    some = np.asarray(flat[:: max(1, len(flat) // 4096)], dtype=np.float64)
+    starts = np.linspace(0, max(0, len(flat) - 128), 32).astype(np.int64)
+    some = np.concatenate([flat[at : at + 128] for at in starts.tolist()]).astype(np.float64)
     some = some[np.isfinite(some)]
     if not len(some):
         return SingleArray(data.shape, np.nan, np.nan)
