@@ -11,6 +11,7 @@ from ..registry import Finding, View, absent, present, unknown
 from .common import FINAL, NUMBERED, RAW, looked_at, many, needs_data, said_of
 
 LISTS_IGNORED = 0.01
+SPREAD_OVER, ONE_WAY = 5, 0.12  # classes, and the share of one pair of them among suspects
 LEAST_TORN = 3  # pictures of two classes that were saved anew: one may be a chance
 
 
@@ -213,7 +214,9 @@ def label_noise(
         # Pictures of two classes may look alike: their neighbours must tell all the others.
         enough = one.agreement >= agreement
         if neighbours.pictured(part):
-            enough = one.agreement >= pictures * (1 - part_share)
+            # Wrong labels lie between all classes; those of classes that look alike between a few.
+            spread = one.classes >= SPREAD_OVER and one.count >= least and one.one_way <= ONE_WAY
+            enough = one.agreement >= (agreement if spread else pictures * (1 - part_share))
         if part_share >= share and enough:
             why = (
                 f"{one.count} of {many(one.looked, 'sample')} of {said_of(part)} stand among neighbours of "

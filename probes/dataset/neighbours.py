@@ -32,6 +32,8 @@ class Suspects:
     agreement: float
     places: tuple[Place, ...]
     examples: tuple[str, ...]  # "cat among dog"
+    one_way: float = 1.0  # share of the most frequent pair of classes among them: alike classes, not noise
+    classes: int = 0
 
 
 def suspects(part: Part, seed: int, nearly: float = 0.9) -> Suspects | None:
@@ -64,7 +66,9 @@ def suspects(part: Part, seed: int, nearly: float = 0.9) -> Suspects | None:
     met = np.bincount(codes, best == codes, len(names)) / np.maximum(
         np.bincount(codes, minlength=len(names)), 1
     )
-    return Suspects(len(rows), len(odd), float(np.mean(met)), places, examples)
+    pairs = np.unique(codes[odd] * len(names) + best[odd], return_counts=True)[1]
+    one_way = float(pairs.max() / len(odd)) if len(odd) else 1.0
+    return Suspects(len(rows), len(odd), float(np.mean(met)), places, examples, one_way, len(names))
 
 
 BELONG, APART = 0.85, 0.4  # agreement with the labels of the next place, and with their own

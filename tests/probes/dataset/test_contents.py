@@ -16,8 +16,10 @@ import numpy as np
 import pytest
 
 from traindoctor.engine.model import State
+from traindoctor.probes.data_files import labels as told_of_labels
 from traindoctor.probes.dataset import media
 from traindoctor.probes.dataset.measure import measure
+from traindoctor.probes.dataset.neighbours import Suspects
 
 from ._make import csv, png, reading
 from ._sets import wav
@@ -431,3 +433,31 @@ def test_labels_one_place_off(table: bool, tmp_path: Path) -> None:
         found = reading("label-noise-suspected", tmp_path / name)
         assert found.state is P
         assert f"one place {name} their samples" in found.why
+
+
+@pytest.mark.parametrize(
+    ("count", "agreement", "one_way", "classes", "state"),
+    [
+        (50, 0.85, 0.06, 10, P),  # between all classes alike
+        (50, 0.85, 0.4, 10, A),  # between two that look alike
+        (50, 0.85, 0.06, 3, A),
+        (50, 0.7, 0.06, 10, U),
+        (10, 0.95, 0.06, 10, A),
+    ],
+)
+def test_wrong_labels_lie_between_all_classes(
+    count: int,
+    agreement: float,
+    one_way: float,
+    classes: int,
+    state: State,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Of pictures whose neighbours tell the class less well: suspects between many pairs of classes."""
+    x, y = figures(300, 0.0)
+    np.savez(tmp_path / "train.npz", images=x, labels=y)
+    told = Suspects(1000, count, agreement, (), ("1 among 2",), one_way, classes)
+    monkeypatch.setattr(told_of_labels, "_suspects", lambda *_: told)
+
+    assert reading("label-noise-suspected", tmp_path).state is state
