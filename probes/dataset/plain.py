@@ -7,6 +7,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import zip_longest
 
+import numpy as np
+
 from ..files import RunFile
 from . import naming
 from .gather import Budget
@@ -16,6 +18,7 @@ from .tables import decoded
 
 MOST = 256 * 1024**2  # bytes of one file that are looked at
 BLOCK = 8192  # lines that are taken at once
+STRETCHES = 64  # of a long text that are looked at
 WORDS = 8  # of a line that is a sample; shorter ones (titles, "Yes.") stand again and again
 TEXTUAL = 0.3  # share of the first lines that are samples, in a text to learn from
 _ENDS = frozenset({".txt", ".tokens", ".raw"})
@@ -48,6 +51,10 @@ def read_lines(files: Sequence[RunFile], split: Split, budget: Budget) -> Part:
     names = [f.path.rpartition(".")[2] for f in files] if together else ["text"]
     table = TableGather(names, budget.bounds.seed, None, 0)
     table.files.append(files[0].path)
+    mean = max(2.0, len(files[0].head) / max(1, files[0].head.count(b"\n")))
+    if not together and files[0].size > 1.2 * budget.bounds.samples * mean:
+        _stretches(table, files[0], mean, budget)
+        return table.part(split, "lines of text", round(files[0].size / mean), False, ())
     counts = [0] * len(files)
     rows: list[list[str]] = []
     numbers: list[int] = []
@@ -74,6 +81,21 @@ def read_lines(files: Sequence[RunFile], split: Split, budget: Budget) -> Part:
         return part
     first, second = (f.path.rpartition("/")[2] for f in files)
     return replace(part, field_rows={first: counts[0]}, label_rows={second: counts[1]})
+
+
+def _stretches(table: TableGather, file: RunFile, mean: float, budget: Budget) -> None:
+    """Look at seeded stretches spread evenly over a text whose lines have `mean` bytes."""
+    size = max(4096, int(budget.bounds.samples * mean / STRETCHES))
+    random = np.random.default_rng(budget.bounds.seed)
+    step = file.size / STRETCHES
+    with file.open() as handle:
+        for at in range(STRETCHES):
+            if not budget.take(size):
+                return
+            handle.seek(int(at * step + random.random() * max(0.0, step - size)))
+            lines = decoded(handle.read(size)).split("\n")[1:-1]  # the ends are parts of lines
+            rows = [[line.strip()] for line in lines if len(line.split()) >= WORDS]
+            table.add(rows, [0] * len(rows), 0)
 
 
 def _lines(file: RunFile) -> Iterator[str]:

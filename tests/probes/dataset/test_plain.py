@@ -9,6 +9,7 @@ import pytest
 
 from traindoctor.engine.model import State
 from traindoctor.probes.dataset.measure import measure
+from traindoctor.probes.dataset.model import Bounds
 
 from ._make import png, reading
 
@@ -94,3 +95,16 @@ def test_a_document_that_is_cut_off_is_told(tmp_path: Path) -> None:
     (tmp_path / "train.json").write_text('[{"a": 1, "label": 0}, {"a": 2, "lab')
 
     assert reading("data-unreadable", tmp_path).state is P
+
+
+def test_stretches_of_a_long_text(tmp_path: Path) -> None:
+    """Of a text longer than the bound stretches from everywhere are looked at, and nothing is said of all."""
+    write(tmp_path / "train.txt", said(30_000))
+    write(tmp_path / "valid.txt", said(100, 1))
+
+    train, held = measure(tmp_path, Bounds(samples=4_000)).parts
+
+    assert not train.exact
+    assert train.rows == pytest.approx(30_000, rel=0.1)
+    assert 3_000 < train.looked < 9_000
+    assert held.whole
