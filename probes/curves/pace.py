@@ -121,3 +121,68 @@ def eval_creeps(
         return unknown(f"{words}, but {situation.trained_start(run, own)}: there may be no further to fall")
     where = see(curve, curve.count - 1)["where"]
     return present(f"{words}; it creeps down at every evaluation", step=curve.step(0), where=where, **seen)
+
+
+@probe("train/loss", "eval/loss")
+def eval_stands_still(
+    view: View, spread: float = 0.0065, least: float = 0.015, most: float = 0.25, points: int = 5
+) -> Finding:
+    """The loss falls a little from its first training value, and then evaluation stays where it is.
+
+    From the first quarter of at least `points` evaluations on it stays within `spread` of its median, `least`
+    to `most` (of that) below the first training loss. A model that learns the output's offsets and nothing
+    else does this. One that learns slowly falls most of the time; one whose loss is flat from its start on is
+    told by that, and one that never changes at all by its last digit (see eval-loss-constant).
+    """
+    run = view.run
+    held, trained = shape(run.series["eval/loss"]), shape(run.series["train/loss"])
+    if held is None or trained is None or held.count < points or trained.count < points:
+        return unknown(f"fewer than {points} finite losses of training or evaluation")
+    if not held.positive or not trained.positive:
+        return unknown("a loss that is zero or below has no level to be held against")
+    reason = situation.objective(run) or situation.trained_start(run, trained)
+    if reason:
+        return unknown(f"{reason}: there may be no further to fall")
+    after = held.y[max(1, held.count // 4) :]
+    level = float(np.median(after))
+    moves = float(np.ptp(after)) / level
+    seen: dict[str, Any] = {"value": round(moves, 6), "threshold": spread, "series": (held.name,)}
+    words = f"{held.name} stays within {moves:.2g} of {level:.4g}"
+    step = stats.quantum(held.y) / level
+    if moves > max(spread, 2 * step if step > 0.2 * spread else 0.0):
+        return absent(words, **seen)
+    if step > 0.2 * spread or float(np.ptp(held.y)) <= 1e-4 * level:
+        return unknown(f"{words}: it never changes, or is printed too coarsely", **seen)
+    first, early, late = _levels(trained)
+    words = f"{words}; {trained.name} begins at {first:.4g}, is at {early:.4g} soon and {late:.4g} at the end"
+    if abs(first / level - 1) < least:
+        return unknown(f"{words}: it was flat from its start on", **seen)
+    if not least <= first / level - 1 <= most or held.y[0] > (1 + most) * level:
+        return absent(words, **seen)
+    if abs(late - level) > 0.15 * level or abs(early - late) > 0.03 * late:
+        return absent(f"{words}: training goes elsewhere", **seen)
+    if float(np.mean(np.diff(after) < 0)) >= 0.8:
+        return absent(f"{words}; evaluation falls at nearly every point", **seen)
+    judged = situation.quality(run)
+    if _spent_early(run) or (judged and judged[0] == "good"):
+        return absent(f"{words}, which its learning rate or its quality explains", **seen)
+    return present(words, step=held.step(0), where=see(held, held.count - 1)["where"], **seen)
+
+
+def _levels(curve: Shape) -> tuple[float, float, float]:
+    """The first value of a curve, its level in the second quarter, and that in the last one."""
+    quarter = max(1, curve.count // 4)
+    return (
+        float(curve.y[0]),
+        float(np.median(curve.y[quarter : max(2 * quarter, quarter + 1)])),
+        float(np.median(curve.y[-quarter:])),
+    )
+
+
+def _spent_early(run: Run) -> bool:
+    """Whether nine tenths of all the learning rates were spent in the first quarter of the run."""
+    rate = run.series.get("learning_rate")
+    if rate is None or len(rate.values) < 8 or not np.all(np.isfinite(rate.values)):
+        return False
+    total = float(np.sum(rate.values))
+    return total > 0 and float(np.sum(rate.values[: len(rate.values) // 4])) > 0.9 * total

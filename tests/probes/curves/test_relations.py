@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from traindoctor.probes.curves import relations
+from traindoctor.probes.curves import pace, relations
 from traindoctor.probes.registry import Finding, View
 from traindoctor.probes.run import Run, Series
 
@@ -334,3 +334,42 @@ def test_the_mean_of_an_epoch_may_be_of_more_classes() -> None:
 
     assert seen(relations.unsure_of_right_answers, run(low), **UNSURE, **ALIKE) == "present"
     assert seen(relations.unsure_of_right_answers, run(lower), **UNSURE, **ALIKE) == "absent"
+
+
+STOOD = [0.69, 0.6801, 0.6795, 0.6798, 0.6795, 0.6797, 0.6796, 0.6795, 0.6798, 0.6796]
+OFFSETS = [0.7100, *([0.6812, 0.6805, 0.6821] * 5)]
+
+
+@pytest.mark.parametrize(
+    ("trained", "held", "state"),
+    [
+        (OFFSETS, STOOD, "present"),
+        # it goes on learning, in training or in evaluation; it is much better than at first
+        ([0.71 - 0.01 * k for k in range(16)], STOOD, "absent"),
+        (OFFSETS, [0.69 - 0.003 * k for k in range(10)], "absent"),
+        (OFFSETS, [0.69, *(0.681 - 0.0002 * k for k in range(9))], "absent"),
+        ([2.5, *OFFSETS[1:]], STOOD, "absent"),
+        # flat from the start, or the same to its last digit, is told otherwise
+        ([0.6812, 0.6805, 0.6821, 0.6811] * 4, STOOD, "unknown"),
+        (OFFSETS, [0.68] * 10, "unknown"),
+        # too coarse, too few
+        (OFFSETS, [0.69, *([0.68] * 5), 0.69, 0.68, 0.68, 0.68], "unknown"),
+        (OFFSETS, STOOD[:4], "unknown"),
+        ([-v for v in OFFSETS], STOOD, "unknown"),
+    ],
+)
+def test_offsets_of_the_output_are_all_that_is_learned(
+    trained: list[float], held: list[float], state: str
+) -> None:
+    steps = np.linspace(16 / len(held), 16, len(held))
+    made = run([series("train/loss", trained), series("eval/loss", held, steps)])
+
+    assert seen(pace.eval_stands_still, made) == state
+
+
+def test_a_rate_that_is_spent_leaves_evaluation_standing() -> None:
+    """Where the rate is gone after the first quarter, that is why nothing moves."""
+    gone = series("learning_rate", [1e-3] * 4 + [1e-6] * 12)
+    held = series("eval/loss", STOOD, np.linspace(1.6, 16, 10))
+
+    assert seen(pace.eval_stands_still, run([series("train/loss", OFFSETS), held, gone])) == "absent"
