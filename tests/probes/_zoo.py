@@ -613,6 +613,13 @@ def sick_runs(rng: np.random.Generator, n: int) -> dict[str, Sick]:
         "eval-loss-creeps",
         without=("loss-falling-at-end", "loss-not-converging"),
     )
+    flat = 0.68 + 0.03 * np.exp(-np.arange(n) / 3.0) + 0.0005 * np.sin(np.arange(n))
+    held = 0.6796 + 0.0002 * np.cos(np.arange(n // 5))
+    add(
+        "learns offsets alone",
+        run([series("train/loss", flat, at), series("eval/loss", held, at[4::5])]),
+        "eval-loss-stands-still",
+    )
     stuck = noisy(rng, decay(n, 2.3, 1.55, 15), 0.02)
     add(
         "stuck high",
