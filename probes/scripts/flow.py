@@ -85,7 +85,8 @@ class Flow:
                     scope = self._scope(node, one)
                     given = _unpacked(value, places)
                     found[scope, unparse(one)].append(Given(node, *given))
-        return dict(found)
+        # nodes come level by level: what stands in a loop would come after what follows the loop
+        return {key: sorted(each, key=_place) for key, each in found.items()}
 
     def _scope(self, node: ast.AST, target: ast.expr) -> ast.AST | None:
         if isinstance(target, ast.Attribute) and _is_self(target.value):
@@ -349,6 +350,11 @@ def _item(node: ast.expr, key: str) -> ast.expr | None:
     elif isinstance(node, ast.Call) and last_name(node.func) == "dict":
         return next((k.value for k in node.keywords if k.arg == key), None)
     return None
+
+
+def _place(given: Given) -> tuple[int, int]:
+    """Where the value of an assignment stands: line and column."""
+    return given.value.lineno, given.value.col_offset
 
 
 def _parts(target: ast.expr, places: tuple[int, ...] = ()) -> Iterator[tuple[ast.expr, tuple[int, ...]]]:
