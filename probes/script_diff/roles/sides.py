@@ -1,0 +1,215 @@
+"""Which side of the data a line is of: training, held out, or both."""
+
+from __future__ import annotations
+
+import re
+from functools import cached_property
+
+from ..lines import Line, Unit
+from ..terms import Term
+from .uses import Uses
+from .words import FORWARD, SHARED, is_function, side_named
+
+_MEASURES = ("metric", "score", "accuracy", "iou", "confusion", "precision_at", "recall", "measure")
+_METER = re.compile(
+    r"[a-z0-9]Meter$|^Meter$"
+)  # AverageMeter; `MeterData` may hold what meters of a house read
+_KEEPS_DATA = ("__getitem__", "__iter__", "train_dataloader", "setup", "prepare_data")
+_GETS_DATA = re.compile(r"^_?(?:read|load|fetch|parse|simulate|generate)_")
+
+
+class Sides(Uses):
+    """Which side of the data a line is of: training, held out, or both."""
+
+    def split(self, line: Line) -> str:
+        """ "train", "eval" or "": which data a line deals with."""
+        for target in line.targets:
+            if (side := side_named(target)) and not _is_mask(line.term):
+                return side
+        if self.evaluates(line):
+            return "eval"
+        for head in reversed(line.around):
+            if head.term.kind == "if" and line.branch == "body" and (side := _asked_side(head.term)):
+                return side
+            if head.term.kind == "for":
+                value = head.term.part("value")
+                for name in sorted(value.names) if value is not None else ():
+                    if side := side_named(name):
+                        return side
+        sides = {side_named(n) for n in line.term.names} - {""}
+        if len(sides) == 1 and not line.unit.owner:
+            return sides.pop()
+        if "train" in line.unit.last.lower():
+            return "train"
+        return ""
+
+    def evaluates(self, line: Line) -> bool:
+        """Whether a line stands where a model is evaluated: by its function, or without gradients."""
+        name = line.unit.name.lower()
+        if line.unit.owner in self._classes and line.unit.last in (*FORWARD, "__init__", "build"):
+            return False  # a model that is named `Scorer`, or predicts
+        sides = name.replace("retriev", "")
+        if any(w in sides for w in ("eval", "valid", "test_", "_test", "predict", "infer")):
+            return True
+        if not self._about_data(line.unit) and any(w in name for w in _MEASURES):
+            return True
+        if _METER.search(line.unit.owner):
+            return True
+        if {"val", "test", "f1", "auc", "map"} & set(re.split(r"[_.]", name)):
+            return True
+        if any(
+            h.term.kind == "with" and any(t.label == "no_grad" for t in h.term.walk()) for h in line.around
+        ):
+            return line.unit.last not in ("forward", "construct", "__init__") and "init" not in name
+        if any(
+            edge in ("compute_metrics", "metrics")
+            for _, chain in self._uses.get(line.unit.last, ())
+            for _, edge in chain
+        ):
+            return True
+        return line.unit in self._measuring
+
+    def _about_data(self, unit: Unit) -> bool:
+        """Whether a function gets or keeps data: a score in its name is then what they are about."""
+        return bool(_GETS_DATA.match(unit.last)) or any(
+            other.owner == unit.owner
+            for last in _KEEPS_DATA
+            for other in self._units.get(last, ())
+            if unit.owner
+        )
+
+    @cached_property
+    def _measuring(self) -> frozenset[Unit]:
+        """Functions that nothing but an evaluation calls: what decodes, scores or counts its predictions."""
+        found: set[Unit] = set()
+        for _ in range(3):
+            before = len(found)
+            for unit in self.program.units:
+                calls = self._calls.get(unit.last, ())
+                if unit in found or not calls or not unit.name or unit.last in SHARED:
+                    continue
+                if len(self._units[unit.last]) == 1 and not self._uses.get(unit.last):
+                    if all(x.unit in found or (x.unit.name and self._plainly_evaluates(x)) for x in calls):
+                        found.add(unit)
+            if len(found) == before:
+                break
+        return frozenset(found)
+
+    @staticmethod
+    def _plainly_evaluates(line: Line) -> bool:
+        words = re.split(r"[_.]", line.unit.name.lower())
+        return bool(
+            {"eval", "evaluate", "evaluation", "valid", "validate", "validation", "test"} & set(words)
+        )
+
+    @cached_property
+    def _training(self) -> frozenset[Line]:
+        """Loops that gradients are taken in."""
+        return frozenset(
+            head
+            for line in self.program.lines
+            for head in line.around
+            if head.term.kind in ("for", "while")
+            and any(
+                t.kind == "call"
+                and t.label
+                in (
+                    "backward",
+                    "zero_grad",
+                    "value_and_grad",
+                    "apply_gradients",
+                    "minimize",
+                    "train_step",
+                    "training_step",
+                    "train_on_batch",
+                )
+                for t in line.term.walk()
+            )
+        )
+
+    @cached_property
+    def _stepping(self) -> frozenset[Unit]:
+        """Functions that take gradients: one step of training, written by itself."""
+        return frozenset(
+            unit
+            for unit in self.program.units
+            if unit.name
+            and is_function(unit)
+            and not any(x.term.kind in ("for", "while") and x in self._training for x in unit.lines)
+            and any(
+                t.kind == "call"
+                and t.label
+                in (
+                    "backward",
+                    "zero_grad",
+                    "value_and_grad",
+                    "manual_backward",
+                    "apply_gradients",
+                    "minimize",
+                )
+                for x in unit.lines
+                for t in x.term.walk()
+            )
+        )
+
+    def trains_under(self, head: Line) -> bool:
+        """Whether gradients are taken, or epochs of training run, under a loop."""
+        return head in self._training or head in self._outer
+
+    @cached_property
+    def _outer(self) -> frozenset[Line]:
+        """Loops that call what trains, directly or one function further off."""
+        stepping = {u.last for u in self._stepping} | {h.unit.last for h in self._training if h.unit.name}
+        for _ in range(2):
+            stepping |= {x.unit.last for s in stepping for x in self._calls.get(s, ()) if x.unit.name}
+        stepping.discard("__init__")
+        return frozenset(
+            head
+            for s in stepping
+            for x in self._calls.get(s, ())
+            for head in x.around
+            if head.term.kind in ("for", "while")
+        )
+
+    def _trains_in(self, line: Line) -> bool:
+        return any(h in self._training for h in line.around)
+
+
+def _is_mask(term: Term) -> bool:
+    """`valid = ~isnan(values)`: what is true or false of each value is no part of the data."""
+    value = term.part("value")
+    if value is None:
+        return False
+    if value.kind == "call":
+        return value.label in (
+            "isnan",
+            "isfinite",
+            "notna",
+            "isna",
+            "isin",
+            "ne",
+            "eq",
+            "logical_not",
+            "logical_and",
+        )
+    return value.kind == "operation" and value.label in (
+        "not",
+        "==",
+        "!=",
+        "<",
+        "<=",
+        ">",
+        ">=",
+        "&",
+        "|",
+        "~",
+    )
+
+
+def _asked_side(term: Term) -> str:
+    """`if split == "val"`: the data that a condition asks for."""
+    test = term.part("test")
+    if test is None or test.kind != "operation" or test.label != "==":
+        return ""
+    sides = {side_named(t.label.strip("'")) for t in test.walk() if t.kind == "constant"} - {""}
+    return sides.pop() if len(sides) == 1 else ""
