@@ -16,8 +16,7 @@ from ..model.causal import past_hidden
 from ..model.recurrent import recurrent_keeps
 from ..shared.checks import at, first, ok
 from ..shared.shares import DROP, KEEP, complement_of_drop, is_turned, names_keep, plain
-from ..shared.sides import either
-from ..tensorflow.slips import behind
+from ..shared.sides import behind, either
 from .old_device import wrapped_before_initialized
 
 

@@ -13,6 +13,7 @@ from ...registry import Finding
 from ...scripts.learning import takes_gradients
 from ...scripts.syntax import Script
 from ..shared.checks import at, ok
+from ..shared.nodes import assigned
 
 _SHOWS = re.compile(
     r"(?i)^(?:print|info|debug|log|write|set_description|set_postfix|add_scalar|format|update)"
@@ -56,11 +57,7 @@ def last_count_only(source: Script) -> Finding | None:
         for node in _once(loop.body):
             if not isinstance(node, ast.Assign):
                 continue
-            target, value = node.targets[0], node.value
-            pairs = [(target, value)]
-            if isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple):
-                pairs = list(zip(target.elts, value.elts, strict=False))
-            for one, given in pairs:
+            for one, given in assigned(node):
                 if isinstance(one, ast.Name) and one.id in starts and not isinstance(given, ast.Constant):
                     if not _is_read(source, loop, one.id) and not _is_added(loop, one.id):
                         replaced[one.id] = node

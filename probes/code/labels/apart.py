@@ -14,6 +14,7 @@ from ...script_diff.vocabulary import word_set
 from ...scripts.flow import flow
 from ...scripts.syntax import Function, Script
 from ..shared.checks import at, ok
+from ..shared.nodes import assigned
 from ..shared.roles import INPUT_WORDS, TARGET_WORDS
 
 _DRAWS = ("shuffle", "permutation", "permuted", "randperm")
@@ -167,11 +168,7 @@ def _turns(source: Script, scope: ast.AST, name: str, before: int) -> Iterator[_
             continue
         if not isinstance(statement, ast.Assign) or len(statement.targets) != 1:
             continue
-        target, value = statement.targets[0], statement.value
-        pairs = [(target, value)]
-        if isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple):
-            pairs = list(zip(target.elts, value.elts, strict=False))
-        for one, given in pairs:
+        for one, given in assigned(statement):
             if unparse(one) == name and (by := _turn(source, given, name)) is not None:
                 yield _Turn(by[0], statement, by[1])
 

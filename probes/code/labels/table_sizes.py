@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from ...readers._tree import names_in, unparse
 from ...readers.script import keyword, last_name
 from ...registry import Finding
-from ...scripts.flow import Flow, flow
+from ...scripts.flow import flow
 from ...scripts.syntax import Script
 from ..shared.checks import at, ok
-from ..shared.sides import literal
+from ..shared.sides import behind, literal
 
 _SPECIAL = re.compile(r"(?i)['\"][<\[]?_*(?:pad|unk|oov|blank|s|bos|eos|cls|sep)_*[>\]]?['\"]")
 _DEPTH = 5
@@ -76,7 +76,7 @@ def _has_specials(source: Script, made: Numbered) -> bool:
 
 def table_too_small(source: Script) -> Finding | None:
     """`Embedding(len(vocab), dim)` whose numbers begin at 2: the last words have no row."""
-    mine, seen = flow(source), None
+    seen: ast.Call | None = None
     for call in source.named("Embedding"):
         given = (
             keyword(call, "input_dim")
@@ -84,7 +84,7 @@ def table_too_small(source: Script) -> Finding | None:
             or keyword(call, "vocab_size")
             or (call.args[0] if call.args else None)
         )
-        for end in _behind(mine, given) if given is not None else ():
+        for end in behind(source, given, 3) if given is not None else ():
             known = _length(source, end)
             if known is None:
                 continue
@@ -94,19 +94,6 @@ def table_too_small(source: Script) -> Finding | None:
                 why = f"numbers begin at {made.start}, so that the table lacks {made.start - more} rows"
                 return at(source, end, why)
     return ok(source, seen, "the table has a row for each number") if seen is not None else None
-
-
-def _behind(mine: Flow, node: ast.expr) -> list[ast.expr]:
-    """What an expression stands for, by way of the arguments that a constructor is called with."""
-    found: list[ast.expr] = [node]
-    for _ in range(3):
-        more = [v for e in found if isinstance(e, (ast.Name, ast.Attribute)) for v in mine.values(e, 3)]
-        more += [a for e in found if isinstance(e, ast.Name) for a in mine.arguments(e)]
-        new = [m for m in more if m not in found]
-        if not new:
-            break
-        found += new
-    return found
 
 
 def _length(source: Script, node: ast.expr) -> tuple[Numbered, int] | None:
@@ -137,8 +124,7 @@ def unknown_is_a_word(source: Script) -> Finding | None:
         if not isinstance(number, int) or isinstance(number, bool) or number < 0:
             continue
         holder = call.func.value
-        mine = flow(source)
-        ends = [e for e in _behind(mine, holder) if isinstance(e, ast.DictComp)]
+        ends = [e for e in behind(source, holder, 3) if isinstance(e, ast.DictComp)]
         made = [m for e in ends if (m := _dict(source, e)) is not None]
         if not made or len(made) != len(ends) or any(_grows(source, m, unparse(holder)) for m in made):
             continue

@@ -146,15 +146,20 @@ def _four_axes(source: Script, function: Function, softmax: ast.Call) -> bool:
     return True
 
 
-def _weighs(function: Function, call: ast.Call) -> bool:
-    """What the softmax gives, by name and behind a dropout or a cast, is the left side of another product."""
-    names = {
+def _names_of(function: Function, call: ast.Call) -> frozenset[str]:
+    """The names that are given what a call gives, or something made of it."""
+    return frozenset(
         n.id
         for a in of(function, ast.Assign)
         if any(x is call for x in walk(a.value))
         for t in a.targets
         for n in of(t, ast.Name)
-    }
+    )
+
+
+def _weighs(function: Function, call: ast.Call) -> bool:
+    """What the softmax gives, by name and behind a dropout or a cast, is the left side of another product."""
+    names = _names_of(function, call)
     for node in walk(function):
         sides: list[ast.expr] = []
         if isinstance(node, ast.BinOp) and isinstance(node.op, ast.MatMult):
@@ -469,11 +474,5 @@ def _of_values(function: Function, call: ast.Call, value: ast.expr) -> bool:
         first = value.args[0]
     else:
         return False
-    names = {
-        n.id
-        for a in of(function, ast.Assign)
-        if any(x is call for x in walk(a.value))
-        for t in a.targets
-        for n in of(t, ast.Name)
-    }
+    names = _names_of(function, call)
     return any(x is call or (isinstance(x, ast.Name) and x.id in names) for x in walk(first))

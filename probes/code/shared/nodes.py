@@ -25,3 +25,11 @@ def chosen(source: Script, node: ast.AST) -> bool:
 def raises(function: Function) -> bool:
     """A function that raises in its first block: a method left to whoever derives from its class."""
     return any(isinstance(n, ast.Raise) for n in function.body)
+
+
+def assigned(node: ast.Assign) -> list[tuple[ast.expr, ast.expr]]:
+    """Targets with their values: `a, b = f(x), len(x)` gives two pairs, any other assignment one."""
+    target, value = node.targets[0], node.value
+    if isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple):
+        return list(zip(target.elts, value.elts, strict=False))
+    return [(target, value)]

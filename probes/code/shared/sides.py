@@ -343,6 +343,28 @@ def default(source: Script, node: ast.expr) -> object:
     return held[node.attr] if node.attr in held else _defaults(source).get(node.attr)
 
 
+def number(source: Script, node: ast.expr | None) -> float | None:
+    """The number of an expression: written out, behind names, or the default of a setting."""
+    value = literal(source, node)
+    if value is None and node is not None:
+        value = default(source, node)
+    return float(value) if isinstance(value, (int, float)) and not isinstance(value, bool) else None
+
+
+def behind(source: Script, value: ast.expr, rounds: int = 4) -> list[ast.expr]:
+    """What an expression stands for, and what the arguments of its function stand for; itself first."""
+    mine = flow(source)
+    found: list[ast.expr] = [value]
+    for _ in range(rounds):
+        more = [v for e in found if isinstance(e, (ast.Name, ast.Attribute)) for v in mine.values(e, 3)]
+        more += [a for e in found if isinstance(e, ast.Name) for a in mine.arguments(e)]
+        new = [m for m in more if m not in found]
+        if not new:
+            break
+        found += new
+    return found
+
+
 _HOLDS = re.compile(r"(?i)^(?:e|easy|attr|add|config|dot)_?dict$|namespace$|^munch$|^box$|^ed$|^edict$")
 
 

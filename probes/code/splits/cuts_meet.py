@@ -12,6 +12,7 @@ from ...registry import Finding
 from ...scripts.flow import flow
 from ...scripts.syntax import Function, Script
 from ..shared.checks import at, extractor, ok
+from ..shared.nodes import assigned
 from ..shared.roles import TARGET_WORDS
 from ..shared.sides import side
 
@@ -61,11 +62,7 @@ def _parts(source: Script) -> Iterator[tuple[str, ast.stmt, Function | None, _Pi
     for node in source.of(ast.Assign):
         if source.loops_around(node):
             continue
-        target, value = node.targets[0], node.value
-        pairs = [(target, value)]
-        if isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple):
-            pairs = list(zip(target.elts, value.elts, strict=False))
-        for one, given in pairs:
+        for one, given in assigned(node):
             if isinstance(one, (ast.Name, ast.Attribute)):
                 name = unparse(one)
                 if side(name) is not None and _FIGURES.search(name) is None:

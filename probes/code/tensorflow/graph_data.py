@@ -12,6 +12,7 @@ from ...scripts.flow import flow
 from ...scripts.graph_facts import descents
 from ...scripts.syntax import Script
 from ..shared.checks import at
+from ..shared.nodes import assigned
 from ..shared.sides import side
 from .graph import applies, feeds
 
@@ -64,11 +65,7 @@ def scored_on_training_run(source: Script) -> Finding | None:
 def _iterator_unused(source: Script) -> Finding | None:
     read = {n.id for n in source.of(ast.Name) if isinstance(n.ctx, ast.Load)}
     for node in source.of(ast.Assign):
-        target, value = node.targets[0], node.value
-        pairs = [(target, value)]
-        if isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple):
-            pairs = list(zip(target.elts, value.elts, strict=False))
-        for name, made in pairs:
+        for name, made in assigned(node):
             if isinstance(name, ast.Name) and isinstance(made, ast.Call) and side(name.id) is False:
                 if last_name(made.func) == "make_initializer" and name.id not in read:
                     return at(source, node, f"nothing runs {name.id}: what is evaluated is the training data")

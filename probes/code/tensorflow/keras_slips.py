@@ -11,7 +11,7 @@ from ...registry import Finding
 from ...scripts.flow import flow
 from ...scripts.syntax import Script
 from ..shared.checks import at
-from ..shared.sides import default, literal, side
+from ..shared.sides import literal, number, side
 from .tape import taken
 
 
@@ -74,25 +74,18 @@ def clipped_far_off(source: Script) -> Finding | None:
         return None
     for call in source.optimizer_calls:
         for name in _BOUNDS:
-            bound = _number(source, keyword(call, name))
+            bound = number(source, keyword(call, name))
             if bound is not None and bound >= _FAR:
                 return at(source, keyword(call, name) or call, f"no gradient comes near a bound of {bound:g}")
     for call in source.named("clip_by_global_norm", "clip_by_norm"):
         given = keyword(call, "clip_norm") or (call.args[1] if len(call.args) > 1 else None)
-        bound = _number(source, given)
+        bound = number(source, given)
         holder = source.statement(call)
         target = holder.targets[0] if isinstance(holder, ast.Assign) else None
         asked = isinstance(target, ast.Tuple) and unparse(target.elts[-1]) != "_"
         if bound is not None and bound >= _FAR and not asked:
             return at(source, call, f"no gradient comes near a bound of {bound:g}")
     return None
-
-
-def _number(source: Script, node: ast.expr | None) -> float | None:
-    value = literal(source, node)
-    if value is None and node is not None:
-        value = default(source, node)
-    return float(value) if isinstance(value, (int, float)) and not isinstance(value, bool) else None
 
 
 # ------------------------------------------------------------------------------------- order

@@ -13,7 +13,7 @@ from ...scripts.syntax import Script
 from ..loss.output_kind import width
 from ..shared.checks import at
 from ..shared.nodes import chosen
-from ..shared.sides import default, literal, side, words
+from ..shared.sides import behind, literal, number, side, words
 from .keras import Compiled, compiled
 
 # ------------------------------------------------------------------------------------- outputs and losses
@@ -136,20 +136,6 @@ def kept_in_every_mode(source: Script) -> Finding | None:
             if told or any(0 < n.value < 1 for n in numbers if isinstance(n.value, float)):
                 return at(source, (told or numbers)[0], "dropout keeps a part of the units in every mode")
     return None
-
-
-def behind(source: Script, value: ast.expr) -> list[ast.expr]:
-    """What an expression stands for, and what the arguments of its function stand for."""
-    mine = flow(source)
-    found: list[ast.expr] = [value]
-    for _ in range(4):
-        more = [v for e in found if isinstance(e, (ast.Name, ast.Attribute)) for v in mine.values(e, 3)]
-        more += [a for e in found if isinstance(e, ast.Name) for a in mine.arguments(e)]
-        new = [m for m in more if m not in found]
-        if not new:
-            break
-        found += new
-    return found
 
 
 def _nothing_kept(source: Script, ends: list[ast.expr]) -> Finding | None:
@@ -483,22 +469,15 @@ def floor_above_rate(source: Script) -> Finding | None:
     rates = []
     for call in source.optimizer_calls:
         told = keyword(call, "learning_rate") or keyword(call, "lr") or (call.args[0] if call.args else None)
-        value = _number(source, told)
+        value = number(source, told)
         if value is None:
             return None
         rates.append(value)
     for call in source.named("ReduceLROnPlateau"):
-        floor = _number(source, keyword(call, "min_lr"))
+        floor = number(source, keyword(call, "min_lr"))
         if rates and floor is not None and floor >= max(rates) > 0:
             return at(source, call, f"the rate starts at {max(rates):g} and may not fall below {floor:g}")
     return None
-
-
-def _number(source: Script, node: ast.expr | None) -> float | None:
-    value = literal(source, node)
-    if value is None and node is not None:
-        value = default(source, node)
-    return float(value) if isinstance(value, (int, float)) and not isinstance(value, bool) else None
 
 
 def argmax_over_batch(source: Script) -> Finding | None:
