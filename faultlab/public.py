@@ -53,7 +53,7 @@ MOST = 25  # scripts of one package, evenly chosen: recipes of one author are mu
 REST = 12  # of one package, of those left out
 NOTEBOOKS = 6  # of one package: tutorials of one author are much alike
 # lists of public_sources.yaml
-PARTS = ("packages", "later", "latest", "last", "fresh", "newest", "wide", "far", "farther")
+PARTS = ("packages", "later", "latest", "last", "fresh", "newest", "wide", "far", "farther", "eighth")
 ALARM = 0.5  # probability from which a cause is claimed
 _TRAINS = re.compile(
     r"backward\(|\.fit\(|Trainer|train_step|training_step|GradientTape|value_and_grad|import.*train"

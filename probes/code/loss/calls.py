@@ -601,8 +601,24 @@ def _unsafe_division(source: Script) -> Finding | None:
                 r"\.std\((?:axis=)?1\b", unparse(node.right)
             ):
                 return None  # rows of a table whose columns differ: their spread is not zero
+            if _only_counted(source, node):
+                continue
             return at(source, node, "each sample is divided by its own spread, which may be zero")
     return None
+
+
+def _only_counted(source: Script, node: ast.AST) -> bool:
+    """`z = (x - m) / s; z.unique(dim=0)`: a look at the values, which nothing is trained on."""
+    parent, function = source.parents.get(node), source.function_around(node)
+    if not (isinstance(parent, ast.Assign) and len(parent.targets) == 1 and function is not None):
+        return False
+    name = unparse(parent.targets[0])
+    uses = [n for n in of(function, ast.Name) if n.id == name and isinstance(n.ctx, ast.Load)]
+    around = [next((p for p in source.above(n) if isinstance(p, ast.Call)), None) for n in uses]
+    return bool(uses) and all(c is not None and last_name(c.func) in _COUNTS for c in around)
+
+
+_COUNTS = ("unique", "isnan", "isinf", "isfinite", "len", "any", "print")
 
 
 @probe()

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from ....engine.model import State
-from ...readers._tree import of, unparse
+from ...readers._tree import names_in, of, unparse
 from ...readers.script import all_arguments, keyword, last_name
 from ...registry import Finding, View, any_of, probe
 from ...scripts.flow import Flow, flow
@@ -79,7 +79,7 @@ def _freezes(source: Script) -> Finding | None:
     mine, seen, reopened = flow(source), [], False
     for node, owner, value in _switches(source):
         ways = mine.values(value, 4) if isinstance(value, ast.Name) else [value]
-        off = [v for v in ways if _switches_off(v)]
+        off = [v for v in ways if _switches_off(v) and not _of_settings(source, node, v)]
         reopened = reopened or any(isinstance(v, ast.Constant) and v.value is True for v in ways)
         if off and not _is_single(owner) and not _aside(mine, owner) and not _optional(source, node):
             if not _wrapped(source, node) and not _rate_of_zero(source, node):
@@ -90,6 +90,12 @@ def _freezes(source: Script) -> Finding | None:
         return at(source, seen[0], "gradients are switched off for parameters")
     first_backward = source.backwards[0] if source.backwards else None
     return ok(source, first_backward, "no parameter's gradient is switched off")
+
+
+def _of_settings(source: Script, node: ast.AST, value: ast.expr) -> bool:
+    """`x.requires_grad = "force" in targets`: what is trained for decides, no name of a parameter."""
+    bound = {n.id for p in source.above(node) if isinstance(p, ast.For) for n in of(p.target, ast.Name)}
+    return isinstance(value, ast.Compare) and bool(bound) and not bound & names_in(value)
 
 
 def _wrapped(source: Script, node: ast.AST) -> bool:
@@ -269,7 +275,7 @@ def _aside(mine: Flow, owner: ast.expr) -> bool:
             if last_name(owner.func) in _COPIES:
                 return True
             owner = owner.func.value
-        if _judges(owner):
+        if _judges(owner) or _is_written(mine, owner):
             return True
         handed = mine.given(owner) if isinstance(owner, (ast.Name, ast.Attribute)) else None
         if handed is None:
@@ -297,13 +303,22 @@ def _several(value: ast.expr) -> list[ast.expr]:
     return []
 
 
+# a part gets its values from a table: `self.reference.initialize_from("MPtrj")`
+_FILLS = re.compile(r"(?i)^(?:init(?:ialize)?|copy|fill)_from")
+
+
 def _is_written(mine: Flow, owner: ast.expr) -> bool:
-    """Values are written into it beside the optimizer, as into a momentum encoder."""
+    """Values are written into it beside the optimizer, as into a momentum encoder or from a table."""
+    text = unparse(owner)
+    if isinstance(owner, ast.Attribute):
+        calls = [c for c in mine.source.calls if mine.source.owner(c) == text]
+        return any(_FILLS.search(last_name(c.func)) for c in calls)
     function = mine.source.function_around(owner)
     if not isinstance(owner, ast.Name) or function is None:
         return False
     into = (f"{owner.id}.data", owner.id)
-    return any(
+    written = {unparse(t) for n in of(function, ast.Assign) for t in n.targets}
+    return into[0] in written or any(
         mine.source.owner(call) in into and mine.source.function_around(call) is function
         for call in mine.source.named("copy_", "detach_")
     )

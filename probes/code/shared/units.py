@@ -6,7 +6,7 @@ import ast
 import re
 from functools import lru_cache
 
-from ...readers._tree import of, unparse
+from ...readers._tree import names_in, of, unparse
 from ...readers.script import last_name
 from ...scripts.flow import Flow
 from ...scripts.learning import taken, updates
@@ -149,10 +149,21 @@ def _chain(source: Script, node: ast.AST, depth: int) -> list[Loop]:
 def runs_per(source: Script, node: ast.AST) -> str | None:
     """How often a line runs: with every optimizer step, with every epoch, or None: it cannot be told."""
     loops = loops_of_step(source)
-    if len(loops) < 2:
+    if len(loops) < 2 or now_and_then(source, node):
         return None
     around = _chain(source, node, 4)
     mine = _around(source, node)[:1]
     if loops[0] in around or (mine and any(_around(source, s)[:1] == mine for s in updates(source))):
         return STEP
     return EPOCH if loops[-1] in around or loops[1] in around else None
+
+
+def now_and_then(source: Script, node: ast.AST) -> bool:
+    """A line runs at some batches of an epoch alone: `if i + 1 in tenths:`, `if i == len(loader) - 1:`."""
+    loops = [p for p in source.loops_around(node)[:1] if isinstance(p, ast.For)]
+    counters = {n.id for p in loops for n in of(p.target, ast.Name)}
+    tests = [p.test for p in source.above(node) if isinstance(p, ast.If) and isinstance(p.test, ast.Compare)]
+    return any(
+        isinstance(t.ops[0], (ast.In, ast.Eq)) and "%" not in unparse(t) and bool(counters & names_in(t))
+        for t in tests
+    )

@@ -9,6 +9,7 @@ from ...readers.script import keyword, last_name
 from ...registry import Finding, View, probe
 from ...scripts.syntax import Script
 from ..shared.checks import at, extractor, first, ok, outer_loop
+from ..shared.units import now_and_then
 
 
 @probe()
@@ -25,7 +26,7 @@ def _wrong_loop(source: Script) -> Finding | None:
         if (k := keyword(c, name)) is not None
     ]
     steps = [c for c in source.named("step") if any(w in source.owner(c).lower() for w in ("sched", "lr_"))]
-    if len(built) != 1 or len(steps) != 1 or source.train_loop is None or not steps:
+    if len(built) != 1 or len(steps) != 1 or source.train_loop is None or now_and_then(source, steps[0]):
         return None
     length = built[0][1]
     words = unparse(length).lower()

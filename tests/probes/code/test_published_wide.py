@@ -554,3 +554,121 @@ def test_a_value_scored_against_itself_is_told() -> None:
     text = SCORED.replace("{gives}", "return (given == wanted).float().mean()")
 
     assert state("script-metric-miscounts", text) == "present"
+
+
+PARTS = """
+import torch
+from torch import nn
+from torch.optim.lr_scheduler import CosineAnnealingLR
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.offsets = nn.Linear(8, 1)
+        self.layer = nn.Linear(8, 1)
+        {filled}
+        for weight in self.offsets.parameters():
+            weight.requires_grad = False
+
+    def forward(self, x):
+        return self.layer(x) + self.offsets(x)
+
+def main(loader, epochs):
+    model = Net()
+    optimizer = torch.optim.Adam(model.parameters(), 1e-3)
+    scheduler = CosineAnnealingLR(optimizer, T_max=epochs)
+    for epoch in range(epochs):
+        for number, (x, y) in enumerate(loader):
+            optimizer.zero_grad()
+            nn.functional.mse_loss(model(x).squeeze(-1), y).backward()
+            optimizer.step()
+            {moved}
+"""
+
+
+def test_a_part_that_is_filled_from_a_table_may_be_frozen() -> None:
+    filled = PARTS.format(filled="self.offsets.initialize_from('elements')", moved="pass")
+    anew = PARTS.format(filled="self.offsets.reset_parameters()", moved="pass")
+
+    assert state("script-part-not-trained", filled) != "present"
+    assert state("script-part-not-trained", anew) == "present"
+
+
+@pytest.mark.parametrize("test", ["number + 1 in tenths", "number == len(loader) - 1"])
+def test_a_schedule_may_move_at_some_batches_of_an_epoch(test: str) -> None:
+    some = PARTS.format(filled="pass", moved=f"if {test}:\n                scheduler.step()")
+    every = PARTS.format(filled="pass", moved="scheduler.step()")
+
+    assert state("script-schedule-wrong", some) != "present"
+    assert state("script-schedule-wrong", every) == "present"
+
+
+def test_a_copy_whose_data_is_set_may_be_frozen() -> None:
+    copied = STEP_OF_COPY.format(first="weak.data = weight.data")
+
+    assert state("script-part-not-trained", copied) != "present"
+    assert state("script-part-not-trained", STEP_OF_COPY.format(first="pass")) == "present"
+
+
+STEP_OF_COPY = """
+import torch
+from torch import nn
+
+def hold(model, second):
+    for weight, weak in zip(model.parameters(), second.parameters()):
+        {first}
+        weak.requires_grad = False
+
+def main(loader):
+    model, second = nn.Linear(8, 3), nn.Linear(8, 3)
+    optimizer = torch.optim.Adam(model.parameters(), 1e-3)
+    for x, y in loader:
+        hold(model, second)
+        optimizer.zero_grad()
+        nn.functional.cross_entropy(model(x) + second(x), y).backward()
+        optimizer.step()
+"""
+
+
+def test_what_is_trained_for_may_decide_about_gradients_of_inputs() -> None:
+    asked = """
+def main(loader, model, optimizer, targets):
+    forces = "f" in targets
+    for x, y in loader:
+        x.places.requires_grad = forces
+        optimizer.zero_grad()
+        torch.nn.functional.mse_loss(model(x), y).backward()
+        optimizer.step()
+"""
+    named = """
+def main(loader, model, optimizer, targets):
+    for name, weight in model.named_parameters():
+        weight.requires_grad = "head" in name
+    for x, y in loader:
+        optimizer.zero_grad()
+        torch.nn.functional.mse_loss(model(x), y).backward()
+        optimizer.step()
+"""
+
+    assert state("script-part-not-trained", "import torch\n" + asked) != "present"
+    assert state("script-part-not-trained", "import torch\n" + named) == "present"
+
+
+def test_values_that_are_only_counted_may_be_divided_by_their_spread() -> None:
+    text = """
+import torch
+
+def repeats(x):
+    z = (x - x.mean(1)) / x.std(1)
+    {last}
+
+def main(loader, model, optimizer):
+    for x, y in loader:
+        optimizer.zero_grad()
+        torch.nn.functional.mse_loss(model(repeats(x)), y).backward()
+        optimizer.step()
+"""
+    assert (
+        state("script-unsafe-division", text.format(last="return len(torch.unique(z, dim=0))")) != "present"
+    )
+    assert state("script-unsafe-division", text.format(last="return z")) == "present"
