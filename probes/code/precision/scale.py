@@ -13,6 +13,7 @@ from ...scripts.syntax import Script
 from ..mindspore.overflow import sens_without_scale
 from ..shared.checks import at, first, ok
 from .half import half_without_scaler
+from .scaled import dropped
 
 
 @probe()
@@ -93,7 +94,7 @@ def _keras(source: Script) -> Finding | ast.AST | None:
     made = source.named("LossScaleOptimizer")
     if not made or not source.named("GradientTape"):
         return made[0] if made else None
-    if source.named("scale_loss", "get_scaled_loss"):
+    if any(not dropped(source, c) for c in source.named("scale_loss", "get_scaled_loss")):
         return made[0]
     applied = [
         c for c in source.named("apply_gradients") if source.place(c).file == source.place(made[0]).file

@@ -43,12 +43,26 @@ def scale_never_used(source: Script) -> Finding | None:
         if source.owner(c).split(".")[-1] in names or "scaler" in source.owner(c).lower()
     ]
     handed = any(c.args and "scaler" in unparse(c).lower() for c in source.backwards)
+    scales = [c for c in scales if not dropped(source, c)]
     if scales or handed or source.named("scale_loss") or _called_itself(source, names):
         return None
     plain = [c for c in source.backwards if not c.args and "scale" not in source.owner(c).lower()]
     if not plain or any(isinstance(p, ast.If) for p in source.above(plain[0])):
         return None  # on the way that scales nothing: a callback may scale on the other
     return at(source, plain[0], "a gradient scaler is made, and this backward takes the loss unscaled")
+
+
+def dropped(source: Script, call: ast.Call) -> bool:
+    """`scaled = scaler.scale(loss)`, and nothing asks for `scaled`: backward takes another value."""
+    parent, scope = source.parents.get(call), source.function_around(call) or source.tree
+    if isinstance(parent, ast.Expr):
+        return True
+    if not (isinstance(parent, ast.Assign) and len(parent.targets) == 1):
+        return False
+    name = parent.targets[0]
+    return isinstance(name, ast.Name) and not any(
+        n.id == name.id and isinstance(n.ctx, ast.Load) for n in of(scope, ast.Name)
+    )
 
 
 def _needs_no_scale(source: Script) -> bool:

@@ -13,6 +13,8 @@ from traindoctor.probes.code.scaling.left_over import fitted_left
 from traindoctor.probes.code.shared.sides import either
 from traindoctor.probes.scripts.syntax import Script
 
+from .test_checks import readings
+
 NATIVE = """
 import torch
 from torch.cuda.amp import GradScaler, autocast
@@ -97,6 +99,14 @@ def says(text: str) -> bool:
     return found is not None and found.state is State.PRESENT
 
 
+def test_a_scaled_loss_may_have_a_name() -> None:
+    named = NATIVE.replace(
+        "scaler.scale(loss).backward()", "scaled = scaler.scale(loss)\n    scaled.backward()"
+    )
+
+    assert not says(named)
+
+
 @pytest.mark.parametrize("text", RIGHT)
 def test_right_programs_are_left_alone(text: str) -> None:
     assert not says(text)
@@ -115,6 +125,8 @@ def test_right_programs_are_left_alone(text: str) -> None:
         ),
         (NATIVE, [("GradScaler()", "GradScaler(enabled=False)")]),
         (NPU, [("scaler.scale(loss).backward()", "loss.backward()")]),
+        (NPU, [("scaler.scale(loss).backward()", "scaled = scaler.scale(loss)\n        loss.backward()")]),
+        (NATIVE, [("scaler.scale(loss).backward()", "scaler.scale(loss)\n    loss.backward()")]),
         (NPU, [("amp.GradScaler()", "amp.GradScaler(enabled=False)")]),
         (FSDP, [("param_dtype=torch.bfloat16", "param_dtype=torch.float16")]),
         (FSDP, [("policy = Mixed", "half = torch.float16\npolicy = Mixed"), ("=torch.bfloat16", "=half")]),
@@ -174,3 +186,29 @@ def test_what_needs_no_scale_is_left_alone(text: str, edits: list[tuple[str, str
         assert text.count(old) == 1, old
         text = text.replace(old, new)
     assert not says(text)
+
+
+KERAS = """
+import tensorflow as tf
+from tensorflow import keras
+keras.mixed_precision.set_global_policy("mixed_float16")
+optimizer = keras.mixed_precision.LossScaleOptimizer(keras.optimizers.Adam(1e-3))
+
+def step(x, y):
+    with tf.GradientTape() as tape:
+        loss = loss_fn(y, model(x, training=True))
+        scaled = optimizer.get_scaled_loss(loss)
+    grads = tape.gradient({taken}, model.trainable_variables)
+    grads = optimizer.get_unscaled_gradients(grads)
+    optimizer.apply_gradients(zip(grads, model.trainable_variables))
+
+for x, y in data:
+    step(x, y)
+"""
+
+
+@pytest.mark.parametrize(("taken", "told"), [("scaled", False), ("loss", True)])
+def test_a_tape_differentiates_the_scaled_loss(taken: str, told: bool) -> None:
+    found = readings(KERAS.format(taken=taken))["script-scaler-without-effect"]
+
+    assert (found.state is State.PRESENT) == told
