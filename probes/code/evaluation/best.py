@@ -304,6 +304,8 @@ def _is_error(source: Script, node: ast.expr) -> bool:
     if named & (_HIGHER - {"score", "scores", "metric", "metrics", "result"}):
         return False
     ends = flow(source).values(node, 3)
+    if any(last_name(c.func) == "sqrt" for e in ends for c in of(e, ast.Call)):
+        return True  # a root of mean squares
     told = {w.removesuffix("s") for e in ends for w in re.split(r"[^a-z]+", unparse(e).lower())}
     return bool(
         told & {"error", "err", "mae", "mse", "rmse", "smape", "mape", "loss", "losse", "distance", "nll"}

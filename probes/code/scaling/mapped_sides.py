@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from collections import defaultdict
+from collections.abc import Iterator
 
 from ...readers._tree import of, unparse
 from ...readers.script import last_name
@@ -12,6 +13,7 @@ from ...registry import Finding
 from ...scripts.flow import Flow, flow
 from ...scripts.syntax import Function, Script
 from ..shared.checks import at
+from ..shared.nodes import assigned
 from ..shared.roles import is_random
 from ..shared.sides import given, side, stem
 
@@ -137,7 +139,8 @@ def switched_on_for_held_out(source: Script) -> Finding | None:
             continue
         names = [a.arg for a in made.args.args]
         for flag in (n for n in names if _LEARNS.match(n)):
-            if not any(n.attr == flag and isinstance(n.ctx, ast.Load) for n in of(owner, ast.Attribute)):
+            kept = {flag, *_kept_as(made, flag)}
+            if not any(n.attr in kept and isinstance(n.ctx, ast.Load) for n in of(owner, ast.Attribute)):
                 uses = [n for n in of(owner, ast.Name) if n.id == flag and isinstance(n.ctx, ast.Load)]
                 if len(uses) == 1 and isinstance(source.parents.get(uses[0]), (ast.Assign, ast.Tuple)):
                     return at(
@@ -158,6 +161,14 @@ def switched_on_for_held_out(source: Script) -> Finding | None:
                     if isinstance(told, ast.Constant) and told.value is True:
                         return at(source, call, f"held-out samples are made with `{flag}` on")
     return None
+
+
+def _kept_as(made: ast.FunctionDef, flag: str) -> Iterator[str]:
+    """Attributes that a parameter is kept as: `self.m_augment = augment`."""
+    for node in of(made, ast.Assign):
+        for target, value in assigned(node):
+            if isinstance(target, ast.Attribute) and any(n.id == flag for n in of(value, ast.Name)):
+                yield target.attr
 
 
 def _draws(function: ast.FunctionDef) -> bool:

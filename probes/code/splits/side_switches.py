@@ -267,6 +267,9 @@ def _end(value: ast.expr) -> tuple[str, str, str] | None:
     cut = cuts[0].slice
     if not isinstance(cut, ast.Slice) or cut.step is not None:
         return None
+    turns = [t.target for c in of(value, ast.ListComp, ast.GeneratorExp, ast.SetComp) for t in c.generators]
+    if any(n.id == unparse(cuts[0].value) for t in turns for n in of(t, ast.Name)):
+        return None  # `[h[:-1] for h in histories]`: a part of each row, and no part of the rows
     lower, upper = (unparse(e) if e is not None else "" for e in (cut.lower, cut.upper))
     return (unparse(cuts[0].value), lower, upper) if lower or upper else None
 

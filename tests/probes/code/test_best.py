@@ -139,3 +139,11 @@ def test_directions() -> None:
     assert [better_when_higher(n) for n in ("valid/f1", "mIoU", "val_acc", "r2")] == [True] * 4
     assert [better_when_higher(n) for n in ("eval_loss", "WER", "val_rmse")] == [False] * 3
     assert [better_when_higher(n) for n in ("metric", "loss_of_accuracy")] == [None] * 2
+
+
+def test_a_score_that_is_a_root_of_squares() -> None:
+    checks = "def check(model):\n    out = ((model(x) - y) ** 2).mean()\n    return {}\n"
+    rooted, plain = checks.format("torch.sqrt(out).item()"), checks.format("(model(x).argmax(1) == y).sum()")
+    lower = loop("score", "<", start="9e9")
+    assert finding(best_is_chosen_wrongly, rooted + lower).state is not PRESENT
+    assert finding(best_is_chosen_wrongly, plain + lower).state is PRESENT

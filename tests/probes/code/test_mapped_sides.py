@@ -85,3 +85,33 @@ valid = ds.GeneratorDataset(Tiles("a", "valid", {}), ["x"])
 def test_sides_of_a_pipeline(symptom: str, text: str, told: bool) -> None:
     """Each fault beside the right way."""
     assert (state(symptom, text) == "present") is told
+
+
+KEPT = """
+import numpy as np
+from torch.utils.data import DataLoader, Dataset
+class Rows(Dataset):
+    def __init__(self, files, augment):
+        self.{name} = augment
+        self.files = files
+    def __getitem__(self, i):
+        x = np.load(self.files[i])
+        if {asked}np.random.rand() < 0.5:
+            x = x[:, ::-1]
+        return x
+train_loader = DataLoader(Rows(train_files, True), 8, shuffle=True)
+val_loader = DataLoader(Rows(val_files, False), 8)
+"""
+
+
+@pytest.mark.parametrize(
+    ("name", "asked", "found"),
+    [
+        ("augment", "self.augment and ", False),
+        ("m_augment", "self.m_augment and ", False),
+        ("m_augment", "", True),
+    ],
+)
+def test_a_switch_that_is_kept_under_another_name(name: str, asked: str, found: bool) -> None:
+    code = KEPT.replace("{name}", name).replace("{asked}", asked)
+    assert (state("script-evaluation-augmented", code) == "present") is found

@@ -188,3 +188,22 @@ for items in users:
     train_part, val_part = items[: n - 3], items[: n - 2]
 """
     assert state(SEES, code) != "present"
+
+
+def test_parts_of_each_row_are_no_parts_of_the_rows() -> None:
+    code = HISTORIES_BY_ROW
+    assert state(LEARNS_AND_SCORES, code) != "present"
+    cut = code.replace("[h[:-1] for h in rows]", "rows[:-9]").replace(
+        "[(h[:-1], h[-1]) for h in rows]", "rows[:-5]"
+    )
+    assert state(LEARNS_AND_SCORES, cut) == "present"
+
+
+LEARNS_AND_SCORES = "script-training-sees-evaluation"
+HISTORIES_BY_ROW = """
+import torch
+def split(rows):
+    train = [h[:-1] for h in rows]
+    valid = [(h[:-1], h[-1]) for h in rows]
+    return train, valid
+"""
