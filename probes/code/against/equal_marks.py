@@ -1,4 +1,4 @@
-"""Labels left out, orders and weights in another spelling: another mark, a mask turned twice, a default told."""
+"""Labels left out, orders and weights in other spellings: another mark, a mask turned twice, a default."""
 
 from __future__ import annotations
 
@@ -110,8 +110,13 @@ def _another_mark(edits: Sequence[Edit]) -> list[Edit]:
     """What has no label is marked by another value wherever it is put, and the loss leaves out that one."""
     found: list[Edit] = []
     for e in edits:  # a name that all read: a negative number is no class
-        named = e.kind == "constant" and e.within == ("assign.value",) and _MARK.search(e.key)
-        if named and all(_negative(w) for w in e.new) and all(map(_NUMBER.match, e.gone)):
+        constant = e.kind == "constant" and e.within == ("assign.value",)
+        if (
+            constant
+            and _MARK.search(e.key)
+            and all(_negative(w) for w in e.new)
+            and all(map(_NUMBER.match, e.gone))
+        ):
             found.append(e)
     marks = [e for e in edits if e.kind == "constant" and len(e.gone) == len(e.new) == 1 and e not in found]
     told = [e for e in edits if e.within and e.within[0].endswith((".ignore_index", ".mask_value"))]
