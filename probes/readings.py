@@ -43,6 +43,7 @@ MODULES = (
     "code.loss.calls",
     "code.loss.ctc",
     "code.loss.floors",
+    "code.loss.left_out",
     "code.loss.objective",
     "code.loss.path",
     "code.loss.shapes",

@@ -15,7 +15,7 @@ from ..readers._tree import unparse
 from ..readers.script import LOSSES, keyword, last_name
 from . import flow as _flow
 from .flow import Flow, flow, returns
-from .syntax import Script
+from .syntax import Function, Script
 
 _OF_KERAS = frozenset(
     [
@@ -201,3 +201,40 @@ def _of_function(mine: Flow, loss: ast.expr) -> list[ast.expr]:
                         if isinstance(value, ast.Name) and value.id in inner:
                             found += returns(inner[value.id])
     return list(dict.fromkeys(found))
+
+
+_KEEPS = (
+    *("mean", "sum", "reduce_mean", "reduce_sum", "scale", "scale_loss", "get_scaled_loss", "squeeze"),
+    *("float", "to", "cast", "add", "mul", "multiply", "div"),
+)
+_MOST = 600  # expressions that are gone through on the way back from what is minimised
+
+
+@lru_cache(maxsize=16)
+def makers(source: Script) -> frozenset[Function]:
+    """The functions of a script that make what is minimised, or a term of it: `a(x) + 0.3 * b(x)` -> a, b.
+
+    Sums, products, reductions, names and calls of the script's own functions are followed; what a function is
+    given is not, so that a model whose output a loss takes is none of them.
+    """
+    mine = flow(source)
+    found: set[Function] = set()
+    seen: set[ast.expr] = set()
+    waiting: list[ast.expr] = [value for _, value in objectives(source)]
+    while waiting and len(seen) < _MOST:
+        node = waiting.pop()
+        if node in seen:
+            continue
+        seen.add(node)
+        if isinstance(node, ast.BinOp):
+            waiting += [node.left, node.right]
+        elif isinstance(node, ast.UnaryOp):
+            waiting.append(node.operand)
+        elif isinstance(node, ast.Call) and (called := mine.called(node)):
+            found.update(called)
+            waiting += [_first(r) for f in called for r in returns(f)]
+        elif isinstance(node, ast.Call) and last_name(node.func) in _KEEPS:
+            waiting += node.args[:1] or ([node.func.value] if isinstance(node.func, ast.Attribute) else [])
+        elif isinstance(node, (ast.Name, ast.Attribute, ast.Subscript, ast.IfExp)):
+            waiting += [value for value in mine.values(node, 1) if value is not node]
+    return frozenset(found)

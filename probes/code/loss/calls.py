@@ -10,7 +10,7 @@ from ...readers._tree import of, unparse
 from ...readers.script import all_arguments, keyword, last_name
 from ...registry import Finding, View, any_of, probe
 from ...scripts.flow import Flow, flow, losses, objectives, returns, signs
-from ...scripts.minimised import loss_objects
+from ...scripts.minimised import loss_objects, makers
 from ...scripts.syntax import Script, outermost_call
 from ..mindspore.steps import vector_minimised
 from ..shared.checks import at, first, imports_locals, is_constant, is_evaluation, ok
@@ -568,7 +568,7 @@ def unsafe_math(view: View) -> Finding:
 
 def _unsafe_math(source: Script) -> Finding | None:
     scopes: list[ast.AST] = list(source.forwards)
-    scopes += [n for n in source.of(ast.FunctionDef) if "loss" in n.name.lower()]
+    scopes += [n for n in source.of(ast.FunctionDef) if "loss" in n.name.lower() or n in makers(source)]
     scopes += [n for n in source.of(ast.Lambda) if _is_criterion(source, n)]
     seen = None
     for scope in scopes:

@@ -11,7 +11,7 @@ from ...readers.script import last_name
 from ...registry import Finding
 from ...scripts.flow import Flow, flow
 from ...scripts.learning import takes_gradients
-from ...scripts.minimised import handed, objectives
+from ...scripts.minimised import handed, makers, objectives
 from ...scripts.syntax import Script
 from ..shared.checks import at, ok
 from ..shared.sides import literal
@@ -51,7 +51,7 @@ def reaches_zero(source: Script) -> Finding | None:
 
 def _scopes(source: Script) -> Iterator[ast.AST]:
     ends = [v for _, o in objectives(source) for v in (o, *flow(source).values(o, 6))]
-    minimised = {source.function_around(v) for v in ends}
+    minimised = {*(source.function_around(v) for v in ends), *makers(source)}
     for function in source.of(ast.FunctionDef):
         if re.search(r"(?i)eval|valid|(?:^|_)test|metric|score|plot|predict", function.name):
             continue

@@ -13,6 +13,7 @@ from ...scripts.syntax import Script
 from ..shared.checks import at, first, ok
 from ..shared.sides import either
 from ..tensorflow.slips import penalty_taken_off
+from .policy import entropy_punished, surrogate_wrong
 
 _SQUARES = ("mseloss", "mse_loss", "l1loss", "l1_loss", "smoothl1loss", "huberloss", "smooth_l1_loss")
 # what is called a loss and is climbed on purpose: entropy, an opponent, what something is held against
@@ -31,7 +32,11 @@ def term_taken_off(view: View) -> Finding:
     `loss = policy_loss - 0.5 * value_loss`. False positive: a term that is climbed on purpose and is named
     like any other; those of entropies, opponents, references and the like are left aside by their names.
     """
-    return first(view, either(_taken_off, penalty_taken_off), "no sum of losses in the scripts")
+    return first(
+        view,
+        either(_taken_off, penalty_taken_off, surrogate_wrong, entropy_punished),
+        "no sum of losses in the scripts",
+    )
 
 
 def _taken_off(source: Script) -> Finding | None:

@@ -260,9 +260,18 @@ def _averages(source: Script, call: ast.Call) -> bool:
     return re.search(r"ema|averag|shadow|target|polyak|momentum|decay|update|swa", words) is not None
 
 
+def _of_no_weight(source: Script, call: ast.Call) -> bool:
+    """A bias, which has no spread; a sum or a counter that starts at zero; noise in a tensor made anew."""
+    given = unparse(call.args[0]) if call.args else ""
+    owner = source.owner(call)
+    return given.endswith(".bias") or given == "'zeros'" or re.search(r"\.new\w*\(", owner) is not None
+
+
 def _sets_weights(source: Script) -> Finding | None:
     found = [
-        c for c in source.named(*_INITIALISERS) if "grad" not in source.owner(c) and not _averages(source, c)
+        c
+        for c in source.named(*_INITIALISERS)
+        if "grad" not in source.owner(c) and not _averages(source, c) and not _of_no_weight(source, c)
     ]
     text = source.code
     if found:

@@ -154,11 +154,18 @@ def _of_call(mine: Flow, node: ast.Call, depth: int) -> Iterator[ast.Call]:
     elif (layer := _held(mine, node)) is not None:
         yield layer
     else:
-        for function in mine.called(node):
+        functions = mine.called(node)
+        for function in functions:
             for value in returns(function):
                 yield from _last_layers(mine, value, depth - 1)
+        if not functions and isinstance(node.func, (ast.Name, ast.Attribute)):
+            # `model(x, training=True)` of a model that is built of layers: what that one ends in
+            for value in mine.values(node.func, 3):
+                if isinstance(value, ast.Call) and last_name(value.func) in _BUILT:
+                    yield from _last_layers(mine, value, depth - 1)
 
 
+_BUILT = ("Model", "Functional", "Sequential")
 _OPERATORS = ("tf.nn", "tf", "nn", "tf.math", "ops", "keras.ops", "tf.keras.activations")
 
 

@@ -1,0 +1,251 @@
+"""Policy gradients in scripts: the clipped surrogate of PPO, its ratio, and the entropy that is rewarded."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+
+from ...readers._tree import of, unparse, walk
+from ...readers.script import last_name
+from ...registry import Finding
+from ...scripts.flow import Flow, flow
+from ...scripts.syntax import Script
+from ..shared.checks import at
+
+_OLD = re.compile(r"(?i)(?:^|[_.])(?:old|behaviou?r|prev|previous)(?:[_.]|$)|old_|_old")
+_ENTROPY = re.compile(r"(?i)^(?:\w+_)?ent(?:ropy|ropies)?(?:_\w+)?$")
+_POLICY = re.compile(
+    r"(?i)^(?:\w+_)?(?:pi|pg|policy|actor|action|surr\w*|clip)_?loss\w*$|^l(?:oss)?_(?:pi|pg|policy|actor|clip|surr\w*)$"
+)
+_CLAMPS = ("clamp", "clip", "clip_by_value")
+_REDUCES = ("mean", "sum", "reduce_mean", "reduce_sum")
+
+
+def surrogate_wrong(source: Script) -> Finding | None:
+    """The larger of PPO's two surrogates, their mean climbed the wrong way, or the ratio upside down."""
+    mine = flow(source)
+    for call, clamp in _surrogates(mine):
+        ratio = clamp.args[0] if len(clamp.args) > 2 else _owner(clamp) or (clamp.args or [clamp])[0]
+        if (wrong := _upside_down(mine, ratio)) is not None:
+            return at(source, wrong, "the ratio is that of the old policy to the new one")
+        turned = any(_has_minus(mine, a) for a in call.args)
+        if last_name(call.func) in ("max", "maximum"):
+            if not turned and not _under_minus(source, call):
+                continue  # nothing is descended here that could be told
+            if not turned:
+                return at(source, call, "the larger of the two surrogates is taken: nothing bounds the step")
+        elif turned and not _under_minus(source, call):
+            return at(source, call, "of losses the smaller is taken: nothing bounds the step")
+        elif not turned and _climbs_down(source, call):
+            return at(source, call, "the surrogate is made small, and it should grow")
+    return None
+
+
+def _surrogates(mine: Flow) -> Iterator[tuple[ast.Call, ast.Call]]:
+    """`min(ratio * adv, clamp(ratio, ...) * adv)` with the clamp."""
+    for call in mine.source.named("min", "max", "minimum", "maximum"):
+        if len(call.args) != 2:
+            continue
+        clamps = [c for a in call.args if (c := _clamped(mine, a)) is not None]
+        if len(clamps) == 1:
+            yield call, clamps[0]
+
+
+def _ends(mine: Flow, node: ast.expr) -> list[ast.expr]:
+    return [node, *mine.values(node, 2)]
+
+
+def _clamped(mine: Flow, node: ast.expr) -> ast.Call | None:
+    """The clamp of `clamp(ratio, 1 - e, 1 + e) * adv`, by way of a name, or with a minus."""
+    for end in _ends(mine, node):
+        end = end.operand if isinstance(end, ast.UnaryOp) else end
+        if isinstance(end, ast.BinOp) and isinstance(end.op, ast.Mult):
+            for part in (end.left, end.right):
+                for one in _ends(mine, part.operand if isinstance(part, ast.UnaryOp) else part):
+                    if isinstance(one, ast.Call) and last_name(one.func) in _CLAMPS and "1" in unparse(one):
+                        return one
+            left = end.left if isinstance(end.left, ast.BinOp) else None
+            if left is not None and (found := _clamped(mine, left)) is not None:
+                return found
+    return None
+
+
+def _owner(call: ast.Call) -> ast.expr | None:
+    return call.func.value if isinstance(call.func, ast.Attribute) else None
+
+
+def _has_minus(mine: Flow, node: ast.expr) -> bool:
+    """A factor has a minus: `-adv * ratio`, `-(ratio * adv)`, also by way of names."""
+    for end in _ends(mine, node):
+        if isinstance(end, ast.UnaryOp) and isinstance(end.op, ast.USub):
+            return True
+        if isinstance(end, ast.BinOp) and isinstance(end.op, ast.Mult):
+            if _has_minus(mine, end.left) or _has_minus(mine, end.right):
+                return True
+    return False
+
+
+def _under_minus(source: Script, call: ast.Call) -> bool:
+    """A minus stands before it in its statement, or before the name that holds it."""
+    for parent in source.above(call):
+        if isinstance(parent, ast.UnaryOp) and isinstance(parent.op, ast.USub):
+            return True
+        if isinstance(parent, ast.BinOp) and isinstance(parent.op, ast.Sub) and call in walk(parent.right):
+            return True
+        if isinstance(parent, ast.stmt):
+            break
+    return any(_subtracted(source, n) for n in _uses(source, call))
+
+
+def _uses(source: Script, call: ast.Call) -> list[ast.Name]:
+    """Where the name is read that a statement gives the value of a call to."""
+    statement = source.statement(call)
+    target = statement.targets[0] if isinstance(statement, ast.Assign) else None
+    if not isinstance(target, ast.Name):
+        return []
+    scope = source.function_around(call) or source.tree
+    return [n for n in of(scope, ast.Name) if n.id == target.id and isinstance(n.ctx, ast.Load)]
+
+
+def _subtracted(source: Script, node: ast.AST) -> bool:
+    child: ast.AST = node
+    for parent in source.above(node):
+        if isinstance(parent, ast.UnaryOp) and isinstance(parent.op, ast.USub):
+            return True
+        if isinstance(parent, ast.BinOp) and isinstance(parent.op, ast.Sub) and parent.right is child:
+            return True
+        if isinstance(parent, ast.BinOp) and isinstance(parent.op, ast.Mult):
+            other = parent.left if parent.right is child else parent.right
+            if isinstance(other, ast.UnaryOp):
+                return True
+        if isinstance(parent, ast.stmt):
+            return False
+        child = parent
+    return False
+
+
+def _climbs_down(source: Script, call: ast.Call) -> bool:
+    """No minus on the way, and its name is a term of a sum, or gradients are taken of it."""
+    if _under_minus(source, call):
+        return False
+    for name in _uses(source, call):
+        parent = source.parents.get(name)
+        if isinstance(parent, ast.BinOp) and isinstance(parent.op, (ast.Add, ast.Sub)):
+            return not _turned_later(source, parent)
+        if isinstance(parent, ast.Attribute) and parent.attr == "backward":
+            return True
+    return False
+
+
+def _turned_later(source: Script, node: ast.AST) -> bool:
+    """A minus stands before a sum or the name that holds it, or what is given back is called no loss."""
+    statement = source.statement(node)
+    if _subtracted(source, node) or not isinstance(statement, (ast.Assign, ast.Return, ast.Expr)):
+        return True
+    if isinstance(statement, ast.Return):
+        return re.search(r"(?i)loss|step", source.function_name(node)) is None
+    if not isinstance(statement, ast.Assign) or not isinstance(target := statement.targets[0], ast.Name):
+        return re.search(r"(?i)loss", unparse(statement)) is None
+    scope = source.function_around(node) or source.tree
+    uses = [n for n in of(scope, ast.Name) if n.id == target.id and isinstance(n.ctx, ast.Load)]
+    return (
+        any(_subtracted(source, n) for n in uses) or re.search(r"(?i)maximi[sz]e ?=", source.code) is not None
+    )
+
+
+def _upside_down(mine: Flow, ratio: ast.expr) -> ast.expr | None:
+    """`exp(old - new)`: only where the one side is called old, and the other is not."""
+    for end in _ends(mine, ratio):
+        if not (isinstance(end, ast.Call) and last_name(end.func) == "exp"):
+            continue
+        inner = end.args[0] if end.args else _owner(end)
+        for one in _ends(mine, inner) if inner is not None else ():
+            if isinstance(one, ast.BinOp) and isinstance(one.op, ast.Sub):
+                if _OLD.search(unparse(one.left)) and not _OLD.search(unparse(one.right)):
+                    return end
+    return None
+
+
+# ---------------------------------------------------------------------------------------------- entropy
+
+
+def entropy_punished(source: Script) -> Finding | None:
+    """The entropy of a policy is added to its loss, or what is taken off has the entropy's sign turned.
+
+    Counts beside a term that is named as the policy's, where the program draws actions: elsewhere a small
+    entropy may be what is meant.
+    """
+    if not re.search(r"(?i)ratio|log_prob|multinomial|Categorical|advantage|\badv", source.code):
+        return None
+    mine = flow(source)
+    for node in source.of(ast.BinOp):
+        if not isinstance(node.op, (ast.Add, ast.Sub)) or isinstance(source.parents.get(node), ast.BinOp):
+            continue
+        terms = list(_terms(node, 1))
+        if not any(s > 0 and _POLICY.search(n) for s, t in terms for n in _names(t)):
+            continue
+        for sign, term in terms:
+            names = [
+                n
+                for n in _names(term)
+                if _ENTROPY.match(n) and not re.search(r"(?i)coef|weight|loss|cross|_c$|^c_", n)
+            ]
+            if len(names) != 1 or any(isinstance(n, ast.USub) for n in walk(term)):
+                continue
+            kept = next(n for n in of(term, ast.Name, ast.Attribute) if last_name(n) == names[0])
+            polarity = _polarity(mine, kept)
+            if polarity and sign * polarity > 0 and not _turned_later(source, node):
+                return at(source, node, f"the entropy `{names[0]}` of the policy is made small")
+    return None
+
+
+def _terms(node: ast.expr, sign: int) -> Iterator[tuple[int, ast.expr]]:
+    if isinstance(node, ast.BinOp) and isinstance(node.op, (ast.Add, ast.Sub)):
+        yield from _terms(node.left, sign)
+        yield from _terms(node.right, -sign if isinstance(node.op, ast.Sub) else sign)
+    else:
+        yield sign, node
+
+
+def _names(node: ast.expr) -> list[str]:
+    return [last_name(n) for n in of(node, ast.Name, ast.Attribute)]
+
+
+def _polarity(mine: Flow, node: ast.expr) -> int:
+    """1: an entropy; -1: an entropy with its sign turned; 0: it cannot be told."""
+    ends = [v for v in mine.values(node, 4) if v is not node]
+    found = {_sign(mine, v, 1) for v in ends}
+    return found.pop() if len(found) == 1 else 0
+
+
+def _sign(mine: Flow, node: ast.expr, sign: int) -> int:
+    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
+        return _sign(mine, node.operand, -sign)
+    if isinstance(node, ast.Call) and last_name(node.func) == "entropy":
+        return sign
+    if isinstance(node, ast.Call) and last_name(node.func) in _REDUCES:
+        owner = _owner(node)
+        library = owner is None or unparse(owner) in ("torch", "tf", "ops", "np", "tf.math", "mint")
+        inner = (node.args[0] if node.args else None) if library else owner
+        return _sign(mine, inner, sign) if inner is not None else 0
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult):
+        if isinstance(node.left, ast.UnaryOp):
+            return _sign(
+                mine, ast.copy_location(ast.BinOp(node.left.operand, ast.Mult(), node.right), node), -sign
+            )
+        logs = [_is_log(mine, p) for p in (node.left, node.right)]
+        return -sign if logs.count(True) == 1 else 0
+    if isinstance(node, ast.Name):
+        ends = [v for v in mine.values(node, 1) if v is not node]
+        return _sign(mine, ends[0], sign) if len(ends) == 1 else 0
+    return 0
+
+
+def _is_log(mine: Flow, node: ast.expr) -> bool:
+    """`log(p)`, `log_softmax(x)`, or a name of such."""
+    if isinstance(node, ast.Name) and re.match(r"(?i)^(?:lp|logp\w*|log_\w+)$", node.id):
+        return True
+    return any(
+        isinstance(v, ast.Call) and last_name(v.func) in ("log", "log_softmax") for v in _ends(mine, node)
+    )
