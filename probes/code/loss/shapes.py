@@ -12,6 +12,8 @@ from ...scripts.flow import flow, losses
 from ...scripts.syntax import Script
 from ..model.activations import layer_of, width_of
 from ..shared.checks import at, first, ok
+from ..shared.sides import either
+from .columns import columns_meet_rows
 
 _BROADCAST = (
     "mseloss",
@@ -33,7 +35,11 @@ def column_against_row(view: View) -> Finding:
     where both shapes can be told: a last linear layer of one unit that nothing squeezes, and targets that
     are numbers one by one.
     """
-    return first(view, _column, "the scripts compute no regression loss whose shapes can be told")
+    return first(
+        view,
+        either(_column, columns_meet_rows),
+        "the scripts compute no regression loss whose shapes can be told",
+    )
 
 
 def _column(source: Script) -> Finding | None:
