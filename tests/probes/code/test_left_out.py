@@ -70,7 +70,7 @@ LEFT_OUT = [
     (UNKNOWN, LOOP.format("name", "total + term(out, y)")),
     (PRESENT, EVENT.format("torch.log(rate + 1e-6) - rate * time", "")),
     (UNKNOWN, EVENT.format("event * torch.log(rate + 1e-6) - rate * time", "")),
-    (UNKNOWN, EVENT.format("torch.log(rate + 1e-6) - rate * time", "TABLE = {'nll': nll}")),  # others prescribe
+    (UNKNOWN, EVENT.format("torch.log(rate + 1e-6) - rate * time", "TABLE = {'nll': nll}")),  # handed on
     (UNKNOWN, "import torch\nx = torch.zeros(3)\n"),
 ]
 
