@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+import warnings
 import zipfile
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
@@ -107,7 +108,9 @@ def _header(stream: Any) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
         read = (
             np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
         )
-        shape, fortran, dtype = read(stream, max_header_size=64 * 1024)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # that Python 2 wrote a file is no concern of who reads it
+            shape, fortran, dtype = read(stream, max_header_size=64 * 1024)
     except (ValueError, EOFError, SyntaxError, TypeError, MemoryError, RecursionError) as error:
         raise Refused(f"its header cannot be read: {str(error)[:80]}") from error
     if dtype.hasobject:

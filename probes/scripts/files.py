@@ -151,7 +151,7 @@ def _file(path: Path) -> _Found:
         contents[file] = content
         notes += [f"{file}: {n}" for n in content.notes]
         tree = script.parsed(content.script)
-        waiting += [*project.needed(file, tree, disk), *_bases(file, tree)]
+        waiting += [*project.needed(file, content.script, disk), *_bases(file, tree)]
     if name not in contents:
         raise RunUnreadable(f"{path}: {refused[0][1] if refused else 'cannot be read'}")
     return contents, tuple(refused), notes, root

@@ -13,9 +13,18 @@ from dataclasses import replace
 from functools import lru_cache
 
 from ...engine.model import Place
-from ..readers._tree import of, walk
+from ..readers._tree import walk
 from ..readers.notebook import file_of
-from ..readers.script import IMPLIED, Extractor, frameworks, parse, parsed
+from ..readers.script import (
+    IMPLIED,
+    Extractor,
+    Imported,
+    frameworks,
+    frameworks_among,
+    imports,
+    parse,
+    parsed,
+)
 from ..run import Setting
 from .reached import reached
 from .syntax import Script, lines_of
@@ -35,21 +44,24 @@ def programs(texts: Mapping[str, str]) -> tuple[Script, ...]:
 
 @lru_cache(maxsize=8)
 def _programs(files: tuple[tuple[str, str], ...], given: str) -> tuple[Script, ...]:
-    texts, trees = dict(files), {}
+    texts, brought = dict(files), {}
     for path, text in files:
         try:
-            trees[path] = parsed(text)
+            brought[path] = imports(text)
         except ValueError:
             continue
-    linked = {path: _needed(path, tree, trees) for path, tree in trees.items()}
+    linked = {path: _needed(path, found, brought) for path, found in brought.items()}
+    uses = {path for path, found in brought.items() if frameworks_among(found)}
     needs = {path: found for path, (found, _) in linked.items()}
     found, total = [], 0
     for entry in _entries(needs, given):
         parts = _in_order(entry, needs)
+        if uses.isdisjoint(parts):
+            continue  # a folder of hundreds of files that train nothing is not read a second time
         size = sum(len(texts[p]) for p in parts)
         total += size
         for group in [parts] if size <= MAX_PROGRAM and total <= MAX_TOTAL else [[p] for p in parts]:
-            program = _joined(group, texts, trees)
+            program = _joined(group, texts)
             if frameworks(program.tree):
                 loose = program.loose or any(linked[p][1] for p in group)
                 found.append(replace(program, loose=loose, among=len(parts), entry=entry))
@@ -94,9 +106,9 @@ def _belongs(setting: Setting, program: Script) -> bool:
     return not (isinstance(around, ast.FunctionDef) and around.lineno <= entry and around.name in own)
 
 
-def needed(path: str, tree: ast.Module, known: Mapping[str, object]) -> tuple[str, ...]:
+def needed(path: str, text: str, known: Mapping[str, object]) -> tuple[str, ...]:
     """The files of `known` (by path) that a file imports, in order."""
-    return _needed(path, tree, known)[0]
+    return _needed(path, imports(text), known)[0]
 
 
 def _entries(needs: Mapping[str, tuple[str, ...]], given: str) -> Iterator[str]:
@@ -127,20 +139,17 @@ def _in_order(entry: str, needs: Mapping[str, tuple[str, ...]]) -> list[str]:
     return order
 
 
-def _needed(path: str, tree: ast.Module, known: Mapping[str, object]) -> tuple[tuple[str, ...], bool]:
+def _needed(
+    path: str, brought: Iterable[Imported], known: Mapping[str, object]
+) -> tuple[tuple[str, ...], bool]:
     """The files of this project that a file imports, in order; and whether one of its own is not there."""
     found: list[str] = []
     loose = False
-    for node in of(tree, ast.Import, ast.ImportFrom):
-        if isinstance(node, ast.Import):
-            for alias in node.names:
-                found += _files_of(alias.name, path, 0, known)
-        else:
-            module = node.module or ""
-            named = [f"{module}.{alias.name}".lstrip(".") for alias in node.names]
-            mine = [f for name in (module, *named) for f in _files_of(name, path, node.level, known)]
-            loose = loose or (node.level > 0 and not mine)
-            found += mine
+    for one in brought:
+        named = [f"{one.module}.{name}".lstrip(".") for name in one.names]
+        mine = [f for name in (one.module, *named) for f in _files_of(name, path, one.level, known)]
+        loose = loose or (one.level > 0 and not mine)
+        found += mine
     return tuple(dict.fromkeys(f for f in found if f != path)), loose
 
 
@@ -171,7 +180,7 @@ def _move(tree: ast.Module, lines: int) -> None:
                 node.end_lineno = end + lines  # type: ignore[attr-defined]
 
 
-def _joined(parts: list[str], texts: Mapping[str, str], trees: Mapping[str, ast.Module]) -> Script:
+def _joined(parts: list[str], texts: Mapping[str, str]) -> Script:
     """One script out of several files, of the imported ones what the last can come to use.
 
     A tree whose lines have to be moved is parsed anew.
@@ -180,9 +189,8 @@ def _joined(parts: list[str], texts: Mapping[str, str], trees: Mapping[str, ast.
     lines: list[str] = []
     pieces = []
     for path in parts:
-        tree = trees[path]
+        tree = parse(texts[path]) if lines else parsed(texts[path])
         if lines:
-            tree = parse(texts[path])
             _move(tree, len(lines))
         moved.append(tree)
         pieces.append((len(lines), path))

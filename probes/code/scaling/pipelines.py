@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import ast
+import re
 
 from ...readers._tree import unparse
-from ...readers.script import last_name, parse
+from ...readers.script import last_name, parsed
 from ...registry import Finding, View, probe, unknown
 from ...scripts.syntax import Script
 from ..shared.checks import MISSING, at, ok, scripts
@@ -36,14 +37,15 @@ def _others(view: View, seen: set[str]) -> list[Script]:
     """Python files that no program imports: configurations that are executed or read."""
     found = []
     for path, text in sorted(view.run.scripts.items()):
-        if path not in seen:
+        if path not in seen and _NORMALISES.search(text):
             try:
-                found.append(Script(path, text, parse(text)))
+                found.append(Script(path, text, parsed(text)))
             except ValueError:
                 continue
     return found
 
 
+_NORMALISES = re.compile(r"(?i)normali[sz]e|standardi[sz]e")
 _NAMES = ("normalize", "normalise", "standardize", "standardise")
 
 

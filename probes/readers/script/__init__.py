@@ -24,7 +24,18 @@ from .calls import (
     moves_one_tensor,
 )
 from .settings import DEFAULT, IMPLIED, LITERAL, Extractor
-from .syntax import FRAMEWORKS_SAID, MAX_DEPTH, MAX_SIZE, frameworks, parse, parsed, source
+from .syntax import (
+    FRAMEWORKS_SAID,
+    MAX_DEPTH,
+    MAX_SIZE,
+    Imported,
+    frameworks,
+    frameworks_among,
+    imports,
+    parse,
+    parsed,
+    source,
+)
 from .values import Value
 
 FORMAT = "python-script"
@@ -50,7 +61,7 @@ def read(file: RunFile) -> FileContent:
     """
     text, notes = source(file)
     tree = parsed(text)
-    framework = frameworks(tree)
+    framework = frameworks_among(imports(text))
     if framework:
         settings = tuple(Extractor(tree, file.path).settings())
     elif _python_config.is_config(tree, file.path):
@@ -87,9 +98,12 @@ __all__ = [
     "SCHEDULERS",
     "UNTAPED",
     "Extractor",
+    "Imported",
     "Value",
     "all_arguments",
     "frameworks",
+    "frameworks_among",
+    "imports",
     "is_training_loader",
     "keyword",
     "last_name",

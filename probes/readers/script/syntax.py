@@ -7,6 +7,8 @@ import io
 import re
 import tokenize
 import warnings
+from collections.abc import Iterable
+from dataclasses import dataclass
 from functools import lru_cache
 
 from ...files import RunFile, decode
@@ -145,12 +147,41 @@ def _deeper(tree: ast.AST, most: int) -> bool:
     return True
 
 
-def frameworks(tree: ast.Module) -> list[str]:
-    """The training frameworks a script imports, in order."""
-    found = []
+@dataclass(frozen=True)
+class Imported:
+    """One import: of which module, how many folders up (0: from the top), by which names."""
+
+    module: str
+    level: int = 0
+    names: tuple[str, ...] = ()
+
+
+@lru_cache(maxsize=4096)
+def imports(text: str) -> tuple[Imported, ...]:
+    """Everything that a source text imports, in order; kept, as trees are too large to be kept for long.
+
+    Raises ValueError as `parse`.
+    """
+    return imports_of(parsed(text))
+
+
+def imports_of(tree: ast.Module) -> tuple[Imported, ...]:
+    """Everything that a tree imports, in order."""
+    found: list[Imported] = []
     for node in of(tree, ast.Import, ast.ImportFrom):
         if isinstance(node, ast.Import):
-            found += [_FRAMEWORKS.get(a.name.split(".")[0], "") for a in node.names]
-        elif not node.level:
-            found.append(_FRAMEWORKS.get((node.module or "").split(".")[0], ""))
+            found += [Imported(alias.name) for alias in node.names]
+        else:
+            found.append(Imported(node.module or "", node.level, tuple(a.name for a in node.names)))
+    return tuple(found)
+
+
+def frameworks(tree: ast.Module) -> list[str]:
+    """The training frameworks a script imports, in order."""
+    return frameworks_among(imports_of(tree))
+
+
+def frameworks_among(brought: Iterable[Imported]) -> list[str]:
+    """The training frameworks among imports, in order."""
+    found = [_FRAMEWORKS.get(one.module.split(".")[0], "") for one in brought if not one.level]
     return [f for f in dict.fromkeys(found) if f]

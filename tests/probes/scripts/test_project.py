@@ -106,3 +106,12 @@ def test_settings_are_followed_into_modules(tmp_path: Path) -> None:
     assert (rate.value, rate.file, rate.line) == (0.05, "train.py", 9)
     assert run.settings["dropout"].value == 0.3  # not the zero of a loop that names no dropout
     assert run.settings["max_grad_norm"].value == 0.0
+
+
+def test_an_entry_may_leave_the_framework_to_what_it_imports() -> None:
+    files = {"main.py": "import loop\nloop.fit()\n", "loop.py": TRAIN, "notes.py": "import csv\n"}
+
+    (program,) = programs(files)
+
+    assert program.path == "main.py"
+    assert [path for _, path in program.pieces] == ["loop.py", "main.py"]
