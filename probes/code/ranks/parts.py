@@ -9,11 +9,14 @@ from collections.abc import Iterator
 from ...readers._tree import of, unparse
 from ...readers.script import all_arguments, keyword, last_name
 from ...registry import Finding, View, probe
+from ...scripts.flow import flow
 from ...scripts.syntax import Script
 from ..mindspore.cells import alone_in_each_process, drawn_apart, shares_crossed
 from ..mindspore.steps import shares_not_asked
 from ..shared.checks import at, first, imports_locals, is_false_node, ok, outer_loop, runs_in
 from ..shared.sides import either, side
+from ..shared.units import chain
+from ..shared.uses import never_run
 from ..tensorflow.tape_steps import outside_scope
 from ..trainers.deepspeed import every_rank_reads_all
 from ..trainers.lightning_settings import told_not_to_share
@@ -39,6 +42,8 @@ def _no_set_epoch(source: Script) -> Finding | None:
     if not samplers or imports_locals(source) or outer_loop(source) is None:
         return None  # a trainer that runs the epochs may set them
     told = [c for c in source.named("set_epoch") if c.args]
+    if told and all(never_run(source, c) for c in told):
+        return at(source, samplers[0], "nothing calls the function that tells this sampler the epoch")
     if told and all(isinstance(c.args[0], ast.Constant) and source.loops_around(c) for c in told):
         return at(source, told[0], "set_epoch is told the same epoch in each round, so the order stays")
     if (astray := _set_astray(source, source.named("DistributedSampler"))) is not None:
@@ -99,6 +104,8 @@ def _set_astray(source: Script, samplers: tuple[ast.Call, ...]) -> Finding | Non
         return None  # a hook, which somebody else calls
     if told and not any(runs_in(source, c, loop) for c in told for loop in loops):
         return at(source, told[0], "set_epoch is called once and not in each epoch, so the order stays")
+    if told and (same := _told_the_same(source, told)) is not None:
+        return at(source, same, "the epoch that the sampler is told stays the same in each round")
     for call in told:
         repeated = source.loops_around(call)
         given = call.args[0] if call.args else None
@@ -123,6 +130,35 @@ def _set_astray(source: Script, samplers: tuple[ast.Call, ...]) -> Finding | Non
         if not owners & set(trained) and all(side(o) is False for o in owners):
             return at(source, told[0], f"the epoch is told to another sampler than `{trained[0]}`")
     return None
+
+
+def _told_the_same(source: Script, told: tuple[ast.Call, ...]) -> ast.AST | None:
+    """By way of a function: `data.start(self.first)` with `def start(self, n): sampler.set_epoch(n)`."""
+    for call in told:
+        given = call.args[0] if call.args else None
+        handed = flow(source).arguments(given) if isinstance(given, ast.Name) else []
+        if source.loops_around(call) or not handed:
+            return None
+        for one in handed:
+            if not chain(source, one) or not isinstance(one, (ast.Name, ast.Attribute, ast.Constant)):
+                return None
+            if isinstance(one, ast.Name) and flow(source).arguments(one):
+                return None
+            if not isinstance(one, ast.Constant) and _changes_in_loops(source, one):
+                return None
+        return handed[0]
+    return None
+
+
+def _changes_in_loops(source: Script, name: ast.expr) -> bool:
+    """A loop, or a function that runs in one, sets it."""
+    word = last_name(name)
+    stored = [
+        n
+        for n in source.of(ast.Name, ast.Attribute)
+        if last_name(n) == word and isinstance(n.ctx, (ast.Store, ast.Del))
+    ]
+    return any(chain(source, n) or isinstance(source.parents.get(n), ast.AugAssign) for n in stored)
 
 
 @probe()
@@ -150,6 +186,11 @@ def _no_sync(source: Script) -> Finding | None:
         "prepare",
     )
     joined = [c for c in source.named(*names) if not _is_metric_reduce(source, c)]
+    unused = [c for c in joined if never_run(source, c)]
+    if unused and len(unused) == len(joined):
+        return at(
+            source, unused[0], "nothing calls the function that wraps the model: each process trains alone"
+        )
     joined = [c for c in joined if source.owner(c).split(".")[-1] != "amp"]  # apex knows of one process
     if joined:
         return ok(source, joined[0], "gradients are synchronised")

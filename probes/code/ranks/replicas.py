@@ -12,6 +12,7 @@ from ...registry import Finding
 from ...scripts.syntax import Script
 from ..mindspore.steps import reducer_idle
 from ..shared.checks import at
+from ..shared.gates import turn_of_test
 
 _WRAPPERS = ("DistributedDataParallel", "DDP")
 
@@ -53,7 +54,23 @@ def apart_after_wrapping(source: Script) -> Finding | None:
                 )
             if isinstance(parent, (ast.FunctionDef, ast.ClassDef)):
                 break
+        function = source.function_around(load)
+        calls = source.named(function.name) if function is not None else ()
+        calls = tuple(c for c in calls if function not in source.above(c))
+        if calls and all(_first_alone(source, c) for c in calls):
+            return at(source, calls[0], "one process alone reads the weights that the wrapper has made equal")
     return None
+
+
+def _first_alone(source: Script, call: ast.Call) -> bool:
+    """A call runs in the first process only: `if args.resume and is_main(): restore()`."""
+    for parent in source.above(call):
+        if isinstance(parent, ast.If) and _in_body(source, call, parent):
+            parts = parent.test.values if isinstance(parent.test, ast.BoolOp) else [parent.test]
+            together = not isinstance(parent.test, ast.BoolOp) or isinstance(parent.test.op, ast.And)
+            if together and any(_on_first(p) for p in parts):
+                return True
+    return False
 
 
 def _seeded(source: Script, node: ast.Call) -> bool:
@@ -65,7 +82,10 @@ def _seeded(source: Script, node: ast.Call) -> bool:
 def _on_first(test: ast.expr) -> bool:
     """`rank == 0`, `is_main_process()`"""
     return (
-        re.fullmatch(r"(?:[\w.]*rank(?:\(\))? == 0|[\w.]*is_(?:main|master)\w*(?:\(\))?)", unparse(test))
+        re.fullmatch(
+            r"(?:[\w.]*rank(?:\(\))? == 0|[\w.]*(?:is_(?:main|master)|isMain|isMaster)\w*(?:\(\))?)",
+            unparse(test),
+        )
         is not None
     )
 
@@ -80,7 +100,19 @@ def exchanged_too_early(source: Script) -> Finding | None:
 
     `no_sync() if last else ...`; every backward call under a `no_sync()` that hangs on nothing.
     """
-    return _never_exchanged(source) or _all_but_last(source)
+    return _never_exchanged(source) or _all_but_last(source) or _switched_off_last(source)
+
+
+def _switched_off_last(source: Script) -> Finding | None:
+    """`net.require_backward_grad_sync = not last`, where `last` is the micro-batch that the step follows."""
+    for node in source.of(ast.Assign):
+        if last_name(node.targets[0]) != "require_backward_grad_sync":
+            continue
+        turn = turn_of_test(source, node.value)
+        if turn is not None and turn.negated:
+            why = "gradients are not exchanged for the micro-batch that the step follows"
+            return at(source, node, why)
+    return None
 
 
 _JOINS_BY_HAND = re.compile(

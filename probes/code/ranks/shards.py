@@ -10,6 +10,7 @@ from ...readers.script import keyword, last_name
 from ...registry import Finding
 from ...scripts.syntax import Function, Script
 from ..shared.checks import at
+from ..shared.uses import in_full
 
 _LOADERS = ("DataLoader", "StatefulDataLoader")
 _RANKS = re.compile(r"(?i)^(?:global_)?(?:rank|shard|worker|device|process)(?:_?(?:id|idx|index|rank))?$")
@@ -32,7 +33,19 @@ def _sampler_unread(source: Script) -> Finding | None:
         if not (isinstance(node.value, ast.Call)):
             continue
         name = unparse(node.targets[0])
-        if last_name(node.value.func) != "DistributedSampler" or not isinstance(node.targets[0], ast.Name):
+        target = node.targets[0]
+        if last_name(node.value.func) != "DistributedSampler" or source.loose:
+            continue
+        if isinstance(target, ast.Attribute) and isinstance(target.value, ast.Name):
+            read = [
+                n for n in source.of(ast.Attribute) if n.attr == target.attr and isinstance(n.ctx, ast.Load)
+            ]
+            told = any(isinstance(m, ast.Constant) for m in source.mentions.get(target.attr, ()))
+            if source.named(*_LOADERS) and not told and all(_only_asked(source, n) for n in read):
+                return at(
+                    source, node, "the sampler that divides the data is made, and no loader is given it"
+                )
+        if not isinstance(target, ast.Name):
             continue
         uses = [
             n
@@ -45,7 +58,7 @@ def _sampler_unread(source: Script) -> Finding | None:
     return None
 
 
-def _only_asked(source: Script, node: ast.Name) -> bool:
+def _only_asked(source: Script, node: ast.Name | ast.Attribute) -> bool:
     """`sampler.set_epoch(e)`, `if sampler is not None`; given back to callers that do no more with it."""
     parent = source.parents.get(node)
     if isinstance(parent, ast.Tuple) and isinstance(source.parents.get(parent), ast.Return):
@@ -79,12 +92,17 @@ def _local_rank(source: Script) -> Finding | None:
         rank, parts = keyword(call, "rank"), keyword(call, "num_replicas")
         if rank is None or parts is None:
             continue
-        of_all = re.search(r"(?i)world", unparse(parts)) and not re.search(r"(?i)local", unparse(parts))
-        if of_all and re.search(r"(?i)local_?rank", unparse(rank)):
+        many, mine = in_full(source, parts), in_full(source, rank)
+        of_all = re.search(r"(?i)world", many) and not re.search(r"(?i)local", many)
+        own = [c for c in of(rank, ast.Call, ast.Name, ast.Attribute) if _GLOBAL.search(in_full(source, c))]
+        if of_all and re.search(r"(?i)local_?rank", mine) and not own:
             return at(
                 source, call, "the part is chosen by the rank within one machine, of all machines' parts"
             )
     return None
+
+
+_GLOBAL = re.compile(r"['\"]RANK['\"]|dist(?:ributed)?\.get_rank\(|global_rank|node_rank|\*")
 
 
 def _first_shard(source: Script) -> Finding | None:

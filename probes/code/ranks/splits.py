@@ -16,6 +16,7 @@ from ...scripts.flow import flow
 from ...scripts.syntax import Script
 from ..shared.checks import at
 from ..shared.sides import side
+from ..shared.uses import in_full
 
 _SEVERAL = ("init_process_group", "init_distributed", "DistributedSampler", "Accelerator")
 _RANK = re.compile(r"(?i)\b(?:local_|global_)?rank\b|process_index|get_rank\(")
@@ -160,9 +161,7 @@ def sampler_apart(source: Script) -> Finding | None:
     wrapped = source.named("DistributedDataParallel", "DDP", "FSDP", "FullyShardedDataParallel")
     for call in source.named("DistributedSampler"):
         seed = keyword(call, "seed")
-        if seed is not None and _RANK.search(
-            " ".join([unparse(seed), *(unparse(v) for v in flow(source).values(seed, 3))])
-        ):
+        if seed is not None and _RANK.search(in_full(source, seed)):
             return at(
                 source, call, "each process orders the rows by a seed of its own, so their parts overlap"
             )

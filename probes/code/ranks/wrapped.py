@@ -47,6 +47,8 @@ def _wraps(source: Script) -> Iterator[Wrap]:
         statement = source.statement(call)
         if call.args and isinstance(statement, ast.Assign) and statement.value is call:
             yield _wrap(source, call, call.args[0], statement.targets[0])
+        elif call.args and isinstance(statement, ast.Return) and statement.value is call:
+            yield from _through(source, call.args[0])
     for call in source.named("initialize"):
         statement = source.statement(call)
         given = keyword(call, "model") or (call.args[1] if len(call.args) > 1 else None)
@@ -68,6 +70,19 @@ def _wraps(source: Script) -> Iterator[Wrap]:
         for name, given in zip(names, call.args, strict=True):
             if isinstance(given, (ast.Name, ast.Attribute)) and _is_model(source, given):
                 yield _wrap(source, call, given, name)
+
+
+def _through(source: Script, inner: ast.expr) -> Iterator[Wrap]:
+    """`def wrap(self, model): return DDP(model)` and `self.model = world.wrap(model)`."""
+    function = source.function_around(inner)
+    names = [a.arg for a in function.args.args if a.arg != "self"] if function is not None else []
+    if function is None or not isinstance(inner, ast.Name) or inner.id not in names:
+        return
+    for call in source.named(function.name):
+        statement, place = source.statement(call), names.index(inner.id)
+        given = keyword(call, inner.id) or (call.args[place] if place < len(call.args) else None)
+        if given is not None and isinstance(statement, ast.Assign) and statement.value is call:
+            yield _wrap(source, call, given, statement.targets[0])
 
 
 def _wrap(source: Script, call: ast.Call, inner: ast.expr, outer: ast.expr) -> Wrap:

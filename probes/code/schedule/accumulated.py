@@ -13,6 +13,7 @@ from ...scripts.flow import Flow, flow
 from ...scripts.syntax import Script
 from ..shared.checks import at, ok
 from ..shared.gates import COUNT, accumulates_by_engine, gate
+from .computed import fits
 
 _LENGTHS = (
     "T_max",
@@ -50,6 +51,8 @@ def moved_otherwise(source: Script) -> Finding | None:
         return None
     if _is_prepared(source, call):
         return None
+    if fits(source, call):
+        return ok(source, move, "the schedule is as long as the run")
     updates, within = COUNT.search(text) is not None, gate(source, move) is not None
     if updates and not within:
         return at(source, move, "the schedule's length counts updates, and it moves with every micro batch")

@@ -21,11 +21,19 @@ from ..tensorflow.session import rate_stands_in_graph
 from ..tensorflow.slips import floor_above_rate, watched_metric_unknown
 from ..trainers.deepspeed import length_in_micro_batches, schedule_moved_again, warmup_longer_in_configuration
 from ..trainers.hooks import lightning
+from .computed import course_misjudged
 from .order import moved_before_update
 from .rate_lists import rate_list_misjudged
 from .rate_units import length_misjudged, stopped_before_lowered
 from .tf_lengths import epochs_as_steps, steps_of_samples, warmup_outlasts_training
-from .torch_lengths import begins_after_training, counts_passes, gone_too_soon, holders, plateau_of_batches
+from .torch_lengths import (
+    begins_after_training,
+    counts_passes,
+    gone_too_soon,
+    holders,
+    kept_as,
+    plateau_of_batches,
+)
 from .trainer_schedules import moves as trainer_moves
 from .trainer_schedules import rate_for_factor, trainers_schedule, warmup_of_all
 
@@ -86,6 +94,7 @@ def unit_wrong(view: View) -> Finding:
             steps_of_samples,
             epochs_as_steps,
             rate_list_misjudged,
+            course_misjudged,
         ),
         "the scripts build no schedule whose length and loop can be told",
     )
@@ -214,7 +223,7 @@ def moves_with(source: Script, call: ast.Call) -> str | None:
             return None
         text = unparse(around)
         return STEP if re.search(r"'interval': 'step'|interval='step'", text) else EPOCH
-    names = _names_of(source, call) | holders(source, call)
+    names = kept_as(source, call) | holders(source, call)
     steps = [c for c in source.named("step") if last_name(_owner(c)) in names]
     if len(_all_built(source)) == 1:
         steps = steps or [c for c in source.named("step") if re.search(r"sched|lr_", source.owner(c).lower())]
@@ -228,16 +237,6 @@ def _all_built(source: Script) -> list[ast.Call]:
 
 def _owner(call: ast.Call) -> ast.expr:
     return call.func.value if isinstance(call.func, ast.Attribute) else call.func
-
-
-def _names_of(source: Script, call: ast.Call) -> set[str]:
-    """The names that a scheduler is kept under: where it is made, and what a function that makes it gives."""
-    parent = source.parents.get(call)
-    if isinstance(parent, ast.Return) and (made_in := source.function_around(parent)) is not None:
-        return {n for c in source.named(made_in.name) for n in _names_of(source, c)}
-    if isinstance(parent, ast.Assign):
-        return {last_name(t) for t in parent.targets if isinstance(t, (ast.Name, ast.Attribute))}
-    return set()
 
 
 def _by_hand(source: Script) -> Iterator[tuple[Function, ast.Call]]:
@@ -602,7 +601,7 @@ def _watched(source: Script, call: ast.Call) -> list[str]:
     if around is not None and around.name == "configure_optimizers":
         texts = re.findall(r"'monitor': '([^']+)'", unparse(around))
         return [re.sub(r"\W", "_", t) for t in texts]
-    names = _names_of(source, call)
+    names = kept_as(source, call)
     given = [c.args[0] for c in source.named("step") if c.args and last_name(_owner(c)) in names]
     found = []
     for node in given:

@@ -12,7 +12,7 @@ from ...readers.script import keyword, last_name
 from ...registry import Finding
 from ...scripts.flow import flow
 from ...scripts.learning import takes_gradients
-from ...scripts.syntax import Script
+from ...scripts.syntax import Function, Script
 from ..shared.checks import at, outer_loop
 from ..shared.sides import default, literal
 from ..shared.units import EPOCH, STEP, runs_per
@@ -36,6 +36,51 @@ def holders(source: Script, call: ast.Call, depth: int = 3) -> set[str]:
             mine = [p for p in parts if isinstance(p, (ast.Name, ast.Attribute)) and last_name(p) in names]
             if mine or call in parts:
                 names = names | holders(source, joined, depth - 1)
+    return names
+
+
+def kept_as(source: Script, call: ast.Call, depth: int = 3) -> set[str]:
+    """The names that a scheduler is kept under: where it is made, and what a function that makes it gives."""
+    parent = source.parents.get(call)
+    function = source.function_around(call)
+    if isinstance(parent, ast.ListComp) and parent.elt is call:
+        return _unpacked(source, parent, function)
+    if isinstance(parent, ast.Return) and function is not None:
+        return _given_names(source, function.name, None, depth)
+    if not isinstance(parent, ast.Assign):
+        return set()
+    names = {last_name(t) for t in parent.targets if isinstance(t, (ast.Name, ast.Attribute))}
+    for out in of(function, ast.Return) if function is not None else ():
+        whole = out.value
+        for place, one in enumerate(whole.elts if isinstance(whole, ast.Tuple) else [whole]):
+            if isinstance(one, ast.Name) and one.id in names:
+                names = names | _given_names(
+                    source, function.name, place if isinstance(whole, ast.Tuple) else None, depth
+                )
+    return names
+
+
+def _unpacked(source: Script, made: ast.ListComp, function: Function | None) -> set[str]:
+    """`a, b = [Schedule(o) for o in ...]`, also by way of a function that gives the list back."""
+    parent = source.parents.get(made)
+    places = [parent]
+    if isinstance(parent, ast.Return) and function is not None:
+        places = [source.parents.get(c) for c in source.named(function.name)]
+    targets = [t for p in places if isinstance(p, ast.Assign) for t in p.targets]
+    return {last_name(e) for t in targets if isinstance(t, ast.Tuple) for e in t.elts}
+
+
+def _given_names(source: Script, function: str, place: int | None, depth: int) -> set[str]:
+    """What callers keep the value of a function under, or what they give back in turn."""
+    names: set[str] = set()
+    for call in source.named(function) if depth else ():
+        parent = source.parents.get(call)
+        if isinstance(parent, ast.Assign) and place is not None:
+            for target in parent.targets:
+                if isinstance(target, ast.Tuple) and place < len(target.elts):
+                    names.add(last_name(target.elts[place]))
+        elif place is None:
+            names |= kept_as(source, call, depth - 1)
     return names
 
 

@@ -118,7 +118,7 @@ def loops_of_step(source: Script) -> tuple[Loop, ...]:
     """The loops that the optimizer's step runs in, the innermost first, through helper functions."""
     best: tuple[Loop, ...] = ()
     for call in updates(source) or taken(source):
-        found = tuple(_chain(source, call, 4))
+        found = tuple(chain(source, call, 4))
         if len(found) > len(best):
             best = found
     return best
@@ -129,11 +129,16 @@ def _around(source: Script, node: ast.AST) -> list[Loop]:
     return [
         loop
         for loop in source.loops_around(node)
-        if not (isinstance(loop, ast.For) and re.search(r"(?i)opt|sched", unparse(loop.iter)))
+        if not (
+            isinstance(loop, ast.For)
+            and re.search(r"(?i)opt|sched", unparse(loop.iter))
+            and not (isinstance(loop.iter, ast.Call) and last_name(loop.iter.func) == "range")
+        )
     ]
 
 
-def _chain(source: Script, node: ast.AST, depth: int) -> list[Loop]:
+def chain(source: Script, node: ast.AST, depth: int = 4) -> list[Loop]:
+    """The loops that a line runs in, the innermost first, through the functions that are called in them."""
     loops = _around(source, node)
     function = source.function_around(node)
     if function is None or depth == 0:
@@ -141,7 +146,7 @@ def _chain(source: Script, node: ast.AST, depth: int) -> list[Loop]:
     outer: list[Loop] = []
     for call in source.named(function.name):
         if function not in source.above(call):
-            found = _chain(source, call, depth - 1)
+            found = chain(source, call, depth - 1)
             outer = max(outer, found, key=len)
     return [*loops, *outer]
 
@@ -151,7 +156,7 @@ def runs_per(source: Script, node: ast.AST) -> str | None:
     loops = loops_of_step(source)
     if len(loops) < 2 or now_and_then(source, node):
         return None
-    around = _chain(source, node, 4)
+    around = chain(source, node, 4)
     mine = _around(source, node)[:1]
     if loops[0] in around or (mine and any(_around(source, s)[:1] == mine for s in updates(source))):
         return STEP

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 from functools import lru_cache
 
@@ -86,3 +87,32 @@ def calls_behind(source: Script, node: ast.AST) -> Iterator[ast.Call]:
 def texts(call: ast.Call) -> list[str]:
     """What a call is given, as written."""
     return [unparse(a) for a in all_arguments(call)]
+
+
+def in_full(source: Script, node: ast.expr, depth: int = 6) -> str:
+    """An expression and all that its names and calls stand for, as one text."""
+    texts = [unparse(node)]
+    for part in of(node, ast.Name, ast.Attribute, ast.Call):
+        texts += [unparse(v) for v in flow(source).values(part, depth) if v is not part]
+    return " ".join(dict.fromkeys(texts))
+
+
+def never_run(source: Script, node: ast.AST) -> bool:
+    """A line stands in a function that nothing in the whole program names, so that it never runs.
+
+    Not of hooks: methods of classes with a base that is not at hand, decorated functions, `__call__`.
+    """
+    function = source.function_around(node)
+    if function is None or source.loose or not source.trains_by_hand:
+        return False
+    owner = source.class_around(function)
+    foreign = owner is not None and any(
+        last_name(b) not in ("object", "ABC", *source.classes) for b in owner.bases
+    )
+    if foreign or function.decorator_list or function.name.startswith("__") or _HOOK.match(function.name):
+        return False
+    named = any(n.id == function.name for n in source.of(ast.Name))
+    return not named and not source.mentions.get(function.name)
+
+
+_HOOK = re.compile(r"^(?:on_|main$|setup$|forward$)")

@@ -321,11 +321,12 @@ def _doing(value: ast.expr) -> str:
     value = _Whole().visit(copy.deepcopy(value))
     if isinstance(value, ast.Call) and not any(isinstance(n, ast.BinOp) for n in walk(value)):
         given = all_arguments(value)
-        told = [a for a in given if not isinstance(a, ast.Constant)]
+        told = [a for a in given if not isinstance(a, ast.Constant) and not _BATCHING.search(unparse(a))]
         return " ".join(_plain(a) for a in (value.func, *told))
     return _plain(value)
 
 
+_BATCHING = re.compile(r"(?i)^(?:[\w.]+[._])?(?:batch_?size|bsz|bs|batch|num_workers|workers)(?:_\w+)?$")
 # rows that are picked by a mask or an index: `y[~is_val]`
 _MASKED = re.compile(r"\[~?[\w.*]+\]")
 _TURNED = re.compile(r"UnaryOp\(op=Invert\(\), operand=(Name\(.*?ctx=Load\(\)\))\)")
@@ -342,7 +343,11 @@ _SIZES = re.compile(
 
 def _takes_data_of(made: ast.expr, split: str) -> bool:
     """The value is made of data that are called like the split, not of their number, seed or place."""
-    names = [n.id if isinstance(n, ast.Name) else n.attr for n in of(made, ast.Name, ast.Attribute)]
+    called = {
+        c.func for c in of(made, ast.Call)
+    }  # `train, valid = run.train_epoch(), run.validate()`: figures
+    nodes = [n for n in of(made, ast.Name, ast.Attribute) if n not in called]
+    names = [n.id if isinstance(n, ast.Name) else n.attr for n in nodes]
     return any(split in name.lower() and not _SIZES.search(name.lower()) for name in names)
 
 

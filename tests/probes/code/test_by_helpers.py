@@ -1,0 +1,107 @@
+"""Data-parallel parts that stand behind getters and helper methods: present, absent, unknown."""
+
+from __future__ import annotations
+
+import pytest
+
+from .._scripts import state
+
+P, A, U = "present", "absent", "unknown"
+
+WORLD = """
+import os, torch
+import torch.distributed as dist
+from torch.nn.parallel import DistributedDataParallel
+from torch.utils.data import DataLoader
+from torch.utils.data.distributed import DistributedSampler
+class World:
+    def __init__(self):
+        dist.init_process_group("nccl")
+        self.whole = int(os.environ["RANK"])
+        self.here = int(os.environ["LOCAL_RANK"])
+        self.count = int(os.environ["WORLD_SIZE"])
+    def place(self):
+        return {PLACE}
+    def many(self):
+        return self.count
+    def is_master(self):
+        return self.whole == 0
+    def join(self, net):
+        return DistributedDataParallel(net, device_ids=[self.here])
+class Rows:
+    def __init__(self, world):
+        data = Pictures("train")
+        self.order = DistributedSampler(data, num_replicas=world.many(), rank=world.place(), seed={SEED})
+        self.loader = DataLoader(data, 32, {SAMPLER})
+    def batches(self):
+        return self.loader
+    def begin(self, number):
+        self.order.set_epoch(number)
+class Trainer:
+    def __init__(self, world, rows):
+        self.world, self.rows, self.first = world, rows, 0
+        net = torch.nn.Linear(4, 2)
+        self.net = {NET}
+        self.optimizer = torch.optim.SGD(self.net.parameters(), lr=0.1)
+    def load(self, path):
+        state = torch.load(path)
+        self.net.module.load_state_dict(state["net"])
+        self.optimizer.load_state_dict(state["optimizer"])
+        self.first = state["epoch"]
+    def loss(self, x, y):
+        return torch.nn.functional.cross_entropy({CALL}(x), y)
+    def run(self):
+        for epoch in range(self.first, 20):
+            {BEGIN}
+            for i, (x, y) in enumerate(self.rows.batches()):
+                last = (i + 1) % 4 == 0
+                self.net.require_backward_grad_sync = {SYNC}
+                (self.loss(x, y) / 4).backward()
+                if last:
+                    self.optimizer.step()
+                    self.optimizer.zero_grad()
+world = World()
+trainer = Trainer(world, Rows(world))
+if {LOAD}:
+    trainer.load("last.pt")
+trainer.run()
+"""
+USUAL = {
+    "PLACE": "self.whole",
+    "SEED": "3",
+    "SAMPLER": "sampler=self.order",
+    "NET": "world.join(net)",
+    "CALL": "self.net",
+    "BEGIN": "self.rows.begin(epoch)",
+    "SYNC": "last",
+    "LOAD": "RESUME",
+}
+
+
+@pytest.mark.parametrize(
+    ("symptom", "parts", "wanted"),
+    [
+        ("script-same-shard", {}, A),
+        ("script-same-shard", {"PLACE": "self.here"}, P),
+        ("script-same-shard", {"PLACE": "self.whole * 1"}, A),
+        ("script-same-shard", {"SEED": "3 + world.place()"}, P),
+        ("script-same-shard", {"SAMPLER": "shuffle=True"}, P),
+        ("script-set-epoch-missing", {}, A),
+        ("script-set-epoch-missing", {"BEGIN": "self.rows.begin(epoch + 1)"}, A),
+        ("script-set-epoch-missing", {"BEGIN": "pass"}, P),
+        ("script-set-epoch-missing", {"BEGIN": "self.rows.begin(self.first)"}, P),
+        ("script-no-gradient-synchronisation", {}, A),
+        ("script-no-gradient-synchronisation", {"NET": "net"}, P),
+        ("script-wrapper-bypassed", {}, A),
+        ("script-wrapper-bypassed", {"CALL": "self.net.module"}, P),
+        ("script-seed-by-rank", {"LOAD": "RESUME and world.is_master()"}, P),
+        ("script-seed-by-rank", {"LOAD": "RESUME or world.is_master()"}, U),
+        ("script-seed-by-rank", {}, U),
+    ],
+)
+def test_behind_helpers(symptom: str, parts: dict[str, str], wanted: str) -> None:
+    """Getters, a method that wraps, one that tells the epoch: what they stand for decides."""
+    text = WORLD
+    for key, value in {**USUAL, **parts}.items():
+        text = text.replace("{" + key + "}", value)
+    assert state(symptom, text) == wanted

@@ -1,0 +1,171 @@
+"""The course of a schedule, computed over the run: present, absent, unknown."""
+
+from __future__ import annotations
+
+import pytest
+
+from .._scripts import state
+
+P, A, U = "present", "absent", "unknown"
+
+HAND = """
+import math, numpy as np, torch
+d = np.load("rows.npz")
+x, y = torch.tensor(d["x"]), torch.tensor(d["y"])
+N, BS, EPOCHS, LR = len(x), 64, 40, 1e-3
+batches = N // BS
+{LENGTHS}
+net = torch.nn.Linear(4, 1)
+opt = torch.optim.Adam(net.parameters(), lr=LR)
+def speed(t):
+    if t < warm:
+        return LR * (t + 1) / warm
+    return LR * {FORMULA}
+count = 0
+for e in range(EPOCHS):
+    p = torch.randperm(N)
+    for b in range(batches):
+        i = p[b * BS:(b + 1) * BS]
+        for g in opt.param_groups:
+            g["lr"] = speed({ASKED})
+        opt.zero_grad()
+        torch.nn.functional.mse_loss(net(x[i]), y[i]).backward()
+        opt.step()
+        {COUNT}
+    {EPOCH}
+"""
+COSINE = "0.5 * (1 + math.cos(math.pi * (t - warm) / (total - warm)))"
+STEPS = "warm, total = 3 * batches, EPOCHS * batches"
+
+
+@pytest.mark.parametrize(
+    ("parts", "wanted"),
+    [
+        ({}, A),
+        ({"ASKED": "e * batches + b"}, A),
+        ({"LENGTHS": "warm, total = 3, EPOCHS", "ASKED": "e"}, A),
+        ({"LENGTHS": "warm = 3 * batches\ntotal = EPOCHS * batches // 1"}, A),
+        ({"FORMULA": "max(0.05, 1 - t / total)"}, A),
+        ({"FORMULA": "(1 - t / total) ** 0.9"}, A),
+        ({"FORMULA": "0.97 ** (t // batches)"}, A),  # the first epochs, by chance, lose little
+        ({"ASKED": "e"}, P),  # steps are asked for, and the epoch is given
+        ({"ASKED": "b"}, P),  # never past the first epoch
+        ({"LENGTHS": "warm, total = 3 * N, EPOCHS * N"}, P),
+        ({"LENGTHS": "warm, total = 3, EPOCHS"}, P),
+        ({"COUNT": "pass", "EPOCH": "count += 1"}, P),
+        ({"LENGTHS": "warm, total = 3 * batches, EPOCHS * batches // 5"}, P),
+        ({"LENGTHS": "warm, total = 3000, 77770"}, U),  # made of other numbers than the run
+        ({"ASKED": "other(count)"}, U),
+        ({"FORMULA": "0.5 * (1 + math.cos(math.pi * (t % 500) / 500))"}, U),  # cycles, on purpose
+    ],
+)
+def test_a_rate_by_hand(parts: dict[str, str], wanted: str) -> None:
+    """The formula is asked with every step, for a count that is raised somewhere."""
+    text = HAND
+    usual = {"LENGTHS": STEPS, "FORMULA": COSINE, "ASKED": "count", "COUNT": "count += 1", "EPOCH": "pass"}
+    for key, value in {**usual, **parts}.items():
+        text = text.replace("{" + key + "}", value)
+    assert state("script-schedule-unit", text) == wanted
+
+
+GROWN = """
+import torch
+from torch.utils.data import DataLoader
+from transformers import get_cosine_schedule_with_warmup
+class Settings:
+    rounds = 12
+    gather = 4
+    size = 16
+def make(optimizer, n):
+    total = {TOTAL}
+    return get_cosine_schedule_with_warmup(optimizer, {ARGUMENTS})
+def learn(loader, net, optimizer, plan):
+    for i, (x, y) in enumerate(loader):
+        (torch.nn.functional.cross_entropy(net(x), y) / Settings.gather).backward()
+        if (i + 1) % Settings.gather == 0:
+            optimizer.step()
+            optimizer.zero_grad()
+            {UPDATE}
+        {BATCH}
+rows = Rows("train")
+loader = DataLoader(rows, Settings.size, shuffle=True)
+net = torch.nn.Linear(4, 2)
+optimizer = torch.optim.AdamW(net.parameters(), lr=1e-3)
+plan = make(optimizer, len(loader))
+for epoch in range(Settings.rounds):
+    {EPOCH}
+    learn(loader, net, optimizer, plan)
+"""
+
+
+@pytest.mark.parametrize(
+    ("parts", "wanted"),
+    [
+        ({}, A),
+        ({"TOTAL": "n * Settings.rounds", "UPDATE": "pass", "BATCH": "plan.step()"}, A),
+        (
+            {
+                "TOTAL": "n // Settings.gather * Settings.gather * Settings.rounds",
+                "UPDATE": "pass",
+                "BATCH": "plan.step()",
+            },
+            A,
+        ),
+        ({"TOTAL": "n * Settings.rounds"}, P),
+        ({"UPDATE": "pass", "BATCH": "plan.step()"}, P),
+        ({"ARGUMENTS": "total, total // 10"}, P),
+        ({"EPOCH": "plan = make(optimizer, len(loader))"}, P),
+    ],
+)
+def test_a_schedule_of_updates(parts: dict[str, str], wanted: str) -> None:
+    """Its length against how often it is moved, through a function that makes it and one that trains."""
+    text = GROWN
+    usual = {
+        "TOTAL": "n // Settings.gather * Settings.rounds",
+        "ARGUMENTS": "total // 10, total",
+        "UPDATE": "plan.step()",
+        "BATCH": "pass",
+        "EPOCH": "pass",
+    }
+    for key, value in {**usual, **parts}.items():
+        text = text.replace("{" + key + "}", value)
+    assert state("script-schedule-unit", text) == wanted
+
+
+TWO = """
+import torch
+CFG = {"iters": 50000, "hold": 20000, "inner": 3}
+def plans(cfg, *optimizers):
+    def falling(i):
+        return {FORMULA}
+    return [torch.optim.lr_scheduler.LambdaLR(o, falling) for o in optimizers]
+maker, judge = Maker(), Judge()
+a = torch.optim.Adam(maker.parameters(), lr=1e-4)
+b = torch.optim.Adam(judge.parameters(), lr=1e-4)
+first, second = plans(CFG, a, b)
+for i in range(CFG["iters"]):
+    for _ in range(CFG["inner"]):
+        b.zero_grad()
+        loss_of_judge(judge, maker).backward()
+        b.step()
+        {INNER}
+    a.zero_grad()
+    loss_of_maker(judge, maker).backward()
+    a.step()
+    {OUTER}
+"""
+FALLING = '1 - max(0, i - cfg["hold"]) / (cfg["iters"] - cfg["hold"])'
+
+
+@pytest.mark.parametrize(
+    ("formula", "inner", "outer", "wanted"),
+    [
+        (FALLING, "pass", "first.step(); second.step()", A),
+        (FALLING, "second.step()", "first.step()", P),
+        (FALLING, "pass", "first.step(); first.step()", P),
+    ],
+)
+def test_two_optimizers(formula: str, inner: str, outer: str, wanted: str) -> None:
+    """Each schedule by its own steps."""
+    text = TWO.replace("{FORMULA}", formula).replace("{INNER}", inner).replace("{OUTER}", outer)
+    assert state("script-schedule-unit", text) == wanted
