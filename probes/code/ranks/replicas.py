@@ -54,9 +54,9 @@ def apart_after_wrapping(source: Script) -> Finding | None:
                 )
             if isinstance(parent, (ast.FunctionDef, ast.ClassDef)):
                 break
-        function = source.function_around(load)
-        calls = source.named(function.name) if function is not None else ()
-        calls = tuple(c for c in calls if function not in source.above(c))
+        reads = source.function_around(load)
+        calls = source.named(reads.name) if reads is not None else ()
+        calls = tuple(c for c in calls if reads is not None and reads not in source.above(c))
         if calls and all(_first_alone(source, c) for c in calls):
             return at(source, calls[0], "one process alone reads the weights that the wrapper has made equal")
     return None

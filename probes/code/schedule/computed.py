@@ -153,7 +153,7 @@ def _over(node: ast.expr) -> tuple[ast.expr, float | None]:
     while isinstance(node, ast.Call) and node.args and last_name(node.func) in ("enumerate", "tqdm", "track"):
         if last_name(node.func) == "enumerate":
             start = keyword(node, "start") or (node.args[1] if len(node.args) > 1 else None)
-            first = float(start.value) if isinstance(start, ast.Constant) else 0.0
+            first = 1.0 if isinstance(start, ast.Constant) and start.value == 1 else 0.0
         node = node.args[0]
     return node, first
 
@@ -217,7 +217,7 @@ def _library(source: Script) -> Iterator[tuple[ast.AST, Callable[[float], _Cours
         name = last_name(call.func)
         if name not in ("LambdaLR", *_WITH_WARMUP):
             continue
-        if source.named(*_WRAPPED) or _CYCLES.search(unparse(source.statement(call))):
+        if source.named(*_WRAPPED) or _CYCLES.search(unparse(source.statement(call) or call)):
             continue
         moves: dict[str, list[ast.Call]] = {}
         for name in kept_as(source, call) | holders(source, call):

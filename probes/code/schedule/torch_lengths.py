@@ -50,7 +50,9 @@ def kept_as(source: Script, call: ast.Call, depth: int = 3) -> set[str]:
     if not isinstance(parent, ast.Assign):
         return set()
     names = {last_name(t) for t in parent.targets if isinstance(t, (ast.Name, ast.Attribute))}
-    for out in of(function, ast.Return) if function is not None else ():
+    if function is None:
+        return names
+    for out in of(function, ast.Return):
         whole = out.value
         for place, one in enumerate(whole.elts if isinstance(whole, ast.Tuple) else [whole]):
             if isinstance(one, ast.Name) and one.id in names:

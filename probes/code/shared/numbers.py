@@ -173,8 +173,8 @@ class Numbers:
         """The number of batches of a loader, or of the samples of what is counted."""
         if isinstance(node, ast.Attribute) and node.attr in ("dataset", "sampler"):
             made = self._loader(node.value)
-            if made is not None and (rows := made.args[:1]) and node.attr == "dataset":
-                return self._samples(rows[0])
+            if made is not None and made.args and node.attr == "dataset":
+                return self._samples(made.args[0])
             raise Unknown(unparse(node))
         made = self._loader(node)
         if made is None:
@@ -287,8 +287,8 @@ class Numbers:
                     if isinstance(key, ast.Constant) and key.value == node.slice.value:
                         found.append(value)
         values = {v.value for v in found if isinstance(v, ast.Constant)}
-        value = values.pop() if len(values) == len(found) == 1 else None
-        return float(value) if isinstance(value, (int, float)) and not isinstance(value, bool) else None
+        only = values.pop() if len(values) == len(found) == 1 else None
+        return float(only) if isinstance(only, (int, float)) and not isinstance(only, bool) else None
 
     def _behind(self, node: ast.expr, depth: int) -> float:
         """What a name was given, else what callers hand over, else a setting, else a made-up number."""

@@ -103,7 +103,7 @@ def never_run(source: Script, node: ast.AST) -> bool:
     Not of hooks: methods of classes with a base that is not at hand, decorated functions, `__call__`.
     """
     function = source.function_around(node)
-    if function is None or source.loose or not source.trains_by_hand:
+    if function is None or source.loose or not source.trains_by_hand or not _begins(source):
         return False
     owner = source.class_around(function)
     foreign = owner is not None and any(
@@ -113,6 +113,16 @@ def never_run(source: Script, node: ast.AST) -> bool:
         return False
     named = any(n.id == function.name for n in source.of(ast.Name))
     return not named and not source.mentions.get(function.name)
+
+
+def _begins(source: Script) -> bool:
+    """The program runs something of its own when it is started: it is no part of another one."""
+    if any(source.function_around(b) is None for b in source.backwards):
+        return True
+    outside = [
+        c for c in source.calls if source.function_around(c) is None and source.class_around(c) is None
+    ]
+    return any(flow(source).called(c) for c in outside)
 
 
 _HOOK = re.compile(r"^(?:on_|main$|setup$|forward$)")
