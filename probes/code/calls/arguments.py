@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import re
 
-from ...readers._tree import unparse
+from ...readers._tree import of, unparse
 from ...readers.script import keyword, last_name
 from ...registry import Finding, View, probe
 from ...scripts.flow import flow
@@ -164,6 +164,10 @@ def _shows_padding(source: Script) -> Finding | None:
 
 def _of_torch(source: Script, call: ast.Call) -> bool:
     """The mask goes to a layer of PyTorch, not to one of the script whose mask may mean the opposite."""
+    if isinstance(call.func, ast.Subscript):  # `net["encoder"](h, src_key_padding_mask=m)`
+        named = isinstance(call.func.slice, ast.Constant) and isinstance(call.func.slice.value, str)
+        own = {a.arg for f in source.of(ast.FunctionDef) for a in of(f.args, ast.arg)}
+        return named and bool(source.named("TransformerEncoderLayer")) and not own & set(_MASKS)
     if not isinstance(call.func, (ast.Name, ast.Attribute)):
         return False
     made = [v for v in flow(source).values(call.func, 3) if isinstance(v, ast.Call)]

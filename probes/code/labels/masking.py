@@ -19,9 +19,18 @@ from ..shared.checks import at, first, ok
 from ..shared.sides import either, literal
 from ..trainers.hooks import hugging_face
 from ..trainers.trainer_settings import filled_labels
+from .filled import filled_with_a_class
 from .left_positions import mask_left_in_loss, mean_over_emptied_in_loss, only_padding_counts
 from .marks import USUAL, ignored_labels, is_label, padded_labels, written_over
 from .table_sizes import classes_from_padding
+from .turned_masks import (
+    asked_after_replacing,
+    batch_mask_unused,
+    first_piece_hidden,
+    gaps_kept,
+    labels_marked,
+    labels_padded_with_a_token,
+)
 from .two_losses import left_out_on_one_side
 
 
@@ -45,6 +54,13 @@ def label_padding_counts(view: View) -> Finding:
         filled_labels,
         marked_otherwise,
         classes_from_padding,
+        filled_with_a_class,
+        gaps_kept,
+        labels_marked,
+        asked_after_replacing,
+        batch_mask_unused,
+        first_piece_hidden,
+        labels_padded_with_a_token,
     )
     return first(view, either(*checks), "no labels are padded")
 

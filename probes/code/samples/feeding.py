@@ -9,11 +9,11 @@ from collections.abc import Iterator
 from ...readers._tree import of, unparse
 from ...readers.script import keyword, last_name
 from ...registry import Finding, View, probe
-from ...scripts.flow import flow
+from ...scripts.flow import flow, returns
 from ...scripts.syntax import Function, Script
 from ..ranks.sampler_order import sampler_keeps_order
 from ..shared.checks import at, first, ok
-from ..shared.sides import either, given, literal, setting, side
+from ..shared.sides import either, given, literal, setting, side, words
 from ..splits.side_switches import shuffled_other_side
 from ..splits.slipped import step_thrown_away
 from ..splits.turned_flags import order_by_turned_flag
@@ -21,6 +21,7 @@ from ..tensorflow.data import order_kept
 from ..tensorflow.graph_data import fed_in_stored_order, piped_in_stored_order
 from ..tensorflow.keras_slips import fit_in_order
 from .asked import shuffle_not_asked
+from .drawn_orders import order_left, order_sorted_again, seeded_each_epoch
 
 
 @probe()
@@ -50,6 +51,9 @@ def order_is_fixed(view: View) -> Finding:
             _first_windows,
             shuffled_other_side,
             order_by_turned_flag,
+            order_left,
+            order_sorted_again,
+            seeded_each_epoch,
         ),
         "the scripts show no order of samples",
     )
@@ -80,6 +84,7 @@ def _loaders(source: Script) -> Iterator[tuple[ast.Call, str]]:
         target = unparse(statement.targets[0]) if isinstance(statement, ast.Assign) else ""
         if call.args and side(unparse(call.args[0])) is True and target and side(target) is None:
             yield call, target
+    yield from _given_back(source)
     for one in given(source):
         if not one.learns or re.search(r"eval|metric|stat|proto|memory|bank|gallery", one.name.lower()):
             continue
@@ -102,6 +107,18 @@ def _loaders(source: Script) -> Iterator[tuple[ast.Call, str]]:
                     )
                     made.keywords = [ast.keyword("shuffle", ast.Constant(False))]
                     yield made, one.name
+
+
+def _given_back(source: Script) -> Iterator[tuple[ast.Call, str]]:
+    """The loader that a function gives back which is named after training: `getTrainLoader`."""
+    for function in source.of(ast.FunctionDef):
+        if words(function.name)[-1:] != ["loader"] or side(function.name) is not True:
+            continue
+        made = returns(function)
+        call = made[0] if len(made) == 1 else None
+        if isinstance(call, ast.Call) and last_name(call.func) == "DataLoader":
+            if not (call.args and side(unparse(call.args[0])) is False):
+                yield call, function.name
 
 
 def _passed(function: Function, call: ast.Call, name: str) -> ast.expr | None:

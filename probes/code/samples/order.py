@@ -71,11 +71,21 @@ def _where_batches_are_made(source: Script) -> list[ast.AST]:
     steps = {source.function_name(b) for b in taken(source)} - {""}
     loops = [n for n in source.of(ast.For) if any(last_name(c.func) in steps for c in of(n, ast.Call))]
     found += loops
-    for loop in [n for s in found for n in of(s, ast.For)]:
-        for call in of(loop.iter, ast.Call):
-            if last_name(call.func) in functions:
-                found.append(functions[last_name(call.func)])
+    over = [n.iter for s in found for n in of(s, ast.For, ast.comprehension)]
+    for call in [c for o in over for c in of(o, ast.Call)]:
+        name = _handed_on(source, call)
+        if name in functions:
+            found.append(functions[name])
     return found
+
+
+def _handed_on(source: Script, call: ast.Call) -> str:
+    """The function that a call runs: `feed()` of `feed = partial(batches, rows)` runs `batches`."""
+    given = flow(source).given(call.func)
+    made = given.value if given is not None and not given.places else None
+    if isinstance(made, ast.Call) and last_name(made.func) == "partial" and made.args:
+        return last_name(made.args[0])
+    return last_name(call.func)
 
 
 def _steps_in(source: Script, loop: ast.For) -> bool:

@@ -27,7 +27,26 @@ def order_by_turned_flag(source: Script) -> Finding | None:
         again = [n for n in of(scope, ast.Assign) if unparse(n.targets[0]) == target.id]
         if len(again) == 1 and _shuffles(source, scope, target.id):
             return at(source, node, f"`{target.id}` is true of the data that are held out")
+    return _under_turned_flag(source)
+
+
+def _under_turned_flag(source: Script) -> Finding | None:
+    """`if not training: ds = ds.shuffle(...)`, and no shuffle of the training data in that function."""
+    for node in source.of(ast.If):
+        if condition_side(node.test) is not False or node.orelse:
+            continue
+        scope = source.function_around(node)
+        if scope is None or not any(_TRAINS.match(a.arg) for a in of(scope.args, ast.arg)):
+            continue
+        held = [c for s in node.body for c in of(s, ast.Call) if last_name(c.func) == "shuffle"]
+        mixed = [c for c in of(scope, ast.Call) if last_name(c.func) == "shuffle" or _asks(c)]
+        if held and isinstance(source.statement(held[0]), ast.Assign) and len(mixed) == len(held):
+            return at(source, held[0], "held-out data are shuffled, and the training data are not")
     return None
+
+
+def _asks(call: ast.Call) -> bool:
+    return any(k.arg == "shuffle" for k in call.keywords)
 
 
 def _shuffles(source: Script, scope: ast.AST, name: str) -> bool:

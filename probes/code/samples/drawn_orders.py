@@ -1,0 +1,115 @@
+"""Orders by chance in scripts that change nothing: drawn and left, sorted again, or alike in each epoch."""
+
+from __future__ import annotations
+
+import ast
+import re
+
+from ...readers._tree import of, unparse, walk
+from ...readers.script import last_name
+from ...registry import Finding
+from ...scripts.learning import takes_gradients
+from ...scripts.syntax import Script
+from ..shared.checks import at, ok, outer_loop, runs_in
+
+_DRAWS = ("permutation", "randperm")
+_KEEPS = ("tolist", "numpy", "to", "cuda", "long", "list", "cpu", "astype")
+
+
+def order_left(source: Script) -> Finding | None:
+    """`order = randperm(n)`, and nothing reads `order`: samples come as they are stored."""
+    seen: ast.AST | None = None
+    for call in source.named(*_DRAWS):
+        made = source.statement(call)
+        if not isinstance(made, ast.Assign) or not isinstance(made.targets[0], ast.Name):
+            continue
+        name, scope = made.targets[0].id, source.function_around(made)
+        if not _plain(made.value, call):
+            continue
+        seen = seen or call
+        around = scope or source.tree
+        reads = [n for n in of(around, ast.Name) if n.id == name and isinstance(n.ctx, ast.Load)]
+        read = any(not _counted(source, n) for n in reads)
+        shared = any(name in n.names for n in of(around, ast.Global, ast.Nonlocal))
+        indirect = any(isinstance(c.func, ast.Name) and c.func.id in _INDIRECT for c in source.calls)
+        if read or shared or indirect or not _feeds(source, made):
+            continue
+        return at(source, call, f"`{name}` is drawn and never used: samples come as they are stored")
+    return ok(source, seen, "the order that is drawn is used") if seen is not None else None
+
+
+_INDIRECT = ("locals", "globals", "vars", "eval", "exec")
+
+
+def _counted(source: Script, name: ast.Name) -> bool:
+    """`len(order)`: as many as there are samples, whatever their order."""
+    parent = source.parents.get(name)
+    return isinstance(parent, ast.Call) and last_name(parent.func) == "len"
+
+
+def _feeds(source: Script, made: ast.Assign) -> bool:
+    """The order is drawn for batches: in the training loop, or in a generator of batches."""
+    loop = outer_loop(source)
+    if loop is not None and runs_in(source, made, loop):
+        return True
+    scope = source.function_around(made)
+    return scope is not None and any(True for _ in of(scope, ast.Yield))
+
+
+def _plain(value: ast.expr, call: ast.Call) -> bool:
+    """The draw alone, in whatever type: `torch.randperm(n).tolist()`."""
+    while value is not call:
+        if not isinstance(value, ast.Call) or last_name(value.func) not in _KEEPS:
+            return False
+        owner = value.func.value if isinstance(value.func, ast.Attribute) else None
+        value = owner if isinstance(owner, ast.Call) else value.args[0] if value.args else call
+    return True
+
+
+def order_sorted_again(source: Script) -> Finding | None:
+    """`sorted(torch.randperm(n).tolist())`: all places in their order, as without the draw."""
+    for call in source.named("sorted", "sort"):
+        held = call.args[0] if call.args else getattr(call.func, "value", None)
+        if not isinstance(held, ast.Call) or any(k.arg == "key" for k in call.keywords):
+            continue
+        draws = [c for c in of(held, ast.Call) if last_name(c.func) in _DRAWS]
+        if len(draws) == 1 and _plain(held, draws[0]) and len(draws[0].args) == 1:
+            return at(source, call, "the order that was drawn is sorted again")
+    return None
+
+
+def seeded_each_epoch(source: Script) -> Finding | None:
+    """`np.random.seed(1)` in the loop over epochs, before an order is drawn: each epoch has the same."""
+    loop = outer_loop(source)
+    if not isinstance(loop, ast.For) or not takes_gradients(source, loop):
+        return None
+    changing = {n.id for n in of(loop.target, ast.Name)}
+    inside = [n for s in loop.body for n in walk(s)]
+    written = {n.id for n in inside if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
+    for call in loop.body:
+        seed = call.value if isinstance(call, ast.Expr) else None
+        if not isinstance(seed, ast.Call) or not re.fullmatch(
+            r"(?:np|numpy|random|torch)(?:\.random)?\.(?:seed|manual_seed)", unparse(seed.func)
+        ):
+            continue
+        used = {n.id for a in seed.args for n in of(a, ast.Name)}
+        calls = any(True for a in seed.args for _ in of(a, ast.Call))
+        if not seed.args or calls or used & (changing | written):
+            continue
+        library = unparse(seed.func).split(".")[0]
+        draws = [
+            n
+            for n in inside
+            if isinstance(n, ast.Call)
+            and last_name(n.func) in (*_DRAWS, "shuffle")
+            and unparse(n.func).split(".")[0] == library
+            and n.lineno > seed.lineno
+        ]
+        if draws and not any(n.lineno < draws[0].lineno for n in _inner(loop) if n.lineno > seed.lineno):
+            return at(source, seed, "the seed is set anew in each epoch, so that all have the same order")
+    return None
+
+
+def _inner(loop: ast.For) -> list[ast.stmt]:
+    """Loops in the loop over epochs: what they draw comes after the batches."""
+    return [s for s in loop.body if isinstance(s, (ast.For, ast.While))]
