@@ -38,6 +38,8 @@ from .model.branches import (
     overwritten_unread,
     twin_called_twice,
 )
+from .model.dead_values import value_reaches_nothing
+from .model.each_round import every_round_from_the_start, state_not_carried
 from .model.forward import only_last_layer, result_thrown_away, scale_unused, tensor_not_registered
 from .model.joins import joined_with_itself
 from .model.made_when_called import layers_made_when_called
@@ -92,6 +94,9 @@ _BRANCHES = (
     twin_called_twice,
     added_to_itself,
     branch_unjoined,
+    value_reaches_nothing,
+    state_not_carried,
+    every_round_from_the_start,
     mask_unread,
     branch_left,
 )

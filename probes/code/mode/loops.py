@@ -503,6 +503,25 @@ def _train_while_evaluating(source: Script) -> Finding | None:
     )
 
 
+def _serves_step(source: Script, block: ast.With) -> bool:
+    """What is computed in the block goes into a loss further down in its function: a teacher's answer."""
+    function = source.function_around(block)
+    made = {n.id for n in of(block, ast.Name) if isinstance(n.ctx, ast.Store)}
+    if function is None or not made:
+        return False
+    backward = [c for c in source.backwards if source.function_around(c) is function]
+    same = [c for c in backward if c.lineno > block.lineno and _loops(source, c) == _loops(source, block)]
+    return any(
+        n.id in made and isinstance(n.ctx, ast.Load) and block.lineno < n.lineno < same[0].lineno
+        for n in (of(function, ast.Name) if same else ())
+        if n not in set(of(block, ast.Name))
+    )
+
+
+def _loops(source: Script, node: ast.AST) -> list[ast.AST]:
+    return list(source.loops_around(node))
+
+
 _AMONG_PROCESSES = frozenset({"all_gather", "all_reduce", "broadcast", "all_gather_into_tensor"})
 
 
@@ -518,6 +537,8 @@ def _measures(source: Script, switch: ast.Call) -> bool:
         return True
     function = block if decorated else source.function_around(block)
     if function is not None and function in source.forwards:
+        return False
+    if isinstance(block, ast.With) and _serves_step(source, block):
         return False
     if any(isinstance(p, ast.ClassDef) and p in source.modules for p in source.above(block)):
         return not source.loss_methods and is_evaluation(source, block)

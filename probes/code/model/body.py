@@ -410,6 +410,8 @@ def _shares_on_purpose(source: Script, node: ast.AST) -> bool:
 def _same_again(given: ast.expr) -> ast.expr | None:
     """`[Layer()] * n`, or `[layer for _ in range(n)]`: every entry is the same layer."""
     node = given.value if isinstance(given, ast.Starred) else given
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add):
+        return _same_again(node.left) or _same_again(node.right)
     if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult):
         lists = [s for s in (node.left, node.right) if isinstance(s, ast.List) and s.elts]
         calls = [e for one in lists for e in one.elts if isinstance(e, ast.Call)]

@@ -20,7 +20,7 @@ _ADDS = ("add", "Add", "tensor_add")
 _JOINS = ("cat", "concat", "concatenate", "hstack", "Concatenate")
 
 
-def _methods(source: Script) -> Iterator[tuple[ast.ClassDef, Function]]:
+def methods_of_modules(source: Script) -> Iterator[tuple[ast.ClassDef, Function]]:
     """What modules compute with: their forward pass and what it calls, not the hooks of a trainer."""
     for owner in source.modules:
         for function in owner.body:
@@ -36,7 +36,7 @@ def overwritten_unread(source: Script) -> Finding | None:
 
     `h = self.embed(ids)`, then `h = self.position(steps)` where `h = h + ...` was meant.
     """
-    for owner, function in _methods(source):
+    for owner, function in methods_of_modules(source):
         weights = {n for n, _ in held(owner)}
         for first, second in zip(function.body, function.body[1:], strict=False):
             name = _plain_target(first)
@@ -104,7 +104,7 @@ def added_to_itself(source: Script) -> Finding | None:
     `skip = self.proj(x) if self.proj is not None else y`, then `y + skip`; `cat([deep, deep], dim=1)` of what
     a layer made.
     """
-    for owner, function in _methods(source):
+    for owner, function in methods_of_modules(source):
         layers = {n for n, _ in held(owner)}
         for node in walk(function):
             if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add):
@@ -187,7 +187,7 @@ def branch_unjoined(source: Script) -> Finding | None:
 
     Keras: `hour = Embedding(24, 8)(hour_in)` in a function that builds a model, and nothing takes `hour`.
     """
-    for _, function in _methods(source):
+    for _, function in methods_of_modules(source):
         if function in source.forwards or "hook" in unparse(function):
             continue  # a hook takes what a call gives
         for node in _unread(function):

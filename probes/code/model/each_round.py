@@ -1,13 +1,16 @@
-"""One layer where each round of a loop should have its own: made before the loop and called in it."""
+"""Rounds of a loop in a model: one layer for all, the same input in each, a state that none hands on."""
 
 from __future__ import annotations
 
 import ast
 import re
 
-from ...readers._tree import of, unparse
+from ...readers._tree import names_in, of, unparse
 from ...readers.script import last_name
-from ...scripts.syntax import Script
+from ...registry import Finding
+from ...scripts.flow import flow
+from ...scripts.syntax import Function, Loop, Script
+from ..shared.checks import at
 
 _WITH_WEIGHTS = re.compile(
     r"^(?:Dense|Linear|Embedding|LSTM|GRU|RNN|\w*Conv\w*|\w*Norm(?:alization)?\w*|\w*Attention\w*|\w*(?:Layer|Block))$"
@@ -68,3 +71,94 @@ def _reads_no_setting(loop: ast.For) -> bool:
         return False
     reads = {n.id for line in loop.body for n in of(line, ast.Name) if isinstance(n.ctx, ast.Load)}
     return not targets & reads
+
+
+def every_round_from_the_start(source: Script) -> Finding | None:
+    """Each round of a loop over settings runs layers of Keras on one value, and keeps the last output alone.
+
+    `for rate in (1, 2, 4): x = block(past, 32, rate)`: nothing there reads `x`, and `past` stays as it is.
+    """
+    for function in source.of(ast.FunctionDef) if "keras" in source.text else ():
+        for loop in of(function, ast.For):
+            run = loop.body[0] if len(loop.body) == 1 else None
+            if not isinstance(run, ast.Assign) or not isinstance(run.value, ast.Call):
+                continue
+            target = run.targets[0]
+            if not isinstance(target, ast.Name) or target.id in names_in(run.value):
+                continue
+            given = {n.id for a in run.value.args for n in of(a, ast.Name)} - names_in(loop.target)
+            if (
+                given
+                and _runs_layers(source, run.value)
+                and isinstance(loop.iter, (ast.Tuple, ast.List, ast.Call))
+            ):
+                return at(
+                    source, run, "each round gets the same input, and only the last one's output is kept"
+                )
+    return None
+
+
+def _runs_layers(source: Script, call: ast.Call) -> bool:
+    """`layers.Dense(8)(x)`, or a function of the script that does such a thing."""
+    if isinstance(call.func, ast.Call):
+        return re.match(r"(?:tf\.)?(?:keras\.)?(?:layers|L)\.\w+$", unparse(call.func.func)) is not None
+    made = flow(source).functions.get(call.func.id, []) if isinstance(call.func, ast.Name) else []
+    inner = [c for f in made for c in of(f, ast.Call) if isinstance(c.func, ast.Call)]
+    return len(made) == 1 and any(_runs_layers(source, c) for c in inner)
+
+
+def state_not_carried(source: Script) -> Finding | None:
+    """A model gives its state back with the output, and a loop over steps drops it: each step starts afresh.
+
+    `logits, _ = decoder(word, hidden)` in a loop that feeds `word` anew and never sets `hidden`.
+    """
+    for node in source.of(ast.Assign):
+        target, call = node.targets[0], node.value
+        loops = source.loops_around(node)
+        if not isinstance(target, ast.Tuple) or not isinstance(call, ast.Call) or not loops:
+            continue
+        for function in flow(source).called(call):
+            for place, handed in _states(function, call, len(target.elts)):
+                dropped = target.elts[place]
+                if (
+                    isinstance(dropped, ast.Name)
+                    and not dropped.id.strip("_")
+                    and _is_fed(loops[0], call, handed)
+                ):
+                    return at(
+                        source,
+                        node,
+                        f"the state given back is dropped: every step starts from the same {handed}",
+                    )
+    return None
+
+
+def _states(function: Function, call: ast.Call, width: int) -> list[tuple[int, str]]:
+    """Places of what a function gives back under a parameter's name, set anew, and what is handed in."""
+    names = [a.arg for a in function.args.args if a.arg not in ("self", "cls")]
+    given = dict(zip(names, call.args, strict=False)) | {k.arg: k.value for k in call.keywords if k.arg}
+    ends = [r.value for r in of(function, ast.Return)]
+    last = ends[0] if len(ends) == 1 else None
+    if not isinstance(last, ast.Tuple) or len(last.elts) != width:
+        return []
+    stored = {n.id for n in of(function, ast.Name) if isinstance(n.ctx, ast.Store)}
+    return [
+        (place, handed.id)
+        for place, one in enumerate(last.elts)
+        if isinstance(one, ast.Name)
+        and one.id in stored
+        and isinstance(handed := given.get(one.id), ast.Name)
+    ]
+
+
+def _is_fed(loop: Loop, call: ast.Call, state: str) -> bool:
+    """The loop goes over steps, sets another input of the call anew, and never sets the state."""
+    if (
+        not isinstance(loop, ast.For)
+        or not isinstance(loop.iter, ast.Call)
+        or last_name(loop.iter.func) != "range"
+    ):
+        return False
+    stored = {n.id for line in loop.body for n in of(line, ast.Name) if isinstance(n.ctx, ast.Store)}
+    others = {n for a in (*call.args, *(k.value for k in call.keywords)) for n in names_in(a)} - {state}
+    return state not in stored and bool(others & stored)

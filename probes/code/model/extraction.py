@@ -98,7 +98,8 @@ def _is_pretrained(source: Script, held: ast.expr) -> bool:
     ]
     if any(re.fullmatch(rf"{re.escape(text)}(?:\.weight)?(?:\.data)?", f) for f in filled):
         return True  # rows that were trained elsewhere are written into a table
-    return any(source.owner(c) == text for c in source.named("load_state_dict"))
+    # a table of an encoder whose weights are loaded: `net.encoder.tok`, `net.encoder.load_state_dict`
+    return any(f"{text}.".startswith(f"{source.owner(c)}.") for c in source.named("load_state_dict"))
 
 
 def _lies_under(source: Script, node: ast.AST, name: str) -> bool:

@@ -126,6 +126,8 @@ def _over_layers(loop: ast.For) -> bool:
     over = loop.iter
     if isinstance(over, ast.Call) and last_name(over.func) == "enumerate" and over.args:
         over = over.args[0]
+    if isinstance(over, ast.Subscript) and isinstance(over.slice, ast.Slice):
+        over = over.value  # `self.blocks[:2]`
     return isinstance(over, ast.Attribute) and unparse(over.value) == "self"
 
 

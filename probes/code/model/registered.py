@@ -41,7 +41,7 @@ def layers_in_plain_list(view: View) -> Finding:
 def _in_list(source: Script) -> Finding | None:
     mine, seen = flow(source), None
     for owner in source.modules:
-        bases = " ".join(unparse(b) for b in owner.bases)
+        bases = " ".join(_bases(source, owner))
         if not re.search(r"Module\b|Cell\b", bases) or not re.search(r"\b(?:torch|mindspore)\b", source.text):
             continue
         seen = seen or owner
@@ -60,6 +60,16 @@ def _in_list(source: Script) -> Finding | None:
                     source, node, "these layers stand in a plain list: no optimizer gets their parameters"
                 )
     return ok(source, seen, "layers stand where the framework finds them") if seen is not None else None
+
+
+def _bases(source: Script, owner: ast.ClassDef, depth: int = 3) -> Iterator[str]:
+    """What a class derives from, also by way of another class of the script."""
+    for base in owner.bases:
+        above = source.classes.get(last_name(base))
+        if above is not None and above is not owner and depth:
+            yield from _bases(source, above, depth - 1)
+        else:
+            yield unparse(base)
 
 
 def _listed(value: ast.expr) -> str:

@@ -35,6 +35,8 @@ def layer_reused(source: Script) -> Finding | None:
                 return at(
                     source, call, f"{part.id} is made once and stands here twice: both share their weights"
                 )
+        if (same := _same_in_comprehension(source, call)) is not None:
+            return at(source, call, f"{same} is made once: all entries are one layer")
     for call in source.named("append"):
         loops = source.loops_around(call)
         if not loops or len(call.args) != 1 or not isinstance(call.args[0], ast.Name):
@@ -46,6 +48,16 @@ def layer_reused(source: Script) -> Finding | None:
             continue
         return at(source, call, f"{name} is made above the loop: all entries are one layer")
     return None
+
+
+def _same_in_comprehension(source: Script, call: ast.Call) -> str | None:
+    """`conv = nn.Conv1d(8, 8, 3)`, then `nn.ModuleList([conv for k in kernels])`."""
+    given = call.args[0] if len(call.args) == 1 else None
+    given = given.value if isinstance(given, ast.Starred) else given
+    if not isinstance(given, (ast.ListComp, ast.GeneratorExp)) or not isinstance(given.elt, ast.Name):
+        return None
+    bound = {n.id for g in given.generators for n in of(g.target, ast.Name)}
+    return given.elt.id if given.elt.id not in bound and _has_weights(source, given.elt) else None
 
 
 def _is_list(source: Script, owner: ast.expr) -> bool:

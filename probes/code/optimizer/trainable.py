@@ -691,11 +691,22 @@ def _filled(mine: Flow, owner: ast.ClassDef, name: str) -> bool:
 def _has_weights(mine: Flow, call: ast.Call) -> bool:
     return (
         last_name(call.func) in _PLAIN
-        or (last_name(call.func) in ("ModuleList", "CellList", "SequentialCell") and bool(call.args))
+        or (
+            last_name(call.func) in ("ModuleList", "CellList", "SequentialCell")
+            and any(not _weightless(item) for item in call.args)
+        )
         or (
             (held := mine.source.classes.get(last_name(call.func))) is not None
             and any(last_name(c.func) in _PLAIN for c in layers_of(held).values())
         )
+    )
+
+
+def _weightless(given: ast.expr) -> bool:
+    """A list of nothing but layers without weights: `[nn.Dropout(0.3) for _ in range(5)]`."""
+    items = given.elts if isinstance(given, (ast.List, ast.Tuple)) else [getattr(given, "elt", given)]
+    return bool(items) and all(
+        isinstance(item, ast.Call) and _WEIGHTLESS.search(last_name(item.func)) is not None for item in items
     )
 
 

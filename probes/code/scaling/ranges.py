@@ -82,6 +82,8 @@ def _figures_unused(source: Script) -> Finding | None:
             if isinstance(holder, ast.Call) and re.search(
                 r"(?i)config|dict|cfg|namespace", last_name(holder.func)
             ):
+                if _handed_on_whole(source, holder):
+                    return None
                 made.setdefault(node.arg, node.value)
     spreads = [n for n in made if _SPREAD.search(n) and not re.search(r"(?i)scale", n)]
     centres = [n for n in made if _CENTRE.search(n)]
@@ -108,6 +110,17 @@ def _figures_unused(source: Script) -> Finding | None:
     if source.loose or re.search(r"(\w+) - \1\.mean\(", source.code):
         return None
     return at(source, made[spreads[0]], "mean and deviation of the inputs are there, and nothing uses them")
+
+
+def _handed_on_whole(source: Script, made: ast.Call) -> bool:
+    """`norm = dict(mean=..., std=...)`, then `Normalize(**norm)`, which is read with its entries written."""
+    entries = {(k.arg, unparse(k.value)) for k in made.keywords}
+    return any(
+        call is not made
+        and last_name(call.func) != last_name(made.func)
+        and entries <= {(k.arg, unparse(k.value)) for k in call.keywords}
+        for call in source.calls
+    )
 
 
 _ROWS = re.compile(
