@@ -27,6 +27,14 @@ from .best_kept import (
     never_better,
     raised_before,
 )
+from .choices import (
+    best_file_each_round,
+    figure_forgotten,
+    figure_never_raised,
+    kept_alive,
+    kept_in_vain,
+    scored_without_the_best,
+)
 from .keras_best import best_left_on_disk, training_watched
 from .lightning_scores import best_of_idle_callback, best_of_nothing, last_of_monitored, monitored_in_training
 from .tf_best import best_never_restored
@@ -119,6 +127,10 @@ def best_is_chosen_wrongly(view: View) -> Finding:
             monitored_in_training,
             partial(watched_metric_unknown, names=("ModelCheckpoint", "EarlyStopping")),
             best_by_default,
+            kept_alive,
+            figure_forgotten,
+            figure_never_raised,
+            best_file_each_round,
         ),
         "the scripts choose no best model",
     )
@@ -483,6 +495,8 @@ def last_instead_of_best(view: View) -> Finding:
             last_of_monitored,
             best_of_idle_callback,
             best_not_loaded,
+            kept_in_vain,
+            scored_without_the_best,
         ),
         "the scripts keep no best checkpoint",
     )

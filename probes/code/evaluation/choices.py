@@ -1,0 +1,445 @@
+"""How scripts keep their best weights, told by what a branch does and not by what its names are.
+
+A choice is `if new > old:` whose branch makes `new` the old one, or puts weights aside or into a file.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+
+from ...readers._tree import of, unparse, walk
+from ...readers.script import all_arguments, last_name
+from ...registry import Finding
+from ...scripts.flow import flow
+from ...scripts.learning import takes_gradients
+from ...scripts.syntax import Script
+from ..shared.checks import at, runs_in
+from ..shared.nodes import assigned
+
+_WAYS: dict[type[ast.cmpop], bool] = {ast.Gt: True, ast.GtE: True, ast.Lt: False, ast.LtE: False}
+_LIVE_LISTS = ("weights", "variables", "trainable_variables", "trainable_weights")
+_SAVES = re.compile(r"^(?:save|save_weights|save_checkpoint|save_model|save_pretrained|dump|export)$")
+_LOADS = re.compile(r"load|restore|set_weights|assign|copy_|update")
+_WEIGHTS = re.compile(
+    r"state_dict|get_weights|parameters_dict|\.(?:weights|variables|trainable_\w+|parameters\(\))"
+)
+_START = re.compile(
+    r"-?(?:float\(['\"][-+]?inf(?:inity)?['\"]\)|(?:np|numpy|math|torch)\.(?:inf|Inf)|0(?:\.0*)?|1(?:\.0)?|9{1,9}(?:\.0)?"
+    r"|1(?:\.0)?e\+?\d+|1000+(?:\.0)?|100(?:\.0)?|sys\.maxsize|None)"
+)
+_LIMITS = re.compile(r"(?i)thresh|target|limit|goal|cut_?off|required|tol|margin|patience")
+
+
+@dataclass(frozen=True)
+class Choice:
+    """`if new > old:`: the figures, which way is better, the weights put aside and the files written."""
+
+    node: ast.If
+    new: ast.expr
+    old: ast.expr
+    up: bool
+    sets: bool  # the branch makes the new figure the old one
+    kept: tuple[tuple[str, ast.expr], ...]  # (what it is kept as, the weights)
+    files: tuple[ast.Call, ...]
+
+
+@lru_cache(maxsize=32)
+def choices(source: Script) -> tuple[Choice, ...]:
+    """The choices of a script, in its order."""
+    return tuple(_choices(source))
+
+
+def _choices(source: Script) -> Iterator[Choice]:
+    for node in source.of(ast.If):
+        pairs = list(_pairs(node.body))
+        kept = tuple((n, v) for n, v in pairs if _WEIGHTS.search(unparse(v)) and not _is_figure(v))
+        files = tuple(c for s in node.body for c in of(s, ast.Call) if _SAVES.match(last_name(c.func)))
+        for test in _tests(source, node):
+            if len(test.ops) != 1 or type(test.ops[0]) not in _WAYS:
+                continue
+            up, sides = _WAYS[type(test.ops[0])], (test.left, test.comparators[0])
+            for new, old, way in ((*sides, up), (sides[1], sides[0], not up)):
+                if isinstance(new, ast.Constant) or isinstance(old, (ast.Constant, ast.Call)):
+                    continue
+                name = unparse(old)
+                told = [v for n, v in pairs if n == name]
+                sets = any(unparse(v) == unparse(new) for v in told)
+                begun = re.search(r"(?i)best|(?:^|[_.])(?:min|max|lowest|highest)(?:_|$)", name)
+                if sets or ((kept or files) and begun and not re.search(r"(?i)best", unparse(new))):
+                    yield Choice(node, new, old, way, sets, kept, files)
+                    break
+
+
+def _is_figure(value: ast.expr) -> bool:
+    """A number of the weights, not the weights: `sum(p.numel() for p in m.parameters())`."""
+    return isinstance(value, (ast.BinOp, ast.Compare, ast.Constant)) or (
+        isinstance(value, ast.Call) and last_name(value.func) in ("sum", "len", "norm", "any", "all", "float")
+    )
+
+
+def _tests(source: Script, node: ast.If) -> list[ast.Compare]:
+    test: ast.expr = node.test
+    if isinstance(test, ast.Name):  # better = score > best
+        found = flow(source).given(test)
+        test = found.value if found is not None and not found.places else test
+    parts = test.values if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And) else [test]
+    return [p for p in parts if isinstance(p, ast.Compare)]
+
+
+def _pairs(body: list[ast.stmt]) -> Iterator[tuple[str, ast.expr]]:
+    """(what is set, its value) in a branch; `best = (score, weights)` also gives `best[0]`, `best[1]`."""
+    for statement in body:
+        for node in of(statement, ast.Assign):
+            for target, value in assigned(node):
+                yield unparse(target), value
+                if isinstance(value, (ast.Tuple, ast.List)):
+                    for i, one in enumerate(value.elts):
+                        yield f"{unparse(target)}[{i}]", one
+
+
+# ------------------------------------------------------------------------------------------ what is kept
+
+
+def kept_alive(source: Script) -> Finding | None:
+    """The weights that a choice puts aside are those that go on training, and they are loaded as the best.
+
+    `state_dict()` without a copy, a shallow copy of it, a dict of its tensors, `net.weights` of Keras.
+    Left aside: a model that is built anew in each round.
+    """
+    for choice in choices(source):
+        for name, value in choice.kept:
+            model = _live(value)
+            if model is None or _built_in_loop(source, choice.node, model):
+                continue
+            if _read_back(source, choice.node, name):
+                why = "what is put aside is no copy: these weights go on training"
+                return at(source, value, why)
+    return None
+
+
+def _live(value: ast.expr) -> ast.expr | None:
+    """The model whose own tensors a value holds, None where it is a copy or cannot be told."""
+    if isinstance(value, ast.DictComp) and len(value.generators) == 1:
+        held = value.value
+        while isinstance(held, (ast.Attribute, ast.Call)):
+            if isinstance(held, ast.Call):
+                if last_name(held.func) != "detach" or held.args:
+                    return None
+                held = held.func
+            elif held.attr in ("data", "detach"):
+                held = held.value
+            else:
+                return None
+        over = value.generators[0].iter
+        if isinstance(held, ast.Name) and isinstance(over, ast.Call) and last_name(over.func) == "items":
+            return _live(over.func.value) if isinstance(over.func, ast.Attribute) else None
+        return None
+    if isinstance(value, ast.Attribute):
+        return value.value if value.attr in _LIVE_LISTS else None
+    if not isinstance(value, ast.Call):
+        return None
+    name = last_name(value.func)
+    owner = value.func.value if isinstance(value.func, ast.Attribute) else None
+    if name == "state_dict" and not value.args:
+        return owner
+    if name in ("dict", "OrderedDict", "list") or (name == "copy" and unparse(value.func) == "copy.copy"):
+        if len(value.args) == 1 and not isinstance(value.args[0], (ast.GeneratorExp, ast.ListComp)):
+            given = value.args[0]
+            if isinstance(given, ast.Call) and last_name(given.func) == "items":
+                given = given.func.value if isinstance(given.func, ast.Attribute) else given
+            return _live(given)
+        return None
+    return _live(owner) if name == "copy" and owner is not None and not value.args else None
+
+
+def _built_in_loop(source: Script, node: ast.AST, model: ast.expr) -> bool:
+    """The model is made in the loop of the choice, or of a call that hands it over: each has its own."""
+    root = model
+    while isinstance(root, (ast.Attribute, ast.Call, ast.Subscript)):
+        root = root.func if isinstance(root, ast.Call) else root.value
+    if not isinstance(root, ast.Name):
+        return True
+    uses: list[tuple[ast.AST, str]] = [(node, root.id)]
+    uses += [(a, a.id) for a in flow(source).arguments(root) if isinstance(a, ast.Name)]
+    for place, name in uses:
+        for loop in source.loops_around(place):
+            if any(unparse(t) == name for n in of(loop, ast.Assign) for t, _ in assigned(n)):
+                return True
+            if isinstance(loop, ast.For) and name in {n.id for n in of(loop.target, ast.Name)}:
+                return True
+    return False
+
+
+def _reads(source: Script, node: ast.If, name: str) -> list[ast.expr]:
+    """Where what a choice keeps is read, outside of its branch; attributes by their own name."""
+    inside = {n for s in node.body for n in walk(s)}
+    base = name.split("[")[0]
+    last = base.split(".")[-1]
+    found: list[ast.expr] = []
+    for one in source.of(ast.Name, ast.Attribute):
+        if not isinstance(one.ctx, ast.Load) or one in inside:
+            continue
+        if unparse(one) == base or ("." in base and isinstance(one, ast.Attribute) and one.attr == last):
+            found.append(one)
+    return found
+
+
+def _read_back(source: Script, node: ast.If, name: str) -> bool:
+    """Something that loads weights is handed what was put aside."""
+    base = name.split("[")[0].split(".")[-1]
+    tested = set(walk(node.test))
+    for one in _reads(source, node, name):
+        if one in tested:
+            continue
+        calls = [p for p in source.above(one) if isinstance(p, ast.Call)]
+        loops = [p for p in source.above(one) if isinstance(p, ast.For) and one in walk(p.iter)]
+        if any(_LOADS.search(last_name(c.func)) for c in calls) or loops:
+            return base != ""
+    return False
+
+
+# ----------------------------------------------------------------------------------- what becomes of it
+
+
+def kept_in_vain(source: Script) -> Finding | None:
+    """Weights are put aside by a choice, and nothing that runs ever reads them.
+
+    Of an attribute, the methods that read it may be called by nobody. Left aside: choices that also write a
+    file, programs whose own modules were not all read.
+    """
+    for choice in choices(source):
+        if choice.files or source.loose:
+            continue
+        for name, value in choice.kept:
+            if not _in_rounds(source, choice.node):
+                continue
+            reads = _reads(source, choice.node, name)
+            if "[" in name:  # `best[1]` of `best = (score, weights)`
+                tested = set(walk(choice.node.test))
+                reads = [r for r in reads if r not in tested]
+            if all(_is_idle(source, r) for r in reads):
+                return at(source, value, f"`{name}` is put aside as the best, and nothing reads it")
+    return None
+
+
+def _in_rounds(source: Script, node: ast.AST) -> bool:
+    """The choice stands in a loop, or in a function that is called in one."""
+    if source.loops_around(node):
+        return True
+    return any(
+        isinstance(loop, (ast.For, ast.While)) and runs_in(source, node, loop, 2)
+        for loop in source.of(ast.For, ast.While)
+    )
+
+
+def _is_idle(source: Script, read: ast.expr) -> bool:
+    """It stands in a method that nobody calls or hands over."""
+    function = source.function_around(read)
+    if function is None or source.class_around(function) is None or function.decorator_list:
+        return False
+    if function.name.startswith("__") or function in source.forwards:
+        return False
+    used = [n for n in source.of(ast.Attribute, ast.Name) if last_name(n) == function.name]
+    return not used and not any(c.value == function.name for c in source.of(ast.Constant))
+
+
+# -------------------------------------------------------------------------------------- the figure itself
+
+
+def figure_forgotten(source: Script) -> Finding | None:
+    """The figure to beat is set to its start in each round before it is asked for."""
+    for choice in choices(source):
+        loops = source.loops_around(choice.node)
+        if not choice.sets or not loops or not (choice.kept or choice.files):
+            continue
+        loop = min(loops, key=lambda x: (x.end_lineno or 0) - x.lineno)
+        for statement in loop.body:
+            if statement.lineno >= choice.node.lineno or not isinstance(statement, ast.Assign):
+                continue
+            for target, value in assigned(statement):
+                if unparse(target) == unparse(choice.old) and _START.fullmatch(unparse(value)):
+                    if not _asked_between(loop, statement, choice):
+                        why = (
+                            f"`{unparse(target)}` starts anew in each round, so that every round is the best"
+                        )
+                        return at(source, statement, why)
+    return None
+
+
+def _asked_between(loop: ast.AST, start: ast.stmt, choice: Choice) -> bool:
+    """It is raised by something else after its start: a search within the round."""
+    name = unparse(choice.old)
+    return any(
+        unparse(t) == name and start.lineno < n.lineno < choice.node.lineno
+        for n in of(loop, ast.Assign)
+        for t in n.targets
+    )
+
+
+def figure_never_raised(source: Script) -> Finding | None:
+    """A choice keeps weights and leaves the figure to beat at its start, whatever both are called."""
+    for choice in choices(source):
+        if not (choice.kept or choice.files) or not _in_rounds(source, choice.node):
+            continue
+        if choice.sets or _LIMITS.search(unparse(choice.old)):
+            continue
+        base, _, place = unparse(choice.old).partition("[")
+        own = [v for n, v in _pairs(choice.node.body) if n == base]
+        if place == "0]" and len(own) == 1 and isinstance(own[0], ast.Tuple) and own[0].elts:
+            if unparse(own[0].elts[0]) == unparse(choice.old):
+                why = f"`{unparse(choice.old)}` keeps its old value: any round after it counts as the best"
+                return at(source, own[0], why)
+    for node, old in _plain(source):
+        why = f"`{unparse(old)}` is never set to the new value: what is kept is not the best"
+        return at(source, node, why)
+    return None
+
+
+def _plain(source: Script) -> Iterator[tuple[ast.If, ast.expr]]:
+    """`if score > self.score: self.state = deepcopy(...)`, and `self.score` only ever gets its start."""
+    for node in source.of(ast.If):
+        kept = [(n, v) for n, v in _pairs(node.body) if _WEIGHTS.search(unparse(v)) and not _is_figure(v)]
+        if not kept or node.orelse:
+            continue
+        for test in _tests(source, node):
+            if len(test.ops) != 1 or type(test.ops[0]) not in _WAYS:
+                continue
+            for new, old in ((test.left, test.comparators[0]), (test.comparators[0], test.left)):
+                if not isinstance(old, (ast.Name, ast.Attribute)) or isinstance(new, ast.Constant):
+                    continue
+                last, name = last_name(old), unparse(old)
+                values = [
+                    v
+                    for n in source.of(ast.Assign)
+                    for t, v in assigned(n)
+                    if unparse(t) == name or (isinstance(t, ast.Attribute) and t.attr == last)
+                ]
+                grown = [n for n in source.of(ast.AugAssign, ast.AnnAssign) if unparse(n.target) == name]
+                infinite = [v for v in values if re.search(r"(?i)inf|1e\+?\d|-1", unparse(v))]
+                if values and infinite and all(_START.fullmatch(unparse(v)) for v in values) and not grown:
+                    if not _LIMITS.search(name) and _in_rounds(source, node):
+                        yield node, old
+
+
+# ---------------------------------------------------------------------------------------- files of rounds
+
+
+def best_file_each_round(source: Script) -> Finding | None:
+    """A file that is called the best is written in each epoch, and no figure is asked.
+
+    Told by the text of its path, by way of names as well. Left aside: rounds that may go on to the next or
+    end before, and writes under any condition but that of the process.
+    """
+    for call in source.named("save", "save_weights", "save_checkpoint", "save_pretrained"):
+        loops = source.loops_around(call)
+        if not loops or not _named_best(source, call) or not _holds_weights(call):
+            continue
+        loop = min(loops, key=lambda x: (x.end_lineno or 0) - x.lineno)
+        asked = [p for p in source.above(call) if isinstance(p, (ast.If, ast.Try)) and p in walk(loop)]
+        if any(not (isinstance(p, ast.If) and _OF_PROCESS.search(unparse(p.test))) for p in asked):
+            continue
+        left = any(
+            isinstance(n, (ast.Continue, ast.Break, ast.Return)) and n.lineno < call.lineno
+            for n in walk(loop)
+        )
+        around = source.function_around(loop)
+        trains = takes_gradients(source, loop) or any(
+            takes_gradients(source, f) for c in of(loop, ast.Call) for f in flow(source).called(c)
+        )
+        if not left and trains and around is source.function_around(call) and not _builds(loop, call):
+            why = "what is called the best is written in every round: the last one is kept"
+            return at(source, call, why)
+    return None
+
+
+_OF_PROCESS = re.compile(r"(?i)rank|main_process|is_main|master|is_global_zero|accelerator\.|world")
+
+
+def _named_best(source: Script, call: ast.Call) -> bool:
+    for value in all_arguments(call):
+        for one in (value, *flow(source).values(value, 3)):
+            for text in of(one, ast.Constant):
+                if isinstance(text.value, str) and re.search(r"(?i)(?:^|[^a-z])best(?:[^a-z]|$)", text.value):
+                    return not any(isinstance(n, ast.FormattedValue) and _counts(n) for n in walk(one))
+    return False
+
+
+def _counts(node: ast.FormattedValue) -> bool:
+    """The file has the number of its round in its name."""
+    return re.search(r"(?i)epoch|step|iter|\bep\b|round|trial", unparse(node.value)) is not None
+
+
+def _holds_weights(call: ast.Call) -> bool:
+    return last_name(call.func) != "save" or any(
+        re.search(r"state_dict|model|\bnet\b|network|parameters", unparse(a)) for a in all_arguments(call)
+    )
+
+
+def _builds(loop: ast.AST, call: ast.Call) -> bool:
+    """The loop makes a new model in each round: folds, seeds, candidates."""
+    names = {n.id for a in call.args for n in of(a, ast.Name)}
+    return any(
+        isinstance(t, ast.Name) and t.id in names and isinstance(v, ast.Call)
+        for n in of(loop, ast.Assign)
+        for t, v in assigned(n)
+        if not any(unparse(a) == unparse(t) for a in [*v.args, getattr(v.func, "value", v)])
+    )
+
+
+def scored_without_the_best(source: Script) -> Finding | None:
+    """The best weights are in a file that no line of the program reads, and the last ones are tested.
+
+    After the loop the function that scored in it scores other data, or data that are said to be the test.
+    """
+    for choice in choices(source):
+        if not choice.files or choice.kept or source.loose:
+            continue
+        if not any(_holds_weights(c) for c in choice.files):
+            continue
+        loops = source.loops_around(choice.node)
+        if not loops or _reads_weights(source):
+            continue
+        loop, home = loops[-1], source.function_around(choice.node)
+        inside = [c for c in of(loop, ast.Call) if flow(source).called(c)]
+        names = {last_name(c.func): c for c in inside if not _learns(source, c)}
+        for call in source.calls:
+            if source.function_around(call) is not home or source.loops_around(call):
+                continue
+            before = names.get(last_name(call.func))
+            if before is None or call.lineno <= (loop.end_lineno or loop.lineno):
+                continue
+            other = [unparse(a) for a in all_arguments(call)] != [unparse(a) for a in all_arguments(before)]
+            if other and _new_data(call, before):
+                return at(
+                    source, call, "the last weights are scored: the best ones are written and never read"
+                )
+    return None
+
+
+def _new_data(call: ast.Call, before: ast.Call) -> bool:
+    mine = {n.id for a in all_arguments(call) for n in of(a, ast.Name)}
+    theirs = {n.id for a in all_arguments(before) for n in of(a, ast.Name)}
+    return any(re.search(r"(?i)(?:^|_)(?:test|te|tst|eval|final|holdout)|test", n) for n in mine - theirs)
+
+
+def _learns(source: Script, call: ast.Call) -> bool:
+    return any(takes_gradients(source, f) for f in flow(source).called(call))
+
+
+def _reads_weights(source: Script) -> bool:
+    return bool(
+        source.named(
+            *("load_state_dict", "load_weights", "load_checkpoint", "load_model", "load_param_into_net"),
+            *("from_pretrained", "load_from_checkpoint", "restore", "load_parameters", "load_module"),
+        )
+    ) or any(source.owner(c) == "torch" for c in source.named("load") if not _of_data(source, c))
+
+
+def _of_data(source: Script, call: ast.Call) -> bool:
+    """`orders = torch.load("orders.pt")`: a file that the program does not write."""
+    written = {unparse(a) for c in source.named("save") for a in c.args[1:2]}
+    return not any(unparse(a) in written for a in call.args)
