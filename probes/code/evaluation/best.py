@@ -31,6 +31,7 @@ from .choices import (
     best_file_each_round,
     figure_forgotten,
     figure_never_raised,
+    figure_out_of_reach,
     kept_alive,
     kept_in_vain,
     scored_without_the_best,
@@ -130,6 +131,7 @@ def best_is_chosen_wrongly(view: View) -> Finding:
             kept_alive,
             figure_forgotten,
             figure_never_raised,
+            figure_out_of_reach,
             best_file_each_round,
         ),
         "the scripts choose no best model",
@@ -287,7 +289,12 @@ def _of_its_function(source: Script, new: ast.expr) -> bool | None:
     name = last_name(given.value.func)
     higher = better_when_higher(name) if name in flow(source).functions else None
     # a function that gives a score may well give an error
-    return higher if higher is False or re.search(r"(?i)acc(?:uracy)?(?:_|$)|f1|iou", name) else None
+    return (
+        higher
+        if higher is False
+        or re.search(r"(?i)acc(?:uracy)?(?:_|$)|f1|iou|kappa|(?:^|_)auc|ndcg|dice|bleu|psnr", name)
+        else None
+    )
 
 
 def _is_parameter(source: Script, node: ast.expr) -> bool:
@@ -327,6 +334,9 @@ def _is_error(source: Script, node: ast.expr) -> bool:
 def _negated(source: Script, node: ast.expr) -> bool:
     """`score = -loss`, `best = 1 - acc`."""
     ends = flow(source).values(node, 3)
+    if re.search(r"(?i)(?:^|[_.])(?:r2|r_2|r2_score|kappa|qwk)$", unparse(node)):
+        # these are one less a quotient: that is no turn
+        ends = [v for v in ends if not re.match(r"1(?:\.0)? - ", unparse(v))]
     return any(isinstance(v, ast.UnaryOp) or "-" in unparse(v).replace("[-1]", "") for v in ends)
 
 

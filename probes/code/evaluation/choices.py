@@ -270,6 +270,38 @@ def figure_forgotten(source: Script) -> Finding | None:
     return None
 
 
+def figure_out_of_reach(source: Script) -> Finding | None:
+    """The figure to beat starts where none can come: a share above 100, an error below nothing."""
+    for choice in choices(source):
+        if not choice.sets or not isinstance(choice.old, (ast.Name, ast.Attribute)):
+            continue
+        if not (choice.kept or choice.files):
+            continue
+        name = unparse(choice.old)
+        inside = {n for s in choice.node.body for n in walk(s)}
+        starts = [
+            v for n in source.of(ast.Assign) if n not in inside for t, v in assigned(n) if unparse(t) == name
+        ]
+        numbers = [v.value for v in starts if isinstance(v, ast.Constant)]
+        if len(numbers) != 1 or len(starts) != 1 or not isinstance(numbers[0], (int, float)):
+            continue
+        told = unparse(choice.new)
+        share = choice.up and _SHARES.search(told) is not None and numbers[0] >= 100
+        error = not choice.up and _ERRORS.search(told) is not None and numbers[0] == 0
+        if share or error:
+            why = f"`{name}` starts at {numbers[0]}, which no such figure beats: nothing is kept"
+            return at(source, starts[0], why)
+    return None
+
+
+_SHARES = re.compile(
+    r"(?i)(?:^|[_.\['\"])(?:acc|accuracy|f1|auc|auroc|map|ndcg|mrr|iou|miou|dice|recall|precision|kappa|hit\w*|em)(?:$|[_\]'\"])"
+)
+_ERRORS = re.compile(
+    r"(?i)(?:^|[_.\['\"])(?:mae|mse|rmse|ppl|perplexity|wer|cer|mape|err|error)(?:$|[_\]'\"])"
+)
+
+
 def _asked_between(loop: ast.AST, start: ast.stmt, choice: Choice) -> bool:
     """It is raised by something else after its start: a search within the round."""
     name = unparse(choice.old)
@@ -361,6 +393,11 @@ _OF_PROCESS = re.compile(r"(?i)rank|main_process|is_main|master|is_global_zero|a
 
 def _named_best(source: Script, call: ast.Call) -> bool:
     for value in all_arguments(call):
+        if isinstance(value, (ast.Name, ast.Attribute)) and re.search(
+            r"(?i)(?:^|_)best(?:_(?:path|file|name|ckpt|checkpoint|model_path))?$", last_name(value)
+        ):
+            given = [value, *flow(source).values(value, 3)]
+            return not any(isinstance(n, ast.FormattedValue) for g in given for n in walk(g))
         for one in (value, *flow(source).values(value, 3)):
             for text in of(one, ast.Constant):
                 if isinstance(text.value, str) and re.search(r"(?i)(?:^|[^a-z])best(?:[^a-z]|$)", text.value):
@@ -382,12 +419,12 @@ def _holds_weights(call: ast.Call) -> bool:
 def _builds(loop: ast.AST, call: ast.Call) -> bool:
     """The loop makes a new model in each round: folds, seeds, candidates."""
     names = {n.id for a in call.args for n in of(a, ast.Name)}
-    return any(
-        isinstance(t, ast.Name) and t.id in names and isinstance(v, ast.Call)
-        for n in of(loop, ast.Assign)
-        for t, v in assigned(n)
-        if not any(unparse(a) == unparse(t) for a in [*v.args, getattr(v.func, "value", v)])
-    )
+    for node in of(loop, ast.Assign):
+        for target, value in assigned(node):
+            if isinstance(target, ast.Name) and target.id in names and isinstance(value, ast.Call):
+                if not any(n.id == target.id for n in of(value, ast.Name)):
+                    return True  # `model = build()`, and not `model = wrap(model)`
+    return False
 
 
 def scored_without_the_best(source: Script) -> Finding | None:

@@ -35,6 +35,8 @@ from .crosswise import metric_crosswise, power_of_nats
 from .figures import area_of_decisions, emptied_with_each_batch, largest_of_one, size_with_sign
 from .formulas import formula_wrong, half_converted, reduced_unlike
 from .lightning_scores import lists_of_hooks, one_metric_for_both
+from .misread import softmax_of_two_axes, wrong_kind
+from .named_figures import other_than_named
 from .own_measure import errors_cancel_out, measures_itself
 from .reduced import PUT_TOGETHER, put_together, scoring_functions, shared_for_scoring
 from .scores_misread import scores_misread
@@ -114,6 +116,9 @@ def metric_miscounts(view: View) -> Finding:
             padding_in_divisor,
             repeated_rows_counted,
             most_of_counts,
+            wrong_kind,
+            softmax_of_two_axes,
+            other_than_named,
         ),
         "the scripts count no metric by hand",
     )

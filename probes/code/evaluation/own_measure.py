@@ -76,7 +76,7 @@ def errors_cancel_out(source: Script) -> Finding | None:
             continue
         seen = seen or value
         for call in of(value, ast.Call):
-            if last_name(call.func) not in ("mean", "sum") or _UNSIGNED.search(unparse(value)):
+            if last_name(call.func) not in ("mean", "sum") or _UNSIGNED.search(_without_outer(value)):
                 continue
             inner = call.func.value if isinstance(call.func, ast.Attribute) and not call.args else None
             inner = inner or (call.args[0] if call.args else None)
@@ -86,6 +86,15 @@ def errors_cancel_out(source: Script) -> Finding | None:
                 ):
                     return at(source, value, f"errors of both signs cancel out in what is named {name}")
     return ok(source, seen, "errors are measured by their size") if seen is not None else None
+
+
+def _without_outer(value: ast.expr) -> str:
+    """The text within `abs(...)` of a mean: the size of a mean is no mean of sizes."""
+    if isinstance(value, ast.Call) and last_name(value.func) in ("abs", "absolute", "fabs"):
+        inner = value.args[0] if value.args else getattr(value.func, "value", value)
+        if isinstance(inner, ast.Call) and last_name(inner.func) in ("mean", "sum"):
+            return unparse(inner)
+    return unparse(value)
 
 
 def _named(source: Script) -> Iterator[tuple[str, ast.expr]]:
