@@ -59,7 +59,8 @@ def _unpacked(source: Script, target: ast.Tuple, call: ast.Call) -> Iterator[tup
 
 def _all(source: Script, value: ast.expr, depth: int = 4) -> str:
     """The text of an expression and of all that its names stand for."""
-    texts, queue, seen = [], [(value, depth)], set[ast.expr]()
+    texts: list[str] = []
+    queue, seen = [(value, depth)], set[ast.expr]()
     while queue and len(texts) < 60:
         one, left = queue.pop()
         if one in seen:
