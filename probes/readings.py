@@ -48,6 +48,7 @@ MODULES = (
     "code.loss.path",
     "code.loss.shapes",
     "code.loss.terms",
+    "code.method.slipped",
     "code.mindspore.in_graph",
     "code.mode.layers",
     "code.mode.loops",

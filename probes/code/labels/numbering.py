@@ -13,6 +13,7 @@ from ...registry import Finding, View, probe
 from ...scripts.flow import flow
 from ...scripts.syntax import Function, Script
 from ..evaluation.keras_fit import weights_by_rank
+from ..method.tokens import table_not_grown
 from ..shared.checks import at, first, ok
 from ..shared.nodes import is_none
 from ..shared.sides import either, given, literal, side
@@ -371,6 +372,7 @@ def words_numbered_apart(view: View) -> Finding:
             partial(numbered_apart, labels=False),
             table_too_small,
             unknown_is_a_word,
+            table_not_grown,
         ),
         "the scripts make no token ids",
     )

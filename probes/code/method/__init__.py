@@ -1,0 +1,1 @@
+"""Methods that a script writes out by hand, held against their formulas."""

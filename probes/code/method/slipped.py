@@ -1,0 +1,89 @@
+"""Methods written out by hand, taken together by what they point to."""
+
+from __future__ import annotations
+
+from ...registry import Finding, View, probe
+from ..shared.checks import first
+from ..shared.sides import either
+from .noise import (
+    last_beta_above_one,
+    multiplied_up_wrongly,
+    sampled_forwards,
+    shares_wrong,
+    step_drawn_twice,
+    target_is_fresh_noise,
+)
+from .places import (
+    exchange_never_used,
+    mirrored_about_old_side,
+    mirrored_alone,
+    mirrored_along_other_axis,
+    mirrored_ends_kept,
+    moved_part_thrown_away,
+    one_axis_scaled,
+    scaled_by_other_side,
+)
+from .replay import (
+    discount_above_one,
+    end_on_wrong_side,
+    future_of_same_state,
+    part_of_batch_unread,
+    stored_after_moving_on,
+)
+from .sequence_targets import frequencies_grow, one_wave_twice, target_not_next, temperature_multiplied
+from .sound import (
+    bins_to_whole_rate,
+    frames_do_not_fit,
+    mel_of_two_formulas,
+    resampled_backwards,
+    stored_sound_overwritten,
+)
+
+_METHODS = (
+    part_of_batch_unread,
+    end_on_wrong_side,
+    future_of_same_state,
+    stored_after_moving_on,
+    multiplied_up_wrongly,
+    shares_wrong,
+    target_is_fresh_noise,
+    step_drawn_twice,
+    sampled_forwards,
+    target_not_next,
+    one_wave_twice,
+    frequencies_grow,
+    temperature_multiplied,
+    bins_to_whole_rate,
+    mel_of_two_formulas,
+    resampled_backwards,
+    stored_sound_overwritten,
+)
+_PLACES = (
+    mirrored_ends_kept,
+    mirrored_along_other_axis,
+    mirrored_alone,
+    scaled_by_other_side,
+    one_axis_scaled,
+    mirrored_about_old_side,
+    moved_part_thrown_away,
+    exchange_never_used,
+)
+
+
+@probe()
+def method_slipped(view: View) -> Finding:
+    """A method is written out otherwise than its formula: rewards, noise, next tokens, positions, sound."""
+    return first(view, either(*_METHODS), "the scripts write out no method that is known")
+
+
+@probe()
+def places_left(view: View) -> Finding:
+    """Boxes or points do not move as their picture does: mirrored, scaled or turned otherwise."""
+    return first(view, either(*_PLACES), "the scripts move no pictures with places in them")
+
+
+@probe()
+def figures_impossible(view: View) -> Finding:
+    """Figures of a processing step cannot be right: a hop over its window, a band above half the rate."""
+    checks = either(frames_do_not_fit, last_beta_above_one, discount_above_one)
+    return first(view, checks, "the scripts hold no such figures")
