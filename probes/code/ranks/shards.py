@@ -125,6 +125,8 @@ def _ranks_unread(source: Script) -> Finding | None:
             continue
         body = ast.Module(function.body, [])
         read = names_in(body)
+        if any(last_name(c.func).endswith("Sampler") for c in of(body, ast.Call)):
+            continue  # a distributed sampler asks for both itself
         if not read & {*ranks, *sizes}:
             return at(
                 source,

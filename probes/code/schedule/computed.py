@@ -11,6 +11,7 @@ import math
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from itertools import pairwise
 
 from ...readers._tree import of, unparse
@@ -20,11 +21,11 @@ from ...scripts.flow import flow
 from ...scripts.syntax import Function, Loop, Script
 from ..shared.checks import at, ok
 from ..shared.gates import gate
-from ..shared.numbers import Numbers, Unknown
+from ..shared.numbers import Lookup, Numbers, Unknown
 from ..shared.units import chain
 from .torch_lengths import holders, kept_as
 
-_SIZES = (3_000.0, 60_000.0, 2_000_000.0)  # samples of a data set
+_SIZES = (8_000.0, 60_000.0, 2_000_000.0)  # samples of a data set
 _POINTS = 96  # moments of the run that are looked at
 _FAR = tuple(1.5**n for n in range(1, 30))  # times the run's length, beyond it
 _CYCLES = re.compile(r"(?i)cycl|restart|period|sgdr|triang|snapshot|%")
@@ -39,12 +40,16 @@ class _Course:
     rates: list[float]
     beyond: list[float]
     shared: frozenset[str]
+    still: str = ""  # a count that nothing raises
     per_epoch: bool = False  # each round of the outer loop goes through the same rates
 
 
 def course_misjudged(source: Script) -> Finding | None:
     """A schedule that ends long before the run or after it, rises again, or never leaves its warm-up."""
     seen: ast.AST | None = None
+    for call in source.named("SequentialLR"):
+        if why := _badly_joined(source, call):
+            return at(source, call, why)
     for node, made in (*_library(source), *_by_hand(source), *_keras(source)):
         found = [_verdict(made, size) for size in _SIZES]
         if all(found):
@@ -93,6 +98,8 @@ def _wrong(course: _Course) -> str:
     top = next(i for i, r in enumerate(rates) if r >= 0.9 * peak)
     if min(rates) < -1e-6 * peak:
         return "the rate falls below zero within the run"
+    if course.still:
+        return f"the rate is asked for `{course.still}`, which nothing raises"
     if course.per_epoch:
         return "the rate goes through the same values in every epoch: it is asked for a place in the epoch"
     rises = all(b >= a for a, b in pairwise(rates))
@@ -215,7 +222,7 @@ def _library(source: Script) -> Iterator[tuple[ast.AST, Callable[[float], _Cours
         return
     for call in source.calls:
         name = last_name(call.func)
-        if name not in ("LambdaLR", *_WITH_WARMUP):
+        if name not in ("LambdaLR", "SequentialLR", *_WITH_WARMUP):
             continue
         if source.named(*_WRAPPED) or _CYCLES.search(unparse(source.statement(call) or call)):
             continue
@@ -248,9 +255,18 @@ def _of_call(source: Script, call: ast.Call, steps: list[ast.Call], size: float)
     marks = [moves * i / _POINTS for i in range(_POINTS)]
     rates = [rate(float(math.floor(m))) for m in marks]
     beyond = [_safe(rate, float(math.floor(moves * f))) for f in _FAR]
-    if own.unknown - run.unknown:
+    if _strange(own, run):
         return None
     return _Course(rates, beyond, frozenset(own.leaves & run.leaves))
+
+
+def _strange(own: Numbers, run: Numbers) -> bool:
+    """The schedule is made of sizes that the run is not, so that they cannot be compared.
+
+    A size of data says enough beside loops that count epochs alone.
+    """
+    more = own.unknown - run.unknown
+    return bool(more) and (bool(run.unknown) or not all(u.startswith("len(") for u in more))
 
 
 def _safe(rate: Rate, moment: float) -> float:
@@ -276,6 +292,8 @@ def _factor(source: Script, call: ast.Call, own: Numbers) -> Rate | None:
         if not names or len(names) - len(function.args.defaults) > 1:
             return None
         return lambda m: own.apply(function, {names[0]: m})
+    if name == "SequentialLR":
+        return _sequence(source, call, own)
     warm = keyword(call, "num_warmup_steps") or (call.args[1] if len(call.args) > 1 else None)
     total = keyword(call, "num_training_steps") or (call.args[2] if len(call.args) > 2 else None)
     if warm is None or total is None:
@@ -291,6 +309,90 @@ def _factor(source: Script, call: ast.Call, own: Numbers) -> Rate | None:
         return max(0.0, 0.5 * (1 + math.cos(math.pi * (m - first) / max(1.0, last - first))))
 
     return rate
+
+
+def _sequence(source: Script, call: ast.Call, own: Numbers) -> Rate | None:
+    """A warm-up and a cosine one after the other, each from its own beginning."""
+    made = keyword(call, "schedulers") or (call.args[1] if len(call.args) > 1 else None)
+    ends = keyword(call, "milestones") or (call.args[2] if len(call.args) > 2 else None)
+    if not isinstance(made, (ast.List, ast.Tuple)) or not isinstance(ends, (ast.List, ast.Tuple)):
+        return None
+    parts = [_part(source, e, own) for e in made.elts]
+    if len(parts) != len(ends.elts) + 1:
+        return None
+    marks = [own.of(e) for e in ends.elts]
+
+    def rate(m: float) -> float:
+        place = sum(m >= mark for mark in marks)
+        return parts[place](m - (marks[place - 1] if place else 0.0))
+
+    return rate
+
+
+def _badly_joined(source: Script, call: ast.Call) -> str:
+    """A warm-up that stands last, or that is left long before or long after it is over."""
+    made = keyword(call, "schedulers") or (call.args[1] if len(call.args) > 1 else None)
+    ends = keyword(call, "milestones") or (call.args[2] if len(call.args) > 2 else None)
+    if not isinstance(made, (ast.List, ast.Tuple)) or not isinstance(ends, (ast.List, ast.Tuple)):
+        return ""
+    if len(made.elts) != 2 or len(ends.elts) != 1:
+        return ""
+    calls = [[v for v in flow(source).values(e, 4) if isinstance(v, ast.Call)] for e in made.elts]
+    if any(len(c) != 1 for c in calls):
+        return ""
+    first, second = calls[0][0], calls[1][0]
+    if last_name(second.func) == "LinearLR" and last_name(first.func) != "LinearLR":
+        numbers = Numbers(source)
+        factors = [keyword(second, w) for w in ("start_factor", "end_factor")]
+        factors = [k or (second.args[i] if len(second.args) > i else None) for i, k in enumerate(factors, 1)]
+        try:
+            rises = [u if f is None else numbers.of(f) for f, u in zip(factors, (1 / 3, 1.0), strict=True)]
+        except Unknown:
+            return ""
+        if rises[0] < rises[1]:
+            return "the warm-up comes last of these schedules"
+    length = keyword(first, "total_iters") or (first.args[3] if len(first.args) > 3 else None)
+    if last_name(first.func) != "LinearLR" or length is None:
+        return ""
+    shares = []
+    for size in _SIZES:
+        one, other = Numbers(source, size), Numbers(source, size)
+        try:
+            shares.append(one.of(ends.elts[0]) / other.of(length))
+        except (Unknown, ZeroDivisionError, OverflowError, ValueError):
+            return ""
+        if not one.leaves & other.leaves:
+            return ""
+    if max(shares) < 0.5:
+        return "the warm-up is left before it is over: its length is counted otherwise than the milestone"
+    if min(shares) > 4:
+        return "the milestone comes long after the warm-up is over: they are counted in different units"
+    return ""
+
+
+def _part(source: Script, node: ast.expr, own: Numbers) -> Rate:
+    """One of the schedules of a sequence. Raises Unknown."""
+    made = [v for v in flow(source).values(node, 4) if isinstance(v, ast.Call)]
+    if len(made) != 1:
+        raise Unknown(unparse(node))
+    call, name = made[0], last_name(made[0].func)
+
+    def told(word: str, place: int, usual: float) -> float:
+        given = keyword(call, word) or (call.args[place] if len(call.args) > place else None)
+        return usual if given is None else own.of(given)
+
+    if name == "LinearLR":
+        start, end = told("start_factor", 1, 1 / 3), told("end_factor", 2, 1.0)
+        length = told("total_iters", 3, 5.0)
+        return lambda m: start + (end - start) * min(1.0, m / max(1.0, length))
+    if name == "ConstantLR":
+        factor, until = told("factor", 1, 1 / 3), told("total_iters", 2, 5.0)
+        return lambda m: factor if m < until else 1.0
+    if name == "CosineAnnealingLR":
+        whole = told("T_max", 1, 0.0)
+        if whole > 0:
+            return lambda m: 0.5 * (1 + math.cos(math.pi * m / whole))
+    raise Unknown(unparse(node))
 
 
 # ------------------------------------------------------------------------------------ rates set by hand
@@ -344,13 +446,45 @@ def _of_rate(source: Script, node: ast.Assign, loops: list[Loop], size: float) -
             beyond.append(rate({outer: math.floor(rounds * far), **({inner: 0.0} if inner else {})}))
         except (Unknown, OverflowError, ZeroDivisionError, ValueError):
             beyond.append(-math.inf)
-    if own.unknown - run.unknown:
+    if _strange(own, run):
         return None
+    if len(set(rates)) == 1 and (still := _still(source, own)):
+        for count in (rounds, 10 * rounds, 1000 * rounds):
+            own.lookup = partial(
+                _held_at, still, count, lambda n: _counted(source, n, moments[0], bounds, loops)
+            )
+            own.left = 4000
+            if abs(own.of(node.value) - rates[0]) > 0.2 * abs(rates[0]):
+                return _Course(rates, beyond, frozenset({still}), still=still)
     again = False
     if inner is not None:
         trios = [tuple(rates[i : i + 3]) for i in range(0, len(rates), 3)]
         again = len(set(trios)) == 1 and len(set(trios[0])) == 3
-    return _Course(rates, beyond, frozenset(own.leaves & run.leaves), again)
+    return _Course(rates, beyond, frozenset(own.leaves & run.leaves), per_epoch=again)
+
+
+_COUNTER = re.compile(r"(?i)^[a-z]$|step|iter|count|done|epoch|(?:^|_)it$|updates?$|seen$|^_?n(?:um)?_")
+_SETS = re.compile(r"(?i)total|max|warm|rise|hold|start|first|min|per_|end|len|freq|every|restart")
+
+
+def _held_at(text: str, count: float, otherwise: Lookup, name: ast.expr) -> float | None:
+    return count if unparse(name) == text else otherwise(name)
+
+
+def _still(source: Script, own: Numbers) -> str:
+    """A name that counts, begins at zero, and is given nothing else anywhere but out of a checkpoint."""
+    for text in sorted(own.zeros):
+        word = text.rsplit(".", 1)[-1]
+        if not _COUNTER.search(word.strip("_")) or _SETS.search(word):
+            continue
+        stored = [
+            n
+            for n in source.of(ast.Name, ast.Attribute)
+            if isinstance(n.ctx, ast.Store) and last_name(n) == word
+        ]
+        if not any(chain(source, n) or isinstance(source.parents.get(n), ast.AugAssign) for n in stored):
+            return text
+    return ""
 
 
 def _is_main(node: ast.If) -> bool:
@@ -364,7 +498,14 @@ def _counted(
     bounds: dict[Loop, tuple[float, float, float]],
     loops: list[Loop],
 ) -> float | None:
-    """What a counter stands at: the target of a loop, or what is raised by one with each round."""
+    """What a counter stands at: the target of a loop, or what is raised by one with each round.
+
+    What is gone over with the groups of the optimizer is their own rate, which is one.
+    """
+    if isinstance(name, ast.Subscript) and isinstance(name.slice, ast.Constant):
+        return 1.0 if name.slice.value == "initial_lr" else None
+    if isinstance(name, ast.Name) and _is_rate_of_group(source, name):
+        return 1.0
     if isinstance(name, ast.Name):
         scope = source.function_around(name)
         for loop in loops:
@@ -391,6 +532,16 @@ def _counted(
         if loop in around:
             found = found * bounds[loop][1] + moment[loop]
     return found
+
+
+def _is_rate_of_group(source: Script, name: ast.Name) -> bool:
+    """`for group, base in zip(optimizer.param_groups, rates)`: `base`."""
+    for loop in source.loops_around(name):
+        if isinstance(loop, ast.For) and isinstance(loop.target, ast.Tuple) and len(loop.target.elts) == 2:
+            zipped = isinstance(loop.iter, ast.Call) and last_name(loop.iter.func) == "zip"
+            if zipped and "param_groups" in unparse(loop.iter) and unparse(loop.target.elts[1]) == name.id:
+                return True
+    return False
 
 
 def _is_enumerate(loop: ast.For) -> bool:
@@ -434,6 +585,6 @@ def _of_fit(source: Script, fit: ast.Call, asked: ast.FunctionDef, size: float) 
     name = [a.arg for a in asked.args.args][1]
     rates = [own.apply(asked, {name: float(math.floor(moves * i / _POINTS))}) for i in range(_POINTS)]
     beyond = [_safe(lambda m: own.apply(asked, {name: m}), float(math.floor(moves * f))) for f in _FAR]
-    if own.unknown - run.unknown:
+    if _strange(own, run):
         return None
     return _Course(rates, beyond, frozenset(own.leaves & run.leaves))

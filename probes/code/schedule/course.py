@@ -208,7 +208,7 @@ def _mixed(source: Script, function: ast.Lambda | Function) -> bool:
     """A number of steps is taken off a number of epochs: `total - warmup`, one of each."""
     mine = flow(source)
     return any(
-        isinstance(n.op, ast.Sub) and unit(mine, n.left) == EPOCH and unit(mine, n.right) == STEP
+        isinstance(n.op, ast.Sub) and {unit(mine, n.left), unit(mine, n.right)} == {EPOCH, STEP}
         for n in of(function, ast.BinOp)
     )
 

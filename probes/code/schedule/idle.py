@@ -68,7 +68,8 @@ def _idle(source: Script) -> Finding | None:
 
 def _makes(source: Script, call: ast.Call) -> bool:
     """A call that is given an optimizer and whose name is that of a schedule; not a definition around it."""
-    if not _MAKES.search(last_name(call.func)) or last_name(call.func) in flow(source).functions:
+    named = _MAKES.search(last_name(call.func)) or _sets_rates(source, last_name(call.func))
+    if not named or last_name(call.func) in flow(source).functions:
         return False
     given = [*call.args[:1], *(k.value for k in call.keywords if k.arg == "optimizer")]
     around = source.function_around(call)
@@ -77,6 +78,18 @@ def _makes(source: Script, call: ast.Call) -> bool:
     return any(
         isinstance(g, (ast.Name, ast.Attribute, ast.Subscript)) and _OPTIMIZER.search(unparse(g))
         for g in given
+    )
+
+
+def _sets_rates(source: Script, name: str) -> bool:
+    """A class of the script whose methods set the rate of an optimizer's groups, and no optimizer itself."""
+    owner = source.classes.get(name)
+    if owner is None or any("ptim" in unparse(b) for b in owner.bases):
+        return False
+    return any(
+        isinstance(t, ast.Subscript) and isinstance(t.slice, ast.Constant) and t.slice.value == "lr"
+        for n in of(owner, ast.Assign)
+        for t in n.targets
     )
 
 

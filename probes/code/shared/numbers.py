@@ -67,6 +67,7 @@ class Numbers:
     lookup: Lookup | None = None
     leaves: set[str] = field(default_factory=set)
     unknown: set[str] = field(default_factory=set)
+    zeros: set[str] = field(default_factory=set)  # names that are given zero where they begin
     left: int = _MOST
     _frames: list[tuple[Function | ast.Lambda, Frame]] = field(default_factory=list)
 
@@ -290,6 +291,29 @@ class Numbers:
         only = values.pop() if len(values) == len(found) == 1 else None
         return float(only) if isinstance(only, (int, float)) and not isinstance(only, bool) else None
 
+    def _begins(self, node: ast.expr) -> float:
+        """The number that an attribute begins with, where it is also read out of a checkpoint."""
+        owner, text = self.source.class_around(node), unparse(node)
+        if owner is not None and isinstance(node, ast.Attribute):
+            for one in self.source.of(ast.Assign):
+                if self.source.class_around(one) is owner and unparse(one.targets[0]) == text:
+                    if isinstance(one.value, ast.Constant) and isinstance(one.value.value, (int, float)):
+                        self.zeros |= {text} if one.value.value == 0 else set()
+                        return float(one.value.value)
+        raise Unknown(text)
+
+    def _usual(self, node: ast.Name) -> float | None:
+        """The default of a parameter that no caller gives."""
+        function = self.source.function_around(node)
+        if function is None:
+            return None
+        arguments = function.args
+        for one, value in zip(arguments.args[::-1], arguments.defaults[::-1], strict=False):
+            if one.arg == node.id and isinstance(value, ast.Constant):
+                known = isinstance(value.value, (int, float)) and not isinstance(value.value, bool)
+                return float(value.value) if known else None  # type: ignore[arg-type]
+        return None
+
     def _behind(self, node: ast.expr, depth: int) -> float:
         """What a name was given, else what callers hand over, else a setting, else a made-up number."""
         mine = flow(self.source)
@@ -301,7 +325,13 @@ class Numbers:
             if len(ways) == 1 and isinstance(ways[0], ast.Constant) and ways[0].value not in (0, 1, -1):
                 self.leaves.add(_key(node))
             if len(ways) == 1:
-                return self.of(ways[0], depth - 1)
+                self.zeros |= (
+                    {unparse(node)} if isinstance(ways[0], ast.Constant) and ways[0].value == 0 else set()
+                )
+                try:
+                    return self.of(ways[0], depth - 1)
+                except Unknown:
+                    return self._begins(node)
             raise Unknown(unparse(node))
         value = number(self.source, node)
         if isinstance(node, ast.Subscript):
@@ -320,6 +350,8 @@ class Numbers:
             if len(values) == 1:
                 return values.pop()
             raise Unknown(unparse(node))
+        if isinstance(node, ast.Name) and (usual := self._usual(node)) is not None:
+            return usual
         if given or not isinstance(node, ast.Attribute) or _SHARE.search(node.attr):
             raise Unknown(unparse(node))
         return self._made_up(unparse(node).removeprefix("self."), 20.0)

@@ -169,3 +169,108 @@ def test_two_optimizers(formula: str, inner: str, outer: str, wanted: str) -> No
     """Each schedule by its own steps."""
     text = TWO.replace("{FORMULA}", formula).replace("{INNER}", inner).replace("{OUTER}", outer)
     assert state("script-schedule-unit", text) == wanted
+
+
+OWN = """
+import math, torch
+from torch.utils.data import DataLoader
+class Slope:
+    def __init__(self, optimizer, rise, length, power=0.9):
+        self.optimizer, self.rise, self.length, self.power = optimizer, rise, length, power
+        self.base = [g["lr"] for g in optimizer.param_groups]
+        self.done = 0
+        self.set()
+    def factor(self):
+        if self.done < self.rise:
+            return (self.done + 1) / self.rise
+        return max(0.0, 1 - (self.done - self.rise) / (self.length - self.rise)) ** self.power
+    def set(self):
+        for group, base in zip(self.optimizer.param_groups, self.base):
+            group["lr"] = base * self.factor()
+    def advance(self):
+        {RAISED}
+        self.set()
+    def restore(self, state):
+        self.done = state["done"]
+EPOCHS = 30
+rows = Rows("train.csv")
+loader = DataLoader(rows, 64, shuffle=True)
+net = torch.nn.Linear(4, 1)
+optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+plan = Slope(optimizer, 2 * len(loader), {LENGTH})
+for epoch in range(EPOCHS):
+    for x, y in loader:
+        optimizer.zero_grad()
+        torch.nn.functional.mse_loss(net(x), y).backward()
+        optimizer.step()
+        {BATCH}
+    {EPOCH}
+    print(plan.done)
+"""
+
+
+@pytest.mark.parametrize(
+    ("parts", "wanted"),
+    [
+        ({}, A),
+        ({"BATCH": "pass", "EPOCH": "plan.advance()"}, P),
+        ({"LENGTH": "EPOCHS"}, P),
+        ({"RAISED": "pass"}, P),
+        ({"LENGTH": "EPOCHS * len(rows)"}, P),
+    ],
+)
+def test_a_class_of_ones_own(parts: dict[str, str], wanted: str) -> None:
+    """A schedule written as a class, whose count stands in an attribute."""
+    text = OWN
+    usual = {
+        "RAISED": "self.done += 1",
+        "LENGTH": "EPOCHS * len(loader)",
+        "BATCH": "plan.advance()",
+        "EPOCH": "pass",
+    }
+    for key, value in {**usual, **parts}.items():
+        text = text.replace("{" + key + "}", value)
+    assert state("script-schedule-unit", text) == wanted
+
+
+def test_a_class_that_nothing_advances() -> None:
+    """It sets the rate in its own methods, and training calls none of them."""
+    text = OWN.replace("{RAISED}", "self.done += 1").replace("{LENGTH}", "1000").replace("{EPOCH}", "pass")
+    assert state("", text.replace("{BATCH}", "plan.advance()")) == A
+    assert state("", text.replace("{BATCH}", "pass").replace("print(plan.done)", "")) == P
+
+
+SEQUENCE = """
+import torch
+from torch.optim.lr_scheduler import CosineAnnealingLR, LinearLR, SequentialLR
+from torch.utils.data import DataLoader
+EPOCHS, WARM = 30, 2
+loader = DataLoader(Rows("train.csv"), 64, shuffle=True)
+net = torch.nn.Linear(4, 1)
+optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+n = len(loader)
+plan = SequentialLR(optimizer, [{PARTS}], milestones=[{MARK}])
+for epoch in range(EPOCHS):
+    for x, y in loader:
+        optimizer.zero_grad()
+        torch.nn.functional.mse_loss(net(x), y).backward()
+        optimizer.step()
+        plan.step()
+"""
+RISE, FALL = "LinearLR(optimizer, 0.01, 1.0, WARM * n)", "CosineAnnealingLR(optimizer, (EPOCHS - WARM) * n)"
+
+
+@pytest.mark.parametrize(
+    ("parts", "mark", "wanted"),
+    [
+        (f"{RISE}, {FALL}", "WARM * n", A),
+        (f"{RISE}, {FALL}", "WARM", P),
+        (f"{FALL}, {RISE}", "WARM * n", P),
+        (f"{RISE}, CosineAnnealingLR(optimizer, (EPOCHS - WARM) * n // 4)", "WARM * n", P),
+        (f"{RISE}, LinearLR(optimizer, 1.0, 0.1, (EPOCHS - WARM) * n)", "WARM * n", A),
+    ],
+)
+def test_a_sequence(parts: str, mark: str, wanted: str) -> None:
+    """A warm-up, and what follows it at its milestone."""
+    text = SEQUENCE.replace("{PARTS}", parts).replace("{MARK}", mark)
+    assert state("script-schedule-unit", text) == wanted
