@@ -147,7 +147,8 @@ def drawn_apart(source: Script) -> Finding | None:
         return ok(source, told[0], "the weights of one process go to all")
     if not any(c in source.classes for c in {last_name(k.func) for k in source.calls}):
         return None
-    seeds = [c for c in source.named("set_seed") if c.args]
+    of_data = re.compile(r"(?:^|\.)(?:config|ds|dataset)$")  # the order of the data alone
+    seeds = [c for c in source.named("set_seed") if c.args and not of_data.search(source.owner(c))]
     for call in seeds:
         given = unparse(call.args[0])
         if re.search(r"(?i)rank|\btime\(|getpid|perf_counter", given):

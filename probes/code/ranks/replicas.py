@@ -210,8 +210,10 @@ def drawn_by_rank_on_mindspore(source: Script) -> Finding | None:
         return None
     for call in source.named("set_seed"):
         given = unparse(call.args[0]) if call.args else ""
-        if not re.search(r"(?i)rank", given):
-            continue
+        if not re.search(r"(?i)rank", given) or re.search(
+            r"(?:^|\.)(?:config|ds|dataset)$", source.owner(call)
+        ):
+            continue  # `ds.config.set_seed(rank)`: the order of the data
         around = source.function_around(call) or source.tree
         after = [
             c

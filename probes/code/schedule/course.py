@@ -125,6 +125,8 @@ def _schedules(source: Script) -> Iterator[tuple[ast.AST, str | None, str | None
     mine = flow(source)
     for call in source.calls:
         name = last_name(call.func)
+        if _is_keras_schedule(source, name) and _asked_by_hand(source, call):
+            continue
         if name in _PER_STEP or _is_keras_schedule(source, name):
             given = all_arguments(call)
             counts = {unit(mine, g) for g in given} - {None}
@@ -140,6 +142,14 @@ def _schedules(source: Script) -> Iterator[tuple[ast.AST, str | None, str | None
         moves = runs_per(source, call)
         if "epoch" not in asked.lower() or moves == EPOCH:  # `lr_at(epoch + i / n)` moves with every step
             yield call, _closure(source, function), moves
+
+
+def _asked_by_hand(source: Script, call: ast.Call) -> bool:
+    """`LearningRateScheduler(lambda epoch: schedule(epoch))`, and no optimizer is given it."""
+    parent = source.parents.get(call)
+    names = {unparse(t) for t in parent.targets} if isinstance(parent, ast.Assign) else set()
+    given = {unparse(n) for c in source.optimizer_calls for a in all_arguments(c) for n in of(a, ast.expr)}
+    return bool(names) and not names & given and any(unparse(c.func) in names for c in source.calls)
 
 
 def _looked_up(source: Script, call: ast.Call) -> bool:

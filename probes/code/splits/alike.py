@@ -333,7 +333,8 @@ _TURNED = re.compile(r"UnaryOp\(op=Invert\(\), operand=(Name\(.*?ctx=Load\(\)\))
 
 
 def _plain(node: ast.expr) -> str:
-    return re.sub(r"id='\w+'", "", _TURNED.sub(r"\1", ast.dump(node)))
+    text = re.sub(r"attr='\w*(?:train|val|valid|test|dev|eval)\w*'", "", ast.dump(node))
+    return re.sub(r"id='\w+'", "", _TURNED.sub(r"\1", text))
 
 
 _SIZES = re.compile(
@@ -343,9 +344,7 @@ _SIZES = re.compile(
 
 def _takes_data_of(made: ast.expr, split: str) -> bool:
     """The value is made of data that are called like the split, not of their number, seed or place."""
-    called = {
-        c.func for c in of(made, ast.Call)
-    }  # `train, valid = run.train_epoch(), run.validate()`: figures
+    called = {c.func for c in of(made, ast.Call)}  # `run.train_epoch(), run.validate()`: figures
     nodes = [n for n in of(made, ast.Name, ast.Attribute) if n not in called]
     names = [n.id if isinstance(n, ast.Name) else n.attr for n in nodes]
     return any(split in name.lower() and not _SIZES.search(name.lower()) for name in names)

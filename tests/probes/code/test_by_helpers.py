@@ -105,3 +105,60 @@ def test_behind_helpers(symptom: str, parts: dict[str, str], wanted: str) -> Non
     for key, value in {**USUAL, **parts}.items():
         text = text.replace("{" + key + "}", value)
     assert state(symptom, text) == wanted
+
+
+MINDSPORE = """
+import mindspore as ms
+import mindspore.dataset as ds
+from mindspore import nn
+from mindspore.communication import get_group_size, get_rank, init
+class Net(nn.Cell):
+    def construct(self, x):
+        return x
+def main():
+    init()
+    rank = get_rank()
+    ms.set_auto_parallel_context(parallel_mode="data_parallel", gradients_mean=True)
+    {SEED}
+    net = Net()
+    ms.Model(net, nn.MSELoss(), nn.SGD(net.trainable_params(), 0.1)).train(3, rows(rank))
+main()
+"""
+
+
+@pytest.mark.parametrize(
+    ("seed", "wanted"),
+    [("ms.set_seed(5 + rank)", P), ("ds.config.set_seed(5 + rank)", U), ("ms.set_seed(5)", A)],
+)
+def test_the_seed_of_the_data_alone(seed: str, wanted: str) -> None:
+    """The data set's own seed draws no weights."""
+    assert state("script-seed-by-rank", MINDSPORE.replace("{SEED}", seed)) == wanted
+
+
+SPLITS = """
+import torch
+corpus = Corpus("verses")
+train_data, val_data = {MADE}
+def fit(net, optimizer):
+    net.train()
+    for i in range(0, len(train_data), 35):
+        optimizer.zero_grad()
+        net(train_data[i:i + 35]).mean().backward()
+        optimizer.step()
+    net.eval()
+    with torch.no_grad():
+        return net(val_data).mean().item()
+"""
+
+
+@pytest.mark.parametrize(
+    "made",
+    [
+        "batchify(corpus.train, args.batch_size), batchify(corpus.valid, 10)",
+        "run.train_epoch(3), run.validate()",
+        "run.train_epoch(3) / 2, run.validate()",
+    ],
+)
+def test_other_batches_and_figures_are_no_processing(made: str) -> None:
+    """Sizes of batches, and what functions called after the splits give back."""
+    assert state("script-splits-processed-differently", SPLITS.replace("{MADE}", made)) != P

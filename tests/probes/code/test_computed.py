@@ -236,8 +236,13 @@ def test_a_class_of_ones_own(parts: dict[str, str], wanted: str) -> None:
 def test_a_class_that_nothing_advances() -> None:
     """It sets the rate in its own methods, and training calls none of them."""
     text = OWN.replace("{RAISED}", "self.done += 1").replace("{LENGTH}", "1000").replace("{EPOCH}", "pass")
-    assert state("", text.replace("{BATCH}", "plan.advance()")) == A
-    assert state("", text.replace("{BATCH}", "pass").replace("print(plan.done)", "")) == P
+    assert state("script-scheduler-never-stepped", text.replace("{BATCH}", "plan.advance()")) == A
+    assert (
+        state(
+            "script-scheduler-never-stepped", text.replace("{BATCH}", "pass").replace("print(plan.done)", "")
+        )
+        == P
+    )
 
 
 SEQUENCE = """
@@ -273,4 +278,57 @@ RISE, FALL = "LinearLR(optimizer, 0.01, 1.0, WARM * n)", "CosineAnnealingLR(opti
 def test_a_sequence(parts: str, mark: str, wanted: str) -> None:
     """A warm-up, and what follows it at its milestone."""
     text = SEQUENCE.replace("{PARTS}", parts).replace("{MARK}", mark)
+    assert state("script-schedule-unit", text) == wanted
+
+
+KERAS = """
+import tensorflow as tf, numpy as np
+from tensorflow import keras
+class Slope(keras.optimizers.schedules.LearningRateSchedule):
+    def __init__(self, top, rise, length):
+        self.top, self.rise, self.length = top, rise, length
+    def __call__(self, step):
+        step = tf.cast(step, tf.float32)
+        share = tf.clip_by_value((step - self.rise) / (self.length - self.rise), 0.0, 1.0)
+        down = 0.5 * (1 + tf.cos(np.pi * share))
+        return self.top * tf.where(step < self.rise, {UP}, {DOWN})
+x, y = load()
+EPOCHS = 40
+steps = len(x) // 32
+plan = Slope(1e-3, {LENGTHS})
+model = keras.Sequential([keras.layers.Dense(3)])
+model.compile(keras.optimizers.Adam({RATE}), "mse")
+model.fit(rows, steps_per_epoch=steps, epochs=EPOCHS, callbacks=[{CALLBACK}])
+"""
+
+
+@pytest.mark.parametrize(
+    ("parts", "wanted"),
+    [
+        ({}, A),
+        ({"LENGTHS": "2 * len(x), EPOCHS * len(x)"}, P),
+        ({"UP": "down", "DOWN": "(step + 1) / self.rise"}, P),
+        ({"LENGTHS": "2, EPOCHS"}, P),
+        (
+            {
+                "LENGTHS": "2, EPOCHS",
+                "RATE": "1e-3",
+                "CALLBACK": "keras.callbacks.LearningRateScheduler(lambda e: float(plan(e)))",
+            },
+            U,
+        ),
+    ],
+)
+def test_keras(parts: dict[str, str], wanted: str) -> None:
+    """A schedule class that the optimizer asks with every batch, or a callback with every epoch."""
+    text = KERAS
+    usual = {
+        "UP": "(step + 1) / self.rise",
+        "DOWN": "down",
+        "LENGTHS": "2 * steps, EPOCHS * steps",
+        "RATE": "plan",
+        "CALLBACK": "",
+    }
+    for key, value in {**usual, **parts}.items():
+        text = text.replace("{" + key + "}", value)
     assert state("script-schedule-unit", text) == wanted
