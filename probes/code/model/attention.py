@@ -192,6 +192,26 @@ def scores_scaled_up(source: Script) -> Finding | None:
     return None
 
 
+_HEADS = re.compile(r"(?i)^(?:\w+\.)*(?:m_)?(?:n|num|number)?_?(?:of_)?heads?$")
+
+
+def scaled_by_heads(source: Script) -> Finding | None:
+    """`scores / sqrt(n_heads)`: the number of heads stands where the width of one head is meant."""
+    mine = flow(source)
+    for function, call, _, _ in _softmaxes(source):
+        for node in of(function, ast.BinOp):
+            if not isinstance(node.op, ast.Div) or node.lineno > call.lineno:
+                continue
+            root = node.right
+            inside = root.args[0] if isinstance(root, ast.Call) and root.args else None
+            if inside is None or last_name(root.func if isinstance(root, ast.Call) else root) != "sqrt":
+                continue
+            many = re.search(r"(?i)s$|^(?:\w+\.)*(?:n|num)_?head$", unparse(inside)) is not None
+            if many and _HEADS.match(unparse(inside)) and _product(mine, node.left, 3) is not None:
+                return at(source, node, "the scores are divided by the root of the number of heads")
+    return None
+
+
 def _is_root(mine: Flow, node: ast.expr) -> bool:
     """`math.sqrt(d)`, `d ** 0.5`, by way of names; not one over it."""
     if isinstance(node, ast.Name) or (isinstance(node, ast.Attribute) and unparse(node.value) == "self"):
@@ -203,12 +223,14 @@ def _is_root(mine: Flow, node: ast.expr) -> bool:
         inner = unparse(node.args[0]) if node.args else ""
         return (
             last_name(node.func) == "sqrt"
-            and re.search(r"dim|size|head|width|hidden|d_k", inner) is not None
+            and re.search(r"(?i)dim|size|head|width|hidden|d_k", inner) is not None
             and "/ " not in inner.replace("// ", "")
         )
     if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Pow):
         power = literal(mine.source, node.right)
-        return power == 0.5 and re.search(r"dim|size|head|width|hidden|d_k", unparse(node.left)) is not None
+        return (
+            power == 0.5 and re.search(r"(?i)dim|size|head|width|hidden|d_k", unparse(node.left)) is not None
+        )
     return False
 
 

@@ -14,7 +14,7 @@ from ...scripts.syntax import Function, Script, outermost_call
 from ..loss.outputs import last_layer_cut
 from ..shared.checks import at, first, ok
 from ..shared.sides import either
-from .attention import heads_joined_without_turning, scores_scaled_up, weights_over_queries
+from .attention import heads_joined_without_turning, scaled_by_heads, scores_scaled_up, weights_over_queries
 from .heads import heads_misplaced
 
 _RECTIFIERS = ("ReLU", "relu", "relu_", "ReLU6", "relu6", "LeakyReLU", "leaky_relu", "softplus", "Softplus")
@@ -285,7 +285,7 @@ def attention_unscaled(view: View) -> Finding:
 
     Looked for in what the scores are made of and done to: a root, a power, a factor, a norm or a temperature.
     """
-    checks = either(_unscaled, scores_scaled_up)
+    checks = either(_unscaled, scores_scaled_up, scaled_by_heads)
     return first(view, checks, "the scripts write out no attention scores")
 
 

@@ -183,3 +183,36 @@ class Attention(nn.Module):
 def test_attention_of_pytorch(axis: str, turn: str, symptom: str, expected: str) -> None:
     text = TORCH.replace("{AXIS}", axis).replace("{TURN}", turn)
     assert (state(symptom, text) == P) is (expected == P)
+
+
+WRITTEN_OUT = """
+import math
+import torch
+from torch import nn
+HEADS, WIDTH = 4, 64
+class Attention(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.qkv = nn.Linear(WIDTH, 3 * WIDTH)
+    def forward(self, x):
+        b, t, c = x.shape
+        q, k, v = (z.view(b, t, HEADS, c // HEADS).transpose(1, 2) for z in self.qkv(x).split(WIDTH, dim=2))
+        s = q @ k.transpose(-2, -1) {SCALE}
+        s = s.masked_fill(torch.ones(t, t).triu(1).bool(), float("-inf"))
+        return (s.softmax(dim=-1) @ v).transpose(1, 2).reshape(b, t, c)
+"""
+
+
+@pytest.mark.parametrize(
+    ("scale", "fires"),
+    [
+        ("/ math.sqrt(c // HEADS)", False),
+        ("* (c // HEADS) ** -0.5", False),
+        ("* (1 / math.sqrt(c // HEADS))", False),
+        ("* math.sqrt(c // HEADS)", True),
+        ("/ math.sqrt(HEADS)", True),
+        ("/ math.sqrt(k.size(-1))", False),
+    ],
+)
+def test_the_scale_is_the_root_of_the_width_of_a_head(scale: str, fires: bool) -> None:
+    assert (state("script-attention-unscaled", WRITTEN_OUT.replace("{SCALE}", scale)) == P) == fires
