@@ -27,6 +27,7 @@ def equal_marks(edits: Sequence[Edit]) -> list[Edit]:
             or _negative_left_out(e)
             or _put_where(e)
             or _large_buffer(e)
+            or _sampled_whole(e)
         ),
         *_another_mark(edits),
         *_turned_twice(edits),
@@ -104,6 +105,13 @@ def _large_buffer(edit: Edit) -> bool:
     numbers = [float(w) for w in edit.new if _NUMBER.match(w)]
     plain = edit.new <= {"*", "len()"} | {w for w in edit.new if _NUMBER.match(w) or w[:1] == "$"}
     return plain and bool(numbers) and prod(numbers) >= _MIXES
+
+
+def _sampled_whole(edit: Edit) -> bool:
+    """`random.sample(x, len(x))` for `random.shuffle(x)`, or back."""
+    codes = [edit.mine_code, edit.theirs_code]
+    drawn = any(re.search(r"\bsample\((\w+), (?:k=)?len\(\1\)\)", c) for c in codes)
+    return drawn and bool({"shuffle()", "sample()"} & (edit.gone | edit.new))
 
 
 def _another_mark(edits: Sequence[Edit]) -> list[Edit]:

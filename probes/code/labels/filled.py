@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 
 from ...readers._tree import of, unparse
 from ...readers.script import keyword, last_name
 from ...registry import Finding
+from ...scripts.flow import flow, losses
 from ...scripts.syntax import Script
 from ..shared.checks import at, ok
 from ..shared.sides import literal
@@ -25,7 +27,7 @@ def filled_with_a_class(source: Script) -> Finding | None:
     """
     ignored = ignored_labels(source)
     if not ignored:
-        return None
+        return _padding_learnt(source) if ignored is not None else None
     seen: ast.AST | None = None
     for node, value in (*_arrays(source), *_lists(source)):
         number = literal(source, value) if value is not None else 0
@@ -40,6 +42,50 @@ def filled_with_a_class(source: Script) -> Finding | None:
     return ok(source, seen, "places without a label are left out of the loss") if seen is not None else None
 
 
+def _padding_learnt(source: Script) -> Finding | None:
+    """Targets are padded with `PAD`, and the cross entropy neither leaves it out nor gives it no weight."""
+    made = [(n, v) for n, v in _arrays(source) if v is not None and _PAD.search(unparse(v))]
+    calls = [c for c, kind in losses(source) if kind in ("crossentropyloss", "cross_entropy")]
+    if not made or not calls or source.loose:
+        return None
+    number = literal(source, made[0][1])
+    if not isinstance(number, int) or number < 0 or _BY_HAND.search(source.code):
+        return None
+    mine, weighed = flow(source), []
+    for call in calls:
+        built = [v for v in mine.values(call.func, 4) if isinstance(v, ast.Call)]
+        for one in (call, *built):
+            if any(k.arg is None or k.arg == "reduction" for k in one.keywords):
+                return None
+            first = one.args[0] if one is not call and one.args else None
+            weighed += [w for w in (keyword(one, "weight"), first) if w is not None]
+    if not weighed:
+        return at(source, made[0][0], "targets are padded with a token, and the loss leaves out nothing")
+    names = {n.id for w in weighed for n in of(w, ast.Name)}
+    zeros = [
+        n.targets[0]
+        for n in source.of(ast.Assign)
+        if isinstance(n.targets[0], ast.Subscript) and unparse(n.targets[0].value) in names
+    ]
+    plain = any(
+        isinstance(n.targets[0], ast.Name)
+        and n.targets[0].id in names
+        and isinstance(n.value, ast.Call)
+        and last_name(n.value.func) == "ones"
+        for n in source.of(ast.Assign)
+    )
+    if plain and not any(literal(source, z.slice) == number or isinstance(z.slice, ast.Slice) for z in zeros):
+        return at(source, made[0][0], "targets are padded with a token that has its full weight in the loss")
+    return None
+
+
+_PAD = re.compile(r"(?i)(?:^|[._])pad(?:ding)?(?:_?(?:id|idx|index|token_id|token))?$")
+# what weighs or picks single places by hand
+_BY_HAND = re.compile(
+    r"(?i)\[\w*mask\w*\]|\* ?\w*mask|mask\w* ?\*|masked_select|loss_mask|reduction=|reduce=False"
+)
+
+
 def _arrays(source: Script) -> Iterator[tuple[ast.AST, ast.expr | None]]:
     """Arrays of labels that are made whole and then filled row by row from the left; with what they hold."""
     for node in source.of(ast.Assign):
@@ -47,7 +93,9 @@ def _arrays(source: Script) -> Iterator[tuple[ast.AST, ast.expr | None]]:
         if not isinstance(target, ast.Name) or not isinstance(call, ast.Call) or not is_label(target.id):
             continue
         name = last_name(call.func)
-        if name in _ZEROS:
+        if name == "fill_" and len(call.args) == 1:
+            value = call.args[0]
+        elif name in _ZEROS:
             value = None
         elif name in _FULL:
             value = keyword(call, "fill_value") or (call.args[1] if len(call.args) > 1 else None)

@@ -92,8 +92,18 @@ def _masks(source: Script, function: Function) -> Iterator[tuple[ast.Assign, str
             test = _compared(node.value)
             if test is None or not is_label(_root(test.left)):
                 continue
-            if _MASK.match(target.id) or (_WEIGHTS.match(target.id) and _is_value(test.comparators[0])):
+            if (
+                _MASK.match(target.id)
+                or _has_label(test)
+                or (_WEIGHTS.match(target.id) and _is_value(test.comparators[0]))
+            ):
                 yield node, target.id, test
+
+
+def _has_label(test: ast.Compare) -> bool:
+    """`y >= 0`, `y != -100`: whether there is a label, whatever the answer is called."""
+    asked = f"{type(test.ops[0]).__name__} {unparse(test.comparators[0])}"
+    return asked in ("GtE 0", "Gt -1", "NotEq -1", "NotEq -100")
 
 
 def _is_value(node: ast.expr) -> bool:

@@ -24,9 +24,11 @@ from .left_positions import mask_left_in_loss, mean_over_emptied_in_loss, only_p
 from .marks import USUAL, ignored_labels, is_label, padded_labels, written_over
 from .table_sizes import classes_from_padding
 from .turned_masks import (
+    asked_after_clamping,
     asked_after_replacing,
     batch_mask_unused,
     first_piece_hidden,
+    gaps_counted,
     gaps_kept,
     labels_marked,
     labels_padded_with_a_token,
@@ -58,6 +60,8 @@ def label_padding_counts(view: View) -> Finding:
         gaps_kept,
         labels_marked,
         asked_after_replacing,
+        asked_after_clamping,
+        gaps_counted,
         batch_mask_unused,
         first_piece_hidden,
         labels_padded_with_a_token,

@@ -136,6 +136,8 @@ def asked_after_replacing(source: Script) -> Finding | None:
         replaced = _replaced(made)
         if replaced is None or replaced[0] != unparse(test.comparators[0]):
             continue
+        if not _MARK.search(replaced[0]) and literal(source, test.comparators[0]) not in (-1, -100, 255):
+            continue
         if replaced[1] != replaced[0] and not isinstance(source.statement(test), ast.Assert):
             return at(source, test, "gaps are looked for after they were replaced, so that none is found")
     return None
@@ -156,6 +158,113 @@ def _replaced(call: ast.Call) -> tuple[str, str] | None:
     if not isinstance(test.ops[0], (ast.Eq, ast.NotEq)) or unparse(call.args[kept]) != unparse(test.left):
         return None
     return mark, unparse(call.args[other])
+
+
+def asked_after_clamping(source: Script) -> Finding | None:
+    """`y = y.clamp(min=0)`, then `known = y >= 0` or `y != -1`: no label is left that says no."""
+    for test in source.of(ast.Compare):
+        if len(test.ops) != 1 or not isinstance(test.left, ast.Name) or not is_label(test.left.id):
+            continue
+        bound = literal(source, test.comparators[0])
+        asks = (isinstance(test.ops[0], ast.GtE) and bound == 0) or (
+            isinstance(test.ops[0], (ast.NotEq, ast.Gt)) and bound in (-1, -100)
+        )
+        given = flow(source).given(test.left) if asks else None
+        if given is None or given.places or not isinstance(given.value, ast.Call):
+            continue
+        if source.function_around(given.value) is not source.function_around(test):
+            continue
+        if _least_zero(source, given.value) and not isinstance(source.statement(test), ast.Assert):
+            return at(source, test, "gaps are looked for after they were clamped to a class")
+    return None
+
+
+def _least_zero(source: Script, call: ast.Call) -> bool:
+    """`y.clamp(min=0)`, `relu(y)`, `np.maximum(y, 0)`: no number below 0 is left."""
+    name = last_name(call.func)
+    if name in ("clamp", "clip", "clamp_min", "clip_by_value"):
+        method = isinstance(call.func, ast.Attribute) and unparse(call.func.value) not in _LIBRARIES
+        rest = call.args if method else call.args[1:]
+        least = keyword(call, "min") or keyword(call, "a_min") or (rest[0] if rest else None)
+        return least is not None and literal(source, least) == 0
+    return name == "maximum" and any(literal(source, a) == 0 for a in call.args)
+
+
+_LIBRARIES = ("torch", "np", "numpy", "tf", "ops", "mint", "F", "jnp")
+
+
+def gaps_counted(source: Script) -> Finding | None:
+    """`each[~checked].mean()` with `checked = target >= 0`: the loss goes over what has no label."""
+    seen: ast.AST | None = None
+    if re.search(r"(?i)pseudo|unlabel|unsup|semi_?sup|consisten", source.code):
+        return None  # what has no label is learnt from as well
+    for node in source.of(ast.Subscript, ast.BinOp):
+        if isinstance(node, ast.Subscript):
+            pairs = [(node.value, node.slice)] if isinstance(node.ctx, ast.Load) else []
+        else:
+            product = isinstance(node.op, ast.Mult)
+            pairs = [(node.left, node.right), (node.right, node.left)] if product else []
+        for losses, mask in pairs:
+            known = _known(source, mask)
+            if known is None or not _is_losses(source, losses):
+                continue
+            seen = seen or node
+            if known is False:
+                return at(source, node, "the loss counts the places that have no label, and no others")
+    return ok(source, seen, "the loss counts the places that have a label") if seen is not None else None
+
+
+def _known(source: Script, mask: ast.expr, depth: int = 4) -> bool | None:
+    """Whether a mask is true where there is a label (True), where there is none (False), or is another."""
+    if depth == 0:
+        return None
+    turned = None
+    if isinstance(mask, ast.UnaryOp) and isinstance(mask.op, ast.Invert):
+        turned = mask.operand
+    elif isinstance(mask, ast.BinOp) and isinstance(mask.op, ast.Sub) and literal(source, mask.left) == 1:
+        turned = mask.right
+    if turned is not None:
+        inner = _known(source, turned, depth - 1)
+        return None if inner is None else not inner
+    if isinstance(mask, ast.Name):
+        given = flow(source).all_given(mask)
+        if len(given) != 1 or given[0].places:
+            return None
+        return _known(source, given[0].value, depth - 1)
+    if isinstance(mask, ast.Call):
+        if last_name(mask.func) in ("float", "to", "bool", "type_as", "astype", "cast"):
+            inner_node = mask.func.value if isinstance(mask.func, ast.Attribute) else None
+            if last_name(mask.func) == "cast" and mask.args:
+                inner_node = mask.args[0]
+            return _known(source, inner_node, depth - 1) if inner_node is not None else None
+        return None
+    if not isinstance(mask, ast.Compare) or len(mask.ops) != 1:
+        return None
+    held = mask.left
+    while isinstance(held, ast.Subscript) and not isinstance(held.slice, ast.Constant):
+        held = held.value
+    if not is_label(unparse(held)):
+        return None
+    mark, operator = mask.comparators[0], mask.ops[0]
+    number = literal(source, mark)
+    if isinstance(operator, (ast.Eq, ast.NotEq)):
+        named = isinstance(mark, (ast.Name, ast.Attribute)) and _IGNORED.search(unparse(mark))
+        return isinstance(operator, ast.NotEq) if named or number in (-1, -100, 255) else None
+    if (isinstance(operator, ast.GtE) and number == 0) or (isinstance(operator, ast.Gt) and number == -1):
+        return True
+    return False if isinstance(operator, ast.Lt) and number == 0 else None
+
+
+_IGNORED = re.compile(r"(?i)(?:^|[._])ignored?(?:_?(?:id|idx|index|label|value))?$")
+
+
+def _is_losses(source: Script, node: ast.expr) -> bool:
+    """One loss for each place: a loss that is not reduced, or what a name like `losses` holds."""
+    for end in [node, *flow(source).values(node, 2)]:
+        if isinstance(end, ast.Call) and re.search(r"(?i)entropy|nll|bce|(?:^|_)loss", last_name(end.func)):
+            reduction = keyword(end, "reduction")
+            return reduction is not None and unparse(reduction).strip("'\"") == "none"
+    return False
 
 
 def batch_mask_unused(source: Script) -> Finding | None:

@@ -11,6 +11,7 @@ from ...registry import Finding
 from ...scripts.learning import takes_gradients
 from ...scripts.syntax import Script
 from ..shared.checks import at, ok, outer_loop, runs_in
+from ..shared.sides import side, stem
 
 _DRAWS = ("permutation", "randperm")
 _KEEPS = ("tolist", "numpy", "to", "cuda", "long", "list", "cpu", "astype")
@@ -113,3 +114,47 @@ def seeded_each_epoch(source: Script) -> Finding | None:
 def _inner(loop: ast.For) -> list[ast.stmt]:
     """Loops in the loop over epochs: what they draw comes after the batches."""
     return [s for s in loop.body if isinstance(s, (ast.For, ast.While))]
+
+
+def copy_shuffled(source: Script) -> Finding | None:
+    """`random.shuffle(list(batches))`: a copy is shuffled, and nobody gets it."""
+    for call in source.named("shuffle"):
+        if source.owner(call) not in ("random", "np.random", "numpy.random") or len(call.args) != 1:
+            continue
+        held = call.args[0]
+        copies = isinstance(held, ast.Call) and last_name(held.func) in (
+            "list",
+            "sorted",
+            "copy",
+            "deepcopy",
+            "tolist",
+        )
+        if copies and isinstance(source.parents.get(call), ast.Expr):
+            return at(source, call, "a copy is shuffled and thrown away: samples come as they were")
+    return None
+
+
+def held_out_list_shuffled(source: Script) -> Finding | None:
+    """`random.shuffle(dev_batches)` in the loop over epochs, and nothing shuffles what it trains on."""
+    loop = outer_loop(source)
+    if loop is None:
+        return None
+    inside = [n for s in loop.body for n in walk(s)]
+    calls = [c for c in source.named(*_DRAWS, "shuffle", "sample", "choice", "RandomSampler") if c.args]
+    mixes = [c for c in calls if c in inside and isinstance(source.parents.get(c), ast.Expr)]
+    if len(mixes) != 1 or source.loose or "shuffle=" in source.code or "ampler" in source.code:
+        return None
+    if not isinstance(mixes[0].args[0], ast.Name) or any(c is not mixes[0] and c in inside for c in calls):
+        return None
+    held = mixes[0].args[0].id
+    trained = [
+        n.iter.id
+        for n in inside
+        if isinstance(n, ast.For) and isinstance(n.iter, ast.Name) and takes_gradients(source, n)
+    ]
+    if side(held) is not False or len(trained) != 1 or trained[0] == held:
+        return None
+    others = [c for c in calls if c is not mixes[0] and trained[0] in unparse(c)]
+    if others or stem(held) != stem(trained[0]):
+        return None
+    return at(source, mixes[0], f"`{held}` is shuffled, and `{trained[0]}`, which is trained on, is not")

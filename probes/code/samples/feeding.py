@@ -21,7 +21,13 @@ from ..tensorflow.data import order_kept
 from ..tensorflow.graph_data import fed_in_stored_order, piped_in_stored_order
 from ..tensorflow.keras_slips import fit_in_order
 from .asked import shuffle_not_asked
-from .drawn_orders import order_left, order_sorted_again, seeded_each_epoch
+from .drawn_orders import (
+    copy_shuffled,
+    held_out_list_shuffled,
+    order_left,
+    order_sorted_again,
+    seeded_each_epoch,
+)
 
 
 @probe()
@@ -54,6 +60,8 @@ def order_is_fixed(view: View) -> Finding:
             order_left,
             order_sorted_again,
             seeded_each_epoch,
+            copy_shuffled,
+            held_out_list_shuffled,
         ),
         "the scripts show no order of samples",
     )

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import ast
 import re
+from collections.abc import Iterator
 
 from ...readers._tree import of, unparse, walk
 from ...readers.script import keyword, last_name
 from ...registry import Finding, View, probe
 from ...scripts.flow import flow
-from ...scripts.learning import taken
+from ...scripts.learning import taken, takes_gradients
 from ...scripts.syntax import Script
 from ..shared.checks import at, first, imports_locals, is_false_node, ok, outer_loop, runs_in
 from ..shared.roles import base, targets
@@ -47,10 +48,12 @@ def _no_shuffling(source: Script) -> Finding | None:
         return None
     if any(_carries_on(n) for s in scopes for n in walk(s)):
         return None  # the state of one batch goes into the next: their order is that of the text
-    loops = [n for s in scopes for n in of(s, ast.For) if _strides(n.iter) and _steps_in(source, n)]
-    return (
-        at(source, loops[0], "batches are taken in file order and nothing shuffles them") if loops else None
-    )
+    loops = [n for s in scopes for n in of(s, ast.For, ast.comprehension) if _strides(n.iter)]
+    found = next((n for n in loops if _steps_in(source, n)), None)
+    if found is None:
+        return None
+    place = found.iter if isinstance(found, ast.comprehension) else found
+    return at(source, place, "batches are taken in file order and nothing shuffles them")
 
 
 def _carries_on(node: ast.AST) -> bool:
@@ -76,7 +79,19 @@ def _where_batches_are_made(source: Script) -> list[ast.AST]:
         name = _handed_on(source, call)
         if name in functions:
             found.append(functions[name])
+    found += [f for o in over if isinstance(o, ast.Name) for f in _listed_by(source, o)]
     return found
+
+
+def _listed_by(source: Script, over: ast.Name) -> Iterator[ast.AST]:
+    """The function that lists the batches which a training loop goes over: `batches = chunks(rows)`."""
+    loop = source.parents.get(over)
+    if not isinstance(loop, ast.For) or not takes_gradients(source, loop):
+        return
+    for end in flow(source).values(over, 4):
+        around = source.function_around(end)
+        if isinstance(end, ast.ListComp) and around is not None:
+            yield around
 
 
 def _handed_on(source: Script, call: ast.Call) -> str:
@@ -88,7 +103,7 @@ def _handed_on(source: Script, call: ast.Call) -> str:
     return last_name(call.func)
 
 
-def _steps_in(source: Script, loop: ast.For) -> bool:
+def _steps_in(source: Script, loop: ast.For | ast.comprehension) -> bool:
     """Not so where gradients are taken in the loop and used behind it: pieces of one whole, in any order."""
     within = [b for b in source.backwards if loop in source.above(b)]
     return not within or not source.steps or any(runs_in(source, s, loop) for s in source.steps)

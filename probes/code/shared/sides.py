@@ -254,7 +254,11 @@ def part(source: Script, node: ast.expr, depth: int = 12) -> Part:
         elif isinstance(node, ast.Subscript):
             if isinstance(node.slice, ast.Constant):
                 break
-            picked = True
+            cut = node.slice if isinstance(node.slice, ast.Slice) else None
+            # `names[::-1]` are all of them, the other way round
+            whole = cut is not None and cut.lower is None and cut.upper is None
+            whole = whole and cut is not None and (cut.step is None or unparse(cut.step) == "-1")
+            picked = picked or not whole
             node = node.value
         elif isinstance(node, ast.Attribute) and node.attr in ("iloc", "loc", "values"):
             node = node.value

@@ -278,3 +278,121 @@ def fit(rows):
         losses = [step(*batch) for batch in feed()]
 """
     assert (state("script-no-shuffling", code) == "present") is found
+
+
+CHECKED = """
+import torch
+import torch.nn.functional as F
+def loss_of(logits, target):
+    {BEFORE}checked = target {OP}
+    each = F.binary_cross_entropy_with_logits(logits, target.clamp(min=0), reduction="none")
+    return {OUT}
+for x, target in loader:
+    loss = loss_of(net(x), target)
+    opt.zero_grad()
+    loss.backward()
+    opt.step()
+"""
+
+
+@pytest.mark.parametrize(
+    ("before", "op", "out", "found"),
+    [
+        ("", ">= 0", "each[checked].mean()", False),
+        ("", "!= -1", "(each * checked).sum() / checked.sum()", False),
+        ("", "== -1", "each[~checked].mean()", False),
+        ("", ">= 0", "each.mean()", True),
+        ("", ">= 0", "each[~checked].mean()", True),
+        ("", "== -1", "each[checked].mean()", True),
+        ("target = target.clamp(min=0)\n    ", ">= 0", "each[checked].mean()", True),
+        ("target = target.clamp(min=-1)\n    ", ">= 0", "each[checked].mean()", False),
+        ("", "> 0", "each[checked].mean()", False),
+    ],
+)
+def test_targets_that_nobody_checked(before: str, op: str, out: str, found: bool) -> None:
+    code = CHECKED.replace("{BEFORE}", before).replace("{OP}", op).replace("{OUT}", out)
+    assert (state(COUNTS, code) == "present") is found
+
+
+TRANSLATE = """
+import torch
+import torch.nn as nn
+PAD, UNK = 0, 3
+def tensorize(batch):
+    tgt = torch.LongTensor(len(batch), 9).fill_(PAD)
+    for i, t in enumerate(batch):
+        tgt[i, :len(t)] = torch.LongTensor(t)
+    return tgt
+weight = torch.ones(99)
+{ZERO}
+criterion = nn.CrossEntropyLoss({GIVEN})
+for batch in batches:
+    tgt = tensorize(batch)
+    loss = criterion(model(batch), tgt.view(-1))
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+"""
+
+
+@pytest.mark.parametrize(
+    ("zero", "given", "found"),
+    [
+        ("weight[PAD] = 0", "weight.cuda()", False),
+        ("weight[PAD] = 0", "weight=weight", False),
+        ("", "ignore_index=PAD", False),
+        ("", "weight=class_weights", False),
+        ("", "weight.cuda()", True),
+        ("weight[UNK] = 0", "weight.cuda()", True),
+        ("weight[PAD] = 0", "", True),
+    ],
+)
+def test_padding_that_a_weight_leaves_out(zero: str, given: str, found: bool) -> None:
+    assert (state(COUNTS, TRANSLATE.replace("{ZERO}", zero).replace("{GIVEN}", given)) == "present") is found
+
+
+LISTED = """
+import random
+import torch
+def chunks(rows):
+    rows.sort(key=len)
+    return [rows[i:i + 16] for i in range(0, len(rows), 16)]
+batches, dev_batches = chunks(train_rows), chunks(dev_rows)
+for epoch in range(9):
+    {MIX}
+    for batch in batches:
+        loss = crit(net(batch), batch)
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+    for batch in dev_batches:
+        score(net(batch))
+"""
+
+
+@pytest.mark.parametrize(
+    ("mix", "found"),
+    [
+        ("random.shuffle(batches)", ""),
+        ("batches = random.sample(batches, len(batches))", ""),
+        ("random.shuffle(list(batches))", FIXED),
+        ("random.shuffle(dev_batches)", FIXED),
+        ("pass", "script-no-shuffling"),
+    ],
+)
+def test_lists_of_batches(mix: str, found: str) -> None:
+    code = LISTED.replace("{MIX}", mix)
+    told = {s for s in (FIXED, "script-no-shuffling") if state(s, code) == "present"}
+    assert told == ({found} if found else set())
+
+
+def test_names_the_other_way_round_are_no_part_of_them() -> None:
+    code = """
+from torch.utils.data import Dataset
+train_set = Rows(table[~held], names)
+val_set = Rows(table[held], names{CUT})
+"""
+    told = "script-training-sees-evaluation"
+    assert state(told, code.replace("{CUT}", "[::-1]")) != "present"
+    rows = code.replace("table[~held], names", "table").replace("table[held], names{CUT}", "table[:99]")
+    assert state(told, rows) == "present"
