@@ -186,8 +186,7 @@ def fitted_left(source: Script) -> Finding | None:
         if len(applies) != 1 or not fits or not source.named(owner.name):
             continue
         name = applies[0].name
-        inside = set(walk(owner))
-        if not any(n not in inside for n in source.mentions.get(name, ())) and not _opened(source, owner):
+        if not _called_from_outside(source, owner, name) and not _opened(source, owner):
             return at(source, fits[0], f"this scaler is fitted, and its {name} is never called")
     for function in source.of(ast.FunctionDef):
         for given in function.args.args:
@@ -203,6 +202,18 @@ def fitted_left(source: Script) -> Finding | None:
             ):
                 return at(source, function, f"{given.arg} is handed over and not looked at")
     return None
+
+
+def _called_from_outside(source: Script, owner: ast.ClassDef, name: str, depth: int = 4) -> bool:
+    """Something outside the class reads a method of it, or a method of the class that calls this one."""
+    for node in source.mentions.get(name, ()):
+        if source.class_around(node) is not owner:
+            return True
+        around = source.function_around(node)
+        if depth and around is not None and around.name != name:
+            if around.name.startswith("__") or _called_from_outside(source, owner, around.name, depth - 1):
+                return True
+    return False
 
 
 def _methods(owner: ast.ClassDef) -> list[Function]:

@@ -14,8 +14,8 @@ from ...scripts.flow import flow
 from ...scripts.syntax import Script
 from ..evaluation.best_kept import gradients_on_held_out
 from ..model.sequence import target_is_input
-from ..shared.checks import at, first, ok
-from ..shared.sides import Given, either, given, literal, part, side, words
+from ..shared.checks import at, extractor, first, ok
+from ..shared.sides import Given, Part, either, given, literal, part, side, words
 from ..shared.transforms import telling
 from ..tensorflow.data import cut_from_moving_order
 from ..tensorflow.graph_data import whole_table_given
@@ -23,8 +23,10 @@ from ..tensorflow.keras_slips import learned_from_whole
 from ..tensorflow.slips import evaluated_by_training_input, held_out_pattern_of_training
 from .again import folds_meet, one_file_for_both, split_twice, whole_beside_part
 from .cuts_meet import cuts_meet
+from .groups_torn import groups_torn
 from .learnt_and_scored import chosen_by_test
 from .overlaps import overlap
+from .rows_met import learned_from_both, rows_in_both
 from .side_switches import both_from_one_end, fit_crossed, one_part_for_both, reads_other_source
 from .sides_crossed import loader_of_other_side, loaders, same_part, trains_on_held_out_loop
 from .slipped import parts_from_one_end
@@ -62,7 +64,16 @@ def held_out_in_training(view: View) -> Finding:
         *(cuts_meet, both_from_one_end, reads_other_source, fit_crossed, one_part_for_both),
         *(cut_from_moving_order, gradients_on_held_out, parts_from_one_end),
         *(evaluated_by_training_input, held_out_pattern_of_training),
-        *(folds_meet, split_twice, whole_beside_part, one_file_for_both, whole_table_given, whole_for_a_part),
+        *(
+            rows_in_both,
+            groups_torn,
+            folds_meet,
+            split_twice,
+            whole_beside_part,
+            one_file_for_both,
+            whole_table_given,
+            whole_for_a_part,
+        ),
     )
     return first(view, check, "the scripts show no two sets of data")
 
@@ -74,6 +85,8 @@ def _overlap(source: Script) -> Finding | None:
             continue
         for mine in given(source):
             if not mine.learns or mine.scope is not held.scope or _figure(mine):
+                continue
+            if _cut_for_training(source, mine):
                 continue
             pairs = list(_compared(mine, held))
             for ours, theirs in pairs:
@@ -87,6 +100,19 @@ def _overlap(source: Script) -> Finding | None:
                     continue
                 return at(source, held.node, "the held-out samples are a part of what is trained on")
     return ok(source, seen, "training and held-out samples are different parts") if seen is not None else None
+
+
+def _cut_for_training(source: Script, pool: Given) -> bool:
+    """Another name takes the training rows out of it: `tr = train[train["fold"] != fold]`."""
+    whole = part(source, pool.value)
+    return not whole.picked and any(
+        g.learns
+        and g.name != pool.name
+        and g.scope is pool.scope
+        and isinstance(g.node, (ast.Assign, ast.AnnAssign))
+        and part(source, g.value) in (Part(whole.whole, True), Part(pool.name, True))
+        for g in given(source)
+    )
 
 
 _COUNTS = re.compile(
@@ -448,7 +474,7 @@ def _learns(made: str) -> bool:
 def _fitted_on_all(source: Script) -> Finding | None:
     wholes = _split_up(source)
     seen: ast.AST | None = None
-    if (figures := of_all_rows(source) or figures_of_all(source)) is not None:
+    if (figures := of_all_rows(source) or figures_of_all(source) or learned_from_both(source)) is not None:
         return at(source, figures, "these figures are of all samples, those held out among them")
     if (late := learned_after_split(source, _learns) or learned_from_whole(source)) is not None:
         return late
@@ -555,7 +581,11 @@ def _all_columns(source: Script) -> Finding | None:
         seen = seen or call
         text = unparse(statement)
         target = _target_column(source)
+        left = _filtered(source, statement)
         takes_out = re.search(r"drop|difference|remove|pop|if |!=|- ?\{|exclude", text) is not None
+        if left is not None and target:
+            named = _column_names(source, target)
+            takes_out = not named or bool(left & named) or target in text
         later = [
             c
             for c in source.named("drop", "remove", "pop", "difference", "discard")
@@ -564,6 +594,27 @@ def _all_columns(source: Script) -> Finding | None:
         if target and not takes_out and not later:
             return at(source, statement, f"all numeric columns are inputs, the target `{target}` among them")
     return ok(source, seen, "the target is taken out of the columns") if seen is not None else None
+
+
+def _filtered(source: Script, statement: ast.AST) -> set[object] | None:
+    """The columns that `[c for c in ... if c not in ("id", "day")]` leaves out; None of another filter."""
+    tests = [t for c in of(statement, ast.ListComp) for g in c.generators for t in g.ifs]
+    if len(tests) != 1 or not isinstance(tests[0], ast.Compare) or len(tests[0].ops) != 1:
+        return None
+    test = tests[0]
+    group = test.comparators[0]
+    ends = [v for v in flow(source).values(group, 3) if isinstance(v, (ast.Tuple, ast.List, ast.Set))]
+    if not isinstance(test.ops[0], ast.NotIn) or not isinstance(test.left, ast.Name) or len(ends) != 1:
+        return None
+    names = {literal(source, e) for e in ends[0].elts}
+    return None if None in names else names
+
+
+def _column_names(source: Script, target: str) -> set[object]:
+    """The column that the text of a target stands for."""
+    keys = [s.slice for s in source.of(ast.Subscript) if unparse(s.slice) == target]
+    found = {literal(source, k) or extractor(source).value(k)[1] for k in keys}
+    return {f for f in found if isinstance(f, str)}
 
 
 def _target_column(source: Script) -> str | None:

@@ -1,0 +1,260 @@
+"""Rows that scripts both train on and hold out, and figures that are learned from both, by the rows themselves.
+
+Told by what `shared/rows.py` works out of slices, conditions, groups and splits, whatever the names are.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from dataclasses import dataclass
+from functools import lru_cache
+
+from ...readers._tree import of, unparse, walk
+from ...readers.script import last_name
+from ...registry import Finding
+from ...scripts.flow import flow
+from ...scripts.learning import takes_gradients
+from ...scripts.syntax import Function, Script
+from ..shared.checks import at, ok
+from ..shared.roles import TARGET_WORDS
+from ..shared.row_sets import Rows
+from ..shared.rows import Named, names_given, rows_of
+from ..shared.sides import side, words
+
+SHARE = 0.35  # of the held-out rows; a window of context that reaches back is less
+_NO_ROWS = re.compile(
+    r"(?i)loss|acc|metric|score|len|num|count|step|path|dir|curve|hist|log|mean|std|^n_|_n$|size|weight|pred|prob"
+)
+_EVERY = re.compile(r"(?i)(?:^|_)(?:all|full|whole|final|both|every|total|refit|orig\w*|raw)(?:_|$)")
+
+
+@dataclass(frozen=True)
+class Sided:
+    """Rows that are learned from, or held out."""
+
+    learns: bool
+    name: str
+    node: ast.AST
+    rows: Rows
+    scope: Function | None
+
+
+@lru_cache(maxsize=16)
+def sided(source: Script) -> tuple[Sided, ...]:
+    """The names of a script whose rows are known, with their side: by their words, or by what reads them."""
+    trained, quiet = _read_by_training(source), _read_without_gradients(source)
+    found: list[Sided] = []
+    for one in names_given(source):
+        told = _side(one.name.split(".")[-1])
+        if _NO_ROWS.search(one.name) or _EVERY.search(one.name) or not one.rows.rows:
+            continue
+        if told is None:
+            learns, held = one.name in trained, one.name in quiet
+            if learns == held or one.rows.whole or not _plain_data(one):
+                continue
+            told = learns
+        found.append(Sided(told, one.name, one.node, one.rows, one.scope))
+    return tuple(found)
+
+
+def _side(name: str) -> bool | None:
+    told = side(name)
+    return False if told is None and set(words(name)) & {"held", "tested", "unseen"} else told
+
+
+def _plain_data(one: Named) -> bool:
+    return one.scope is None or isinstance(one.node.targets[0], (ast.Name, ast.Tuple))
+
+
+def _read_by_training(source: Script) -> frozenset[str]:
+    """Names that the innermost loops with gradients read."""
+    found: set[str] = set()
+    for loop in source.of(ast.For, ast.While):
+        inner = [n for n in of(loop, ast.For, ast.While) if n is not loop]
+        if takes_gradients(source, loop) and not any(takes_gradients(source, n) for n in inner):
+            found |= {n.id for n in of(loop, ast.Name) if isinstance(n.ctx, ast.Load)}
+    return frozenset(found)
+
+
+def _read_without_gradients(source: Script) -> frozenset[str]:
+    """Names that are read under `with torch.no_grad():`, outside of what trains."""
+    found: set[str] = set()
+    for block in source.of(ast.With):
+        if any("no_grad" in unparse(i) or "inference_mode" in unparse(i) for i in block.items):
+            found |= {n.id for n in of(block, ast.Name) if isinstance(n.ctx, ast.Load)}
+    return frozenset(found)
+
+
+# ------------------------------------------------------------------------------------------ rows in both parts
+
+
+def rows_in_both(source: Script) -> Finding | None:
+    """Rows that are held out are trained on, or validation and test share a part of theirs."""
+    parts = sided(source)
+    seen: ast.AST | None = None
+    for held in parts:
+        if held.learns or held.rows.whole:
+            continue
+        for other in parts:
+            if other.rows.table != held.rows.table or other is held:
+                continue
+            if _target_name(held.name) and _target_name(other.name):
+                continue
+            both = held.rows.rows & other.rows.rows
+            if other.learns:
+                seen = seen or held.node
+                if len(both) >= SHARE * len(held.rows.rows) and not _told_otherwise(source, other, held):
+                    return at(source, held.node, f"`{held.name}` and `{other.name}` hold the same rows")
+            elif _kinds(held.name) == "val" and _kinds(other.name) == "test":
+                if both and held.rows.rows != other.rows.rows and not _told_otherwise(source, other, held):
+                    if len(both) >= SHARE * min(len(held.rows.rows), len(other.rows.rows)):
+                        return at(source, held.node, f"`{held.name}` and `{other.name}` share rows")
+    return ok(source, seen, "the parts share no rows") if seen is not None else None
+
+
+def _target_name(name: str) -> bool:
+    return TARGET_WORDS.search(name.lower()) is not None
+
+
+def _kinds(name: str) -> str:
+    told = set(words(name))
+    if told & {"test", "te", "tst", "testing"}:
+        return "test"
+    return "val" if told & {"val", "valid", "validation", "va", "vl", "dev"} else ""
+
+
+def _told_otherwise(source: Script, mine: Sided, held: Sided) -> bool:
+    """The rows are drawn by a sampler, taken out in place, or put into another order between two cuts."""
+    last = {mine.name.split(".")[-1], held.name.split(".")[-1]}
+    for call in source.calls:
+        name = last_name(call.func)
+        if name in _TAKE_OUT and source.owner(call).split(".")[-1] in last:
+            return True
+        given = {unparse(a).split(".")[-1] for a in call.args}
+        if given & last and (name in _CUT or any(k.arg and "sampler" in k.arg for k in call.keywords)):
+            return True
+        between = sorted((getattr(mine.node, "lineno", 0), getattr(held.node, "lineno", 0)))
+        if name == "shuffle" and between[0] < call.lineno < between[1]:
+            return True
+    if _exclusive(source, mine.node, held.node):
+        return True
+    deleted = {unparse(t).split("[")[0] for d in source.of(ast.Delete) for t in d.targets}
+    return bool(deleted & {mine.name, held.name})
+
+
+_TAKE_OUT = ("remove", "pop", "clear", "difference_update", "discard", "drop", "append", "extend", "update")
+_CUT = ("Subset", "random_split", "train_test_split", "SubsetRandomSampler")
+
+
+def _exclusive(source: Script, one: ast.AST, other: ast.AST) -> bool:
+    """One of two statements runs in a function that the other does not: two programs in one file."""
+    mine, theirs = source.function_around(one), source.function_around(other)
+    if mine is theirs or mine is None or theirs is None:
+        return False
+    return source.class_around(one) is None or source.class_around(one) is not source.class_around(other)
+
+
+# ----------------------------------------------------------------------------------------- figures of both parts
+
+_FITS = ("fit", "fit_transform", "adapt", "partial_fit")
+_LEARNS = re.compile(
+    r"(?i)scal|imput|pca|svd|normaliz|normalis|standard|vectori|whiten|quantile|lookup|discretiz"
+)
+_FIGURES = ("mean", "nanmean", "std", "nanstd", "median", "nanmedian", "var", "quantile")
+_OWN_FIGURES = re.compile(
+    r"(?i)(?:^|_)(?:moments?|statistics|stats|mean_?std|means?|std|norm\w*)(?:_|$)|fit_?(?:scal|norm|moment|stat)\w*"
+)
+_PER_SAMPLE = re.compile(r"(?:axis|dim)=(?:-1|\(?-?[1-9])")
+
+
+def learned_from_both(source: Script) -> ast.AST | None:
+    """A scale, a fill value or a vocabulary is learned from rows of training and of what is held out."""
+    parts = sided(source)
+    for call in source.calls:
+        about = _learned_from(source, call)
+        if about is None:
+            continue
+        found = rows_of(source).rows(about)
+        if found is None or not _mixed(found, parts):
+            continue
+        if last_name(call.func) in (*_FIGURES, "transform") and not _reaches_inputs(source, call):
+            continue
+        return call
+    return None
+
+
+def _learned_from(source: Script, call: ast.Call) -> ast.expr | None:
+    """What a call learns figures of: the data that are handed to it, or that it is asked of."""
+    name = last_name(call.func)
+    owner = call.func.value if isinstance(call.func, ast.Attribute) else None
+    if name in _FITS and owner is not None and call.args:
+        made = [last_name(v.func) for v in flow(source).values(owner, 3) if isinstance(v, ast.Call)]
+        return call.args[0] if _LEARNS.search(" ".join([unparse(owner), *made])) else None
+    if name in _FIGURES and owner is not None:
+        if _PER_SAMPLE.search(unparse(call)):
+            return None
+        library = isinstance(owner, ast.Name) and owner.id in ("np", "torch", "numpy")
+        about = (call.args[0] if call.args else None) if library else owner
+        if about is None:
+            return None
+        grouped = next((c for c in of(about, ast.Call) if last_name(c.func) == "groupby"), None)
+        if grouped is not None and isinstance(grouped.func, ast.Attribute):
+            return grouped.func.value
+        return None if TARGET_WORDS.search(unparse(about).lower()) else about
+    if name == "transform" and owner is not None and call.args and isinstance(call.args[0], ast.Constant):
+        grouped = next((c for c in of(owner, ast.Call) if last_name(c.func) == "groupby"), None)
+        if (
+            grouped is not None
+            and call.args[0].value in _FIGURES
+            and TARGET_WORDS.search(unparse(owner).lower())
+        ):
+            return grouped.func.value if isinstance(grouped.func, ast.Attribute) else None
+        return None
+    functions = flow(source).called(call)
+    if len(functions) == 1 and call.args and _OWN_FIGURES.search(name):
+        learns = {last_name(c.func) for c in of(functions[0], ast.Call)}
+        if learns & {*_FIGURES, "sqrt", "square", "reduce_sum", "sum", "reduce_mean"}:
+            return call.args[0]
+    return None
+
+
+def _mixed(found: Rows, parts: tuple[Sided, ...]) -> bool:
+    """Rows of training and of a held-out part that is not trained on."""
+    mine = [p for p in parts if p.learns and _under(found, p.rows)]
+    held = [p for p in parts if not p.learns and _under(found, p.rows) and not p.rows.whole]
+    for one in held:
+        apart = [m for m in mine if m.rows.table == one.rows.table and not m.rows.rows & one.rows.rows]
+        whole = found.table != one.rows.table
+        seen = one.rows.rows if whole else one.rows.rows & found.rows
+        if apart and len(seen) >= SHARE * len(one.rows.rows):
+            if whole or any(m.rows.rows & found.rows for m in apart):
+                return True
+    return False
+
+
+def _under(found: Rows, part: Rows) -> bool:
+    """The part is of these rows' table, or of groups of all of it."""
+    return part.table == found.table or (found.whole and part.table.startswith(f"{found.table}|"))
+
+
+def _reaches_inputs(source: Script, call: ast.Call) -> bool:
+    """Inputs are scaled by the figure, or stand for a group by it, below.
+
+    A gap that is filled with it is not asked for: it tells next to nothing of the rows.
+    """
+    statement = source.statement(call)
+    if not isinstance(statement, ast.Assign):
+        return False
+    if any(isinstance(t, ast.Subscript) for t in statement.targets) and last_name(call.func) == "transform":
+        return True
+    names = {unparse(t) for target in statement.targets for t in of(target, ast.Name, ast.Attribute)}
+    for node in source.of(ast.BinOp, ast.AugAssign):
+        if isinstance(node.op, (ast.Sub, ast.Div)) and getattr(node, "lineno", 0) >= statement.lineno:
+            by = node.right if isinstance(node, ast.BinOp) else node.value
+            if names & {unparse(n) for n in walk(by) if isinstance(n, (ast.Name, ast.Attribute))}:
+                return True
+    for filled in source.named("map", "replace"):
+        if filled.lineno >= statement.lineno and names & {unparse(a) for a in filled.args}:
+            return True
+    return False
