@@ -133,14 +133,17 @@ def _masks_of(mine: Flow, call: ast.Call) -> Iterator[tuple[ast.expr, bool]]:
             yield given, False
 
 
-_TRUE_HIDES = ("MultiheadAttention", "TransformerEncoder", "TransformerEncoderLayer")
+_TRUE_HIDES = (
+    *("MultiheadAttention", "TransformerEncoder", "TransformerEncoderLayer"),
+    *("Transformer", "TransformerDecoder", "TransformerDecoderLayer"),
+)
 
 
 def _layer_mask(mine: Flow, call: ast.Call) -> ast.expr | None:
     """The mask that a layer of PyTorch gets whose masks are true where nothing is seen."""
     if mine.source.named("scaled_dot_product_attention") or not mine.source.named(*_TRUE_HIDES):
         return None
-    given = keyword(call, "attn_mask") or keyword(call, "src_mask")
+    given = keyword(call, "attn_mask") or keyword(call, "src_mask") or keyword(call, "tgt_mask")
     if given is None and isinstance(call.func, ast.Attribute):
         made = [v for v in mine.values(call.func, 3) if isinstance(v, ast.Call)]
         if made and all(last_name(v.func) == "TransformerEncoder" for v in made):

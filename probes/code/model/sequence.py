@@ -11,7 +11,7 @@ from ...readers.script import last_name
 from ...registry import Finding, View, probe
 from ...scripts.flow import flow
 from ...scripts.learning import differentiated, taken
-from ...scripts.syntax import Script
+from ...scripts.syntax import Function, Script
 from ..shared.checks import at, first, ok
 from ..shared.roles import model_calls
 from ..shared.sides import either
@@ -26,7 +26,10 @@ def target_is_input(view: View) -> Finding:
     """The targets of a sequence model are its inputs, not shifted, or attention looks at later positions."""
     return first(
         view,
-        either(_same_window, input_again, _sees_later, next_is_seen, windows_overlap, *_ORDER),
+        either(
+            *(_same_window, input_again, _sees_later, decoder_unmasked),
+            *(next_is_seen, windows_overlap, *_ORDER),
+        ),
         "the scripts predict no following elements",
     )
 
@@ -123,9 +126,7 @@ def input_again(source: Script) -> Finding | None:
     calls = list(model_calls(source))
     for loss, _ in source.losses:
         scope = source.function_around(loss)
-        if len(loss.args) < 2 or not (
-            scope in differentiated(source) or any(source.function_around(b) is scope for b in taken(source))
-        ):
+        if len(loss.args) < 2 or not _trains(source, scope):
             continue
         wanted = _cut(source, loss.args[1])
         for call in calls:
@@ -137,6 +138,42 @@ def input_again(source: Script) -> Finding | None:
                 if wanted in given:
                     return at(source, loss, "the targets are what the model is given, not what follows")
     return ok(source, seen, "the targets are the inputs one position later") if seen is not None else None
+
+
+def _trains(source: Script, scope: Function | None) -> bool:
+    """Gradients are taken of what a function gives, in itself or where it is called."""
+    if scope in differentiated(source):
+        return True
+    around = {source.function_around(b) for b in taken(source)}
+    if scope in around or scope is None:
+        return scope in around
+    return any(source.function_around(c) in around for c in source.named(scope.name))
+
+
+def decoder_unmasked(source: Script) -> Finding | None:
+    """`self.body(a, b)` of an `nn.Transformer` that is to say the next element, and no `tgt_mask`.
+
+    Not judged where nothing is shifted (`ids[:, :-1]` against `ids[:, 1:]`): queries of their own see all.
+    """
+    if not _shifts_by_hand(source):
+        return None
+    seen: ast.AST | None = None
+    for call in source.calls:
+        if len(call.args) < 2 or not isinstance(call.func, (ast.Attribute, ast.Name)):
+            continue
+        made = [v for v in flow(source).values(call.func, 3) if isinstance(v, ast.Call)]
+        if not made or any(last_name(v.func) not in _DECODERS for v in made):
+            continue
+        if set(source.classes) & set(_DECODERS) or any(k.arg is None for k in call.keywords):
+            continue
+        names = {k.arg for k in call.keywords}
+        seen = seen or call
+        if not names & {"tgt_mask", "tgt_is_causal"} and len(call.args) == 2:
+            return at(source, call, "the decoder gets no tgt_mask, so that it sees what it has to predict")
+    return ok(source, seen, "the decoder is masked") if seen is not None else None
+
+
+_DECODERS = ("Transformer", "TransformerDecoder", "TransformerDecoderLayer")
 
 
 def _cut(source: Script, node: ast.expr) -> str | None:

@@ -149,10 +149,8 @@ def switched_on_for_held_out(source: Script) -> Finding | None:
                         f"`{flag}` is kept and never asked: every sample is changed at random",
                     )
                 continue
-            for one in given(source):
-                if one.learns:
-                    continue
-                for call in of(one.value, ast.Call):
+            for value in (*(g.value for g in given(source) if not g.learns), *_handed_back_held(source)):
+                for call in of(value, ast.Call):
                     if last_name(call.func) != owner.name:
                         continue
                     place = names.index(flag) - 1
@@ -169,6 +167,13 @@ def _kept_as(made: ast.FunctionDef, flag: str) -> Iterator[str]:
         for target, value in assigned(node):
             if isinstance(target, ast.Attribute) and any(n.id == flag for n in of(value, ast.Name)):
                 yield target.attr
+
+
+def _handed_back_held(source: Script) -> Iterator[ast.expr]:
+    """What functions of held-out data give: `def getValidationLoader(self): return DataLoader(...)`."""
+    for node in source.of(ast.Return):
+        if node.value is not None and side(source.function_name(node)) is False:
+            yield node.value
 
 
 def _draws(function: ast.FunctionDef) -> bool:

@@ -31,6 +31,8 @@ from ..tensorflow.keras_slips import never_adapted
 from .again import divided_again, normalised_again, rescaled_again, step_made
 from .left_over import divided_before_taken_off, figures_left, fitted_left
 from .mapped_sides import random_beside_training, scaled_and_prepared, switched_on_for_held_out
+from .never_read import figures_never_read
+from .own_fits import one_part_left, own_fits
 
 _SPREAD = re.compile(r"(?i)(?:^|_)(?:std|stdev|stddev|sigma|scale)(?:_|$)")
 _CENTRE = re.compile(r"(?i)(?:^|_)(?:mean|mu|avg)(?:_|$)")
@@ -41,7 +43,10 @@ def scaling_unused(view: View) -> Finding:
     """Mean and deviation of the inputs, or a scaling function, are there, and none of it is used."""
     return first(
         view,
-        either(_figures_unused, _function_unused, figures_left, fitted_left, never_adapted),
+        either(
+            *(_figures_unused, _function_unused, figures_left, fitted_left, never_adapted),
+            figures_never_read,
+        ),
         "the scripts prepare no scaling of inputs",
     )
 
@@ -399,7 +404,9 @@ _FLAG = re.compile(
 def scaled_apart(view: View) -> Finding:
     """Inputs are scaled for one split alone, or held-out data by statistics of their own."""
     return first(
-        view, either(_in_one_branch, _refitted, scaled_by_switch), "the scripts scale no inputs by split"
+        view,
+        either(_in_one_branch, _refitted, scaled_by_switch, one_part_left),
+        "the scripts scale no inputs by split",
     )
 
 
@@ -512,7 +519,7 @@ def _refitted(source: Script) -> Finding | None:
         seen = seen or call
         if learns is False:
             return at(source, call, "held-out data are scaled by what is learned from themselves")
-    own = _own_statistics(source) or own_figures(source)
+    own = _own_statistics(source) or own_figures(source) or own_fits(source)
     if own is not None:
         return at(source, own, "each set is scaled by its own statistics, not by those of training")
     return ok(source, seen, "scaling is learned from the training data") if seen is not None else None

@@ -26,6 +26,7 @@ from .cuts_meet import cuts_meet
 from .groups_torn import groups_torn
 from .learnt_and_scored import chosen_by_test
 from .overlaps import overlap
+from .part_unused import part_never_read, test_chooses
 from .rows_met import learned_from_both, rows_in_both
 from .side_switches import both_from_one_end, fit_crossed, one_part_for_both, reads_other_source
 from .sides_crossed import loader_of_other_side, loaders, same_part, trains_on_held_out_loop
@@ -526,7 +527,9 @@ def _split_up(source: Script) -> set[str]:
 @probe()
 def selected_on_test(view: View) -> Finding:
     """The best model is chosen, or training stopped, by the data that the final score is reported on."""
-    return first(view, either(_on_test, chosen_by_test), "the scripts choose no model")
+    return first(
+        view, either(_on_test, chosen_by_test, test_chooses, part_never_read), "the scripts choose no model"
+    )
 
 
 def _on_test(source: Script) -> Finding | None:

@@ -73,6 +73,14 @@ def _learns(source: Script, node: ast.AST) -> bool:
     return any(f is not node and f in learning for c in of(node, ast.Call) for f in mine.called(c))
 
 
+def is_learning(source: Script, node: ast.AST) -> bool:
+    """Gradients are taken within a loop or what it calls, or a method of the script that trains is called."""
+    if _learns(source, node):
+        return True
+    names = {last_name(c.func) for c in of(node, ast.Call)}
+    return any(f.name in names for f in _learning(source) if isinstance(f, ast.FunctionDef))
+
+
 _WAYS = 2  # calls that lie between a function and one that takes gradients, at most
 
 

@@ -162,8 +162,8 @@ _LEARNS = re.compile(
     r"(?i)scal|imput|pca|svd|normaliz|normalis|standard|vectori|whiten|quantile|lookup|discretiz"
 )
 _FIGURES = ("mean", "nanmean", "std", "nanstd", "median", "nanmedian", "var", "quantile")
-_OWN_FIGURES = re.compile(
-    r"(?i)(?:^|_)(?:moments?|statistics|stats|mean_?std|means?|std|norm\w*)(?:_|$)|fit_?(?:scal|norm|moment|stat)\w*"
+OWN_FIGURES = re.compile(
+    r"(?i)(?:^|_)(?:moments?|statistics|stats|mean_?(?:and_?)?std)(?:_|$)|fit_?(?:scal|norm|moment|stat)\w*"
 )
 _PER_SAMPLE = re.compile(r"(?:axis|dim)=(?:-1|\(?-?[1-9])")
 
@@ -172,19 +172,19 @@ def learned_from_both(source: Script) -> ast.AST | None:
     """A scale, a fill value or a vocabulary is learned from rows of training and of what is held out."""
     parts = sided(source)
     for call in source.calls:
-        about = _learned_from(source, call)
+        about = learned_from(source, call)
         if about is None:
             continue
         found = rows_of(source).rows(about)
         if found is None or not _mixed(found, parts):
             continue
-        if last_name(call.func) in (*_FIGURES, "transform") and not _reaches_inputs(source, call):
+        if last_name(call.func) in (*_FIGURES, "transform") and not reaches_inputs(source, call):
             continue
         return call
     return None
 
 
-def _learned_from(source: Script, call: ast.Call) -> ast.expr | None:
+def learned_from(source: Script, call: ast.Call) -> ast.expr | None:
     """What a call learns figures of: the data that are handed to it, or that it is asked of."""
     name = last_name(call.func)
     owner = call.func.value if isinstance(call.func, ast.Attribute) else None
@@ -212,7 +212,7 @@ def _learned_from(source: Script, call: ast.Call) -> ast.expr | None:
             return grouped.func.value if isinstance(grouped.func, ast.Attribute) else None
         return None
     functions = flow(source).called(call)
-    if len(functions) == 1 and call.args and _OWN_FIGURES.search(name):
+    if len(functions) == 1 and call.args and OWN_FIGURES.search(name):
         learns = {last_name(c.func) for c in of(functions[0], ast.Call)}
         if learns & {*_FIGURES, "sqrt", "square", "reduce_sum", "sum", "reduce_mean"}:
             return call.args[0]
@@ -238,7 +238,7 @@ def _under(found: Rows, part: Rows) -> bool:
     return part.table == found.table or (found.whole and part.table.startswith(f"{found.table}|"))
 
 
-def _reaches_inputs(source: Script, call: ast.Call) -> bool:
+def reaches_inputs(source: Script, call: ast.Call) -> bool:
     """Inputs are scaled by the figure, or stand for a group by it, below.
 
     A gap that is filled with it is not asked for: it tells next to nothing of the rows.
@@ -248,6 +248,8 @@ def _reaches_inputs(source: Script, call: ast.Call) -> bool:
         return False
     if any(isinstance(t, ast.Subscript) for t in statement.targets) and last_name(call.func) == "transform":
         return True
+    if any(isinstance(t, ast.Subscript) for t in statement.targets):
+        return False  # a column that is filled, or put in its own place
     names = {unparse(t) for target in statement.targets for t in of(target, ast.Name, ast.Attribute)}
     for node in source.of(ast.BinOp, ast.AugAssign):
         if isinstance(node.op, (ast.Sub, ast.Div)) and getattr(node, "lineno", 0) >= statement.lineno:

@@ -1,0 +1,171 @@
+"""Validation data that scripts set aside and never look at, while the test data choose the model."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+
+from ...readers._tree import of, unparse
+from ...readers.script import keyword, last_name
+from ...registry import Finding
+from ...scripts.syntax import Function, Script
+from ..shared.checks import at
+from ..shared.rows import names_given
+from ..shared.sides import words
+from .learnt_and_scored import is_learning
+from .rows_met import sided
+
+_VALID = {"val", "valid", "validation", "dev", "vl", "va"}
+_TEST = {"test", "testing", "tst", "te"}
+_DATA = re.compile(
+    r"(?i)load|data|set|dl$|ds$|split|iter|batches|rows|^[a-z_]*x|^(?:val|valid|validation|dev|va)$"
+)
+_NO_DATA = re.compile(
+    r"(?i)loss|acc|metric|score|len|num|path|dir|file|transform|step|frac|ratio|size|batch_?size"
+)
+
+
+def test_chooses(source: Script) -> Finding | None:
+    """`valid` is made and never read, and `test` is scored where the best epoch is kept, and at the end."""
+    unused = next(_left_aside(source), None)
+    if unused is None:
+        return None
+    for place in _where_chosen(source):
+        for node in of(place, ast.Name, ast.Attribute):
+            kinds = set(words(last_name(node)))
+            if isinstance(node.ctx, ast.Load) and kinds & _TEST and not kinds & _VALID and _is_data(node):
+                if _read_outside(source, node, place):
+                    return at(
+                        source,
+                        node,
+                        f"these choose the model, and `{unused}`, set aside for it, is never read",
+                    )
+    return None
+
+
+def _is_data(node: ast.Name | ast.Attribute) -> bool:
+    name = last_name(node)
+    return _DATA.search(
+        name.replace("test", "val").replace("Test", "Val")
+    ) is not None and not _NO_DATA.search(name)
+
+
+def _left_aside(source: Script) -> Iterator[str]:
+    """Names and methods of validation data that nothing reads."""
+    reads = [
+        n
+        for n in source.of(ast.Name, ast.Attribute)
+        if isinstance(n.ctx, ast.Load) and not _with_others(source, n)
+    ]
+    everywhere = {last_name(n) for n in reads}
+    by_function = {(source.function_around(n), last_name(n)) for n in reads if isinstance(n, ast.Name)}
+    for node in source.of(ast.Assign):
+        scope = source.function_around(node)
+        for target in node.targets:
+            for one in of(target, ast.Name, ast.Attribute):
+                name = last_name(one)
+                if not isinstance(one.ctx, ast.Store) or not _is_validation(source, name):
+                    continue
+                local = isinstance(one, ast.Name) and (
+                    scope is not None or source.function_around(one) is None
+                )
+                if name not in everywhere or (local and not _read_within(source, by_function, scope, name)):
+                    yield name
+    hooks = ("val_dataloader", "validation_step", "validate")
+    for function in source.of(ast.FunctionDef):
+        if function.name not in hooks and "_step" not in function.name and function.name not in everywhere:
+            if _is_validation(source, function.name):
+                yield function.name
+
+
+def _is_validation(source: Script, name: str) -> bool:
+    """The name of validation data, which no text of the script names."""
+    told = set(words(name)) & _VALID and _DATA.search(name) and not _NO_DATA.search(name)
+    return bool(told) and not any(isinstance(m, ast.Constant) for m in source.mentions.get(name, ()))
+
+
+def _read_within(
+    source: Script, by_function: set[tuple[Function | None, str]], scope: Function | None, name: str
+) -> bool:
+    """A name of a function is read in it or in one inside it; one of the script in any that sets none."""
+    for around, read in by_function:
+        if read != name:
+            continue
+        while around is not None and around is not scope:
+            if any(n.id == name and isinstance(n.ctx, ast.Store) for n in of(around, ast.Name)):
+                break
+            around = source.function_around(around)
+        if around is scope:
+            return True
+    return False
+
+
+def _with_others(source: Script, node: ast.AST) -> bool:
+    """It is only counted, or handed over together with both other parts: `fill(train, valid, test)`."""
+    call = source.parents.get(node)
+    if not isinstance(call, ast.Call) or node not in call.args:
+        return False
+    if re.fullmatch(r"print|len|info|debug", last_name(call.func)):
+        return True
+    told = [set(words(unparse(a))) for a in call.args if isinstance(a, (ast.Name, ast.Attribute))]
+    alone = isinstance(source.parents.get(call), ast.Expr)
+    return alone and any("train" in t for t in told) and any(t & _TEST for t in told)
+
+
+def _where_chosen(source: Script) -> Iterator[ast.AST]:
+    """Loops over epochs that keep the best, what `fit` is told to watch, and what Lightning validates on."""
+    for loop in source.of(ast.For, ast.While):
+        outer = any(isinstance(p, (ast.For, ast.While)) for p in source.above(loop))
+        best = any(re.search(r"(?i)best", unparse(c)) for c in of(loop, ast.Compare))
+        if best and not outer and is_learning(source, loop):
+            yield loop
+    for call in source.calls:
+        for name in ("validation_data", "eval_dataset"):
+            if (given := keyword(call, name)) is not None:
+                yield given
+    for function in source.of(ast.FunctionDef):
+        if function.name == "val_dataloader":
+            yield function
+
+
+def _read_outside(
+    source: Script, node: ast.Name | ast.Attribute, place: ast.AST, below: bool = False
+) -> bool:
+    """The same data are read elsewhere as well, or below, for the final score."""
+    end = getattr(place, "end_lineno", 0) if below else 0
+    inside = set(of(place, ast.Name, ast.Attribute))
+    return any(
+        unparse(n) == unparse(node) and n not in inside and isinstance(n.ctx, ast.Load) and n.lineno > end
+        for n in source.of(ast.Name, ast.Attribute)
+    )
+
+
+def part_never_read(source: Script) -> Finding | None:
+    """A part is cut and never read, and the part that gives the final score chooses the best epoch.
+
+    Told by the rows, where no name tells it: `xv` of `xa, xv, xt`.
+    """
+    parts = sided(source)
+    mine = [p for p in parts if p.learns]
+    read = {n.id for n in source.of(ast.Name) if isinstance(n.ctx, ast.Load)}
+    for left in names_given(source):
+        if left.name in read or left.rows.whole or not left.rows.rows or "." in left.name:
+            continue
+        if not any(m.rows.table == left.rows.table and not m.rows.rows & left.rows.rows for m in mine):
+            continue
+        for held in parts:
+            if held.learns or held.rows.table != left.rows.table or held.rows.rows & left.rows.rows:
+                continue
+            if set(words(held.name)) & _VALID or set(words(left.name)) & _TEST:
+                continue  # the validation part chooses, and the test is run elsewhere
+            for place in _where_chosen(source):
+                for node in of(place, ast.Name):
+                    if node.id == held.name and isinstance(node.ctx, ast.Load):
+                        if _read_outside(source, node, place):
+                            return at(
+                                source,
+                                node,
+                                f"these choose the model, and `{left.name}` is cut and never read",
+                            )
+    return None
