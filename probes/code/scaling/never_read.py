@@ -18,13 +18,14 @@ _SPREADS = ("std", "nanstd")
 _CENTRE = re.compile(r"(?i)^(?:\w+_)?(?:mean|mu|centre|center)$")
 _SPREAD = re.compile(r"(?i)^(?:\w+_)?(?:std|stdev|sd|sigma|dev|deviation|spread)$")
 _OF_OTHERS = re.compile(
-    r"(?i)loss|acc|score|pred|err|reward|time|grad|weight|run|metric|fold|result|target|label|resid|latency|bench"
+    r"(?i)loss|acc|score|pred|err|reward|time|grad|weight|run|metric|fold|result|target|label|resid|lat|"
+    r"bench"
 )
 _SCALE = re.compile(r"(?i)^(?:scale|rescale|normali[sz]e|standardi[sz]e)(?:_fn|_func|r)?$")
 
 
 def figures_never_read(source: Script) -> Finding | None:
-    """`s = x[:n].std(0)`, `scaler = StandardScaler().fit(x)` that no line reads, and a scale not looked at."""
+    """`s = x[:n].std(0)`, `scaler = StandardScaler().fit(x)` that no line reads."""
     if source.loose:
         return None
     scales = _divides_by_a_spread(source)
@@ -34,7 +35,7 @@ def figures_never_read(source: Script) -> Finding | None:
             continue
         if _read(source, node, target.id):
             continue
-        if _fitted(source, node.value):
+        if _fitted(node.value):
             return at(source, node, "this scaler is fitted, and nothing is put through it")
         if scales:
             continue
@@ -62,7 +63,7 @@ def _read(source: Script, node: ast.Assign, name: str) -> bool:
     return told or imported or any(n.id == name and isinstance(n.ctx, ast.Load) for n in inside)
 
 
-def _fitted(source: Script, value: ast.expr) -> bool:
+def _fitted(value: ast.expr) -> bool:
     """`StandardScaler().fit(x)`, whose outcome is kept under a name alone."""
     if (
         not isinstance(value, ast.Call)

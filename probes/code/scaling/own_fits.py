@@ -23,7 +23,7 @@ _SCALES = re.compile(r"(?i)scal|norm|standard|whiten|transform|prepare|preproces
 
 
 def own_fits(source: Script) -> ast.AST | None:
-    """`scaler.fit_transform(part)` in a function that every part goes through, or figures of a held-out part."""
+    """`scaler.fit_transform(part)` in a function of every part, or figures of a held-out part."""
     for function in source.of(ast.FunctionDef):
         names = [a.arg for a in function.args.args]
         for call in of(function, ast.Call):

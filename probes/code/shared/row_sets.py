@@ -88,6 +88,7 @@ TESTS: dict[type[ast.cmpop], Callable[[float, float], bool]] = {
 
 
 def worked_out(op: ast.operator, left: float | None, right: float | None) -> float | None:
+    """The outcome of plain arithmetic; None of what is not known."""
     if left is None or right is None:
         return None
     match op:
@@ -111,6 +112,7 @@ def reaches_back(cut: ast.Slice) -> bool:
 
 
 def index(value: object) -> int | None:
+    """The row of the stand-in for a number or text that is written out."""
     if isinstance(value, int) and not isinstance(value, bool):
         return value if 0 <= value < ROWS else None
     return zlib.crc32(value.encode()) % ROWS if isinstance(value, str) else None
@@ -135,6 +137,7 @@ def groups(held: Rows, about: str) -> Rows | None:
 
 
 def within(held: Rows | None, chosen: Rows) -> Rows | None:
+    """Those of some rows for which a condition holds."""
     if held is None or held.whole:
         return chosen
     return replace(held, rows=held.rows & chosen.rows) if held.table == chosen.table else None
@@ -158,6 +161,7 @@ def joined(found: Iterable[Rows | None], meet: bool) -> Rows | None:
 
 
 def without(held: Rows | None, taken: Rows | None) -> Rows | None:
+    """What is left of rows when others of the same table are taken away."""
     if held is None or taken is None or held.table != taken.table:
         return None
     return replace(held, rows=held.rows - taken.rows)

@@ -32,19 +32,19 @@ from .row_sets import (
     READS,
     ROUNDS,
     ROWS,
-    Rows,
     TESTS,
     TWO_PARTS,
+    Rows,
     groups,
     index,
     inner,
     joined,
-    without,
     names_a_side,
     one,
     reaches_back,
     root,
     within,
+    without,
     worked_out,
 )
 from .sides import side
@@ -610,7 +610,7 @@ class Reader:
         return found
 
     def _windows(self, function: Function, bound: Env, depth: int) -> Rows | None:
-        """`def cut(a, b): for t in range(a, b): ... x[t]`: the rows between two bounds that are handed over."""
+        """`def cut(a, b): for t in range(a, b): ... x[t]`: the rows between two bounds."""
         handed = [n for (_, n), v in bound.items() if isinstance(v, float)]
         loops = [n for n in function.body if isinstance(n, ast.For)]
         if len(handed) < 2 or len(loops) != 1:
@@ -716,11 +716,11 @@ def names_given(source: Script) -> tuple[Named, ...]:
     last: dict[tuple[ast.AST | None, str], tuple[ast.Assign, ast.expr, tuple[int, ...]]] = {}
     for node in sorted(source.of(ast.Assign), key=lambda n: n.lineno):
         for target in node.targets:
-            for at, one in enumerate(target.elts) if isinstance(target, ast.Tuple) else [(None, target)]:
-                if isinstance(one, (ast.Name, ast.Attribute)):
-                    own = isinstance(one, ast.Attribute) and unparse(one.value) == "self"
+            for at, item in enumerate(target.elts) if isinstance(target, ast.Tuple) else [(None, target)]:
+                if isinstance(item, (ast.Name, ast.Attribute)):
+                    own = isinstance(item, ast.Attribute) and unparse(item.value) == "self"
                     scope = source.class_around(node) if own else source.function_around(node)
-                    last[scope, unparse(one)] = (node, node.value, () if at is None else (at,))
+                    last[scope, unparse(item)] = (node, node.value, () if at is None else (at,))
     reader, found = rows_of(source), []
     for (_, name), (node, value, places) in last.items():
         if _in_branch(source, node):

@@ -1,4 +1,4 @@
-"""Rows that scripts both train on and hold out, and figures that are learned from both, by the rows themselves.
+"""Rows that scripts both train on and hold out, and figures that are learned from both, told by the rows.
 
 Told by what `shared/rows.py` works out of slices, conditions, groups and splits, whatever the names are.
 """
@@ -86,7 +86,7 @@ def _read_without_gradients(source: Script) -> frozenset[str]:
     return frozenset(found)
 
 
-# ------------------------------------------------------------------------------------------ rows in both parts
+# ---------------------------------------------------------------------- rows in both parts
 
 
 def rows_in_both(source: Script) -> Finding | None:
@@ -155,7 +155,7 @@ def _exclusive(source: Script, one: ast.AST, other: ast.AST) -> bool:
     return source.class_around(one) is None or source.class_around(one) is not source.class_around(other)
 
 
-# ----------------------------------------------------------------------------------------- figures of both parts
+# ---------------------------------------------------------------------- figures of both parts
 
 _FITS = ("fit", "fit_transform", "adapt", "partial_fit")
 _LEARNS = re.compile(
