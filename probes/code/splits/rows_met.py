@@ -51,7 +51,8 @@ def sided(source: Script) -> tuple[Sided, ...]:
             continue
         if told is None:
             learns, held = one.name in trained, one.name in quiet
-            if learns == held or one.rows.whole or not _plain_data(one):
+            inside = bool(source.loops_around(one.node))  # what a round works out is no part of the data
+            if learns == held or one.rows.whole or inside or not _plain_data(one):
                 continue
             told = learns
         found.append(Sided(told, one.name, one.node, one.rows, one.scope))
@@ -73,15 +74,20 @@ def _read_by_training(source: Script) -> frozenset[str]:
     for loop in source.of(ast.For, ast.While):
         inner = [n for n in of(loop, ast.For, ast.While) if n is not loop]
         if takes_gradients(source, loop) and not any(takes_gradients(source, n) for n in inner):
-            found |= {n.id for n in of(loop, ast.Name) if isinstance(n.ctx, ast.Load)}
+            quiet = {n for w in of(loop, ast.With) if _is_quiet(w) for n in of(w, ast.Name)}
+            found |= {n.id for n in of(loop, ast.Name) if isinstance(n.ctx, ast.Load) and n not in quiet}
     return frozenset(found)
+
+
+def _is_quiet(block: ast.With) -> bool:
+    return any("no_grad" in unparse(i) or "inference_mode" in unparse(i) for i in block.items)
 
 
 def _read_without_gradients(source: Script) -> frozenset[str]:
     """Names that are read under `with torch.no_grad():`, outside of what trains."""
     found: set[str] = set()
     for block in source.of(ast.With):
-        if any("no_grad" in unparse(i) or "inference_mode" in unparse(i) for i in block.items):
+        if _is_quiet(block):
             found |= {n.id for n in of(block, ast.Name) if isinstance(n.ctx, ast.Load)}
     return frozenset(found)
 
