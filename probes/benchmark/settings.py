@@ -280,9 +280,23 @@ def _differences(view: View, keys: Iterable[str]) -> tuple[list[Both], int]:
         if found is None:
             continue
         compared += 1
-        if not equal(key, *found) and not _on_scale_of_bytes(view, key):
-            differ.append(found)
+        if equal(key, *found) or _on_scale_of_bytes(view, key) or _without_decay(view, key, found):
+            continue
+        differ.append(found)
     return differ, compared
+
+
+def _without_decay(view: View, key: str, found: Both) -> bool:
+    """AdamW without a weight decay is Adam."""
+    if key != "optimizer" or view.benchmark is None:
+        return False
+    kinds = [str(f.value).lower() for f in found[:2]]
+    if sorted(kinds) != ["adam", "adamw"]:
+        return False
+    decays = [r.settings.get("weight_decay") for r in (view.run, view.benchmark)]
+    ours = decays[kinds.index("adamw")]
+    other = decays[kinds.index("adam")]
+    return ours is not None and ours.value == 0 and (other is None or not other.value)
 
 
 def _on_scale_of_bytes(view: View, key: str) -> bool:
@@ -670,6 +684,8 @@ def other_setting_differs(view: View, minimum: int = 3) -> Finding:
 def role_differs(view: View, role: str) -> Finding:
     """A setting without a canonical name differs whose name says that it is about `role` (setting_roles)."""
     differ, equals = ([d for d in found if _role(d) == role] for found in other_settings(view))
+    if role == "evaluation":  # how many samples are judged at a time changes nothing
+        differ = [d for d in differ if not _AT_A_TIME.search(str(d[0]))]
     if differ:
         return say_others(differ)
     if equals:
@@ -677,6 +693,7 @@ def role_differs(view: View, role: str) -> Finding:
     return unknown(f"no setting of the {role} is recorded on both sides")
 
 
+_AT_A_TIME = re.compile(r"(?i)(?:^|_)(?:bs|batch|batch_?size)$|num_workers|workers$")
 _SIZES_OF_INPUTS = ("image_size", "max_sequence_length")
 
 

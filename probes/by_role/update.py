@@ -95,9 +95,14 @@ _FAMILY = {
 _DECAY = {"torch": 0.01, "keras": 0.004, "mindspore": 0.0, "": 0.01}  # AdamW's default
 
 
+def optimizers(side: Side) -> list[ast.Call]:
+    """Where optimizers are made."""
+    return [c for c in side.calls(*_FAMILY) if c.args or c.keywords]
+
+
 def optimizer(side: Side) -> tuple[str, float | None, ast.Call] | None:
     """The only optimizer: its family, its weight decay (None: not known), where it is made."""
-    made = [c for c in side.calls(*_FAMILY) if c.args or c.keywords]
+    made = optimizers(side)
     if len(made) != 1 or side.by_trainer or side.source.loose:
         return None
     call = made[0]
@@ -106,7 +111,7 @@ def optimizer(side: Side) -> tuple[str, float | None, ast.Call] | None:
     decay = side.number(asked) if asked is not None else None
     if asked is None:
         decay = _DECAY[side.framework] if family == "AdamW" else 0.0
-    if '"weight_decay"' in ast.dump(call).replace("'", '"') or _groups(side, "weight_decay"):
+    if "value='weight_decay'" in ast.dump(call) or _groups(side, "weight_decay"):
         decay = None
     if family == "Adam" and side.framework == "keras" and decay:
         family = "AdamW"  # Keras' decay is decoupled
@@ -185,7 +190,7 @@ def parts_differ(mine: Side, theirs: Side) -> Iterator[Told]:
 
 def _parts(side: Side) -> tuple[frozenset[str], ast.Call] | None:
     """Parts of a model of which the only optimizer gets the parameters: `model.head.parameters()`."""
-    made = [c for c in side.calls(*_FAMILY) if c.args or c.keywords]
+    made = optimizers(side)
     given = argument(made[0], "params", "parameters", position=0) if len(made) == 1 else None
     if given is None or side.source.loose or side.mentions("^requires_grad_?$|^add_param_group$"):
         return None
@@ -200,7 +205,7 @@ def groups_differ(mine: Side, theirs: Side) -> Iterator[Told]:
     """All parameters have one weight decay or rate here, and groups of them others in the benchmark."""
     if mine.source.loose or mine.mentions(r"no_?decay|param_?groups?$|layer_?wise|exclude_from_weight_decay"):
         return
-    made = [c for c in mine.calls(*_FAMILY) if c.args or c.keywords]
+    made = optimizers(mine)
     if len(made) != 1 or any(
         "params" in {getattr(k, "value", "") for k in d.keys}
         for d in mine.source.of(ast.Dict)

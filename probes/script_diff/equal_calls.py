@@ -16,12 +16,29 @@ _AXES = "abcdefghijklmnopqrstuvwxyz"
 def equal_call(term: Term) -> Term:
     """The term in the form that all equal ones are given; itself where no other form is known."""
     if term.kind == "operation":
-        return _threshold(_summed_pool(term))
+        return _last_of(_threshold(_summed_pool(term)))
     if term.kind != "call":
         return term
     made = _FORMS.get(term.label)
     term = made(term) if made is not None else term
     return _weights(term) if term.kind == "call" and term.part("weights") is not None else term
+
+
+def _last_of(term: Term) -> Term:
+    """`i % n == n - 1` is `(i + 1) % n == 0`: the last of n."""
+    left, right = term.part("left"), term.part("right")
+    if term.label not in ("==", "!=") or left is None or right is None:
+        return term
+    if left.label != "%" or right.label != "-" or left.kind != "operation" or right.kind != "operation":
+        return term
+    count, of, by = left.part("right"), right.part("left"), right.part("right")
+    over = left.part("left")
+    if count is None or of is None or by is None or over is None or count.key != of.key or by.label != "1.0":
+        return term
+    more = Term("operation", "+", (("left", over), ("right", by)), over.node)
+    rest = Term("operation", "%", (("left", more), ("right", count)), left.node)
+    none = Term("number", "0.0", node=right.node)
+    return Term("operation", term.label, (("left", rest), ("right", none)), term.node)
 
 
 def _anew(term: Term, label: str, parts: list[tuple[str, Term]]) -> Term:
@@ -382,7 +399,30 @@ def _is_rest(rest: Term, share: Term) -> bool:
     )
 
 
+def _filled(term: Term) -> Term:
+    """`w.data.normal_(0, s)` is `init.normal_(w, std=s)`, `b.zero_()` is `init.zeros_(b)`."""
+    of = term.part("self")
+    label = {"zero_": "zeros_", "fill_": "constant_"}.get(term.label, term.label)
+    if of is None:
+        kept = [p for p in term.parts if p[0] != "mean" or p[1].label not in ("0.0", "0")]
+        return _anew(term, label, kept) if len(kept) < len(term.parts) else term
+    given = [p for e, p in term.parts if e != "self"]
+    names = {"normal_": ("mean", "std"), "uniform_": ("a", "b"), "constant_": ("val",)}.get(label, ())
+    if len(given) > len(names):
+        return term
+    by_name = {e: p for e, p in term.parts if e in ("std", "from", "to")}
+    if by_name and len(given) != len(by_name):
+        return term
+    told = [*by_name.items()] if by_name else list(zip(names, given, strict=False))
+    told = [p for p in told if p[0] != "mean" or p[1].label not in ("0.0", "0")]
+    inner = of.part("of") or of.part("self") or (of.part("#0") if of.kind == "call" else None)
+    if of.label == "data" and inner is not None:
+        of = inner
+    return _anew(term, label, [("#0", of), *told])
+
+
 _FORMS = {
+    **dict.fromkeys(("normal_", "uniform_", "zero_", "fill_"), _filled),
     **dict.fromkeys(("autocast", "GradScaler"), _mixed),
     **dict.fromkeys(("SGD", "Adam", "AdamW", "NAdam", "RAdam", "RMSprop", "Adagrad"), _single_group),
     **dict.fromkeys(("gt", "ge", "lt", "le", "eq", "ne"), _compare),

@@ -119,8 +119,13 @@ class _Reader:
         return Program(self.source, self.units, self.count > MAX_LINES)
 
     def _block(self, body: list[ast.stmt], unit: Unit, around: tuple[Line, ...], branch: str) -> None:
-        for node in body:
+        for i, node in enumerate(body):
             if self.count > MAX_LINES or len(around) > 40:
+                return
+            if isinstance(node, ast.If) and _skips_rounds(node) and body[i + 1 :]:
+                test = self.normal.term(_contrary(node.test))
+                head = self._line("if", (("test", test),), node, unit, around, branch)
+                self._block(body[i + 1 :], unit, (*around, head), "body")
                 return
             self._statement(node, unit, around, branch)
 
@@ -321,6 +326,34 @@ class _Reader:
             "warnings",
             "plt",
         )
+
+
+def _skips_rounds(node: ast.If) -> bool:
+    """`if i % n: continue`: what follows is done in one round of n, as under the contrary condition."""
+    alone = len(node.body) == 1 and isinstance(node.body[0], ast.Continue) and not node.orelse
+    return alone and any(isinstance(n, ast.Mod) for n in ast.walk(node.test))
+
+
+_CONTRARY: dict[type[ast.cmpop], ast.cmpop] = {
+    ast.Eq: ast.NotEq(),
+    ast.NotEq: ast.Eq(),
+    ast.Lt: ast.GtE(),
+    ast.GtE: ast.Lt(),
+    ast.Gt: ast.LtE(),
+    ast.LtE: ast.Gt(),
+}
+
+
+def _contrary(test: ast.expr) -> ast.expr:
+    """The condition that holds where this one does not."""
+    if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
+        return test.operand
+    if isinstance(test, ast.Compare) and len(test.ops) == 1 and type(test.ops[0]) in _CONTRARY:
+        made = ast.Compare(test.left, [_CONTRARY[type(test.ops[0])]], test.comparators)
+        return ast.copy_location(made, test)
+    if isinstance(test, ast.BinOp) and isinstance(test.op, ast.Mod):  # `if i % n: continue`
+        return ast.copy_location(ast.Compare(test, [ast.Eq()], [ast.Constant(0)]), test)
+    return ast.copy_location(ast.UnaryOp(ast.Not(), test), test)
 
 
 def _targets(node: ast.expr) -> tuple[str, ...]:

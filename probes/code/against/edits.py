@@ -15,7 +15,7 @@ from importlib.resources import files
 
 from ....engine.model import Place
 from ...by_role.compare import same_course, told
-from ...by_role.side import Told
+from ...by_role.side import Side, Told
 from ...registry import Finding, View, absent, present, probe, unknown
 from ...run import Run
 from ...script_diff.edits import Edit, LeftOut, edits, left_out, likeness_of
@@ -26,6 +26,7 @@ from ...settings import is_harmless
 from ..shared.checks import MISSING, scripts
 from ..shared.roles import split_of
 from .equal_edits import making_up
+from .kept import kept
 
 # Two versions of one script share nearly all lines, a refactored one at least half; two programs in one
 # framework share their imports and the bare steps of a loop.
@@ -51,6 +52,7 @@ class Comparison:
     told: tuple[Told, ...] = ()  # differences by role, where the programs share too few lines
     held: bool = False  # against one another by role
     one_course: bool = False  # the learning rates of both take the same course
+    kept: frozenset[Edit] = frozenset()  # what the whole of both programs takes back
 
     @property
     def weighty(self) -> tuple[Edit, ...]:
@@ -81,6 +83,7 @@ def _compared(mine: tuple[Script, ...], theirs: tuple[Script, ...]) -> Compariso
     best = (-1.0, "", "")
     cut = len(mine) > MAX_PROGRAMS
     course = False
+    back: frozenset[Edit] = frozenset()
     if any(is_port(a, b) for a in mine[:MAX_PROGRAMS] for b in theirs[:MAX_PROGRAMS]):
         pairs = [(a, b) for a in mine[:MAX_PROGRAMS] for b in theirs[:MAX_PROGRAMS] if is_port(a, b)]
         return Comparison(
@@ -95,7 +98,9 @@ def _compared(mine: tuple[Script, ...], theirs: tuple[Script, ...]) -> Compariso
             best = (alike, source.path, other.path)
             by_role = told(source, other) if alike < WRITTEN_ANEW else ()
         if alike >= SAME_PROGRAM:
-            found.update(dict.fromkeys(edits(source, other)))
+            these = edits(source, other)
+            found.update(dict.fromkeys(these))
+            back |= kept(these, Side(source), Side(other))
             idle += left_out(source, other)
             course = course or same_course(source, other)
     why = ""
@@ -114,6 +119,7 @@ def _compared(mine: tuple[Script, ...], theirs: tuple[Script, ...]) -> Compariso
         by_role,
         best[0] < WRITTEN_ANEW,
         course,
+        back,
     )
 
 
@@ -129,6 +135,11 @@ def light(edit: Edit) -> bool:
     """A seed, a path, an interval of logging: what changes nothing that one run in ten would not change."""
     if edit.split == "eval" and any(w.endswith(".batch_size") for w in edit.within[:2]):
         return True  # evaluation does not depend on how many samples it takes at a time
+    if edit.kind == "constant" and edit.ratio is not None and _OF_EVALUATION.match(edit.key):
+        return True
+    if edit.kind in ("replaced", "name", "constant") and edit.gone and edit.new:
+        if {_act(w) for w in edit.gone | edit.new} <= _SMOOTH and "output" not in edit.roles[:1]:
+            return True
     if edit.within and is_loud(edit.within[0].rpartition(".")[2]):
         return True
     if edit.kind in ("added", "wrapped", "replaced") and "compile()" in edit.new and _only_faster(edit):
@@ -153,6 +164,15 @@ def light(edit: Edit) -> bool:
     )  # `out = tokenizer(text, max_length=8)`
     name = argument if named else edit.key
     return bool(name) and edit.kind == "constant" and is_harmless(name)
+
+
+_OF_EVALUATION = re.compile(r"(?i)^(?:val|valid|eval|test|dev|infer)\w*_(?:bs|batch|batch_?size)$")
+# activations of one family: which of them it is changes no result that a second seed would not change
+_SMOOTH = frozenset({"relu", "gelu", "silu", "swish", "mish"})
+
+
+def _act(word: str) -> str:
+    return word.strip("'$:").removesuffix("()").lower()
 
 
 def _only_faster(edit: Edit) -> bool:
@@ -251,6 +271,8 @@ def sorted_out(found: Comparison) -> Mapping[str, tuple[Edit, ...]]:
     paired = _paired(weighty)
     left = [e for e in weighty if not _vague(e) and e not in paired]
     written_anew = [e for e in left if _elsewhere(e, weighty) or _made_before(e, found.left_out)]
+    paired += [e for e in weighty if e in found.kept and e not in paired]
+    left = [e for e in left if e not in found.kept]
     unclear = [e for e in weighty if e.rewritten] + paired + written_anew
     left = [e for e in left if e not in written_anew]
     vague = [e for e in weighty if e not in left]

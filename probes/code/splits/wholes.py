@@ -186,6 +186,8 @@ def figures_of_all(source: Script) -> ast.AST | None:
         names = [unparse(t) for t in of(node.targets[0], ast.Name, ast.Attribute)]
         if not any(_FIGURES.search(n) and side(n) is None for n in names):
             continue
+        if {True, False} <= {side(n) for n in names}:
+            continue  # it gives the parts as well: of which rows its figures are, is seen in it
         body = functions[last_name(call.func)]
         if not any(_LEARNS.search(last_name(c.func)) for c in of(body, ast.Call)):
             continue

@@ -147,7 +147,11 @@ class Extractor(Values):
 
     def _accumulated(self, node: ast.If) -> Iterator[Setting]:
         """`if (i + 1) % n == 0: optimizer.step()`: gradients of n batches are added up."""
-        steps = {last_name(c.func) for s in node.body for c in of(s, ast.Call)}
+        body = node.body
+        if len(body) == 1 and isinstance(body[0], ast.Continue):  # `if (i + 1) % n: continue`
+            loops = [n for n in of(self.tree, ast.For, ast.While) if node in n.body]
+            body = loops[0].body[loops[0].body.index(node) + 1 :] if loops else body
+        steps = {last_name(c.func) for s in body for c in of(s, ast.Call)}
         if not steps & {"step", "zero_grad"} or "step" not in steps:
             return
         for term in of(node.test, ast.BinOp):

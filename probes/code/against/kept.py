@@ -1,0 +1,277 @@
+"""Edits that the whole of both programs takes back: what is not found again in its line is there by its role.
+
+An edit says that a line is not found again by its form. Before it is told as a fault, what the line stood
+for is looked for in the whole program: the parameters in the groups, the layer in the class that replaced a
+helper, the rate in a schedule's object, the side of the data behind another name.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from fnmatch import fnmatchcase
+
+from ...by_role.groups import covers_all
+from ...by_role.side import Side
+from ...by_role.update import optimizer
+from ...script_diff.edits import Edit
+from ..shared.roles import split_of
+
+_ONE_SIDED = ("added", "removed", "replaced", "expression", "wrapped", "unwrapped", "name")
+
+
+def kept(edits: Sequence[Edit], mine: Side, theirs: Side) -> frozenset[Edit]:
+    """The edits that change nothing which a role in the whole program does not make up for."""
+    by_role = (e for rule in _BY_ROLE for e in rule(edits, mine, theirs))
+    return frozenset((*by_role, *(e for alone in _BY_EDITS for e in alone(edits))))
+
+
+def _groups(edits: Sequence[Edit], mine: Side, theirs: Side) -> Iterator[Edit]:
+    """One list of parameters, for groups that have all of them between them; or back."""
+    told = [e for e in edits if any(_GROUPED.search(w) for w in e.within[:2]) and e.kind != "constant"]
+    if told and (covers_all(mine) or covers_all(theirs)):
+        yield from told
+        yield from (e for e in edits if e.kind[:8] == "argument" and e.within[:1] and _decay(e.within[0]))
+
+
+def _decay(within: str) -> bool:
+    """The weight decay of all groups, which they have themselves."""
+    return re.fullmatch(r"[A-Z]\w*\.weight_decay", within) is not None
+
+
+_GROUPED = re.compile(r"^(?:[A-Z]\w*\.(?:params|parameters)|mapping\.params)$")
+
+
+def _same_optimizer(edits: Sequence[Edit], mine: Side, theirs: Side) -> Iterator[Edit]:
+    """AdamW without a weight decay is Adam."""
+    here, there = optimizer(mine), optimizer(theirs)
+    if here is None or there is None or {here[0], there[0]} != {"Adam", "AdamW"}:
+        return
+    if here[1] == there[1] == 0:
+        for e in edits:
+            decay = e.within[:1] and e.within[0].endswith(".weight_decay")
+            if decay or {"Adam()", "AdamW()"} <= e.gone | e.new:
+                yield e
+
+
+def _precision(edits: Sequence[Edit], mine: Side, theirs: Side) -> Iterator[Edit]:
+    """bf16 for fp16; or half precision with a scaler, where the benchmark has none of it."""
+    for asked in edits:
+        if asked.within and asked.within[0].endswith((".fp16", ".bf16")) and asked.kind[:8] == "argument":
+            beside = [e for e in edits if (e.mine, e.theirs) == (asked.mine, asked.theirs)]
+            gone, new = (
+                {e.within[0].rpartition(".")[2] for e in beside if e.within and held(e)}
+                for held in (lambda e: "True" in e.gone, lambda e: "True" in e.new)
+            )
+            if "fp16" in gone and "bf16" in new:
+                yield asked
+    for e in edits:
+        before, after = ({w for w in words if "16" in w} for words in (e.gone, e.new))
+        if before and after and not any("bf" in w for w in before) and all("bf" in w for w in after):
+            if e.gone | e.new == before | after:
+                yield e
+    scaled = mine.calls("GradScaler") and mine.source.named("scale")
+    half = mine.source.named("autocast") and (scaled or mine.mentions("bfloat16|^bf16"))
+    if half and not theirs.mentions(r"autocast|(?:^|_)amp(?:_|$)|GradScaler|fp16|bf16|float16|\bhalf\b"):
+        for e in edits:
+            if e.kind != "constant" and (e.gone | e.new) & _OF_PRECISION:
+                yield e
+
+
+_OF_PRECISION = frozenset({"autocast()", "GradScaler()", "$:GradScaler", "$scaler", "scaler"})
+
+
+def _course(edits: Sequence[Edit], mine: Side, theirs: Side) -> Iterator[Edit]:
+    """A rate that is set by hand in one program, and by a schedule's object that is stepped in the other."""
+    forms = [_by_hand(side) for side in (mine, theirs)]
+    if {*forms} != {True, False}:
+        return
+    for e in edits:
+        words = e.gone | e.new
+        if e.kind == "constant" and e.ratio is not None:
+            continue
+        near = e.within[:1] and e.within[0].rpartition(".")[2] in ("scheduler", "sched", "lr_scheduler")
+        if near or any(fnmatchcase(w, p) for w in words for p in _SCHEDULED):
+            yield e
+
+
+_SCHEDULED = (
+    "param_groups",
+    "*LR()",
+    "get_scheduler()",
+    "$:*LR",
+    "$*sched*",
+    "get_last_lr()",
+    "scheduler_step()",
+)
+
+
+def _by_hand(side: Side) -> bool | None:
+    """Whether the rate of the groups is set by hand; False: by an object that is stepped; None: neither."""
+    objects = side.matching(r"[a-z]LR$|get_\w*schedule")
+    stepped = any(re.search(r"(?i)sched", w) for w in side.words) and side.source.named("step")
+    hand = re.search(r"param_groups\b[^\n]*(?:\n[^\n]*)?\[.lr.\]\s*=[^=]", side.source.code) is not None
+    if hand and not objects:
+        return True
+    return False if objects and stepped and not hand else None
+
+
+_LAYERS = ("*Norm*", "batch_norm", "layer_norm", "group_norm", "instance_norm", "*Normalization")
+_LOSSES = ("*cross_entropy*", "*_loss", "*Loss", "*crossentropy", "*CrossEntropy*", "kl_div")
+
+
+def _own_code(edits: Sequence[Edit], mine: Side, theirs: Side) -> Iterator[Edit]:
+    """What a function or class of one's own does now, or did in the benchmark: layers, and losses."""
+    for e in edits:
+        if e.kind not in ("replaced", "expression") or not e.gone:
+            continue
+        made = {w for w in e.gone if w.endswith("()")}
+        norms = [w for w in made if any(fnmatchcase(w[:-2], p) for p in _LAYERS)]
+        own = {w[:-2] for w in e.new if w.endswith("()")} & (mine.own - theirs.own)
+        if norms and own and all(mine.calls(w[:-2]) for w in norms):
+            yield e
+        losses = [w for w in made if any(fnmatchcase(w[:-2], p) for p in _LOSSES)]
+        if losses and not any(w.endswith("()") for w in e.new - e.gone) and _moved(edits, e, losses):
+            if all(mine.calls(w[:-2]) for w in losses):
+                yield e
+
+
+def _moved(edits: Sequence[Edit], edit: Edit, words: Sequence[str]) -> bool:
+    """Whether what is gone in one place is new in another: the loss in what the model returns."""
+    return any(e is not edit and set(words) <= e.new - e.gone for e in edits)
+
+
+def _metrics(edits: Sequence[Edit], mine: Side, theirs: Side) -> Iterator[Edit]:
+    """What judges a model in other words: the model handed in, a mean of a library, an argmax before."""
+    for e in edits:
+        words = e.gone | e.new
+        if e.within[:1] and e.within[0].endswith(".self") and words == {"$self"}:
+            yield e  # `self.model(x)` -> `model(x)`
+        elif e.kind == "removed" and "/" in e.gone and _averages(mine) > _averages(theirs):
+            if not {w for w in e.gone if w.endswith("()")} - {"len()", "max()", "item()", "sum()"}:
+                yield e
+        elif e.kind == "argument-added" and {w for w in e.new if w.endswith("()")} == {"argmax()"}:
+            before = [o for o in edits if o is not e and "argmax()" in o.gone - o.new]
+            if any(_one_axis(_axis(o.gone), _axis(e.new)) for o in before):
+                yield e
+
+
+def _one_axis(gone: set[str], new: set[str]) -> bool:
+    """Whether both are told of one axis; the last one has a number of its own beside -1."""
+    return bool(gone & new) or gone == new or ("-1.0" in new and gone <= {"2.0", "3.0"})
+
+
+def _axis(words: frozenset[str]) -> set[str]:
+    return {w for w in words if re.fullmatch(r"-?\d+\.\d", w)}
+
+
+def _averages(side: Side) -> int:
+    return len(side.source.named("mean", "average", "fmean", "nanmean"))
+
+
+def _both_sides(edits: Sequence[Edit]) -> Iterator[Edit]:
+    """What is handed alike to the loaders of both parts of the data is nothing of the evaluation."""
+    loaded = [e for e in edits if e.within[:1] and e.within[0].startswith("DataLoader.")]
+    for e in loaded:
+        if any(
+            (o.kind, o.within[0], o.gone, o.new) == (e.kind, e.within[0], e.gone, e.new)
+            and o.split != e.split
+            for o in loaded
+        ):
+            yield e
+
+
+_SHAPES = frozenset({"view()", "reshape()", "flatten()", "squeeze()", "unsqueeze()", "ravel()"})
+_OF_SHAPES = re.compile(r"^-?\d+\.\d$|^(?:squeeze|unsqueeze|view|reshape|flatten)\.\w+$|^\$:?\w+$")
+
+
+def _reshaped(edits: Sequence[Edit]) -> Iterator[Edit]:
+    """An axis that is dropped where the model gives its result, and no longer where that is used; or back."""
+    found = [
+        e
+        for e in edits
+        if e.kind in ("wrapped", "unwrapped", "index", "replaced")
+        and (e.gone | e.new) & _SHAPES
+        and all(w in _SHAPES or _OF_SHAPES.match(w) for w in e.gone | e.new)
+    ]
+    gone = [e for e in found if e.gone & _SHAPES and not e.new & _SHAPES]
+    new = [e for e in found if e.new & _SHAPES and not e.gone & _SHAPES]
+    for one, other in ((gone, new), (new, gone)):
+        if any("output" in e.roles for e in one) and any("output" not in e.roles for e in other):
+            yield from (*one, *other)
+            return
+
+
+def _same_part(edits: Sequence[Edit]) -> Iterator[Edit]:
+    """Arrays for a data set, or back: of the same part of the data, by the names on both sides."""
+    for e in edits:
+        if e.kind in ("name", "replaced", "expression") and e.mine_code and e.theirs_code:
+            here, there = _parts_of(e.mine_code), _parts_of(e.theirs_code)
+            if len(here) == 1 and here == there and e.within[:1] and e.within[0].startswith("evaluate."):
+                yield e
+
+
+def _parts_of(code: str) -> set[str]:
+    """The parts of the data that names of a call tell of."""
+    inside = code[code.find("(") :]
+    found = {split_of(w) for w in re.findall(r"[A-Za-z_]\w*", inside)} - {None}
+    return {str(w)[:3] for w in found}
+
+
+def _weighed(edits: Sequence[Edit]) -> Iterator[Edit]:
+    """Weights of classes that are given by sample now, or by what draws the samples; or back."""
+    for e in edits:
+        if e.within[:1] and e.within[0].rpartition(".")[2] in ("class_weight", "weight", "pos_weight"):
+            words = [w for o in edits if o is not e for w in (o.new - o.gone)]
+            if e.kind == "argument-removed" and any(fnmatchcase(w, p) for w in words for p in _BY_SAMPLE):
+                yield e
+
+
+_BY_SAMPLE = ("*sample_weight*", "*class_weight*", "*WeightedRandomSampler*")
+
+
+def _padded(edits: Sequence[Edit]) -> Iterator[Edit]:
+    """How far a batch is padded, where what pads tells the model by a mask; what kind of arrays it gives."""
+    for e in edits:
+        last = e.within[0].rpartition(".")[2] if e.within else ""
+        owner = e.within[0].partition(".")[0] if e.within else ""
+        if re.search(r"(?i)token|collator|^pad$|encode", owner):
+            collated = last == "max_length" and owner.startswith("DataCollator")
+            if last == "return_tensors" or collated or (last == "padding" and e.gone | e.new <= _PADDINGS):
+                yield e
+
+
+_PADDINGS = frozenset({"'max_length'", "'longest'", "True", "False"})
+# what carries a value from one place to the next and leaves it as it is
+_CARRIES = frozenset(
+    {"items()", "zip()", "list()", "tuple()", "dict()", "tensor()", "as_tensor()", "from_numpy()", "float()"}
+    | {"squeeze()", "unsqueeze()", "copy()", "contiguous()", "ascontiguousarray()", "asarray()"}
+)
+
+
+def _carried(edits: Sequence[Edit], mine: Side, theirs: Side) -> Iterator[Edit]:
+    """A sample handed on in another container, where a collator or a helper of one's own is new."""
+    if not any("collate" in w for e in edits for w in e.within[:1]) and not mine.own - theirs.own:
+        return
+    for e in edits:
+        done = {w for w in e.gone | e.new if w.endswith("()") or not (w[0].isalnum() or w[0] in "$'_-")}
+        if e.kind in _ONE_SIDED and done and done <= _CARRIES and "data" in e.roles:
+            yield e
+
+
+_BY_ROLE: tuple[Callable[[Sequence[Edit], Side, Side], Iterator[Edit]], ...] = (
+    _groups,
+    _same_optimizer,
+    _precision,
+    _course,
+    _own_code,
+    _metrics,
+    _carried,
+)
+_BY_EDITS: tuple[Callable[[Sequence[Edit]], Iterator[Edit]], ...] = (
+    _both_sides,
+    _reshaped,
+    _same_part,
+    _weighed,
+    _padded,
+)
