@@ -19,6 +19,8 @@ def covers_all(side: Side) -> bool:
     given = argument(made[0], "params", "parameters", position=0) if len(made) == 1 else None
     if given is None:
         return False
+    if _dealt_out(side, given):
+        return True
     asked: set[Asked] = set()
     for node in side.follow(given):
         if isinstance(node, (ast.ListComp, ast.GeneratorExp)) and _of_model(side, node.generators[0].iter):
@@ -31,6 +33,35 @@ def covers_all(side: Side) -> bool:
                 test = ast.Call(func=node.args[0], args=[ast.Name(id="p", ctx=ast.Load())], keywords=[])
                 asked.add(_normal(test, ast.Name(id="p", ctx=ast.Store())))
     return any((test, not negated) in asked for test, negated in asked)
+
+
+def _dealt_out(side: Side, given: ast.expr) -> bool:
+    """`for p in net.parameters(): (rest if p.ndim < 2 else decay).append(p)`, and both lists are used."""
+    names = {n.id for n in side.follow(given) if isinstance(n, ast.Name)}
+    for loop in side.source.of(ast.For):
+        if not _of_model(side, loop.iter):
+            continue
+        ways: list[ast.expr] = []
+        for node in loop.body:
+            if isinstance(node, ast.If) and node.orelse:
+                ways += [c.func.value for s in (*node.body, *node.orelse) for c in _appends(s)]
+            elif isinstance(node, ast.Expr):
+                owners = [c.func.value for c in _appends(node)]
+                ways += [e for o in owners if isinstance(o, ast.IfExp) for e in (o.body, o.orelse)]
+        lists = {w.id for w in ways if isinstance(w, ast.Name)}
+        if (
+            len(lists) > 1
+            and lists <= names
+            and len(ways) == len([w for w in ways if isinstance(w, ast.Name)])
+        ):
+            return True
+    return False
+
+
+def _appends(node: ast.stmt) -> list[ast.Call]:
+    """Calls of `append` in a statement, each with its owner."""
+    calls = [n for n in ast.walk(node) if isinstance(n, ast.Call) and last_name(n.func) == "append"]
+    return [c for c in calls if isinstance(c.func, ast.Attribute)]
 
 
 def _of_model(side: Side, node: ast.expr) -> bool:

@@ -233,6 +233,16 @@ def _named(names: dict[str, Term]) -> list[Pair]:
         label = re.search(r"(?i)(?:^|_)(?:y|ys|labels?|targets?)$", name) is not None
         found += [
             Pair(mine[name][1], other, label, names=(mine[name][0], their_name))
-            for their_name, other in theirs.get(name, ())
+            for their_name, other in _spelled_alike(mine[name][0], theirs.get(name, []))
         ]
     return found
+
+
+_SHORT = re.compile(r"(?i)(?:^|_)(?:tr|va|vl|te|ts)(?:_|$)")
+
+
+def _spelled_alike(mine: str, theirs: list[tuple[str, Term]]) -> list[tuple[str, Term]]:
+    """Of `va` and `val` the one that is spelled as `tr`: a script that has both means two stages by them."""
+    short = _SHORT.search(mine) is not None
+    alike = [one for one in theirs if (_SHORT.search(one[0]) is not None) == short]
+    return alike or theirs

@@ -7,13 +7,14 @@ helper, the rate in a schedule's object, the side of the data behind another nam
 
 from __future__ import annotations
 
+import ast
 import re
 from collections.abc import Callable, Iterator, Sequence
 from fnmatch import fnmatchcase
 
 from ...by_role.groups import covers_all
-from ...by_role.side import Side
-from ...by_role.update import optimizer
+from ...by_role.side import Side, argument
+from ...by_role.update import clipping, optimizer
 from ...script_diff.edits import Edit
 from ..shared.roles import split_of
 
@@ -27,9 +28,9 @@ def kept(edits: Sequence[Edit], mine: Side, theirs: Side) -> frozenset[Edit]:
 
 
 def _groups(edits: Sequence[Edit], mine: Side, theirs: Side) -> Iterator[Edit]:
-    """One list of parameters, for groups that have all of them between them; or back."""
+    """Groups of parameters that have all of them between them, for one list or for other groups."""
     told = [e for e in edits if any(_GROUPED.search(w) for w in e.within[:2]) and e.kind != "constant"]
-    if told and (covers_all(mine) or covers_all(theirs)):
+    if told and covers_all(mine):
         yield from told
         yield from (e for e in edits if e.kind[:8] == "argument" and e.within[:1] and _decay(e.within[0]))
 
@@ -79,6 +80,60 @@ def _precision(edits: Sequence[Edit], mine: Side, theirs: Side) -> Iterator[Edit
 
 
 _OF_PRECISION = frozenset({"autocast()", "GradScaler()", "$:GradScaler", "$scaler", "scaler"})
+
+
+_BRAIN = "bfloat16|^bf16"
+
+
+def _without_scaler(edits: Sequence[Edit], mine: Side, theirs: Side) -> Iterator[Edit]:
+    """bf16 without a scaler, for fp16 with one: bf16 has the range of fp32."""
+    scaled = theirs.calls("GradScaler") and not mine.source.named("GradScaler", "scale")
+    if scaled and mine.source.named("autocast") and mine.mentions(_BRAIN) and not theirs.mentions(_BRAIN):
+        for e in edits:
+            if (e.gone | e.new) & (_OF_PRECISION | {"scale()", "unscale_()", "bfloat16"}):
+                yield e
+
+
+def _clipped(edits: Sequence[Edit], mine: Side, theirs: Side) -> Iterator[Edit]:
+    """Gradients cut by their norm in both programs, by the optimizer in one and by a call in the other."""
+    here, there = clipping(mine), clipping(theirs)
+    if here is None or there is None or here[0] != "norm" or there[0] != "norm":
+        return
+    limits = [_limit(side, at[1]) for side, at in ((mine, here), (theirs, there))]
+    if None not in limits and limits[0] != limits[1]:
+        return
+    for e in edits:
+        if e.kind != "constant" and any(_CLIPS.search(w) for w in (*e.gone, *e.new, *e.within[:1])):
+            yield e
+
+
+_CLIPS = re.compile(
+    r"^clip_(?:grad_norm_?|by_global_norm)\(\)$|\.(?:global_clipnorm|gradient_clip_val|max_grad_norm)$"
+)
+
+
+def _limit(side: Side, node: ast.AST | None) -> float | None:
+    if isinstance(node, ast.keyword):
+        return side.number(node.value)
+    if isinstance(node, ast.Call):
+        return side.number(argument(node, "max_norm", "clip_norm", position=1))
+    return side.number(node) if isinstance(node, ast.expr) else None
+
+
+def _not_more(edits: Sequence[Edit], mine: Side, theirs: Side) -> Iterator[Edit]:
+    """What bounds an output is new in its line, and the whole program has no more of it than the other."""
+    for e in edits:
+        made = {w for w in e.new - e.gone if w in _BOUNDS}
+        if made and e.kind in ("added", "argument-added", "expression", "name", "replaced"):
+            if all(_count(mine, w) <= _count(theirs, w) for w in made):
+                yield e
+
+
+_BOUNDS = frozenset({"exp()", "abs()", "square()", "clip()", "round()", "floor()", "int()", "long()"})
+
+
+def _count(side: Side, word: str) -> int:
+    return len(side.source.named(word.removesuffix("()")))
 
 
 def _course(edits: Sequence[Edit], mine: Side, theirs: Side) -> Iterator[Edit]:
@@ -263,6 +318,9 @@ _BY_ROLE: tuple[Callable[[Sequence[Edit], Side, Side], Iterator[Edit]], ...] = (
     _groups,
     _same_optimizer,
     _precision,
+    _without_scaler,
+    _clipped,
+    _not_more,
     _course,
     _own_code,
     _metrics,

@@ -258,11 +258,23 @@ def _comparison_reversed(source: Script) -> Finding | None:
             higher = told[1] in ("max", "highest")  # `score <= min_score`: which way is said by the other
         if higher is None or _negated(source, new) or (higher and _is_error(source, new)):
             continue
+        if higher and _NO_WAY.search(unparse(new)) and not up and _from_infinity(source, unparse(best)):
+            continue  # a score that starts at the largest number is one of those that fall
         seen = seen or test
         if higher != up and not _harms(source, node):
             way = "higher" if higher else "lower"
             return at(source, node, f"`{unparse(new)}` is better when {way}; this keeps the worst model")
     return ok(source, seen, "the best value is compared the right way round") if seen is not None else None
+
+
+def _from_infinity(source: Script, best: str) -> bool:
+    """`best = math.inf`: the first value is below it."""
+    return any(
+        unparse(t) == best
+        and re.fullmatch(r"(?:\w+\.)?(?:inf|Inf|Infinity)|float\(['\"]\+?inf\w*['\"]\)", unparse(n.value))
+        for n in source.of(ast.Assign)
+        for t in n.targets
+    )
 
 
 _HARMS = re.compile(r"(?i)attack|poison|adversar|perturb|evasion|backdoor|trojan|worst")

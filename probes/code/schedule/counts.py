@@ -52,6 +52,7 @@ def _samples_for_steps(source: Script) -> Finding | None:
             continue
         lengths = [unparse(c.args[0]) for c in of(value, ast.Call) if unparse(c.func) == "len" and c.args]
         samples = [t for t in lengths if _SAMPLES.search(t) and "load" not in t.lower()]
+        samples = [t for t in samples if not re.search(rf"\b{re.escape(t)}\b.*\.batch\(", source.code)]
         if not samples or "epoch" not in unparse(value):
             continue
         if _goes_to_schedule(source, target.id, node):

@@ -416,6 +416,8 @@ class Extractor(Values):
         shuffle = keyword(call, "shuffle") or nth_given(call, 2)
         if shuffle is not None:
             yield from self._one(call, "shuffle", shuffle)
+        elif any(k.arg is None for k in call.keywords):
+            return  # whoever calls the function says so: `DataLoader(rows, size, **more)`
         elif not (keyword(call, "sampler") or keyword(call, "batch_sampler")):
             yield self._set("shuffle", False, call)  # PyTorch's default
 

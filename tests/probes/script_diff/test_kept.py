@@ -182,3 +182,30 @@ def test_groups_between_them(groups: str, expected: bool) -> None:
     text = MODEL.format(f"{groups}\nopt = torch.optim.AdamW([dict(params=a), dict(params=b)], lr=0.1)\n")
 
     assert covers_all(Side(Script("train.py", text, ast.parse(text)))) is expected
+
+
+@pytest.mark.parametrize(
+    ("mine", "told"),
+    [
+        ("optimizer = tf.keras.optimizers.Adam(1e-3, global_clipnorm=5.0)", False),
+        ("optimizer = tf.keras.optimizers.Adam(1e-3, global_clipnorm=50.0)", True),
+        ("optimizer = tf.keras.optimizers.Adam(1e-3)", True),
+    ],
+)
+def test_clipped_by_the_optimizer(tmp_path: Path, mine: str, told: bool) -> None:
+    right = """
+import tensorflow as tf
+def main(model, dataset, epochs=9):
+    optimizer = tf.keras.optimizers.Adam(1e-3)
+    for epoch in range(epochs):
+        for x, y in dataset:
+            with tf.GradientTape() as tape:
+                loss = tf.reduce_mean(tf.square(model(x, training=True) - y))
+            gradients = tape.gradient(loss, model.trainable_variables)
+            gradients, _ = tf.clip_by_global_norm(gradients, 5.0)
+            optimizer.apply_gradients(zip(gradients, model.trainable_variables))
+"""
+    text = right.replace("            gradients, _ = tf.clip_by_global_norm(gradients, 5.0)\n", "")
+    text = text.replace("optimizer = tf.keras.optimizers.Adam(1e-3)", mine)
+
+    assert any("clipping" in s for s in present(tmp_path, text, right)) is told
