@@ -44,9 +44,9 @@ def _dealt_out(side: Side, given: ast.expr) -> bool:
         ways: list[ast.expr] = []
         for node in loop.body:
             if isinstance(node, ast.If) and node.orelse:
-                ways += [c.func.value for s in (*node.body, *node.orelse) for c in _appends(s)]
+                ways += [c for s in (*node.body, *node.orelse) for c in _appended(s)]
             elif isinstance(node, ast.Expr):
-                owners = [c.func.value for c in _appends(node)]
+                owners = _appended(node)
                 ways += [e for o in owners if isinstance(o, ast.IfExp) for e in (o.body, o.orelse)]
         lists = {w.id for w in ways if isinstance(w, ast.Name)}
         if (
@@ -58,10 +58,13 @@ def _dealt_out(side: Side, given: ast.expr) -> bool:
     return False
 
 
-def _appends(node: ast.stmt) -> list[ast.Call]:
-    """Calls of `append` in a statement, each with its owner."""
-    calls = [n for n in ast.walk(node) if isinstance(n, ast.Call) and last_name(n.func) == "append"]
-    return [c for c in calls if isinstance(c.func, ast.Attribute)]
+def _appended(node: ast.stmt) -> list[ast.expr]:
+    """What a statement appends to."""
+    return [
+        n.func.value
+        for n in ast.walk(node)
+        if isinstance(n, ast.Call) and isinstance(n.func, ast.Attribute) and n.func.attr == "append"
+    ]
 
 
 def _of_model(side: Side, node: ast.expr) -> bool:

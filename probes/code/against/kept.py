@@ -14,7 +14,7 @@ from fnmatch import fnmatchcase
 
 from ...by_role.groups import covers_all
 from ...by_role.side import Side, argument
-from ...by_role.update import clipping, optimizer
+from ...by_role.update import clipping, optimizer, optimizers
 from ...script_diff.edits import Edit
 from ..shared.roles import split_of
 
@@ -30,7 +30,7 @@ def kept(edits: Sequence[Edit], mine: Side, theirs: Side) -> frozenset[Edit]:
 def _groups(edits: Sequence[Edit], mine: Side, theirs: Side) -> Iterator[Edit]:
     """Groups of parameters that have all of them between them, for one list or for other groups."""
     told = [e for e in edits if any(_GROUPED.search(w) for w in e.within[:2]) and e.kind != "constant"]
-    if told and covers_all(mine):
+    if told and optimizers(theirs) and covers_all(mine):
         yield from told
         yield from (e for e in edits if e.kind[:8] == "argument" and e.within[:1] and _decay(e.within[0]))
 
@@ -59,11 +59,9 @@ def _precision(edits: Sequence[Edit], mine: Side, theirs: Side) -> Iterator[Edit
     """bf16 for fp16; or half precision with a scaler, where the benchmark has none of it."""
     for asked in edits:
         if asked.within and asked.within[0].endswith((".fp16", ".bf16")) and asked.kind[:8] == "argument":
-            beside = [e for e in edits if (e.mine, e.theirs) == (asked.mine, asked.theirs)]
-            gone, new = (
-                {e.within[0].rpartition(".")[2] for e in beside if e.within and held(e)}
-                for held in (lambda e: "True" in e.gone, lambda e: "True" in e.new)
-            )
+            beside = [e for e in edits if (e.mine, e.theirs) == (asked.mine, asked.theirs) and e.within]
+            gone = {e.within[0].rpartition(".")[2] for e in beside if "True" in e.gone}
+            new = {e.within[0].rpartition(".")[2] for e in beside if "True" in e.new}
             if "fp16" in gone and "bf16" in new:
                 yield asked
     for e in edits:
