@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from ...script_diff.edits import Edit
 from .equal_batches import equal_batches
 from .equal_keras import equal_in_keras
+from .equal_losses import equal_losses
 from .equal_marks import equal_marks
 from .equal_ports import equal_anew
 from .equal_ways import both_ways, close_by, equal_ways
@@ -32,6 +33,7 @@ def making_up(edits: Sequence[Edit]) -> list[Edit]:
         *equal_in_keras(edits),
         *equal_anew(edits),
         *equal_ways(edits),
+        *equal_losses(edits),
         *equal_batches(edits),
         *equal_marks(edits),
     ]

@@ -11,6 +11,7 @@ from ...registry import Finding, View, probe
 from ...scripts.flow import Flow, flow
 from ...scripts.learning import step_cells
 from ...scripts.syntax import Script
+from ..mindspore.scaled_once import never_unscaled
 from ..mindspore.steps import shards_of_unsorted
 from ..samples.seeds import same_seed
 from ..shared.checks import at, first, imports_locals, is_false_node, ok
@@ -56,7 +57,11 @@ def scale_not_divided_out(view: View) -> Finding:
 
     The manager then multiplies the loss and leaves dividing to the optimizer's `loss_scale`, 1 by default.
     """
-    return first(view, either(_scale_left, scaled_and_left), "the scripts use no fixed loss scale manager")
+    return first(
+        view,
+        either(_scale_left, scaled_and_left, never_unscaled),
+        "the scripts use no fixed loss scale manager",
+    )
 
 
 def _scale_left(source: Script) -> Finding | None:

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from ...readers._tree import of, unparse, walk
 from ...readers.script import last_name
 from ...registry import Finding, View, probe
-from ...scripts.flow import flow
+from ...scripts.flow import flow, returns
 from ...scripts.minimised import losses, makers, objectives
 from ...scripts.syntax import Script
 from ..shared.checks import at, first, is_evaluation, ok
@@ -99,7 +99,10 @@ def _never_read(source: Script) -> Finding | None:
             target = node.targets[0]
             if not isinstance(target, ast.Name) or target.id.startswith("_"):
                 continue
-            if not _is_term(node.value, target.id, standard) or is_evaluation(source, node):
+            is_term = _is_term(node.value, target.id, standard) or _is_made(
+                source, scope, node.value, standard
+            )
+            if not is_term or is_evaluation(source, node):
                 continue
             seen = seen or node
             whole = source.tree if scope is source.tree else scope
@@ -118,6 +121,36 @@ def _is_term(value: ast.expr, name: str, standard: set[ast.Call]) -> bool:
         return True
     ends = any(last_name(c.func) in ("mean", "sum", "reduce_mean", "reduce_sum") for c in inside)
     return ends and _TERM.search(name) is not None
+
+
+def _is_made(source: Script, scope: _Scope, value: ast.expr, standard: set[ast.Call]) -> bool:
+    """A function of the script makes the value, which gives back a standard loss; times a weight, maybe.
+
+    Asked only in functions that make what is minimised: elsewhere such a value may be a figure to watch.
+    """
+    if isinstance(value, ast.BinOp) and isinstance(value.op, ast.Mult):
+        return any(_is_made(source, scope, p, standard) for p in (value.left, value.right))
+    if not isinstance(value, ast.Call) or scope not in makers(source):
+        return False
+    functions = flow(source).called(value)
+    outputs = [r for f in functions for r in returns(f)]
+    return bool(outputs) and all(
+        not isinstance(r, ast.Tuple) and (_has_standard(source, r, standard) or _reduces(r)) for r in outputs
+    )
+
+
+def _has_standard(source: Script, value: ast.expr, standard: set[ast.Call]) -> bool:
+    ends = [value, *flow(source).values(value, 2)]
+    return any(n in standard for e in ends for n in walk(e))
+
+
+def _reduces(value: ast.expr) -> bool:
+    """A mean or a sum over everything: one number."""
+    return any(
+        last_name(c.func) in ("mean", "sum") and not (c.args or c.keywords)
+        for c in of(value, ast.Call)
+        if isinstance(c.func, ast.Attribute)
+    )
 
 
 def _terms(node: ast.expr) -> Iterator[str]:

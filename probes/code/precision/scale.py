@@ -11,6 +11,7 @@ from ...registry import Finding, View, any_of, probe
 from ...scripts.flow import flow
 from ...scripts.syntax import Script
 from ..mindspore.overflow import sens_without_scale
+from ..mindspore.scaled_once import never_scaled
 from ..shared.checks import at, first, ok
 from .half import half_without_scaler
 from .scaled import dropped
@@ -29,7 +30,7 @@ def scaler_without_effect(view: View) -> Finding:
 
 def _without_effect(source: Script) -> Finding | None:
     seen: ast.AST | None = None
-    for look in (_grad_scaler, _keras, _half_model, _mindspore, sens_without_scale):
+    for look in (_grad_scaler, _keras, _half_model, _mindspore, sens_without_scale, never_scaled):
         found = look(source)
         if isinstance(found, Finding):
             return found
