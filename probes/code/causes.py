@@ -56,6 +56,7 @@ from .model.wiring import (
 )
 from .optimizer import trainable
 from .optimizer.replaced import layer_replaced_after_optimizer, optimizer_gets_other_model
+from .optimizer.unheld import network_without_optimizer
 from .optimizer.untrained import (
     decay_turned_round,
     frozen_with_the_new,
@@ -199,6 +200,7 @@ _UNTRAINED = (
     frozen_with_the_new,
     method_without_gradients,
     part_without_step,
+    network_without_optimizer,
 )
 
 

@@ -51,11 +51,39 @@ def _needs_sign(source: Script) -> bool:
     kinds = {k for _, k in losses(source)} | {last_name(c.func).lower() for c in source.calls}
     if any(_ON_SCORES.search(k) for k in kinds) or "from_logits=True" in source.code:
         return True
+    if source.named("logsigmoid", "LogSigmoid") or _targets_centred(source):
+        return True
     for node in source.of(ast.BinOp):
         if isinstance(node.op, ast.Sub):
             right = unparse(node.right).lower()
             if re.search(r"(?:^|[._])(?:y|target|label)s?_?mean", right):
                 return True
+    return False
+
+
+_TARGET = re.compile(r"^(?:y|targets?|labels?)(?:_?(?:tr|t|v|val|valid|train|test|all))?$")
+
+
+def _targets_centred(source: Script) -> bool:
+    """`my = yt.mean(0)`, then `yt = (yt - my) / sy`: the mean of the targets is taken off."""
+    mine = flow(source)
+    for node in source.of(ast.BinOp):
+        left, right = node.left, node.right
+        if not isinstance(node.op, ast.Sub) or not isinstance(left, ast.Name) or not _TARGET.match(left.id):
+            continue
+        ways = [right, *(mine.values(right, 2) if isinstance(right, ast.Name) else [])]
+        for way in ways:
+            if (
+                isinstance(way, ast.Call)
+                and last_name(way.func) == "mean"
+                and _TARGET.match(source.owner(way))
+            ):
+                scored = any(isinstance(p, (ast.Return, ast.Assign)) for p in source.above(node))
+                ratio = any(
+                    isinstance(p, ast.BinOp) and isinstance(p.op, ast.Pow) for p in source.above(node)
+                )
+                if scored and not ratio:
+                    return True
     return False
 
 

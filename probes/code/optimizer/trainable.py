@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import operator
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -732,10 +733,37 @@ def _no_complement(mine: Flow, groups: list[ast.expr]) -> str | None:
         if len(made) != 1 or not isinstance(made[0], ast.ListComp) or len(made[0].generators[0].ifs) != 1:
             return None
         tests.append(unparse(made[0].generators[0].ifs[0]))
+    if (left := _dimensions_left(mine, tests)) is not None:
+        return f"the parameters for which `{tests[0][:40]}` or `{tests[1][:40]}`, none of {left} dimensions"
     by_name = all(re.search(r" in |startswith|endswith", t) for t in tests)
     turned = any(re.search(r"\bnot\b|!=|[<>]", t) for t in tests)
     if by_name and not turned and tests[0] != tests[1]:
         return f"the parameters for which `{tests[0][:40]}` or `{tests[1][:40]}`"
+    return None
+
+
+_DIMENSIONS = re.compile(r"(?:\w+\.(?:ndim|dim\(\))|len\(\w+\.shape\)) ([<>=!]=?) (\d)")
+_OF_DIMENSIONS = {2: "Linear|Embedding|LSTM|GRU|RNN", 3: "Conv1d", 4: "Conv2d", 5: "Conv3d"}
+
+
+def _dimensions_left(mine: Flow, tests: list[str]) -> int | None:
+    """A number of dimensions of weights that neither `p.ndim == 2` nor `p.ndim < 2` takes."""
+    found = [_DIMENSIONS.fullmatch(t) for t in tests]
+    rules = [(m[1], int(m[2])) for m in found if m is not None]
+    if len(rules) != len(tests):
+        return None
+    takes = {
+        "<": operator.lt,
+        "<=": operator.le,
+        ">": operator.gt,
+        ">=": operator.ge,
+        "==": operator.eq,
+        "!=": operator.ne,
+    }
+    for size, layers in _OF_DIMENSIONS.items():
+        made = [c for c in mine.source.calls if re.fullmatch(layers, last_name(c.func))]
+        if made and not any(takes[sign](size, n) for sign, n in rules):
+            return size
     return None
 
 

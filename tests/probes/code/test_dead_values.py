@@ -230,3 +230,150 @@ def test_figures_that_are_handed_on_whole() -> None:
     probe = "script-scaling-unused"
     assert state(probe, text.replace("USE", "Normalize(**norm)")) != P
     assert state(probe, text.replace("USE", "Resize(8, 8)")) == P
+
+
+TWO = """
+import torch
+from torch import nn
+from torch.nn.utils import clip_grad_norm_
+class Encoder(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.fc = nn.Linear(8, 8)
+    def forward(self, x):
+        return self.fc(x)
+class Decoder(Encoder):
+    pass
+class Decoder2(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.fc = nn.Linear(8, 8)
+    def forward(self, x):
+        return self.fc(x)
+encoder, decoder = Encoder(), Decoder2()
+OPTIMIZER
+for x, y in loader:
+    loss = ((decoder(encoder(x)) - y) ** 2).mean()
+    optimizer.zero_grad()
+    loss.backward()
+    clip_grad_norm_(encoder.parameters(), 1.0)
+    optimizer.step()
+"""
+
+
+@pytest.mark.parametrize(
+    ("optimizer", "found"),
+    [
+        ("optimizer = torch.optim.Adam(decoder.parameters())", True),
+        (
+            "parts = (decoder,)\noptimizer = torch.optim.Adam([p for m in parts for p in m.parameters()])",
+            True,
+        ),
+        (
+            "parts = (encoder, decoder)\noptimizer = torch.optim.Adam([p for m in parts for p in m.parameters()])",
+            False,
+        ),
+        ("optimizer = torch.optim.Adam(list(encoder.parameters()) + list(decoder.parameters()))", False),
+        (
+            "encoder.load_state_dict(torch.load('e.pt'))\noptimizer = torch.optim.Adam(decoder.parameters())",
+            False,
+        ),
+        ("encoder.eval()\noptimizer = torch.optim.Adam(decoder.parameters())", False),
+        ("net = nn.Sequential(encoder, decoder)\noptimizer = torch.optim.Adam(net.parameters())", False),
+        (
+            "ps = list(decoder.parameters())\nps.extend(encoder.parameters())\noptimizer = torch.optim.Adam(ps)",
+            False,
+        ),
+    ],
+)
+def test_a_network_without_an_optimizer(optimizer: str, found: bool) -> None:
+    assert (state("script-part-not-trained", TWO.replace("OPTIMIZER", optimizer)) == P) is found
+
+
+GROUPS = """
+import torch
+from torch import nn
+net = nn.Sequential(nn.Conv1d(1, 8, 3), nn.ReLU(), nn.Flatten(), nn.Linear(8, 2))
+w = [p for p in net.parameters() if TEST]
+b = [p for p in net.parameters() if p.ndim <= 1]
+optimizer = torch.optim.AdamW([{"params": w}, {"params": b, "weight_decay": 0.0}])
+for x, y in loader:
+    loss = nn.functional.cross_entropy(net(x), y)
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+"""
+
+
+@pytest.mark.parametrize(
+    ("test", "found"), [("p.ndim == 2", True), ("p.ndim > 1", False), ("p.ndim != 1", False)]
+)
+def test_groups_by_dimensions(test: str, found: bool) -> None:
+    assert (state("script-part-not-trained", GROUPS.replace("TEST", test)) == P) is found
+
+
+SAVED = """
+import torch
+from torch import nn
+def init_weights(m):
+    if isinstance(m, nn.Linear):
+        nn.init.normal_(m.weight, std=0.02)
+net = nn.Sequential(nn.Linear(8, 8), nn.Linear(8, 2))
+LINES
+"""
+
+
+@pytest.mark.parametrize(
+    ("lines", "found"),
+    [
+        ("net.load_state_dict(torch.load('a.pt'))\nnet.apply(init_weights)", True),
+        ("net.apply(init_weights)\nnet.load_state_dict(torch.load('a.pt'))", False),
+        ("net.load_state_dict(torch.load('a.pt'))\nnet[1].apply(init_weights)", False),  # a new head
+        ("net.load_state_dict(torch.load('a.pt'))\nnet.apply(freeze_norms)", False),
+        ("net.state_dict().update(torch.load('a.pt'))", True),
+        ("own = net.state_dict()\nown.update(torch.load('a.pt'))\nnet.load_state_dict(own)", False),
+    ],
+)
+def test_weights_that_are_lost_again(lines: str, found: bool) -> None:
+    text = SAVED.replace("LINES", lines) + TRAINS
+    assert (state("script-pretrained-lost", text) == P) is found
+
+
+TRAINS = """
+optimizer = torch.optim.AdamW(net.parameters())
+for x, y in loader:
+    loss = nn.functional.cross_entropy(net(x), y)
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+"""
+
+CENTRED = """
+import torch
+import numpy as np
+from torch import nn
+import torch.nn.functional as F
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.fc = nn.Linear(8, 1)
+    def forward(self, x):
+        return F.relu(self.fc(x))
+yt = np.load("y.npy")
+my = yt.mean(0)
+SCALED
+net = Net()
+optimizer = torch.optim.Adam(net.parameters())
+for x, y in loader:
+    loss = F.mse_loss(net(x), y)
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+"""
+
+
+def test_outputs_for_targets_whose_mean_is_taken_off() -> None:
+    assert state("script-output-rectified", CENTRED.replace("SCALED", "yt = (yt - my) / yt.std()")) == P
+    assert state("script-output-rectified", CENTRED.replace("SCALED", "yt = yt / yt.std()")) != P
+    r2 = "total = ((yt - my) ** 2).sum()"
+    assert state("script-output-rectified", CENTRED.replace("SCALED", r2)) != P
