@@ -98,14 +98,14 @@ def _is_pretrained(source: Script, held: ast.expr) -> bool:
     ]
     if any(re.fullmatch(rf"{re.escape(text)}(?:\.weight)?(?:\.data)?", f) for f in filled):
         return True  # rows that were trained elsewhere are written into a table
-    given = [
+    moved = [
         unparse(t)
         for n in source.of(ast.Assign)
         if isinstance(n.value, ast.Attribute)
         for t in n.targets
         if isinstance(t, ast.Attribute)
     ]
-    if any(f"{text}.".startswith(f"{g}.") for g in given):
+    if any(f"{text}.".startswith(f"{g}.") for g in moved):
         return True  # `net.encoder = masked.encoder`, which was trained before
     # a table of an encoder whose weights are loaded: `net.encoder.tok`, `net.encoder.load_state_dict`
     return any(f"{text}.".startswith(f"{source.owner(c)}.") for c in source.named("load_state_dict"))
