@@ -13,6 +13,7 @@ import pytest
 from traindoctor.engine.model import State
 from traindoctor.probes.dataset.manifest import Manifest
 from traindoctor.probes.dataset.measure import measure
+from traindoctor.probes.dataset.model import Bounds
 
 from ._make import reading
 
@@ -149,7 +150,7 @@ def test_a_long_manifest_takes_little_memory(tmp_path: Path) -> None:
     (tmp_path / "manifest.jsonl").write_text("".join(rows))
     tracemalloc.start()
     try:
-        found = measure(tmp_path)
+        found = measure(tmp_path, Bounds(seconds=600))
         most = tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()
