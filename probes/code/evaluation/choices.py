@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from ...readers._tree import of, unparse, walk
-from ...readers.script import all_arguments, last_name
+from ...readers.script import all_arguments, keyword, last_name
 from ...registry import Finding
 from ...scripts.flow import flow
 from ...scripts.learning import takes_gradients
@@ -391,8 +391,15 @@ def best_file_each_round(source: Script) -> Finding | None:
 _OF_PROCESS = re.compile(r"(?i)rank|main_process|is_main|master|is_global_zero|accelerator\.|world")
 
 
+def _paths(source: Script, call: ast.Call) -> list[ast.expr]:
+    """What a writing call may have for its path: not the dict that it writes, nor the first of two."""
+    given = [keyword(call, "f"), *call.args[1:]] if len(call.args) > 1 else list(all_arguments(call))
+    held = [(g, [g, *flow(source).values(g, 3)]) for g in given if g is not None]
+    return [g for g, ways in held if not any(isinstance(w, ast.Dict) for w in ways)]
+
+
 def _named_best(source: Script, call: ast.Call) -> bool:
-    for value in all_arguments(call):
+    for value in _paths(source, call):
         if isinstance(value, (ast.Name, ast.Attribute)) and re.search(
             r"(?i)(?:^|_)best(?:_(?:path|file|name|ckpt|checkpoint|model_path))?$", last_name(value)
         ):

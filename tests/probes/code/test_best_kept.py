@@ -241,3 +241,26 @@ def test_the_last_round_is_scored_once_more(load: str, found: bool, path: str) -
     resumed = "    if best:\n        model.load_state_dict(torch.load('last.pt'))\n    for epoch"
     code = code.replace('"best.pt"', path)
     assert (state(LAST, code.replace("    for epoch", resumed)) == "present") is found
+
+
+EACH_ROUND = """
+import torch
+
+def main(model, loader, held, optimizer, epochs):
+    best = 0.0
+    for epoch in range(epochs):
+        for x, y in loader:
+            optimizer.zero_grad()
+            torch.nn.functional.cross_entropy(model(x), y).backward()
+            optimizer.step()
+        score = evaluate(model, held)
+        if score > best:
+            best = score
+            torch.save(model.state_dict(), "best.pt")
+        torch.save({{"model": model.state_dict(), "best": best}}, "{name}")
+"""
+
+
+@pytest.mark.parametrize(("name", "told"), [("last.pt", "absent"), ("model_best.pt", "present")])
+def test_the_best_figure_may_stand_in_what_is_written_each_round(name: str, told: str) -> None:
+    assert (state(CHOSEN, EACH_ROUND.format(name=name)) == "present") == (told == "present")
