@@ -346,7 +346,7 @@ def _is_error(source: Script, node: ast.expr) -> bool:
 def _negated(source: Script, node: ast.expr) -> bool:
     """`score = -loss`, `best = 1 - acc`."""
     ends = flow(source).values(node, 3)
-    if re.search(r"(?i)(?:^|[_.])(?:r2|r_2|r2_score|kappa|qwk)$", unparse(node)):
+    if re.search(r"(?i)(?:^|[_.])(?:r2|r_2|r2_score|kap(?:pa)?|qwk)$", unparse(node)):
         # these are one less a quotient: that is no turn
         ends = [v for v in ends if not re.match(r"1(?:\.0)? - ", unparse(v))]
     return any(isinstance(v, ast.UnaryOp) or "-" in unparse(v).replace("[-1]", "") for v in ends)

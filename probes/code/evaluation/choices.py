@@ -91,7 +91,7 @@ def _tests(source: Script, node: ast.If) -> list[ast.Compare]:
 
 
 def _pairs(body: list[ast.stmt]) -> Iterator[tuple[str, ast.expr]]:
-    """(what is set, its value) in a branch; `best = (score, weights)` also gives `best[0]`, `best[1]`."""
+    """(what is set, its value) in a branch; `best = (score, weights)` gives `best[0]` too."""
     for statement in body:
         for node in of(statement, ast.Assign):
             for target, value in assigned(node):
@@ -99,6 +99,10 @@ def _pairs(body: list[ast.stmt]) -> Iterator[tuple[str, ast.expr]]:
                 if isinstance(value, (ast.Tuple, ast.List)):
                     for i, one in enumerate(value.elts):
                         yield f"{unparse(target)}[{i}]", one
+                elif isinstance(value, ast.Dict):
+                    for key, one in zip(value.keys, value.values, strict=True):
+                        if isinstance(key, ast.Constant):
+                            yield f"{unparse(target)}[{key.value!r}]", one
 
 
 # ------------------------------------------------------------------------------------------ what is kept
@@ -398,6 +402,11 @@ def _paths(source: Script, call: ast.Call) -> list[ast.expr]:
     return [g for g, ways in held if not any(isinstance(w, ast.Dict) for w in ways)]
 
 
+_BEST_PATH = re.compile(
+    r"(?i)(?:^|[^a-z])best(?:[^a-z](?!(?:loss|score|acc|metric|val|epoch|f1|auc|iou|err|mae)\w*$)|$)"
+)
+
+
 def _named_best(source: Script, call: ast.Call) -> bool:
     for value in _paths(source, call):
         if isinstance(value, (ast.Name, ast.Attribute)) and re.search(
@@ -406,8 +415,10 @@ def _named_best(source: Script, call: ast.Call) -> bool:
             given = [value, *flow(source).values(value, 3)]
             return not any(isinstance(n, ast.FormattedValue) for g in given for n in walk(g))
         for one in (value, *flow(source).values(value, 3)):
+            if of(one, ast.Dict, ast.DictComp) or "state_dict" in unparse(one):
+                continue  # what is written, and not where
             for text in of(one, ast.Constant):
-                if isinstance(text.value, str) and re.search(r"(?i)(?:^|[^a-z])best(?:[^a-z]|$)", text.value):
+                if isinstance(text.value, str) and _BEST_PATH.search(text.value):
                     return not any(isinstance(n, ast.FormattedValue) and _counts(n) for n in walk(one))
     return False
 
@@ -465,8 +476,16 @@ def scored_without_the_best(source: Script) -> Finding | None:
 
 
 def _new_data(call: ast.Call, before: ast.Call) -> bool:
-    mine = {n.id for a in all_arguments(call) for n in of(a, ast.Name)}
-    theirs = {n.id for a in all_arguments(before) for n in of(a, ast.Name)}
+    mine, theirs = (
+        {n.id for a in all_arguments(c) for n in of(a, ast.Name)}
+        | {
+            str(n.slice.value)
+            for a in all_arguments(c)
+            for n in of(a, ast.Subscript)
+            if isinstance(n.slice, ast.Constant)
+        }
+        for c in (call, before)
+    )
     return any(re.search(r"(?i)(?:^|_)(?:test|te|tst|eval|final|holdout)|test", n) for n in mine - theirs)
 
 

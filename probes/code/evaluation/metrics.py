@@ -39,6 +39,7 @@ from .misread import softmax_of_two_axes, wrong_kind
 from .named_figures import other_than_named
 from .own_measure import errors_cancel_out, measures_itself
 from .reduced import PUT_TOGETHER, put_together, scoring_functions, shared_for_scoring
+from .said_test import answers_of_other_rows, scored_against_itself, test_of_other_rows
 from .scores_misread import scores_misread
 from .tensor_sums import (
     COUNTERS,
@@ -119,6 +120,9 @@ def metric_miscounts(view: View) -> Finding:
             wrong_kind,
             softmax_of_two_axes,
             other_than_named,
+            test_of_other_rows,
+            answers_of_other_rows,
+            scored_against_itself,
         ),
         "the scripts count no metric by hand",
     )

@@ -143,6 +143,7 @@ READ = "net.load_state_dict(torch.load(path))"
         (PRESENT, "'out/best.pt'", ALWAYS),
         (PRESENT, "'out/best.pt'", "        if rank == 0:\n    " + ALWAYS),
         (UNKNOWN, "'out/last.pt'", ALWAYS),
+        (UNKNOWN, "'out/last.pt'", "        torch.save({'best_loss': top, 'net': net.state_dict()}, path)"),
         (
             ABSENT,
             "'out/best.pt'",
@@ -157,10 +158,32 @@ def test_files_of_each_round(state: State, path: str, save: str) -> None:
     assert (found.state is PRESENT) is (state is PRESENT), found.why
 
 
+KEYED = """
+import torch
+def main(net, rows, path):
+    state = {{"score": float("inf"), "epoch": -1}}
+    for epoch in range(9):
+        for x, y in rows["train"]:
+            loss = crit(net(x), y)
+            loss.backward()
+            opt.step()
+        held = judge(net, rows["val"])
+        if held["abs"] < state["score"]:
+            state = {{"score": held["abs"], "epoch": epoch}}
+            torch.save({{"model": net.state_dict()}}, path)
+    {after}
+    print(judge(net, rows["test"]))
+def judge(net, rows):
+    return {{"abs": sum((net(x) - y).abs().sum() for x, y in rows)}}
+"""
+
+
 @pytest.mark.parametrize(
     ("state", "text"),
     [
         (PRESENT, FILES.format(path="'a.pt'", save=ASKED, after="pass")),
+        (PRESENT, KEYED.format(after="pass")),
+        (ABSENT, KEYED.format(after="net.load_state_dict(torch.load(path))")),
         (ABSENT, FILES.format(path="'a.pt'", save=ASKED, after=READ)),
         (PRESENT, loop(COPY, after="pass")),
         (UNKNOWN, loop(COPY, after="show(put)")),
