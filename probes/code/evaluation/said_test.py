@@ -87,13 +87,13 @@ def _unused_tests(source: Script) -> str:
         for n in source.of(ast.Subscript)
         if isinstance(n.ctx, ast.Store) and isinstance(n.value, (ast.Name, ast.Attribute))
     }
-    for node in source.of(ast.Name, ast.Attribute):
-        if not isinstance(node.ctx, ast.Load) or node in stores or "test" not in words(last_name(node)):
+    for read in source.of(ast.Name, ast.Attribute):
+        if not isinstance(read.ctx, ast.Load) or read in stores or "test" not in words(last_name(read)):
             continue
-        parent = source.parents.get(node)
-        if isinstance(parent, ast.Attribute) and parent.value is node and not made:
+        parent = source.parents.get(read)
+        if isinstance(parent, ast.Attribute) and parent.value is read and not made:
             continue
-        if _is_carried(source, node):
+        if _is_carried(source, read):
             continue
         return ""
     if made:
@@ -197,9 +197,9 @@ def _held_against(source: Script) -> Iterator[tuple[ast.expr, ast.expr, ast.AST]
     for node in source.of(ast.Compare):
         if len(node.ops) == 1 and isinstance(node.ops[0], ast.Eq):
             yield node.left, node.comparators[0], node
-    for node in source.of(ast.BinOp):
-        if isinstance(node.op, ast.Sub):
-            yield node.left, node.right, node
+    for difference in source.of(ast.BinOp):
+        if isinstance(difference.op, ast.Sub):
+            yield difference.left, difference.right, difference
     for call in source.calls:
         if len(call.args) >= 2 and _SCORES.search(last_name(call.func)):
             yield call.args[0], call.args[1], call
