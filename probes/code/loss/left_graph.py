@@ -67,9 +67,9 @@ def only_compared(source: Script) -> Finding | None:
     mine = flow(source)
     for _, objective in objectives(source):
         known = reached(mine, objective)
-        if any(isinstance(n, ast.Call) and of_model(mine, n) for n in known):
-            continue
-        for node in known:
-            if isinstance(node, ast.Compare) and of_model(mine, node.left):
-                return at(source, node, "a comparison has no slope, and nothing else reaches the loss")
+        cut = [
+            n for n in known if isinstance(n, ast.Compare) and of_model(mine, n.left)
+        ]  # few, so asked first
+        if cut and not any(isinstance(n, ast.Call) and of_model(mine, n) for n in known):
+            return at(source, cut[0], "a comparison has no slope, and nothing else reaches the loss")
     return None

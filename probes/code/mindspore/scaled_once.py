@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import ast
+import builtins
 
+from ...readers._tree import unparse
 from ...readers.script import last_name
 from ...registry import Finding
+from ...scripts.flow import flow
 from ...scripts.syntax import Script
 from ..shared.checks import at
 from .steps import of_mindspore
@@ -16,9 +19,22 @@ _SCALERS = ("StaticLossScaler", "DynamicLossScaler")
 def never_unscaled(source: Script) -> Finding | None:
     """The loss is multiplied by the scaler's scale, and no gradient is divided by it."""
     found = _calls(source)
-    if found is None or not found["scale"] or found["unscale"]:
+    if found is None or not found["scale"] or found["unscale"] or _handed_away(source):
         return None
     return at(source, found["scale"][0], "the loss is scaled here, and nothing unscales its gradients")
+
+
+def _handed_away(source: Script) -> bool:
+    """`grads = divide(grads)`: a function of elsewhere gets the gradients, and may take the scale out."""
+    known = set(flow(source).functions) | set(source.classes)
+    return any(
+        isinstance(c.func, ast.Name)
+        and c.func.id not in known
+        and not any(unparse(t) == c.func.id for n in source.of(ast.Assign) for t in n.targets)
+        and any("grad" in unparse(a).lower() for a in c.args)
+        for c in source.calls
+        if c.args and not hasattr(builtins, unparse(c.func))
+    )
 
 
 def never_scaled(source: Script) -> Finding | None:
