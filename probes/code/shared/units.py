@@ -66,6 +66,8 @@ def _unit(mine: Flow, node: ast.expr, depth: int) -> str | None:
                 )
             return EPOCH if left == right == STEP and not _sized(node.left) else left
         return STEP if STEP in (left, right) else left or right
+    if isinstance(node, ast.UnaryOp):  # `-(-len(loader) // k)` rounds up
+        return _unit(mine, node.operand, depth)
     if isinstance(node, ast.IfExp):
         both = {_unit(mine, node.body, depth - 1), _unit(mine, node.orelse, depth - 1)} - {None}
         return both.pop() if len(both) == 1 else None

@@ -672,3 +672,12 @@ def main(loader, model, optimizer):
         state("script-unsafe-division", text.format(last="return len(torch.unique(z, dim=0))")) != "present"
     )
     assert state("script-unsafe-division", text.format(last="return z")) == "present"
+
+
+@pytest.mark.parametrize(("per_epoch", "told"), [("-(-len(loader) // 2)", False), ("1", True)])
+def test_a_length_that_is_rounded_up_by_two_signs_counts_steps(per_epoch: str, told: bool) -> None:
+    text = PARTS.format(filled="pass", moved="scheduler.step()").replace(
+        "T_max=epochs", f"T_max=epochs * {per_epoch}"
+    )
+
+    assert (state("script-schedule-wrong", text) == "present") == told
