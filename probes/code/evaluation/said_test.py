@@ -12,7 +12,7 @@ from ...registry import Finding
 from ...scripts.flow import flow
 from ...scripts.syntax import Script
 from ..shared.checks import at
-from ..shared.nodes import assigned
+from ..shared.nodes import assigned, flat
 from ..shared.sides import words
 
 _VALID = frozenset(("val", "valid", "validation", "dev", "xv", "yv"))
@@ -79,7 +79,7 @@ def _unused_tests(source: Script) -> str:
     """A name or key of test rows that is made and never read; empty where there is none, or one is read."""
     made: list[str] = []
     for node in source.of(ast.Assign):
-        for target in _flat(node.targets):
+        for target in flat(node.targets):
             if isinstance(target, (ast.Name, ast.Attribute)) and "test" in words(last_name(target)):
                 made.append(unparse(target))
     stores = {
@@ -125,16 +125,8 @@ def _is_carried(source: Script, node: ast.AST) -> bool:
     statement = source.statement(node)
     return isinstance(statement, ast.Assign) and all(
         isinstance(t, (ast.Name, ast.Attribute)) and "test" in words(last_name(t))
-        for t in _flat(statement.targets)
+        for t in flat(statement.targets)
     )
-
-
-def _flat(targets: list[ast.expr]) -> Iterator[ast.expr]:
-    for target in targets:
-        if isinstance(target, (ast.Tuple, ast.List)):
-            yield from _flat(target.elts)
-        else:
-            yield target
 
 
 # ------------------------------------------------------------------------------------ rows that go together

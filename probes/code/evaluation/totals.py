@@ -13,7 +13,7 @@ from ...registry import Finding
 from ...scripts.learning import takes_gradients
 from ...scripts.syntax import Script
 from ..shared.checks import at, ok
-from ..shared.nodes import assigned
+from ..shared.nodes import assigned, flat
 
 _SHOWS = re.compile(
     r"(?i)^(?:print|info|debug|log|write|set_description|set_postfix|add_scalar|format|update)"
@@ -95,7 +95,7 @@ def emptied_each_round(source: Script) -> Finding | None:
         for node in own:
             if not isinstance(node, ast.Assign) or any(isinstance(n, ast.Break) for n in walk(loop)):
                 continue
-            names = [unparse(t) for t in _flat(node.targets)]
+            names = [unparse(t) for t in flat(node.targets)]
             values = node.value.elts if isinstance(node.value, ast.Tuple) else [node.value] * len(names)
             for name, value in zip(names, values, strict=False):
                 if not (isinstance(value, ast.List) and not value.elts) or not name.isidentifier():
@@ -131,7 +131,7 @@ def never_begun_anew(source: Script) -> Finding | None:
         inner = [s for s in _once(loop.body) if isinstance(s, (ast.For, ast.AsyncFor))]
         if not inner:
             continue
-        anew = {unparse(t) for n in of(loop, ast.Assign) for t in _flat(n.targets)}
+        anew = {unparse(t) for n in of(loop, ast.Assign) for t in flat(n.targets)}
         added = [n for n in of(loop, ast.AugAssign) if isinstance(n.op, ast.Add)]
         grown = {unparse(n.target) for n in added} - anew
         rounds = {unparse(n) for n in walk(loop.target)}
@@ -170,7 +170,7 @@ def goes_on_to_held_out(source: Script) -> Finding | None:
                 continue
             first = before[-1]
             begun = {
-                unparse(t) for n in of(loop, ast.Assign) for t in _flat(n.targets) if n.lineno > first.lineno
+                unparse(t) for n in of(loop, ast.Assign) for t in flat(n.targets) if n.lineno > first.lineno
             }
             for node in of(held, ast.AugAssign):
                 name = unparse(node.target)
@@ -203,7 +203,7 @@ def kept_between_evaluations(source: Script) -> Finding | None:
         set_ = {
             unparse(t)
             for n in of(owner, ast.Assign)
-            for t in _flat(n.targets)
+            for t in flat(n.targets)
             if source.function_around(n) is not start
         }
         for method in methods:
@@ -226,7 +226,7 @@ def _set_in(source: Script) -> dict[str, set[ast.ClassDef | None]]:
     """The classes in which an attribute of some name is set, None where it is set outside of any."""
     found: dict[str, set[ast.ClassDef | None]] = {}
     for node in source.of(ast.Assign):
-        for target in _flat(node.targets):
+        for target in flat(node.targets):
             if isinstance(target, ast.Attribute):
                 found.setdefault(target.attr, set()).add(source.class_around(node))
     return found
@@ -266,14 +266,6 @@ def _once(body: list[ast.stmt]) -> Iterator[ast.stmt]:
             continue
         for part in ("body", "orelse", "finalbody"):
             yield from _once(getattr(statement, part, []))
-
-
-def _flat(targets: list[ast.expr]) -> Iterator[ast.expr]:
-    for target in targets:
-        if isinstance(target, (ast.Tuple, ast.List)):
-            yield from _flat(target.elts)
-        else:
-            yield target
 
 
 def _block(source: Script, node: ast.AST) -> ast.AST:

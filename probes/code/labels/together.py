@@ -13,6 +13,7 @@ from ...registry import Finding
 from ...scripts.flow import flow
 from ...scripts.syntax import Script
 from ..shared.checks import at, ok
+from ..shared.nodes import assigned
 from ..shared.roles import TARGET_WORDS
 
 _DRAWN = ("randperm", "permutation", "argsort", "shuffle", "sample")
@@ -73,7 +74,7 @@ def _groups(source: Script) -> Iterator[_Group]:
         for node in of(scope, ast.Assign):
             if (source.function_around(node) or source.tree) is not scope:
                 continue
-            for one, value in _paired(node):
+            for one, value in assigned(node):
                 if isinstance(value, ast.List) and not value.elts:
                     lists[unparse(one)] = node
                 elif isinstance(value, ast.ListComp) and len(value.generators) == 1:
@@ -96,13 +97,6 @@ def _groups(source: Script) -> Iterator[_Group]:
                 yield _Group(frozenset(together), getattr(holder, "lineno", 0), scope)
 
 
-def _paired(node: ast.Assign) -> list[tuple[ast.expr, ast.expr]]:
-    target, value = node.targets[0], node.value
-    if isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple):
-        return list(zip(target.elts, value.elts, strict=False))
-    return [(target, value)]
-
-
 # ------------------------------------------------------------------------------------------ what is done
 
 
@@ -119,7 +113,7 @@ def _turns(source: Script, group: _Group, name: str) -> Iterator[tuple[ast.stmt,
             elif isinstance(call, ast.Call) and last_name(call.func) == "sort" and source.owner(call) == name:
                 yield node, ""
             continue
-        for one, value in _paired(node):
+        for one, value in assigned(node):
             if unparse(one) != name:
                 continue
             if isinstance(value, ast.Call) and last_name(value.func) in ("sorted", "permutation"):
@@ -154,7 +148,7 @@ def _turned_too(
         if any(_turns(source, group, other)):
             return True
         for again in of(group.scope, ast.Assign):
-            if again.lineno > group.line and other in {unparse(t) for t, _ in _paired(again)}:
+            if again.lineno > group.line and other in {unparse(t) for t, _ in assigned(again)}:
                 if name in names_in(again.value) and not group.of_labels:
                     return True
     return False

@@ -14,7 +14,7 @@ from ...scripts.minimised import loss_objects, makers
 from ...scripts.syntax import Script, outermost_call
 from ..mindspore.steps import vector_minimised
 from ..shared.checks import at, first, imports_locals, is_constant, is_evaluation, ok
-from ..shared.nodes import is_true
+from ..shared.nodes import assigned, is_true
 from ..shared.rounds import rounds
 from ..shared.sides import either
 from ..shared.spreads import of_itself
@@ -722,18 +722,10 @@ def _spread_names(source: Script) -> set[str]:
         if isinstance(node, ast.AugAssign):
             changed.add(_root(node.target))  # `std += eps`
         else:
-            for target, value in _assigned(node):
+            for target, value in assigned(node):
                 own = isinstance(target, (ast.Name, ast.Attribute)) and _own_spread(value)
                 (found if own else changed).add(_root(target))  # `std[std == 0] = 1`
     return found - changed
-
-
-def _assigned(node: ast.Assign) -> list[tuple[ast.expr, ast.expr]]:
-    """Target and value of each name: `a, b = 1, 2` gives two."""
-    target, value = node.targets[0], node.value
-    if isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple):
-        return list(zip(target.elts, value.elts, strict=False))
-    return [(target, value)]
 
 
 def _root(target: ast.expr) -> str:

@@ -13,7 +13,7 @@ from ...registry import Finding
 from ...scripts.flow import flow
 from ...scripts.syntax import Script, moved
 from ..shared.checks import at
-from ..shared.nodes import is_true
+from ..shared.nodes import is_true, signed_terms
 
 _SOFT = ("softmax", "Softmax", "sigmoid", "Sigmoid")
 _LOGS = ("log_softmax", "LogSoftmax", "logsigmoid", "LogSigmoid", "log")
@@ -201,7 +201,7 @@ def _sign_in_sum(source: Script, node: ast.BinOp, name: str) -> int:
     above = source.parents.get(node)
     if not isinstance(node.op, (ast.Add, ast.Sub)) or isinstance(above, (ast.BinOp, ast.UnaryOp)):
         return 0
-    terms = list(_terms(node, 1))
+    terms = list(signed_terms(node, 1))
     mine = [s for s, t in terms if _is_factor(t, name)]
     others = [s for s, t in terms if any(_OTHERS.search(n) for n in names_in(t)) and not _is_factor(t, name)]
     if len(mine) != 1 or not others or -1 in others:
@@ -213,14 +213,6 @@ def _sign_in_sum(source: Script, node: ast.BinOp, name: str) -> int:
     else:
         called = source.function_name(above) if isinstance(above, ast.Return) else ""
     return mine[0] if re.search(r"(?i)loss|criterion|objective|total|cost", called) else 0
-
-
-def _terms(node: ast.expr, sign: int) -> Iterator[tuple[int, ast.expr]]:
-    if isinstance(node, ast.BinOp) and isinstance(node.op, (ast.Add, ast.Sub)):
-        yield from _terms(node.left, sign)
-        yield from _terms(node.right, -sign if isinstance(node.op, ast.Sub) else sign)
-    else:
-        yield sign, node
 
 
 def _is_factor(node: ast.expr, name: str) -> bool:

@@ -12,6 +12,7 @@ from ...registry import Finding, View, probe
 from ...scripts.flow import MAX_VISITED, Flow, Places, flow, losses, objectives, predicted
 from ...scripts.syntax import Function, Script, outermost_call
 from ..shared.checks import at, first, is_evaluation, ok
+from ..shared.nodes import factors
 from ..shared.rounds import Round, rounds
 from ..shared.sides import either
 from ..tensorflow.applied import output_taken_for_loss
@@ -472,17 +473,10 @@ def _mixed_in(source: Script, node: ast.expr, inner: str) -> bool:
         if not isinstance(parent, ast.BinOp):
             return False
         other = parent.left if parent.right is part else parent.right
-        if isinstance(parent.op, ast.Add) and inner in {unparse(n) for n in _factors(other)}:
+        if isinstance(parent.op, ast.Add) and inner in {unparse(n) for n in factors(other)}:
             return True
         part = parent
     return False
-
-
-def _factors(node: ast.expr) -> list[ast.expr]:
-    """What is multiplied, itself where nothing is."""
-    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult):
-        return [*_factors(node.left), *_factors(node.right)]
-    return [node]
 
 
 def _fixed_table(source: Script, node: ast.expr) -> bool:

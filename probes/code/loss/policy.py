@@ -12,6 +12,7 @@ from ...registry import Finding
 from ...scripts.flow import Flow, flow
 from ...scripts.syntax import Script
 from ..shared.checks import at
+from ..shared.nodes import signed_terms
 
 _OLD = re.compile(r"(?i)(?:^|[_.])(?:old|behaviou?r|prev|previous)(?:[_.]|$)|old_|_old")
 _ENTROPY = re.compile(r"(?i)^(?:\w+_)?ent(?:ropy|ropies)?(?:_\w+)?$")
@@ -182,7 +183,7 @@ def entropy_punished(source: Script) -> Finding | None:
     for node in source.of(ast.BinOp):
         if not isinstance(node.op, (ast.Add, ast.Sub)) or isinstance(source.parents.get(node), ast.BinOp):
             continue
-        terms = list(_terms(node, 1))
+        terms = list(signed_terms(node, 1))
         if not any(s > 0 and _POLICY.search(n) for s, t in terms for n in _names(t)):
             continue
         for sign, term in terms:
@@ -198,14 +199,6 @@ def entropy_punished(source: Script) -> Finding | None:
             if polarity and sign * polarity > 0 and not _turned_later(source, node):
                 return at(source, node, f"the entropy `{names[0]}` of the policy is made small")
     return None
-
-
-def _terms(node: ast.expr, sign: int) -> Iterator[tuple[int, ast.expr]]:
-    if isinstance(node, ast.BinOp) and isinstance(node.op, (ast.Add, ast.Sub)):
-        yield from _terms(node.left, sign)
-        yield from _terms(node.right, -sign if isinstance(node.op, ast.Sub) else sign)
-    else:
-        yield sign, node
 
 
 def _names(node: ast.expr) -> list[str]:

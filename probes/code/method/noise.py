@@ -15,8 +15,8 @@ from ...registry import Finding
 from ...scripts.flow import flow
 from ...scripts.syntax import Script
 from ..shared.checks import at, ok
+from ..shared.nodes import factors
 from ..shared.sides import number
-from .replay import _factors
 
 _NOISE = re.compile(r"(?i)^(?:\w*_)?(?:noise|noises|eps|epsilon|eta|gauss\w*)(?:_\w+)?$")
 _BARS = re.compile(r"(?i)alpha|bar|cumprod")
@@ -100,7 +100,7 @@ def _mixed(source: Script) -> Iterator[tuple[ast.BinOp, ast.expr, ast.expr]]:
     for node in source.of(ast.BinOp):
         if not isinstance(node.op, ast.Add):
             continue
-        parts = [_factors(node.left), _factors(node.right)]
+        parts = [factors(node.left), factors(node.right)]
         if any(len(p) != 2 for p in parts):
             continue
         noise = [[f for f in p if _is_noise(f)] for p in parts]

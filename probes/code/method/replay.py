@@ -15,6 +15,7 @@ from ...registry import Finding
 from ...scripts.flow import flow
 from ...scripts.syntax import Function, Script
 from ..shared.checks import at, ok
+from ..shared.nodes import factors
 from ..shared.sides import words
 
 _REWARDS = {"r", "rew", "rews", "reward", "rewards"}
@@ -71,17 +72,11 @@ def _is_gamma(node: ast.expr) -> bool:
     )
 
 
-def _factors(node: ast.expr) -> list[ast.expr]:
-    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult):
-        return [*_factors(node.left), *_factors(node.right)]
-    return [node]
-
-
 def _discounted(scope: ast.AST) -> Iterator[ast.BinOp]:
     """Sums of which one side is discounted: `rewards + gamma * future * (1 - dones)`."""
     for node in of(scope, ast.BinOp):
         if isinstance(node.op, ast.Add):
-            sides = [any(_is_gamma(f) for f in _factors(s)) for s in (node.left, node.right)]
+            sides = [any(_is_gamma(f) for f in factors(s)) for s in (node.left, node.right)]
             if sum(sides) == 1:
                 yield node
 
@@ -132,14 +127,14 @@ def end_on_wrong_side(source: Script) -> Finding | None:
         ):
             continue
         for node in _discounted(batch.scope):
-            left = any(_is_gamma(f) for f in _factors(node.left))
+            left = any(_is_gamma(f) for f in factors(node.left))
             future, rest = (node.left, node.right) if left else (node.right, node.left)
-            if any(isinstance(f, ast.Name) and f.id == batch.end for f in _factors(future)):
+            if any(isinstance(f, ast.Name) and f.id == batch.end for f in factors(future)):
                 return at(
                     source, node, "only ends look ahead: the future is multiplied with the ends themselves"
                 )
             used = [n for n in of(batch.scope, ast.Name) if n.id == batch.end and isinstance(n.ctx, ast.Load)]
-            inside = [f for f in _factors(rest) if batch.end in names_in(f)]
+            inside = [f for f in factors(rest) if batch.end in names_in(f)]
             if (
                 inside
                 and len(used) == 1
@@ -176,9 +171,9 @@ def future_of_same_state(source: Script) -> Finding | None:
             continue
         for node in _discounted(batch.scope):
             for side in (node.left, node.right):
-                if not any(_is_gamma(f) for f in _factors(side)):
+                if not any(_is_gamma(f) for f in factors(side)):
                     continue
-                for factor in _factors(side):
+                for factor in factors(side):
                     given = mine.given(factor) if isinstance(factor, ast.Name) else None
                     value = given.value if given is not None and not given.places else factor
                     asked = _asked(value)

@@ -263,7 +263,7 @@ def _aside(mine: Flow, owner: ast.expr) -> bool:
             (
                 p
                 for p in mine.source.above(owner)
-                if isinstance(p, ast.For) and isinstance(owner, ast.Name) and _binds(p.target, owner.id)
+                if isinstance(p, ast.For) and isinstance(owner, ast.Name) and owner.id in names_in(p.target)
             ),
             None,
         )
@@ -323,10 +323,6 @@ def _is_written(mine: Flow, owner: ast.expr) -> bool:
         mine.source.owner(call) in into and mine.source.function_around(call) is function
         for call in mine.source.named("copy_", "detach_")
     )
-
-
-def _binds(target: ast.expr, name: str) -> bool:
-    return any(n.id == name for n in of(target, ast.Name))
 
 
 def _switches_off(value: ast.expr) -> bool:

@@ -5,11 +5,11 @@ from __future__ import annotations
 import ast
 import re
 
-from ...readers._tree import of, unparse
+from ...readers._tree import names_in, of, unparse
 from ...readers.script import last_name
 from ...registry import Finding
 from ...scripts.flow import flow
-from ...scripts.syntax import Function, Script
+from ...scripts.syntax import Script
 from ..shared.checks import at
 from ..shared.rows import rows_of
 
@@ -109,7 +109,7 @@ def _scale_not_asked(source: Script) -> Finding | None:
     """A function that scales is handed over as `scale`, and the function that gets it never calls it."""
     for function in source.of(ast.FunctionDef):
         for place, given in enumerate(function.args.args):
-            if not _SCALE.match(given.arg) or _mentions(function, given.arg):
+            if not _SCALE.match(given.arg) or given.arg in names_in(function):
                 continue
             calls = [c for c in source.named(function.name) if len(c.args) > place]
             handed = [c.args[place] for c in calls]
@@ -121,10 +121,6 @@ def _scale_not_asked(source: Script) -> Finding | None:
             if handed and len(own) == len(handed) and source.class_around(function) is None:
                 return at(source, function, f"`{given.arg}` is handed over and never applied")
     return None
-
-
-def _mentions(function: Function, name: str) -> bool:
-    return any(n.id == name for n in of(function, ast.Name))
 
 
 def _divides(source: Script, name: str) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterator, Sequence
 
 from ...scripts.syntax import Function, Script
 
@@ -33,3 +34,28 @@ def assigned(node: ast.Assign) -> list[tuple[ast.expr, ast.expr]]:
     if isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple):
         return list(zip(target.elts, value.elts, strict=False))
     return [(target, value)]
+
+
+def flat(targets: Sequence[ast.expr]) -> Iterator[ast.expr]:
+    """What is assigned to, out of tuples and lists: `a, (b, c) = ...` gives three."""
+    for target in targets:
+        if isinstance(target, (ast.Tuple, ast.List)):
+            yield from flat(target.elts)
+        else:
+            yield target
+
+
+def factors(node: ast.expr) -> list[ast.expr]:
+    """What is multiplied, itself where nothing is."""
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult):
+        return [*factors(node.left), *factors(node.right)]
+    return [node]
+
+
+def signed_terms(node: ast.expr, sign: int) -> Iterator[tuple[int, ast.expr]]:
+    """What is added up, each with its sign (1, -1), begun with that of the whole."""
+    if isinstance(node, ast.BinOp) and isinstance(node.op, (ast.Add, ast.Sub)):
+        yield from signed_terms(node.left, sign)
+        yield from signed_terms(node.right, -sign if isinstance(node.op, ast.Sub) else sign)
+    else:
+        yield sign, node

@@ -14,6 +14,7 @@ from ...scripts.syntax import Function, Script
 from ..shared.checks import at, extractor, ok
 from ..shared.nodes import assigned
 from ..shared.roles import TARGET_WORDS
+from ..shared.row_sets import reaches_back
 from ..shared.sides import side
 
 ROWS = 1000  # of the stand-in
@@ -96,7 +97,7 @@ def _rows(source: Script, node: ast.expr, depth: int = 8) -> _Picked | None:
         held = _rows(source, whole, depth - 1)
         bounds = [None if b is None else _number(source, b) for b in (cut.lower, cut.upper, cut.step)]
         missing = [b is None for b in bounds] != [b is None for b in (cut.lower, cut.upper, cut.step)]
-        if held is None or missing or _reaches_back(cut):
+        if held is None or missing or reaches_back(cut):
             return None
         low, high, step = (None if b is None else int(b) for b in bounds)
         return None if step == 0 else (held[0], held[1][slice(low, high, step)])
@@ -116,12 +117,6 @@ def _rows(source: Script, node: ast.expr, depth: int = 8) -> _Picked | None:
                     return inner_rows
         return (unparse(node), range(ROWS)) if len(found) < 2 else None
     return None
-
-
-def _reaches_back(cut: ast.Slice) -> bool:
-    """`rows[cut - window:]`: the name of another bound, less some steps."""
-    low = cut.lower
-    return isinstance(low, ast.BinOp) and isinstance(low.op, ast.Sub) and isinstance(low.left, ast.Name)
 
 
 def _number(source: Script, node: ast.expr, depth: int = 8) -> float | None:
