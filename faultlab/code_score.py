@@ -1,10 +1,12 @@
 """Score the script checks and the script comparison over the corpus of programs in faultlab/code.
 
 Usage: python faultlab/code_score.py [--half dev|holdout] [--only TEXT] [--bad] [--symptoms] [--jobs N]
-           [--json FILE] [--every N] [--against FILE] [--folder faultlab/matrix]
+           [--json FILE] [--every N] [--against FILE] [--folder faultlab/matrix|faultlab/phrases]
 
 Nothing is trained and nothing of the corpus is executed: each fault is a text edit of a right program.
 Two views: `script` (the edited program alone) and `pair` (the edited program, the right one as benchmark).
+A corpus is a folder of programs (NAME/project.yaml beside NAME/src), or of books: *.yaml files that each list
+small programs of one file, with their text (faultlab/phrases).
 A cause at 0.5 or above on a right program, or on a harmless edit of one, is a false alarm.
 """
 
@@ -41,6 +43,7 @@ STORED = HERE / "code_score.json"
 SURE = 0.8
 SLACK = 0.03  # of top-1, between two scores of the same cases
 VIEWS = ("script", "pair")
+ONE_FILE = "train.py"  # the program of an entry of a book
 SAFE = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # ten times as fast where libyaml is there
 
 
@@ -56,7 +59,8 @@ class Case:
     wanted: frozenset[str]
     edits: tuple[tuple[str, str, str], ...]  # (file, old, new)
     folder: Path = CODE  # of the corpus
-    row: str = ""  # in a matrix of checks: which promise of the documents is broken
+    row: str = ""  # in a matrix of checks: which promise of the documents is broken; in a book: its name
+    text: str = ""  # of a program in a book; else it is a folder of the corpus
 
 
 @dataclass(frozen=True)
@@ -89,9 +93,12 @@ class Result:
 
 @cache
 def labels(folder: Path) -> tuple[tuple[str, dict[str, Any]], ...]:
-    """The name and the label of every program of a corpus."""
+    """The name and the label of every program of a corpus, of folders first, then of books."""
     files = sorted(folder.glob("*/project.yaml"))
-    return tuple((f.parent.name, yaml.load(f.read_text(encoding="utf-8"), SAFE)) for f in files)
+    folders = [(f.parent.name, yaml.load(f.read_text(encoding="utf-8"), SAFE)) for f in files]
+    books = {f.stem: yaml.load(f.read_text(encoding="utf-8"), SAFE) for f in sorted(folder.glob("*.yaml"))}
+    entries = [(x["name"], {**x, "row": book}) for book, programs in books.items() for x in programs]
+    return (*folders, *entries)
 
 
 def cases(only: str = "", half: str | None = None, folder: Path = CODE) -> Iterable[Case]:
@@ -109,10 +116,20 @@ def cases(only: str = "", half: str | None = None, folder: Path = CODE) -> Itera
                 also = {
                     a["cause"] for a in entry.get("accept") or () if a.get("view", "both") in ("both", view)
                 }
-                edits = tuple((e["file"], e["old"], e["new"]) for e in entry.get("edits") or ())
+                edits = tuple((e.get("file", ONE_FILE), e["old"], e["new"]) for e in entry.get("edits") or ())
                 wanted = frozenset({cause} | also)
-                rest = (wanted, edits, folder, entry.get("row", ""))
+                group = entry.get("row", "") or label.get("row", "")
+                rest = (wanted, edits, folder, group, label.get("text", ""))
                 yield Case(project, label["half"], name, cause, view, *rest)
+
+
+def copy(case: Case, target: Path) -> None:
+    """Write the right program of a case to `target`."""
+    if case.text:
+        target.mkdir()
+        (target / ONE_FILE).write_text(case.text, encoding="utf-8")
+    else:
+        shutil.copytree(case.folder / case.project / "src", target)
 
 
 def write(case: Case, target: Path) -> None:
@@ -120,7 +137,7 @@ def write(case: Case, target: Path) -> None:
 
     Raises ValueError where an edit does not fit, or leaves what is no Python.
     """
-    shutil.copytree(case.folder / case.project / "src", target)
+    copy(case, target)
     for name, old, new in case.edits:
         file = target / name
         text = file.read_text(encoding="utf-8")
@@ -138,7 +155,7 @@ def look(case: Case) -> Result:
         write(case, run)
         benchmark = None
         if case.view == "pair":
-            shutil.copytree(case.folder / case.project / "src", other)
+            copy(case, other)
             benchmark = open_run(other, scripts_alone=True)
         opened = open_run(run, scripts_alone=True)
         evidence = readings(opened, benchmark, rules().symptoms.values())

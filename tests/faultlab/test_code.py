@@ -23,8 +23,15 @@ def programs(corpus: str) -> dict[str, dict[str, Any]]:
     return {f.parent.name: yaml.safe_load(f.read_text(encoding="utf-8")) for f in files}
 
 
-PROJECTS, MATRIX = programs("code"), programs("matrix")
+def phrases() -> dict[str, dict[str, Any]]:
+    """The label of each small program of the books, by its name with its book's."""
+    books = {f.stem: yaml.safe_load(f.read_text(encoding="utf-8")) for f in (LAB / "phrases").glob("*.yaml")}
+    return {f"{book}/{x['name']}": x for book, entries in sorted(books.items()) for x in entries}
+
+
+PROJECTS, MATRIX, PHRASES = programs("code"), programs("matrix"), phrases()
 CORPUS = [*(("code", p) for p in PROJECTS), *(("matrix", p) for p in MATRIX)]
+CORPUS += [("phrases", p.split("/")[1]) for p in PHRASES]
 
 
 @pytest.fixture(scope="module")
@@ -42,7 +49,7 @@ def code_score() -> Iterator[ModuleType]:
 @pytest.mark.parametrize(("corpus", "project"), CORPUS)
 def test_every_edit_fits(code_score: ModuleType, tmp_path: Path, corpus: str, project: str) -> None:
     """What is replaced stands in its file once, and what comes of it is Python."""
-    for n, case in enumerate(code_score.cases(folder=LAB / corpus)):
+    for n, case in enumerate(code_score.cases(f"{project} ", folder=LAB / corpus)):
         if case.project == project and case.view == "pair":
             code_score.write(case, tmp_path / str(n))
 
@@ -73,6 +80,29 @@ def test_labels_of_the_matrix(project: str) -> None:
     assert {a["cause"] for x in faults for a in x.get("accept") or ()} <= set(known)
     assert all(x["row"] for x in faults)
     assert len(set(names)) == len(names)
+
+
+@pytest.mark.parametrize("program", PHRASES)
+def test_labels_of_the_phrases(program: str) -> None:
+    """Each program of a book is Python, and its faults and harmless edits have names and causes."""
+    label, known = PHRASES[program], load_rules().causes
+    faults = label["faults"]
+    names = [x["name"] for x in [*faults, *label.get("harmless", ())]]
+
+    compile(label["text"], program, "exec", dont_inherit=True)
+    assert label["half"] == "dev"
+    assert label["about"]
+    assert {x["cause"] for x in faults} <= set(known)
+    assert {a["cause"] for x in faults for a in x.get("accept") or ()} <= set(known)
+    assert all(x["note"] and x["edits"] for x in faults)
+    assert len(set(names)) == len(names)
+
+
+def test_a_name_stands_once() -> None:
+    """Programs of a corpus are chosen by name, whichever book they stand in."""
+    every = Counter(p.split("/")[1] for p in PHRASES)
+
+    assert [name for name, n in every.items() if n > 1] == []
 
 
 def test_both_halves_are_there() -> None:
