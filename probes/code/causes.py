@@ -19,7 +19,8 @@ from .loss.objective import (
     overlap_loss_wrong,
 )
 from .loss.outputs import chances_into_scores, last_layer_squashed
-from .loss.path import gradient_path_cut, output_without_gradient
+from .loss.path import gradient_path_cut
+from .loss.rounded import output_without_gradient
 from .loss.terms import term_taken_off
 from .mindspore.steps import length_of_all_ranks
 from .mode import loops

@@ -17,6 +17,7 @@ from ...scripts.minimised import handed, loss_objects, losses
 from ...scripts.syntax import Script
 from ..shared.checks import at
 from ..tensorflow.keras import compiled
+from .cuts import of_model
 
 _OF_NUMBERS = re.compile(
     r"^(?:mse|mae|rmse|msle|mape|mean_?squared_?(?:logarithmic_?)?error|mean_?absolute_?(?:percentage_?)?error|huber(?:loss)?"
@@ -192,8 +193,6 @@ def _competing(source: Script) -> Finding | None:
 
 def exchanged(source: Script) -> Finding | None:
     """A loss gets the model's output where it takes the answers, and data where it takes the output."""
-    from .path import of_model
-
     mine = flow(source)
     for call, kind in losses(source):
         if (

@@ -11,6 +11,7 @@ from ...scripts.flow import flow
 from ...scripts.minimised import objectives
 from ...scripts.syntax import Function, Script
 from ..shared.checks import at
+from .cuts import of_model, reached
 
 _BY_NUMPY = ("asnumpy", "numpy")
 _BACK = ("Tensor", "tensor", "convert_to_tensor", "constant", "from_numpy", "as_tensor", "array")
@@ -62,14 +63,11 @@ def _of_layer(source: Script, function: Function, node: ast.expr) -> bool:
 
 def only_compared(source: Script) -> Finding | None:
     """All that the objective knows of the model is a comparison: `tf.cast(probability > 0.5, tf.float32)`."""
-    from .path import of_model, reached
-
     mine = flow(source)
     for _, objective in objectives(source):
         known = reached(mine, objective)
-        cut = [
-            n for n in known if isinstance(n, ast.Compare) and of_model(mine, n.left)
-        ]  # few, so asked first
+        compared = (n for n in known if isinstance(n, ast.Compare))  # few, so asked first
+        cut = [n for n in compared if of_model(mine, n.left)]
         if cut and not any(isinstance(n, ast.Call) and of_model(mine, n) for n in known):
             return at(source, cut[0], "a comparison has no slope, and nothing else reaches the loss")
     return None

@@ -10,7 +10,7 @@ from ...readers._tree import of, unparse, walk
 from ...readers.script import last_name
 from ...registry import Finding, View, probe
 from ...scripts.syntax import Function, Script
-from ..optimizer.trainable import layers_of
+from ..optimizer.cover import layers_of
 from ..shared.checks import at, first, ok
 from ..shared.nodes import chosen, raises
 from .body import repeats

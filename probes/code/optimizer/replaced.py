@@ -15,8 +15,9 @@ from ..shared.checks import at, first, ok, on_other_sides
 from ..shared.sides import either
 from ..step.several import unpacked_in_another_order
 from ..trainers.trainer_settings import layers_after_optimizer
+from .cover import MOVES, PARAMETERS
 from .lightning_order import layers_made_later
-from .trainable import MOVES, PARAMETERS, parameters_given
+from .part import parameters_given
 
 _ADDS = ("add_module", "register_module", "insert_child_to_cell", "add_sublayer")
 

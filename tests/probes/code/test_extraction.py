@@ -8,9 +8,9 @@ import textwrap
 import pytest
 
 from traindoctor.engine.model import State
-from traindoctor.probes.code.loss import calls as code_loss
+from traindoctor.probes.code.loss import negated as code_negated
 from traindoctor.probes.code.loss import path as code_path
-from traindoctor.probes.code.optimizer import trainable as code_trainable
+from traindoctor.probes.code.optimizer import frozen as code_frozen
 from traindoctor.probes.scripts.syntax import Script
 
 PROGRAM = """
@@ -46,7 +46,7 @@ def script(text: str) -> Script:
 
 def frozen(lines: str, wrapped: str = "model = net", given: str = "model.parameters()") -> bool:
     text = PROGRAM.replace("{frozen}", lines).replace("{wrapped}", wrapped).replace("{given}", given)
-    found = code_trainable._freezes_untrained(script(text))
+    found = code_frozen.freezes_untrained(script(text))
     return found is not None and found.state is State.PRESENT
 
 
@@ -128,5 +128,5 @@ def test_a_cut_in_a_script_without_functions(text: str, cut: bool) -> None:
     ],
 )
 def test_a_sign_in_a_script_without_functions(backward: str, turned: bool) -> None:
-    found = code_loss._loss_negated(script(FLAT.replace("{backward}", backward)))
+    found = code_negated._loss_negated(script(FLAT.replace("{backward}", backward)))
     assert (found is not None and found.state is State.PRESENT) is turned

@@ -10,8 +10,8 @@ from traindoctor.engine.model import State
 from traindoctor.probes.code.calls.axes_and_keys import _batch_first
 from traindoctor.probes.code.labels.start import numbered_from_one
 from traindoctor.probes.code.mindspore.map_steps import random_for_held_out
+from traindoctor.probes.code.optimizer.part import _optimizer_part
 from traindoctor.probes.code.optimizer.replaced import replaced_after
-from traindoctor.probes.code.optimizer.trainable import _optimizer_part
 from traindoctor.probes.code.optimizer.untrained import gathered_in_vain
 from traindoctor.probes.code.samples.counts_of_machine import _of_machine
 from traindoctor.probes.code.schedule.accumulated import moved_otherwise

@@ -1,0 +1,127 @@
+"""The sign of the loss in scripts: turned where it is trained on, or by its optimizer."""
+
+from __future__ import annotations
+
+import ast
+import re
+
+from ...readers._tree import of, unparse
+from ...readers.script import keyword, last_name
+from ...registry import Finding, View, probe
+from ...scripts.flow import flow, losses, objectives, returns, signs
+from ...scripts.syntax import Script
+from ..shared.checks import at, first, ok
+from ..shared.nodes import is_true
+from ..shared.rounds import rounds
+from ..shared.sides import either
+from ..trainers.trainer_settings import own_loss_negated
+from .senses import of_attack, turned_round
+from .summed import handed
+
+
+@probe()
+def loss_negated(view: View) -> Finding:
+    """A standard loss enters backward with its sign turned. False positive: adversarial terms (skipped)."""
+    return first(
+        view, either(_loss_negated, turned_round, own_loss_negated), "no standard loss in the scripts"
+    )
+
+
+def _loss_negated(source: Script) -> Finding | None:
+    if source.loss_methods and not source.backwards:
+        return _returns_negated(source) if source.losses else None
+    taken = objectives(source)
+    if (turned := _turned_at_backward(source)) is not None:
+        return at(source, turned, "the sign of the loss is turned, so training maximises it")
+    if not losses(source) or not taken or len({call for call, _ in taken}) > 1:
+        return None  # several objectives: an adversary climbs what the other descends
+    for call, objective in taken:
+        if of_attack(source, objective):
+            return None
+        against = any(_is_minus(k.value) for k in call.keywords if k.arg == "gradient")
+        found = signs(source, objective)
+        if found and all((s.turned + against) % 2 for s in found):
+            where = found[0].where or call
+            return at(source, where, "the sign of the loss is turned, so training maximises it")
+    return ok(source, taken[0][0], "the loss is minimised")
+
+
+# What climbs a loss on purpose: adversaries and attacks, domains to confuse, bounds, what is to be unlearned.
+_CLIMBS = re.compile(
+    r"(?i)adv|attack|gan\b|gan_|disc|domain|fool|confus|unlearn|ascen|maximi|perturb|elbo|bound|mll|entropy_loss"
+    r"|forget|invert|critic|\bgen|_gen|generator|policy|actor|alpha|\bpi_|likelihood|reward|ppo|surr"
+)
+
+
+def _turned_at_backward(source: Script) -> ast.expr | None:
+    """The only objective of a function that also steps is a loss with a minus before it.
+
+    `(-loss).backward()`, or every standard loss that a sum is made of. Asked function by function: a program
+    of several files has several objectives that know nothing of each other.
+    """
+    taken = objectives(source)
+    for one in rounds(source):
+        function = source.function_around(one.backward)
+        mine = [(c, o) for c, o in taken if source.function_around(c) is function]
+        if not one.steps or len({c for c, _ in mine}) != 1 or not mine:
+            continue
+        owner = source.class_around(one.backward)
+        named = function.name if function is not None else ""
+        if _CLIMBS.search(named + (owner.name if owner is not None else "")):
+            continue
+        for call, objective in mine:
+            if _CLIMBS.search(unparse(objective)) or any(_is_minus(k.value) for k in call.keywords):
+                continue
+            if of_attack(source, objective):
+                continue
+            minus = _minus_first(objective)
+            if minus is not None and re.search(r"(?:^|_)loss$", last_name(minus.operand)):
+                if not any(
+                    _is_minus(v) for v in flow(source).values(minus.operand, 2) if v is not minus.operand
+                ):
+                    return minus
+            found = signs(source, objective)
+            if found and all(s.turned % 2 for s in found) and found[0].where is not None:
+                where = found[0].where
+                if source.function_around(where) is function and not _CLIMBS.search(source.line(where)):
+                    return where
+    return None
+
+
+def _minus_first(node: ast.expr) -> ast.UnaryOp | None:
+    """`-loss`, also within `scaler.scale(-loss)`."""
+    if isinstance(node, ast.Call) and last_name(node.func) in ("scale", "mean", "sum"):
+        owner = node.func.value if isinstance(node.func, ast.Attribute) else node
+        inner = node.args[0] if node.args else owner
+        return _minus_first(inner) if inner is not node else None
+    return node if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub) else None
+
+
+def _is_minus(node: ast.expr) -> bool:
+    """A negative number, or a tensor made of one."""
+    return any(isinstance(n.op, ast.USub) for n in of(node, ast.UnaryOp))
+
+
+def _returns_negated(source: Script) -> Finding:
+    """A method that hands its loss to a trainer returns it with its sign turned."""
+    for method in source.loss_methods:
+        for value in returns(method):
+            found = [s for v in handed(value) for s in signs(source, v)]
+            if found and all(s.turned % 2 for s in found):
+                where = found[0].where or method
+                return at(source, where, "the loss is handed over with its sign turned: it is maximised")
+    return ok(source, source.loss_methods[0], "the loss is minimised")
+
+
+@probe()
+def optimizer_maximises(view: View) -> Finding:
+    """`maximize=True` on the optimizer of a loss."""
+    return first(view, _maximises, "the scripts build no optimizer")
+
+
+def _maximises(source: Script) -> Finding | None:
+    built = source.optimizer_calls
+    for call in built:
+        if is_true(keyword(call, "maximize")) and losses(source):
+            return at(source, call, "the optimizer climbs the loss instead of descending it")
+    return ok(source, built[0], "the optimizer descends") if built else None

@@ -1,0 +1,217 @@
+"""Divisions, logarithms and roots in scripts that nothing keeps from zero."""
+
+from __future__ import annotations
+
+import ast
+import re
+
+from ...readers._tree import of, unparse
+from ...readers.script import keyword, last_name
+from ...registry import Finding, View, probe
+from ...scripts.flow import flow
+from ...scripts.minimised import makers
+from ...scripts.syntax import Script
+from ..shared.checks import at, first, is_constant, ok
+from ..shared.nodes import assigned
+from ..shared.spreads import of_itself
+
+
+@probe()
+def unsafe_math(view: View) -> Finding:
+    """log, sqrt or a division in a forward method or a loss function without a floor in its argument."""
+    return first(view, _unsafe_math, "the scripts hold no arithmetic of their own")
+
+
+def _unsafe_math(source: Script) -> Finding | None:
+    scopes: list[ast.AST] = list(source.forwards)
+    scopes += [n for n in source.of(ast.FunctionDef) if "loss" in n.name.lower() or n in makers(source)]
+    scopes += [n for n in source.of(ast.Lambda) if _is_criterion(source, n)]
+    seen = None
+    for scope in scopes:
+        for node in of(scope, ast.Call):
+            if last_name(node.func) in ("log", "sqrt", "rsqrt"):
+                argument = _argument(source, node)
+                if argument is None or is_constant(argument):
+                    continue
+                seen = node
+                if not _floored(argument):
+                    return at(source, node, f"{last_name(node.func)} has no floor under its argument")
+    return ok(source, seen, "logarithms and roots have a floor") if seen is not None else None
+
+
+@probe()
+def unsafe_division(view: View) -> Finding:
+    """Samples are divided by a spread of their own, without a floor: zero for a constant sample."""
+    return first(view, _unsafe_division, "the scripts divide no sample by its own spread")
+
+
+_MEASURES = re.compile(r"(?i)psnr|ssim|corr|similar|metric|score|eval|cosine")  # functions that measure
+
+
+def _unsafe_division(source: Script) -> Finding | None:
+    for node in source.of(ast.BinOp):
+        if isinstance(node.op, ast.Div) and _own_spread(node.right) and of_itself(source, node):
+            if _MEASURES.search(source.function_name(node)):
+                continue
+            if re.search(r"axis=0\)", source.code) and re.search(
+                r"\.std\((?:axis=)?1\b", unparse(node.right)
+            ):
+                return None  # rows of a table whose columns differ: their spread is not zero
+            if _only_counted(source, node):
+                continue
+            return at(source, node, "each sample is divided by its own spread, which may be zero")
+    return None
+
+
+def _only_counted(source: Script, node: ast.AST) -> bool:
+    """`z = (x - m) / s; z.unique(dim=0)`: a look at the values, which nothing is trained on."""
+    parent, function = source.parents.get(node), source.function_around(node)
+    if not (isinstance(parent, ast.Assign) and len(parent.targets) == 1 and function is not None):
+        return False
+    name = unparse(parent.targets[0])
+    uses = [n for n in of(function, ast.Name) if n.id == name and isinstance(n.ctx, ast.Load)]
+    around = [next((p for p in source.above(n) if isinstance(p, ast.Call)), None) for n in uses]
+    return bool(uses) and all(c is not None and last_name(c.func) in _COUNTS for c in around)
+
+
+_COUNTS = ("unique", "isnan", "isinf", "isfinite", "len", "any", "print")
+
+
+@probe()
+def division_without_floor(view: View) -> Finding:
+    """Inputs are divided by the spread of each of their columns, and nothing keeps it from being zero.
+
+    `x / x.std(0)`, also by way of a name. Common, and harmless until one column is constant.
+    """
+    return first(view, _division_bare, "the scripts divide nothing by a spread")
+
+
+def _division_bare(source: Script) -> Finding | None:
+    spreads = _spread_names(source)
+    seen = None
+    for node in source.of(ast.BinOp, ast.Call):
+        if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Div):
+            text = unparse(node.right)
+            if _own_spread(node.right) and not of_itself(source, node):
+                continue  # a score, or a ratio of signal to noise
+            if _own_spread(node.right) or text in spreads:
+                return at(source, node, "nothing keeps this spread from being zero")
+            if _of_one_sample(source, node):
+                return at(source, node, "nothing keeps the spread of a sample from being zero")
+            if any(w in text for w in (".std(", ".norm(", *spreads)):
+                seen = seen or node
+        elif isinstance(node, ast.Call) and _log_of_data(source, node):
+            return at(source, node, "nothing keeps what the logarithm is taken of from being zero")
+    return ok(source, seen, "the spread that is divided by has a floor") if seen is not None else None
+
+
+_MAY_BE_ZERO = re.compile(
+    r"(?i)(?:^|[._])(?:power|spec\w*|mel\w*|stft|fft|energ\w*|magnitude|mag|hist\w*|counts?|intensit\w*)(?:$|[_(\[])"
+)
+
+
+def _log_of_data(source: Script, call: ast.Call) -> bool:
+    """`np.log(power)` of spectra, counts or intensities, zero in silence, where samples are made."""
+    if last_name(call.func) not in ("log", "log10", "log2") or len(call.args) != 1:
+        return False
+    function = source.function_around(call)
+    if function is None or function in source.forwards or source.owner(call) not in ("np", "numpy", "torch"):
+        return False
+    given = [call.args[0], *flow(source).values(call.args[0], 2)]
+    if any(isinstance(v, ast.BinOp) or _floored(v) for v in given) or not _MAY_BE_ZERO.search(
+        unparse(given[0])
+    ):
+        return False
+    return _makes_samples(source, function)
+
+
+def _of_one_sample(source: Script, node: ast.BinOp) -> bool:
+    """`(img - img.mean()) / img.std()` in what gives a sample."""
+    shape = re.fullmatch(r"\((\w+) - \1\.mean\(\)\) / \1\.std\(\)", unparse(node))
+    function = source.function_around(node)
+    return shape is not None and function is not None and _makes_samples(source, function)
+
+
+def _makes_samples(source: Script, function: ast.AST, depth: int = 3) -> bool:
+    """`__getitem__`, or a function that it calls."""
+    name = getattr(function, "name", "")
+    if name == "__getitem__" or depth == 0:
+        return name == "__getitem__"
+    around = {source.function_around(c) for c in source.named(name)} - {function, None}
+    return any(_makes_samples(source, f, depth - 1) for f in around if f is not None)
+
+
+def _spread_names(source: Script) -> set[str]:
+    """Names that hold the spread of each column and are given nothing else anywhere."""
+    found: set[str] = set()
+    changed: set[str] = set()
+    for node in source.of(ast.AugAssign, ast.Assign):
+        if isinstance(node, ast.AugAssign):
+            changed.add(_root(node.target))  # `std += eps`
+        else:
+            for target, value in assigned(node):
+                own = isinstance(target, (ast.Name, ast.Attribute)) and _own_spread(value)
+                (found if own else changed).add(_root(target))  # `std[std == 0] = 1`
+    return found - changed
+
+
+def _root(target: ast.expr) -> str:
+    return unparse(target.value if isinstance(target, ast.Subscript) else target)
+
+
+def _own_spread(node: ast.expr) -> bool:
+    """`x.std((1, 2, 3))`: taken over some axes of the data, so it is zero for a constant sample."""
+    if not (isinstance(node, ast.Call) and last_name(node.func) in _SPREADS):
+        return False
+    if not isinstance(node.func, ast.Attribute):
+        return False
+    of = node.func.value if last_name(node.func.value) not in ("linalg", "np", "torch") else node.args[:1]
+    if last_name(node.func) == "norm" and not (isinstance(of, ast.Name) and _INPUT.search(of.id)):
+        return False  # features of a model, put onto the unit sphere, are not zero
+    given = node.args[1:] if unparse(node.func.value) in ("torch", "np", "numpy", "ops") else node.args
+    return bool(given or keyword(node, "dim") or keyword(node, "axis"))
+
+
+_SPREADS = ("std", "norm", "var", "nanstd", "nanvar")
+
+
+_INPUT = re.compile(r"(?i)^x$|^x_|_x$|image|img|input|sample|batch|signal|wave|audio|data|frame|row")
+
+
+def _argument(source: Script, call: ast.Call) -> ast.expr | None:
+    """What a tensor's log or sqrt is taken of; None for Python's own math on plain numbers."""
+    owner = source.owner(call)
+    if owner in ("math", "np", "numpy"):
+        return None
+    if call.args:
+        return call.args[0]
+    return call.func.value if isinstance(call.func, ast.Attribute) else None
+
+
+def _is_criterion(source: Script, node: ast.Lambda) -> bool:
+    parent = source.parents.get(node)
+    names = [unparse(t).lower() for t in parent.targets] if isinstance(parent, ast.Assign) else []
+    return any(w in n for n in names for w in ("loss", "crit"))
+
+
+def _floored(node: ast.expr) -> bool:
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add):
+        return True
+    text = unparse(node)
+    safe = (
+        "clamp",
+        "clip",
+        "softmax",
+        "exp(",
+        "eps",
+        "max(",
+        "sigmoid",
+        "maximum",
+        "dim",
+        "head",
+        "d_k",
+        "shape",
+        "len(",
+        "math.",
+    )
+    return any(w in text.lower() for w in safe)

@@ -1,0 +1,311 @@
+"""Parameters that a script switches off, and those it is right to."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+
+from ....engine.model import State
+from ...readers._tree import names_in, of, unparse
+from ...readers.script import keyword, last_name
+from ...registry import Finding, View, probe
+from ...scripts.flow import Flow, flow
+from ...scripts.syntax import Script
+from ..model.extraction import extracts_features
+from ..model.pretrained import saved_here
+from ..shared.checks import at, first, ok
+from ..shared.sides import either
+from ..tensorflow.keras_slips import new_layer_untrained
+from ..tensorflow.slips import made_untrainable
+
+# copies and judges that are not meant to train
+# A model that another one is held against: `ref_model`, `_setup_reference_model`, `teacher`.
+_REFERENCE = re.compile(r"(?i)(?:^|_|\.)(?:ref|reference|teacher|frozen)(?:_|\b)")
+
+
+_ASIDE = (
+    "teacher",
+    "ema",
+    "target",
+    "momentum",
+    "vgg",
+    "lpips",
+    "percept",
+    "reward",
+    "old",
+    "swa",
+    "average",
+)
+
+
+@probe()
+def freezes_parameters(view: View) -> Finding:
+    """`requires_grad = False` (Keras: `trainable = False`) on parameters that nothing switches on again.
+
+    Copies of the model by their usual names (teacher, EMA, target, ...) and by `deepcopy` are left aside.
+    False positive: fine-tuning that freezes on purpose.
+    """
+    return first(
+        view, either(_freezes, made_untrainable, new_layer_untrained), "the scripts show no training step"
+    )
+
+
+def _freezes(source: Script) -> Finding | None:
+    if not source.trains:
+        return None
+    mine, seen, reopened = flow(source), [], False
+    for node, owner, value in switches(source):
+        ways = mine.values(value, 4) if isinstance(value, ast.Name) else [value]
+        off = [v for v in ways if switches_off(v) and not _of_settings(source, node, v)]
+        reopened = reopened or any(isinstance(v, ast.Constant) and v.value is True for v in ways)
+        if off and not _is_single(owner) and not _aside(mine, owner) and not _optional(source, node):
+            if not _wrapped(source, node) and not _rate_of_zero(source, node):
+                seen.append(node)
+    if seen and reopened:
+        return None  # what is frozen at first may train later
+    if seen:
+        return at(source, seen[0], "gradients are switched off for parameters")
+    first_backward = source.backwards[0] if source.backwards else None
+    return ok(source, first_backward, "no parameter's gradient is switched off")
+
+
+def _of_settings(source: Script, node: ast.AST, value: ast.expr) -> bool:
+    """`x.requires_grad = "force" in targets`: what is trained for decides, no name of a parameter."""
+    bound = {n.id for p in source.above(node) if isinstance(p, ast.For) for n in of(p.target, ast.Name)}
+    return isinstance(value, ast.Compare) and bool(bound) and not bound & names_in(value)
+
+
+def _wrapped(source: Script, node: ast.AST) -> bool:
+    """A finished model is handed over, frozen and put into evaluation mode: a calibrator trains around it."""
+    function = source.function_around(node)
+    if function is None or function.name != "__init__":
+        return False
+    given = {a.arg for a in function.args.args} - {"self"}
+    loops = [p for p in source.above(node) if isinstance(p, ast.For)]
+    frozen = {n.id for p in loops for n in of(p.iter, ast.Name)} & given
+    quiet = {
+        source.owner(c).removeprefix("self.") for c in of(function, ast.Call) if last_name(c.func) == "eval"
+    }
+    return bool(frozen & quiet)
+
+
+def _rate_of_zero(source: Script, node: ast.AST) -> bool:
+    """`if lr == 0:`: a rate of nothing that was asked for, spelled out."""
+    tests = [unparse(p.test) for p in source.above(node) if isinstance(p, ast.If)]
+    return any(re.search(r"(?i)(?:\blr|_lr|rate)\w*(?:\[.*\])? [=!]= 0", t) for t in tests)
+
+
+# One tensor that is kept as it is, for a reason of its own: a bias before batch norm, a table of positions.
+_SINGLE = re.compile(
+    r"(?i)\.(?:bias|weight_g|gamma|beta|temperature|logit_scale|running_\w+)$|pos(?:ition)?(?:al)?_?emb|_pe$"
+)
+
+
+def _is_single(owner: ast.expr) -> bool:
+    """`self.neck.bias`: one tensor that stays as it is by design."""
+    return _SINGLE.search(unparse(owner)) is not None
+
+
+_ADAPTS = re.compile(r"(?i)lora\b|lora_|adapter|peft|prefix_?tun|prompt_?tun|linear_?(?:prob|eval)")
+
+
+def freezes_untrained(source: Script) -> Finding | None:
+    """Something is frozen, and no adapters or probes stand beside it that are trained in its place."""
+    found = _freezes(source)
+    if found is not None and found.state is State.PRESENT:
+        off = [(n, o) for n, o, _ in switches(source) if source.place(n) in found.where]
+        if _ADAPTS.search(source.code) or any(extracts_features(source, n, o) for n, o in off):
+            return None
+    return found
+
+
+def switches(source: Script) -> Iterator[tuple[ast.AST, ast.expr, ast.expr]]:
+    """Everything that sets whether parameters train: where, of what, to what."""
+    for node in source.of(ast.Assign, ast.Call):
+        if isinstance(node, ast.Assign):
+            for target in node.targets:
+                if isinstance(target, ast.Attribute) and target.attr in ("requires_grad", "trainable"):
+                    yield node, target.value, node.value
+        else:
+            name = last_name(node.func)
+            if name == "requires_grad_" and isinstance(node.func, ast.Attribute):
+                yield node, node.func.value, node.args[0] if node.args else ast.Constant(True)
+            elif name == "setattr" and len(node.args) == 3 and isinstance(node.args[1], ast.Constant):
+                if node.args[1].value == "requires_grad":
+                    yield node, node.args[0], node.args[2]
+            elif _KERAS_LAYER.match(name) and (told := keyword(node, "trainable")) is not None:
+                if not _comes_with_weights(source, node):
+                    yield node, node.func, told
+
+
+# layers of Keras that start at random
+_KERAS_LAYER = re.compile(
+    r"^(?:Dense|Embedding|LSTM|GRU|SimpleRNN|(?:Separable|Depthwise)?Conv[123]D(?:Transpose)?)$"
+)
+
+
+def _comes_with_weights(source: Script, layer: ast.Call) -> bool:
+    """It is given weights of another training: a matrix, an initializer of its own, `set_weights`."""
+    told = ("weights", "embeddings_initializer", "kernel_initializer")
+    loads = [c for c in source.named("load_weights") if not (c.args and saved_here(source, c.args[0]))]
+    return any(keyword(layer, name) is not None for name in told) or bool(
+        loads or source.named("set_weights", "from_pretrained")
+    )
+
+
+_COPIES = ("deepcopy", "clone", "copy", "detach")
+
+
+def _optional(source: Script, node: ast.AST, depth: int = 3) -> bool:
+    """An option, a pattern or a list from elsewhere decides what is frozen: `if args.freeze_encoder:`.
+
+    A function that freezes is followed to where it is called: `if freeze: freeze_params(self)`.
+    """
+    above = list(source.above(node))
+    tests = [p.test for p in above if isinstance(p, ast.If)]
+    if any(_OPTION.search(unparse(test)) for test in tests):
+        return True
+    function = source.function_around(node)
+    if not isinstance(function, (ast.FunctionDef, ast.AsyncFunctionDef)):
+        return False
+    if any(_asks(function, test) for test in tests):
+        return True
+    calls = source.named(function.name)
+    chosen = {a.arg for a in _arguments(function)} & {
+        n.id
+        for part in [*tests, *(p.iter for p in above if isinstance(p, ast.For))]
+        for n in of(part, ast.Name)
+    }
+    if calls and all(any(_OPTION.search(v) for v in _passed(function, c, chosen)) for c in calls):
+        return True
+    return bool(depth and calls) and all(_optional(source, call, depth - 1) for call in calls)
+
+
+def _arguments(function: ast.FunctionDef | ast.AsyncFunctionDef) -> list[ast.arg]:
+    return [*function.args.posonlyargs, *function.args.args, *function.args.kwonlyargs]
+
+
+def _asks(function: ast.FunctionDef | ast.AsyncFunctionDef, test: ast.expr) -> bool:
+    """A test of nothing but a switch that the function takes: `if not learn_recurrent:`."""
+    while isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
+        test = test.operand
+    names = function.args
+    some = [*names.posonlyargs, *names.args][::-1]
+    pairs = [
+        *zip(some, names.defaults[::-1], strict=False),
+        *zip(names.kwonlyargs, names.kw_defaults, strict=True),
+    ]
+    options = {a.arg for a, d in pairs if isinstance(d, ast.Constant) and isinstance(d.value, bool)}
+    return isinstance(test, ast.Name) and test.id in options
+
+
+def _passed(function: ast.FunctionDef | ast.AsyncFunctionDef, call: ast.Call, names: set[str]) -> list[str]:
+    """What a call gives for these parameters of a function, as text."""
+    places = [a.arg for a in _arguments(function) if a.arg not in ("self", "cls")]
+    given = dict(zip(places, call.args, strict=False)) | {k.arg: k.value for k in call.keywords if k.arg}
+    return [unparse(v) for k, v in given.items() if k in names]
+
+
+_OPTION = re.compile(
+    r"(?i)\b(?:args?|opts?|cfg|config|conf|hparams|params)\.|freez|frozen|fine_?tun|re\.(?:search|match)"
+    r"|\.get\(['\"]requires_grad|fixed_param"
+)
+
+
+def judges(text: str) -> bool:
+    """A model that another one is held against, by what it is written as."""
+    return any(w in text.lower() for w in _ASIDE) or _REFERENCE.search(text) is not None
+
+
+_LOSS_CLASS = re.compile(r"(?:Loss(?:es)?|Criterion|Metric)$")
+
+
+def _aside(mine: Flow, owner: ast.expr) -> bool:
+    """The parameters are those of a copy or of a model that only judges, as one that a loss holds."""
+    if _REFERENCE.search(mine.source.function_name(owner)):
+        return True
+    if (held := mine.source.class_around(owner)) is not None and _LOSS_CLASS.search(held.name):
+        return True
+    for _ in range(4):
+        if judges(unparse(owner)) or _is_written(mine, owner):
+            return True
+        loop = next(
+            (
+                p
+                for p in mine.source.above(owner)
+                if isinstance(p, ast.For) and isinstance(owner, ast.Name) and owner.id in names_in(p.target)
+            ),
+            None,
+        )
+        if loop is not None:
+            owner = loop.iter
+        several = _several(owner)
+        if several:
+            return all(_aside(mine, one) for one in several)
+        while isinstance(owner, ast.Call) and isinstance(owner.func, ast.Attribute):
+            if last_name(owner.func) in _COPIES:
+                return True
+            owner = owner.func.value
+        if judges(unparse(owner)) or _is_written(mine, owner):
+            return True
+        handed = mine.given(owner) if isinstance(owner, (ast.Name, ast.Attribute)) else None
+        if handed is None:
+            given = mine.arguments(owner)
+            return bool(given) and all(_aside(mine, g) for g in given if g is not owner)
+        made = handed.value
+        while isinstance(made, ast.Call) and last_name(made.func) in ("eval", "to", "cuda", "train"):
+            if not isinstance(made.func, ast.Attribute):
+                break
+            made = made.func.value
+        if isinstance(made, ast.Call) and last_name(made.func) in _COPIES:
+            return True
+        owner = made
+    return False
+
+
+def _several(value: ast.expr) -> list[ast.expr]:
+    """What is gone through in turn: `[*a.parameters(), *b.parameters()]`, `chain(a, b)`, `a + b`."""
+    if isinstance(value, (ast.List, ast.Tuple)):
+        return [e.value if isinstance(e, ast.Starred) else e for e in value.elts]
+    if isinstance(value, ast.Call) and last_name(value.func) in ("chain", "list"):
+        return list(value.args)
+    if isinstance(value, ast.BinOp) and isinstance(value.op, ast.Add):
+        return [value.left, value.right]
+    return []
+
+
+# a part gets its values from a table: `self.reference.initialize_from("MPtrj")`
+_FILLS = re.compile(r"(?i)^(?:init(?:ialize)?|copy|fill)_from")
+
+
+def _is_written(mine: Flow, owner: ast.expr) -> bool:
+    """Values are written into it beside the optimizer, as into a momentum encoder or from a table."""
+    text = unparse(owner)
+    if isinstance(owner, ast.Attribute):
+        calls = [c for c in mine.source.calls if mine.source.owner(c) == text]
+        return any(_FILLS.search(last_name(c.func)) for c in calls)
+    function = mine.source.function_around(owner)
+    if not isinstance(owner, ast.Name) or function is None:
+        return False
+    into = (f"{owner.id}.data", owner.id)
+    written = {unparse(t) for n in of(function, ast.Assign) for t in n.targets}
+    return into[0] in written or any(
+        mine.source.owner(call) in into and mine.source.function_around(call) is function
+        for call in mine.source.named("copy_", "detach_")
+    )
+
+
+def switches_off(value: ast.expr) -> bool:
+    """False, or a condition on the parameter's name: some are switched off."""
+    if isinstance(value, ast.Compare):
+        return any(isinstance(op, (ast.In, ast.NotIn)) for op in value.ops)
+    if isinstance(value, ast.Call):
+        if last_name(value.func) == "bool" and value.args:
+            return switches_off(value.args[0])
+        return last_name(value.func) in ("startswith", "endswith", "any", "match", "search", "fullmatch")
+    if isinstance(value, ast.UnaryOp) and isinstance(value.op, ast.Not):
+        return switches_off(value.operand)
+    if isinstance(value, ast.BoolOp):
+        return any(switches_off(v) for v in value.values)
+    return isinstance(value, ast.Constant) and value.value is False

@@ -1,0 +1,107 @@
+"""Which parameters a script hands to its optimizer: all of a model, a part, or what nothing can tell."""
+
+from __future__ import annotations
+
+import ast
+import re
+
+from ...readers._tree import of, unparse
+from ...readers.script import keyword, last_name
+from ...registry import Finding, View, probe
+from ...scripts.flow import Flow, flow
+from ...scripts.syntax import Script
+from ..model.extraction import extracts_features
+from ..shared.checks import at, first, ok, on_other_sides
+from ..shared.sides import either
+from ..step.several import part_without_optimizer
+from ..tensorflow.graph_gradient import descends_part
+from ..tensorflow.session import variables_left_out
+from ..trainers.deepspeed import handed_to_engine
+from ..trainers.handed import gradient_weights
+from .cover import PARAMETERS, cover_of, is_slice
+from .frozen import switches, switches_off
+
+
+def _features_only(source: Script) -> bool:
+    """What is frozen gives features of another training, and something new is trained on top of them."""
+    return any(extracts_features(source, n, o) for n, o, v in switches(source) if switches_off(v))
+
+
+@probe()
+def optimizer_gets_part(view: View) -> Finding:
+    """The optimizer receives the parameters of a part: `model.head.parameters()`, a slice, one group of two.
+
+    Groups and sums of lists are put together; where a list is filled in a loop it is not judged.
+    """
+    return first(
+        view,
+        either(_optimizer_part, descends_part, variables_left_out, part_without_optimizer),
+        "the scripts build no optimizer whose parameters can be followed",
+    )
+
+
+def _optimizer_part(source: Script) -> Finding | None:
+    mine = flow(source)
+    built = [(c, given) for c in source.optimizer_calls if (given := parameters_given(c)) is not None]
+    built += [(c, g) for c, g in handed_to_engine(source) if not built]
+    taken = [(c, c.args[1]) for c in source.named("gradient") if len(c.args) > 1]  # a tape's sources
+    sliced = next((p for p in gradient_weights(source) if is_slice(mine, p[1])), None)
+    if sliced is not None:
+        return at(source, sliced[0], "gradients are taken for a slice of the parameters")
+    pairs = taken if source.named("GradientTape") else built
+    scopes = {source.function_around(c) for c, _ in pairs}
+    if source.named("add_param_group"):
+        return None
+    if len(scopes) != len(pairs):  # several in one place: a network of its own for each, or a choice
+        return _chosen_of_one(mine, pairs)
+    covers = [(c, cover_of(mine, given, 16)) for c, given in pairs]
+    whole = [c for c, cover in covers if cover.whole]
+    if whole:  # another stage may train a part first
+        return ok(source, whole[0], "the optimizer receives all parameters")
+    for call, cover in covers:
+        if cover.part:
+            if _features_only(source):
+                return None  # the rest is switched off as well: features that were trained elsewhere
+            if _rest_elsewhere(source, cover.part):
+                return None
+            return at(source, call, f"the optimizer receives only {cover.part}")
+    return None
+
+
+def _rest_elsewhere(source: Script, part: str) -> bool:
+    """What is left out of one optimizer is handed to what makes another: `self._other_optimizer(rest)`."""
+    left_out = re.search(r"not in ([\w.]+)", part)
+    return left_out is not None and any(
+        re.search(r"(?i)optim", last_name(c.func)) and left_out[1] in [unparse(a) for a in c.args]
+        for c in source.calls
+    )
+
+
+def _chosen_of_one(mine: Flow, pairs: list[tuple[ast.Call, ast.expr]]) -> Finding | None:
+    """One of several optimizers gets some parameters of a model of which no other optimizer gets the rest."""
+    for call, given in pairs:
+        cover, held = cover_of(mine, given, 16), _owners(mine, given)
+        if not cover.part or not (cover.chosen or cover.cut) or len(held) != 1:
+            continue
+        others = [g for c, g in pairs if c is not call and not on_other_sides(mine.source, c, call)]
+        if not any(held & _owners(mine, g) or not _owners(mine, g) for g in others):
+            return at(mine.source, call, f"the optimizer receives only {cover.part}")
+    return None
+
+
+def _owners(mine: Flow, given: ast.expr) -> set[str]:
+    """The models, as they are written, whose parameters these are."""
+    ways = [given, *mine.values(given, 3)]
+    return {
+        mine.source.owner(c)
+        for w in ways
+        for c in of(w, ast.Call)
+        if (last_name(c.func) in PARAMETERS or "param" in last_name(c.func))
+    }
+
+
+def parameters_given(call: ast.Call) -> ast.expr | None:
+    """What an optimizer's call receives as parameters."""
+    if call.args:
+        return None if isinstance(call.args[0], ast.Constant) else call.args[0]
+    return next((v for name in ("params", "parameters") if (v := keyword(call, name)) is not None), None)
