@@ -9,7 +9,7 @@ from bisect import bisect_right
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from ..code.schedule.course import moves_with
+from ..code.schedule.lengths import moves_with
 from ..code.shared.units import EPOCH, STEP
 from ..readers.script import keyword, last_name
 from .arithmetic import BATCHES, Arithmetic, Unseen

@@ -68,13 +68,10 @@ from .optimizer.untrained import (
 )
 from .ranks.replicas import exchanged_too_early
 from .schedule.counts import counted_otherwise
-from .schedule.course import (
-    formula_wrong,
-    plateau_direction,
-    rate_not_applied,
-    unit_wrong,
-)
+from .schedule.course import plateau_direction, rate_not_applied
+from .schedule.formulas import formula_wrong
 from .schedule.idle import schedule_idle
+from .schedule.lengths import unit_wrong
 from .shared.checks import first
 from .shared.sides import either
 from .step.accumulated import accumulation_without_effect, cleared_between, divided_twice, mean_of_parts

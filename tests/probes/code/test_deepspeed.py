@@ -9,7 +9,7 @@ import pytest
 
 from traindoctor.engine.model import State
 from traindoctor.probes.code.precision import half as code_precision
-from traindoctor.probes.code.schedule import course as code_schedule
+from traindoctor.probes.code.schedule import lengths as code_schedule
 from traindoctor.probes.code.trainers import deepspeed as code_deepspeed
 from traindoctor.probes.registry import View
 from traindoctor.probes.scripts.project import programs

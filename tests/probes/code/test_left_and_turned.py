@@ -15,7 +15,7 @@ from traindoctor.probes.code.optimizer.replaced import replaced_after
 from traindoctor.probes.code.optimizer.untrained import gathered_in_vain
 from traindoctor.probes.code.samples.counts_of_machine import _of_machine
 from traindoctor.probes.code.schedule.accumulated import moved_otherwise
-from traindoctor.probes.code.schedule.course import _whole_turn
+from traindoctor.probes.code.schedule.formulas import _whole_turn
 from traindoctor.probes.scripts.syntax import Script
 
 BUILT = """

@@ -6,7 +6,7 @@ import textwrap
 
 import pytest
 
-from traindoctor.probes.code.schedule import course as schedule
+from traindoctor.probes.code.schedule import lengths as schedule
 from traindoctor.probes.registry import View
 
 from .._build import run

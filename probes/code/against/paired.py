@@ -1,0 +1,286 @@
+"""Edits that belong together and undo one another: what moved, what is written by hand on one side."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ....engine.model import Place
+from ...script_diff.edits import Edit, LeftOut
+from ...script_diff.marks import STRUCTURE
+from .equal_edits import making_up
+from .topics import one_of
+
+
+def paired_off(edits: Sequence[Edit]) -> list[Edit]:
+    """An activation that moved between the last layer and a loss that is told of it: `from_logits`."""
+    told = [e for e in edits if e.within and e.within[0].endswith(".from_logits")]
+    moved = [
+        e
+        for e in edits
+        if (e.within and e.within[0].endswith(".activation") and (e.gone | e.new) & _OUTPUTS)
+        or (told and e.kind in _LAYER_EDITS and (e.gone | e.new) & _OUTPUT_CALLS and "loss" not in e.roles)
+    ]
+    moved = [e for e in moved if any(_hands_over(t, e) for t in told)]
+    both = [*told, *moved] if moved else []
+    both += [*_batches_by_hand(edits), *_drawn_again(edits)]
+    return [
+        *both,
+        *_averaged_by_hand(edits),
+        *_attention(edits),
+        *_rescheduled(edits),
+        *_taken_apart(edits),
+        *making_up(edits),
+    ]
+
+
+_LAYER_EDITS = ("wrapped", "unwrapped", "added", "removed", "argument-added", "argument-removed")
+
+
+_OUTPUT_CALLS = frozenset({"softmax()", "sigmoid()", "Softmax()", "Sigmoid()"})
+
+
+def _hands_over(told: Edit, moved: Edit) -> bool:
+    """Whether the loss no longer takes scores where the model got an activation, or the other way round."""
+    activated = bool(moved.new & (_OUTPUTS | _OUTPUT_CALLS))
+    scores = "True" in told.new  # the loss now takes scores
+    return activated != scores
+
+
+def _batches_by_hand(edits: Sequence[Edit]) -> list[Edit]:
+    """Both names that a loader gave are items of arrays now: `x, y` -> `inputs[rows], labels[rows]`."""
+    lines: dict[tuple[Place | None, Place | None], list[Edit]] = {}
+    for e in edits:
+        if e.kind == "name" and e.split != "eval":
+            lines.setdefault((e.mine, e.theirs), []).append(e)
+    found: list[Edit] = []
+    for mine in lines.values():
+        roles = {r for e in mine for r in e.roles[:1]}
+        items = all(e.mine_code.count("[") >= 2 > e.theirs_code.count("[") for e in mine)
+        if roles & {"loss.target", "labels"} and roles & {"inputs", "loss.prediction"} and items:
+            found += mine
+    return found
+
+
+def _drawn_again(edits: Sequence[Edit]) -> list[Edit]:
+    """Samples put into an order by chance in place, and now by their places, or back."""
+    before = [e for e in edits if e.gone & _CHANCE and not e.new & _CHANCE]
+    after = [e for e in edits if e.new & _CHANCE and not e.gone & _CHANCE]
+    return [*before, *after] if before and after else []
+
+
+_CHANCE = frozenset({"shuffle()", "permutation()", "randperm()"})
+
+
+def _rescheduled(edits: Sequence[Edit]) -> list[Edit]:
+    """A rate that was set by hand and now is by a schedule's object, or back: one course in two ways."""
+    found: list[Edit] = []
+    for side, other in (("gone", "new"), ("new", "gone")):
+        by_hand = [
+            e
+            for e in edits
+            if e.kind in ("added", "removed")
+            and getattr(e, side) & _RATES
+            and ({"schedule", "step"} & set(e.roles) or "param_groups" in getattr(e, side))
+        ]
+        stepped = [
+            e
+            for e in edits
+            if getattr(e, other) & {"step()", "scheduler_step()"}
+            and any(one_of(getattr(e, other), p) for p in _SCHEDULE)
+        ]
+        found += [*by_hand, *stepped] if by_hand and stepped else []
+    for e in edits:
+        if (
+            e.kind == "replaced"
+            and (e.gone | e.new) & _OWN_COURSE
+            and (e.gone | e.new) & {"cos()", "/", "own()"}
+        ):
+            found.append(e)
+    longer = [e for e in edits if e.kind in ("wrapped", "unwrapped") and {"*", "len()"} <= e.gone | e.new]
+    longer = [e for e in longer if "schedule" in e.roles]
+    handed = [
+        e
+        for e in edits
+        if e.kind.startswith("argument-") and any(one_of(e.gone | e.new, p) for p in _SCHEDULE)
+    ]
+    return found + (longer + handed if longer and handed else [])
+
+
+_RATES = {"lr", "learning_rate"}
+
+
+_OWN_COURSE = {"LambdaLR()", "SequentialLR()", "ChainedScheduler()", "MultiplicativeLR()"}
+
+
+_SCHEDULE = (
+    "$:*LR",
+    "*LR()",
+    "$:*Scheduler*",
+    "$:*schedul*",
+    "$*sched*",
+    "scheduler",
+    "lr_scheduler",
+    "sched",
+)
+
+
+def _taken_apart(edits: Sequence[Edit]) -> list[Edit]:
+    """Axes that are parted, joined or named by another function than before: what stands where is not seen.
+
+    Scores of (batch, classes, length) instead of flat ones, and labels that are not flattened, are one loss.
+    """
+    lines = {
+        (e.mine, e.theirs)
+        for e in edits
+        if e.kind in ("replaced", "expression", "wrapped", "unwrapped", "name") and (e.gone | e.new) & _PARTED
+        if core(e.gone) and core(e.new) and not (e.gone | e.new) & _SUMMED and not _scrambles(e)
+    }
+    for e in edits:
+        if (
+            e.kind == "replaced"
+            and "loss.prediction" in e.roles
+            and (e.gone | e.new) & {"transpose()", "permute()"}
+        ):
+            flat = [x for x in edits if (x.mine, x.theirs) == (e.mine, e.theirs) and "loss.target" in x.roles]
+            if all((x.gone | x.new) & {"flatten()", "view()"} for x in (e, *flat)) and flat:
+                lines.add((e.mine, e.theirs))
+    return [e for e in edits if (e.mine, e.theirs) in lines]
+
+
+def _scrambles(edit: Edit) -> bool:
+    """The last axis taken apart, for a view that has it in front: `x.unbind(-1)` -> `x.view(2, *shape)`."""
+    parted = {"unbind.dim", "chunk.dim", "split.dim"} & edit.gone and "-1.0" in edit.gone
+    return bool(parted) and "view()" in edit.new and not {"transpose()", "permute()", "movedim()"} & edit.new
+
+
+_SUMMED = frozenset(
+    {"sum()", "mean()", "max()", "min()", "amax()", "std()", "var()", "norm()", "@", "matmul()", "bmm()"}
+)
+
+
+_PARTED = frozenset(
+    {"chunk()", "split()", "unbind()", "tensor_split()", "unfold()", "rearrange()", "einsum()", "unstack()"}
+)
+
+
+def _attention(edits: Sequence[Edit]) -> list[Edit]:
+    """Attention written out, for the operator that has the scale, the mask and the softmax in it."""
+    fused = [e for e in edits if "scaled_dot_product_attention()" in e.gone | e.new]
+    parts = [e for e in edits if (e.gone | e.new) & _OF_ATTENTION]
+    if not fused or not any("softmax()" in e.gone | e.new or "$:softmax" in e.gone | e.new for e in parts):
+        return []
+    masks = [e for e in edits if (e.gone | e.new) & _TRIANGLES]
+    masked = bool(masks) or any("masked_fill()" in e.gone | e.new for e in parts)
+    told = any(w.endswith((".attn_mask", ".is_causal")) for e in fused for w in e.gone | e.new)
+    return [*fused, *parts, *masks] if told or not masked else []
+
+
+_TRIANGLES = {"tril()", "triu()", "$:tril", "$:triu"}
+
+
+_OF_ATTENTION = {"softmax()", "$:softmax", "sqrt()", "masked_fill()", "@", "matmul()", "einsum()"}
+
+
+def _averaged_by_hand(edits: Sequence[Edit]) -> list[Edit]:
+    """A sum that is divided by its count, for a mean; a division of the loss for one of its gradients."""
+    summed = [e for e in edits if e.kind == "wrapped" and {"/", "'sum'"} <= e.new]
+    asked = [e for e in edits if "'sum'" in e.new and e.within and e.within[0].endswith(".reduction")]
+    shared = [e for e in edits if "/" in e.new and "loss" in e.roles and e.new & _COUNTS]
+    if asked and shared and all(e.split != "eval" for e in (*asked, *shared)):
+        summed += [*asked, *shared]
+    lines = {(e.mine, e.theirs) for e in summed}
+    found = [e for e in edits if (e.mine, e.theirs) in lines]
+    for a in edits:
+        for b in edits:
+            names = {w for w in a.new & b.gone if w.startswith("$") and ":" not in w}
+            if "/" in a.new and {"grad"} <= b.gone and b.gone & {"div_()", "/"} and names:
+                found += [a, b]
+    return found
+
+
+_COUNTS = {"size()", "numel()", "len()", "shape", "count_nonzero()", "nelement()"}
+
+
+_OUTPUTS = {"'softmax'", "'sigmoid'"}
+
+
+def stands_elsewhere(edit: Edit, every: Sequence[Edit]) -> bool:
+    """Whether all that is gone in one place is new in another, or the other way round: it was moved."""
+    if edit.new & STRUCTURE:
+        return False
+    if edit.kind in ("argument-added", "argument-removed"):
+        return any(_same_argument(edit, other) for other in every)
+    if edit.kind not in ("added", "removed", "wrapped", "unwrapped", "expression"):
+        return False
+    gone, new = core(edit.gone), core(edit.new)
+    for other in every:
+        if other is not edit and other.kind != "moved":
+            if gone and not new and gone <= core(other.new) - core(other.gone):
+                return True
+            if new and not gone and new <= core(other.gone) - core(other.new):
+                return True
+    return False
+
+
+def made_before(edit: Edit, lines: Sequence[LeftOut]) -> bool:
+    """Whether all that is new in one place stood, or gone now stands, where a layer or helper is made.
+
+    `self.block(x)` and its layers called one by one: relu as a layer, and as a function.
+    """
+    if edit.kind not in ("added", "removed", "wrapped", "unwrapped", "expression", "replaced"):
+        return False
+    for mine, words, other in ((False, edit.new, edit.gone), (True, edit.gone, edit.new)):
+        names = {n.lower().replace("_", "") + "()" for line in lines for n in line.layers} - _LAYERS
+        names |= {"sequential()", "sequentialcell()", "modulelist()"}
+        done = core(words) - core(other) - names
+        held = {w for line in lines if line.mine is mine for w in core(line.words)}
+        if not done & _LAYERS or not done <= held:
+            continue
+        if not core(other) - core(words) - names - _OF_SHAPES:
+            return True
+    return False
+
+
+_LAYERS = frozenset(
+    {"relu()", "gelu()", "silu()", "tanh()", "sigmoid()", "elu()", "leakyrelu()", "dropout()", "dropout2d()"}
+    | {"maxpool2d()", "avgpool2d()", "maxpool1d()", "flatten()"}
+)
+
+
+def _same_argument(a: Edit, b: Edit) -> bool:
+    """An argument of a line that is given at another place, or by its name, or to what is new for it."""
+    for gone, new in ((a.gone, b.new), (a.new, b.gone)):
+        single = {w for w in gone if w.startswith("$") and not w.startswith("$:")}
+        if (
+            len(single) == 1
+            and single <= new
+            and "own()" in new
+            and gone <= {*single, *(w for w in gone if w[:2] == "$:")}
+        ):
+            return True
+    if {a.kind, b.kind} != {"argument-added", "argument-removed"} or (a.mine, a.theirs) != (b.mine, b.theirs):
+        return False
+    mine, theirs = ({w for w in e.gone | e.new if w != "label-value"} for e in (a, b))
+    named = any("$" in w for w in mine)
+    other = [e.within[:1] and e.within[0].rpartition(".")[2] for e in (a, b)]
+    return named and mine == theirs and other[0] != other[1] and any(str(o).startswith("#") for o in other)
+
+
+def core(words: frozenset[str]) -> frozenset[str]:
+    """Calls and operators among words."""
+    done = {w for w in words if w.endswith("()") or (w and not w[0].isalnum() and w[0] not in "$'_-")}
+    if {"train()", "eval()", "set_train()", "zero_grad()", "reset()"} & done:
+        done = {w for w in done if not w[:1].isupper()}  # of what class the object is matters no more
+    done = {w.lower().replace("_", "") for w in done}  # a layer, or the function that it calls
+    done = {"shuffle()" if w in _SHUFFLES else w for w in done}
+    return frozenset(done - _OF_SHAPES or done)
+
+
+_SHUFFLES = ("permutation()", "randperm()", "permuted()", "shuffled()")
+
+
+# axes and shapes are written in many ways around what matters
+_OF_SHAPES = frozenset(
+    {"view()", "reshape()", "flatten()", "squeeze()", "unsqueeze()", "transpose()", "permute()", "size()"}
+    | {"contiguous()", "item()", "detach()", "float()"}
+)

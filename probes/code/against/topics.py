@@ -1,0 +1,123 @@
+"""Kinds of edits of rules/porting/edits.yaml: their patterns, and whether an edit matches one."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from functools import lru_cache
+from importlib.resources import files
+
+from ...script_diff.edits import Edit
+
+Pattern = Mapping[str, object]
+
+
+@dataclass(frozen=True)
+class Topic:
+    """A kind of edit: its name, the patterns of which one has to match, and which data it has to deal with.
+
+    `sides`: "eval" or "train": only edits of that data; "both": not of one of them alone.
+    None is told of lines that were written anew: equal ways to write them look different.
+    `unless_numbers`: not told of programs whose loss is on numbers, not on the scores of classes.
+    """
+
+    name: str
+    patterns: tuple[Pattern, ...]
+    sides: str = ""
+    unless_numbers: bool = False
+
+
+@lru_cache(maxsize=1)
+def topics() -> tuple[Topic, ...]:
+    """The kinds of edits of rules/porting/edits.yaml, the most specific first."""
+    import yaml
+
+    text = (files("traindoctor") / "rules" / "porting" / "edits.yaml").read_text(encoding="utf-8")
+    loaded = yaml.load(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
+    return tuple(
+        Topic(
+            name,
+            tuple(row["patterns"]),
+            row.get("sides", ""),
+            bool(row.get("unless_numbers")),
+        )
+        for name, row in loaded["edits"].items()
+    )
+
+
+def matching(edit: Edit, patterns: Iterable[Pattern]) -> bool:
+    """Whether one of the patterns matches an edit."""
+    return any(matches(edit, p) for p in patterns)
+
+
+def matches(edit: Edit, pattern: Pattern) -> bool:
+    """Whether an edit has all that a pattern asks for.
+
+    kind, gone, new, role, nearest (of the roles), within, key, setting, split, code (names and numbers of the
+    whole lines): one of these, with wildcards;
+    `words`, `words2`: gone or new; `all_new`, `all_gone`: every one; `first`: the innermost of within;
+    `above`, `below`: the ratio mine/theirs; `not`: fields of which none may match.
+    """
+    for name, asked in pattern.items():
+        if name == "not":
+            if isinstance(asked, Mapping) and any(matches(edit, {k: v}) for k, v in asked.items()):
+                return False
+            continue
+        if name in ("above", "below"):
+            limit = float(str(asked))
+            if edit.ratio is None or (edit.ratio <= limit if name == "above" else edit.ratio >= limit):
+                return False
+            continue
+        wanted = [str(w) for w in asked] if isinstance(asked, (list, tuple)) else [str(asked)]
+        if name in ("all_new", "all_gone"):
+            words = edit.new if name == "all_new" else edit.gone
+            if not all(one_of(words, w) for w in wanted):
+                return False
+            continue
+        held = _held(edit, name)
+        if not any(one_of(held, w) for w in wanted):
+            return False
+    return True
+
+
+def _held(edit: Edit, name: str) -> Iterable[str]:
+    held: dict[str, Iterable[str]] = {
+        "kind": (edit.kind,),
+        "gone": edit.gone,
+        "new": edit.new,
+        "words": edit.gone | edit.new,
+        "words2": edit.gone | edit.new,
+        "role": edit.roles,
+        "nearest": edit.roles[:1],
+        "within": edit.within,
+        "first": edit.within[:1],
+        "key": (edit.key,),
+        "setting": (edit.setting,),
+        "split": (edit.split,),
+        "code": _identifiers(edit.mine_code + " " + edit.theirs_code),
+    }
+    return held[name]
+
+
+@lru_cache(maxsize=1000)
+def _identifiers(code: str) -> frozenset[str]:
+    return frozenset(re.findall(r"-?\b\w+\b", code))
+
+
+@lru_cache(maxsize=100_000)
+def _like(word: str, pattern: str) -> bool:
+    if pattern in _OPERATORS:  # no wildcards
+        return word == pattern
+    if word.startswith("$:") and not pattern.startswith("$:"):  # what made a variable is no name of one
+        return False
+    return fnmatchcase(word, pattern)
+
+
+_OPERATORS = ("*", "**")
+
+
+def one_of(words: Iterable[str], pattern: str) -> bool:
+    """Whether a word is like the pattern."""
+    return any(_like(w, pattern) for w in words)
