@@ -12,9 +12,9 @@ from typing import Any, Literal
 
 import numpy as np
 
-from ...engine.model import Place, Scalar, State
+from ...engine.model import Place, State
 from .. import settings as names
-from ..config.values import number_of, says
+from ..config.values import number_of, says, scalar_of
 from ..curves.learning_rate import logged_peak, logged_warmup
 from ..events import unfinished
 from ..registry import Finding, View, absent, any_of, place_of, present, probe, unknown
@@ -116,10 +116,6 @@ def _where(found: Both) -> tuple[Place, ...]:
     return tuple(place_of(c, s) for c, s in zip(found, sides, strict=True) if c.file)
 
 
-def _scalar(setting: Configured) -> Scalar:
-    return str(setting.value) if isinstance(setting.value, tuple) else setting.value
-
-
 def _numbers(found: Both | None) -> tuple[float, float] | None:
     if found is None:
         return None
@@ -149,8 +145,8 @@ def _ratio(view: View, key: str, ratio: float, up: bool) -> Finding:
     mine, theirs = values if up else values[::-1]
     differs = mine > theirs * ratio if theirs > 0 else mine > 0 and theirs == 0
     rest: dict[str, Any] = {
-        "value": _scalar(found[0]),
-        "threshold": _scalar(found[1]),
+        "value": scalar_of(found[0]),
+        "threshold": scalar_of(found[1]),
         "where": _where(found),
     }
     return present(_sides(found), **rest) if differs else absent(_sides(found), **rest)
@@ -349,7 +345,7 @@ def _say_differences(differ: list[Both]) -> Finding:
         f"; and {len(differ) - 4} more" if len(differ) > 4 else ""
     )
     where = tuple(p for d in differ[:4] for p in _where(d))
-    return present(text, value=_scalar(differ[0][0]), threshold=_scalar(differ[0][1]), where=where)
+    return present(text, value=scalar_of(differ[0][0]), threshold=scalar_of(differ[0][1]), where=where)
 
 
 @probe("benchmark")
@@ -499,8 +495,8 @@ def _clipping(view: View, ratio: float, weaker: bool) -> Finding:
     found, mine, theirs = clip
     large, small = (mine, theirs) if weaker else (theirs, mine)
     rest: dict[str, Any] = {
-        "value": _scalar(found[0]),
-        "threshold": _scalar(found[1]),
+        "value": scalar_of(found[0]),
+        "threshold": scalar_of(found[1]),
         "where": _where(found),
     }
     differs = large >= ratio * small and large != small
@@ -557,8 +553,8 @@ def _formats(view: View, full: int) -> Finding:
         return _missing(view, "precision")
     half = [str(c.value) in HALF for c in found]
     rest: dict[str, Any] = {
-        "value": _scalar(found[0]),
-        "threshold": _scalar(found[1]),
+        "value": scalar_of(found[0]),
+        "threshold": scalar_of(found[1]),
         "where": _where(found),
     }
     differs = not half[full] and half[1 - full]
@@ -585,8 +581,8 @@ def pretrained_differs(view: View) -> Finding:
         return _missing(view, "pretrained")
     differs = found[1].value not in (None, False) and found[0].value in (None, False)
     rest: dict[str, Any] = {
-        "value": _scalar(found[0]),
-        "threshold": _scalar(found[1]),
+        "value": scalar_of(found[0]),
+        "threshold": scalar_of(found[1]),
         "where": _where(found),
     }
     return present(_sides(found), **rest) if differs else absent(_sides(found), **rest)
@@ -806,7 +802,7 @@ def other_task(view: View, many: int, share: float) -> Finding:
     other_data = data is not None and not equal("dataset", *data)
     if model is not None and data is not None and other_model and other_data:
         return present(
-            f"{_sides(model)}; {_sides(data)}", value=_scalar(model[0]), where=_where(model) + _where(data)
+            f"{_sides(model)}; {_sides(data)}", value=scalar_of(model[0]), where=_where(model) + _where(data)
         )
     if (other := _almost_everything(view, many, share)) is not None:
         return other

@@ -472,7 +472,7 @@ def objectives(source: Script) -> tuple[tuple[ast.Call, ast.expr], ...]:
     for call in source.named("value_and_grad"):
         if call.args and isinstance(call.args[0], ast.Name):
             for function in mine.functions.get(call.args[0].id, []):
-                found += [(call, _first_of(r)) for r in returns(function)]
+                found += [(call, first_of(r)) for r in returns(function)]
     found += [(d.call, d.objective) for d in descents(source)]
     return tuple(found)
 
@@ -483,7 +483,8 @@ def _carries_out(owner: str) -> bool:
     )
 
 
-def _first_of(value: ast.expr) -> ast.expr:
+def first_of(value: ast.expr) -> ast.expr:
+    """The first of a tuple, or the value itself."""
     return value.elts[0] if isinstance(value, ast.Tuple) and value.elts else value
 
 

@@ -14,7 +14,7 @@ from functools import lru_cache
 from ..readers._tree import unparse
 from ..readers.script import LOSSES, keyword, last_name
 from . import flow as _flow
-from .flow import Flow, flow, returns
+from .flow import Flow, first_of, flow, returns
 from .syntax import Function, Script
 
 _OF_KERAS = frozenset(
@@ -160,12 +160,8 @@ def objectives(source: Script) -> tuple[tuple[ast.Call, ast.expr], ...]:
         owner = mine.made(cell.args[0]) if cell.args else None
         for function in source.forwards:
             if owner is not None and function in owner.body:
-                found += [(cell, _first(r)) for r in returns(function)]
+                found += [(cell, first_of(r)) for r in returns(function)]
     return tuple(dict.fromkeys(found))
-
-
-def _first(value: ast.expr) -> ast.expr:
-    return value.elts[0] if isinstance(value, ast.Tuple) and value.elts else value
 
 
 def _own_steps(source: Script) -> set[str]:
@@ -193,7 +189,7 @@ def _of_function(mine: Flow, loss: ast.expr) -> list[ast.expr]:
             if owner is not None:
                 names = ("call", "construct", "forward")
                 inside = [f for f in owner.body if isinstance(f, ast.FunctionDef) and f.name in names]
-                found += [_first(r) for f in inside for r in returns(f)]
+                found += [first_of(r) for f in inside for r in returns(f)]
             elif last_name(end.func) in mine.functions:  # a function that makes the loss: `focal(2.0)`
                 for function in mine.functions[last_name(end.func)]:
                     inner = {f.name: f for f in ast.walk(function) if isinstance(f, ast.FunctionDef)}
@@ -232,7 +228,7 @@ def makers(source: Script) -> frozenset[Function]:
             waiting.append(node.operand)
         elif isinstance(node, ast.Call) and (called := mine.called(node)):
             found.update(called)
-            waiting += [_first(r) for f in called for r in returns(f)]
+            waiting += [first_of(r) for f in called for r in returns(f)]
         elif isinstance(node, ast.Call) and last_name(node.func) in _KEEPS:
             waiting += node.args[:1] or ([node.func.value] if isinstance(node.func, ast.Attribute) else [])
         elif isinstance(node, (ast.Name, ast.Attribute, ast.Subscript, ast.IfExp)):

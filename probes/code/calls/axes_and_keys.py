@@ -12,6 +12,7 @@ from ...registry import Finding, View, probe
 from ...scripts.flow import Flow, flow
 from ...scripts.syntax import Function, Script
 from ..shared.checks import at, first, is_false_node, ok
+from ..shared.nodes import is_negative
 
 _SEQUENTIAL = (
     *("LSTM", "GRU", "RNN", "MultiheadAttention", "Transformer"),
@@ -171,15 +172,11 @@ def _kept_small(mine: Flow, call: ast.Call) -> bool:
             for n in of(value, ast.UnaryOp)
         ):
             return True
-        if any(_negative(n.left) for n in of(value, ast.BinOp)):
+        if any(is_negative(n.left) for n in of(value, ast.BinOp)):
             return True  # `exp(-0.5 * z ** 2)`
         if any(w in unparse(value) for w in ("clamp", "clip", "minimum", "log_softmax", "tanh", "sigmoid")):
             return True
     return False
-
-
-def _negative(node: ast.expr) -> bool:
-    return isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub)
 
 
 @probe()

@@ -6,7 +6,7 @@ import ast
 import re
 
 from ...readers._tree import unparse
-from ...readers.script import last_name
+from ...readers.script import keyword, last_name
 from ...registry import Finding, View, probe
 from ...scripts.flow import Flow, flow
 from ...scripts.learning import step_cells
@@ -20,10 +20,6 @@ from ..shared.sides import either, literal
 from ..tensorflow.tape import scaled_and_left
 
 _MODES = ("Dropout", "Dropout2d", "BatchNorm1d", "BatchNorm2d", "BatchNorm3d", "SyncBatchNorm")
-
-
-def _keyword(call: ast.Call, name: str) -> ast.expr | None:
-    return next((k.value for k in call.keywords if k.arg == name), None)
 
 
 @probe()
@@ -70,10 +66,10 @@ def _scale_left(source: Script) -> Finding | None:
         return _never_unscaled(source)
     for call in managers:
         second = call.args[1] if len(call.args) > 1 else None
-        drop = _keyword(call, "drop_overflow_update") or second
+        drop = keyword(call, "drop_overflow_update") or second
         if drop is None or not is_false_node(drop):
             continue
-        given = [c for c in source.calls if _keyword(c, "loss_scale") is not None and c not in managers]
+        given = [c for c in source.calls if keyword(c, "loss_scale") is not None and c not in managers]
         made = [c for c in source.optimizer_calls if "Model" not in last_name(c.func)]
         if made and not any(c in made or _hands_on(source, c) for c in given):
             given = [c for c in made if _scale_of(c) is not None or any(k.arg is None for k in c.keywords)]
@@ -95,7 +91,7 @@ def _scale_of(optimizer: ast.Call) -> ast.expr | None:
     """The loss scale that an optimizer of MindSpore divides by."""
     place = {"Momentum": 4, "SGD": 6}.get(last_name(optimizer.func), 99)
     given = optimizer.args[place] if place < len(optimizer.args) else None
-    return _keyword(optimizer, "loss_scale") or given
+    return keyword(optimizer, "loss_scale") or given
 
 
 def _scales_apart(source: Script) -> Finding | None:
@@ -115,11 +111,11 @@ def _scales_apart(source: Script) -> Finding | None:
     if not isinstance(own, (int, float)) or own <= 1:
         return None
     second = manager.args[1] if len(manager.args) > 1 else None
-    drop = _keyword(manager, "drop_overflow_update") or second
+    drop = keyword(manager, "drop_overflow_update") or second
     if dynamic or drop is None or is_true(drop):
         why = "the manager takes the loss scale out, and this optimizer divides by one again"
         return at(source, optimizer, why)
-    first_ = _keyword(manager, "loss_scale") or (manager.args[0] if manager.args else None)
+    first_ = keyword(manager, "loss_scale") or (manager.args[0] if manager.args else None)
     scale = literal(source, first_) if first_ is not None else 128.0
     if is_false_node(drop) and isinstance(scale, (int, float)) and scale != own:
         return at(
@@ -183,7 +179,7 @@ def _half_positions(source: Script) -> Finding | None:
         if not _POSITIONS.search(f"{statement} {source.function_name(call)}"):
             continue
         seen = seen or call
-        dtype = _keyword(call, "dtype")
+        dtype = keyword(call, "dtype")
         parent = source.parents.get(call)
         after = isinstance(parent, ast.Attribute) and parent.attr in ("half", "bfloat16")
         if after or (dtype is not None and _HALF.search(unparse(dtype))):

@@ -14,6 +14,7 @@ from ...scripts.learning import takes_gradients
 from ...scripts.syntax import Script
 from ..mindspore.steps import scored_where_trained
 from ..shared.checks import at, first, is_false_node, ok, outer_loop
+from ..shared.nodes import texts_in
 from ..shared.roles import model_calls, split_flags, split_of, trains
 from ..shared.sides import either, words
 from ..splits.evaluated import evaluates_other_side
@@ -401,7 +402,7 @@ def _one_source(source: Script) -> ast.Assign | None:
             continue
         mine, theirs = (_all_given(sides[k].value) for k in (True, False))
         places = {unparse(a) for a in mine} & {unparse(a) for a in theirs}
-        named = {trains(split_of(n)) for a in theirs for n in [*_names(a), *_words(a)]}
+        named = {trains(split_of(n)) for a in theirs for n in [*_names(a), *texts_in(a)]}
         if False in named or not any(trains(split_of(p)) for p in places):
             continue
         owner: ast.AST = source.classes[name] if name in source.classes else functions[name]
@@ -413,10 +414,6 @@ def _one_source(source: Script) -> ast.Assign | None:
 
 def _all_given(call: ast.expr) -> list[ast.expr]:
     return all_arguments(call) if isinstance(call, ast.Call) else []
-
-
-def _words(node: ast.expr) -> list[str]:
-    return [n.value for n in of(node, ast.Constant) if isinstance(n.value, str)]
 
 
 def _picks(owner: ast.AST, flags: frozenset[str]) -> bool:

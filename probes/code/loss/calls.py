@@ -12,6 +12,7 @@ from ...registry import Finding, View, any_of, probe
 from ...scripts.flow import Flow, flow, losses
 from ...scripts.syntax import Script, outermost_call
 from ..shared.checks import at, first, imports_locals, is_evaluation, ok
+from ..shared.nodes import not_in_training
 from ..shared.sides import either
 from ..tensorflow.graph_loss import activated_twice, activation_left_out
 from ..tensorflow.keras import compiled
@@ -47,7 +48,7 @@ def _double_softmax(source: Script) -> Finding | None:
             owner = mine.class_around(value)
             if owner is not None and _is_log(source, owner, value):
                 continue
-            if outermost_call(value) in _SOFT and not _guarded(source, value):
+            if outermost_call(value) in _SOFT and not not_in_training(source, value):
                 return at(
                     source, value, f"{kind} applies its own softmax or sigmoid, and its input has one already"
                 )
@@ -93,17 +94,10 @@ def _given(mine: Flow, call: ast.Call) -> list[ast.expr]:
     return mine.values(given) if given is not None else []
 
 
-def _guarded(source: Script, value: ast.expr) -> bool:
-    """`if not self.training: return x.softmax(-1)`: only where it does not train."""
-    return any(
-        isinstance(p, (ast.If, ast.IfExp)) and "training" in unparse(p.test) for p in source.above(value)
-    )
-
-
 def _model_ends_soft(source: Script, model: ast.ClassDef) -> ast.expr | None:
     for function in [f for f in source.forwards if f in model.body]:
         for output in source.output_of(function):
-            if outermost_call(output) in _SOFT and not _guarded(source, output):
+            if outermost_call(output) in _SOFT and not not_in_training(source, output):
                 if not _is_log(source, model, output):
                     return output
             if isinstance(output, ast.Call) and unparse(output.func).startswith("self."):

@@ -11,6 +11,7 @@ from ...registry import Finding, View, probe
 from ...scripts.flow import MAX_DEPTH, flow, losses, objectives, returns
 from ...scripts.syntax import Script
 from ..shared.checks import at, first, ok
+from ..shared.nodes import is_negative
 from ..shared.sides import either
 from ..tensorflow.slips import penalty_taken_off
 from .policy import entropy_punished, surrogate_wrong
@@ -67,7 +68,7 @@ def _taken_off(source: Script) -> Finding | None:
             waiting += [
                 (p, depth - 1)
                 for p in (node.left, node.right)
-                if not _negative(p) and not _negative(node.left)
+                if not is_negative(p) and not is_negative(node.left)
             ]
         elif isinstance(node, ast.Call) and last_name(node.func) in (
             "mean",
@@ -87,10 +88,6 @@ def _taken_off(source: Script) -> Finding | None:
         else:
             waiting += [(v, depth - 1) for v in mine.values(node, 3) if v is not node]
     return ok(source, seen, "the terms of the loss are added up") if seen is not None else None
-
-
-def _negative(node: ast.expr) -> bool:
-    return isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub)
 
 
 def _names(node: ast.expr) -> list[str]:

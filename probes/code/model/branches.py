@@ -7,7 +7,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator
 
-from ...readers._tree import of, unparse, walk
+from ...readers._tree import names_in, of, unparse, walk
 from ...readers.script import keyword, last_name
 from ...registry import Finding
 from ...scripts.flow import flow
@@ -47,7 +47,7 @@ def overwritten_unread(source: Script) -> Finding | None:
             made = unparse(first.value.func)
             layer = made.startswith("self.") and last_name(first.value.func) in weights
             read = [n for n in of(second, ast.Name) if isinstance(n.ctx, ast.Load)]
-            if layer and name not in {n.id for n in read} and not _mentions(first.value, name):
+            if layer and name not in {n.id for n in read} and name not in names_in(first.value):
                 return at(
                     source, second, f"{name} is computed by a layer, and overwritten before anything reads it"
                 )
@@ -58,10 +58,6 @@ def _plain_target(node: ast.stmt) -> str | None:
     if isinstance(node, ast.Assign) and len(node.targets) == 1 and isinstance(node.targets[0], ast.Name):
         return node.targets[0].id
     return None
-
-
-def _mentions(node: ast.AST, name: str) -> bool:
-    return any(n.id == name for n in of(node, ast.Name))
 
 
 # --------------------------------------------------------------------------------------- one of two, twice
@@ -159,7 +155,7 @@ def _chosen_as(function: Function, one: ast.expr, other: ast.expr) -> bool:
         if _plain_target(node) == one.id and isinstance(node.value, ast.IfExp):
             ways = (node.value.body, node.value.orelse)
             plain = [w for w in ways if isinstance(w, ast.Name) and w.id == other.id]
-            called = [w for w in ways if isinstance(w, ast.Call) and not _mentions(w, other.id)]
+            called = [w for w in ways if isinstance(w, ast.Call) and other.id not in names_in(w)]
             if plain and called:
                 return True
     return False
@@ -247,7 +243,7 @@ def _mask_unread(source: Script, losses: bool) -> Finding | None:
         if of_loss is not losses:
             continue
         for name in names:
-            if _MASK.match(name) and not _mentions(ast.Module(function.body, []), name):
+            if _MASK.match(name) and name not in names_in(ast.Module(function.body, [])):
                 if not any(isinstance(n, ast.Raise) for n in function.body):
                     return at(source, function, f"{name} is handed in and never looked at")
     return None

@@ -13,6 +13,7 @@ from ...scripts.flow import Flow, flow, losses
 from ...scripts.syntax import Function, Script, outermost_call
 from ..loss.outputs import last_layer_cut
 from ..shared.checks import at, first, ok
+from ..shared.nodes import not_in_training
 from ..shared.sides import either
 from .attention import heads_joined_without_turning, scaled_by_heads, scores_scaled_up, weights_over_queries
 from .heads import heads_misplaced
@@ -95,7 +96,7 @@ def outputs_of(source: Script) -> Iterator[tuple[str, ast.expr]]:
     for model in models if len(models) == 1 else ():  # of several it is not known which one the loss gets
         for function in (f for f in source.forwards if f in model.body):
             for output in source.output_of(function):
-                if _is_guarded(source, output) or not _ends_in_layer(mine, output):
+                if not_in_training(source, output) or not _ends_in_layer(mine, output):
                     continue
                 yield _last_operation(mine, output)
     for call in source.named("Model"):  # Keras: Model(inputs, outputs)
@@ -103,12 +104,6 @@ def outputs_of(source: Script) -> Iterator[tuple[str, ast.expr]]:
         for value in mine.values(given) if given is not None else ():
             if isinstance(value, ast.Call) and isinstance(value.func, ast.Call):
                 yield _last_operation(mine, value)
-
-
-def _is_guarded(source: Script, node: ast.AST) -> bool:
-    return any(
-        isinstance(p, (ast.If, ast.IfExp)) and "training" in unparse(p.test) for p in source.above(node)
-    )
 
 
 def _ends_in_layer(mine: Flow, output: ast.expr) -> bool:

@@ -13,6 +13,7 @@ from ...readers._tree import of, unparse, walk
 from ...readers.script import keyword, last_name
 from ...scripts.flow import Flow, flow, returns
 from ...scripts.syntax import Script
+from ..shared.nodes import is_none
 
 _OUTPUT = re.compile(
     r"(?i)^(?:\w*_)?(?:heads?|classifier|logits|out|outputs?|readout|predictor|unembed)(?:_?(?:layer|proj|conv|fc))?$"
@@ -71,12 +72,8 @@ def _has_one_unit(source: Script, target: ast.expr) -> bool:
         values = [n.value for n in of(owner, ast.Assign) for t in n.targets if unparse(t) == unparse(layer)]
     else:
         values = [g.value for g in flow(source).all_given(layer)]
-    made = [v for v in values if not _is_none(v)]
+    made = [v for v in values if not is_none(v)]
     return bool(made) and all(units(m) == 1 for m in made)
-
-
-def _is_none(node: ast.expr) -> bool:
-    return isinstance(node, ast.Constant) and node.value is None
 
 
 def units(made: ast.expr) -> int | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator, Sequence
 
+from ...readers._tree import of, unparse
 from ...scripts.syntax import Function, Script
 
 
@@ -16,6 +17,22 @@ def is_none(node: ast.AST | None) -> bool:
 def is_true(node: ast.AST | None) -> bool:
     """The constant `True` is written."""
     return isinstance(node, ast.Constant) and node.value is True
+
+
+def is_negative(node: ast.AST | None) -> bool:
+    """A minus stands before it: `-1`, `-loss`."""
+    return isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub)
+
+
+def texts_in(node: ast.AST) -> list[str]:
+    """Every text that stands in an expression."""
+    return [n.value for n in of(node, ast.Constant) if isinstance(n.value, str)]
+
+
+def not_in_training(source: Script, node: ast.AST) -> bool:
+    """A node runs by whether the module trains: `if not self.training: return x.softmax(-1)`."""
+    ways = (p for p in source.above(node) if isinstance(p, (ast.If, ast.IfExp)))
+    return any("training" in unparse(p.test) for p in ways)
 
 
 def chosen(source: Script, node: ast.AST) -> bool:

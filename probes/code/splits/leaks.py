@@ -15,6 +15,7 @@ from ...scripts.syntax import Script
 from ..evaluation.best_kept import gradients_on_held_out
 from ..model.sequence import target_is_input
 from ..shared.checks import at, extractor, first, ok
+from ..shared.nodes import texts_in
 from ..shared.sides import Given, Part, either, given, literal, part, side, words
 from ..shared.transforms import telling
 from ..tensorflow.data import cut_from_moving_order
@@ -280,14 +281,10 @@ def _sources(source: Script, call: ast.Call) -> Iterator[str]:
             if _OTHER.search(name.lower()):
                 continue
             ends = [v for v in flow(source).values(value, 4) if v is not value]
-            texts = [t for v in ends for t in _strings(v)]
+            texts = [t for v in ends for t in texts_in(v)]
             yield from texts or [name]
         elif isinstance(value, (ast.Call, ast.BinOp, ast.JoinedStr, ast.Subscript)):
-            yield from _strings(value)
-
-
-def _strings(node: ast.expr) -> list[str]:
-    return [n.value for n in of(node, ast.Constant) if isinstance(n.value, str)]
+            yield from texts_in(value)
 
 
 def _cut_later(source: Script, held: Given) -> bool:

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from ....engine.model import State
-from ...readers._tree import of, unparse, walk
+from ...readers._tree import names_in, of, unparse, walk
 from ...readers.script import last_name
 from ...registry import Finding
 from ...script_diff.vocabulary import word_set
@@ -109,7 +109,7 @@ def _form(source: Script, node: ast.expr) -> _Form:
     for _ in range(14):
         if isinstance(node, ast.Name):
             found = flow(source).given(node)
-            if found is None or found.places or _itself(found.value, node.id):
+            if found is None or found.places or node.id in names_in(found.value):
                 if found is not None and not found.places and node.id in unparse(found.value):
                     node = found.value  # `y = y.to(device)`: one step, to see what is done to it
                     inner = _peeled(node)
@@ -167,10 +167,6 @@ def _peeled(node: ast.expr) -> _Form:
         else:
             break
     return _Form("", 0, None)
-
-
-def _itself(value: ast.expr, name: str) -> bool:
-    return any(n.id == name for n in of(value, ast.Name))
 
 
 def _sum(known: int | None, start: int, more: int | None) -> int | None:

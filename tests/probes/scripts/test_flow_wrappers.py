@@ -8,8 +8,9 @@ import textwrap
 import pytest
 
 from traindoctor.engine.model import State
-from traindoctor.probes.code.loss import calls as code_loss
+from traindoctor.probes.code.loss import negated as code_negated
 from traindoctor.probes.code.loss import path as code_path
+from traindoctor.probes.code.loss import summed as code_summed
 from traindoctor.probes.scripts.flow import flow
 from traindoctor.probes.scripts.syntax import Script
 
@@ -81,7 +82,7 @@ def test_a_loss_is_known_on_its_device(move: str) -> None:
     )
     assert [k for _, k in script(text).losses] == ["crossentropyloss"]
     turned = text.replace("loss = criterion(out, y)", "loss = -criterion(out, y)")
-    found = code_loss._loss_negated(script(turned))
+    found = code_negated._loss_negated(script(turned))
     assert found is not None and found.state is State.PRESENT
 
 
@@ -112,5 +113,5 @@ def test_micro_batches_make_no_mean_of_a_sum(backward: str, summed: bool) -> Non
     text = (
         NET + "model = net\ncriterion = nn.CrossEntropyLoss(reduction='sum')" + LOOP.format(backward=backward)
     )
-    found = code_loss._loss_summed(script(text))
+    found = code_summed._loss_summed(script(text))
     assert (found is not None and found.state is State.PRESENT) is summed
