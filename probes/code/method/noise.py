@@ -173,7 +173,24 @@ def target_is_fresh_noise(source: Script) -> Finding | None:
                         call,
                         "the target of the loss is noise that was drawn for it, not the noise in the input",
                     )
+                if isinstance(one, ast.Name) and _never_added(source, call, one):
+                    return at(source, call, f"{one.id} is the target of the loss, and was added to nothing")
     return None
+
+
+def _never_added(source: Script, loss: ast.Call, name: ast.Name) -> bool:
+    """What was drawn under the name is read for the loss alone."""
+    given = flow(source).all_given(name)
+    if len(given) != 1 or not isinstance(given[0].value, ast.Call) or given[0].places:
+        return False
+    if last_name(given[0].value.func) not in _DRAWS:
+        return False
+    inside = source.function_around(loss)
+    scope = inside or source.tree
+    reads = [n for n in of(scope, ast.Name) if n.id == name.id and isinstance(n.ctx, ast.Load)]
+    if inside is None:
+        reads = [n for n in reads if source.function_around(n) is None]  # parameters of functions are others
+    return reads == [name] and not re.search(r"\blocals\(|\bdel\b", unparse(scope))
 
 
 def step_drawn_twice(source: Script) -> Finding | None:
@@ -236,13 +253,23 @@ def sampled_forwards(source: Script) -> Finding | None:
             r"ddim_?inver|encode", scope.name
         ):
             continue
-        if any(isinstance(n, ast.Subscript) and unparse(n.slice) == count for n in of(loop, ast.Subscript)):
+        if any(
+            unparse(n.slice) == count and not _SCHEDULE.search(last_name(n.value))
+            for n in of(loop, ast.Subscript)
+        ):
             continue  # a list of steps, whose order is not known
         for node in of(loop, ast.Assign):
             name = node.targets[0]
-            if not isinstance(name, ast.Name) or not isinstance(node.value, ast.Call):
+            if not isinstance(name, ast.Name) or not isinstance(node.value, (ast.Call, ast.BinOp)):
                 continue
-            given = [unparse(a) for a in all_arguments(node.value)]
+            stepped = isinstance(node.value, ast.Call)
+            given = (
+                [unparse(a) for a in all_arguments(node.value)]
+                if isinstance(node.value, ast.Call)
+                else names_in(node.value)
+            )
+            if not stepped and not _undoes(node.value):
+                continue
             before = [
                 a.value
                 for a in of(scope, ast.Assign)
@@ -255,6 +282,17 @@ def sampled_forwards(source: Script) -> Finding | None:
             if name.id in given and from_noise and of_step:
                 return at(source, loop, "from noise the chain is walked from step 0 upwards, not down to it")
     return None
+
+
+_SCHEDULE = re.compile(r"(?i)alpha|beta|bar|sigma|var|sqrt")
+
+
+def _undoes(node: ast.expr) -> bool:
+    """`(x - share * noise) / root`: noise is taken off, where a walk into noise adds it."""
+    return any(
+        isinstance(b.op, ast.Sub) and isinstance(b.right, ast.BinOp) and not isinstance(b.left, ast.Constant)
+        for b in of(node, ast.BinOp)
+    )
 
 
 def _made_of(loop: ast.For, count: str) -> set[str]:

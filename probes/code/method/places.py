@@ -172,7 +172,7 @@ def mirrored_alone(source: Script) -> Finding | None:
                     f"the picture is mirrored, and {', '.join(named)} only put in another order",
                 )
         seen = seen or block
-        if not places & changed and not _later(scope, block, places):
+        if not _made_after(scope, block, places) & changed and not _later(scope, block, places):
             return at(
                 source,
                 block.body[0],
@@ -220,6 +220,15 @@ def _later(scope: Function, block: ast.If, places: set[str]) -> bool:
     )
 
 
+def _made_after(scope: Function, block: ast.If, places: set[str]) -> set[str]:
+    """The places, and what they are made of below the block: `box = [(x1 + x2) / 2, x2 - x1]`."""
+    found = set(places)
+    for target, value, node in sorted(_stored(scope), key=lambda s: -s[2].lineno):
+        if node.lineno > block.lineno and names_in(target) & found:
+            found |= names_in(value)
+    return found
+
+
 def _given_back(source: Script, node: ast.expr) -> set[str]:
     """Names that a function gives back: of a tuple, a dict, or a tensor made of a list of names."""
     if isinstance(node, (ast.Tuple, ast.List)):
@@ -244,12 +253,12 @@ def _sizes(scope: ast.AST) -> dict[str, str]:
         names, text = [unparse(t) for t in target.elts], unparse(node.value)
         if text.endswith(".size") and len(names) == 2:
             found |= {names[0]: "x", names[1]: "y"}
-        elif (
-            re.search(r"\.shape(?:\[:2\])?$", text)
-            and 2 <= len(names) <= 3
-            and not re.search(r"(?i)^(?:n|b|c|bs)$", names[0])
-        ):
-            found |= {names[0]: "y", names[1]: "x"}
+        elif re.search(r"\.shape(?:\[:2\])?$", text) and 2 <= len(names) <= 3:
+            ahead = len(names) == 3 and re.search(r"(?i)^(?:n|b|bs|c|ch|chans?|channels|_+)$", names[0])
+            if ahead:
+                names = names[1:]  # channels first
+            if not re.search(r"(?i)^(?:n|b|c|bs)$", names[0]):
+                found |= {names[0]: "y", names[1]: "x"}
     return found
 
 
@@ -310,7 +319,7 @@ def _x_first(source: Script) -> bool:
             names = [unparse(e) for e in pair.elts]
             if names in (["x", "y"], ["px", "py"], ["cx", "cy"]):
                 return True
-    return False
+    return any(_moved(block)["x"] for block, axis in _flips(source) if axis == "x")
 
 
 def one_axis_scaled(source: Script) -> Finding | None:
@@ -433,6 +442,12 @@ def moved_part_thrown_away(source: Script) -> Finding | None:
     return None
 
 
+def _only_counted(source: Script, node: ast.Name) -> bool:
+    """`len(PAIRS)`, the number of points."""
+    holder = source.parents.get(node)
+    return isinstance(holder, ast.Call) and last_name(holder.func) == "len"
+
+
 def exchange_never_used(source: Script) -> Finding | None:
     """`MIRRORED = [1, 0, 3, 2]` is never read: a mirrored picture has left and right exchanged."""
     if not any(axis == "x" for _, axis in _flips(source)):
@@ -456,10 +471,8 @@ def exchange_never_used(source: Script) -> Finding | None:
         ):
             continue
         seen = seen or node
-        if (
-            not any(n.id == target.id and isinstance(n.ctx, ast.Load) for n in source.of(ast.Name))
-            and not source.loose
-        ):
+        read = [n for n in source.of(ast.Name) if n.id == target.id and isinstance(n.ctx, ast.Load)]
+        if all(_only_counted(source, n) for n in read) and not source.loose:
             return at(
                 source,
                 node,

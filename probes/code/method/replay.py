@@ -60,7 +60,9 @@ def batches(source: Script) -> Iterator[Batch]:
         rewards = [n for n in names if _word(n, _REWARDS)]
         ends = [n for n in names if _word(n, _ENDS)]
         following = [n for n in names if _word(n, _NEXT) and n not in rewards and n not in ends]
-        if len(rewards) == len(ends) == len(following) == 1 and list(_discounted(scope)):
+        if not following and len(names) == 5 and names[2] in rewards and names[4] in ends:
+            following = [names[3]]  # in the order that everybody stores: s, a, r, n, d
+        if len(rewards) == len(ends) == len(following) == 1 and list(discounted(scope)):
             action = names[1] if _word(names[1], _ACTIONS) else None
             yield Batch(node, scope, names[0], rewards[0], following[0], ends[0], action)
 
@@ -72,7 +74,7 @@ def _is_gamma(node: ast.expr) -> bool:
     )
 
 
-def _discounted(scope: ast.AST) -> Iterator[ast.BinOp]:
+def discounted(scope: ast.AST) -> Iterator[ast.BinOp]:
     """Sums of which one side is discounted: `rewards + gamma * future * (1 - dones)`."""
     for node in of(scope, ast.BinOp):
         if isinstance(node.op, ast.Add):
@@ -126,7 +128,7 @@ def end_on_wrong_side(source: Script) -> Finding | None:
             for n in of(batch.scope, ast.Name)
         ):
             continue
-        for node in _discounted(batch.scope):
+        for node in discounted(batch.scope):
             left = any(_is_gamma(f) for f in factors(node.left))
             future, rest = (node.left, node.right) if left else (node.right, node.left)
             if any(isinstance(f, ast.Name) and f.id == batch.end for f in factors(future)):
@@ -169,7 +171,7 @@ def future_of_same_state(source: Script) -> Finding | None:
             for n in of(batch.scope, ast.Name)
         ):
             continue
-        for node in _discounted(batch.scope):
+        for node in discounted(batch.scope):
             for side in (node.left, node.right):
                 if not any(_is_gamma(f) for f in factors(side)):
                     continue
@@ -242,7 +244,7 @@ def _too_large(node: ast.expr) -> float | None:
 
 def discount_above_one(source: Script) -> Finding | None:
     """`gamma=1.98` in a program that discounts rewards: values grow without end."""
-    if not re.search(r"(?i)reward", source.code) or not list(_discounted(source.tree)):
+    if not re.search(r"(?i)reward", source.code) or not list(discounted(source.tree)):
         return None
     for function in source.of(ast.FunctionDef):
         some = function.args.defaults

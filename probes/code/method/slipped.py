@@ -38,12 +38,16 @@ from .sound import (
     resampled_backwards,
     stored_sound_overwritten,
 )
+from .target_nets import copied_onto_the_learner, copy_is_the_learner, copy_never_asked
 
 _METHODS = (
     part_of_batch_unread,
     end_on_wrong_side,
     future_of_same_state,
     stored_after_moving_on,
+    copied_onto_the_learner,
+    copy_is_the_learner,
+    copy_never_asked,
     multiplied_up_wrongly,
     shares_wrong,
     target_is_fresh_noise,

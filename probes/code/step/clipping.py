@@ -22,6 +22,7 @@ from ..trainers.trainer_settings import clipped_in_compute_loss
 from .several import one_clipped_astray
 
 _CLIPS = ("clip_grad_norm_", "clip_grad_value_", "clip_grad_norm", "clip_grad_value", "clip_gradients")
+_SWITCHES = ("no_grad", "enable_grad", "set_grad_enabled", "requires_grad_")  # these touch no gradients
 
 
 @probe()
@@ -165,7 +166,7 @@ def _mark(source: Script, statement: ast.stmt) -> frozenset[str]:
             found.add("step")
         elif "clip" in name:
             found.add("clip")
-        elif name not in CLEARS and ("grad" in name or "backward" in name):
+        elif name not in (*CLEARS, *_SWITCHES) and ("grad" in name or "backward" in name):
             found.add("gradients")  # taken or changed in another way
     return frozenset(found)
 

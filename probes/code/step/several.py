@@ -15,7 +15,7 @@ from ...readers._tree import of, unparse
 from ...readers.script import last_name
 from ...registry import Finding
 from ...scripts.flow import flow, returns
-from ...scripts.syntax import Function, Script
+from ...scripts.syntax import Script
 from ..shared.checks import at, imports_locals
 from ..shared.rounds import CLEARS
 from ..shared.units import EPOCH
@@ -95,8 +95,8 @@ def one_never_cleared(source: Script) -> Finding | None:
     """Of several optimizers one steps, and its gradients are cleared nowhere."""
     for events, block in _blocks(source):
         steps = {e.owner: e.node for e in events if e.kind == "step"}
-        function = source.function_around(block[0])
-        if function is None or len(steps) < 2 or any(e.kind == "unknown" for e in events):
+        function = source.function_around(block[0]) or source.tree
+        if len(steps) < 2 or any(e.kind == "unknown" for e in events):
             continue
         if imports_locals(source) or not all(re.fullmatch(r"[\w.]+", o) for o in steps):
             continue
@@ -150,10 +150,10 @@ def _without_gradients(source: Script, step: _Event) -> bool:
 def one_never_steps(source: Script) -> Finding | None:
     """Of several optimizers that are cleared one never steps."""
     for events, block in _blocks(source):
-        function = source.function_around(block[0])
+        function = source.function_around(block[0]) or source.tree
         stepping = {e.owner for e in events if e.kind == "step"}
         cleared = {e.owner: e.node for e in events if e.kind == "clear"}
-        if function is None or not stepping or any(e.kind == "unknown" for e in events):
+        if not stepping or any(e.kind == "unknown" for e in events):
             continue
         for name, node in cleared.items():
             if not name.isidentifier() or name in stepping or not _is_optimizer(source, function, name):
@@ -164,7 +164,7 @@ def one_never_steps(source: Script) -> Finding | None:
     return None
 
 
-def _is_optimizer(source: Script, function: Function, name: str) -> bool:
+def _is_optimizer(source: Script, function: ast.AST, name: str) -> bool:
     if name.lower() in source.optimizers:
         return True
     return any(
