@@ -48,7 +48,7 @@ def _learns_by_rewards(source: Script) -> bool:
 
 
 def copied_onto_the_learner(source: Script) -> Finding | None:
-    """`online.load_state_dict(target.state_dict())` and never the other way: what was learnt is thrown away."""
+    """`online.load_state_dict(target.state_dict())` and never back: what was learnt is lost."""
     if not _learns_by_rewards(source):
         return None
     pairs = list(_copies(source))

@@ -1,4 +1,4 @@
-"""Methods in small programs of many hands: copies of networks, rounds at the top of a script, places, noise."""
+"""Methods in small programs of many hands: copies of networks, rounds of rivals, places, noise."""
 
 from __future__ import annotations
 
