@@ -18,9 +18,8 @@ from ..tensorflow.graph_gradient import decay_stands
 from ..tensorflow.session import rate_stands_in_graph
 from ..tensorflow.slips import floor_above_rate, watched_metric_unknown
 from .rate_units import stopped_before_lowered
-from .torch_lengths import (
-    kept_as,
-)
+from .torch_lengths import kept_as
+from .written import rate_reaches_nothing
 
 _BETTER = re.compile(
     r"(?:^|_)(?:acc\w*|f1|iou|miou|map|auc|auroc|score|bleu|rouge\w*|dice|recall|precision|r2|psnr|ssim)(?:_|$)",
@@ -53,6 +52,7 @@ def rate_not_applied(view: View) -> Finding:
     """
     checks = either(
         *(_not_applied, decay_stands, rate_stands_in_graph, stopped_before_lowered),
+        rate_reaches_nothing,
         *(floor_above_rate, partial(watched_metric_unknown, names=("ReduceLROnPlateau",))),
     )
     return first(view, checks, "the training loops ask no function for a learning rate")

@@ -12,6 +12,7 @@ from ...registry import Finding, View, probe
 from ...scripts.syntax import Script
 from ..shared.checks import at, first, ok
 from ..shared.sides import either
+from .written import formula_slipped
 
 RATE_NAME = re.compile(
     r"(?:^|_)(?:lr|learning_?rate|sched\w*|warm_?up\w*|anneal\w*|cosine\w*)(?:_|$)", re.IGNORECASE
@@ -25,7 +26,8 @@ def formula_wrong(view: View) -> Finding:
     `(step - warmup) / warmup` passes one after a second warm-up and goes on, and a cosine of it swings. Or
     the cosine goes all the way round, `1 + cos(2 * pi * done)`, and ends at the rate that it began with.
     """
-    return first(view, either(_formula, _whole_turn), "the scripts write out no schedule with a warm-up")
+    looks = either(_formula, _whole_turn, formula_slipped)
+    return first(view, looks, "the scripts write out no schedule with a warm-up")
 
 
 def _formula(source: Script) -> Finding | None:

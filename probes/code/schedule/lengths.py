@@ -35,6 +35,7 @@ from .torch_lengths import (
 )
 from .trainer_schedules import moves as trainer_moves
 from .trainer_schedules import rate_for_factor, trainers_schedule, warmup_of_all
+from .written import settings_slipped
 
 _LENGTHS: dict[str, tuple[int, tuple[str, ...]]] = {
     "cosineannealinglr": (1, ("T_max",)),
@@ -90,6 +91,7 @@ def unit_wrong(view: View) -> Finding:
             epochs_as_steps,
             rate_list_misjudged,
             course_misjudged,
+            settings_slipped,
         ),
         "the scripts build no schedule whose length and loop can be told",
     )

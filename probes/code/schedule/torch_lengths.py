@@ -24,10 +24,7 @@ _PATIENT = 50  # rounds without a better loss that one batch may take to tell no
 
 def holders(source: Script, call: ast.Call, depth: int = 3) -> set[str]:
     """The names under which a schedule is moved: its own, and those of a schedule that is made of it."""
-    parent = source.parents.get(call)
-    names: set[str] = set()
-    if isinstance(parent, ast.Assign):
-        names = {last_name(t) for t in parent.targets if isinstance(t, (ast.Name, ast.Attribute))}
+    names = kept_as(source, call)
     if depth:
         for joined in source.named(*_JOINS):
             parts = [e for a in joined.args for e in (a.elts if isinstance(a, (ast.List, ast.Tuple)) else [])]
@@ -86,7 +83,8 @@ def _given_names(source: Script, function: str, place: int | None, depth: int) -
     return names
 
 
-def _moved(source: Script, call: ast.Call) -> list[ast.Call]:
+def moves_of(source: Script, call: ast.Call) -> list[ast.Call]:
+    """The calls of `.step()` that move a schedule."""
     names = holders(source, call)
     return [
         c
@@ -117,10 +115,10 @@ def begins_after_training(source: Script) -> Finding | None:
     if "pytorch" not in source.frameworks:
         return None
     for call, length, what in _lengths(source):
-        steps = _moved(source, call)
+        steps = moves_of(source, call)
         if not steps or {runs_per(source, s) for s in steps} != {EPOCH}:
             continue
-        epochs = _epochs(source, steps[0])
+        epochs = epochs_around(source, steps[0])
         least = _FAR if last_name(call.func) == "StepLR" else 1.0
         if epochs is not None and epochs > 1 and length > least * epochs:
             return at(source, call, f"{what} {length:g} epochs, and the training has {epochs:g}")
@@ -163,7 +161,7 @@ def _of_lambda(source: Script, given: ast.Lambda) -> float | None:
     return None
 
 
-def _epochs(source: Script, step: ast.Call) -> float | None:
+def epochs_around(source: Script, step: ast.Call) -> float | None:
     """The number of rounds of the loop over epochs that a step stands in, or that runs its function."""
     around = [n for n in source.loops_around(step) if isinstance(n, ast.For)]
     loop = around[-1] if around else outer_loop(source)
@@ -213,7 +211,7 @@ def gone_too_soon(source: Script) -> Finding | None:
     if "pytorch" not in source.frameworks:
         return None
     for call in source.named("StepLR", "ExponentialLR"):
-        steps = _moved(source, call)
+        steps = moves_of(source, call)
         if any(isinstance(p, (ast.If, ast.IfExp, ast.Dict)) for p in source.above(call)):
             continue
         by_steps = last_name(call.func) == "StepLR"
@@ -231,7 +229,7 @@ def gone_too_soon(source: Script) -> Finding | None:
             return at(
                 source, call, f"it is moved with every update: nothing is left of the rate after {falls:g}"
             )
-        epochs = _epochs(source, steps[0]) if moved == {EPOCH} else None
+        epochs = epochs_around(source, steps[0]) if moved == {EPOCH} else None
         if epochs is not None and size == 1 and gamma <= 0.5 and _EARLY * falls <= epochs:
             why = f"next to nothing is left of the rate after {falls:g} of {epochs:g} epochs"
             return at(source, call, why)
@@ -253,7 +251,7 @@ def plateau_of_batches(source: Script) -> Finding | None:
         rounds = 10.0 if patience is None else _number(source, patience)
         if rounds is None or rounds > _PATIENT or len(call.args) > 3:
             continue
-        for step in _moved(source, call):
+        for step in moves_of(source, call):
             gated = any(isinstance(p, ast.If) for p in source.above(step) if p not in source.above(call))
             if gated or runs_per(source, step) != STEP or len(source.loops_around(step)) < 2 or not step.args:
                 continue

@@ -1,0 +1,258 @@
+"""Moving averages of weights that a script keeps itself: teachers, target networks, EMA copies.
+
+Looked at is the update `copy = m * copy + (1 - m) * model`, in whatever way it is written, over two sets of
+parameters side by side: which of both is written, with which shares, and how often.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from ...readers._tree import of, unparse
+from ...readers.script import all_arguments, keyword, last_name
+from ...registry import Finding, View, probe
+from ...scripts.flow import flow
+from ...scripts.syntax import Script
+from ..shared.checks import at, first, ok
+from ..shared.numbers import Numbers, Unknown
+from ..shared.units import chain, loops_of_step
+
+_SAME = ("data", "value")  # attributes that stand for the weights themselves
+_SAME_CALLS = ("detach", "cpu", "cuda", "clone", "float", "to", "value", "read_value", "numpy", "asnumpy", "Tensor")
+_WEIGHTS = (
+    *("parameters", "named_parameters", "get_parameters", "trainable_params", "parameters_and_names"),
+    *("state_dict", "values", "items", "get_weights", "buffers"),
+)
+_MOST = 0.8  # share of the new weights from which on nothing is averaged
+_SLOW = 0.9  # share of the old ones: one such step alone changes nothing
+Shares = dict[str, float]
+
+
+@dataclass(frozen=True)
+class _Update:
+    """One line that mixes two sets of weights: what is written, and the shares that it is made of."""
+
+    node: ast.AST
+    target: str
+    shares: Shares
+    owners: dict[str, ast.expr]  # whose weights a name goes over, as far as told
+
+
+@probe()
+def average_astray(view: View) -> Finding:
+    """The average of the weights is written into the model, or made with the shares exchanged, or but once."""
+    return first(view, _astray, "the scripts keep no average of weights by hand")
+
+
+def _astray(source: Script) -> Finding | None:
+    seen: ast.AST | None = None
+    for update in _updates(source):
+        if update.target not in update.shares or len(update.shares) != 2:
+            continue
+        kept = update.shares[update.target]
+        new = next(v for k, v in update.shares.items() if k != update.target)
+        if not 0 < kept < 1 or not 0 < new < 1:
+            continue
+        seen = seen or update.node
+        if (why := _wrong(source, update, kept, new)) is not None:
+            return at(source, update.node, why)
+    return ok(source, seen, "the average keeps most of itself and takes a little of the model") if seen else None
+
+
+def _wrong(source: Script, update: _Update, kept: float, new: float) -> str | None:
+    if abs(kept + new - 1) > 1e-6:
+        return f"the shares of this average are {kept:g} and {new:g}: they do not make one"
+    mine = update.owners.get(update.target)
+    other = next((o for t, o in update.owners.items() if t != update.target), None)
+    trained = mine is not None and _in_optimizer(source, mine)
+    if trained and other is not None and not _in_optimizer(source, other):
+        if not _written_elsewhere(source, other):
+            return "the average is written into the model that is trained, and its copy stays as it is"
+        return None
+    if new >= _MOST and not trained:
+        return f"the average takes {new:g} of the new weights and keeps {kept:g}: the shares are exchanged"
+    loops = loops_of_step(source)
+    around = chain(source, update.node)
+    outer = [p for p in around if p in loops]
+    if kept >= _SLOW and loops and not outer and _runs_once(source, update.node, around):
+        return "the average is updated once and not in each step: it stays what it was at the start"
+    return None
+
+
+def _runs_once(source: Script, node: ast.AST, around: list[ast.For | ast.While]) -> bool:
+    """No loop goes around it but the one over the parameters, and it belongs to no class or hook."""
+    over = [p for p in around if isinstance(p, ast.For) and _pairs(p.target, p.iter)]
+    return len(around) == len(over) and source.class_around(node) is None and not source.trains_by_trainer
+
+
+def _updates(source: Script) -> Iterator[_Update]:
+    for loop in source.of(ast.For):
+        owners = _pairs(loop.target, loop.iter)
+        if len(owners) != 2:
+            continue
+        for node in of(loop, ast.Assign, ast.AugAssign, ast.Call):
+            found = _written(source, node)
+            if found is not None and found[0] in owners:
+                yield _Update(node, found[0], found[1], owners)
+    for made in source.of(ast.ListComp):
+        call = source.parents.get(made)
+        if not isinstance(call, ast.Call) or last_name(call.func) != "set_weights":
+            continue
+        if len(made.generators) != 1 or not isinstance(call.func, ast.Attribute):
+            continue
+        owners = _pairs(made.generators[0].target, made.generators[0].iter)
+        target = next((t for t, o in owners.items() if unparse(o) == unparse(call.func.value)), None)
+        shares = _linear(source, made.elt)
+        if target is not None and shares is not None:
+            yield _Update(call, target, shares, owners)
+    for node in source.of(ast.Assign):  # `shadow[name] = m * shadow[name] + (1 - m) * p`
+        if isinstance(node.targets[0], ast.Subscript) and source.loops_around(node):
+            found = _written(source, node)
+            if found is not None:
+                yield _Update(node, found[0], found[1], {})
+
+
+def _pairs(target: ast.expr, over: ast.expr) -> dict[str, ast.expr]:
+    """`for a, b in zip(A.parameters(), B.parameters())`: whose weights `a` and `b` are."""
+    if not (isinstance(over, ast.Call) and last_name(over.func) == "zip" and isinstance(target, ast.Tuple)):
+        return {}
+    found: dict[str, ast.expr] = {}
+    for one, given in zip(target.elts, over.args, strict=False):
+        owner: ast.expr = given
+        known = False
+        while True:
+            if isinstance(owner, ast.Call) and last_name(owner.func) in _WEIGHTS:
+                owner, known = owner.func, True
+            elif isinstance(owner, ast.Attribute) and (
+                owner.attr in _WEIGHTS or owner.attr in ("weights", "variables", "trainable_variables", "trainable_weights")
+            ):
+                owner, known = owner.value, True
+            else:
+                break
+        last = one.elts[-1] if isinstance(one, ast.Tuple) else one
+        if known and isinstance(last, ast.Name):
+            found[last.id] = owner
+    return found
+
+
+def _written(source: Script, node: ast.AST) -> tuple[str, Shares] | None:
+    """What a statement or call writes, and as which mixture of which weights."""
+    if isinstance(node, ast.Assign):
+        shares = _linear(source, node.value)
+        return (_plain(node.targets[0]), shares) if shares is not None and len(node.targets) == 1 else None
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+        name, owner = node.func.attr, node.func.value
+        if name in ("copy_", "assign", "set_data") and len(node.args) == 1:
+            shares = _linear(source, node.args[0])
+            return (_plain(owner), shares) if shares is not None else None
+        if name == "assign" and len(node.args) == 2:  # `ops.assign(a, ...)`
+            shares = _linear(source, node.args[1])
+            return (_plain(node.args[0]), shares) if shares is not None else None
+        if name in ("add_", "lerp_"):
+            shares = _linear(source, node)
+            while isinstance(owner, ast.Call) and isinstance(owner.func, ast.Attribute):
+                owner = owner.func.value
+            return (_plain(owner), shares) if shares is not None else None
+    return None
+
+
+def _plain(node: ast.expr) -> str:
+    """A name of weights without what stands for the same: `p.data`, `p.detach()`."""
+    while True:
+        if isinstance(node, ast.Attribute) and node.attr in _SAME:
+            node = node.value
+        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in _SAME_CALLS:
+            node = node.func.value
+        elif isinstance(node, ast.Call) and last_name(node.func) in _SAME_CALLS and node.args:
+            node = node.args[0]
+        else:
+            return unparse(node)
+
+
+def _linear(source: Script, node: ast.expr, depth: int = 6) -> Shares | None:
+    """An expression as shares of names, None where it is none; numbers alone are under ""."""
+    if depth == 0:
+        return None
+    number = _number(source, node)
+    if number is not None:
+        return {"": number}
+    if isinstance(node, ast.BinOp) and isinstance(node.op, (ast.Add, ast.Sub, ast.Mult)):
+        left, right = _linear(source, node.left, depth - 1), _linear(source, node.right, depth - 1)
+        if left is None or right is None:
+            return None
+        if isinstance(node.op, ast.Mult):
+            return _times(left, right)
+        return _sum(left, right, 1 if isinstance(node.op, ast.Add) else -1)
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+        owner, name = node.func.value, node.func.attr
+        if name in ("mul_", "mul") and len(node.args) == 1:
+            inner, share = _linear(source, owner, depth - 1), _linear(source, node.args[0], depth - 1)
+            return _times(inner, share) if inner is not None and share is not None else None
+        if name in ("add_", "add") and node.args:
+            inner, more = _linear(source, owner, depth - 1), _linear(source, node.args[-1], depth - 1)
+            scale = keyword(node, "alpha") or (node.args[0] if len(node.args) == 2 else None)
+            share = _linear(source, scale, depth - 1) if scale is not None else {"": 1.0}
+            if inner is None or more is None or share is None:
+                return None
+            scaled = _times(more, share)
+            return _sum(inner, scaled, 1) if scaled is not None else None
+        if name in ("lerp_", "lerp") and len(node.args) == 2:
+            inner, more = _linear(source, owner, depth - 1), _linear(source, node.args[0], depth - 1)
+            share = _number(source, node.args[1])
+            if inner is None or more is None or share is None:
+                return None
+            return _sum(_scaled(inner, 1 - share), _scaled(more, share), 1)
+    if isinstance(node, (ast.Name, ast.Attribute, ast.Subscript, ast.Call)):
+        plain = _plain(node)
+        return {plain: 1.0} if not isinstance(node, ast.Call) or plain != unparse(node) else None
+    return None
+
+
+def _number(source: Script, node: ast.expr) -> float | None:
+    if isinstance(node, ast.Name) and any(
+        isinstance(p, (ast.For, ast.comprehension)) and node.id in {n.id for n in of(p.target, ast.Name)}
+        for p in source.above(node)
+    ):
+        return None
+    numbers = Numbers(source, left=400)
+    try:
+        found = numbers.of(node)
+    except (Unknown, RecursionError, OverflowError):
+        return None
+    return None if numbers.unknown else found
+
+
+def _times(one: Shares, other: Shares) -> Shares | None:
+    for number, rest in ((one, other), (other, one)):
+        if set(number) == {""}:
+            return _scaled(rest, number[""])
+    return None
+
+
+def _scaled(one: Shares, by: float) -> Shares:
+    return {k: v * by for k, v in one.items()}
+
+
+def _sum(one: Shares, other: Shares, sign: int) -> Shares:
+    return {k: one.get(k, 0.0) + sign * other.get(k, 0.0) for k in {*one, *other}}
+
+
+def _in_optimizer(source: Script, owner: ast.expr) -> bool:
+    """An optimizer gets the parameters of this model, under this name or one that callers give it."""
+    mine = flow(source)
+    names = {unparse(owner), *(unparse(a) for a in mine.arguments(owner))}
+    names |= {unparse(v) for v in mine.values(owner, 2) if isinstance(v, (ast.Name, ast.Attribute))}
+    given = [a for c in source.optimizer_calls for a in all_arguments(c)]
+    given += [v for a in given for v in mine.values(a, 3)]
+    whole = [n.value for g in given for n in of(g, ast.Attribute) if n.attr in _WEIGHTS]
+    texts = {unparse(n) for n in whole} | {unparse(v) for n in whole for v in mine.arguments(n)}
+    return bool(names & texts)
+
+
+def _written_elsewhere(source: Script, owner: ast.expr) -> bool:
+    """Something else changes the copy: it is loaded, or copied into, more than once."""
+    text = unparse(owner)
+    loaded = [c for c in source.named("load_state_dict", "set_weights") if source.owner(c) == text]
+    return any(source.loops_around(c) for c in loaded)
