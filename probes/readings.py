@@ -71,6 +71,7 @@ MODULES = (
     "code.model.sequence",
     "code.model.starts",
     "code.model.wiring",
+    "code.optimizer.averages",
     "code.optimizer.frozen",
     "code.optimizer.part",
     "code.optimizer.replaced",

@@ -20,10 +20,14 @@ from ..shared.numbers import Numbers, Unknown
 from ..shared.units import chain, loops_of_step
 
 _SAME = ("data", "value")  # attributes that stand for the weights themselves
-_SAME_CALLS = ("detach", "cpu", "cuda", "clone", "float", "to", "value", "read_value", "numpy", "asnumpy", "Tensor")
+_SAME_CALLS = (
+    *("detach", "cpu", "cuda", "clone", "float", "to"),
+    *("value", "read_value", "numpy", "asnumpy", "Tensor"),
+)
 _WEIGHTS = (
     *("parameters", "named_parameters", "get_parameters", "trainable_params", "parameters_and_names"),
     *("state_dict", "values", "items", "get_weights", "buffers"),
+    *("weights", "variables", "trainable_variables", "trainable_weights"),
 )
 _MOST = 0.8  # share of the new weights from which on nothing is averaged
 _SLOW = 0.9  # share of the old ones: one such step alone changes nothing
@@ -42,7 +46,7 @@ class _Update:
 
 @probe()
 def average_astray(view: View) -> Finding:
-    """The average of the weights is written into the model, or made with the shares exchanged, or but once."""
+    """The average of weights is written into the model, has its shares exchanged, or is made but once."""
     return first(view, _astray, "the scripts keep no average of weights by hand")
 
 
@@ -58,7 +62,7 @@ def _astray(source: Script) -> Finding | None:
         seen = seen or update.node
         if (why := _wrong(source, update, kept, new)) is not None:
             return at(source, update.node, why)
-    return ok(source, seen, "the average keeps most of itself and takes a little of the model") if seen else None
+    return ok(source, seen, "the average keeps most of itself") if seen is not None else None
 
 
 def _wrong(source: Script, update: _Update, kept: float, new: float) -> str | None:
@@ -108,10 +112,21 @@ def _updates(source: Script) -> Iterator[_Update]:
         if target is not None and shares is not None:
             yield _Update(call, target, shares, owners)
     for node in source.of(ast.Assign):  # `shadow[name] = m * shadow[name] + (1 - m) * p`
-        if isinstance(node.targets[0], ast.Subscript) and source.loops_around(node):
+        if isinstance(node.targets[0], ast.Subscript) and _over_weights(source, node):
             found = _written(source, node)
             if found is not None:
                 yield _Update(node, found[0], found[1], {})
+
+
+def _over_weights(source: Script, node: ast.AST) -> bool:
+    """It stands in a loop over the parameters or the state of a model."""
+    return any(
+        last_name(n) in _WEIGHTS
+        for p in source.loops_around(node)[:1]
+        if isinstance(p, ast.For)
+        for n in of(p.iter, ast.Attribute)
+        if n.attr not in ("values", "items")
+    )
 
 
 def _pairs(target: ast.expr, over: ast.expr) -> dict[str, ast.expr]:
@@ -125,9 +140,7 @@ def _pairs(target: ast.expr, over: ast.expr) -> dict[str, ast.expr]:
         while True:
             if isinstance(owner, ast.Call) and last_name(owner.func) in _WEIGHTS:
                 owner, known = owner.func, True
-            elif isinstance(owner, ast.Attribute) and (
-                owner.attr in _WEIGHTS or owner.attr in ("weights", "variables", "trainable_variables", "trainable_weights")
-            ):
+            elif isinstance(owner, ast.Attribute) and owner.attr in _WEIGHTS:
                 owner, known = owner.value, True
             else:
                 break
@@ -163,10 +176,13 @@ def _plain(node: ast.expr) -> str:
     while True:
         if isinstance(node, ast.Attribute) and node.attr in _SAME:
             node = node.value
-        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in _SAME_CALLS:
-            node = node.func.value
-        elif isinstance(node, ast.Call) and last_name(node.func) in _SAME_CALLS and node.args:
-            node = node.args[0]
+        elif isinstance(node, ast.Call) and last_name(node.func) in _SAME_CALLS:
+            inner = node.func.value if isinstance(node.func, ast.Attribute) else None
+            if node.args and last_name(node.func) == "Tensor":
+                inner = node.args[0]
+            if inner is None:
+                return unparse(node)
+            node = inner
         else:
             return unparse(node)
 
