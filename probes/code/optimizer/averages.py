@@ -216,10 +216,10 @@ def _linear(source: Script, node: ast.expr, depth: int = 6) -> Shares | None:
             return _sum(inner, scaled, 1) if scaled is not None else None
         if name in ("lerp_", "lerp") and len(node.args) == 2:
             inner, more = _linear(source, owner, depth - 1), _linear(source, node.args[0], depth - 1)
-            share = _number(source, node.args[1])
-            if inner is None or more is None or share is None:
+            part = _number(source, node.args[1])
+            if inner is None or more is None or part is None:
                 return None
-            return _sum(_scaled(inner, 1 - share), _scaled(more, share), 1)
+            return _sum(_scaled(inner, 1 - part), _scaled(more, part), 1)
     if isinstance(node, (ast.Name, ast.Attribute, ast.Subscript, ast.Call)):
         plain = _plain(node)
         return {plain: 1.0} if not isinstance(node, ast.Call) or plain != unparse(node) else None
