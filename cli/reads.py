@@ -31,6 +31,7 @@ PLACES = {
     "events": "the text log",
     "benchmark.repeats": "the logged curves of the run and of several runs of the benchmark",
     "benchmark.settings": "the configurations of run and benchmark",
+    "benchmark.unnamed": "the configurations of run and benchmark",
     "benchmark.rates": "the logged curves and the configurations of run and benchmark",
     "benchmark": BOTH_LOGS,
     "curves.learning_rate": "the logged curves or the configuration",

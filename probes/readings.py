@@ -25,6 +25,7 @@ MODULES = (
     "benchmark.settings",
     "benchmark.settings_in_force",
     "benchmark.start",
+    "benchmark.unnamed",
     "code.against.diff",
     "code.against.edits",
     "code.calls.arguments",

@@ -13,8 +13,8 @@ import numpy as np
 
 from ..registry import Finding, View, absent, place, present, probe, unknown
 from ..run import Floats
+from .both import both, equal
 from .compare import Pair, move_together, pair
-from .settings import both, equal
 
 LEAST_POINTS = 20
 Measure = Callable[[Floats, Floats], tuple[float, float]]

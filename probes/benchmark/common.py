@@ -7,8 +7,8 @@ import numpy as np
 from ...engine.model import Place
 from ..registry import View, place
 from ..run import Series
+from .both import both, equal
 from .compare import Blocks, Pair, blocks, move_together, pair
-from .settings import both, equal
 
 
 def places_of(found: Pair, at: int) -> tuple[Place, ...]:

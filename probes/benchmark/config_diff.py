@@ -15,7 +15,7 @@ from .. import environment
 from ..run import Configured, Run, Setting
 from ..settings import canonical_key, is_harmless, number, same, table
 from ..settings.effective import defaults, effects, filled, framework_of, settings_of
-from .settings import equal as same_setting
+from .both import equal as same_setting
 
 Side = Mapping[str, SettingValue]
 MOST_FURTHER = 40

@@ -17,9 +17,9 @@ from ..assembly import names as quantities
 from ..config.values import number_of
 from ..registry import Finding, View, absent, place, present, probe, unknown
 from ..run import Run, Series
+from .both import both, equal
 from .compare import blocks, pair
 from .end import LOWER, METRICS, comparable_length, end_of_metric
-from .settings import both, equal
 
 ONE = "one benchmark run cannot show what chance does to it; give each repeat with its own --benchmark"
 
