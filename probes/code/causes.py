@@ -56,6 +56,7 @@ from .model.wiring import (
     value_unused,
 )
 from .optimizer import trainable
+from .optimizer.decay_groups import groups_exchanged
 from .optimizer.replaced import layer_replaced_after_optimizer, optimizer_gets_other_model
 from .optimizer.unheld import network_without_optimizer
 from .optimizer.untrained import (
@@ -294,7 +295,8 @@ def score_is_minimised(view: View) -> Finding:
 @probe()
 def decay_astray(view: View) -> Finding:
     """Weight decay goes to the parameters that are listed to be left without it, and not to the others."""
-    return first(view, decay_turned_round, "the scripts choose no weight decay by name")
+    looks = either(decay_turned_round, groups_exchanged)
+    return first(view, looks, "the scripts choose no weight decay by name")
 
 
 @probe()

@@ -16,7 +16,7 @@ from ...registry import Finding, View, probe
 from ...scripts.flow import flow
 from ...scripts.syntax import Script
 from ..shared.checks import at, first, ok
-from ..shared.numbers import Numbers, Unknown
+from ..shared.numbers import known
 from ..shared.units import chain, loops_of_step
 
 _SAME = ("data", "value")  # attributes that stand for the weights themselves
@@ -232,12 +232,7 @@ def _number(source: Script, node: ast.expr) -> float | None:
         for p in source.above(node)
     ):
         return None
-    numbers = Numbers(source, left=400)
-    try:
-        found = numbers.of(node)
-    except (Unknown, RecursionError, OverflowError):
-        return None
-    return None if numbers.unknown else found
+    return known(source, node, left=400)
 
 
 def _times(one: Shares, other: Shares) -> Shares | None:

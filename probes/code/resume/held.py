@@ -17,6 +17,7 @@ from ...registry import Finding
 from ...scripts.flow import flow
 from ...scripts.syntax import Script
 from ..shared.checks import at, ok, outer_loop
+from ..shared.nodes import assigned
 from ..shared.units import loops_of_step
 
 _KINDS = (
@@ -306,11 +307,11 @@ def _taken_up_in_vain(source: Script) -> Iterator[tuple[ast.AST, str]]:
     counted = isinstance(loop, ast.For) and "range(" in unparse(loop.iter)
     if not counted or len(loops_of_step(source)) < 2:
         return  # the loop over epochs may stand in another program, which reads it
-    for node in source.of(ast.Assign):
-        key = next((k for k in _item_keys(node.value) if _COUNT.search(k)), None)
+    pairs = [(n, t, v) for n in source.of(ast.Assign) for t, v in assigned(n)]
+    for node, target, value in pairs:
+        key = next((k for k in _item_keys(value) if _COUNT.search(k)), None)
         if key is None or len(node.targets) != 1 or not _gives_state_back(source, node):
             continue
-        target = node.targets[0]
         own = isinstance(target, ast.Attribute) and unparse(target.value) == "self"
         if not (isinstance(target, ast.Name) or own):
             continue  # what another object is told

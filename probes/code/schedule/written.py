@@ -15,7 +15,7 @@ from ...registry import Finding
 from ...scripts.flow import flow
 from ...scripts.syntax import Function, Script
 from ..shared.checks import at
-from ..shared.numbers import Numbers, Unknown
+from ..shared.numbers import known
 from ..shared.sides import number
 from ..shared.units import chain, loops_of_step
 from .torch_lengths import epochs_around, moves_of
@@ -272,17 +272,6 @@ def settings_slipped(source: Script) -> Finding | None:
     return None
 
 
-def _value(source: Script, node: ast.expr | None) -> float | None:
-    if node is None:
-        return None
-    try:
-        numbers = Numbers(source)
-        found = numbers.of(node)
-    except (Unknown, RecursionError, OverflowError):
-        return None
-    return None if numbers.unknown else found
-
-
 def _argument(call: ast.Call, word: str, place: int) -> ast.expr | None:
     return keyword(call, word) or (call.args[place] if place < len(call.args) else None)
 
@@ -298,7 +287,7 @@ def _growing(source: Script) -> Finding | None:
     for call in source.named(*_MULTIPLIES):
         if last_name(call.func) in source.classes or _searched(source, call):
             continue
-        share = _value(source, _argument(call, "gamma", _MULTIPLIES[last_name(call.func)]))
+        share = known(source, _argument(call, "gamma", _MULTIPLIES[last_name(call.func)]))
         if share is not None and share > 1:
             return at(source, call, f"the rate is multiplied with {share:g}: it grows where it should fall")
     return None
@@ -306,7 +295,7 @@ def _growing(source: Script) -> Finding | None:
 
 def _all_rise(source: Script) -> Finding | None:
     for call in source.named("OneCycleLR"):
-        share = _value(source, _argument(call, "pct_start", 5))
+        share = known(source, _argument(call, "pct_start", 5))
         if share is not None and share >= _LATE:
             return at(source, call, f"the rise takes {share:g} of the cycle: the rate never falls")
     return None
@@ -316,7 +305,7 @@ def _warmed_down(source: Script) -> Finding | None:
     """Keras' warm-up goes from the first rate to the target: a target below it is no peak."""
     for call in source.named("CosineDecay"):
         first, target = _argument(call, "initial_learning_rate", 0), keyword(call, "warmup_target")
-        low, high = _value(source, first), _value(source, target)
+        low, high = known(source, first), known(source, target)
         if (
             low is not None
             and high is not None
@@ -336,7 +325,7 @@ _FLOORS = {
 def _ends_above(source: Script) -> Finding | None:
     for name, (start, end) in _FLOORS.items():
         for call in source.named(name):
-            first, last = (_value(source, _argument(call, word, place)) for place, word in (start, end))
+            first, last = (known(source, _argument(call, word, place)) for place, word in (start, end))
             if first is not None and last is not None and 0 < first < last:
                 return at(source, call, "this decay ends above the rate that it begins with")
     return None
@@ -362,7 +351,7 @@ def _numbers_of(source: Script, node: ast.expr) -> list[float]:
     """The numbers of a list that is written out, also as the default of a setting."""
     for end in (node, *flow(source).values(node, 5), *_defaults(source, node)):
         if isinstance(end, (ast.List, ast.Tuple)):
-            found = [_value(source, e) for e in end.elts]
+            found = [known(source, e) for e in end.elts]
             return [f for f in found if f is not None] if None not in found else []
     return []
 

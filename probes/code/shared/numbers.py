@@ -372,3 +372,18 @@ _MATHS = ("math", "np", "numpy", "torch", "m", "K", "tnp")
 
 def _placed(source: Script, node: ast.AST) -> bool:
     return node in source.parents
+
+
+def known(source: Script, node: ast.expr | None, left: int = _MOST) -> float | None:
+    """The number of an expression, None where it is not told or made of sizes that are not known.
+
+    `left`: how many expressions are gone through at most.
+    """
+    if node is None:
+        return None
+    numbers = Numbers(source, left=left)
+    try:
+        found = numbers.of(node)
+    except (Unknown, RecursionError, OverflowError):
+        return None
+    return None if numbers.unknown else found

@@ -12,6 +12,7 @@ from ...scripts.syntax import Script
 from ..mindspore.cells import clip_not_taken
 from ..ranks.wrapped import wraps
 from ..shared.checks import at, first, ok
+from ..shared.numbers import known
 from ..shared.rounds import CLEARS
 from ..shared.sides import either, literal
 from ..tensorflow.graph_gradient import clip_not_applied
@@ -22,6 +23,7 @@ from ..trainers.trainer_settings import clipped_in_compute_loss
 from .several import one_clipped_astray
 
 _CLIPS = ("clip_grad_norm_", "clip_grad_value_", "clip_grad_norm", "clip_grad_value", "clip_gradients")
+_FAR = 1e4  # a norm of gradients of this size is no training any more
 _SWITCHES = ("no_grad", "enable_grad", "set_grad_enabled", "requires_grad_")  # these touch no gradients
 
 
@@ -40,6 +42,7 @@ def clipping_without_effect(view: View) -> Finding:
             clip_left_under_tape,
             clipped_far_off,
             one_clipped_astray,
+            _far_off,
             _by_shard,
             _other_copies,
             hook_clips_nothing,
@@ -73,6 +76,21 @@ def _without_effect(source: Script) -> Finding | None:
                 break
             statement = parent
     return ok(source, seen, "gradients are clipped between backward and step") if seen is not None else None
+
+
+def _far_off(source: Script) -> Finding | None:
+    """`clip_grad_norm_(net.parameters(), 1e6)` whose norm nobody takes: nothing is ever clipped."""
+    for call in source.named("clip_grad_norm_", "clip_grad_value_", "clip_by_global_norm"):
+        by_torch = last_name(call.func) != "clip_by_global_norm"
+        if not by_torch and "mindspore" not in source.frameworks:
+            continue
+        words = ("max_norm", "clip_value", "clip_norm")
+        given = next((k for w in words if (k := keyword(call, w)) is not None), None)
+        bound = known(source, given or (call.args[1] if len(call.args) > 1 else None))
+        unread = isinstance(source.parents.get(call), ast.Expr) or not by_torch
+        if bound is not None and bound >= _FAR and unread:
+            return at(source, call, f"no gradient comes near a bound of {bound:g}: nothing is clipped")
+    return None
 
 
 def _by_shard(source: Script) -> Finding | None:
