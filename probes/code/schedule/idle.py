@@ -19,6 +19,7 @@ from ...scripts.learning import taken
 from ...scripts.syntax import Function, Script
 from ..shared.checks import at, first, imports_locals, ok
 from ..shared.sides import either
+from .of_fit import callback_unused
 from .rate_units import schedule_unused
 from .trainer_schedules import trainer_leaves_idle
 
@@ -42,7 +43,8 @@ def schedule_idle(view: View) -> Finding:
 
     False positive: a schedule that another framework's hook advances by the name of an attribute.
     """
-    return first(view, either(_idle, schedule_unused, trainer_leaves_idle), "the scripts build no scheduler")
+    looks = either(_idle, schedule_unused, trainer_leaves_idle, callback_unused)
+    return first(view, looks, "the scripts build no scheduler")
 
 
 def _idle(source: Script) -> Finding | None:

@@ -21,6 +21,8 @@ from ..trainers.hooks import lightning
 from .computed import course_misjudged
 from .course import asked_of, sets_rate
 from .formulas import RATE_NAME
+from .of_fit import fit_misjudged
+from .of_loaders import counted_by_other_loader
 from .order import moved_before_update
 from .rate_lists import rate_list_misjudged
 from .rate_units import length_misjudged
@@ -92,6 +94,8 @@ def unit_wrong(view: View) -> Finding:
             rate_list_misjudged,
             course_misjudged,
             settings_slipped,
+            fit_misjudged,
+            counted_by_other_loader,
         ),
         "the scripts build no schedule whose length and loop can be told",
     )

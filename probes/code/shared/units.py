@@ -11,8 +11,10 @@ from ...readers.script import last_name
 from ...scripts.flow import Flow
 from ...scripts.learning import taken, updates
 from ...scripts.syntax import Loop, Script
+from .sides import number
 
 EPOCH, STEP = "epoch", "step"
+_FEW = 10  # times: a larger number may be the batches of an epoch
 _ROUND = "round"
 _INTERACTIONS = re.compile(
     r"(?i)(?:time|env\w*|frame|agent|game|actor|sample)_?steps|frames\b|interactions|transitions"
@@ -65,6 +67,12 @@ def _unit(mine: Flow, node: ast.expr, depth: int) -> str | None:
                     STEP  # samples by samples in a batch, whatever the samples are called: `EPOCH // BATCH`
                 )
             return EPOCH if left == right == STEP and not _sized(node.left) else left
+        if isinstance(node.op, ast.Mult) and STEP not in (left, right):
+            sides = (number(mine.source, node.left), number(mine.source, node.right))
+            if any(
+                n is not None and n > _FEW and u is None for n, u in zip(sides, (left, right), strict=True)
+            ):
+                return None  # `1000 * epochs`: the batches of an epoch may be told as they are
         return STEP if STEP in (left, right) else left or right
     if isinstance(node, ast.UnaryOp):  # `-(-len(loader) // k)` rounds up
         return _unit(mine, node.operand, depth)
