@@ -180,6 +180,17 @@ def _where(setting: Configured) -> tuple[Any, ...]:
     return (place_of(setting),) if setting.file else ()
 
 
+# a language model out of a hub that is trained as a whole, and what trains but a part of it
+_TUNED = re.compile(
+    r"\b(?:Auto|TFAuto|Bert|Roberta|XLMRoberta|DistilBert|Deberta\w*|Electra|T5|Bart|GPT2)"
+    r"\w*(?:For(?!Image|Audio|Video|Object)\w+|LMHeadModel|Model)\.from_pretrained\("
+)
+_PARTLY = re.compile(
+    r"(?i)requires_grad|trainable = False|peft|lora|adapter|no_grad\(\):\s*\w+ = \w*(?:bert|encoder|backbone)"
+    r"|\.detach\(\)|freeze|ViT|whisper|wav2vec|clip"
+)
+
+
 def _fine_tunes_language(run: Run) -> bool:
     """A trained language model goes on training: its learning rates are ten times smaller."""
     model = str(value_of(run, "model") or "").lower()
@@ -187,6 +198,8 @@ def _fine_tunes_language(run: Run) -> bool:
     start = value_of(run, "pretrained")
     from_hub = "model" in run.settings and run.settings["model"].raw.endswith("name_or_path")
     adapted = "adapter" in run.settings
+    if not adapted and any(_TUNED.search(code) and not _PARTLY.search(code) for code in run.scripts.values()):
+        return True
     return language and not adapted and (from_hub or (start is not None and start is not False))
 
 

@@ -6,13 +6,12 @@ import ast
 import re
 from collections.abc import Iterator
 
-from ...readers._tree import of, unparse
+from ...readers._tree import of, unparse, walk
 from ...readers.script import keyword, last_name
 from ...registry import Finding
 from ...scripts.flow import flow
 from ...scripts.syntax import Script
 from ..shared.checks import at
-from ..shared.factors import product
 from ..shared.numbers import known
 from ..shared.units import chain, loops_of_step
 
@@ -29,6 +28,7 @@ _ENDS = {
 _MAY_RETURN = ("CosineAnnealingLR",)  # one that begins anew with each epoch may be meant
 _SHARED_OUT = re.compile(r"(?i)accum|world|process|replica|devices|gpus")
 _MAKES = ("DataLoader",)
+_FEW = 6  # expressions that a length is made of, one after the other
 
 
 def counted_by_other_loader(source: Script) -> Finding | None:
@@ -36,20 +36,26 @@ def counted_by_other_loader(source: Script) -> Finding | None:
     if "pytorch" not in source.frameworks or source.loose:
         return None
     for call, length in _lengths(source):
-        found = product(flow(source), length)
-        if found is None:
+        parts = list(_spelt_out(source, length, 5))
+        counted = [c for n in parts for c in of(n, ast.Call) if last_name(c.func) == "len" and c.args]
+        if not counted:
             continue
-        counted = [t for t, p in found.atoms if p == 1 and t.startswith("len(")]
-        if len(counted) != 1:
-            continue
-        others = [(t, p) for t, p in found.atoms if t != counted[0]]
-        shared_out = all(p == -1 and _SHARED_OUT.search(t) for t, p in others)
-        if shared_out and found.constant <= 1 and last_name(call.func) not in _MAY_RETURN:
+        if len(counted) == 1 and last_name(call.func) not in _MAY_RETURN and _of_one(parts):
             if _several_epochs(source) and _moves_with_steps(source, call):
                 return at(source, call, "the schedule ends with the first epoch: its length is that of one")
-        if _of_held_out(source, length):
+        if _of_held_out(source, counted):
             return at(source, call, "the batches of held-out data are counted, and training has its own")
     return None
+
+
+def _of_one(parts: list[ast.expr]) -> bool:
+    """Nothing multiplies the batches: they stand alone, or are shared out by accumulation."""
+    operations = [o for n in parts for o in of(n, ast.BinOp)]
+    divided = [o for o in operations if isinstance(o.op, (ast.Div, ast.FloorDiv))]
+    if len(divided) != len(operations) or not all(_SHARED_OUT.search(unparse(o.right)) for o in divided):
+        return False
+    calls = {last_name(c.func) for n in parts for c in of(n, ast.Call)}
+    return calls <= {"len", "int", "ceil", "max", "float"} and len(parts) <= _FEW
 
 
 def _lengths(source: Script) -> Iterator[tuple[ast.Call, ast.expr]]:
@@ -86,20 +92,16 @@ def _moves_with_steps(source: Script, call: ast.Call) -> bool:
     return bool(moves) and all(loops[0] in chain(source, m) for m in moves)
 
 
-def _of_held_out(source: Script, length: ast.expr) -> bool:
-    """What is counted is a loader that no training goes over, beside another one that it does."""
+def _of_held_out(source: Script, counted: list[ast.Call]) -> bool:
+    """What is counted are loaders that no training goes over, beside another one that it does."""
     trained: set[ast.expr] = set()
     for loop in loops_of_step(source)[:1]:
         if isinstance(loop, ast.For):
             trained |= _loaders(source, _gone_over(loop.iter))
-    if not trained:
+    found = [_loaders(source, c.args[0]) for c in counted]
+    if not trained or not all(found):
         return False
-    counted: set[ast.expr] = set()
-    for node in _spelt_out(source, length, 5):
-        for call in of(node, ast.Call):
-            if last_name(call.func) == "len" and call.args:
-                counted |= _loaders(source, call.args[0])
-    return bool(counted) and not counted & trained and not any("train" in _role(source, c) for c in counted)
+    return not any(f & trained or any("train" in _role(source, m) for m in f) for f in found)
 
 
 def _role(source: Script, made: ast.expr) -> str:
@@ -107,11 +109,27 @@ def _role(source: Script, made: ast.expr) -> str:
     return unparse(statement.targets[0]).lower() if isinstance(statement, ast.Assign) else ""
 
 
+_NUMERIC = (ast.BinOp, ast.UnaryOp, ast.Name, ast.Attribute)
+_ROUNDS = ("int", "ceil", "floor", "round", "max", "min", "len", "float")
+
+
 def _spelt_out(source: Script, node: ast.expr, depth: int) -> Iterator[ast.expr]:
+    """A length and what the numbers in it stand for; not what is counted, nor whose setting it is."""
     yield node
+    counted = {
+        n
+        for c in of(node, ast.Call)
+        for a in (c.func, *c.args)
+        if last_name(c.func) == "len"
+        for n in walk(a)
+    }
+    owners = {n.value for n in of(node, ast.Attribute)}
     for name in of(node, ast.Name, ast.Attribute) if depth else ():
+        if name in counted or name in owners:
+            continue
         for value in flow(source).values(name, 1):
-            if value is not name and not (isinstance(value, ast.Call) and last_name(value.func) in _MAKES):
+            numeric = isinstance(value, _NUMERIC) and value is not name
+            if numeric or (isinstance(value, ast.Call) and last_name(value.func) in _ROUNDS):
                 yield from _spelt_out(source, value, depth - 1)
 
 

@@ -398,7 +398,35 @@ class Extractor(Values):
     def _positional_rate(self, call: ast.Call) -> Iterator[Setting]:
         if keyword(call, "lr") is None and keyword(call, "learning_rate") is None:
             position = 1 if call.args and _is_parameters(call.args[0]) and not _rate_first(call) else 0
-            yield from self._one(call, "learning_rate", nth_given(call, position))
+            given = nth_given(call, position)
+            if given is None and (highest := self._highest_of_groups(call)) is not None:
+                yield Setting("learning_rate", highest, self.file, call.lineno, LITERAL)
+            yield from self._one(call, "learning_rate", given)
+
+    def _highest_of_groups(self, call: ast.Call) -> float | None:
+        """The highest rate of groups that each name their own; None where one is not known."""
+        given = first_given(call)
+        if isinstance(given, ast.Name) and given.id in self.names:
+            given = self.names[given.id][0]
+        rates: list[float] = []
+        for group in given.elts if isinstance(given, (ast.List, ast.Tuple)) else ():
+            pairs = zip(group.keys, group.values, strict=True) if isinstance(group, ast.Dict) else ()
+            own = [v for k, v in pairs if isinstance(k, ast.Constant) and k.value == "lr"]
+            known, value, _ = self.value(own[0]) if own else (False, None, False)
+            if not known or not isinstance(value, (int, float)) or isinstance(value, bool):
+                return None
+            rates.append(float(value))
+        return max(rates, default=None)
+
+    @cached_property
+    def _peak_of_cycle(self) -> float | None:
+        """The highest rate of the only `OneCycleLR`, which takes the place of what the optimizer is given."""
+        made = [c for c in of(self.tree, ast.Call) if last_name(c.func) == "OneCycleLR"]
+        if len(made) != 1:
+            return None
+        known, value, _ = self.value(keyword(made[0], "max_lr") or nth_given(made[0], 1))
+        good = known and isinstance(value, (int, float)) and not isinstance(value, bool)
+        return float(value) if good else None  # type: ignore[arg-type]
 
     def _betas(self, call: ast.Call, pair: ast.expr | None) -> Iterator[Setting]:
         known, value, default = self.value(pair)
@@ -449,6 +477,8 @@ class Extractor(Values):
         known, value, default = self.value(node)
         if key == "learning_rate" and value == 0 and self._sets_rates:
             return  # a value to start from
+        if key == "learning_rate" and known and self._peak_of_cycle is not None:
+            value = self._peak_of_cycle
         if known and value is not None:
             yield Setting(key, value, self.file, call.lineno, DEFAULT if default else LITERAL)
 

@@ -48,8 +48,16 @@ LINEAR = "get_linear_schedule_with_warmup(opt, 10, steps)"
         ("steps = len(vl) * EPOCHS", "torch.optim.lr_scheduler.CosineAnnealingLR(opt, steps)", True),
         ("n = len(vl)\n    steps = n * EPOCHS", "get_scheduler('linear', opt, 0, steps)", True),
         ("steps = len(tl)", LINEAR, True),
-        ("steps = len(tl) // 4", "get_scheduler('cosine', opt, num_training_steps=steps)", True),
+        (
+            "accum = 4\n    steps = len(tl) // accum",
+            "get_scheduler('cosine', opt, num_training_steps=steps)",
+            True,
+        ),
         ("steps = 1000", LINEAR, False),
+        ("accum = 5\n    steps = len(tl) // accum", LINEAR, True),
+        ("accum = 5\n    steps = -(-len(tl) // accum)", LINEAR, True),
+        ("steps = len(vl) // 4 * EPOCHS", "torch.optim.lr_scheduler.OneCycleLR(opt, 1e-3, steps + 1)", True),
+        ("steps = len(tl) + len(vl)\n    steps = steps * EPOCHS", LINEAR, False),
         ("steps = len(tl)", "torch.optim.lr_scheduler.CosineAnnealingLR(opt, 2 * steps)", False),
     ],
 )
