@@ -21,6 +21,7 @@ from ...script_diff.marks import STRUCTURE
 from ...script_diff.ports import is_port
 from ...scripts.syntax import Script
 from ..shared.checks import MISSING, scripts
+from .equal_counts import counts_alike
 from .kept import kept
 from .light import light
 from .paired import made_before, paired_off, stands_elsewhere
@@ -96,7 +97,7 @@ def _compared(mine: tuple[Script, ...], theirs: tuple[Script, ...]) -> Compariso
         if alike >= SAME_PROGRAM:
             these = edits(source, other)
             found.update(dict.fromkeys(these))
-            back |= kept(these, Side(source), Side(other))
+            back |= kept(these, Side(source), Side(other)) | counts_alike(these, source, other)
             idle += left_out(source, other)
             course = course or same_course(source, other)
     why = ""

@@ -17,7 +17,7 @@ from itertools import pairwise
 from ...readers._tree import of, unparse
 from ...readers.script import keyword, last_name
 from ...registry import Finding
-from ...scripts.flow import flow
+from ...scripts.flow import flow, returns
 from ...scripts.syntax import Function, Loop, Script
 from ..shared.checks import at, ok
 from ..shared.gates import gate
@@ -281,17 +281,7 @@ def _factor(source: Script, call: ast.Call, own: Numbers) -> Rate | None:
     name = last_name(call.func)
     if name == "LambdaLR":
         told = keyword(call, "lr_lambda") or (call.args[1] if len(call.args) > 1 else None)
-        function: Function | ast.Lambda | None = told if isinstance(told, ast.Lambda) else None
-        if isinstance(told, (ast.Name, ast.Attribute)):
-            known = flow(source).functions.get(last_name(told), [])
-            ends = [e for e in flow(source).values(told, 4) if isinstance(e, ast.Lambda)]
-            function = known[0] if len(known) == 1 else ends[0] if len(ends) == 1 and not known else None
-        if function is None or _CYCLES.search(unparse(function)):
-            return None
-        names = [a.arg for a in function.args.args if a.arg != "self"]
-        if not names or len(names) - len(function.args.defaults) > 1:
-            return None
-        return lambda m: own.apply(function, {names[0]: m})
+        return _of_function(source, told, own) if told is not None else None
     if name == "SequentialLR":
         return _sequence(source, call, own)
     warm = keyword(call, "num_warmup_steps") or (call.args[1] if len(call.args) > 1 else None)
@@ -309,6 +299,46 @@ def _factor(source: Script, call: ast.Call, own: Numbers) -> Rate | None:
         return max(0.0, 0.5 * (1 + math.cos(math.pi * (m - first) / max(1.0, last - first))))
 
     return rate
+
+
+def _of_function(source: Script, told: ast.expr, own: Numbers) -> Rate | None:
+    """What is handed to a LambdaLR: a function, a lambda, one with arguments bound, or what makes one."""
+    function: Function | ast.Lambda | None = told if isinstance(told, ast.Lambda) else None
+    bound: dict[str, float] = {}
+    if isinstance(told, (ast.Name, ast.Attribute)):
+        known = flow(source).functions.get(last_name(told), [])
+        ends = [e for e in flow(source).values(told, 4) if e is not told]
+        if len(known) == 1:
+            function = known[0]
+        elif len(ends) == 1 and not known and isinstance(ends[0], (ast.Lambda, ast.Call, ast.Name)):
+            return _of_function(source, ends[0], own)
+    elif isinstance(told, ast.Call) and last_name(told.func) == "partial" and told.args:
+        known = flow(source).functions.get(last_name(told.args[0]), [])
+        if len(known) != 1:
+            return None
+        function = known[0]
+        names = [a.arg for a in function.args.args]
+        bound = {n: own.of(v) for n, v in zip(names, told.args[1:], strict=False)}
+        bound |= {k.arg: own.of(k.value) for k in told.keywords if k.arg}
+    elif isinstance(told, ast.Call):
+        made = [e for f in flow(source).called(told) for e in returns(f)]
+        inner = made[0] if len(made) == 1 else None
+        if isinstance(inner, ast.Name):
+            nested = [
+                f for f in flow(source).functions.get(inner.id, []) if source.function_around(f) is not None
+            ]
+            function = nested[0] if len(nested) == 1 else None
+        elif isinstance(inner, ast.Lambda):
+            function = inner
+        if len(source.named(last_name(told.func))) != 1:
+            return None  # what it closes over is told by its only call
+    if function is None or _CYCLES.search(unparse(function)):
+        return None
+    names = [a.arg for a in function.args.args if a.arg not in ("self", *bound)]
+    usual = {a.arg for a in function.args.args[len(function.args.args) - len(function.args.defaults) :]}
+    if not names or len([n for n in names if n not in usual]) > 1:
+        return None
+    return lambda m: own.apply(function, {**bound, names[0]: m})
 
 
 def _sequence(source: Script, call: ast.Call, own: Numbers) -> Rate | None:

@@ -151,6 +151,8 @@ class Numbers:
         if name == "len" and len(given) == 1:
             return self.length(given[0], depth - 1)
         functions = flow(self.source).called(node) if name not in _ONE else []
+        if not functions and name not in _ONE and (bound := self._bound(node.func)) is not None:
+            return self._of_bound(bound, node, depth)
         if len(functions) == 1 and not any(isinstance(a, ast.Starred) for a in given):
             return self.run(functions[0], node, depth)
         if name in ("min", "minimum", "max", "maximum") and len(given) > 1:
@@ -169,6 +171,19 @@ class Numbers:
             except (ValueError, OverflowError) as error:
                 raise Unknown(unparse(node)) from error
         raise Unknown(unparse(node))
+
+    def _bound(self, node: ast.expr) -> ast.Call | None:
+        """`decay = partial(f, total)`: the call that binds arguments."""
+        made = [v for v in flow(self.source).values(node, 3) if isinstance(v, ast.Call)]
+        return made[0] if len(made) == 1 and last_name(made[0].func) == "partial" and made[0].args else None
+
+    def _of_bound(self, bound: ast.Call, node: ast.Call, depth: int) -> float:
+        functions = flow(self.source).functions.get(last_name(bound.args[0]), [])
+        if len(functions) != 1:
+            raise Unknown(unparse(node))
+        words = [*bound.keywords, *node.keywords]
+        call = ast.copy_location(ast.Call(bound.args[0], [*bound.args[1:], *node.args], words), node)
+        return self.run(functions[0], call, depth)
 
     def length(self, node: ast.expr, depth: int = _DEPTH) -> float:
         """The number of batches of a loader, or of the samples of what is counted."""
@@ -278,10 +293,15 @@ class Numbers:
         found: list[ast.expr] = []
         if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
             owner = self.source.classes.get(node.value.id)
+            made = [v for v in flow(self.source).values(node.value, 3) if isinstance(v, ast.Call)]
+            given = keyword(made[0], node.attr) if len(made) == 1 else None  # `Accelerator(steps=4).steps`
+            found += [given] if isinstance(given, ast.Constant) else []
             for line in owner.body if owner is not None else ():
                 targets = line.targets if isinstance(line, ast.Assign) else [getattr(line, "target", None)]
                 if isinstance(line, (ast.Assign, ast.AnnAssign)) and line.value is not None:
                     found += [line.value for t in targets if t is not None and unparse(t) == node.attr]
+        elif isinstance(node, ast.Attribute) and last_name(node.value) in ("hparams", "_hparams"):
+            found += self._of_constructor(node)  # what Lightning's `save_hyperparameters` keeps
         elif isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Constant):
             for written in self.source.of(ast.Dict):
                 for key, value in zip(written.keys, written.values, strict=True):
@@ -290,6 +310,21 @@ class Numbers:
         values = {v.value for v in found if isinstance(v, ast.Constant)}
         only = values.pop() if len(values) == len(found) == 1 else None
         return float(only) if isinstance(only, (int, float)) and not isinstance(only, bool) else None
+
+    def _of_constructor(self, node: ast.Attribute) -> list[ast.expr]:
+        """What the class around is built with under a name, else its default."""
+        owner = self.source.class_around(node)
+        made = [f for f in owner.body if isinstance(f, ast.FunctionDef)] if owner is not None else []
+        first = next((f for f in made if f.name == "__init__"), None)
+        if owner is None or first is None:
+            return []
+        calls = self.source.named(owner.name)
+        names = [a.arg for a in first.args.args][1:]
+        given = [k for c in calls if (k := keyword(c, node.attr)) is not None]
+        place = names.index(node.attr) if node.attr in names else len(names)
+        given += [c.args[place] for c in calls if place < len(c.args)]
+        pairs = zip(names[::-1], first.args.defaults[::-1], strict=False)
+        return given or [d for n, d in pairs if n == node.attr]
 
     def _begins(self, node: ast.expr) -> float:
         """The number that an attribute begins with, where it is also read out of a checkpoint."""

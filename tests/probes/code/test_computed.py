@@ -332,3 +332,48 @@ def test_keras(parts: dict[str, str], wanted: str) -> None:
     for key, value in {**usual, **parts}.items():
         text = text.replace("{" + key + "}", value)
     assert state("script-schedule-unit", text) == wanted
+
+
+BOUND = """
+from functools import partial
+import math, numpy as np, torch
+d = np.load("rows.npz")
+x, y = torch.tensor(d["x"]), torch.tensor(d["y"])
+N, BS, EPOCHS = len(x), 64, 40
+batches = N // BS
+net = torch.nn.Linear(4, 1)
+opt = torch.optim.Adam(net.parameters(), lr=1e-3)
+def fall(total, low, t):
+    return max(low, 1 - t / total)
+def maker(total):
+    def factor(t):
+        return 0.5 * (1 + math.cos(math.pi * min(1.0, t / total)))
+    return factor
+{MADE}
+for e in range(EPOCHS):
+    for b in range(batches):
+        i = torch.randint(N, (BS,))
+        opt.zero_grad()
+        torch.nn.functional.mse_loss(net(x[i]), y[i]).backward()
+        opt.step()
+        s.step()
+"""
+LAMBDA = "s = torch.optim.lr_scheduler.LambdaLR(opt, {})"
+
+
+@pytest.mark.parametrize(
+    ("made", "wanted"),
+    [
+        (LAMBDA.format("partial(fall, EPOCHS * batches, 0.01)"), False),
+        (LAMBDA.format("partial(fall, batches, 0.01)"), True),
+        (LAMBDA.format("maker(EPOCHS * batches)"), False),
+        (LAMBDA.format("maker(batches)"), True),
+        ("f = maker(20 * EPOCHS * batches)\n" + LAMBDA.format("f"), True),
+        ("f = partial(fall, EPOCHS * batches, 0.0)\n" + LAMBDA.format("lambda t: f(t)"), False),
+        ("f = partial(fall, batches, 0.0)\n" + LAMBDA.format("lambda t: f(t)"), True),
+        ("f = lambda t: fall(EPOCHS * batches, 0.0, t)\n" + LAMBDA.format("f"), False),
+    ],
+)
+def test_functions_that_are_handed_on(made: str, wanted: bool) -> None:
+    """Arguments that are bound, and functions that give a function back."""
+    assert (state("script-schedule-unit", BOUND.replace("{MADE}", made)) == P) == wanted

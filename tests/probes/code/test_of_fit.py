@@ -49,7 +49,8 @@ def test_lengths(head: str, wanted: bool) -> None:
     [
         ("if epoch < 10:\n        return 0.1\n    return lr * 0.1", True),
         (
-            "if epoch < 10:\n        return 0.1\n    if epoch < 20:\n        return lr * 0.1\n    return 1e-3",
+            "if epoch < 10:\n        return 0.1\n    if epoch < 20:\n        return lr * 0.1\n"
+            "    return 0.01",
             True,
         ),
         ("if epoch in (10, 20):\n        return lr * 0.1\n    return lr", False),
