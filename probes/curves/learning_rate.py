@@ -187,7 +187,7 @@ _TUNED = re.compile(
 )
 _PARTLY = re.compile(
     r"(?i)requires_grad|trainable = False|peft|lora|adapter|no_grad\(\):\s*\w+ = \w*(?:bert|encoder|backbone)"
-    r"|\.detach\(\)|freeze|ViT|whisper|wav2vec|clip"
+    r"|\.detach\(\)|freeze|\bvit|whisper|wav2vec|\bclip(?:model|vision|text)"
 )
 
 

@@ -477,8 +477,9 @@ class Extractor(Values):
         known, value, default = self.value(node)
         if key == "learning_rate" and value == 0 and self._sets_rates:
             return  # a value to start from
-        if key == "learning_rate" and known and self._peak_of_cycle is not None:
-            value = self._peak_of_cycle
+        peak = self._peak_of_cycle if key == "learning_rate" and known else None
+        if peak is not None and isinstance(value, (int, float)) and peak > max(value, _LOW_PEAK):
+            value = peak
         if known and value is not None:
             yield Setting(key, value, self.file, call.lineno, DEFAULT if default else LITERAL)
 
@@ -497,6 +498,7 @@ def _of_table(call: ast.Call) -> bool:
     )
 
 
+_LOW_PEAK = 0.1  # of a cycle: what lies below is the rate of its optimizer as often as not
 _PART = re.compile(r"(?i)smooth|loss|metric|head|pooler|decoder|discrim|sched|augment|norm")
 _OF_PARTS = frozenset({"epsilon", "eps", "alpha", "beta", "gamma", "momentum", "activation"})
 

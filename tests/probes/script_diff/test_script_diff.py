@@ -569,3 +569,16 @@ def test_equal_ways_to_name_a_loss_or_to_begin_with_zeros() -> None:
     assert "loss-function" in kinds(text.format("keras.losses.Hinge()"), by_name)
     made = changed(("h = F.relu(self.first(x))", "h = x.new_zeros(4, 64) + F.relu(self.first(x))"))
     assert "zero-init" not in kinds(made.replace("x.new_zeros(4, 64)", "torch.zeros(4, 64)"), made)
+
+
+@pytest.mark.parametrize(
+    ("share", "kind"), [("10.0", "regularisation-raised"), ("1e-9", "regularisation-lowered")]
+)
+def test_a_penalty_of_keras_is_no_size(share: str, kind: str) -> None:
+    """`l2(1e-5)` within a layer: a larger number is a stronger penalty and no larger layer."""
+    text = "from tensorflow import keras\nL = keras.layers\n"
+    text += (
+        "model = keras.Sequential([L.Dense(8, kernel_regularizer=keras.regularizers.l2({})), L.Dense(1)])\n"
+    )
+    text += "model.compile(optimizer='adam', loss='mse')\nmodel.fit(x, y, epochs=5)\n"
+    assert kinds(text.format(share), text.format("1e-5")) == {kind}
