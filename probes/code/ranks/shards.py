@@ -21,7 +21,14 @@ _SIZES = re.compile(
 
 def part_not_taken(source: Script) -> Finding | None:
     """A process does not take its own part of the data: the sampler is unread, the rank is not its own."""
-    for look in (_sampler_unread, _local_rank, _first_shard, _ranks_unread, _ranks_not_given):
+    for look in (
+        _sampler_unread,
+        _local_rank,
+        _parts_for_rank,
+        _first_shard,
+        _ranks_unread,
+        _ranks_not_given,
+    ):
         if (found := look(source)) is not None:
             return found
     return None
@@ -103,6 +110,21 @@ def _local_rank(source: Script) -> Finding | None:
 
 
 _GLOBAL = re.compile(r"['\"]RANK['\"]|dist(?:ributed)?\.get_rank\(|global_rank|node_rank|\*")
+
+
+def _parts_for_rank(source: Script) -> Finding | None:
+    """`DistributedSampler(rows, rank, world)`: the number of parts and the part's own are exchanged."""
+    for call in source.named("DistributedSampler"):
+        parts = keyword(call, "num_replicas") or (call.args[1] if len(call.args) > 1 else None)
+        mine = keyword(call, "rank") or (call.args[2] if len(call.args) > 2 else None)
+        if parts is None or mine is None:
+            continue
+        many, own = in_full(source, parts), in_full(source, mine)
+        ranks = re.search(r"(?i)rank|process_index", many) and not re.search(r"(?i)world|size|num_", many)
+        sizes = re.search(r"(?i)world|size|num_(?:proc|repl)", own) and not re.search(r"(?i)rank", own)
+        if ranks and sizes:
+            return at(source, call, "the number of parts and the rank of this process are exchanged")
+    return None
 
 
 def _first_shard(source: Script) -> Finding | None:

@@ -17,6 +17,7 @@ from ..shared.units import loops_of_step
 from ..tensorflow.graph_gradient import decay_stands
 from ..tensorflow.session import rate_stands_in_graph
 from ..tensorflow.slips import floor_above_rate, watched_metric_unknown
+from .by_hand import rate_by_hand_slipped
 from .rate_units import stopped_before_lowered
 from .torch_lengths import kept_as
 from .written import rate_reaches_nothing
@@ -53,6 +54,7 @@ def rate_not_applied(view: View) -> Finding:
     checks = either(
         *(_not_applied, decay_stands, rate_stands_in_graph, stopped_before_lowered),
         rate_reaches_nothing,
+        rate_by_hand_slipped,
         *(floor_above_rate, partial(watched_metric_unknown, names=("ReduceLROnPlateau",))),
     )
     return first(view, checks, "the training loops ask no function for a learning rate")

@@ -87,7 +87,7 @@ def _rate_functions(source: Script) -> Iterator[ast.AST]:
         named = RATE_NAME.search(node.name) or (
             isinstance(owner, ast.ClassDef) and RATE_NAME.search(owner.name)
         )
-        if named or "warmup" in unparse(node).lower():
+        if named or re.search(r"(?i)warm_?up|\bwarm\b", unparse(node)):
             yield node
 
 

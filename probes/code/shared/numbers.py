@@ -307,9 +307,31 @@ class Numbers:
                 for key, value in zip(written.keys, written.values, strict=True):
                     if isinstance(key, ast.Constant) and key.value == node.slice.value:
                         found.append(value)
+        if not found and isinstance(node, ast.Attribute):
+            found = self._of_only_class(node.attr)
         values = {v.value for v in found if isinstance(v, ast.Constant)}
         only = values.pop() if len(values) == len(found) == 1 else None
         return float(only) if isinstance(only, (int, float)) and not isinstance(only, bool) else None
+
+    def _of_only_class(self, name: str) -> list[ast.expr]:
+        """The value of a field that one class of the script has and that nothing sets: `self.cfg.epochs`."""
+        found: list[ast.expr] = []
+        for owner in self.source.classes.values():
+            for line in owner.body:
+                targets = line.targets if isinstance(line, ast.Assign) else []
+                for target in targets:
+                    pairs = [(target, line.value)] if isinstance(line, ast.Assign) else []
+                    if isinstance(target, ast.Tuple) and isinstance(pairs[0][1], ast.Tuple):
+                        pairs = list(zip(target.elts, pairs[0][1].elts, strict=False))
+                    found += [v for t, v in pairs if unparse(t) == name]
+                if (
+                    isinstance(line, ast.AnnAssign)
+                    and unparse(line.target) == name
+                    and line.value is not None
+                ):
+                    found.append(line.value)
+        told = [n for n in self.source.of(ast.Attribute) if n.attr == name and isinstance(n.ctx, ast.Store)]
+        return found if len(found) == 1 and not told else []
 
     def _of_constructor(self, node: ast.Attribute) -> list[ast.expr]:
         """What the class around is built with under a name, else its default."""
