@@ -112,10 +112,25 @@ def _wrong(course: _Course) -> str:
         return "the rate is gone within the run, and rises again"
     if low is not None and low < 0.4 * len(rates) and max(rates[low:]) <= 0.05 * peak:
         return "nothing is left of the rate for most of the run"
+    if _geometric(course):
+        return ""  # it has no end that it could miss
+    ended = next((i for i, r in enumerate(beyond) if r <= 0), None)
+    if rates[-1] >= 0.9 * peak and ended and _FAR[ended] > 5 and beyond[ended - 1] >= 0.03 * peak:
+        return "the rate hardly falls: the schedule is many times as long as the run"
     falls = next((i for i, r in enumerate(beyond) if -math.inf < r <= 0.02 * peak), None)
     if low is None and rates[-1] >= 0.45 * peak and falls is not None and _FAR[falls] > 2:
         return "the run is over before the rate has fallen: the schedule is many times as long"
     return ""
+
+
+def _geometric(course: _Course) -> bool:
+    """The rate falls by the same share with each move, `0.999 ** step`."""
+    begun, ended = course.rates[0], course.rates[-1]
+    if not 0 < ended < begun:
+        return False
+    share = math.log(ended / begun)
+    held = [(r, begun * math.exp(share * f)) for f, r in zip(_FAR, course.beyond, strict=True)]
+    return all(abs(r - wanted) <= 0.03 * begun for r, wanted in held)
 
 
 # ---------------------------------------------------------------------------------------- loops and moves

@@ -37,7 +37,34 @@ def holders(source: Script, call: ast.Call, depth: int = 3) -> set[str]:
 
 
 def kept_as(source: Script, call: ast.Call, depth: int = 3) -> set[str]:
-    """The names that a scheduler is kept under: where it is made, and what a function that makes it gives."""
+    """The names that a scheduler is kept under: where it is made, what a function that makes it gives, and
+    the parameters of functions that it is handed to.
+    """
+    names = _kept(source, call, depth)
+    return names | _handed_as(source, call, names)
+
+
+def _handed_as(source: Script, made: ast.Call, names: set[str]) -> set[str]:
+    """`train(net, opt, StepLR(opt, 8))`, `train(net, opt, schedule)`: what the function calls it."""
+    scope = source.function_around(made)
+    found: set[str] = set()
+    for name, functions in flow(source).functions.items():
+        if len(functions) != 1:
+            continue
+        arguments = [a.arg for a in functions[0].args.args]
+        for call in source.named(name):
+            if not isinstance(call.func, ast.Name) or any(isinstance(a, ast.Starred) for a in call.args):
+                continue
+            pairs = [*zip(arguments, call.args, strict=False), *((k.arg, k.value) for k in call.keywords)]
+            for word, given in pairs:
+                same = isinstance(given, ast.Name) and given.id in names
+                if word and (given is made or (same and source.function_around(call) is scope)):
+                    found.add(word)
+    return found
+
+
+def _kept(source: Script, call: ast.Call, depth: int) -> set[str]:
+    """Where it is made, and what a function that makes it gives."""
     parent = source.parents.get(call)
     function = source.function_around(call)
     if isinstance(parent, ast.ListComp) and parent.elt is call:

@@ -123,3 +123,39 @@ for epoch in range(4):
 )
 def test_parts_and_rank(given: str, wanted: bool) -> None:
     assert (state("script-same-shard", SHARDS.replace("{GIVEN}", given)) == "present") == wanted
+
+
+HANDED = """
+import torch
+from torch.optim.lr_scheduler import CosineAnnealingLR, StepLR
+from rows import loader
+def fit(net, opt, plan, epochs):
+    for epoch in range(epochs):
+        for x, y in loader:
+            opt.zero_grad()
+            torch.nn.functional.mse_loss(net(x), y).backward()
+            opt.step()
+            {INNER}
+        {OUTER}
+net = torch.nn.Linear(4, 1)
+opt = torch.optim.SGD(net.parameters(), lr=0.01)
+{CALL}
+"""
+
+
+@pytest.mark.parametrize(
+    ("inner", "outer", "call", "wanted"),
+    [
+        ("pass", "plan.step()", "fit(net, opt, StepLR(opt, 8), 20)", False),
+        ("plan.step()", "pass", "fit(net, opt, StepLR(opt, 1), 20)", True),
+        ("pass", "plan.step()", "fit(net, opt, StepLR(opt, 1, 0.1), epochs=20)", True),
+        ("pass", "plan.step()", "s = StepLR(opt, 1)\nfit(net, opt, s, 20)", True),
+        ("pass", "plan.step()", "s = StepLR(opt, 200)\nfit(net, opt, plan=s, epochs=20)", True),
+        ("pass", "plan.step()", "fit(net, opt, StepLR(opt, 1, 0.97), 20)", False),
+        ("pass", "plan.step()", "fit(net, opt, CosineAnnealingLR(opt, 20 * len(loader)), 20)", True),
+        ("plan.step()", "pass", "fit(net, opt, CosineAnnealingLR(opt, 20 * len(loader)), 20)", False),
+    ],
+)
+def test_handed_to_a_function(inner: str, outer: str, call: str, wanted: bool) -> None:
+    text = HANDED.replace("{INNER}", inner).replace("{OUTER}", outer).replace("{CALL}", call)
+    assert (state("script-schedule-unit", text) == "present") == wanted
