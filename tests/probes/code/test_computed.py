@@ -54,7 +54,10 @@ STEPS = "warm, total = 3 * batches, EPOCHS * batches"
         ({"LENGTHS": "warm, total = 3, EPOCHS"}, P),
         ({"COUNT": "pass", "EPOCH": "count += 1"}, P),
         ({"FORMULA": "(1 - t / total) ** 0.9", "COUNT": "pass", "EPOCH": "count += 1"}, P),
-        ({"FORMULA": "0.9999 ** t", "ASKED": "e"}, A),  # slow on purpose
+        (
+            {"FORMULA": "0.9999 ** t", "ASKED": "e", "LENGTHS": "warm, total = 3, EPOCHS"},
+            A,
+        ),  # slow on purpose
         ({"LENGTHS": "warm, total = 3 * batches, EPOCHS * batches // 5"}, P),
         ({"LENGTHS": "warm, total = 3000, 77770"}, U),  # made of other numbers than the run
         ({"ASKED": "other(count)"}, U),
