@@ -125,12 +125,14 @@ def _wrong(course: _Course) -> str:
 
 def _geometric(course: _Course) -> bool:
     """The rate falls by the same share with each move, `0.999 ** step`."""
-    begun, ended = course.rates[0], course.rates[-1]
-    if not 0 < ended < begun:
+    whole = len(course.rates)
+    top = max(range(whole), key=course.rates.__getitem__)
+    peak, ended = course.rates[top], course.rates[-1]
+    if not 0 < ended < peak:
         return False
-    share = math.log(ended / begun)
-    held = [(r, begun * math.exp(share * f)) for f, r in zip(_FAR, course.beyond, strict=True)]
-    return all(abs(r - wanted) <= 0.03 * begun for r, wanted in held)
+    share = math.log(ended / peak) * whole / (whole - 1 - top)
+    held = [(r, peak * math.exp(share * (f - top / whole))) for f, r in zip(_FAR, course.beyond, strict=True)]
+    return all(abs(r - wanted) <= 0.03 * peak for r, wanted in held)
 
 
 # ---------------------------------------------------------------------------------------- loops and moves

@@ -55,7 +55,7 @@ STEPS = "warm, total = 3 * batches, EPOCHS * batches"
         ({"COUNT": "pass", "EPOCH": "count += 1"}, P),
         ({"FORMULA": "(1 - t / total) ** 0.9", "COUNT": "pass", "EPOCH": "count += 1"}, P),
         (
-            {"FORMULA": "0.9999 ** t", "ASKED": "e", "LENGTHS": "warm, total = 3, EPOCHS"},
+            {"FORMULA": "0.9999 ** (t * total / EPOCHS)", "ASKED": "e", "LENGTHS": "warm, total = 3, EPOCHS"},
             A,
         ),  # slow on purpose
         ({"LENGTHS": "warm, total = 3 * batches, EPOCHS * batches // 5"}, P),
