@@ -40,7 +40,7 @@ def _word(name: str) -> str | None:
     return EPOCH if _EPOCH.search(name) else None
 
 
-def unit(mine: Flow, node: ast.expr, depth: int = 6) -> str | None:
+def unit(mine: Flow, node: ast.expr, depth: int = 12) -> str | None:
     """`EPOCH`, `STEP`, or None where it cannot be told what an expression counts.
 
     `total_timesteps // batch_size` of reinforcement learning counts neither: rounds, of several updates each.

@@ -159,3 +159,18 @@ opt = torch.optim.SGD(net.parameters(), lr=0.01)
 def test_handed_to_a_function(inner: str, outer: str, call: str, wanted: bool) -> None:
     text = HANDED.replace("{INNER}", inner).replace("{OUTER}", outer).replace("{CALL}", call)
     assert (state("script-schedule-unit", text) == "present") == wanted
+
+
+def test_a_length_is_followed_to_its_end() -> None:
+    """A share of the updates, through two functions: the warm-up counts steps as the loader does."""
+    head = (
+        "def plan_of(opt, warmup, total):\n    def factor(step):\n        if step < warmup:\n"
+        "            return (step + 1) / warmup\n"
+        "        return 1 - (step - warmup) / max(1, total - warmup)\n"
+        "    return torch.optim.lr_scheduler.LambdaLR(opt, factor)\n"
+        "updates = len(loader) // accumulate * args.epochs\n"
+        "s = plan_of(opt, int(args.warmup * updates), updates)\n"
+    )
+    text = HANDED.replace("{INNER}", "if done % accumulate == 0:\n                plan.step()")
+    text = text.replace("{OUTER}", "pass").replace("{CALL}", head + "fit(net, opt, s, args.epochs)")
+    assert state("script-schedule-unit", text) != "present"
