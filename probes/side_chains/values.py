@@ -103,8 +103,9 @@ class Env:
 class Store:
     """Makes terms, and gives equal ones the same key."""
 
-    def __init__(self) -> None:
+    def __init__(self, closures: bool = False) -> None:
         self._keys: dict[tuple[Any, ...], int] = {}
+        self.closures = closures  # functions count by the names that they see, too
 
     def make(
         self,
@@ -123,6 +124,7 @@ class Store:
                 value.bound.key if value.bound else 0,
                 tuple(g.key for g in value.given),
                 tuple((k, v.key) for k, v in sorted(value.named.items())),
+                id(value.env) if self.closures else 0,
             )
         elif isinstance(value, dict):
             told = tuple((k, v.key) for k, v in value.items())

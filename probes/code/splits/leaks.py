@@ -28,6 +28,7 @@ from .groups_torn import groups_torn
 from .learnt_and_scored import chosen_by_test
 from .overlaps import overlap
 from .part_unused import part_never_read, test_chooses
+from .rows_flowed import chosen_by_scored, figures_of_scored, scored_rows_learnt
 from .rows_met import learned_from_both, rows_in_both
 from .side_switches import both_from_one_end, fit_crossed, one_part_for_both, reads_other_source
 from .sides_crossed import loader_of_other_side, loaders, same_part, trains_on_held_out_loop
@@ -75,6 +76,7 @@ def held_out_in_training(view: View) -> Finding:
             one_file_for_both,
             whole_table_given,
             whole_for_a_part,
+            scored_rows_learnt,
         ),
     )
     return first(view, check, "the scripts show no two sets of data")
@@ -472,7 +474,8 @@ def _learns(made: str) -> bool:
 def _fitted_on_all(source: Script) -> Finding | None:
     wholes = _split_up(source)
     seen: ast.AST | None = None
-    if (figures := of_all_rows(source) or figures_of_all(source) or learned_from_both(source)) is not None:
+    figures = of_all_rows(source) or figures_of_all(source) or learned_from_both(source)
+    if (figures := figures or figures_of_scored(source)) is not None:
         return at(source, figures, "these figures are of all samples, those held out among them")
     if (late := learned_after_split(source, _learns) or learned_from_whole(source)) is not None:
         return late
@@ -525,7 +528,9 @@ def _split_up(source: Script) -> set[str]:
 def selected_on_test(view: View) -> Finding:
     """The best model is chosen, or training stopped, by the data that the final score is reported on."""
     return first(
-        view, either(_on_test, chosen_by_test, test_chooses, part_never_read), "the scripts choose no model"
+        view,
+        either(_on_test, chosen_by_test, test_chooses, part_never_read, chosen_by_scored),
+        "the scripts choose no model",
     )
 
 
