@@ -39,6 +39,7 @@ from .model.branches import (
     overwritten_unread,
     twin_called_twice,
 )
+from .model.cut_layers import layer_without_value
 from .model.dead_values import value_reaches_nothing
 from .model.each_round import every_round_from_the_start, state_not_carried
 from .model.forward import only_last_layer, result_thrown_away, scale_unused, tensor_not_registered
@@ -47,6 +48,7 @@ from .model.made_when_called import layers_made_when_called
 from .model.operators import attention_unscaled, output_rectified, reshape_for_transpose, softmax_axis
 from .model.recurrent import last_of_batch
 from .model.registered import layers_in_plain_list, new_head_frozen, trainable_undone
+from .model.states import padded_end, state_misread
 from .model.wiring import (
     blocks_without_norm,
     layer_unused,
@@ -99,6 +101,9 @@ _BRANCHES = (
     every_round_from_the_start,
     mask_unread,
     branch_left,
+    layer_without_value,
+    state_misread,
+    padded_end,
 )
 
 

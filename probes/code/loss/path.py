@@ -11,6 +11,7 @@ from ...readers.script import last_name
 from ...registry import Finding, View, probe
 from ...scripts.flow import Flow, flow, losses, objectives
 from ...scripts.syntax import Function, Script
+from ..model.cut_layers import layer_cut_off
 from ..shared.checks import at, first, is_evaluation, ok
 from ..shared.rounds import Round, rounds
 from ..shared.sides import either
@@ -77,6 +78,7 @@ def gradient_path_cut(view: View) -> Finding:
         output_made_anew,
         trained_without_gradients,
         drawn_without_slope,
+        layer_cut_off,
     )
     return first(view, checks, "the scripts hold no model or loss")
 

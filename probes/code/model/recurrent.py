@@ -14,9 +14,9 @@ from ..shared.nodes import is_true
 from ..shared.shares import complement_of_drop, names_keep
 from ..shared.sides import literal
 
-_RECURRENT = ("LSTM", "GRU", "RNN")
+RECURRENT = ("LSTM", "GRU", "RNN")
 _LAYERS = (
-    *(*_RECURRENT, "LSTMCell", "GRUCell", "SimpleRNN", "MultiheadAttention", "MultiHeadAttention"),
+    *(*RECURRENT, "LSTMCell", "GRUCell", "SimpleRNN", "MultiheadAttention", "MultiHeadAttention"),
     *("Transformer", "TransformerEncoderLayer", "TransformerDecoderLayer"),
 )
 
@@ -34,16 +34,16 @@ def _without_effect(source: Script) -> Finding | None:
     if not {"pytorch", "mindspore"} & set(source.frameworks):
         return None
     seen: ast.AST | None = None
-    for call in source.named(*_RECURRENT):
+    for call in source.named(*RECURRENT):
         share = keyword(call, "dropout")
         plain = not any(isinstance(a, ast.Starred) for a in call.args) and all(k.arg for k in call.keywords)
         if share is None or not plain or source.owner(call).split(".")[-1] not in ("nn", "torch.nn", ""):
             continue
         if last_name(call.func) in source.classes:
             continue
-        dropped = _value(source, share)
+        dropped = stated(source, share)
         layers = keyword(call, "num_layers") or (call.args[2] if len(call.args) > 2 else None)
-        count = 1 if layers is None else _value(source, layers)
+        count = 1 if layers is None else stated(source, layers)
         if not isinstance(dropped, float) or not isinstance(count, int):
             continue
         seen = seen or call
@@ -53,7 +53,7 @@ def _without_effect(source: Script) -> Finding | None:
     return ok(source, seen, "dropout stands between layers") if seen is not None else None
 
 
-def _value(source: Script, node: ast.expr) -> object:
+def stated(source: Script, node: ast.expr) -> object:
     """The constant that an expression stands for, also the default of a parameter that nobody hands over."""
     known = literal(source, node)
     function = source.function_around(node)
