@@ -45,7 +45,8 @@ def _extreme(source: Script) -> Finding | None:
     seen: ast.AST | None = None
     classifies = re.search(r"(?i)cross_?entropy|nll_?loss|num_class|n_class", source.code) is not None
     for call in source.named(
-        "RandomRotation", "RandomErasing", "RandomResizedCrop", "ColorJitter", "RandomCrop"
+        *("RandomRotation", "RandomErasing", "RandomResizedCrop", "ColorJitter", "RandomCrop"),
+        "RandomCropDecodeResize",
     ):
         seen = seen or call
         numbers = [n.value for n in of(call, ast.Constant) if isinstance(n.value, (int, float))]
@@ -55,16 +56,16 @@ def _extreme(source: Script) -> Finding | None:
         if name == "RandomRotation" and numbers and max(abs(n) for n in numbers) >= 90:
             return at(source, call, "rotations this large change what the image shows")
         scale = keyword(call, "scale")
-        least = scale.elts[0] if isinstance(scale, ast.Tuple) and scale.elts else None
+        least = scale.elts[0] if isinstance(scale, (ast.Tuple, ast.List)) and scale.elts else None
         if name == "RandomErasing" and isinstance(least, ast.Constant) and isinstance(least.value, float):
             if least.value >= MOST_ERASED:
                 return at(source, call, f"at least {least.value:.0%} of the image is erased")
         if (
-            name == "RandomResizedCrop"
-            and isinstance(scale, ast.Tuple)
-            and isinstance(scale.elts[0], ast.Constant)
+            name in ("RandomResizedCrop", "RandomCropDecodeResize")
+            and isinstance(least, ast.Constant)
+            and isinstance(least.value, float)
         ):
-            if isinstance(scale.elts[0].value, float) and scale.elts[0].value < 0.05:
+            if least.value < 0.05:
                 return at(source, call, "crops this small leave little of the image")
     drowned = noise_above(source, MOST_NOISE)
     if drowned is not None:

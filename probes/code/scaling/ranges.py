@@ -29,6 +29,7 @@ from ..tensorflow.data import held_out_drawn
 from ..tensorflow.keras_model import prepared_for_other
 from ..tensorflow.keras_slips import never_adapted
 from .again import divided_again, normalised_again, rescaled_again, step_made
+from .by_hand import range_by_hand
 from .left_over import divided_before_taken_off, figures_left, fitted_left
 from .mapped_sides import random_beside_training, scaled_and_prepared, switched_on_for_held_out
 from .never_read import figures_never_read
@@ -211,7 +212,7 @@ def range_does_not_fit(view: View) -> Finding:
         either(
             *(_after_unit, _before_unit, _twice, normalised_again, divided_again, rescaled_again),
             *(prepared_for_other, scaled_and_prepared, normalised_along_other_axis),
-            divided_before_taken_off,
+            *(divided_before_taken_off, _by_hand),
         ),
         "the scripts do not normalise by given figures",
     )
@@ -235,6 +236,21 @@ def _each_pipeline(source: Script) -> Iterator[list[ast.expr]]:
             and len(node.args) > 1
         ):
             yield node.args
+    for node in source.of(ast.BinOp):
+        if isinstance(node.op, ast.Add) and isinstance(node.right, ast.List):
+            yield from _added_up(source, node.left, node.right)
+
+
+def _added_up(source: Script, first_: ast.expr, last: ast.List) -> Iterator[list[ast.expr]]:
+    """`steps + [Normalize(...)]`: a pipeline for each list that may stand behind the name."""
+    lists = [first_] if isinstance(first_, ast.List) else [g.value for g in flow(source).all_given(first_)]
+    for one in lists:
+        if isinstance(one, ast.List):
+            yield [step_made(source, e) for e in (*one.elts, *last.elts)]
+
+
+def _by_hand(source: Script) -> Finding | None:
+    return range_by_hand(source, _figures)
 
 
 def _mean_of(source: Script, step: ast.expr) -> float | None:
@@ -255,16 +271,48 @@ def _figures(source: Script, value: ast.expr | None, depth: int = 4) -> list[flo
     if (
         isinstance(value, ast.Call)
         and value.args
-        and last_name(value.func) in ("tuple", "list", "array", "tensor")
+        and last_name(value.func)
+        in ("tuple", "list", "array", "tensor", "asarray", "constant", "Tensor", "float32")
     ):
         return _figures(source, value.args[0], depth - 1)
+    if (
+        isinstance(value, ast.Call)
+        and isinstance(value.func, ast.Attribute)
+        and value.func.attr in ("view", "reshape", "to", "astype", "cuda", "unsqueeze", "float")
+    ):
+        return _figures(source, value.func.value, depth)
     if isinstance(value, (ast.Name, ast.Attribute)):
         ends = [v for v in flow(source).values(value, 4) if v is not value]
         if not ends and isinstance(value, ast.Attribute):
-            ends = [k.value for c in source.calls for k in c.keywords if k.arg == value.attr]
+            ends = [
+                k.value
+                for c in source.calls
+                for k in c.keywords
+                if k.arg == value.attr and k.value is not value
+            ]
+            ends = [e for e in ends if unparse(e) != unparse(value)] or _fields(source, value)
         given_ = [f for v in ends if (f := _figures(source, v, depth - 1))]
         return given_[0] if len(given_) == 1 else []
     return []
+
+
+def _fields(source: Script, value: ast.Attribute) -> list[ast.expr]:
+    """What classes of the script hold under the name: `CFG.mean`, or the default of a dataclass's field."""
+    found: list[ast.expr] = []
+    for name, owner in source.classes.items():
+        for node in owner.body:
+            if isinstance(node, ast.Assign) and unparse(value.value) == name:
+                found += [node.value] if unparse(node.targets[0]) == value.attr else []
+            if (
+                not isinstance(node, ast.AnnAssign)
+                or unparse(node.target) != value.attr
+                or node.value is None
+            ):
+                continue
+            made = keyword(node.value, "default_factory") if isinstance(node.value, ast.Call) else None
+            plain = keyword(node.value, "default") if isinstance(node.value, ast.Call) else node.value
+            found += [made.body] if isinstance(made, ast.Lambda) else [plain] if plain is not None else []
+    return found
 
 
 def _number(node: ast.expr) -> float | None:
