@@ -19,6 +19,7 @@ from ..shared.nodes import is_none
 from ..shared.sides import either, given, literal, side
 from ..splits.sides_apart import numbered_apart
 from ..tensorflow.slips import moved_in_loss_alone
+from .keras_words import more_words_than_rows, numbered_anew
 from .start import numbered_from_one, shifted_in_training
 from .table_sizes import table_too_small, unknown_is_a_word
 
@@ -371,6 +372,8 @@ def words_numbered_apart(view: View) -> Finding:
             _no_item_type,
             partial(numbered_apart, labels=False),
             table_too_small,
+            more_words_than_rows,
+            numbered_anew,
             unknown_is_a_word,
             table_not_grown,
         ),

@@ -291,21 +291,21 @@ def temperature_multiplied(source: Script) -> Finding | None:
         sides = [node.right] if isinstance(node.op, ast.Div) else [node.left, node.right]
         for side in sides:
             if not isinstance(side, (ast.Name, ast.Attribute)) or not re.fullmatch(
-                r"(?i)(?:softmax_)?temp(?:erature)?", last_name(side)
+                r"(?i)(?:softmax_)?temp(?:erature)?|tau", last_name(side)
             ):
                 continue
             value = number(source, side)
             if value is None and isinstance(side, ast.Name):
                 from .noise import _default
 
-                value = _default(source, side)
+                value = _default(source, side) or _looked_up(source, side)
             if value is None or not 0 < value < 1:
                 continue
             seen = seen or node
             other = node.left if side is node.right else node.right
             if (
                 isinstance(node.op, ast.Mult)
-                and re.search(r"(?i)logit|score|sim|near|matmul|@|dot|einsum", unparse(other))
+                and re.search(r"(?i)logit|score|sim|near|matmul|@|dot|einsum|\bmm\(", unparse(other))
                 and not re.search(r"(?i)loss", unparse(other))
             ):
                 return at(
@@ -314,3 +314,12 @@ def temperature_multiplied(source: Script) -> Finding | None:
                     f"the scores are multiplied with a temperature of {value:g}, not divided by it",
                 )
     return ok(source, seen, "scores are divided by their temperature") if seen is not None else None
+
+
+def _looked_up(source: Script, node: ast.Name) -> float | None:
+    """The default of `settings.get("tau", 0.2)` behind a name."""
+    given = flow(source).given(node)
+    call = given.value if given is not None and not given.places else None
+    if isinstance(call, ast.Call) and last_name(call.func) == "get" and len(call.args) == 2:
+        return number(source, call.args[1])
+    return None

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from ...registry import Finding, View, probe
+from ..labels.keras_words import text_for_texts
 from ..shared.checks import first
 from ..shared.sides import either
+from .contrasts import itself_among_candidates, one_view_twice, scaled_over_the_batch
 from .noise import (
     last_beta_above_one,
     multiplied_up_wrongly,
@@ -61,6 +63,10 @@ _METHODS = (
     mel_of_two_formulas,
     resampled_backwards,
     stored_sound_overwritten,
+    itself_among_candidates,
+    one_view_twice,
+    scaled_over_the_batch,
+    text_for_texts,
 )
 _PLACES = (
     mirrored_ends_kept,

@@ -20,6 +20,7 @@ from ..shared.roles import is_random
 from ..shared.sides import either
 from ..tensorflow.data import flipped_apart
 from ..tensorflow.graph import rows_fed_apart
+from ..tensorflow.turned_apart import turned_alone
 
 
 @probe()
@@ -41,6 +42,7 @@ def sample_torn_apart(view: View) -> Finding:
             one_part_reordered,
             rows_fed_apart,
             flipped_apart,
+            turned_alone,
         ),
         "the scripts change no samples that have several parts",
     )

@@ -1,4 +1,4 @@
-"""Pixels that a script brings to its own mean and deviation by arithmetic: the range that the figures are for.
+"""Pixels that a script brings to its own mean and deviation by arithmetic: the range the figures are for.
 
 `(image / 255 - MEAN) / STD`: where the pixels come from is followed back to the call that reads them.
 """
@@ -47,7 +47,7 @@ def range_by_hand(source: Script, figures: Figures) -> Finding | None:
         largest = max(known)
         if ranges == "unit" and largest > 1.5:
             return at(source, node, f"pixels are 0 to 1 here, and the mean is {largest:g}")
-        if ranges == "bytes" and len(known) == 3 and 0.0 < min(known) and largest <= 1.0:
+        if ranges == "bytes" and len(known) == 3 and min(known) > 0.0 and largest <= 1.0:
             return at(source, node, f"pixels are 0 to 255 here, and the mean is {largest:g}")
     return (
         ok(source, seen, "mean and deviation are for the range of the pixels") if seen is not None else None

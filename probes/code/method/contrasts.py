@@ -1,0 +1,147 @@
+"""Losses that tell pairs from strangers in a batch: who is among the candidates, and which one is right."""
+
+from __future__ import annotations
+
+import ast
+import re
+
+from ...readers._tree import of, unparse
+from ...readers.script import keyword, last_name
+from ...registry import Finding
+from ...scripts.flow import flow
+from ...scripts.syntax import Function, Script
+from ..shared.checks import at, ok
+
+_ASIDE = re.compile(
+    r"(?i)fill_diagonal|\beye\b|\bdiag|mask|tril|triu|inf\b|1e4|1e9|~|off_diag|logical_not|!=|scatter|one_hot"
+)
+_CLASSES = ("cross_entropy", "CrossEntropyLoss", "softmax_cross_entropy_with_logits", "nll_loss")
+
+
+def _with_itself(function: Function) -> ast.expr | None:
+    """`z @ z.T`, `mm(z, z.t())`, `cosine_similarity(z[:, None], z[None])`: each against each."""
+    for node in of(function, ast.BinOp, ast.Call):
+        sides: list[ast.expr] = []
+        if isinstance(node, ast.BinOp) and isinstance(node.op, ast.MatMult):
+            sides = [node.left, node.right]
+        elif isinstance(node, ast.Call) and last_name(node.func) in ("mm", "matmul", "cosine_similarity"):
+            sides = list(node.args[:2])
+            if len(sides) == 1 and isinstance(node.func, ast.Attribute):
+                sides.insert(0, node.func.value)
+        names = [_bare(s) for s in sides]
+        if len(names) == 2 and names[0] and names[0] == names[1] and unparse(sides[0]) != unparse(sides[1]):
+            return node
+    return None
+
+
+def _bare(node: ast.expr) -> str:
+    """The name under a turn or a new axis: of `z.t()`, `z.T`, `z.unsqueeze(0)`, `z[None]`."""
+    while isinstance(node, (ast.Call, ast.Attribute, ast.Subscript)):
+        if isinstance(node, ast.Call):
+            if last_name(node.func) not in ("t", "transpose", "unsqueeze", "permute", "contiguous"):
+                return ""
+            node = node.func
+        else:
+            node = node.value
+    return node.id if isinstance(node, ast.Name) else ""
+
+
+def _losses(function: Function) -> list[ast.Call]:
+    return [
+        c
+        for c in of(function, ast.Call)
+        if last_name(c.func) in _CLASSES or re.search(r"(?i)criterion|ce_?loss|\bxent", last_name(c.func))
+    ]
+
+
+def itself_among_candidates(source: Script) -> Finding | None:
+    """`cross_entropy(z @ z.T / tau, pairs)`: each row is its own best match, as nothing takes it out."""
+    seen = None
+    for function in source.of(ast.FunctionDef):
+        sim, losses = _with_itself(function), _losses(function)
+        given = [c for c in losses if len(c.args) >= 2]
+        if sim is None or not given or "arange" not in unparse(function):
+            continue
+        seen = seen or sim
+        if not _ASIDE.search(_code(function)) and not _outside(source, function):
+            return at(source, sim, "each row is among its own candidates, and is its own best match")
+        wanted = given[0].args[1]
+        if re.search(r"fill_diagonal|eye\(", _code(function)) and _own_places(source, wanted):
+            return at(source, given[0], "the match of each row is the row itself, which is taken out")
+    return ok(source, seen, "a row is not its own candidate") if seen is not None else None
+
+
+def _code(function: Function) -> str:
+    """The statements of a function without its text of explanation."""
+    return " ".join(
+        unparse(s)
+        for s in function.body
+        if not (isinstance(s, ast.Expr) and isinstance(s.value, ast.Constant))
+    )
+
+
+def _outside(source: Script, function: Function) -> bool:
+    """A helper of the script is called in the loss, which may take the diagonal out."""
+    mine = flow(source).functions
+    return any(last_name(c.func) in mine for c in of(function, ast.Call))
+
+
+def _own_places(source: Script, node: ast.expr) -> bool:
+    """`arange(2 * n)`, or `cat([arange(0, n), arange(n, 2 * n)])`: the number of the row itself."""
+    for value in flow(source).values(node, 4):
+        while isinstance(value, ast.Call) and last_name(value.func) in ("to", "cuda", "long"):
+            value = value.func.value if isinstance(value.func, ast.Attribute) else value
+        if not isinstance(value, ast.Call):
+            continue
+        if last_name(value.func) == "arange" and len(value.args) == 1:
+            whole = r"^2 \* |\* 2$|shape\[0\]$|size\(0\)$|^len\("
+            return re.search(whole, unparse(value.args[0])) is not None
+        if last_name(value.func) in ("cat", "concat") and value.args and isinstance(value.args[0], ast.List):
+            parts = value.args[0].elts
+            ranges = [[unparse(a) for a in p.args] for p in parts if isinstance(p, ast.Call)]
+            if len(ranges) == len(parts) == 2 and len(ranges[1]) == 2:
+                begins = ranges[0][0] == "0" if len(ranges[0]) == 2 else len(ranges[0]) == 1
+                if begins and ranges[1][0] == ranges[0][-1]:
+                    return True
+    return False
+
+
+def one_view_twice(source: Script) -> Finding | None:
+    """`v = self.t(im); return v, v` of a class that gives two views: both are one draw."""
+    if not re.search(
+        r"(?i)simclr|contrast|nt_?xent|info_?nce|byol|barlow|vicreg|views?\b|cross_entropy", source.code
+    ):
+        return None
+    seen = None
+    for name, owner in source.classes.items():
+        if not re.search(r"(?i)two|view|twice|simclr|contrast|multi_?crop", name):
+            continue
+        for function in owner.body:
+            if not isinstance(function, ast.FunctionDef) or function.name not in ("__call__", "__getitem__"):
+                continue
+            for back in of(function, ast.Return):
+                parts = back.value.elts if isinstance(back.value, (ast.Tuple, ast.List)) else []
+                if len(parts) < 2:
+                    continue
+                seen = seen or back
+                same = isinstance(parts[0], ast.Name) and unparse(parts[0]) == unparse(parts[1])
+                made = flow(source).given(parts[0]) if same else None
+                if made is not None and isinstance(made.value, ast.Call):
+                    return at(source, back, "both views are one and the same draw")
+    return ok(source, seen, "each view is drawn for itself") if seen is not None else None
+
+
+def scaled_over_the_batch(source: Script) -> Finding | None:
+    """`F.normalize(self.head(x), dim=0)` where a network answers: over the samples, not over entries."""
+    for function in source.forwards:
+        for call in of(function, ast.Call):
+            axis = keyword(call, "dim") or (call.args[2] if len(call.args) > 2 else None)
+            if last_name(call.func) != "normalize" or axis is None or unparse(axis) != "0" or not call.args:
+                continue
+            value = call.args[0]
+            if isinstance(value, ast.Name) and (made := flow(source).given(value)) is not None:
+                value = made.value if not made.places else value
+            answers = isinstance(value, ast.Call) and unparse(value.func).startswith("self.")
+            if answers and not re.search(r"weight|param|proto|cent", unparse(value)):
+                return at(source, call, "scaled to length one over the samples, not over entries")
+    return None
