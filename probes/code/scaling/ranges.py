@@ -236,9 +236,9 @@ def _each_pipeline(source: Script) -> Iterator[list[ast.expr]]:
             and len(node.args) > 1
         ):
             yield node.args
-    for node in source.of(ast.BinOp):
-        if isinstance(node.op, ast.Add) and isinstance(node.right, ast.List):
-            yield from _added_up(source, node.left, node.right)
+    for both in source.of(ast.BinOp):
+        if isinstance(both.op, ast.Add) and isinstance(both.right, ast.List):
+            yield from _added_up(source, both.left, both.right)
 
 
 def _added_up(source: Script, first_: ast.expr, last: ast.List) -> Iterator[list[ast.expr]]:
