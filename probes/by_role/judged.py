@@ -72,12 +72,22 @@ def loss_differs(mine: Side, theirs: Side) -> Iterator[Told]:
 
 
 def _sums(side: Side) -> bool:
-    """A sum of what losses gave, by whatever name."""
-    return any(
-        all(any(_OF_LOSS.search(w) for w in side.said(part)) for part in (node.left, node.right))
-        for node in side.source.of(ast.BinOp)
-        if isinstance(node.op, ast.Add)
-    )
+    """A loss and something else are added or taken from each other, by whatever names: `ce + 1 - dice`.
+
+    A count that is added up (`total + loss.item()`) is taken for a sum, too.
+    """
+    for node in side.source.of(ast.BinOp):
+        if not isinstance(node.op, (ast.Add, ast.Sub)):
+            continue
+        for one, other in ((node.left, node.right), (node.right, node.left)):
+            if _said_by_loss(side, one) and side.number(other) is None:
+                if _said_by_loss(side, other) or isinstance(other, (ast.Call, ast.BinOp)):
+                    return True
+    return False
+
+
+def _said_by_loss(side: Side, node: ast.expr) -> bool:
+    return any(_OF_LOSS.search(word) for word in side.said(node))
 
 
 def _smoothing(side: Side) -> tuple[float, ast.AST] | None:
@@ -177,7 +187,10 @@ def _weight(side: Side) -> ast.expr | None:
         given = call.args[0] if call.args else None
         if isinstance(given, ast.Tuple) and len(given.elts) == 3 and _WEIGHS.search(unparse(given.elts[2])):
             return given.elts[2]  # Keras: one weight for each sample
-    for call in side.calls("CrossEntropyLoss", "cross_entropy", "NLLLoss", "nll_loss"):
+    for call in side.calls(
+        *("CrossEntropyLoss", "cross_entropy", "NLLLoss", "nll_loss", "BCELoss", "BCEWithLogitsLoss"),
+        *("binary_cross_entropy", "binary_cross_entropy_with_logits"),
+    ):
         functional = last_name(call.func).islower()
         given = argument(call, "weight", position=2 if functional else 0)
         if given is not None and not isinstance(given, ast.Constant):
@@ -356,12 +369,43 @@ _AVERAGES = (
 )
 
 
+_WEIGHTS_OF = re.compile(r"parameters|state_dict|variables|weights|get_parameters|params")
+
+
+def averages_by_hand(side: Side) -> bool:
+    """Whether weights are blended with others, under any name: `slow.lerp_(fast, t)`, `d * a + (1 - d) * b`.
+
+    Seen in loops over weights, and over numbers where weights are read by their place.
+    """
+    for node in side.source.of(ast.For, ast.ListComp, ast.DictComp):
+        over = node.iter if isinstance(node, ast.For) else node.generators[0].iter
+        if any(_WEIGHTS_OF.search(word) for word in side.said(over)) and any(map(_blends, walk(node))):
+            return True
+    return bool(side.calls("_foreach_lerp_"))
+
+
+def _blends(node: ast.AST) -> bool:
+    if isinstance(node, ast.Call):
+        inner = node.func.value if isinstance(node.func, ast.Attribute) else None
+        scaled = isinstance(inner, ast.Call) and last_name(inner.func) in ("mul_", "mul")
+        return last_name(node.func) in ("lerp_", "lerp") or (
+            scaled and last_name(node.func) in ("add_", "add")
+        )
+    return (
+        isinstance(node, ast.BinOp)
+        and isinstance(node.op, ast.Add)
+        and all(isinstance(x, ast.BinOp) and isinstance(x.op, ast.Mult) for x in (node.left, node.right))
+    )
+
+
 def average_differs(mine: Side, theirs: Side) -> Iterator[Told]:
     """The benchmark keeps an average of its weights, and this script none, or one that nothing moves."""
     if mine.source.loose or not theirs.mentions(_AVERAGES):
         return
     there = next((c for c in theirs.source.calls if re.search(_AVERAGES, ast.unparse(c.func))), None)
     if not mine.mentions(_AVERAGES + "|averag"):
+        if averages_by_hand(mine):
+            return
         text = "the benchmark keeps a moving average of its weights, this script does not"
         yield Told("average-left-out", text, None, theirs.place(there))
         return

@@ -64,6 +64,8 @@ _INITIAL = r"init(?:ial)?(?:i[sz]er|_weights?|_std)|weight_init|reset_parameters
 def _initial(side: Side) -> ast.Call | None:
     """Where weights are drawn by hand, in code that something runs."""
     for call in side.matching(_DRAWN):
+        if _random_numbers(side, call):
+            continue
         function = side.source.function_around(call)
         called = function is None or function.name.startswith("__")
         if function is not None and not called:
@@ -72,6 +74,19 @@ def _initial(side: Side) -> ast.Call | None:
         if called:
             return call
     return None
+
+
+def _random_numbers(side: Side, call: ast.Call) -> bool:
+    """Whether something else than weights is drawn: a distribution, noise of the shape of another tensor."""
+    if isinstance(call.func, ast.Name) and call.func.id in side.imported_from("distributions"):
+        return True
+    if isinstance(call.func, ast.Attribute):
+        of_them = last_name(call.func.value)
+        fresh = isinstance(call.func.value, ast.Call) and not any(
+            isinstance(p, ast.Call) and last_name(p.func) == "Parameter" for p in side.source.above(call)
+        )
+        return fresh or re.search(r"(?i)^(?:tfd|dists?|distributions?|td|noise|eps)$", of_them) is not None
+    return False
 
 
 def start_differs(mine: Side, theirs: Side) -> Iterator[Told]:

@@ -160,6 +160,15 @@ class Side:
         """Names and attributes of an expression and of what its names stand for."""
         return frozenset(last_name(n) for n in self.follow(node) if isinstance(n, (ast.Name, ast.Attribute)))
 
+    def imported_from(self, module: str) -> frozenset[str]:
+        """The names that are imported from a module: `from torch.distributions import Normal`."""
+        return frozenset(
+            a.asname or a.name
+            for n in self.source.of(ast.ImportFrom)
+            if module in (n.module or "").split(".")
+            for a in n.names
+        )
+
     @property
     def by_trainer(self) -> bool:
         """Whether a Trainer of transformers trains, with its arguments' defaults."""

@@ -6,7 +6,7 @@ import ast
 import re
 from collections.abc import Iterator
 
-from ..readers._tree import of
+from ..readers._tree import of, unparse
 from ..readers.script import last_name
 from .side import Side, Told, argument
 
@@ -245,6 +245,11 @@ _SCHEDULES = (
     r"|_decay_lr$|_lr$|decay_?(?:rate|steps)|exponential_decay|piecewise|polynomial|anneal|set_value|assign"
     r"|adjust_\w*(?:lr|rate)|lr_lambda|plateau"
 )
+_COURSES = re.compile(  # words of programs whose rate changes while they train, told by their capitals, too
+    r"\wLR$|[Ss]chedul|Decay$|_decay_lr$|[Cc]osine|param_groups|lr_lambda|anneal|exponential_decay|piecewise"
+    r"|rates$|lrs$|(?:get|set|update|adjust|compute|calc)_?(?:\w+_)?(?:lr|rate)|(?:lr|rate)_?(?:at|for|of|fn|func|"
+    r"factor|scale|mult)|[Ww]arm_?[Uu]p_?(?:cos|lin|lr|rate|factor)"
+)
 
 
 def schedule_differs(mine: Side, theirs: Side) -> Iterator[Told]:
@@ -294,8 +299,13 @@ def _warm_values(side: Side) -> list[tuple[float, ast.AST]]:
 
 
 def _warm(side: Side) -> ast.AST | None:
-    """Where a warm-up of some length stands."""
+    """Where a warm-up of the rate stands, of some length: a memory or a queue may be warmed up as well."""
     lengths = [n for v, n in _warm_values(side) if v > 0]
+    if lengths and not side.by_trainer and not any(map(_COURSES.search, side.words)):
+        if not any(
+            "lr" in (to := unparse(c.func)) or "rate" in to for c in side.calls("assign", "set_value")
+        ):
+            return None
     made = side.matching(r"with_warmup$|^OneCycleLR$|Warm[Uu]p\w*(?:LR|Schedule)")
     if any(v == 0 for v, _ in _warm_values(side)) and not lengths:
         return None

@@ -46,7 +46,8 @@ def _never(source: Script) -> Finding | None:
         run = [n for n in of(loop, ast.Call) if _runs(source, n, names, quiet)]
         if not any(_looked_at(source, c, loop) for c in run) or takes_gradients(source, loop):
             continue
-        if any(_switches(n) for n in _around(source, loop)):
+        judges = {last_name(n.func) for n in run}
+        if any(_switches(n, judges) for n in _around(source, loop)):
             judged = judged or loop
             continue
         return at(
@@ -147,12 +148,16 @@ def _around(source: Script, node: ast.AST) -> Iterator[ast.AST]:
         yield from walk(helper)
 
 
-def _switches(node: ast.AST) -> bool:
-    """`.eval()`, `.train(False)`, `.train(mode)`, `training=False`, `model.training = False`."""
+def _switches(node: ast.AST, judged: set[str]) -> bool:
+    """`.eval()`, `.train(False)`, `.train(mode)`, `training=False`, `model.training = False`.
+
+    `judged`: the names under which the model is run where it is evaluated.
+    """
     if isinstance(node, ast.Call):
         name = last_name(node.func)
         if isinstance(node.func, ast.Attribute) and _OTHERS.search(unparse(node.func.value)):
-            return False  # `teacher.eval()` says nothing of the model that learns
+            if last_name(node.func.value) not in judged:
+                return False  # `teacher.eval()` says nothing of the model that learns
         if name == "train":
             given = node.args[0] if len(node.args) == 1 else keyword(node, "mode")
             return (

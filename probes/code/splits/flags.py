@@ -111,10 +111,20 @@ def labelled_by_switch(source: Script, _labels: bool = True) -> Finding | None:
         plain = any(isinstance(s, ast.Constant) and s.value is None for s in sides)
         if plain or any(is_training_only(s) for s in sides) or not _codes(sides):
             continue
+        if _are_rows(function, name):
+            continue
         used = _used_for_label(source, function, node, name)
         if used is not None:
             return at(source, node, "the coding of the labels depends on the split")
     return None
+
+
+def _are_rows(function: Function, name: str) -> bool:
+    """Whether pieces are cut out of what is chosen: the rows of either part, not what labels stand for."""
+    return any(
+        isinstance(n.value, ast.Name) and n.value.id == name and isinstance(n.slice, ast.Slice)
+        for n in of(function, ast.Subscript)
+    )
 
 
 def _codes(sides: tuple[ast.expr, ast.expr]) -> bool:

@@ -182,7 +182,7 @@ class Extractor(Values):
         for node in of(self.tree, ast.ClassDef):
             for name, one in declared([node]):
                 known, value, _ = self.value(one.value)
-                if not known or _of_a_part(node.name, name):
+                if not known or _of_a_part(node.name, name) or self._explores(name):
                     continue
                 yield Setting(name, value, self.file, one.lineno, DEFAULT)
 
@@ -190,13 +190,24 @@ class Extractor(Values):
         for statement in self.tree.body:
             if isinstance(statement, ast.Assign) and isinstance(statement.targets[0], ast.Name):
                 known, value, _ = self.value(statement.value)
-                if known and not isinstance(value, str):
+                if known and not isinstance(value, str) and not self._explores(statement.targets[0].id):
                     yield Setting(statement.targets[0].id, value, self.file, statement.lineno, DEFAULT)
         for name, (node, line) in self.members.items():
             known, value, _ = self.value(node)
-            if known and name not in self.names:
+            if known and name not in self.names and not self._explores(name):
                 yield Setting(name, value, self.file, line, DEFAULT)
         yield from self._fields()
+
+    def _explores(self, name: str) -> bool:
+        """An epsilon that no optimizer is given: the share of random moves, a floor of a division."""
+        if name.lower() not in ("eps", "epsilon"):
+            return False
+        made = [c for c in of(self.tree, ast.Call) if last_name(c.func).lower() in OPTIMIZERS and c.args]
+        if any(k.arg is None for c in made for k in c.keywords):
+            return False
+        read = {last_name(n) for c in made for n in of(c, ast.Name, ast.Attribute)}
+        texts = {n.value for c in made for n in of(c, ast.Constant)}
+        return bool(made) and name not in read | texts
 
     def _call(self, call: ast.Call) -> Iterator[Setting]:
         name = last_name(call.func)

@@ -194,3 +194,18 @@ def test_labels_that_chance_replaces_are_named(state: State, code: str) -> None:
 @pytest.mark.parametrize(("state", "code"), CROSSED)
 def test_data_of_the_other_side_are_named(state: State, code: str) -> None:
     assert finding(held_out_in_training, code).state is state
+
+
+@pytest.mark.parametrize(
+    ("picked", "cut", "state"),
+    [
+        ("train_part if split == 'train' else val_part", "[d[i + 1 : i + 9] for i in ix]", ABSENT),
+        ("1 if split == 'train' else 0", "mask == d", PRESENT),
+    ],
+)
+def test_rows_picked_by_the_split_are_no_coding_of_labels(picked: str, cut: str, state: State) -> None:
+    """`d = train_data if split == 'train' else val_data`, and both inputs and labels are cut out of it."""
+    text = f"def get_batch(split):\n    d = {picked}\n    target = {cut}\n    return x, target\n"
+    text += "x, target = get_batch('train')\nloss = criterion(model(x), target)\nloss.backward()\n"
+    said = finding(splits_processed_differently, text, labels=True).state
+    assert (said is PRESENT) is (state is PRESENT)

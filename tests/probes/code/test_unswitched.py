@@ -93,3 +93,12 @@ def test_a_loop_that_only_measures_time_is_no_evaluation() -> None:
     text = PLAIN.replace("right += (model(x).argmax(1) == y).sum()", "out = model(x)")
     assert state(text) is not State.PRESENT
     assert state(text + "            right += (out.argmax(1) == y).sum()\n") is State.PRESENT
+
+
+@pytest.mark.parametrize(("line", "said"), [("teacher.eval()", State.ABSENT), ("", State.PRESENT)])
+def test_the_copy_that_is_judged_is_the_one_to_switch(line: str, said: State) -> None:
+    """`teacher.eval()` before the teacher itself is judged."""
+    text = PLAIN.replace("model", "student").replace("(student(x).argmax", "(teacher(x).argmax")
+    text = text.replace("import torch\n", "import copy\nimport torch\nteacher = copy.deepcopy(student)\n")
+    text = text.replace("    right = 0\n", f"    right = 0\n    {line}\n")
+    assert state(text) is said

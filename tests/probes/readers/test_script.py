@@ -292,3 +292,18 @@ def test_optax_takes_the_rate_first(tmp_path: Path, made: str, rate: float) -> N
     text = f"import torch\nimport optax\nlearning_rate = 0.005\noptimizer = {made}\n"
 
     assert read(tmp_path, text)["learning_rate"][0] == rate
+
+
+@pytest.mark.parametrize(
+    ("made", "told"),
+    [
+        ("torch.optim.Adam(q.parameters(), lr=5e-4)", False),  # the share of random moves
+        ("torch.optim.Adam(q.parameters(), lr=5e-4, eps=eps)", True),
+        ("torch.optim.Adam(q.parameters(), **options)", True),
+        ("build_optimizer(q)", True),
+    ],
+)
+def test_an_epsilon_that_no_optimizer_is_given_is_none_of_it(tmp_path: Path, made: str, told: bool) -> None:
+    text = f"import torch\neps = 1.0\nopt = {made}\n"
+
+    assert ("eps" in read(tmp_path, text)) is told
