@@ -136,9 +136,22 @@ def depends(a: Line, b: Line) -> bool:
     modes = {"train", "eval"}
     if calls_a & modes and calls_b & modes:
         return True
+    if _runs_under(a, b) or _runs_under(b, a):
+        return True
     if (remakes_layers(a) and of_parameters(b)) or (remakes_layers(b) and of_parameters(a)):
         return True
     return bool(calls_a - modes and calls_b - modes)
+
+
+def _runs_under(switch: Line, line: Line) -> bool:
+    """Whether a line calls the model that another line puts into a mode."""
+    value = switch.term.part("value")
+    owner = (
+        value.part("self") if value is not None and value.label in ("train", "eval", "set_train") else None
+    )
+    if owner is None or switch.term.kind != "do" or owner.kind not in ("name", "attribute"):
+        return False
+    return any(t.kind == "call" and t.label == owner.label for t in line.term.walk())
 
 
 def remakes_layers(line: Line) -> bool:

@@ -214,7 +214,8 @@ class _Finder:
             return edit.ratio is not None
         if edit.kind == "replaced" and edit.gone | edit.new == {"mean()", "sum()"}:
             return True  # the same of one value, and of a guessed shape there may be one
-        known = {t for x in line.unit.lines for t in x.targets} | set(line.unit.parameters)
+        known = {t for u in (line.unit, *self.aligned.mine.units[:1]) for x in u.lines for t in x.targets}
+        known |= set(line.unit.parameters)
         names = {w.removeprefix("$") for w in (*edit.gone, *edit.new) if ":" not in w and w != "label-value"}
         return edit.kind == "name" and len(names) == 2 and names <= known
 
@@ -657,7 +658,8 @@ class _Finder:
                     h.term.kind in ("for", "while") for h in theirs.around
                 )
                 kind = "into-loop" if loops > 0 else "out-of-loop" if loops < 0 else "moved"
-                yield mine, self._edit(kind, mine, theirs, None, self._by_side(changed, left))
+                by_side = self._by_side(changed, left) | self._of_choice(changed, left)
+                yield mine, self._edit(kind, mine, theirs, None, by_side)
             elif mine in aligned.moved and (crossed := self._crossed(mine, theirs)):
                 yield mine, self._edit("moved", mine, theirs, None, crossed)
             elif mine in aligned.moved and self._to_another(mine, theirs):
@@ -668,6 +670,12 @@ class _Finder:
         asks = [(self.mine, h) for h in entered] + [(self.theirs, h) for h in left]
         found = any(h.term.kind == "if" and roles.by_side(h.term, h.unit) for roles, h in asks)
         return frozenset({"by-side"} if found else ())
+
+    def _of_choice(self, entered: Sequence[Line], left: Sequence[Line]) -> frozenset[str]:
+        """Whether a line came under, or away from, the choice of the best: `if now < best: best = now`."""
+        asks = [(self.mine, h) for h in entered] + [(self.theirs, h) for h in left]
+        found = any(_is_choice(h, [x for x in h.unit.lines if h in x.around]) for _, h in asks)
+        return frozenset({"by-choice"} if found else ())
 
     def _heads(self, line: Line) -> list[Line]:
         return [h for h in line.around if self.aligned.partner(h) is not None]
@@ -770,7 +778,23 @@ class _Finder:
         elif line.term.kind in ("if", "while"):
             inner = [x for x in self._body(line) if not x.head][:4]
             reached += [r for x in inner for r in (*roles.reach(x), *roles.place(x))]
-        return list(dict.fromkeys([*reached, *roles.place(line, reached)]))
+        found = list(dict.fromkeys([*reached, *roles.place(line, reached)]))
+        return found or (["evaluation"] if roles.split(line) == "eval" else [])
+
+
+def _is_choice(head: Line, body: Sequence[Line]) -> bool:
+    """Whether a condition compares two figures, and one of the two becomes the other under it."""
+    test = head.term.part("test")
+    if head.term.kind != "if" or test is None:
+        return False
+    for one in test.walk():
+        if one.kind == "operation" and one.label in ("<", "<=", ">", ">="):
+            sides = {t.label for t in one.walk() if t.kind in ("name", "attribute")}
+            for line in body:
+                given = {t.rpartition(".")[2] for t in line.targets}
+                if line.term.kind == "assign" and given & sides and line.term.names & sides - given:
+                    return True
+    return False
 
 
 __all__ = ["Edit", "edits", "likeness_of"]

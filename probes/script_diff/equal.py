@@ -46,6 +46,8 @@ def _one(term: Term) -> Term:
         return _composed(term)
     if term.label in RANKS:
         return Term("call", term.label, tuple((e, _unbent(p)) for e, p in term.parts), term.node)
+    if term.label == "argsort" and (down := _downwards(term, first)) is not None:
+        return down
     if term.label == "argmax" and first.kind == "call" and first.label in ("softmax", "log_softmax"):
         over = [x.part("dim") for x in (term, first)]
         if over[0] is not None and over[1] is not None and over[0].key == over[1].key:
@@ -88,6 +90,16 @@ def _one(term: Term) -> Term:
             axes = Term("sequence", "", (("#0", _number(2)), ("#1", _number(3))))
             return Term("call", "mean", (("#0", first.parts[0][1]), ("dim", axes)), term.node)
     return term
+
+
+def _downwards(term: Term, first: Term) -> Term | None:
+    """`argsort(-x)` is `argsort(x, descending=True)`."""
+    if term.part("descending") is not None or first.kind != "operation":
+        return None
+    if first.label != "negative" or not first.parts:
+        return None
+    rest = (*term.parts[1:], ("descending", Term("constant", "True")))
+    return Term("call", "argsort", ((term.parts[0][0], first.parts[0][1]), *rest), term.node)
 
 
 def _one_of_several(term: Term) -> Term | None:

@@ -219,9 +219,12 @@ _OF_FUNCTIONS = (
 )
 
 
+_READS_WEIGHTS = {"$:load", "$:load_model"}
+
+
 def _vague(edit: Edit) -> bool:
     """What cannot be told from a rewriting: a call of the script's own function, other names unpacked."""
-    if edit.new & STRUCTURE:
+    if edit.new & STRUCTURE or edit.within[:1] == ("load_param_into_net.#0",):
         return False
     if edit.kind in ("added", "removed", "replaced", "expression", "wrapped", "unwrapped"):
         if "own()" in edit.gone | edit.new:
@@ -229,6 +232,8 @@ def _vague(edit: Edit) -> bool:
     if edit.kind in ("moved", "into-loop", "out-of-loop") and edit.mine_code != edit.theirs_code:
         if "own()" in edit.new:
             return True  # the function that is called there is new, not where it is called
+    if _READS_WEIGHTS & (edit.gone | edit.new):
+        return False
     return edit.within[:1] in (("assign.target",), ("for.target",)) and edit.kind in ("name", "expression")
 
 

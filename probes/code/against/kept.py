@@ -257,11 +257,13 @@ def _reshaped(edits: Sequence[Edit]) -> Iterator[Edit]:
 
 def _same_part(edits: Sequence[Edit]) -> Iterator[Edit]:
     """Arrays for a data set, or back: of the same part of the data, by the names on both sides."""
+    reads_again = any(e.new & {"load_weights()", "load_model()", "load_state_dict()"} for e in edits)
     for e in edits:
         if e.kind in ("name", "replaced", "expression") and e.mine_code and e.theirs_code:
             here, there = _parts_of(e.mine_code), _parts_of(e.theirs_code)
             if len(here) == 1 and here == there and e.within[:1] and e.within[0].startswith("evaluate."):
-                yield e
+                if e.within[0] != "evaluate.self" or reads_again:  # or it is another model
+                    yield e
 
 
 def _parts_of(code: str) -> set[str]:

@@ -17,7 +17,7 @@ from ..shared.sides import side
 
 PUT_TOGETHER = re.compile(
     r"all_reduce|all_gather|gather|reduce_dict|sync_dist|reduce_tensor|reduce_mean|synchronize_between|allreduce|"
-    r"torchmetrics|reduce_from|\breduce\(|psum|average_across|compute_on_cpu|evaluate\.load|reduce_value"
+    r"torchmetrics|reduce_from|\breduce\(|psum|average_across|compute_on_cpu|evaluate\.load|reduce_value|\.reduce$"
 )
 _QUIET = re.compile(r"no_grad|inference_mode")
 _RANK = re.compile(r"(?i)\brank\b|get_rank\(|process_index")

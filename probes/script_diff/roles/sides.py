@@ -17,6 +17,19 @@ _METER = re.compile(
 _KEEPS_DATA = ("__getitem__", "__iter__", "train_dataloader", "setup", "prepare_data")
 _GETS_DATA = re.compile(r"^_?(?:read|load|fetch|parse|simulate|generate)_")
 
+_TAKES_GRADIENTS = (
+    "backward",
+    "zero_grad",
+    "value_and_grad",
+    "manual_backward",
+    "apply_gradients",
+    "minimize",
+    "train_on_batch",
+)
+_OTHER = re.compile(  # gradients are off there, and nothing is scored
+    r"init|sample|generat|update|ema|average|sync|freeze|load|save|reset|queue|teacher|target|augment|step$|encode"
+)
+
 
 class Sides(Uses):
     """Which side of the data a line is of: training, held out, or both."""
@@ -67,7 +80,7 @@ class Sides(Uses):
             for _, edge in chain
         ):
             return True
-        return line.unit in self._measuring
+        return line.unit in self._measuring or line.unit in self._quiet
 
     def _about_data(self, unit: Unit) -> bool:
         """Whether a function gets or keeps data: a score in its name is then what they are about."""
@@ -79,6 +92,28 @@ class Sides(Uses):
         )
 
     @cached_property
+    def _quiet(self) -> frozenset[Unit]:
+        """Functions that switch the model to evaluation, or gradients off, and take none, by whatever name.
+
+        What a network computes, samples or starts from may switch gradients off, too.
+        """
+        return frozenset(
+            unit
+            for unit in self.program.units
+            if unit.name
+            and is_function(unit)
+            and unit.owner not in self._classes
+            and unit.last not in SHARED
+            and not _OTHER.search(unit.last.lower())
+            and not self._about_data(unit)
+            and not any(
+                t.label in _TAKES_GRADIENTS for x in unit.lines for t in x.term.walk() if t.kind == "call"
+            )
+            and not any(x in self._outer or x in self._training for x in unit.lines)
+            and any(_puts_in_evaluation(x.term) for x in unit.lines)
+        )
+
+    @cached_property
     def _measuring(self) -> frozenset[Unit]:
         """Functions that nothing but an evaluation calls: what decodes, scores or counts its predictions."""
         found: set[Unit] = set()
@@ -86,14 +121,23 @@ class Sides(Uses):
             before = len(found)
             for unit in self.program.units:
                 calls = self._calls.get(unit.last, ())
-                if unit in found or not calls or not unit.name or unit.last in SHARED:
+                if unit in found or not unit.name or unit.last in SHARED or unit.owner in self._classes:
                     continue
-                if len(self._units[unit.last]) == 1 and not self._uses.get(unit.last):
-                    if all(x.unit in found or (x.unit.name and self._plainly_evaluates(x)) for x in calls):
-                        found.add(unit)
+                handed = [x for x, _ in self._uses.get(unit.last, ())]
+                if not calls and not handed:
+                    continue
+                if any(u not in found and u.owner in self._classes for u in self._units[unit.last]):
+                    continue
+                if all(self._scores_alone(x, found) for x in (*calls, *handed)):
+                    found.add(unit)
             if len(found) == before:
                 break
         return frozenset(found)
+
+    def _scores_alone(self, line: Line, known: set[Unit]) -> bool:
+        """Whether a line stands in a function that does nothing but evaluate."""
+        unit = line.unit
+        return unit in known or unit in self._quiet or (bool(unit.name) and self._plainly_evaluates(line))
 
     @staticmethod
     def _plainly_evaluates(line: Line) -> bool:
@@ -173,6 +217,19 @@ class Sides(Uses):
 
     def _trains_in(self, line: Line) -> bool:
         return any(h in self._training for h in line.around)
+
+
+def _puts_in_evaluation(term: Term) -> bool:
+    """`model.eval()`, `net.set_train(False)`, `with torch.no_grad():` or its decorator."""
+    for one in term.walk():
+        if one.kind == "call" and one.label in ("eval", "train", "set_train"):
+            given = [p for e, p in one.parts if e != "self"]
+            off = [p.label for p in given] == ["False"]
+            if off if one.label != "eval" else not given and one.part("self") is not None:
+                return True
+    return term.kind in ("with", "decorator") and any(
+        t.label in ("no_grad", "inference_mode") for t in term.walk()
+    )
 
 
 def _is_mask(term: Term) -> bool:

@@ -42,7 +42,7 @@ class Uses:
             for u in self.program.units
             if (u.owner and u.last in FORWARD)
             or (u.owner in modules and (u.last == "__call__" or u in self._computing))
-            if u.owner not in self._losses
+            if u.owner not in self._losses and u.owner.rpartition(".")[2] in self.program.source.classes
         )
 
     def part_of_another(self, name: str) -> bool:
