@@ -11,6 +11,7 @@ from .evaluation.formulas import score_minimised
 from .loss.calls import loss_wrong as standard_loss_wrong
 from .loss.ctc import ctc_input_wrong
 from .loss.divergence import divergence_of_wrong_kind, gaussian_divergence_wrong
+from .loss.likelihoods import gaussian_likelihood_wrong, pinball_wrong, temperature_multiplied, term_twice
 from .loss.objective import (
     class_loss_on_numbers,
     class_weights_upside_down,
@@ -312,6 +313,13 @@ def divergence_wrong(view: View) -> Finding:
 
 
 @probe()
+def objective_wrong(view: View) -> Finding:
+    """What is minimised is written out wrongly: a likelihood, quantiles, a term twice, a temperature."""
+    checks = either(gaussian_likelihood_wrong, pinball_wrong, term_twice, temperature_multiplied)
+    return first(view, checks, "the scripts write out no objective that is wrong")
+
+
+@probe()
 def loss_wrong(view: View) -> Finding:
     """The loss is computed in a way that is usually wrong: standard losses, overlaps, weights, arguments."""
     return any_of(
@@ -328,5 +336,6 @@ def loss_wrong(view: View) -> Finding:
             output_squashed,
             score_is_minimised,
             divergence_wrong,
+            objective_wrong,
         )
     )

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from ...readers._tree import names_in, of, unparse
 from ...readers.script import keyword, last_name
 from ...registry import Finding
-from ...scripts.flow import flow
+from ...scripts.flow import flow, returns
 from ...scripts.syntax import Script, moved
 from ..shared.checks import at
 from ..shared.nodes import is_true, signed_terms
@@ -84,6 +84,7 @@ class Gaussian:
     log: float = 0.0
     mean: float = 0.0
     var: float = 0.0
+    unsquared: bool = False  # the mean stands there as it is
 
     @property
     def sign(self) -> int:
@@ -96,6 +97,8 @@ class Gaussian:
 def gaussian_divergence_wrong(source: Script) -> Finding | None:
     """The divergence of a Gaussian from the standard one has a term, or all of it, with the wrong sign."""
     for found in _gaussians(source):
+        if found.unsquared:
+            return at(source, found.node, "the mean stands unsquared in the Gaussians' divergence")
         if found.sign == 0:
             return at(source, found.node, "a term of the Gaussians' divergence has the wrong sign")
         whole, sign = _with_factors(source, found)
@@ -105,19 +108,43 @@ def gaussian_divergence_wrong(source: Script) -> Finding | None:
         name = statement.targets[0].id
         if statement.value is not whole or not _IS_KL.search(name):
             continue
+        for called, caller, line in _handed_to(source, statement, name):
+            for node in of(caller, ast.BinOp):
+                if node.lineno > line and _sign_in_sum(source, node, called) == -sign:
+                    return at(source, whole, _climbed(called, sign))
         function = source.function_around(statement)
         stored = [n for n in of(function or source.tree, ast.Name) if isinstance(n.ctx, ast.Store)]
         if sum(n.id == name for n in stored) > 1:
             continue  # `kl = -kl` below
         for node in of(function or source.tree, ast.BinOp):
             if node.lineno > statement.lineno and _sign_in_sum(source, node, name) == -sign:
-                way = (
-                    "a divergence, and is subtracted"
-                    if sign > 0
-                    else "a divergence turned round, and is added"
-                )
-                return at(source, whole if sign < 0 else node, f"`{name}` is {way}: it is climbed")
+                return at(source, whole if sign < 0 else node, _climbed(name, sign))
     return None
+
+
+def _climbed(name: str, sign: int) -> str:
+    way = "a divergence, and is subtracted" if sign > 0 else "a divergence turned round, and is added"
+    return f"`{name}` is {way}: it is climbed"
+
+
+def _handed_to(source: Script, statement: ast.Assign, name: str) -> Iterator[tuple[str, ast.AST, int]]:
+    """What callers call a value that a function gives back, alone or in a tuple: (name, scope, line)."""
+    function = source.function_around(statement)
+    if function is None:
+        return
+    ends = returns(function)
+    if len(ends) != 1:
+        return
+    parts = ends[0].elts if isinstance(ends[0], ast.Tuple) else [ends[0]]
+    places = [i for i, p in enumerate(parts) if isinstance(p, ast.Name) and p.id == name]
+    for call in source.named(function.name):
+        above = source.parents.get(call)
+        if not places or not isinstance(above, ast.Assign) or len(above.targets) != 1:
+            continue
+        target = above.targets[0]
+        taken = target.elts if isinstance(target, ast.Tuple) else [target]
+        if len(taken) == len(parts) and isinstance(one := taken[places[0]], ast.Name):
+            yield one.id, source.function_around(above) or source.tree, above.lineno
 
 
 def _gaussians(source: Script) -> Iterator[Gaussian]:
@@ -143,6 +170,11 @@ def _read(found: Gaussian, node: ast.expr, by: float, logs: set[str], exps: set[
         return _read(found, node.operand, -by, logs, exps)
     if isinstance(node, ast.Constant) and isinstance(node.value, (int, float)):
         found.one += by * node.value
+        return True
+    if isinstance(node, ast.Name) and re.fullmatch(
+        r"(?i)mu|mean|(?:z_?)?(?:mu|mean)s?|(?:mu|mean)_?z", node.id
+    ):
+        found.mean, found.unsquared = found.mean + by, True
         return True
     if isinstance(node, (ast.Name, ast.Attribute)) and re.search(r"(?i)log|lv", unparse(node)):
         found.log += by

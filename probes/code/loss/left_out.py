@@ -97,6 +97,9 @@ def _never_read(source: Script) -> Finding | None:
             if not isinstance(node, ast.Assign) or len(node.targets) != 1:
                 continue
             target = node.targets[0]
+            if (unread := _unread_of_several(source, scope, node)) is not None:
+                why = f"`{unread}` is computed as a term of the loss, and nothing reads it"
+                return at(source, node, why)
             if not isinstance(target, ast.Name) or target.id.startswith("_"):
                 continue
             is_term = _is_term(node.value, target.id, standard) or _is_made(
@@ -112,6 +115,63 @@ def _never_read(source: Script) -> Finding | None:
                     source, node, f"`{target.id}` is computed as a term of the loss, and nothing reads it"
                 )
     return ok(source, seen, "the terms of the loss are used") if seen is not None else None
+
+
+def _unread_of_several(source: Script, scope: _Scope, node: ast.Assign) -> str | None:
+    """`rec, kld = terms(out, x)`, both made by a reduction there, and only the one is read here."""
+    target = node.targets[0]
+    if not isinstance(target, ast.Tuple) or not isinstance(node.value, ast.Call):
+        return None
+    names = [e.id if isinstance(e, ast.Name) else "" for e in target.elts]
+    if is_evaluation(source, node) or not all(names):
+        return None
+    read = {n for n in names if any(not _of_inner(source, scope, x) for x in _loads(scope, n))}
+    left = [n for n in names if n not in read and not n.startswith("_") and _TERM.search(n)]
+    if not left or not read:
+        return None
+    outputs = [r for f in flow(source).called(node.value) for r in returns(f)]
+    if not outputs or not all(isinstance(r, ast.Tuple) and len(r.elts) == len(names) for r in outputs):
+        return None
+    for name in left:
+        parts = [r.elts[names.index(name)] for r in outputs if isinstance(r, ast.Tuple)]
+        if any(_part_of_others(source, p) for p in parts):
+            continue  # `return rec + beta * kl, rec, kl`
+        made = [v for p in parts for v in (p, *flow(source).values(p, 2))]
+        if any(_reduces(v) or _ends_in_mean(v) for v in made):
+            return name
+    return None
+
+
+def _of_inner(source: Script, scope: _Scope, node: ast.Name) -> bool:
+    """A name of a function inside the scope, which gives it a value of its own."""
+    inner = source.function_around(node)
+    if inner is None or inner is scope:
+        return False
+    stored = {n.id for n in of(inner, ast.Name) if isinstance(n.ctx, ast.Store)}
+    return node.id in stored | {a.arg for a in of(inner, ast.arg)}
+
+
+def _part_of_others(source: Script, part: ast.expr) -> bool:
+    """What a function gives back is read by something else there, too."""
+    function = source.function_around(part)
+    if function is None:
+        return True
+    if not isinstance(part, ast.Name):
+        return unparse(function).count(unparse(part)) > 1
+    return len(_loads(function, part.id)) > sum(
+        n.id == part.id for r in of(function, ast.Return) for n in _elements(r)
+    )
+
+
+def _elements(node: ast.Return) -> list[ast.Name]:
+    """The names that a tuple which is given back holds as they are."""
+    found = node.value.elts if isinstance(node.value, ast.Tuple) else []
+    return [e for e in found if isinstance(e, ast.Name)]
+
+
+def _ends_in_mean(value: ast.expr) -> bool:
+    calls = [n for n in walk(value) if isinstance(n, ast.Call)]
+    return any(last_name(c.func) in ("mean", "sum", "reduce_mean", "reduce_sum") for c in calls)
 
 
 def _is_term(value: ast.expr, name: str, standard: set[ast.Call]) -> bool:

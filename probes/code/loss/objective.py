@@ -136,6 +136,8 @@ def _upside_down(source: Script) -> Finding | None:
             seen = seen or node
             if _side(above) == "pos" and _side(below) == "neg" and "pos" in _label_of(node):
                 return at(source, node, "positives over negatives: the rare side gets the smaller weight")
+            if _over_the_rest(quotient) and "pos" in _label_of(node) and _of_ones(source, quotient.left):
+                return at(source, node, "positives over negatives: the rare side gets the smaller weight")
             inverted = _inverted(value) or _turned_over(source, quotient)
             if _bare(source, quotient.left) and not _bare(source, quotient.right) and not inverted:
                 return at(
@@ -154,12 +156,42 @@ def _weights_made(source: Script) -> Iterator[tuple[ast.AST, ast.expr]]:
                 yield node, node.value
                 for end in flow(source).values(node.value, 3):
                     yield node, end
+    for call in source.named("BCEWithLogitsLoss", "binary_cross_entropy_with_logits"):
+        given = keyword(call, "pos_weight")
+        if isinstance(given, ast.Name) and not _WEIGHTS.search(given.id):
+            for end in flow(source).values(given, 3):
+                yield call, end
+
+
+def _of_ones(source: Script, counts: ast.expr) -> bool:
+    """A sum or a mean of the labels as they are: how many of them are one. Not `(y == 0).sum()`."""
+    ends = [counts, *flow(source).values(counts, 6)]
+    texts = [unparse(e) for e in ends]
+    summed = any(re.search(r"\.(?:sum|mean|count_nonzero)\(", t) for t in texts)
+    other = any(re.search(r"1(?:\.0)? - |== 0|~|!= 1|logical_not|(?i:neg|zero|normal|< )", t) for t in texts)
+    return summed and not other
+
+
+def _over_the_rest(quotient: ast.BinOp) -> bool:
+    """`n / (total - n)`, the one below maybe with a floor."""
+    below: ast.AST = quotient.right
+    while isinstance(below, ast.Call) and last_name(below.func) in ("clamp", "clip", "clamp_min", "maximum"):
+        library = isinstance(below.func, ast.Attribute) and unparse(below.func.value) in ("torch", "np")
+        inner = below.args[0] if library and below.args else getattr(below.func, "value", None)
+        if inner is None:
+            return False
+        below = inner
+    return (
+        isinstance(below, ast.BinOp)
+        and isinstance(below.op, ast.Sub)
+        and unparse(below.right) == unparse(quotient.left)
+    )
 
 
 def _label_of(node: ast.AST) -> str:
     if isinstance(node, ast.Assign):
         return last_name(node.targets[0]).lower()
-    return "pos"
+    return "pos"  # of a function of weights, or handed over as `pos_weight`
 
 
 def _names_in(node: ast.AST) -> list[str]:

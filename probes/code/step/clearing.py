@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Sequence
 
-from ...readers._tree import unparse, walk
+from ...readers._tree import of, unparse, walk
 from ...readers.script import last_name
 from ...registry import Finding, View, probe
 from ...scripts.syntax import Script
@@ -77,12 +77,32 @@ def _piles_up(source: Script, one: Round) -> Finding | None:
     loops = source.loops_around(one.backward)
     stepping = next((p for p in loops if any(p in source.loops_around(s) for s in one.steps)), None)
     if stepping is None:
+        if _before_closure(source, one, clears):
+            return at(source, clears[0], _ONCE)
         return None
     around = source.function_around(one.backward)
     turn = turn_of(source, stepping)
     if all(c not in turn and source.function_around(c) is around for c in clears):
         return at(source, clears[0], _OUTSIDE)
     return None
+
+
+_ONCE = "gradients are cleared once, where the step is made, and each call of the step adds to them"
+
+
+def _before_closure(source: Script, one: Round, clears: Sequence[ast.expr | ast.stmt]) -> bool:
+    """The function that steps stands in the one that clears, once, before it is ever called."""
+    inner = source.function_around(one.backward)
+    if inner is None or any(source.function_around(s) is not inner for s in one.steps):
+        return False
+    outer = source.function_around(inner)
+    if outer is None or any(isinstance(p, (ast.For, ast.While)) for p in source.above(inner)):
+        return False
+    calls = [c for c in source.named(inner.name) if source.function_around(c) is outer]
+    handed = any(n.id == inner.name for r in of(outer, ast.Return) for n in of(r, ast.Name))
+    if not (handed and not calls) and not any(source.loops_around(c) for c in calls):
+        return False  # it may run once only
+    return all(source.function_around(c) is outer and not source.loops_around(c) for c in clears)
 
 
 def _left_uncleared(source: Script, one: Round, clears: Sequence[ast.expr | ast.stmt]) -> ast.Call | None:
