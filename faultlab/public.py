@@ -53,7 +53,20 @@ MOST = 25  # scripts of one package, evenly chosen: recipes of one author are mu
 REST = 12  # of one package, of those left out
 NOTEBOOKS = 6  # of one package: tutorials of one author are much alike
 # lists of public_sources.yaml
-PARTS = ("packages", "later", "latest", "last", "fresh", "newest", "wide", "far", "farther", "eighth")
+PARTS = (
+    "packages",
+    "later",
+    "latest",
+    "last",
+    "fresh",
+    "newest",
+    "wide",
+    "far",
+    "farther",
+    "eighth",
+    "ninth",
+)
+FEW = {"ninth": 4}  # scripts of one package where a part takes fewer, for many authors with a few each
 ALARM = 0.5  # probability from which a cause is claimed
 _TRAINS = re.compile(
     r"backward\(|\.fit\(|Trainer|train_step|training_step|GradientTape|value_and_grad|import.*train"
@@ -137,7 +150,7 @@ def training_scripts(folder: Path) -> Iterator[Path]:
     for path in sorted(folder.rglob("*.py")):
         inside = path.relative_to(folder).as_posix()
         inside = inside.partition("/")[2] or inside
-        if _NO_SCRIPT.search(inside) or path.stat().st_size > MAX_SIZE:
+        if _NO_SCRIPT.search(inside) or not path.is_file() or path.stat().st_size > MAX_SIZE:
             continue
         try:
             text = path.read_text(encoding="utf-8")
@@ -148,10 +161,10 @@ def training_scripts(folder: Path) -> Iterator[Path]:
 
 
 def scripts(folder: Path, parts: Sequence[str] = PARTS, rest: int = 0, offline: bool = False) -> list[Path]:
-    """At most MOST scripts of each package that these lists name; what is missing is downloaded.
+    """At most MOST (or FEW) scripts of each package that these lists name; what is missing is downloaded.
 
-    With `rest` at most REST of those that this choice leaves out, which nobody has looked at; with 2 of those
-    that this second choice leaves out, and so on. With `offline` what is missing is left out.
+    With `rest` at most REST (or FEW) of those that this choice leaves out, which nobody has looked at; with 2
+    of those that this second choice leaves out, and so on. With `offline` what is missing is left out.
     What trains in a package is told once and kept beside the downloads, until the code that tells it changes.
     """
     wanted = sources()
@@ -159,7 +172,7 @@ def scripts(folder: Path, parts: Sequence[str] = PARTS, rest: int = 0, offline: 
     listed = _listed(store)
     known = len(listed)
     chosen: list[Path] = []
-    for package in [p for part in parts for p in wanted[part]]:
+    for part, package in [(name, p) for name in parts for p in wanted[name]]:
         if offline and not (folder / "src" / package.replace("==", "-")).is_dir():
             continue
         try:
@@ -170,7 +183,8 @@ def scripts(folder: Path, parts: Sequence[str] = PARTS, rest: int = 0, offline: 
         if package not in listed:
             listed[package] = [p.relative_to(home).as_posix() for p in training_scripts(home)]
         found = listed[package]
-        chosen += [home / name for name in _choice(found, MOST, REST, rest)]
+        few = FEW.get(part, MOST)
+        chosen += [home / name for name in _choice(found, few, min(few, REST), rest)]
     if len(listed) > known:
         store.write_text(json.dumps({"told_by": _telling(), "packages": listed}), encoding="utf-8")
     return chosen

@@ -55,6 +55,10 @@ _STATS = word_set(
 _NUMBERS = word_set(
     "unique factorize Counter value_counts set cat codes fromkeys fit fit_on_texts get_vocabulary"
 )
+# What occurs on one side is held against what occurs on the other: a warning, no preparation.
+_COMPARE_SETS = word_set(
+    "difference symmetric_difference intersection isdisjoint issubset issuperset setdiff1d intersect1d"
+)
 UNIT = 255.0
 
 
@@ -206,6 +210,8 @@ def _one_back(run: Evaluator, held: Term) -> tuple[Term | None, Step | None]:
 def _operation(held: Term) -> tuple[Term | None, Step | None]:
     left, right = held.args
     turned = False
+    if left.head == right.head == "call:set":
+        return None, None
     if left.drawn and right.drawn and left.sampled != right.sampled:
         return (left if left.sampled else right), None
     if left.drawn != right.drawn and numbers(right if left.drawn else left) is None:
@@ -253,6 +259,8 @@ def _call(run: Evaluator, held: Term) -> tuple[Term | None, Step | None]:
     if not args:
         main = next((v for k, v in held.kw.items() if v.sampled), None)
         return (main, Step("unknown", name, node)) if main is not None else (None, None)
+    if name in _COMPARE_SETS:
+        return None, None
     main, rest = args[0], args[1:]
     later = [a for a in args[1:] if a.sampled]
     if later and not main.sampled:

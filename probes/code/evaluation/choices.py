@@ -188,8 +188,28 @@ def _reads(source: Script, node: ast.If, name: str) -> list[ast.expr]:
         if not isinstance(one.ctx, ast.Load) or one in inside:
             continue
         if unparse(one) == base or ("." in base and isinstance(one, ast.Attribute) and one.attr == last):
-            found.append(one)
+            if not _is_another(source, one, node):
+                found.append(one)
     return found
+
+
+def _is_another(source: Script, read: ast.expr, node: ast.If) -> bool:
+    """A name that means something else where it is read: in another function, in a loop, or given anew below.
+
+    `state = torch.load(path)` after `state = {"weights": model.state_dict()}` was saved.
+    """
+    home = source.function_around(node)
+    if not isinstance(read, ast.Name) or home is None:
+        return False
+    above = list(source.above(read))
+    loops = [p for p in above if isinstance(p, ast.For)]
+    if home not in above or any(read.id == n.id for p in loops for n in of(p.target, ast.Name)):
+        return True
+    given = flow(source).all_given(read)
+    return bool(given) and all(
+        g.value.lineno > (node.end_lineno or node.lineno) and source.function_around(g.value) is home
+        for g in given
+    )
 
 
 def _read_back(source: Script, node: ast.If, name: str) -> bool:

@@ -56,6 +56,8 @@ def _labels_alone(source: Script) -> Finding | None:
         fresh = "randperm" in index or "permutation" in index
         if fresh and (_has_no_partner(source, node) or _already_alone(source, node)):
             continue  # no labels go with it
+        if _labels_are_made_of(source, node):
+            continue
         if fresh or (
             "perm" in index.lower() and sum(i == index for _, i in alone) == 1 and _used_once(source, index)
         ):
@@ -81,6 +83,24 @@ def _already_alone(source: Script, node: ast.Assign) -> bool:
             uses = [n for n in source.of(ast.Subscript) if unparse(n.slice) == index]
             return len(uses) == 1
     return False
+
+
+def _labels_are_made_of(source: Script, node: ast.Assign) -> bool:
+    """The labels are worked out of what was reordered, afterwards: `x = x[order]; y = (x == 1).sum() % 2`."""
+    function, name = source.function_around(node), unparse(node.targets[0])
+    if function is None:
+        return False
+    words = {
+        n.id
+        for n in of(function, ast.Name)
+        if isinstance(n.ctx, ast.Load) and n.id != name and TARGET_WORDS.search(n.id.lower())
+    }
+    arguments = {a.arg for a in of(function, ast.arg)}
+    made = {unparse(a.targets[0]): a for a in reversed(of(function, ast.Assign)) if len(a.targets) == 1}
+    return bool(words) and all(
+        w in made and w not in arguments and made[w].lineno > node.lineno and name in names_in(made[w].value)
+        for w in words
+    )
 
 
 def _has_no_partner(source: Script, node: ast.Assign) -> bool:

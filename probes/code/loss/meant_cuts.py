@@ -66,6 +66,8 @@ def kept_to_be_told(source: Script, function: Function, node: ast.AST) -> bool:
         isinstance(t, ast.Subscript) and _FIGURE.search(unparse(t)) for t in statement.targets
     ):
         return True  # `more["rmse"] = shown(rmse.detach())`: a figure among figures
+    if isinstance(statement, ast.AugAssign) and isinstance(statement.target, ast.Attribute):
+        return True  # `self.mean += rate * (mean.detach() - self.mean)`: figures that run along
     outer = source.parents.get(node)
     if not isinstance(outer, ast.Assign) or not all(isinstance(t, ast.Attribute) for t in outer.targets):
         return False
@@ -196,8 +198,8 @@ def takes_part(source: Script, node: ast.Call) -> bool:
     if isinstance(inner, ast.Call) and last_name(inner.func) in _MADE_UP:
         return True
     parent = source.parents.get(node)
-    if isinstance(parent, ast.Attribute) and parent.attr in ("numpy", "item", "tolist"):
-        return True  # handed out of the graph as plain numbers
+    if isinstance(parent, ast.Attribute) and parent.attr in ("numpy", "item", "tolist", "cpu"):
+        return True  # handed out of the graph as plain numbers, or off the device to be kept
     share = source.parents.get(parent) if isinstance(parent, ast.BinOp) else None
     if isinstance(share, ast.BinOp) and isinstance(share.op, ast.Add) and isinstance(inner, ast.Name):
         other = share.left if share.right is parent else share.right

@@ -56,6 +56,7 @@ from .meant_cuts import (
     takes_part,
 )
 from .quiet_runs import trained_without_gradients
+from .taken_uncut import taken_uncut
 
 
 @probe()
@@ -113,6 +114,7 @@ def _path_cut(source: Script) -> Finding | None:
                     or kept_to_be_told(source, function, node)
                     or slope_by_inputs(source, function, node)
                     or takes_part(source, node)
+                    or taken_uncut(source, function, node)
                 ):
                     return at(source, node, "the gradient path is cut inside the model")
             if isinstance(node, ast.With) and without_gradient(node):
@@ -312,6 +314,7 @@ def _cuts(source: Script, objective: ast.expr) -> Iterator[tuple[ast.AST, str]]:
                 owner_class(source, function) in source.modules
                 and any(switches_off(d) for d in function.decorator_list)
                 and any(runs_model(mine, c) for c in of(function, ast.Call))
+                and not _collects(function)
             ):
                 yield function, "this part of the model runs without gradients"
         block = next((p for p in source.above(call) if isinstance(p, ast.With) and without_gradient(p)), None)
@@ -326,6 +329,12 @@ def _cuts(source: Script, objective: ast.expr) -> Iterator[tuple[ast.AST, str]]:
             continue
         if block is not None and runs_model(mine, call) and not on_purpose(unparse(block)):
             yield block, "part of the forward pass runs without gradients"
+
+
+def _collects(function: Function) -> bool:
+    """The function puts a model into evaluation mode itself: features of one that is trained already."""
+    asked = [unparse(c) for c in of(function, ast.Call) if last_name(c.func) in ("eval", "set_train")]
+    return any(a.endswith((".eval()", ".set_train(False)")) for a in asked)
 
 
 def _own_gradient(owner: ast.ClassDef | None) -> bool:

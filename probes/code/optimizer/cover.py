@@ -177,6 +177,8 @@ def _of_owner(mine: Flow, owner: ast.expr, node: ast.AST, depth: int = 4) -> Cov
             base = mine.made(owner.value)
             if base is not None and base not in mine.source.modules:
                 return Cover(whole=True)  # an attribute of what is no model: a trainer, a bundle
+            if base is None and _switched_alone(mine, owner):
+                return Cover(whole=True)
             return Cover(part=words, owner=text)
         # a trainer without a base class may have a method `forward` as well
         if held is not None and held.bases and any(f in held.body for f in mine.source.forwards):
@@ -196,6 +198,19 @@ def _of_owner(mine: Flow, owner: ast.expr, node: ast.AST, depth: int = 4) -> Cov
         if covers and all(c.part for c in covers):
             return covers[0]
     return Cover(whole=True)
+
+
+def _switched_alone(mine: Flow, part: ast.Attribute) -> bool:
+    """`train()` is called of the part, by this or another name, and never of what holds it: no model does."""
+    text = unparse(part)
+    names = {text} | {
+        unparse(t) for n in mine.source.of(ast.Assign) if unparse(n.value) == text for t in n.targets
+    }
+    switched = {mine.source.owner(c) for c in mine.source.named("train")}
+    held = unparse(part.value)
+    run = {held, f"self.{held}"}
+    called = {unparse(c.func) for c in mine.source.calls}
+    return bool(names & switched) and not run & (switched | called)
 
 
 def _is_apart(mine: Flow, name: str, made: ast.Call, part: str) -> bool:

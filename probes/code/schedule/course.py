@@ -11,6 +11,7 @@ from ...readers.script import all_arguments, keyword, last_name
 from ...registry import Finding, View, probe
 from ...scripts.flow import flow
 from ...scripts.syntax import Function, Script
+from ..evaluation.choices import choices
 from ..shared.checks import at, first, ok
 from ..shared.sides import either
 from ..shared.units import loops_of_step
@@ -130,6 +131,8 @@ def _plateau(source: Script) -> Finding | None:
             if not (_WORSE.search(watched) or _BETTER.search(watched)):
                 continue
             seen = seen or call
+            if _chosen_likewise(source, watched, upward):
+                continue
             if upward and _WORSE.search(watched) and not _BETTER.search(watched):
                 return at(
                     source, call, f"the rate is lowered when {watched} stops rising, and it should fall"
@@ -139,6 +142,11 @@ def _plateau(source: Script) -> Finding | None:
                     source, call, f"the rate is lowered when {watched} stops falling, and it should rise"
                 )
     return ok(source, seen, "the plateau is looked for in the right direction") if seen is not None else None
+
+
+def _chosen_likewise(source: Script, watched: str, upward: bool) -> bool:
+    """The script takes the same quantity for better in the same direction: `if val_score < best_score`."""
+    return any(c.up is upward and last_name(c.new) == watched for c in choices(source))
 
 
 def _watched(source: Script, call: ast.Call) -> list[str]:

@@ -88,7 +88,31 @@ def _rate_functions(source: Script) -> Iterator[ast.AST]:
             isinstance(owner, ast.ClassDef) and RATE_NAME.search(owner.name)
         )
         if named or re.search(r"(?i)warm_?up|\bwarm\b", unparse(node)):
-            yield node
+            if not any(_of_something_else(source, f) for f in of(node, ast.FunctionDef)):
+                yield node
+
+
+_ELSE = re.compile(
+    r"(?i)loss|coeff?|(?:^|_)(?:kl|beta|alpha|gamma|lambda\w*|temp\w*|noise|eps\w*|tau|weights?)(?:_|$)"
+)
+_SAYS_RATE = re.compile(r"(?i)(?:^|_)(?:lr|learning_?rate)(?:_|$)")
+
+
+def _of_something_else(source: Script, function: ast.FunctionDef) -> bool:
+    """What the function gives is the weight of a loss, a temperature: every call says so where it goes.
+
+    `self.mel_coeff = self.base_mel_coeff * mel_coeff_decay(step)`; a function that is handed to a scheduler
+    is called by none of these.
+    """
+    calls = source.named(function.name)
+    goes = [s for c in calls if isinstance(s := source.statement(c), ast.Assign)]
+    names = [last_name(t) for s in goes for t in s.targets]
+    return (
+        bool(calls)
+        and len(goes) == len(calls)
+        and all(_ELSE.search(n) for n in names)
+        and not any(_SAYS_RATE.search(n) for n in (*names, function.name))
+    )
 
 
 @probe()

@@ -34,10 +34,11 @@ class Values:
         self.classes = {n.name: n for n in reversed(of(self.tree, ast.ClassDef))}
         self.parameters = _constructed(self.tree)
         self.open = {name for name, _ in declared(self.classes.values())}
+        kept = _kept_to_functions(self.tree)
         for node in of(self.tree, ast.Assign, ast.AnnAssign, ast.Call):
             if isinstance(node, ast.Assign):
                 if len(node.targets) == 1:
-                    self._remember(node.targets[0], node.value)
+                    self._remember(node.targets[0], node.value, kept.get(node, frozenset()))
             elif isinstance(node, ast.AnnAssign):
                 if node.value is not None:
                     self._remember(node.target, node.value)
@@ -64,10 +65,12 @@ class Values:
                 self.members[name] = (values[0], values[0].lineno)
                 self.open.discard(name)
 
-    def _remember(self, target: ast.expr, value: ast.expr) -> None:
+    def _remember(self, target: ast.expr, value: ast.expr, kept: frozenset[str] = frozenset()) -> None:
+        """What a name is given; those of `kept` are no member of anything."""
         if isinstance(target, ast.Name):
             self.names.setdefault(target.id, (value, value.lineno))
-            self.members.setdefault(target.id, (value, value.lineno))
+            if target.id not in kept:
+                self.members.setdefault(target.id, (value, value.lineno))
             if isinstance(value, ast.Dict):
                 keys = {k.value for k in value.keys if isinstance(k, ast.Constant)}
                 plateau = bool(keys & {"patience", "threshold_mode"})
@@ -84,7 +87,7 @@ class Values:
                         self.members.setdefault(word.arg, (word.value, word.value.lineno))
         elif isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple):
             for one, item in zip(target.elts, value.elts, strict=False):
-                self._remember(one, item)
+                self._remember(one, item, kept)
 
     def _argument(self, call: ast.Call) -> None:
         flags = [a.value for a in call.args if isinstance(a, ast.Constant) and isinstance(a.value, str)]
@@ -188,6 +191,28 @@ _MINDSPORE_SCHEDULES = {
 _KERAS_SCHEDULES = frozenset(
     {"CosineDecay", "CosineDecayRestarts", "ExponentialDecay", "PolynomialDecay", "InverseTimeDecay"}
 )
+
+
+def _kept_to_functions(tree: ast.Module) -> dict[ast.AST, frozenset[str]]:
+    """By assignment in a function: the names that the function hands to no class and by no keyword.
+
+    The `lr` of `ll, lr = 0, 0`, an end of a window, is not what `self.lr` of a class elsewhere stands for.
+    """
+    found: dict[ast.AST, frozenset[str]] = {}
+    for function in of(tree, ast.FunctionDef):
+        given = of(function, ast.Assign)
+        if not given:
+            continue
+        handed: set[str] = set()
+        for call in of(function, ast.Call):
+            parts = [k.value for k in call.keywords]
+            parts += call.args if last_name(call.func)[:1].isupper() else []
+            handed |= {p.id for p in parts if isinstance(p, ast.Name)}
+        shared = {n for g in of(function, ast.Global) for n in g.names}
+        names = {n.id for g in given for t in g.targets for n in of(t, ast.Name)}
+        for one in given:
+            found[one] = frozenset(names - handed - shared)
+    return found
 
 
 def _build_optimizers(tree: ast.Module) -> dict[str, ast.FunctionDef]:

@@ -307,3 +307,24 @@ def test_an_epsilon_that_no_optimizer_is_given_is_none_of_it(tmp_path: Path, mad
     text = f"import torch\neps = 1.0\nopt = {made}\n"
 
     assert ("eps" in read(tmp_path, text)) is told
+
+
+WINDOW = """import torch
+
+def window(left):
+    ll, lr = 0, 0
+    return max(ll, 1), max(lr, 2)
+
+class Model:
+    def __init__(self, net, lr):
+        self.lr = lr
+        self.optimizer = torch.optim.Adam(net.parameters(), lr=self.lr)
+"""
+
+
+def test_a_name_of_another_function_is_no_member(tmp_path: Path) -> None:
+    """`self.lr` is not the `lr` that a function elsewhere keeps to itself, but what a function hands on."""
+    assert "learning_rate" not in read(tmp_path, WINDOW)
+
+    handed = WINDOW + "\ndef main(net):\n    lr = 0.5\n    return Model(net, lr)\n"
+    assert read(tmp_path, handed)["learning_rate"][0] == 0.5

@@ -1,0 +1,117 @@
+"""What is cut off takes part uncut as well: two heads on one value, a correction, a copy that is shown."""
+
+from __future__ import annotations
+
+import ast
+
+from ...readers._tree import of
+from ...readers.script import last_name
+from ...scripts.flow import Flow, flow
+from ...scripts.syntax import Function, Script
+
+_CUTS = ("detach", "detach_", "stop_gradient", "numpy", "item", "tolist", "asnumpy", "cpu")
+# what tells something of a value, and computes nothing with it
+_TOLD = ("shape", "dtype", "device", "ndim", "size", "dim", "is_cuda", "requires_grad", "register_hook")
+_SHOWN = ("print", "len", "isinstance", "info", "debug", "log", "append", "zeros_like", "ones_like")
+_JOINS = ("append", "extend", "insert", "add", "cat", "concat", "concatenate", "stack", "mul", "matmul")
+_DEPTH = 3  # arithmetic that is gone back through
+
+
+def taken_uncut(source: Script, function: Function, cut: ast.Call) -> bool:
+    """The values that `cut` cuts off, or what they were computed of, go on with their gradient elsewhere.
+
+    A head of its own (`value = h.detach()` beside `actor(h)`), or a correction by a quotient or a product:
+    `r = (std / running).detach()` beside `var / r ** 2`. What is cut has a name of its own. Told
+    all the same is a cut value that joins the way of the other (`cat([up, skip])`); arguments do not count.
+    """
+    inner = cut.args[0] if cut.args else cut.func.value if isinstance(cut.func, ast.Attribute) else None
+    named = source.parents.get(cut)
+    if inner is None or not isinstance(named, ast.Assign) or not isinstance(named.targets[0], ast.Name):
+        return False
+    if not isinstance(inner, ast.BinOp) and _joins(source, function, named.targets[0].id):
+        return False
+    return any(_goes_on(flow(source), function, n, {named}, _DEPTH) for n in _computed_of(source, inner))
+
+
+def _joins(source: Script, function: Function, name: str) -> bool:
+    """What is cut off is put into a list, added to or joined with something."""
+    for use in of(function, ast.Name):
+        if use.id == name and isinstance(use.ctx, ast.Load):
+            outer = source.parents.get(use)
+            if isinstance(outer, (ast.BinOp, ast.List, ast.Tuple)):
+                return True
+            if isinstance(outer, ast.Call) and last_name(outer.func) in _JOINS:
+                return True
+    return False
+
+
+def _computed_of(source: Script, value: ast.expr) -> list[ast.Name]:
+    """What a value is computed of by arithmetic and methods of tensors: `var` of `(var + eps).sqrt()`.
+
+    Nothing that a layer or a function is given: the slope of what stands below it is another matter.
+    """
+    found = []
+    for name in of(value, ast.Name):
+        inner: ast.AST = name
+        for outer in source.above(name) if name is not value else ():
+            if isinstance(outer, ast.Call) and inner is not outer.func:
+                break
+            inner = outer
+            if outer is value:
+                found.append(name)
+                break
+        else:
+            found += [name] if name is value else []
+    return [n for n in found if n.id not in ("self", "cls")]
+
+
+def _goes_on(mine: Flow, function: Function, name: ast.Name, left: set[ast.stmt | None], depth: int) -> bool:
+    source = mine.source
+    given = mine.all_given(name)
+    if not given:
+        return False
+    for use in of(function, ast.Name):
+        if use.id != name.id or not isinstance(use.ctx, ast.Load) or source.statement(use) in left:
+            continue
+        if _works(source, use) and any(g in given for g in mine.all_given(use)):
+            return True
+    if not depth:
+        return False
+    for one in given:
+        if not one.places:
+            below = left | {source.statement(one.value)}
+            if any(_goes_on(mine, function, n, below, depth - 1) for n in _computed_of(source, one.value)):
+                return True
+    return False
+
+
+def _works(source: Script, use: ast.Name) -> bool:
+    """Something is computed of the value where it stands, with its gradient."""
+    for outer in source.above(use):
+        if isinstance(outer, ast.Attribute) and outer.attr in (*_TOLD, *_CUTS):
+            return False
+        if isinstance(outer, ast.Call) and last_name(outer.func) in (*_SHOWN, *_CUTS):
+            return False
+        if isinstance(outer, (ast.Compare, ast.FormattedValue, ast.Assert, ast.Raise, ast.Return)):
+            return isinstance(outer, ast.Return) and not _handed_out(outer, use)
+        if isinstance(outer, (ast.If, ast.While)):
+            return False
+        if isinstance(outer, ast.stmt):
+            return not _without_gradients(source, outer) and not isinstance(outer, ast.Delete)
+    return False
+
+
+def _handed_out(statement: ast.Return, use: ast.Name) -> bool:
+    """The value itself is given back, beside others: what becomes of it is not told here."""
+    value = statement.value
+    return value is use or (isinstance(value, (ast.Tuple, ast.List)) and use in value.elts)
+
+
+def _without_gradients(source: Script, statement: ast.stmt) -> bool:
+    return any(
+        isinstance(p, ast.With)
+        and any(
+            "no_grad" in ast.dump(i.context_expr) or "inference" in ast.dump(i.context_expr) for i in p.items
+        )
+        for p in source.above(statement)
+    )
