@@ -184,8 +184,8 @@ def _as_script(file: RunFile) -> FileContent:
 def _top(folder: Path) -> Path:
     """The folder that a script's project imports from: the nearest above that looks like one, or its own."""
     above = folder
-    while (above / "__init__.py").is_file() and above.parent != above:
-        above = above.parent
+    while above.parent != above and any((f / "__init__.py").is_file() for f in (above, above.parent)):
+        above = above.parent  # a folder of a package needs no __init__.py of its own
     home = Path("~").expanduser()
     for candidate in (above, *list(above.parents)[:MAX_UP]):
         if candidate in (home, candidate.parent):

@@ -422,6 +422,11 @@ def _picks(owner: ast.AST, flags: frozenset[str]) -> bool:
         if isinstance(node, (ast.If, ast.IfExp)) and flags & {unparse(n) for n in walk(node.test)}:
             if any(isinstance(n.slice, (ast.Slice, ast.Name)) for n in of(node, ast.Subscript)):
                 return True
+            if any(
+                isinstance(a.value, ast.Call) and last_name(a.value.func) in ("range", "slice", "arange")
+                for a in of(node, ast.Assign)
+            ):
+                return True  # `rows = range(start, n)`: which rows are read further down
         elif isinstance(node, (ast.Compare, ast.Slice)) and flags & {unparse(n) for n in walk(node)}:
             return True
     return False

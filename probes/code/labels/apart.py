@@ -15,7 +15,7 @@ from ...scripts.flow import flow
 from ...scripts.syntax import Function, Script
 from ..shared.checks import at, ok
 from ..shared.nodes import assigned
-from ..shared.roles import INPUT_WORDS, TARGET_WORDS
+from ..shared.roles import INPUT_WORDS, are_targets
 
 _DRAWS = ("shuffle", "permutation", "permuted", "randperm")
 _ORDERS = (
@@ -110,14 +110,14 @@ def _pairs(source: Script) -> Iterator[tuple[ast.AST, ast.expr, ast.expr, ast.AS
 
 
 def _is_label(node: ast.expr) -> bool:
-    return TARGET_WORDS.search(_name(node).rpartition(".")[2].lower()) is not None
+    return are_targets(_name(node).rpartition(".")[2].lower())
 
 
 def _named_as_pair(source: Script, call: ast.Call) -> bool:
     """A function of the script that takes (inputs, targets), by the names of its parameters."""
     for function in flow(source).functions.get(last_name(call.func), [])[:2]:
         names = [a.arg for a in function.args.args if a.arg not in ("self", "cls")][:2]
-        if len(names) == 2 and TARGET_WORDS.search(names[1].lower()):
+        if len(names) == 2 and are_targets(names[1].lower()):
             return bool(INPUT_WORDS.search(names[0].lower()) or re.search(r"path|file|name|text", names[0]))
     return False
 

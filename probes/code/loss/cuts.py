@@ -60,7 +60,7 @@ def walked(mine: Flow, start: ast.expr) -> tuple[list[ast.expr], list[tuple[ast.
 def _parts(node: ast.expr) -> list[ast.expr]:
     if isinstance(node, ast.Call):
         owner = [node.func.value] if isinstance(node.func, ast.Attribute) else []
-        return [*owner, *node.args]
+        return [*owner, *node.args, *(k.value for k in node.keywords)]
     if isinstance(node, (ast.Compare, ast.Lambda)):
         return []
     if isinstance(node, ast.Subscript):
@@ -124,11 +124,18 @@ def origin(mine: Flow, node: ast.Name | ast.Attribute) -> tuple[str, ast.AST | N
     return unparse(node), found.statement if found is not None else mine.source.function_around(node)
 
 
-def of_model(mine: Flow, node: ast.expr) -> bool:
-    """A value comes out of the model, cuts on the way looked through."""
+def of_model(mine: Flow, node: ast.expr, depth: int = 3) -> bool:
+    """A value comes out of the model, cuts on the way looked through.
+
+    What `from_numpy` gets is an array, which comes out of a model only where something made one of a tensor.
+    """
+    array = False
     while (inside := cut_by(node)) is not None:
+        array = isinstance(node, ast.Call) and last_name(node.func) == "from_numpy"
         node = inside
-    uncut, _ = walked(mine, node)
+    uncut, cut = walked(mine, node)
+    if array and depth:
+        return any(of_model(mine, c, depth - 1) for c, _ in cut)
     return any(isinstance(u, ast.Call) and runs_model(mine, u) for u in uncut)
 
 

@@ -141,7 +141,8 @@ def raw_outputs_for_chances(source: Script) -> Finding | None:
 def of_unseen_model(source: Script, call: ast.Call) -> bool:
     """The loss is of what a model gives that is handed in from outside, or whose `forward` a subclass has.
 
-    `self.model(x)` of a `model` that nothing here hands over, `self.forward(x)` of a base class.
+    `self.model(x)` of a `model` that nothing here hands over or that another package's function makes,
+    `self.forward(x)` of a base class.
     """
     mine = flow(source)
     node: ast.expr | None = call.args[0] if call.args else None
@@ -173,11 +174,40 @@ def _comes_from_outside(mine: Flow, node: ast.expr) -> bool:
         inner = node.args[0] if last_name(node.func)[:1].isupper() and node.args else None
         inner = inner or getattr(node.func, "value", None)
         return isinstance(inner, ast.expr) and _comes_from_outside(mine, inner)
-    if not isinstance(node, ast.Name) or mine.all_given(node):
+    if not isinstance(node, ast.Name):
+        return False
+    made = [v for g in (mine.arguments(node) or [node]) for v in mine.values(g, 4)]
+    if made and all(_made_elsewhere(mine, m) for m in made):
+        return True
+    if mine.all_given(node):
         return False
     function = mine.source.function_around(node)
     named = {a.arg for a in of(function.args, ast.arg)} if function is not None else set()
     return node.id in named and not mine.arguments(node)
+
+
+_KNOWN = ("torch", "torchvision", "timm", "tensorflow", "keras", "mindspore", "transformers", "paddle", "jax")
+
+
+def _made_elsewhere(mine: Flow, node: ast.expr) -> bool:
+    """`net(10).to(device)` of `from package.models import net`, a package that is no framework."""
+    while isinstance(node, ast.Call) and last_name(node.func) in _WRAPPED:
+        inner = node.func.value if isinstance(node.func, ast.Attribute) else None
+        if last_name(node.func)[:1].isupper() or inner is None:
+            inner = node.args[0] if node.args else None
+        if inner is None:
+            return False
+        node = inner
+    if not (isinstance(node, ast.Call) and isinstance(node.func, ast.Name)):
+        return False
+    name = node.func.id
+    if name in mine.functions or name in mine.source.classes:
+        return False
+    return any(
+        one.module and one.module.split(".")[0] not in _KNOWN and not one.level
+        for one in mine.source.of(ast.ImportFrom)
+        if any((n.asname or n.name) == name for n in one.names)
+    )
 
 
 _SQUARED = frozenset(

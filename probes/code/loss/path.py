@@ -306,7 +306,7 @@ def _cuts(source: Script, objective: ast.expr) -> Iterator[tuple[ast.AST, str]]:
             continue  # an array comes from no model; a switch asks for it
         if is_packed(mine, node):
             continue  # the values of a packed sequence, whole
-        if of_model(mine, inside):
+        if of_model(mine, node):
             yield node, "the gradient path is cut between the model and the loss"
     for call in [u for u in uncut if isinstance(u, ast.Call)]:
         for function in mine.called(call):

@@ -284,9 +284,28 @@ def _reads_tables(source: Script, call: ast.Call) -> bool:
     """A listing for checkpoints, or of which one file is taken or only the number counts."""
     statement = source.statement(call)
     text = unparse(statement) if statement is not None else ""
-    return (
-        re.search(r"(?i)ckpt|checkpoint|len\(|max\(|remove|unlink|\bset\(|Counter|\.stat", text) is not None
-    )
+    return re.search(
+        r"(?i)ckpt|checkpoint|len\(|max\(|remove|unlink|\bset\(|Counter|\.stat", text
+    ) is not None or _one_taken(source, call)
+
+
+def _one_taken(source: Script, call: ast.Call) -> bool:
+    """Of the names that a listing is given in its function one place alone is read."""
+    statement, function = source.statement(call), source.function_around(call)
+    if function is None or not isinstance(statement, ast.Assign):
+        return False
+    names = {t.id for t in statement.targets if isinstance(t, ast.Name)}
+    read = [n for n in of(function, ast.Name) if n.id in names and isinstance(n.ctx, ast.Load)]
+    taken = 0
+    for node in read:
+        parent, around = source.parents.get(node), source.statement(node)
+        if isinstance(parent, ast.Subscript) and isinstance(parent.slice, (ast.Constant, ast.UnaryOp)):
+            taken += 1
+        elif isinstance(parent, ast.If):
+            continue  # whether there is any
+        elif not (isinstance(around, ast.Assign) and {unparse(t) for t in around.targets} <= names):
+            return False
+    return taken > 0
 
 
 def shares_not_asked(source: Script) -> Finding | None:

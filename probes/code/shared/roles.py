@@ -12,6 +12,10 @@ from ...readers.script import last_name
 from ...scripts.syntax import Script
 
 TARGET_WORDS = re.compile(r"(?:^|_)(?:y|ys|labels?|targets?|answers?|gt)(?:_|$)")
+_SAID_OF = re.compile(
+    r"_(?:encod(?:ing|er)|tokenizer|scaler|transform|name|key|col|columns?|type|kind|mode|size|dim|length|len|shape"
+    r"|dtype|format|dir|path|lang|smoothing|fn)$"
+)
 INPUT_WORDS = re.compile(
     r"(?:^|_)(?:x|xs|features?|inputs?|images?|imgs?|pixels?|clips?|waves?|waveforms?|signals?|spectra|spectrum"
     r"|spectrograms?|frames?|data|samples?|series|windows?|rows?|columns?)(?:_|$)"
@@ -116,6 +120,11 @@ def targets(source: Script) -> frozenset[str]:
         if TARGET_WORDS.search(name) or name.endswith(("_y", "labels", "targets")):
             found.add(name)
     return frozenset(n for n in found if n and not INPUT_WORDS.search(n) and n not in ("ids", "tokens"))
+
+
+def are_targets(name: str) -> bool:
+    """A name is one of targets, and not of what is said of them: `y_train`; not `target_encoding`."""
+    return TARGET_WORDS.search(name) is not None and not _SAID_OF.search(name)
 
 
 @lru_cache(maxsize=64)

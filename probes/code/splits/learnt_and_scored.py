@@ -56,7 +56,7 @@ def learnt(source: Script) -> tuple[Use, ...]:
     for loop in source.of(ast.For):
         inner = [n for n in of(loop, ast.For) if n is not loop]
         if _learns(source, loop) and not any(_learns(source, n) for n in inner):
-            found.append(Use(_over(loop), loop))
+            found.append(Use(_over(source, loop), loop))
     for comprehension in source.of(ast.ListComp):
         if _learns(source, comprehension):
             found.append(Use(_plain(comprehension.generators[0].iter), comprehension))
@@ -105,8 +105,15 @@ def _prepares(source: Script, call: ast.Call) -> bool:
     return re.search(r"(?i)scal|encod|pca|vector|imput|transform|binariz|tokeniz|\blabel", text) is not None
 
 
-def _over(loop: ast.For) -> ast.expr:
-    return _plain(gone_over(loop.iter))
+def _over(source: Script, loop: ast.For) -> ast.expr:
+    """The data that a loop goes over: `rows` of `with tqdm(rows) as bar:`, `for row in bar:` as well."""
+    data = _plain(gone_over(loop.iter))
+    if isinstance(data, ast.Name):
+        opened = [i for p in source.above(loop) if isinstance(p, ast.With) for i in p.items]
+        for item in opened:
+            if isinstance(item.optional_vars, ast.Name) and item.optional_vars.id == data.id:
+                return _plain(gone_over(item.context_expr))
+    return data
 
 
 _ITERATES = (
@@ -167,7 +174,7 @@ def _scored(source: Script) -> Iterator[Score]:
             if not _named_training(source, call):
                 yield Score(call.args[0], call, _chooses(source, call))
     for loop in source.of(ast.For):
-        data = _over(loop)
+        data = _over(source, loop)
         inner = [n for n in of(loop, ast.For) if n is not loop]
         if unparse(data) in _data(source) and not inner and not _learns(source, loop):
             text = " ".join(unparse(s) for s in loop.body)

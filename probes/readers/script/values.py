@@ -290,16 +290,24 @@ def declared(classes: Iterable[ast.ClassDef]) -> Iterator[tuple[str, ast.Assign 
 
 _WIDTH = re.compile(r"(?i)hidden_(?:size|dim)|d_?model|model_(?:dim|size)|embed(?:ding)?_dim")
 _FEW = 3  # entries from which a dict of tuples is a table
+_MANY = 24  # entries from which a dict of fractions alone is one: settings have counts and words among them
 
 
 def _is_table_of_ranges(node: ast.Dict) -> bool:
-    """No settings in force: all values are tuples of numbers (bounds for a search), or numbers in a row."""
+    """No settings in force: tuples alone (bounds for a search), numbers in a row, or many fractions."""
     whole = [v.value for v in node.values if isinstance(v, ast.Constant) and type(v.value) is int]
     if len(whole) == len(node.values) > _FEW and len(whole) == len(set(whole)) == max(whole) - min(whole) + 1:
         return True  # chemical elements, words of a vocabulary, names of classes
+    if len(node.values) >= _MANY and all(_is_fraction(v) for v in node.values):
+        return True  # measured of each pair of letters, of each class
     rows = [v.elts for v in node.values if isinstance(v, (ast.Tuple, ast.List))]
     same = len(rows) == len(node.values) and len({len(r) for r in rows}) == 1
     return same and len(rows) >= _FEW and len(rows[0]) > 1
+
+
+def _is_fraction(node: ast.expr) -> bool:
+    number = node.operand if isinstance(node, ast.UnaryOp) else node
+    return isinstance(number, ast.Constant) and type(number.value) is float
 
 
 def _plain(value: object) -> tuple[bool, Value, bool]:

@@ -272,6 +272,11 @@ def test_the_share_that_dropout_drops(tmp_path: Path, text: str, share: float | 
     ("table", "given"),
     [
         ('{"Md": 101, "No": 102, "Lr": 103, "Rf": 104, "Db": 105}', False),  # chemical elements
+        (
+            "{" + ", ".join(f'"L{c}": 0.{n}' for n, c in enumerate("rabcdefghijkmnopqstuvwxyz", 1)) + "}",
+            False,
+        ),
+        ('{"Lr": 0.5, "La": 0.1, "Lb": 0.2}', True),
         ('{"epochs": 3, "Lr": 0.5, "batch_size": 16, "seed": 4}', True),
     ],
 )

@@ -10,6 +10,7 @@ from traindoctor.probes.assembly.assemble import open_run
 from traindoctor.probes.readings import all_probes
 from traindoctor.probes.registry import View, read
 from traindoctor.probes.run import Run
+from traindoctor.probes.scripts import files
 from traindoctor.probes.scripts.project import programs
 
 MODEL = """\
@@ -115,3 +116,15 @@ def test_an_entry_may_leave_the_framework_to_what_it_imports() -> None:
 
     assert program.path == "main.py"
     assert [path for _, path in program.pieces] == ["loop.py", "main.py"]
+
+
+def test_a_folder_of_a_package_needs_no_init_of_its_own(tmp_path: Path) -> None:
+    """`from package.part.model import Net` in `package/part/train.py`, only `package` being one."""
+    part = tmp_path / "package" / "part"
+    part.mkdir(parents=True)
+    (tmp_path / "package" / "__init__.py").write_text("")
+    (part / "model.py").write_text(MODEL)
+    text = TRAIN.replace("from model", "from package.part.model").replace("import config\n", "")
+    (part / "train.py").write_text(text.replace("config.width", "16").replace("config.lr", "0.1"))
+    found = files.read(part / "train.py")
+    assert "package/part/model.py" in found.run.scripts
