@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
+from functools import lru_cache
 
 from ...readers._tree import names_in, of, unparse
 from ...readers.script import all_arguments, last_name
@@ -79,15 +80,22 @@ def _behind(source: Script, node: ast.expr) -> set[str]:
         for name in of(one, ast.Name):
             if name.id not in found:
                 found.add(name.id)
-                given = (a for a in source.of(ast.Assign, ast.For) if name.id in names_in(_stored(a)))
-                waiting += [a.iter if isinstance(a, ast.For) else a.value for a in given]
+                waiting += _made_of(source).get(name.id, [])
                 filled = [c for c in source.named("append", "extend", "update") if source.owner(c) == name.id]
                 waiting += [a for c in filled for a in c.args]
     return found
 
 
-def _stored(node: ast.Assign | ast.For) -> ast.AST:
-    return node.target if isinstance(node, ast.For) else ast.Tuple(list(node.targets))
+@lru_cache(maxsize=16)
+def _made_of(source: Script) -> dict[str, list[ast.expr]]:
+    """What each name is given or goes over, in any assignment or loop of the script: name -> values."""
+    found: dict[str, list[ast.expr]] = {}
+    for node in source.of(ast.Assign, ast.For):
+        targets = [node.target] if isinstance(node, ast.For) else node.targets
+        given = node.iter if isinstance(node, ast.For) else node.value
+        for name in {n for t in targets for n in names_in(t)}:
+            found.setdefault(name, []).append(given)
+    return found
 
 
 def _learns(source: Script, name: str) -> bool:
