@@ -78,7 +78,7 @@ def diagnose(
     facts = run.context if context is None else context
     belief = believe(rules, {s: r.state for s, r in findings.items()}, facts)
     back = found.lifted(rules, belief)
-    added = experience.added(rules, belief, back)
+    added = experience.added(rules, belief, back, experience.measured(findings))
     given = experience.together(back, added)
     taken = {c: -odds for c, odds in caution.held(rules, belief, given).items()}
     beside = {found.NAME: back, experience.NAME: added, caution.NAME: taken}

@@ -1,37 +1,47 @@
 """What recorded runs have shown beyond the links: log-odds that present symptoms add to causes.
 
-A link says what its author knows: this cause leads to that symptom, so strongly. What else comes with a fault
-(a symptom that speaks against a rival, the second of two readings of one thing) no author writes down. The
-weights of `rules/experience.yaml` are fitted to the fault lab's runs, what the network says being given
+A link says what its author knows: this cause leads to that symptom, so strongly. What else comes with a
+fault (a symptom that speaks against a rival, the second of two readings of one thing) no author writes down.
+The weights of `rules/experience.yaml` are fitted to the fault lab's runs, what the network says being given
 (faultlab/experience.py). Nor does a link say what to think of a run that shows nothing: which faults leave
 no mark in logs, and which of them a script or a benchmark would have shown; that is weighed by the areas of
-symptoms that were looked at. They weigh rivals against each other, by no more than `most`: symptoms that come
-together are no independent witnesses. A cause that the links alone leave below one half stays there, so that
-no run is alarmed by numbers for which there is no sentence.
+symptoms that were looked at. And a threshold tells of a value only on which side of it it lies: where the
+value of a symptom stands among those of recorded runs is weighed as well. All this weighs rivals against
+each other, by no more than `most`: symptoms that come together are no independent witnesses. A cause that
+the links alone leave below one half stays there, so that no run is alarmed by numbers for which there is no
+sentence.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from math import isfinite
+
+import numpy as np
 
 from .caution import NOTHING
 from .infer import Belief
-from .model import Experience, RuleBase, State
+from .model import Experience, Graded, Reading, RuleBase, State
 
 NAME = "recorded-runs"  # its entry among the contributions to a cause
 BELOW_HALF = 0.05  # log-odds below one half at which a cause stops that is lifted from below it
 
 
-def added(rules: RuleBase, belief: Belief, before: Mapping[str, float] = NOTHING) -> dict[str, float]:
+def added(
+    rules: RuleBase,
+    belief: Belief,
+    before: Mapping[str, float] = NOTHING,
+    values: Mapping[str, float] = NOTHING,
+) -> dict[str, float]:
     """Return cause -> log-odds to add, for the causes that change.
 
-    `before` are log-odds that something else beside the network adds to causes.
+    `before` are log-odds that something else beside the network adds to causes, `values` what was measured.
     """
     given = rules.experience
     if given is None:
         return {}
     total: dict[str, float] = {}
-    for weights in _speaking(rules, given, belief.states):
+    for weights in _speaking(rules, given, belief.states, values):
         for cause, weight in weights.items():
             total[cause] = total.get(cause, 0.0) + weight
     moved = {c: max(-given.most, min(given.most, w)) for c, w in total.items() if w}
@@ -44,17 +54,37 @@ def looked_at(rules: RuleBase, states: Mapping[str, State]) -> frozenset[str]:
     return frozenset(rules.symptoms[s].area for s, state in states.items() if state is not State.UNKNOWN)
 
 
-def _speaking(
-    rules: RuleBase, given: Experience, states: Mapping[str, State]
-) -> Iterator[Mapping[str, float]]:
-    """The weights of the present symptoms, and of the areas that were looked at.
+def measured(findings: Mapping[str, Reading]) -> dict[str, float]:
+    """Symptom -> its value, of those that were read and are finite numbers."""
+    read = {s: r.value for s, r in findings.items() if r.state is not State.UNKNOWN}
+    return {
+        s: float(x)
+        for s, x in read.items()
+        if isinstance(x, (int, float)) and not isinstance(x, bool) and isfinite(x)
+    }
 
-    The latter are of recorded runs: where nothing was recorded (a script alone) they say nothing.
+
+def stands(graded: Graded, value: float) -> float:
+    """Where a value stands among recorded runs: from -1, no higher than the lowest, to 1."""
+    return float(np.interp(value, graded.at, graded.stands))
+
+
+def _speaking(
+    rules: RuleBase, given: Experience, states: Mapping[str, State], values: Mapping[str, float]
+) -> Iterator[Mapping[str, float]]:
+    """The weights of the present symptoms, of the areas that were looked at, and of values.
+
+    The latter two are of recorded runs: where nothing was recorded (a script alone) they say nothing.
     """
     yield from (w for s, w in given.weights.items() if states.get(s) is State.PRESENT)
-    areas = looked_at(rules, states) if given.looked else frozenset()
-    if given.where in areas:
-        yield from (w for a, w in given.looked.items() if a in areas)
+    areas = looked_at(rules, states) if given.looked or given.graded else frozenset()
+    if given.where not in areas:
+        return
+    yield from (w for a, w in given.looked.items() if a in areas)
+    for symptom, graded in given.graded.items():
+        if symptom in values:
+            place = stands(graded, values[symptom])
+            yield {cause: place * w for cause, w in graded.weights.items()}
 
 
 def _below_half(before: float, after: float) -> float:

@@ -17,6 +17,7 @@ from .model import (
     Example,
     Experience,
     Flow,
+    Graded,
     Link,
     Look,
     Mechanism,
@@ -184,7 +185,12 @@ def _experience(layer: Layer, check: Checker) -> Experience | None:
     for area, weights in entry.spec.looked.items():
         for cause in weights:
             check.reference(entry, ("looked", area, cause), "cause", cause)
-    return Experience(entry.spec.weights, entry.spec.most, entry.spec.looked, entry.spec.where)
+    for symptom, value in entry.spec.graded.items():
+        check.reference(entry, ("graded", symptom), "symptom", symptom)
+        for cause in value.weights:
+            check.reference(entry, ("graded", symptom, "weights", cause), "cause", cause)
+    graded = {s: Graded(tuple(g.at), tuple(g.stands), g.weights) for s, g in entry.spec.graded.items()}
+    return Experience(entry.spec.weights, entry.spec.most, entry.spec.looked, entry.spec.where, graded)
 
 
 def _silence(scale: ScaleFile) -> Silence | None:

@@ -7,6 +7,7 @@ and strength come from scale.yaml; a number is allowed only beside `estimated_fr
 from __future__ import annotations
 
 from datetime import date
+from itertools import pairwise
 from typing import Annotated, Any, Literal
 
 from pydantic import (
@@ -129,10 +130,27 @@ class ScaleFile(Strict):
 Nats = Annotated[float, Field(ge=-4, le=4)]
 
 
+class GradedEntry(Strict):
+    """What a symptom's value adds: values, where each stands among recorded runs, cause -> log-odds."""
+
+    at: Annotated[list[float], Field(min_length=2)]
+    stands: list[Annotated[float, Field(ge=-1, le=1)]]
+    weights: dict[str, Nats]
+
+    @model_validator(mode="after")
+    def _ascending(self) -> GradedEntry:
+        if len(self.at) != len(self.stands):
+            raise ValueError("`at` and `stands` are of one length")
+        if any(b <= a for xs in (self.at, self.stands) for a, b in pairwise(xs)):
+            raise ValueError("`at` and `stands` ascend")
+        return self
+
+
 class ExperienceFile(Strict):
     """experience.yaml: symptom -> cause -> log-odds that it adds, fitted to recorded runs.
 
     `looked`: area -> cause -> log-odds, where symptoms of the area could be told and some of `where`.
+    `graded`: symptom -> what its value adds, where some of `where` could be told.
     """
 
     estimated_from: Text
@@ -140,6 +158,7 @@ class ExperienceFile(Strict):
     weights: dict[NodeId, dict[str, Nats]]
     looked: dict[str, dict[str, Nats]] = Field(default_factory=dict)
     where: str = ""
+    graded: dict[NodeId, GradedEntry] = Field(default_factory=dict)
 
 
 class SourcesFile(Strict):

@@ -4,11 +4,11 @@
 
 For every cause a logistic regression over the symptoms that are present in the views of the dev half, and
 over the areas of symptoms that were looked at (many faults leave no mark in logs: which ones, no link says),
-healthy runs among them, with the network's log-odds as offset and a ridge penalty that keeps weights near
-zero: what the links explain is left to them. A healthy run counts several times: one false alarm costs more
-than a miss. What a program shows without a fault is left out of its faulty runs, and so are symptoms seen in
-few programs (both would carry the habits of programs) and weights too small to matter. The hold-out half is
-not used.
+and over where the values of symptoms stand among those of the other views, healthy runs among them, with the
+network's log-odds as offset and a ridge penalty that keeps weights near zero: what the links explain is left
+to them. A healthy run counts several times: one false alarm costs more than a miss. What a program shows
+without a fault is left out of its faulty runs, and so are symptoms seen in few programs (both would carry
+the habits of programs) and weights too small to matter. The hold-out half is not used.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import tempfile
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from math import log
 from pathlib import Path
 from typing import Any
@@ -35,14 +35,18 @@ from score import accepted, copied, diagnosis, jobs  # noqa: E402
 from traindoctor.engine import caution, experience  # noqa: E402
 from traindoctor.engine.infer import Floats  # noqa: E402
 from traindoctor.engine.load import load_rules  # noqa: E402
-from traindoctor.engine.model import State  # noqa: E402
+from traindoctor.engine.model import Graded, State  # noqa: E402
 
 TARGET = HERE.parent / "rules" / "experience.yaml"
 RIDGE = 3.0  # nats taken for a weight of one
+RIDGE_GRADED = 10.0  # the same for a value's weight: values carry more of a program than states do
 HEALTHY = 5.0  # views that one view of a healthy run counts for
 HABIT = 0.25  # share of the views of a program's healthy runs from which a symptom is its habit
 PROGRAMS = 3  # in which a symptom must have been seen
 SMALLEST = 0.2  # a weight below it is left out
+SMALLEST_GRADED = 0.1
+MEASURED = 60  # views in which a value must have been measured
+KNOTS = 9  # values of a symptom that are kept, at even shares of the views
 MOST = 1.0  # nats by which a cause is moved at most: for programs left out more brought next to nothing
 AREAS = frozenset({"loss", "script", "benchmark", "edits"})  # a curve, a script, a benchmark, and its script
 WHERE = "loss"  # the one of which every recorded run shows something
@@ -60,6 +64,28 @@ class Seen:
     present: frozenset[str]  # symptoms; areas as "looked:loss"
     odds: Mapping[str, float]  # cause -> log-odds before these weights and before caution
     right: frozenset[str]  # empty: healthy
+    values: Mapping[str, float] = field(
+        default_factory=dict
+    )  # symptom -> what was measured, whatever its state
+
+
+@dataclass(frozen=True)
+class Fitted:
+    """What the fit gives: the two parts of experience.yaml."""
+
+    weights: Mapping[str, Mapping[str, float]]  # symptom, or "looked:" and area -> cause -> log-odds
+    graded: Mapping[str, Graded]  # symptom -> what its value adds
+
+    def moves(self, view: Seen) -> dict[str, float]:
+        """Cause -> log-odds that are added to what the links say of a view."""
+        total: Counter[str] = Counter()
+        for symptom in view.present:
+            total.update(self.weights.get(symptom, {}))
+        for symptom, graded in self.graded.items():
+            if symptom in view.values and LOOKED + WHERE in view.present:
+                place = experience.stands(graded, view.values[symptom])
+                total.update({c: place * w for c, w in graded.weights.items()})
+        return {c: max(-MOST, min(MOST, w)) for c, w in total.items()}
 
 
 def see(job: Job) -> Seen:
@@ -76,7 +102,8 @@ def see(job: Job) -> Seen:
     states = {f.symptom: f.state for f in found.findings}
     present = {s for s, state in states.items() if state is State.PRESENT}
     present |= {LOOKED + area for area in experience.looked_at(load_rules(), states) & AREAS}
-    return Seen(label["archetype"], frozenset(present), odds, frozenset(right))
+    values = experience.measured({f.symptom: f for f in found.findings})
+    return Seen(label["archetype"], frozenset(present), odds, frozenset(right), values)
 
 
 def beyond_habits(views: Sequence[Seen]) -> list[Seen]:
@@ -102,12 +129,37 @@ def usable(views: Sequence[Seen]) -> list[str]:
     return sorted(s for s, found in programs.items() if len(found) >= PROGRAMS)
 
 
-def fit(views: Sequence[Seen], ridge: float = RIDGE) -> dict[str, dict[str, float]]:
-    """Return symptom -> cause -> log-odds."""
+def scales(views: Sequence[Seen]) -> dict[str, Graded]:
+    """Symptom -> where its values stand among the views, without weights; of those often measured."""
+    measured: dict[str, list[tuple[float, str]]] = {}
+    for view in views:
+        for symptom, value in view.values.items():
+            measured.setdefault(symptom, []).append((value, view.program))
+    found = {}
+    for symptom, pairs in sorted(measured.items()):
+        values = np.sort([value for value, _ in pairs])
+        if len(pairs) < MEASURED or len({program for _, program in pairs}) < PROGRAMS:
+            continue
+        kept = np.quantile(values, np.linspace(0.0, 1.0, KNOTS), method="nearest")
+        at = np.unique([float(f"{x:.4g}") for x in kept.tolist()])  # as they are written
+        below = np.searchsorted(values, at, "left") + np.searchsorted(values, at, "right")
+        if len(at) > 1:
+            found[symptom] = Graded(at.tolist(), np.round(below / len(values) - 1.0, 3).tolist(), {})
+    return found
+
+
+def fit(views: Sequence[Seen], ridge: float = RIDGE, graded: float = RIDGE_GRADED) -> Fitted:
+    """Fit the weights of present symptoms and areas, and those of values."""
     views = beyond_habits(views)
-    symptoms = usable(views)
+    symptoms, scale = usable(views), scales(views)
+    placed = [
+        [experience.stands(g, v.values[s]) if s in v.values else 0.0 for s, g in scale.items()] for v in views
+    ]
     x = np.array([[s in v.present for s in symptoms] for v in views], dtype=np.float64)
+    x = np.hstack([x, np.array(placed, dtype=np.float64).reshape(len(views), len(scale))])
+    penalty = np.array([ridge] * len(symptoms) + [graded] * len(scale))
     weights: dict[str, dict[str, float]] = {s: {} for s in symptoms}
+    valued: dict[str, dict[str, float]] = {s: {} for s in scale}
     # Of several causes that are right the one believed most counts as right, the others are left out.
     first = [max(v.right & v.odds.keys(), key=lambda c, v=v: v.odds[c], default="") for v in views]
     counted = np.array([1.0 if v.right else HEALTHY for v in views])
@@ -117,22 +169,29 @@ def fit(views: Sequence[Seen], ridge: float = RIDGE) -> dict[str, dict[str, floa
         if not y.any():
             continue  # a cause that was never seen is left to the links
         offset = np.array([v.odds.get(cause, -8.0) for v in views])[kept]
-        found = regression(x[kept], y, offset, counted[kept], ridge)
-        for symptom, weight in zip(symptoms, found.tolist(), strict=True):
-            if abs(weight) >= SMALLEST:
-                weights[symptom][cause] = round(weight, 2)
-    return {s: w for s, w in weights.items() if w}
+        found = regression(x[kept], y, offset, counted[kept], penalty).tolist()
+        for table, smallest, part in (
+            (weights, SMALLEST, found[: len(symptoms)]),
+            (valued, SMALLEST_GRADED, found[len(symptoms) :]),
+        ):
+            for symptom, weight in zip(table, part, strict=True):
+                if abs(weight) >= smallest:
+                    table[symptom][cause] = round(weight, 2)
+    return Fitted(
+        {s: w for s, w in weights.items() if w},
+        {s: replace(scale[s], weights=w) for s, w in valued.items() if w},
+    )
 
 
-def regression(x: Floats, y: Floats, offset: Floats, counted: Floats, ridge: float) -> Floats:
-    """Ridge logistic regression without intercept, by Newton's method: (columns of x,)."""
+def regression(x: Floats, y: Floats, offset: Floats, counted: Floats, ridge: Floats) -> Floats:
+    """Ridge logistic regression without intercept, by Newton's method: (columns of x,), as `ridge`."""
     used = x.any(axis=0)
-    x, all_weights = x[:, used], np.zeros(len(used))
+    x, ridge, all_weights = x[:, used], ridge[used], np.zeros(len(used))
     w = np.zeros(x.shape[1])
     for _ in range(ROUNDS):
         p = 1.0 / (1.0 + np.exp(-np.clip(offset + x @ w, -30.0, 30.0)))
         slope = x.T @ (counted * (p - y)) + 2.0 * ridge * w
-        curve = (x * (counted * p * (1.0 - p))[:, None]).T @ x + 2.0 * ridge * np.eye(len(w))
+        curve = (x * (counted * p * (1.0 - p))[:, None]).T @ x + 2.0 * np.diag(ridge)
         step = np.linalg.solve(curve, slope)
         step *= min(1.0, 2.0 / max(float(np.abs(step).max(initial=0.0)), 1e-12))
         w -= step
@@ -142,15 +201,19 @@ def regression(x: Floats, y: Floats, offset: Floats, counted: Floats, ridge: flo
     return all_weights
 
 
-def page(weights: Mapping[str, Mapping[str, float]], views: Sequence[Seen]) -> str:
+def page(fitted: Fitted, views: Sequence[Seen]) -> str:
     """The text of experience.yaml."""
     programs, faulty = len({v.program for v in views}), sum(bool(v.right) for v in views)
-    parts = {"weights": "", "looked": ""}
-    for name, found in sorted(weights.items()):
+    parts = {"weights": "", "looked": "", "graded": ""}
+    for name, found in sorted(fitted.weights.items()):
         inner = ", ".join(f"{c}: {w:g}" for c, w in sorted(found.items()))
         parts["looked" if name.startswith(LOOKED) else "weights"] += (
             f"  {name.removeprefix(LOOKED)}: {{{inner}}}\n"
         )
+    for name, value in sorted(fitted.graded.items()):
+        inner = ", ".join(f"{c}: {w:g}" for c, w in sorted(value.weights.items()))
+        at, stands = (", ".join(f"{x:g}" for x in xs) for xs in (value.at, value.stands))
+        parts["graded"] += f"  {name}:\n    at: [{at}]\n    stands: [{stands}]\n    weights: {{{inner}}}\n"
     return (
         "# Written by faultlab/experience.py; do not edit. engine/experience.py says what it is used for.\n"
         f"estimated_from: fault lab, dev half ({faulty} views of faulty runs, {len(views) - faulty}"
@@ -165,12 +228,10 @@ def crossed(views: Sequence[Seen], folds: int = 4) -> list[str]:
     plain, fitted, alarms = [], [], [0, 0]
     for k in range(folds):
         outside = set(programs[k::folds])
-        weights = fit([v for v in views if v.program not in outside])
+        fitted = fit([v for v in views if v.program not in outside])
         for view in (v for v in views if v.program in outside):
-            total: Counter[str] = Counter()
-            for symptom in view.present:
-                total.update(weights.get(symptom, {}))
-            moved = {c: odds + max(-MOST, min(MOST, total[c])) for c, odds in view.odds.items()}
+            moves = fitted.moves(view)
+            moved = {c: odds + moves.get(c, 0.0) for c, odds in view.odds.items()}
             if view.right:
                 plain.append(max(view.odds, key=lambda c, v=view: v.odds[c]) in view.right)
                 fitted.append(max(moved, key=lambda c, m=moved: m[c]) in view.right)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -216,6 +216,15 @@ class Caution:
 
 
 @dataclass(frozen=True, slots=True)
+class Graded:
+    """What the measured value of a symptom adds, whatever its state (see engine/experience.py)."""
+
+    at: Sequence[float]  # values, ascending
+    stands: Sequence[float]  # where each of them stands among recorded runs: -1 the lowest, 1 the highest
+    weights: Mapping[str, float]  # cause -> log-odds that the highest adds and the lowest takes
+
+
+@dataclass(frozen=True, slots=True)
 class Experience:
     """What recorded runs add to the links (see engine/experience.py)."""
 
@@ -224,6 +233,7 @@ class Experience:
     # area of symptoms -> cause -> log-odds that are added where one of the area is known, and one of `where`
     looked: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
     where: str = ""  # area that all recorded runs show
+    graded: Mapping[str, Graded] = field(default_factory=dict)  # symptom -> what its value adds
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ from traindoctor.engine import caution, experience
 from traindoctor.engine.diagnose import diagnose
 from traindoctor.engine.infer import believe
 from traindoctor.engine.load import RuleError, load_rules
-from traindoctor.engine.model import Experience, Hypothesis, Reading, RuleBase, RunInfo, State
+from traindoctor.engine.model import Experience, Graded, Hypothesis, Reading, RuleBase, RunInfo, State
 
 Make = Callable[..., RuleBase]
 
@@ -66,6 +66,36 @@ def test_nothing_is_learnt_from_runs_for_what_is_no_run(base: RuleBase) -> None:
     area = base.symptoms["warm"].area
     taught = replace(base, experience=Experience({}, 2.0, {area: {"a.y": 0.5}}, "curves"))
     assert experience.NAME not in hypotheses(taught, warm=State.ABSENT)["a.y"].contributions
+
+
+def test_values_count_by_where_they_stand(base: RuleBase) -> None:
+    """A known value adds by its place among recorded runs, whatever its state; an unread one nothing."""
+    area = base.symptoms["warm"].area
+    graded = {"warm": Graded((10.0, 20.0, 100.0), (-1.0, 0.0, 1.0), {"a.y": 0.5})}
+    taught = replace(base, experience=Experience({}, 2.0, where=area, graded=graded))
+    for value, state, added in (
+        (5, State.ABSENT, -0.5),
+        (15.0, State.PRESENT, -0.25),
+        (60.0, State.ABSENT, 0.25),
+        (1e9, State.ABSENT, 0.5),
+        (60.0, State.UNKNOWN, None),
+        (None, State.ABSENT, None),
+        ("60", State.ABSENT, None),
+        (True, State.ABSENT, None),
+        (float("nan"), State.ABSENT, None),
+    ):
+        evidence = {"warm": Reading("warm", state, "read", value)}
+        found = {h.cause: h for h in diagnose(taught, evidence, run=RunInfo("run")).hypotheses}
+        assert found["a.y"].contributions.get(experience.NAME) == (added and pytest.approx(added))
+
+
+def test_values_count_in_runs_only(base: RuleBase) -> None:
+    """Without the area that every recorded run shows, values add nothing."""
+    graded = {"warm": Graded((0.0, 1.0), (-1.0, 1.0), {"a.y": 0.5})}
+    taught = replace(base, experience=Experience({}, 2.0, where="curves", graded=graded))
+    evidence = {"warm": Reading("warm", State.ABSENT, "read", 1.0)}
+    found = diagnose(taught, evidence, run=RunInfo("run")).hypotheses
+    assert all(experience.NAME not in h.contributions for h in found)
 
 
 def test_no_cause_is_believed_for_weights_alone(base: RuleBase) -> None:
@@ -125,3 +155,16 @@ def test_a_wrong_name_is_told_with_its_line(folder: Callable[..., Path]) -> None
         load_rules(folder({"experience.yaml": file}))
     assert "experience.yaml:4: there is no cause 'a.nowhere'" in str(told.value)
     assert "experience.yaml:5: there is no symptom 'nosie'" in str(told.value)
+
+
+def test_a_wrong_scale_of_values_is_told(folder: Callable[..., Path]) -> None:
+    """A value's scale names what exists, ascends, and says of each value where it stands."""
+    head = "estimated_from: runs\nmost: 1\nweights: {}\ngraded:\n"
+    for scale, told in (
+        ("  nosie: {at: [0, 1], stands: [-1, 1], weights: {}}", "there is no symptom 'nosie'"),
+        ("  noise: {at: [0, 1], stands: [-1, 1], weights: {a.nowhere: 1}}", "there is no cause 'a.nowhere'"),
+        ("  noise: {at: [0, 1], stands: [-1], weights: {}}", "of one length"),
+        ("  noise: {at: [0, 0], stands: [-1, 1], weights: {}}", "ascend"),
+    ):
+        with pytest.raises(RuleError, match=told):
+            load_rules(folder({"experience.yaml": f"{head}{scale}\n"}))
