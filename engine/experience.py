@@ -1,4 +1,4 @@
-"""What recorded runs have shown beyond the links: log-odds that present symptoms add to causes.
+"""What recorded runs have shown beyond the links: log-odds that symptoms and their values add to causes.
 
 A link says what its author knows: this cause leads to that symptom, so strongly. What else comes with a
 fault (a symptom that speaks against a rival, the second of two readings of one thing) no author writes down.

@@ -137,11 +137,10 @@ def scales(views: Sequence[Seen]) -> dict[str, Graded]:
             measured.setdefault(symptom, []).append((value, view.program))
     found = {}
     for symptom, pairs in sorted(measured.items()):
-        values = np.sort([value for value, _ in pairs])
+        values = np.sort([float(f"{value:.4g}") for value, _ in pairs])  # as they will be written
         if len(pairs) < MEASURED or len({program for _, program in pairs}) < PROGRAMS:
             continue
-        kept = np.quantile(values, np.linspace(0.0, 1.0, KNOTS), method="nearest")
-        at = np.unique([float(f"{x:.4g}") for x in kept.tolist()])  # as they are written
+        at = np.unique(np.quantile(values, np.linspace(0.0, 1.0, KNOTS), method="nearest"))
         below = np.searchsorted(values, at, "left") + np.searchsorted(values, at, "right")
         if len(at) > 1:
             found[symptom] = Graded(at.tolist(), np.round(below / len(values) - 1.0, 3).tolist(), {})
