@@ -422,7 +422,10 @@ def _signatures(source: Script, nodes: Nodes) -> dict[str, tuple[str, ...]]:
                 if node.name.startswith("__") or node.name in ("forward", "construct", "call"):
                     continue
             found.setdefault(node.name, set()).add(names)
-    return {name: next(iter(every)) for name, every in found.items() if len(every) == 1}
+    plain = {name: next(iter(every)) for name, every in found.items() if len(every) == 1}
+    if {"keras", "tensorflow", "tf_keras"} & set(source.frameworks):
+        plain.setdefault("Dense", ("in_features", "activation"))  # `Dense(7, "softmax")`
+    return plain
 
 
 def _functions(source: Script) -> frozenset[str]:

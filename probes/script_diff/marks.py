@@ -50,8 +50,15 @@ def lost(before: Term | None, after: Term | None) -> frozenset[str]:
     """The words for what was there and is gone: "masked-mean", the mean of what a mask lets through."""
     if before is None or after is None:
         return frozenset()
-    masks = _means_of_known(before)
-    return frozenset({"masked-mean"}) if masks and not masks & {t.key for t in after.walk()} else frozenset()
+    masks = _means_of_known(before) - _means_of_known(after)
+    left = masks & {t.key for t in after.walk()} - _means_of_all(after)
+    return frozenset({"masked-mean"}) if masks and not left else frozenset()
+
+
+def _means_of_all(term: Term) -> set[int]:
+    """Of `(x * mask).mean()`: the keys of what is multiplied and counted all the same."""
+    means = [t.parts[0][1] for t in term.walk() if t.kind == "call" and t.label == "mean" and t.parts]
+    return {part.key for t in means if t.label == "*" for _, part in t.parts}
 
 
 def _means_of_known(term: Term) -> set[int]:

@@ -138,6 +138,7 @@ DEFAULTS: dict[str, dict[str, str]] = {
         "generator": "None",
         "maximize": "False",
     },
+    "SoftmaxCrossEntropyWithLogits": {"reduction": "'none'"},
     "DataLoader": {"shuffle": "False", "batch_size": "1.0"},
     "Linear": {"bias": "True"},
     "Conv1d": {"bias": "True", "stride": "1.0", "padding": "0.0", "groups": "1.0", "dilation": "1.0"},

@@ -16,6 +16,7 @@ from functools import cached_property, lru_cache
 from ..readers._tree import below, of, unparse
 from ..readers.script import LOSSES, last_name
 from .branches import never_together
+from .callables import entry_of, runs
 from .graph_facts import descents, graph_losses
 from .syntax import Function, Script, moved
 
@@ -157,14 +158,15 @@ class Flow:
         method = owner is not None and bool(names) and _is_self_name(names[0])
         called = owner.name if owner is not None and function.name == "__init__" else function.name
         found = []
-        calls = self.source.named(called)
+        calls = [(c, 0) for c in self.source.named(called)]
         if owner is not None and function in self.source.forwards:
-            calls = (*calls, *self._calls_of.get(owner, ()))
-        for call in calls:
+            calls += [(c, 0) for c in self._calls_of.get(owner, ())]
+        calls += self._calls_behind.get(function, [])
+        for call, bound in calls:
             if function in self.source.above(call):
                 continue
             named = next((k.value for k in call.keywords if k.arg == node.id), None)
-            place = at - 1 if method else at
+            place = (at - 1 if method else at) - bound
             if named is not None:
                 found.append(named)
             elif 0 <= place < len(call.args) and not any(isinstance(a, ast.Starred) for a in call.args):
@@ -186,6 +188,30 @@ class Flow:
                     found[made].append(call)
         return dict(found)
 
+    @cached_property
+    def _calls_behind(self) -> dict[Function, list[tuple[ast.Call, int]]]:
+        """Calls of functions by another name than their own, with how many arguments were bound before."""
+        found: dict[Function, list[tuple[ast.Call, int]]] = defaultdict(list)
+        self.__dict__["_calls_behind"] = found  # as for `_calls_of`
+        for call in self.source.calls:
+            if last_name(call.func) not in self.functions and last_name(call.func) not in self.source.classes:
+                for function, bound in runs(self, call.func):
+                    found[function].append((call, bound))
+        return dict(found)
+
+    def is_function_name(self, node: ast.Name) -> bool:
+        """Whether a name that nothing is assigned to is no parameter of a function around it."""
+        scope = self.source.function_around(node)
+        while scope is not None:
+            if node.id in _parameters(scope):
+                return False
+            scope = self.source.function_around(scope)
+        return True
+
+    def given_back(self, function: Function) -> tuple[ast.expr, ...]:
+        """What a function gives back."""
+        return returns(function)
+
     def called(self, call: ast.Call) -> list[Function]:
         """The functions of this script that a call may run: by name, a method, or a module's forward."""
         name = last_name(call.func)
@@ -203,7 +229,7 @@ class Flow:
             return self.functions[name]
         made = self.made(call.func)
         if made is None:
-            return []
+            return [f for f, _ in runs(self, call.func)]
         return [f for f in self.source.forwards if f in made.body]
 
     def made(self, node: ast.expr, depth: int = 4) -> ast.ClassDef | None:
@@ -273,6 +299,8 @@ class Flow:
         if isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Constant):
             if isinstance(node.slice.value, (int, str)):
                 return [(node.value, (node.slice.value, *places))]
+        elif isinstance(node, ast.Subscript) and (entry := entry_of(self, node)) is not None:
+            return [(entry, places)]
         elif isinstance(node, (ast.Tuple, ast.List)) and places and isinstance(places[0], int):
             return [(node.elts[places[0]], places[1:])] if places[0] < len(node.elts) else []
         elif isinstance(node, (ast.Dict, ast.Call)) and places and isinstance(places[0], str):
@@ -399,13 +427,20 @@ def losses(source: Script) -> tuple[tuple[ast.Call, str], ...]:
             continue
         if not isinstance(call.func, (ast.Name, ast.Attribute, ast.Subscript)):
             continue
-        for made in mine.values(call.func, 5):
+        for made in _behind(mine, call.func):
             built = moved(made)
             if isinstance(built, ast.Call) and (kind := _loss_class(built.func, mine)) is not None:
                 known[call] = kind
             elif isinstance(made, ast.Attribute) and made is not call.func and made.attr in LOSSES:
                 known[call] = made.attr  # `criterion = F.cross_entropy`
     return tuple(sorted(known.items(), key=lambda k: (k[0].lineno, k[0].col_offset)))
+
+
+def _behind(mine: Flow, called: ast.expr) -> list[ast.expr]:
+    """What a called name stands for; of what a registry or a function of the script made, what it gave."""
+    found = mine.values(called, 5)
+    made = [m for m in map(moved, found) if isinstance(m, ast.Call) and not isinstance(m.func, ast.Name)]
+    return [*found, *(v for m in made for v in mine.values(m, 4) if v is not m)]
 
 
 def predicted(source: Script, call: ast.Call) -> ast.expr | None:

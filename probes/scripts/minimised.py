@@ -229,8 +229,16 @@ def makers(source: Script) -> frozenset[Function]:
         elif isinstance(node, ast.Call) and (called := mine.called(node)):
             found.update(called)
             waiting += [first_of(r) for f in called for r in returns(f)]
+        elif isinstance(node, ast.Call) and last_name(node.func) == "sum" and _each(node) is not None:
+            waiting.append(_each(node) or node)  # `sum(part(out, y) for part in parts)`
         elif isinstance(node, ast.Call) and last_name(node.func) in _KEEPS:
             waiting += node.args[:1] or ([node.func.value] if isinstance(node.func, ast.Attribute) else [])
         elif isinstance(node, (ast.Name, ast.Attribute, ast.Subscript, ast.IfExp)):
             waiting += [value for value in mine.values(node, 1) if value is not node]
     return frozenset(found)
+
+
+def _each(call: ast.Call) -> ast.expr | None:
+    """The term of a sum over a generator or a list that is written out."""
+    over = call.args[0] if call.args else None
+    return over.elt if isinstance(over, (ast.GeneratorExp, ast.ListComp)) else None

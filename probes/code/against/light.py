@@ -110,4 +110,7 @@ _LOUD = (
 
 def is_loud(argument: str) -> bool:
     """An argument that says what is logged, saved or read at once."""
-    return any(fnmatchcase(argument, pattern) for pattern in _LOUD)
+    return argument not in _OF_LOSSES and any(fnmatchcase(argument, pattern) for pattern in _LOUD)
+
+
+_OF_LOSSES = ("log_input", "log_target")  # what a loss takes as a logarithm

@@ -22,7 +22,7 @@ def paired_off(edits: Sequence[Edit]) -> list[Edit]:
     ]
     moved = [e for e in moved if any(_hands_over(t, e) for t in told)]
     both = [*told, *moved] if moved else []
-    both += [*_batches_by_hand(edits), *_drawn_again(edits)]
+    both += [*_batches_by_hand(edits), *_drawn_again(edits), *_both_shaped(edits), *_rate_for_log(edits)]
     return [
         *both,
         *_averaged_by_hand(edits),
@@ -59,6 +59,34 @@ def _batches_by_hand(edits: Sequence[Edit]) -> list[Edit]:
         if roles & {"loss.target", "labels"} and roles & {"inputs", "loss.prediction"} and items:
             found += mine
     return found
+
+
+def _both_shaped(edits: Sequence[Edit]) -> list[Edit]:
+    """An axis of size one that the prediction keeps, and that the target gets, or the other way round."""
+    sides: dict[str, list[tuple[Edit, int]]] = {"loss.prediction": [], "loss.target": []}
+    for e in edits:
+        role = e.roles[:1]
+        more = bool(e.new & _AXIS or e.gone & _NO_AXIS) - bool(e.gone & _AXIS or e.new & _NO_AXIS)
+        if role and role[0] in sides and more and e.kind in ("wrapped", "unwrapped") and e.split != "eval":
+            sides[role[0]].append((e, more))
+    given, wanted = sides.values()
+    found = [(a, b) for a, by in given for b, like in wanted if by == like]
+    return [e for pair in found for e in pair]
+
+
+_AXIS, _NO_AXIS = frozenset({"unsqueeze()", "expand_dims()"}), frozenset({"squeeze()"})
+
+
+def _rate_for_log(edits: Sequence[Edit]) -> list[Edit]:
+    """A Poisson loss that is told of rates, and a model that makes the rate itself: `log_input=False`."""
+    told = [e for e in edits if e.within and e.within[0].endswith(".log_input")]
+    made = [e for e in edits if e not in told and e.split != "eval" and (e.gone | e.new) & _POSITIVE]
+    scored = [e for e in edits if e.split == "eval" and (e.gone | e.new) & _POSITIVE]
+    fits = [m for t in told for m in made if ("False" in t.new) == bool(m.new & _POSITIVE)]
+    return [*told, *fits, *scored] if fits else []
+
+
+_POSITIVE = frozenset({"exp()", "softplus()"})
 
 
 def _drawn_again(edits: Sequence[Edit]) -> list[Edit]:

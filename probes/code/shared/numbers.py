@@ -150,9 +150,9 @@ class Numbers:
         name, given = last_name(node.func), node.args
         if name == "len" and len(given) == 1:
             return self.length(given[0], depth - 1)
-        functions = flow(self.source).called(node) if name not in _ONE else []
-        if not functions and name not in _ONE and (bound := self._bound(node.func)) is not None:
+        if name not in _ONE and (bound := self._bound(node.func)) is not None:
             return self._of_bound(bound, node, depth)
+        functions = flow(self.source).called(node) if name not in _ONE else []
         if len(functions) == 1 and not any(isinstance(a, ast.Starred) for a in given):
             return self.run(functions[0], node, depth)
         if name in ("min", "minimum", "max", "maximum") and len(given) > 1:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Sequence
 
+from ...scripts.minimised import makers
 from ..lines import Line, Unit
 from ..terms import Term
 from .reach import Reach
@@ -35,7 +36,7 @@ class Roles(Reach):
         top = owner.split(".")[0]
         hook = bool(HOOK.search(last))  # of a framework's module: it is not what a sample goes through
         applied = line in self._applied
-        if owner in self._losses and last != "__init__":
+        if (owner in self._losses and last != "__init__") or line.unit in self._differentiated:
             found.append("loss")
         elif applied or last in FORWARD or (owner in self._classes and last != "__init__" and not hook):
             found.append("forward")
@@ -62,7 +63,13 @@ class Roles(Reach):
             for w in ("init_weights", "_init_weights", "reset_parameters", "weights_init", "init_params")
         ):
             found.append("init")
+        if not reached and not {"forward", "evaluation"} & set(found) and self._makes_loss(line):
+            found.insert(0, "loss")
         return found
+
+    def _makes_loss(self, line: Line) -> bool:
+        """Whether a line stands in a function that makes what is minimised, or a term of it."""
+        return any(line.unit.node is maker for maker in makers(self.program.source))
 
     def by_side(self, test: Term, unit: Unit) -> bool:
         """Whether a condition asks which data it deals with: by a word, or by what its callers give."""

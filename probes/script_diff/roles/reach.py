@@ -49,6 +49,7 @@ _RUNS = {
     "fit": {"#0": "inputs", "x": "inputs", "#1": "labels", "y": "labels", "epochs": "length"}
     | {"validation_data": "inputs"},
     "train": {"#0": "length", "epoch": "length", "#1": "loader.dataset", "train_dataset": "loader.dataset"},
+    "compile": {"loss": "loss", "#1": "loss", "loss_weights": "loss"},
     "evaluate": {"#0": "inputs", "x": "inputs", "#1": "labels", "y": "labels"},
 }
 

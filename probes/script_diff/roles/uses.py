@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 from collections import defaultdict
 from collections.abc import Iterator
@@ -102,11 +103,24 @@ class Uses:
     def _is_forward(self, line: Line) -> bool:
         """Whether values go through a model in a line."""
         unit = line.unit
+        if unit in self._differentiated:
+            return False
         if unit.last == "__call__":
             return unit.owner in self._classes
         if unit in self._computing and unit.owner in self._classes:
             return True
         return (unit.last in FORWARD and unit.owner not in self._losses) or line in self._applied
+
+    @cached_property
+    def _differentiated(self) -> frozenset[Unit]:
+        """Functions that gradients are taken of: `value_and_grad(forward, None, weights)`."""
+        source = self.program.source
+        names = {
+            last_name(c.args[0])
+            for c in source.named("value_and_grad", "grad")
+            if c.args and isinstance(c.args[0], ast.Name)
+        }
+        return frozenset(u for u in self.program.units if not u.owner and u.last in names and is_function(u))
 
     @cached_property
     def _uses(self) -> dict[str, list[tuple[Line, tuple[tuple[str, str], ...]]]]:
