@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator, Sequence
+from itertools import pairwise
 
 from ...readers._tree import of, unparse
+from ...readers.script import last_name
 from ...scripts.syntax import Function, Script
 
 
@@ -30,9 +32,30 @@ def texts_in(node: ast.AST) -> list[str]:
 
 
 def not_in_training(source: Script, node: ast.AST) -> bool:
-    """A node runs by whether the module trains: `if not self.training: return x.softmax(-1)`."""
-    ways = (p for p in source.above(node) if isinstance(p, (ast.If, ast.IfExp)))
-    return any("training" in unparse(p.test) for p in ways)
+    """A node runs by whether the module trains: `if not self.training: return x.softmax(-1)`.
+
+    Or behind `if self.training: return x`.
+    """
+    around = [node, *source.above(node)]
+    ways = (p for p in around[1:] if isinstance(p, (ast.If, ast.IfExp)))
+    return any("training" in unparse(p.test) for p in ways) or any(
+        _left_in_training(block, part)
+        for part, outer in pairwise(around)
+        for block in [getattr(outer, "body", None)]
+        if isinstance(part, ast.stmt) and isinstance(block, list)
+    )
+
+
+def _left_in_training(block: list[ast.stmt], part: ast.stmt) -> bool:
+    """A module that trains has given back its value in a block before a statement of it is reached."""
+    before = block[: block.index(part)] if part in block else []
+    return any(
+        isinstance(s, ast.If)
+        and isinstance(s.body[-1], ast.Return)
+        and isinstance(s.test, (ast.Name, ast.Attribute))
+        and last_name(s.test) == "training"
+        for s in before
+    )
 
 
 def chosen(source: Script, node: ast.AST) -> bool:

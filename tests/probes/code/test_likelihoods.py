@@ -201,3 +201,38 @@ def test_gradients_cleared_each_time(text: str) -> None:
 
 def test_nothing_minimised_tells_nothing() -> None:
     assert state("script-loss-wrong", "import torch\nprint(torch.ones(3))\n") == "unknown"
+
+
+EARLY = """
+import torch
+import torch.nn.functional as F
+from torch import nn
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.head = nn.Linear(8, 4)
+    def forward(self, x):
+        z = self.head(x)
+        if self.training:
+            return z
+        return torch.softmax(z, 1)
+net = Net()
+optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+for x, y in loader:
+    optimizer.zero_grad()
+    loss = F.cross_entropy(net(x), y)
+    loss.backward()
+    optimizer.step()
+"""
+
+
+def test_chances_where_nothing_trains_are_no_fault() -> None:
+    assert state("script-loss-wrong", EARLY) != "present"
+    assert state("script-double-softmax", EARLY) != "present"
+
+
+@pytest.mark.parametrize(
+    ("old", "new"), [("self.training:", "not self.training:"), ("return z\n", "z = 2 * z\n")]
+)
+def test_chances_in_training_are_a_fault(old: str, new: str) -> None:
+    assert state("script-loss-wrong", EARLY.replace(old, new)) == "present"
