@@ -24,7 +24,7 @@ from ..shared.checks import MISSING, scripts
 from .equal_counts import counts_alike
 from .kept import kept
 from .light import light
-from .paired import made_before, paired_off, stands_elsewhere
+from .paired import made_before, paired_off, stands_elsewhere, turned
 from .topics import Topic, matching, one_of, topics
 
 # Two versions of one script share nearly all lines, a refactored one at least half; two programs in one
@@ -141,7 +141,7 @@ def sorted_out(found: Comparison) -> Mapping[str, tuple[Edit, ...]]:
     written_anew = [e for e in left if stands_elsewhere(e, weighty) or made_before(e, found.left_out)]
     paired += [e for e in weighty if e in found.kept and e not in paired]
     left = [e for e in left if e not in found.kept]
-    unclear = [e for e in weighty if e.rewritten] + paired + written_anew
+    unclear = [e for e in weighty if e.rewritten and not _known_anew(e, weighty)] + paired + written_anew
     left = [e for e in left if e not in written_anew]
     vague = [e for e in weighty if e not in left]
     for topic in topics():
@@ -192,12 +192,22 @@ def _cut_elsewhere(edits: Sequence[Edit]) -> tuple[Edit, ...]:
             mine, theirs = ({*_CUT.findall(x)} & {*_CUT.findall(y)} for x, y in _codes(a, b))
             if same and (a.split, b.split) == ("train", "eval") and mine and theirs:
                 one = replace(a, roles=("split", *a.roles), new=a.new | {"slice"}, split="")
-                found = [one if e is a else e for e in found if e is not b]
+                whole = _two_ends(a.mine_code, b.mine_code)
+                found = [one if e is a else e for e in found if e is not b and not (whole and e is a)]
     return tuple(found)
 
 
 def _codes(a: Edit, b: Edit) -> tuple[tuple[str, str], tuple[str, str]]:
     return (a.mine_code, b.mine_code), (a.theirs_code, b.theirs_code)
+
+
+def _two_ends(one: str, other: str) -> bool:
+    """`rows[:n - k]` beside `rows[n - k:]`: two parts that meet, whichever of them is held out."""
+    for a, b in ((one, other), (other, one)):
+        before, after = re.search(r"(\w+)\[:([^:\[\]]+)\]$", a), re.search(r"(\w+)\[([^:\[\]]+):\]$", b)
+        if before is not None and after is not None and before.groups() == after.groups():
+            return True
+    return False
 
 
 _CUT = re.compile(r"(\w+)\[[^\[\]]*:")  # names that a slice is taken of
@@ -222,9 +232,27 @@ _OF_FUNCTIONS = (
 _READS_WEIGHTS = {"$:load", "$:load_model"}
 
 
+def _known_anew(edit: Edit, every: Sequence[Edit]) -> bool:
+    """Whether it is told what an edit does, although its line is written anew."""
+    return _dealt_otherwise(edit) or any(turned(edit, other) for other in every)
+
+
+def _dealt_otherwise(edit: Edit) -> bool:
+    """A part of the data that a condition chose, and now chance or its place in the table does.
+
+    However the lines around are written anew, the parts are no longer what they were.
+    """
+    by_chance = edit.gone & _COMPARED and "sample()" in edit.new and not edit.new & _COMPARED
+    by_place = {"chosen"} <= edit.gone and edit.gone & {"in", "not in"} and "slice" in edit.new
+    return edit.kind == "expression" and bool(by_chance or (by_place and "chosen" not in edit.new))
+
+
+_COMPARED = frozenset({">", ">=", "<", "<=", "in", "not in"})
+
+
 def _vague(edit: Edit) -> bool:
     """What cannot be told from a rewriting: a call of the script's own function, other names unpacked."""
-    if edit.new & STRUCTURE or edit.within[:1] == ("load_param_into_net.#0",):
+    if edit.new & STRUCTURE or (edit.within[:1] and edit.within[0].endswith(_TOLD)):
         return False
     if edit.kind in ("added", "removed", "replaced", "expression", "wrapped", "unwrapped"):
         if "own()" in edit.gone | edit.new:
@@ -237,6 +265,11 @@ def _vague(edit: Edit) -> bool:
     return edit.within[:1] in (("assign.target",), ("for.target",)) and edit.kind in ("name", "expression")
 
 
+_TOLD = (
+    ".ignore_index",
+    "in.left",
+    "load_param_into_net.#0",
+)  # places that say by themselves what their value is for
 _APART = ("constant", "argument-added", "argument-removed")  # a line may hold several that are not one edit
 
 

@@ -32,7 +32,9 @@ def light(edit: Edit) -> bool:
         return True
     if edit.kind == "constant" and edit.within and edit.within[0].endswith(".name"):
         return not edit.within[0].startswith(("load", "get_", "create_", "from_"))  # what a layer is called
-    if edit.roles[:1] == ("seed",) or "seed" in edit.key.lower() or edit.setting == "seed":
+    if edit.roles[:1] == ("seed",) and not _LEARNT & set(edit.roles):
+        return True  # and no rows of folds whose number is the seed
+    if "seed" in edit.key.lower() or edit.setting == "seed":
         return True
     if edit.within and not edit.within[0][0].isalnum():
         return False  # a number that is counted or compared with is no setting of that name
@@ -46,6 +48,7 @@ def light(edit: Edit) -> bool:
     return bool(name) and edit.kind == "constant" and is_harmless(name)
 
 
+_LEARNT = frozenset({"inputs", "labels", "loss", "loss.prediction", "loss.target"})
 _OF_EVALUATION = re.compile(r"(?i)^(?:val|valid|eval|test|dev|infer)\w*_(?:bs|batch|batch_?size)$")
 
 

@@ -29,6 +29,8 @@ def paired_off(edits: Sequence[Edit]) -> list[Edit]:
         *_attention(edits),
         *_rescheduled(edits),
         *_taken_apart(edits),
+        *_scaled_elsewhere(edits),
+        *_marked_later(edits),
         *making_up(edits),
     ]
 
@@ -232,6 +234,48 @@ _COUNTS = {"size()", "numel()", "len()", "shape", "count_nonzero()", "nelement()
 _OUTPUTS = {"'softmax'", "'sigmoid'"}
 
 
+def _scaled_elsewhere(edits: Sequence[Edit]) -> list[Edit]:
+    """Inputs of both sides that were scaled on their way and now are in the model; a scaling in two steps.
+
+    `Normalize(MEAN, STD)` of values up to 255, and `Rescale(1 / 255, 0)` before figures divided by 255.
+    """
+    found: list[Edit] = []
+    gone = [e for e in edits if e.gone & _SCALES and not e.new & _SCALES]
+    new = [e for e in edits if e.new & _SCALES and not e.gone & _SCALES]
+    sides = {e.split for e in gone}
+    inside = [e for e in new if e.within and e.within[0].startswith(("Sequential", "SequentialCell"))]
+    if inside and (sides >= {"train", "eval"} or sides == {""}):
+        found += [*gone, *inside]
+    for e in gone:
+        here = [x for x in new if (x.mine, x.theirs) == (e.mine, e.theirs)]
+        steps = {w for x in here for w in x.new}
+        if "Rescale()" in steps and e.gone & {"Normalize()"} and {"Normalize()", "255.0", "/"} <= steps:
+            if any({"Normalize()", "255.0", "/"} <= x.new for x in here):
+                found += [e, *here]
+    return found
+
+
+_SCALES = frozenset({"Rescaling()", "Rescale()", "Normalization()", "Normalize()"})
+
+
+def _marked_later(edits: Sequence[Edit]) -> list[Edit]:
+    """Labels filled up with something else, and the filled positions marked by a line of their own after."""
+    filled = [e for e in edits if _MARK in e.gone - e.new and e.within[:1] and "pad" in e.within[0]]
+    marked = [e for e in edits if e.kind == "added" and _MARK in e.new and e.new & _MARKED_BY]
+    return [*filled, *marked] if filled and marked else []
+
+
+_MARK = "-100.0"  # of positions that the loss leaves out
+_MARKED_BY = {"masked_fill()", "masked_fill_()", "where()", "fill"}
+
+
+def turned(edit: Edit, other: Edit) -> bool:
+    """The mark moved from one part of a list of labels to another: what counted is left out, and back."""
+    same = (edit.mine, edit.theirs) == (other.mine, other.theirs)
+    moved = (edit.gone, edit.new) == (other.new, other.gone)
+    return same and moved and "label" in edit.key and _MARK in edit.gone | edit.new
+
+
 def stands_elsewhere(edit: Edit, every: Sequence[Edit]) -> bool:
     """Whether all that is gone in one place is new in another, or the other way round: it was moved."""
     if edit.new & STRUCTURE:
@@ -242,7 +286,7 @@ def stands_elsewhere(edit: Edit, every: Sequence[Edit]) -> bool:
         return False
     gone, new = core(edit.gone), core(edit.new)
     for other in every:
-        if other is not edit and other.kind != "moved":
+        if other is not edit and other.kind != "moved" and not turned(edit, other):
             if gone and not new and gone <= core(other.new) - core(other.gone):
                 return True
             if new and not gone and new <= core(other.gone) - core(other.new):

@@ -406,7 +406,7 @@ def _is_start(value: ast.expr) -> bool:
     """`best = 0.0`, `float("inf")`, `-np.inf`, or what a checkpoint holds."""
     text = unparse(value)
     inf = re.fullmatch(
-        r"-?(?:float\(['\"]-?inf(?:inity)?['\"]\)|(?:np|math|torch)\.inf|-?[\d.e]+|None)", text
+        r"-?(?:float\(['\"]-?inf(?:inity)?['\"]\)|(?:np|math|torch)\.inf|-?\.?\d[\d.e]*|None)", text
     )
     return inf is not None or re.search(r"ckpt|checkpoint|state|resume", text) is not None
 

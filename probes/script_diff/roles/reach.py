@@ -25,6 +25,8 @@ _METRIC = word_set(
     "recall_score confusion_matrix accuracy mean_squared_error mean_absolute_error r2_score eq"
 )
 _MODEL = word_set("model net network module ddp_model classifier")
+# what takes derivatives of a value or of a function -> by which arguments it gets it
+_DERIVED = {"gradient": ("target", "#0"), "value_and_grad": ("fn", "#0")}
 _FIGURES = ("#1", "#2", "mean", "std", "mean_vec", "std_vec")  # of `normalize(image, mean, std)`
 _SPLITS = word_set("train_test_split random_split Subset KFold StratifiedKFold GroupKFold TimeSeriesSplit")
 _DRAWS = word_set(
@@ -177,7 +179,7 @@ class Reach(Sides):
                 return "clip", False
             if call in _METRIC:
                 return "metric", False
-            if call == "backward":
+            if call == "backward" or (call in _DERIVED and edge in _DERIVED[call]):
                 return "loss", False
             if call in ("load_state_dict", "from_pretrained"):
                 return "weights", False

@@ -39,7 +39,7 @@ class Sides(Uses):
         for target in line.targets:
             if (side := side_named(target)) and not _is_mask(line.term):
                 return side
-        if self.evaluates(line):
+        if self.evaluates(line) or line in self._only_measured:
             return "eval"
         for head in reversed(line.around):
             if head.term.kind == "if" and line.branch == "body" and (side := _asked_side(head.term)):
@@ -81,6 +81,28 @@ class Sides(Uses):
         ):
             return True
         return line.unit in self._measuring or line.unit in self._quiet
+
+    @cached_property
+    def _only_measured(self) -> frozenset[Line]:
+        """Lines that training takes nothing of, and whose every value is read where a model is evaluated."""
+        reading = {line for line in self.program.lines if self.evaluates(line)}
+        open_ = {x for x in self.dead if x not in reading and x.term.kind == "assign"}
+        found: set[Line] = set()
+        for _ in range(4):
+            new = {
+                x
+                for x in open_ - found
+                if any(self._read_by(x, n) for n in x.targets)
+                and all(use in reading or use in found for n in x.targets for use in self._read_by(x, n))
+            }
+            if not new:
+                break
+            found |= new
+        return frozenset(found)
+
+    def _read_by(self, line: Line, name: str) -> list[Line]:
+        """The other lines of a line's function that read a name."""
+        return [use for use, _ in self._uses.get(name, ()) if use is not line and use.unit is line.unit]
 
     def _about_data(self, unit: Unit) -> bool:
         """Whether a function gets or keeps data: a score in its name is then what they are about."""

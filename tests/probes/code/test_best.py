@@ -134,6 +134,15 @@ def test_scored(state: State, text: str) -> None:
     assert found.state is state, found.why
 
 
+@pytest.mark.parametrize("name", ["e", "d", "e2", "val"])
+def test_a_short_name_is_no_number(name: str) -> None:
+    """`best = e` takes up the new value, and is not the start `1e9` by its look."""
+    text = loop(name, "<", "float('inf')").replace("top_best", "best")
+    assert finding(best_is_chosen_wrongly, text).state is not PRESENT
+    stays = loop(name, "<", "1e9", "kept = 1").replace("top_best", "best")
+    assert finding(best_is_chosen_wrongly, stays).state is PRESENT
+
+
 def test_directions() -> None:
     """Names tell which way a metric gets better; what tells both or nothing is unknown."""
     assert [better_when_higher(n) for n in ("valid/f1", "mIoU", "val_acc", "r2")] == [True] * 4
