@@ -19,6 +19,8 @@ def _one(term: Term) -> Term:
         return _comprehension(term)
     if term.kind == "item":
         return _item(term)
+    if term.kind == "operation" and term.label == "/" and (times := _times_exp(term)) is not None:
+        return times
     if term.kind != "call":
         return term
     if (groups := term.part("params")) is not None and (plain := _one_group(groups)) is not None:
@@ -90,6 +92,20 @@ def _one(term: Term) -> Term:
             axes = Term("sequence", "", (("#0", _number(2)), ("#1", _number(3))))
             return Term("call", "mean", (("#0", first.parts[0][1]), ("dim", axes)), term.node)
     return term
+
+
+def _times_exp(term: Term) -> Term | None:
+    """`x / exp(y)` is `x * exp(-y)`."""
+    left, right = term.part("left"), term.part("right")
+    if left is None or right is None or right.kind != "call" or right.label != "exp" or len(right.parts) != 1:
+        return None
+    edge, inner = right.parts[0]
+    if inner.kind == "operation" and inner.label == "negative":
+        turned = inner.parts[0][1]
+    else:
+        turned = Term("operation", "negative", (("left", inner),), term.node)
+    power = Term("call", "exp", ((edge, turned),), right.node)
+    return Term("operation", "*", (("left", left), ("right", power)), term.node)
 
 
 def _downwards(term: Term, first: Term) -> Term | None:
