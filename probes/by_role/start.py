@@ -31,12 +31,12 @@ def pretrained_differs(mine: Side, theirs: Side) -> Iterator[Told]:
     yield Told("pretrained", text, mine.place(off[0]), theirs.place(where))
 
 
-def _after_training(side: Side, call: ast.Call) -> bool:
-    """Whether a call stands behind the loop that trains, in the same function."""
+def _after_training(side: Side, node: ast.stmt | ast.expr) -> bool:
+    """Whether a node stands behind the loop that trains, in the same function."""
     loop = side.source.train_loop
-    if loop is None or side.source.function_around(call) is not side.source.function_around(loop):
+    if loop is None or side.source.function_around(node) is not side.source.function_around(loop):
         return False
-    return call.lineno > loop.lineno
+    return node.lineno > loop.lineno
 
 
 _ZOO = re.compile(
@@ -132,7 +132,7 @@ def _frozen(side: Side) -> dict[str, ast.AST] | None:
         if value.value is not False:
             return None  # opened again, later or in part
         part = _part(side, node, owner)
-        if part is None:
+        if part is None or _after_training(side, node):
             return None
         found[part] = node
     return found

@@ -108,6 +108,9 @@ def _calls(a: Term, b: Term, within: tuple[tuple[str, str], ...]) -> Iterator[Ch
     if any(t.label == "star" for t in here.values()) or _listing(a, b):
         yield from _sequence(a, b, ((b.label, "#"), *within))
         return
+    if a.label in ("where", "select") and _crossed(here, there):
+        yield Change("order", a, b, ((b.label, "branches"), *within))
+        return
     shared = [e for e in here if e in there]
     for edge in shared:
         yield from _compare(here[edge], there[edge], ((b.label, edge), *within))
@@ -119,6 +122,16 @@ def _calls(a: Term, b: Term, within: tuple[tuple[str, str], ...]) -> Iterator[Ch
         yield Change("argument-removed", here[edge], None, ((a.label, edge), *within))
     for edge in new:
         yield Change("argument-added", None, there[edge], ((b.label, edge), *within))
+
+
+def _crossed(here: dict[str, Term], there: dict[str, Term]) -> bool:
+    """`where(c, a, b)` -> `where(c, b, a)`, of two values that are both computed."""
+    other = [e for e in here if e not in there or here[e].key != there[e].key]
+    if len(other) != 2 or any(e not in there for e in other):
+        return False
+    one, two = other
+    plain = any(here[e].kind in ("number", "constant") for e in other)
+    return not plain and here[one].key == there[two].key and here[two].key == there[one].key
 
 
 _LISTS = ("Sequential", "SequentialCell", "Compose", "ModuleList", "CellList")

@@ -164,7 +164,9 @@ def remakes_layers(line: Line) -> bool:
     return target is not None and target.kind == "attribute" and value.label[:1].isupper()
 
 
-_TAKE_OVER = word_set("parameters named_parameters DistributedDataParallel") | OPTIMIZERS
+_TAKE_OVER = (
+    word_set("parameters named_parameters DistributedDataParallel requires_grad_ freeze") | OPTIMIZERS
+)
 
 
 def of_parameters(line: Line) -> bool:

@@ -50,6 +50,7 @@ from .meaning import Same, same_meaning
 from .ranked import only_ranked
 from .rewrites import rewritten_lines
 from .roles import Roles
+from .roles.words import side_named
 from .terms import Term
 
 MAX_EDITS = 400
@@ -212,6 +213,8 @@ class _Finder:
         """
         if edit.kind == "constant":
             return edit.ratio is not None
+        if edit.kind == "index" and any(side_named(w) for w in edit.new | edit.gone if w[:1] != "$"):
+            return True  # `counts[phase]` -> `counts["train"]`: what is told of it may be nothing but printed
         if edit.kind == "replaced" and edit.gone | edit.new == {"mean()", "sum()"}:
             return True  # the same of one value, and of a guessed shape there may be one
         known = {t for u in (line.unit, *self.aligned.mine.units[:1]) for x in u.lines for t in x.targets}
@@ -325,7 +328,7 @@ class _Finder:
 
     def _counts(self, line: Line) -> bool:
         """Whether what only gets logged matters all the same: what an evaluation measures."""
-        return self.mine.split(line) == "eval"
+        return self.mine.split(line) == "eval" or line in self.mine.measured
 
     # ---------------------------------------------------------------------------------------- one-sided lines
 

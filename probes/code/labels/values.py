@@ -51,7 +51,7 @@ def _labels_alone(source: Script) -> Finding | None:
             ):
                 alone.append((node, unparse(node.value.slice)))
     for node, index in alone:
-        if _order_is_kept(source, node):
+        if _order_is_kept(source, node) or _picks_rows(source, node):
             continue
         fresh = "randperm" in index or "permutation" in index
         if fresh and (_has_no_partner(source, node) or _already_alone(source, node)):
@@ -118,6 +118,23 @@ def _used_once(source: Script, index: str) -> bool:
     """The permutation indexes one array only."""
     uses = [n for n in source.of(ast.Subscript) if unparse(n.slice) == index]
     return len(uses) == 1
+
+
+def _picks_rows(source: Script, node: ast.Assign) -> bool:
+    """`rows = rows[randperm(n)]; now = rows[:64]; x[now], y[now]`: rows, by their numbers."""
+    name = unparse(node.targets[0])
+    function = source.function_around(node) or source.tree
+    parts = {name}
+    for given in of(function, ast.Assign):
+        taken = given.value.value if isinstance(given.value, ast.Subscript) else None
+        if taken is not None and unparse(taken) == name:
+            parts.update(unparse(t) for t in given.targets)
+    picked = {
+        unparse(n.value)
+        for n in of(function, ast.Subscript)
+        if unparse(n.slice) in parts and unparse(n.value) not in parts
+    }
+    return len(picked) > 1
 
 
 def _order_is_kept(source: Script, node: ast.Assign) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import re
 
-from ...readers._tree import of, unparse
+from ...readers._tree import names_in, of, unparse
 from ...readers.script import keyword, last_name
 from ...registry import Finding, View, probe
 from ...scripts.flow import flow
@@ -51,6 +51,8 @@ _MEASURES = re.compile(r"(?i)psnr|ssim|corr|similar|metric|score|eval|cosine")  
 def _unsafe_division(source: Script) -> Finding | None:
     for node in source.of(ast.BinOp):
         if isinstance(node.op, ast.Div) and _own_spread(node.right) and of_itself(source, node):
+            if _one_of_features(source, node):
+                continue
             if _MEASURES.search(source.function_name(node)):
                 continue
             if re.search(r"axis=0\)", source.code) and re.search(
@@ -61,6 +63,22 @@ def _unsafe_division(source: Script) -> Finding | None:
                 continue
             return at(source, node, "each sample is divided by its own spread, which may be zero")
     return None
+
+
+def _one_of_features(source: Script, node: ast.BinOp) -> bool:
+    """`(x / x.norm(dim=1) for x in (a, b))`: what x stands for tells whether it is an input."""
+    call = node.right
+    if not (isinstance(call, ast.Call) and last_name(call.func) == "norm"):
+        return False
+    held = call.func.value if isinstance(call.func, ast.Attribute) else None
+    for around in source.above(node):
+        for one in getattr(around, "generators", ()):
+            if isinstance(held, ast.Name) and last_name(one.target) == held.id:
+                over = one.iter
+                return isinstance(over, (ast.Name, ast.Tuple, ast.List)) and not any(
+                    _INPUT.search(n) for n in names_in(over)
+                )
+    return False
 
 
 def _only_counted(source: Script, node: ast.AST) -> bool:
@@ -92,7 +110,7 @@ def _division_bare(source: Script) -> Finding | None:
     for node in source.of(ast.BinOp, ast.Call):
         if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Div):
             text = unparse(node.right)
-            if _own_spread(node.right) and not of_itself(source, node):
+            if _own_spread(node.right) and (not of_itself(source, node) or _one_of_features(source, node)):
                 continue  # a score, or a ratio of signal to noise
             if _own_spread(node.right) or text in spreads:
                 return at(source, node, "nothing keeps this spread from being zero")

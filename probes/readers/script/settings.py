@@ -339,7 +339,7 @@ class Extractor(Values):
     def _side_optimizers(self) -> list[ast.Call]:
         """Optimizers without a schedule beside one that has one: of a warm start, a probe, a critic."""
         made: dict[str, list[ast.Call]] = {}
-        scheduled: set[str] = set()
+        scheduled = self._rated_by_hand
         for node in of(self.tree, ast.Assign, ast.Call):
             if isinstance(node, ast.Assign) and isinstance(node.value, ast.Call):
                 if last_name(node.value.func).lower() in OPTIMIZERS:
@@ -349,6 +349,28 @@ class Extractor(Values):
         if len(made) < 2 or not scheduled.intersection(made):
             return []
         return [call for name, calls in made.items() if name not in scheduled for call in calls]
+
+    @property
+    def _rated_by_hand(self) -> set[str]:
+        """Optimizers whose groups are given rates: `for g in sgd.param_groups: g["lr"] = rate`."""
+        loops = {
+            x.target.id: unparse(x.iter.value)
+            for x in of(self.tree, ast.For)
+            if isinstance(x.target, ast.Name)
+            and isinstance(x.iter, ast.Attribute)
+            and x.iter.attr == "param_groups"
+        }
+        found: set[str] = set()
+        for node in of(self.tree, ast.Subscript):
+            rate = isinstance(node.slice, ast.Constant) and node.slice.value == "lr"
+            if not (rate and isinstance(node.ctx, ast.Store)):
+                continue
+            group = node.value
+            if isinstance(group, ast.Name) and group.id in loops:
+                found.add(loops[group.id])
+            elif isinstance(group, ast.Subscript) and isinstance(group.value, ast.Attribute):
+                found.add(unparse(group.value.value))  # `sgd.param_groups[0]["lr"] = rate`
+        return found
 
     def _one_of_several(self, call: ast.Call) -> bool:
         """Optimizers of several kinds stand to choose from, and which is taken is told at run time.

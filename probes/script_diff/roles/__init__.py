@@ -48,13 +48,14 @@ class Roles(Reach):
             or PREPARES.search(last.lower())
         ):
             found.append("data")
-        if self.evaluates(line):
+        if self.evaluates(line) or line in self.measured:
             found.append("evaluation")
         elif any(
             call in MAPS or edge in MAPS for _, chain in self._uses.get(last, ()) for call, edge in chain[:1]
         ):
             found.append("data")
-        if (any(h.term.kind == "for" for h in line.around) and self._trains_in(line)) or (
+        takes_part = any(h.term.kind == "for" for h in line.around) and self._trains_in(line)
+        if (takes_part and line not in self.measured) or (
             line.unit in self._stepping and "evaluation" not in found
         ):
             found.append("step")

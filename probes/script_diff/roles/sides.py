@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import defaultdict
 from functools import cached_property
 
 from ..lines import Line, Unit
@@ -39,6 +40,8 @@ class Sides(Uses):
         for target in line.targets:
             if (side := side_named(target)) and not _is_mask(line.term):
                 return side
+        if side := _part_given(line.term):
+            return side
         if self.evaluates(line) or line in self._only_measured:
             return "eval"
         for head in reversed(line.around):
@@ -134,6 +137,29 @@ class Sides(Uses):
             and not any(x in self._outer or x in self._training for x in unit.lines)
             and any(_puts_in_evaluation(x.term) for x in unit.lines)
         )
+
+    @cached_property
+    def measured(self) -> frozenset[Line]:
+        """Lines whose values only get logged, and that give or take a figure of data held out.
+
+        `xte, yte = features(net, "test")` before `accuracy = (head(xte).argmax(1) == yte).mean()`.
+        """
+        found: set[Line] = set()
+        by_unit: dict[Unit, list[Line]] = defaultdict(list)
+        for line in self.dead:
+            by_unit[line.unit].append(line)
+        for lines in by_unit.values():
+            known = {x for x in lines if self.split(x) == "eval"}
+            near = known
+            while near:
+                gives = {t for x in near for t in x.targets}
+                takes = {n for x in near for n in x.term.names}
+                near = {
+                    x for x in lines if x not in known and (gives & x.term.names or takes & set(x.targets))
+                }
+                known |= near
+            found |= known
+        return frozenset(found)
 
     @cached_property
     def _measuring(self) -> frozenset[Unit]:
@@ -282,6 +308,15 @@ def _is_mask(term: Term) -> bool:
         "&",
         "|",
         "~",
+    )
+
+
+def _part_given(term: Term) -> str:
+    """`sets["val"] = ...`: the part of the data that a line makes."""
+    target = term.part("target") if term.kind == "assign" else None
+    index = target.part("index") if target is not None and target.kind == "item" else None
+    return (
+        side_named(index.label.strip("'")) if index is not None and index.kind in ("key", "constant") else ""
     )
 
 

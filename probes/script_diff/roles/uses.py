@@ -16,6 +16,7 @@ from .words import FORWARD, HOOK, LOSS, SHARED, is_function
 _IS_LOSS = re.compile(
     r"(?:Loss|Losses|Criterion|Objective|LossBase|_loss|_criterion)$|^(?:Loss|Criterion)[A-Z]"
 )
+_CRITERION = re.compile(r"(?i)(?:^|[._])(?:criterion|crit|loss_?(?:fn|func|function)|objective)$")
 
 
 class Uses:
@@ -54,11 +55,27 @@ class Uses:
 
     @cached_property
     def _losses(self) -> frozenset[str]:
-        """Classes that compute a loss: by their name, or what they derive from."""
+        """Classes that compute a loss: by their name, what they derive from, or what an object is called.
+
+        An object that is called `criterion` is one where its forward takes what is told and what is true.
+        """
+        named = {
+            value.label
+            for x in self.program.lines
+            if x.term.kind == "assign" and (value := x.term.part("value")) is not None
+            if value.kind == "call" and any(_CRITERION.search(t) for t in x.targets)
+        }
+        pairs = {
+            u.owner
+            for u in self.program.units
+            if u.owner in named and u.last in (*FORWARD, "__call__") and len(u.parameters) > 2
+        }
         return frozenset(
             name
             for name, node in self.program.source.classes.items()
-            if _IS_LOSS.search(name) or any(_IS_LOSS.search(last_name(b)) for b in node.bases)
+            if _IS_LOSS.search(name)
+            or any(_IS_LOSS.search(last_name(b)) for b in node.bases)
+            or name in pairs
         )
 
     @cached_property

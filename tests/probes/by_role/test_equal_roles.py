@@ -130,3 +130,12 @@ def test_classes_may_be_weighed_row_by_row(loss: str, said: bool) -> None:
     right = "import tensorflow as tf\nmodel = make()\nmodel.compile('adam', 'binary_crossentropy')\n"
     right += "model.fit(x, y, class_weight={0: 1.0, 1: 4.0})\n"
     assert ("loss-weight" in _kinds(text, right)) is said
+
+
+def test_what_is_held_fixed_after_training_is_no_part_of_it() -> None:
+    later = "for p in net.parameters():\n    p.requires_grad = False\n"
+    text = HEAD + "opt = torch.optim.Adam(net.parameters(), lr=1e-3)\n"
+    second = "judge(net)\n"
+
+    assert "regularisation-lowered" not in _kinds(text + STEP + second, text + STEP + later + second)
+    assert "regularisation-lowered" in _kinds(text + STEP + second, HEAD + later + text + STEP + second)

@@ -209,3 +209,26 @@ def test_rows_picked_by_the_split_are_no_coding_of_labels(picked: str, cut: str,
     text += "x, target = get_batch('train')\nloss = criterion(model(x), target)\nloss.backward()\n"
     said = finding(splits_processed_differently, text, labels=True).state
     assert (said is PRESENT) is (state is PRESENT)
+
+
+ROWS = """
+def fit(net, images, labels, opt):
+    rows = torch.arange(len(images))
+    for epoch in range(9):
+        rows = rows[torch.randperm(len(rows))]
+        for k in range(0, len(rows), 32):
+            now = rows[k:k + 32]
+            loss = F.cross_entropy(net(images[now]), labels[now])
+            loss.backward()
+            opt.step()
+"""
+PICKED = [
+    (ABSENT, ROWS),
+    (ABSENT, ROWS.replace("now = rows[k:k + 32]", "rows").replace("[now]", "[rows]")),
+    (PRESENT, ROWS.replace("images[now]", "images[k:k + 32]")),  # labels alone go by the order
+]
+
+
+@pytest.mark.parametrize(("state", "code"), PICKED)
+def test_numbers_of_rows_that_are_shuffled_pick_all_of_a_sample(state: State, code: str) -> None:
+    assert finding(labels_permuted_alone, code).state is state

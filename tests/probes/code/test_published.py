@@ -147,6 +147,16 @@ def test_features_on_the_unit_sphere_are_no_inputs() -> None:
     assert state("script-unsafe-division", text.replace("{0}", "embeddings")) is not State.PRESENT
 
 
+def test_what_a_name_of_a_comprehension_stands_for_tells_whether_it_is_an_input() -> None:
+    text = (
+        STEP.format(before="pass", inside="pass")
+        + "\ndef unit({0}, other):\n    return [x / x.norm(dim=1, keepdim=True) for x in ({0}, other)]\n"
+    )
+
+    assert state("script-unsafe-division", text.replace("{0}", "images")) is State.PRESENT
+    assert state("script-unsafe-division", text.replace("{0}", "embeddings")) is not State.PRESENT
+
+
 def test_sigmoids_of_many_functions_do_not_follow_one_another() -> None:
     apart = "".join(f"\ndef squash_{n}(x):\n    return torch.sigmoid(x)\n" for n in range(8))
     inside = "\ndef squashed(x):\n" + "    x = torch.sigmoid(x)\n" * 8 + "    return x\n"

@@ -188,6 +188,24 @@ def test_the_optimizer_that_is_scheduled_is_the_main_one(tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize(
+    ("line", "main"),
+    [
+        ("for g in sgd.param_groups:\n        g['lr'] = rate(epoch)", "sgd"),
+        ("sgd.param_groups[0]['lr'] = rate(epoch)", "sgd"),
+        ("rates = [g['lr'] for g in sgd.param_groups]", "adam"),  # read, not given
+    ],
+)
+def test_the_optimizer_that_is_given_rates_by_hand_is_the_main_one(
+    tmp_path: Path, line: str, main: str
+) -> None:
+    """A probe's beside it, which keeps its rate, says nothing of the training."""
+    text = "import torch\n\ndef pretrain(net):\n    sgd = torch.optim.SGD(net.parameters(), lr=0.3)\n"
+    text += f"    {line}\n\ndef judge(head):\n    adam = torch.optim.Adam(head.parameters())\n"
+
+    assert read(tmp_path, text)["optimizer"][0] == main
+
+
+@pytest.mark.parametrize(
     ("line", "order"),
     [
         ("va = DataLoader(Subset(base, va_idx), 64)", True),

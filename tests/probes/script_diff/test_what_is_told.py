@@ -1,0 +1,162 @@
+"""Edits of what is only printed, of losses written as modules and of what freezes: told by their part."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from .._pairs import present
+
+FLAT = """
+import copy
+import numpy as np
+import torch
+from torch import nn
+from torchvision import models
+
+data = np.load("rooms.npz")
+x_tr, y_tr = torch.tensor(data["x"]), torch.tensor(data["y"])
+x_te, y_te = torch.tensor(data["x2"]), torch.tensor(data["y2"])
+started = data["hour"] + 1.0
+
+
+class Berhu(nn.Module):
+    def forward(self, told, true):
+        far = (told - true).abs()
+        edge = 0.2 * far.max().item()
+        return torch.where(far > edge, far * far / edge, far).mean()
+
+
+net = models.resnet18(weights="DEFAULT")
+net.requires_grad_(False)
+net.fc = nn.Linear(512, 1)
+criterion = Berhu()
+opt = torch.optim.Adam(net.fc.parameters(), lr=1e-3)
+plateau = torch.optim.lr_scheduler.ReduceLROnPlateau(opt, mode="min", factor=0.5, patience=4)
+for epoch in range(20):
+    net.train()
+    for i in torch.randperm(len(x_tr)).split(32):
+        loss = criterion(net(x_tr[i])[:, 0], y_tr[i])
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+    net.eval()
+    with torch.no_grad():
+        e_te = (net(x_te)[:, 0] - y_te).numpy()
+    low, high = e_te[y_te < 1], e_te[y_te >= 1]
+    wins = 0.0
+    for one in high:
+        wins += np.sum(one > low)
+    rate = wins / (len(high) * len(low))
+    plateau.step(float(abs(e_te).mean()))
+    print(epoch, loss.item(), rate, started)
+torch.save(net.state_dict(), "rooms.pt")
+"""
+
+
+def _edits(folder: Path, *pairs: tuple[str, str]) -> set[str]:
+    text = FLAT
+    for old, new in pairs:
+        assert text.count(old) == 1, old
+        text = text.replace(old, new)
+    return {s for s in present(folder, text, FLAT) if s.startswith("edit-")}
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "kind"),
+    [
+        ("one > low", "one < low", "edit-metric"),
+        ("edge, far * far / edge, far)", "edge, far, far * far / edge)", "edit-loss-function"),
+        ('mode="min"', 'mode="max"', "edit-schedule-length"),
+        (
+            "net.requires_grad_(False)\nnet.fc = nn.Linear(512, 1)",
+            "net.fc = nn.Linear(512, 1)\nnet.requires_grad_(False)",
+            "edit-frozen",
+        ),
+    ],
+)
+def test_an_edit_is_told_by_its_part(tmp_path: Path, old: str, new: str, kind: str) -> None:
+    assert kind in _edits(tmp_path, (old, new))
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ('data["hour"] + 1.0', 'data["hour"] + 2.0'),  # printed, and of no evaluation
+        ("one > low", "low < one"),
+        ("wins / (len(high) * len(low))", "wins / len(low) / len(high)"),
+        (
+            "net.fc = nn.Linear(512, 1)\ncriterion = Berhu()",
+            "criterion = Berhu()\nnet.fc = nn.Linear(512, 1)",
+        ),
+    ],
+)
+def test_an_equal_line_is_silent(tmp_path: Path, old: str, new: str) -> None:
+    assert not _edits(tmp_path, (old, new))
+
+
+PHASES = """
+import json
+import torch
+from torch import nn
+
+
+class Rows(torch.utils.data.Dataset):
+    def __init__(self, part, words=None):
+        self.rows = [json.loads(line) for line in open(part + ".jsonl")]
+        if words is None:
+            words = {w: i for i, w in enumerate(sorted({w for r in self.rows for w in r["text"].split()}))}
+        self.words = words
+
+    def __len__(self):
+        return len(self.rows)
+
+    def __getitem__(self, i):
+        row = self.rows[i]
+        return torch.tensor([self.words.get(w, 0) for w in row["text"].split()[:16]]), row["label"]
+
+
+sets = {"train": Rows("train")}
+sets["val"] = Rows("val", sets["train"].words)
+sizes = {p: len(sets[p]) for p in ("train", "val")}
+loaders = {p: torch.utils.data.DataLoader(sets[p], 1, shuffle=p == "train") for p in ("train", "val")}
+net = nn.Sequential(nn.EmbeddingBag(5000, 32), nn.Linear(32, 3))
+opt = torch.optim.Adam(net.parameters(), lr=1e-3)
+best = 0.0
+for epoch in range(5):
+    for phase in ("train", "val"):
+        net.train(phase == "train")
+        right = 0
+        for x, y in loaders[phase]:
+            with torch.set_grad_enabled(phase == "train"):
+                out = net(x)
+                loss = nn.functional.cross_entropy(out, y)
+                if phase == "train":
+                    opt.zero_grad()
+                    loss.backward()
+                    opt.step()
+            right += (out.argmax(1) == y).sum().item()
+        share = right / sizes[phase]
+        print(phase, epoch, share)
+        if phase == "val" and share > best:
+            best = share
+            torch.save(net.state_dict(), "best.pt")
+"""
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "kind"),
+    [
+        ("right / sizes[phase]", 'right / sizes["train"]', "edit-metric"),
+        ('Rows("val", sets["train"].words)', 'Rows("val")', "edit-evaluation-inputs"),
+    ],
+)
+def test_the_other_part_of_the_data(tmp_path: Path, old: str, new: str, kind: str) -> None:
+    found = present(tmp_path, PHASES.replace(old, new), PHASES)
+    assert kind in found
+
+
+def test_an_index_by_another_name_is_the_same(tmp_path: Path) -> None:
+    other = PHASES.replace("phase", "stage")
+    assert not {s for s in present(tmp_path, other, PHASES) if s.startswith("edit-")}
