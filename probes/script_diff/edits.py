@@ -149,10 +149,13 @@ class _Finder:
         left = [(line, edit) for line, edit in left if not self._ranked(line, edit)]
         left = self._written_again(left)
         lines, anew = rewritten_lines(self.aligned, left), self._anew(left)
+        over = crossing([edit for _, edit in left])
         made = [
             (
                 line.node.lineno,
-                replace(edit, rewritten=True) if line in lines or self._drowned(edit, line in anew) else edit,
+                replace(edit, rewritten=True)
+                if not over & (edit.gone | edit.new) and (line in lines or self._drowned(edit, line in anew))
+                else edit,
             )
             for line, edit in left
         ]
@@ -784,6 +787,23 @@ class _Finder:
             reached += [r for x in inner for r in (*roles.reach(x), *roles.place(x))]
         found = list(dict.fromkeys([*reached, *roles.place(line, reached)]))
         return found or (["evaluation"] if roles.split(line) == "eval" else [])
+
+
+_BOUNDS = frozenset({"sigmoid()", "softmax()", "log_softmax()", "Sigmoid()", "Softmax()", "LogSoftmax()"})
+
+
+def crossing(found: Sequence[Edit]) -> frozenset[str]:
+    """What came into the model and left the evaluation, or the other way, where the loss stayed as it was.
+
+    The evaluation is the same then; the loss is taken of what the sigmoid gives, or no longer.
+    """
+    model = [e for e in found if {"output", "forward", "model"} & set(e.roles) and e.split != "eval"]
+    judged = [e for e in found if e.split == "eval" and e not in model]
+    if any(w.startswith("loss") for e in found if e not in model and e.split != "eval" for w in e.roles):
+        return frozenset()
+    entered = {w for e in model for w in e.new} & {w for e in judged for w in e.gone}
+    left = {w for e in model for w in e.gone} & {w for e in judged for w in e.new}
+    return _BOUNDS & (entered | left)
 
 
 def _is_choice(head: Line, body: Sequence[Line]) -> bool:

@@ -160,3 +160,59 @@ def test_the_other_part_of_the_data(tmp_path: Path, old: str, new: str, kind: st
 def test_an_index_by_another_name_is_the_same(tmp_path: Path) -> None:
     other = PHASES.replace("phase", "stage")
     assert not {s for s in present(tmp_path, other, PHASES) if s.startswith("edit-")}
+
+
+LOGITS = """
+import numpy as np
+import torch
+from torch import nn
+
+data = np.load("rooms.npz")
+x, y, held, known = (torch.tensor(data[k]).float() for k in ("x", "y", "held", "known"))
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.body = nn.Linear(8, 32)
+        self.out = nn.Linear(32, 1)
+
+    def forward(self, x):
+        return self.out(torch.relu(self.body(x))).squeeze(1)
+
+
+net = Net()
+opt = torch.optim.Adam(net.parameters(), lr=1e-3)
+for epoch in range(20):
+    net.train()
+    for i in torch.randperm(len(x)).split(32):
+        loss = nn.functional.binary_cross_entropy_with_logits(net(x[i]), y[i])
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+    net.eval()
+    with torch.no_grad():
+        told = torch.sigmoid(net(held))
+    print(epoch, loss.item(), ((told > 0.5) == (known > 0.5)).float().mean().item())
+torch.save(net.state_dict(), "rooms.pt")
+"""
+INTO_MODEL = (
+    (
+        "return self.out(torch.relu(self.body(x))).squeeze(1)",
+        "x = self.out(torch.relu(self.body(x))).squeeze(1)",
+    ),
+    ("squeeze(1)\n\n", "squeeze(1)\n        return torch.sigmoid(x)\n\n"),
+    ("torch.sigmoid(net(held))", "net(held)"),
+)
+PLAIN = ("binary_cross_entropy_with_logits", "binary_cross_entropy")
+
+
+@pytest.mark.parametrize(("pairs", "told"), [(INTO_MODEL, True), ((*INTO_MODEL, PLAIN), False)])
+def test_a_sigmoid_that_moved_into_the_model_meets_the_loss(
+    tmp_path: Path, pairs: tuple[tuple[str, str], ...], told: bool
+) -> None:
+    text = LOGITS
+    for old, new in pairs:
+        assert text.count(old) == 1, old
+        text = text.replace(old, new)
+    assert ("edit-output-activation" in present(tmp_path, text, LOGITS)) is told
