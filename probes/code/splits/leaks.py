@@ -466,16 +466,27 @@ _LEARNS = re.compile(
 )
 
 
+_NUMBERING = re.compile(r"(?:Label|Ordinal|OneHot)Encoder\b|LabelBinarizer\b")
+
+
 def _learns(made: str) -> bool:
     """What goes by these names learns figures of its samples. LabelEncoder and its kin do not."""
     return _LEARNS.search(telling(made)) is not None
+
+
+def _numbers_words(source: Script, node: ast.AST) -> bool:
+    """`OrdinalEncoder().fit_transform(table)`: which number a word has tells nothing of the samples."""
+    owner = node.func.value if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) else None
+    made = _made_by(source, owner) if owner is not None else ""
+    return _NUMBERING.search(made) is not None and not _learns(made)
 
 
 def _fitted_on_all(source: Script) -> Finding | None:
     wholes = _split_up(source)
     seen: ast.AST | None = None
     figures = of_all_rows(source) or figures_of_all(source) or learned_from_both(source)
-    if (figures := figures or figures_of_scored(source)) is not None:
+    figures = figures or figures_of_scored(source)
+    if figures is not None and not _numbers_words(source, figures):
         return at(source, figures, "these figures are of all samples, those held out among them")
     if (late := learned_after_split(source, _learns) or learned_from_whole(source)) is not None:
         return late
