@@ -6,9 +6,9 @@ import re
 from collections.abc import Iterator
 
 from ...engine.model import Place
+from ..code.scaling.apart import scaled_apart
 from ..code.scaling.mapped_sides import mapped_on_one_side, one_part_unscaled
 from ..code.scaling.pipelines import normalises_one_split
-from ..code.scaling.ranges import scaled_apart
 from ..code.shared.checks import first
 from ..code.shared.roles import split_of, trains
 from ..code.shared.sides import either

@@ -11,12 +11,10 @@ from traindoctor.probes.code.samples.augment import sample_torn_apart
 from traindoctor.probes.code.samples.feeding import loader_keeps_order, order_is_fixed
 from traindoctor.probes.code.samples.limits import training_data_cut
 from traindoctor.probes.code.samples.missing import fill_values_unused
-from traindoctor.probes.code.scaling.ranges import (
-    evaluation_is_augmented,
-    range_does_not_fit,
-    scaled_apart,
-    scaling_unused,
-)
+from traindoctor.probes.code.scaling.apart import scaled_apart
+from traindoctor.probes.code.scaling.drawn import evaluation_is_augmented
+from traindoctor.probes.code.scaling.ranges import range_does_not_fit
+from traindoctor.probes.code.scaling.unused import scaling_unused
 from traindoctor.probes.code.splits.sorted import split_by_order
 from traindoctor.probes.registry import Finding
 

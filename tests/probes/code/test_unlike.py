@@ -7,7 +7,7 @@ import pytest
 from traindoctor.engine.model import State
 from traindoctor.probes.code.evaluation.metrics import metric_miscounts
 from traindoctor.probes.code.labels.masking import label_padding_counts
-from traindoctor.probes.code.scaling.ranges import evaluation_is_augmented
+from traindoctor.probes.code.scaling.drawn import evaluation_is_augmented
 from traindoctor.probes.code.splits.leaks import training_sees_evaluation
 
 from .._script import finding

@@ -6,7 +6,7 @@ import textwrap
 
 import pytest
 
-from traindoctor.probes.code.scaling import ranges as scaling
+from traindoctor.probes.code.scaling import drawn as scaling
 from traindoctor.probes.code.splits import leaks
 from traindoctor.probes.registry import View
 
