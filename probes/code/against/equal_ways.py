@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 
 from ...script_diff.edits import Edit
+from .written_alike import alike_together, written_alike
 
 _PADS = re.compile(r"^-?\d+\.0$|^\$?(?:\w*_)?(?:PAD|pad|IGNORE|ignore)\w*$")
 _LENGTHS = re.compile(r"(?i)^\$?(?:\w*_)?len(?:gth)?s?$")
@@ -19,6 +20,8 @@ def equal_ways(edits: Sequence[Edit]) -> list[Edit]:
     """Those of the edits that are equal by themselves or together."""
     return [
         *(e for e in edits if _as_field(e) or _as_truth(e) or _loss_by_hand(e) or _metric_by_name(e)),
+        *(e for e in edits if written_alike(e)),
+        *alike_together(edits),
         *_masked_by_length(edits),
         *_causal(edits),
         *_factor(edits),
@@ -121,7 +124,7 @@ def _causal(edits: Sequence[Edit]) -> list[Edit]:
                 e
                 for e in edits
                 if e.within[:1] in (("masked_fill.mask",), ("where.#0",))
-                and {"==", "0.0"} <= (e.gone if high == edit.new else e.new)
+                and any(w <= (e.gone if high == edit.new else e.new) for w in ({"==", "0.0"}, {"not"}))
             ]
             lines = {(e.mine, e.theirs) for e in (edit, *turned)}
             if turned:

@@ -211,7 +211,8 @@ def padding_in_divisor(source: Script) -> Finding | None:
 def repeated_rows_counted(source: Script) -> Finding | None:
     """`accelerator.gather` of what a prepared loader gives in evaluation: rows that fill its last batch too.
 
-    Left aside: rows that are cut off by hand, loaders that drop or split what is left, and `gather` of sums.
+    Left aside: rows that are cut off by hand, loaders that drop or split what is left, `gather` of sums, and
+    of losses: each process has one number, which holds no rows to drop.
     """
     if source.named("gather_for_metrics") or re.search(
         r"even_batches|samples_seen|remainder|\[:\s*len\(", source.code
@@ -234,6 +235,8 @@ def repeated_rows_counted(source: Script) -> Finding | None:
         fresh = {n.id for n in of(loop.target, ast.Name)} & {n.id for n in of(call.args[0], ast.Name)}
         counted = any(last_name(c.func) in _COUNTS for c in of(loop, ast.Call))
         sums = [c for c in of(call.args[0], ast.Call) if last_name(c.func) in _FIGURES]
+        if re.search(r"(?i)\bloss\b|_loss\b", unparse(call.args[0])):
+            continue
         if fresh and counted and not sums and _goes_over(source, loop) & prepared:
             why = "the rows that fill the last batch are counted too: gather_for_metrics drops them"
             return at(source, call, why)

@@ -19,6 +19,9 @@ _SOFT = ("softmax", "Softmax", "sigmoid", "Sigmoid")
 _LOGS = ("log_softmax", "LogSoftmax", "logsigmoid", "LogSigmoid", "log")
 _OTHERS = re.compile(r"(?i)rec|mse|bce|nll|(?:^|_)(?:ce|loss)(?:_|$)|[a-z]loss$")
 _IS_KL = re.compile(r"(?i)(?:^|_)(?:kl|kld|kldiv|latent|prior)(?:_|$)|^kl")
+_LIBRARIES = ("torch", "F", "np", "tf", "tf.math", "ops", "mint", "K", "keras.ops", "jnp")
+_REDUCES = ("sum", "mean", "reduce_sum", "reduce_mean")
+_LOSSES = re.compile(r"(?i)cross_?entropy|\bmse|squared_?error|square\(|l1_loss|\bbce|log_prob")
 _DRAWS = re.compile(r"(?i)sample|generat|decode|act|rollout|explore")
 
 
@@ -200,7 +203,7 @@ def _squared(node: ast.expr) -> ast.expr | None:
         same = isinstance(node.op, ast.Mult) and unparse(node.left) == unparse(node.right)
         return node.left if two or same else None
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
-        library = unparse(node.func.value) in ("torch", "F", "np")
+        library = unparse(node.func.value) in _LIBRARIES
         if node.func.attr == "square":
             return node.args[0] if library and node.args else node.func.value
         two = bool(node.args) and isinstance(node.args[-1], ast.Constant) and node.args[-1].value == 2
@@ -215,7 +218,7 @@ def _with_factors(source: Script, found: Gaussian) -> tuple[ast.expr, int]:
     while True:
         above = source.parents.get(node)
         if isinstance(above, ast.Attribute) or (
-            isinstance(above, ast.Call) and last_name(above.func) in ("sum", "mean")
+            isinstance(above, ast.Call) and last_name(above.func) in _REDUCES
         ):
             node = above
         elif isinstance(above, ast.UnaryOp) and isinstance(above.op, ast.USub):
@@ -235,16 +238,24 @@ def _sign_in_sum(source: Script, node: ast.BinOp, name: str) -> int:
         return 0
     terms = list(signed_terms(node, 1))
     mine = [s for s, t in terms if _is_factor(t, name)]
-    others = [s for s, t in terms if any(_OTHERS.search(n) for n in names_in(t)) and not _is_factor(t, name)]
+    others = [s for s, t in terms if not _is_factor(t, name) and _is_loss(source, t)]
     if len(mine) != 1 or not others or -1 in others:
         return 0
-    if isinstance(above, ast.Tuple):
+    while isinstance(above, ast.Tuple) or (isinstance(above, ast.Call) and last_name(above.func) in _REDUCES):
         above = source.parents.get(above)
     if isinstance(above, ast.Assign):
         called = unparse(above.targets[0])
     else:
         called = source.function_name(above) if isinstance(above, ast.Return) else ""
     return mine[0] if re.search(r"(?i)loss|criterion|objective|total|cost", called) else 0
+
+
+def _is_loss(source: Script, node: ast.expr) -> bool:
+    """A term by the name of a loss, or a name that is given one."""
+    if any(_OTHERS.search(n) for n in names_in(node)):
+        return True
+    ends = flow(source).values(node, 2) if isinstance(node, ast.Name) else []
+    return any(_LOSSES.search(unparse(e)) for e in ends)
 
 
 def _is_factor(node: ast.expr, name: str) -> bool:

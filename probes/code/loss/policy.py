@@ -12,7 +12,7 @@ from ...registry import Finding
 from ...scripts.flow import Flow, flow
 from ...scripts.syntax import Script
 from ..shared.checks import at
-from ..shared.nodes import signed_terms
+from ..shared.nodes import is_negative, signed_terms
 
 _OLD = re.compile(r"(?i)(?:^|[_.])(?:old|behaviou?r|prev|previous)(?:[_.]|$)|old_|_old")
 _ENTROPY = re.compile(r"(?i)^(?:\w+_)?ent(?:ropy|ropies)?(?:_\w+)?$")
@@ -184,7 +184,8 @@ def entropy_punished(source: Script) -> Finding | None:
         if not isinstance(node.op, (ast.Add, ast.Sub)) or isinstance(source.parents.get(node), ast.BinOp):
             continue
         terms = list(signed_terms(node, 1))
-        if not any(s > 0 and _POLICY.search(n) for s, t in terms for n in _names(t)):
+        named = any(s > 0 and _POLICY.search(n) for s, t in terms for n in _names(t))
+        if not named and not any((s < 0) != is_negative(t) and _is_gain(mine, t) for s, t in terms):
             continue
         for sign, term in terms:
             names = [
@@ -195,10 +196,18 @@ def entropy_punished(source: Script) -> Finding | None:
             if len(names) != 1 or any(isinstance(n, ast.USub) for n in walk(term)):
                 continue
             kept = next(n for n in of(term, ast.Name, ast.Attribute) if last_name(n) == names[0])
-            polarity = _polarity(mine, kept)
+            asked = source.parents.get(kept)
+            by_call = isinstance(asked, ast.Call) and asked.func is kept  # `dist.entropy()`
+            polarity = 1 if by_call else _polarity(mine, kept)
             if polarity and sign * polarity > 0 and not _turned_later(source, node):
                 return at(source, node, f"the entropy `{names[0]}` of the policy is made small")
     return None
+
+
+def _is_gain(mine: Flow, node: ast.expr) -> bool:
+    """What is taken off a loss is the gain of a policy: advantages times a ratio or a log probability."""
+    texts = [unparse(v) for n in of(node, ast.Name) for v in (n, *mine.values(n, 3))]
+    return any(re.search(r"(?i)\badv\w*|advantage", t) and "*" in t for t in [unparse(node), *texts])
 
 
 def _names(node: ast.expr) -> list[str]:

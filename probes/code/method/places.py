@@ -253,7 +253,7 @@ def _sizes(scope: ast.AST) -> dict[str, str]:
         names, text = [unparse(t) for t in target.elts], unparse(node.value)
         if text.endswith(".size") and len(names) == 2:
             found |= {names[0]: "x", names[1]: "y"}
-        elif re.search(r"\.shape(?:\[:2\])?$", text) and 2 <= len(names) <= 3:
+        elif re.search(r"\.shape(?:\[:2\]|\[-2:\]|\[1:\])?$", text) and 2 <= len(names) <= 3:
             ahead = len(names) == 3 and re.search(r"(?i)^(?:n|b|bs|c|ch|chans?|channels|_+)$", names[0])
             if ahead:
                 names = names[1:]  # channels first
@@ -298,8 +298,8 @@ def _list_scaled(source: Script, function: Function, sizes: dict[str, str]) -> F
         if not isinstance(node.op, ast.Mult):
             continue
         for side, other in ((node.left, node.right), (node.right, node.left)):
-            lists = [e for e in of(side, ast.List, ast.Tuple) if len(e.elts) == 2]
-            if not _POINTS.match(last_name(other)) or len(lists) != 1:
+            lists = [e for e in of(side, ast.List, ast.Tuple) if len(e.elts) in (2, 4)]
+            if not _POINTS.match(_points(other)) or len(lists) != 1:
                 continue
             by = [
                 {sizes[n] for n in names_in(e.right) if n in sizes}
@@ -307,13 +307,24 @@ def _list_scaled(source: Script, function: Function, sizes: dict[str, str]) -> F
                 else set()
                 for e in lists[0].elts
             ]
-            if by == [{"y"}, {"x"}] and _x_first(source):
+            if by in ([{"y"}, {"x"}], [{"y"}, {"x"}] * 2) and _x_first(source):
                 return at(source, node, "the first column is x, and is scaled by the height of the picture")
     return None
 
 
+def _points(node: ast.expr) -> str:
+    """The name of what is scaled; of `tensor(item["boxes"])` the item."""
+    if isinstance(node, ast.Call) and len(node.args) == 1 and not node.keywords:
+        return _points(node.args[0])
+    if isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Constant):
+        return str(node.slice.value)
+    return last_name(node)
+
+
 def _x_first(source: Script) -> bool:
-    """Somewhere the script takes points apart as (x, y)."""
+    """Somewhere the script takes points apart as (x, y), or hands boxes to torchvision."""
+    if source.named("box_iou", "nms", "batched_nms", "roi_align", "generalized_box_iou"):
+        return re.search(r"(?i)yxyx|y_?min, ?x_?min|\by[01], ?x[01]", source.code) is None
     for loop in source.of(ast.For, ast.comprehension):
         for pair in of(loop.target, ast.Tuple):
             names = [unparse(e) for e in pair.elts]

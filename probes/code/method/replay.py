@@ -19,14 +19,14 @@ from ..shared.nodes import factors
 from ..shared.sides import words
 
 _REWARDS = {"r", "rew", "rews", "reward", "rewards"}
-_ENDS = {
+ENDS = {
     *("d", "done", "dones", "end", "ends", "ended", "over", "terminal", "terminals"),
     *("terminated", "terminateds", "finished", "absorbing"),
 }
 _NEXT = {"next", "nxt", "ns", "new", "following", "after", "successor", "prime", "later", "s2", "s1", "sp"}
 _ACTIONS = {"a", "act", "acts", "action", "actions"}
 _GAMMA = re.compile(r"(?i)(?:^|[._])(?:gamma|discount(?:_?(?:factor|rate))?)$")
-_NOT_END = re.compile(r"(?i)not|non|mask|cont|alive|goes")
+NOT_END = re.compile(r"(?i)not|non|mask|cont|alive|goes")
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,7 @@ def batches(source: Script) -> Iterator[Batch]:
         if len(names) != len(target.elts) or scope is None or isinstance(node.value, ast.Tuple):
             continue
         rewards = [n for n in names if _word(n, _REWARDS)]
-        ends = [n for n in names if _word(n, _ENDS)]
+        ends = [n for n in names if _word(n, ENDS)]
         following = [n for n in names if _word(n, _NEXT) and n not in rewards and n not in ends]
         if not following and len(names) == 5 and names[2] in rewards and names[4] in ends:
             following = [names[3]]  # in the order that everybody stores: s, a, r, n, d
@@ -67,7 +67,8 @@ def batches(source: Script) -> Iterator[Batch]:
             yield Batch(node, scope, names[0], rewards[0], following[0], ends[0], action)
 
 
-def _is_gamma(node: ast.expr) -> bool:
+def is_gamma(node: ast.expr) -> bool:
+    """The name of a discount: `gamma`, `self.gamma`, `discount_factor`."""
     return (
         isinstance(node, (ast.Name, ast.Attribute))
         and _GAMMA.search(unparse(node).replace("m_", "")) is not None
@@ -78,7 +79,7 @@ def discounted(scope: ast.AST) -> Iterator[ast.BinOp]:
     """Sums of which one side is discounted: `rewards + gamma * future * (1 - dones)`."""
     for node in of(scope, ast.BinOp):
         if isinstance(node.op, ast.Add):
-            sides = [any(_is_gamma(f) for f in factors(s)) for s in (node.left, node.right)]
+            sides = [any(is_gamma(f) for f in factors(s)) for s in (node.left, node.right)]
             if sum(sides) == 1:
                 yield node
 
@@ -121,7 +122,7 @@ def end_on_wrong_side(source: Script) -> Finding | None:
     `not done` are left out, and so are names that say so.
     """
     for batch in batches(source):
-        if _NOT_END.search(batch.end) or _stored_turned(source):
+        if NOT_END.search(batch.end) or _stored_turned(source):
             continue
         if any(
             n.id == batch.end and isinstance(n.ctx, ast.Store) and n.lineno > batch.node.lineno
@@ -129,7 +130,7 @@ def end_on_wrong_side(source: Script) -> Finding | None:
         ):
             continue
         for node in discounted(batch.scope):
-            left = any(_is_gamma(f) for f in factors(node.left))
+            left = any(is_gamma(f) for f in factors(node.left))
             future, rest = (node.left, node.right) if left else (node.right, node.left)
             if any(isinstance(f, ast.Name) and f.id == batch.end for f in factors(future)):
                 return at(
@@ -156,7 +157,7 @@ def _stored_turned(source: Script) -> bool:
             for each in one.elts if isinstance(one, (ast.Tuple, ast.List)) else [one]:
                 text = unparse(each)
                 if re.search(r"^(?:not |~|\(?1(?:\.0)? - )|logical_not", text) and any(
-                    _word(n, _ENDS) for n in names_in(each)
+                    _word(n, ENDS) for n in names_in(each)
                 ):
                     return True
     return False
@@ -173,7 +174,7 @@ def future_of_same_state(source: Script) -> Finding | None:
             continue
         for node in discounted(batch.scope):
             for side in (node.left, node.right):
-                if not any(_is_gamma(f) for f in factors(side)):
+                if not any(is_gamma(f) for f in factors(side)):
                     continue
                 for factor in factors(side):
                     given = mine.given(factor) if isinstance(factor, ast.Name) else None

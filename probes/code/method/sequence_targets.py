@@ -74,9 +74,13 @@ def _cuts(source: Script) -> Iterator[Cut]:
         name = target.value if isinstance(target, ast.Subscript) else target
         if not isinstance(name, ast.Name):
             continue
+        rounds = value.args[0] if isinstance(value, ast.Call) and len(value.args) == 1 else value
+        each = (
+            rounds.elt if isinstance(rounds, ast.ListComp) else value
+        )  # of `stack([ids[s:s + n] for s in ...])`
         slices = [
             s
-            for s in of(value, ast.Subscript)
+            for s in of(each, ast.Subscript)
             if isinstance(s.slice, ast.Slice) and s.slice.lower is not None and s.slice.upper is not None
         ]
         if len(slices) == 1 and isinstance(slices[0].slice, ast.Slice):
@@ -205,6 +209,10 @@ def one_wave_twice(source: Script) -> Finding | None:
             seen = seen or pieces[0][2]
             if pieces[0][1] == pieces[1][1]:
                 return at(source, pieces[1][2], f"both halves hold the {pieces[0][1][0]}e of the same angle")
+        elif len(pieces) == 2 and pieces[0][1][0] != pieces[1][1][0]:
+            (_, _, before), (_, _, after) = pieces
+            if source.parents.get(before) is source.parents.get(after):
+                return at(source, after, "the second wave is written over the first one, in the same columns")
     for joined in source.named("cat", "concat", "concatenate", "stack", "hstack"):
         parts = (
             joined.args[0].elts if joined.args and isinstance(joined.args[0], (ast.List, ast.Tuple)) else []

@@ -7,6 +7,8 @@ from ..labels.keras_words import text_for_texts
 from ..shared.checks import first
 from ..shared.sides import either
 from .contrasts import itself_among_candidates, one_view_twice, scaled_over_the_batch
+from .drawn_codes import code_drawn_wrongly, divided_by_itself
+from .masked_words import labels_are_inputs, most_words_masked
 from .noise import (
     last_beta_above_one,
     multiplied_up_wrongly,
@@ -32,6 +34,7 @@ from .replay import (
     part_of_batch_unread,
     stored_after_moving_on,
 )
+from .returns import added_up_forwards, end_counted_in_one
 from .sequence_targets import frequencies_grow, one_wave_twice, target_not_next, temperature_multiplied
 from .sound import (
     bins_to_whole_rate,
@@ -67,6 +70,11 @@ _METHODS = (
     one_view_twice,
     scaled_over_the_batch,
     text_for_texts,
+    code_drawn_wrongly,
+    divided_by_itself,
+    labels_are_inputs,
+    added_up_forwards,
+    end_counted_in_one,
 )
 _PLACES = (
     mirrored_ends_kept,
@@ -95,5 +103,5 @@ def places_left(view: View) -> Finding:
 @probe()
 def figures_impossible(view: View) -> Finding:
     """Figures of a processing step cannot be right: a hop over its window, a band above half the rate."""
-    checks = either(frames_do_not_fit, last_beta_above_one, discount_above_one)
+    checks = either(frames_do_not_fit, last_beta_above_one, discount_above_one, most_words_masked)
     return first(view, checks, "the scripts hold no such figures")

@@ -12,6 +12,14 @@ from ...scripts.syntax import Script
 from ..shared.checks import at
 
 _KEEPS = ("float", "astype", "to", "array", "asarray", "from_numpy", "tensor", "as_tensor", "contiguous")
+_MOVES = (
+    "resize",
+    "resize_with_pad",
+    "crop_to_bounding_box",
+    "central_crop",
+    "random_crop",
+    "random_flip_left_right",
+)
 _BYTES = 255.0  # the largest value of a pixel
 
 
@@ -86,9 +94,29 @@ def divided_again(source: Script) -> Finding | None:
                 inner = given.value
             else:
                 break
-        if _divides(inner):
+        if _divides(inner) or (isinstance(inner, ast.Call) and _to_float(source, inner)):
             return at(source, node, "the pixels are divided by 255 a second time")
     return None
+
+
+def _to_float(source: Script, call: ast.Call) -> bool:
+    """`tf.image.convert_image_dtype(x, tf.float32)` divides by 255, also before it is resized."""
+    for _ in range(3):
+        if last_name(call.func) == "convert_image_dtype":
+            of_what = (
+                flow(source).given(call.args[0]) if call.args and isinstance(call.args[0], ast.Name) else None
+            )
+            made = of_what.value if of_what is not None else call.args[0] if call.args else call
+            if isinstance(made, ast.Call) and last_name(made.func) in ("cast", "resize", "float"):
+                return False  # is a float already, which it leaves as it is
+            return any("float" in unparse(a) for a in (*call.args[1:], *(k.value for k in call.keywords)))
+        inner = call.args[0] if last_name(call.func) in _MOVES and call.args else None
+        if isinstance(inner, ast.Name) and (given := flow(source).given(inner)) and not given.places:
+            inner = given.value
+        if not isinstance(inner, ast.Call):
+            return False
+        call = inner
+    return False
 
 
 def _divides(node: ast.AST) -> bool:

@@ -1,0 +1,144 @@
+"""Returns and advantages over the steps of a game: which way they are added up, and where a game ends."""
+
+from __future__ import annotations
+
+import ast
+import re
+
+from ...readers._tree import names_in, of, unparse
+from ...registry import Finding
+from ...scripts.syntax import Script
+from ..shared.checks import at
+from ..shared.nodes import factors
+from .replay import ENDS, NOT_END, is_gamma
+
+_REWARD = re.compile(
+    r"(?i)^(?:r|rs|rew|rews|rewards?|deltas?|td(?:_?errors?)?)(?:_?\w)?$|(?:^|_)rewards?(?:_|$)"
+)
+_BACK = re.compile(r"reversed\(|\[::-1\]|\.flip\(|flipud\(|\.reverse\(\)|insert\(0,|appendleft\(|-1, -1\)")
+
+
+def added_up_forwards(source: Script) -> Finding | None:
+    """`for t in range(n): last = delta[t] + gamma * last; out[t] = last`: what follows, from the start.
+
+    Left aside: what is turned round anywhere in the function, and sums that are kept at no place of the loop.
+    """
+    for loop in source.of(ast.For):
+        scope = source.function_around(loop) or source.tree
+        if not isinstance(loop.target, (ast.Name, ast.Tuple)) or _BACK.search(_around(source, loop, scope)):
+            continue
+        if (
+            isinstance(loop.iter, ast.Call)
+            and unparse(loop.iter.func) == "range"
+            and len(loop.iter.args) == 3
+        ):
+            continue
+        counted = {n.id for n in of(loop.target, ast.Name)}
+        for node in loop.body:
+            if not isinstance(node, ast.Assign) or not isinstance(node.targets[0], ast.Name):
+                continue
+            name = node.targets[0].id
+            if _follows(loop, node, name, counted) and _kept(loop, node, name, counted):
+                return at(source, loop, f"`{name}` adds up what follows a step, and begins at the first one")
+    return None
+
+
+def _around(source: Script, loop: ast.For, scope: ast.AST) -> str:
+    """The loop, and the statements beside and after it in its function."""
+    return unparse(scope) if scope is not source.tree else "\n".join(unparse(s) for s in _block(source, loop))
+
+
+def _block(source: Script, node: ast.stmt) -> list[ast.stmt]:
+    above = source.parents.get(node)
+    for field in ("body", "orelse", "finalbody"):
+        block = getattr(above, field, None)
+        if isinstance(block, list) and node in block:
+            return block
+    return [node]
+
+
+def _follows(loop: ast.For, node: ast.Assign, name: str, counted: set[str]) -> bool:
+    """`name = reward + gamma * name`, of a reward of this round."""
+    value = node.value
+    if not isinstance(value, ast.BinOp) or not isinstance(value.op, ast.Add):
+        return False
+    for mine, rest in ((value.left, value.right), (value.right, value.left)):
+        if name not in names_in(mine) or name in names_in(rest):
+            continue
+        if not any(is_gamma(f) for f in factors(mine)):
+            return False
+        rewards = [n for n in names_in(rest) if _REWARD.search(n)]
+        made = {n.id for s in loop.body for n in of(s, ast.Name) if isinstance(n.ctx, ast.Store)} | counted
+        return bool(rewards) and bool(names_in(rest) & made)
+    return False
+
+
+def _kept(loop: ast.For, node: ast.Assign, name: str, counted: set[str]) -> bool:
+    """Each round's sum is kept: at the place of the round, or at the end of a list."""
+    for later in loop.body:
+        if later.lineno <= node.lineno:
+            continue
+        if isinstance(later, ast.Assign) and isinstance(later.targets[0], ast.Subscript):
+            place = later.targets[0].slice
+            if isinstance(place, ast.Name) and place.id in counted and name in names_in(later.value):
+                return True
+        if isinstance(later, ast.Expr) and isinstance(later.value, ast.Call):
+            call = later.value
+            if isinstance(call.func, ast.Attribute) and call.func.attr == "append":
+                if call.args and unparse(call.args[0]) == name:
+                    return True
+    return False
+
+
+def end_counted_in_one(source: Script) -> Finding | None:
+    """`r[t] + gamma * v[t + 1] - v[t]` beside a sum that stops at ends: the next game's value is counted.
+
+    The values are those of one list, so that what stands behind an end is the next game's first state.
+    """
+    for node in source.of(ast.BinOp):
+        above = source.parents.get(node)
+        whole = not (isinstance(above, ast.BinOp) and isinstance(above.op, ast.Mult))
+        if not isinstance(node.op, ast.Mult) or not whole:
+            continue
+        parts = factors(node)
+        if not any(is_gamma(p) for p in parts) or len(parts) != 2:
+            continue
+        nexts = [p for p in parts if isinstance(p, ast.Subscript) and _next_of(p.slice)]
+        loops = source.loops_around(node)
+        statement = source.statement(node)
+        if len(nexts) != 1 or not loops or statement is None:
+            continue
+        values = unparse(nexts[0].value)
+        at_once = {unparse(s) for s in of(statement, ast.Subscript)}
+        if f"{values}[{_next_of(nexts[0].slice)}]" not in at_once or _about_ends(statement):
+            continue
+        others = [s for s in loops[0].body if s is not statement and isinstance(s, ast.Assign)]
+        if any(_stops(o) for o in others) and not any(values in names_in(o.targets[0]) for o in others):
+            return at(
+                source, node, f"what `{values}` says of the next game is counted at the end of this one"
+            )
+    return None
+
+
+def _next_of(place: ast.expr) -> str:
+    """`t + 1` -> "t"."""
+    if isinstance(place, ast.BinOp) and isinstance(place.op, ast.Add) and isinstance(place.left, ast.Name):
+        if isinstance(place.right, ast.Constant) and place.right.value == 1:
+            return place.left.id
+    return ""
+
+
+def _about_ends(node: ast.AST) -> bool:
+    return any(n.lower() in ENDS or NOT_END.search(n) for n in names_in(node))
+
+
+def _stops(node: ast.Assign) -> bool:
+    """`last = delta + gamma * lam * (1 - done[t]) * last`."""
+    name = unparse(node.targets[0])
+    return any(
+        isinstance(m.op, ast.Mult)
+        and name in names_in(m)
+        and _about_ends(m)
+        and any(map(is_gamma, factors(m)))
+        for m in of(node.value, ast.BinOp)
+    )
