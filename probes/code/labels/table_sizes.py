@@ -15,6 +15,7 @@ from ..shared.checks import at, ok
 from ..shared.sides import behind, literal
 
 _SPECIAL = re.compile(r"(?i)['\"][<\[]?_*(?:pad|unk|oov|blank|s|bos|eos|cls|sep)_*[>\]]?['\"]")
+_WORDS = re.compile(r"(?i)vocab|stoi|token_?to|word_?to|(?:word|token|char|letter)s?2(?:id|idx|index|i)")
 _DEPTH = 5
 
 
@@ -94,6 +95,28 @@ def table_too_small(source: Script) -> Finding | None:
                 why = f"numbers begin at {made.start}, so that the table lacks {made.start - more} rows"
                 return at(source, end, why)
     return ok(source, seen, "the table has a row for each number") if seen is not None else None
+
+
+def fewer_rows_than_words(source: Script) -> Finding | None:
+    """`Embedding(len(vocab) - 1, dim)` beside ids that `vocab[word]` looks up: the last word has no row."""
+    for call in source.named("Embedding"):
+        given = keyword(call, "num_embeddings") or keyword(call, "input_dim") or keyword(call, "vocab_size")
+        given = given or (call.args[0] if call.args else None)
+        for end in behind(source, given, 3) if given is not None else ():
+            if not isinstance(end, ast.BinOp) or not isinstance(end.op, ast.Sub):
+                continue
+            counted, less = end.left, literal(source, end.right)
+            if not isinstance(counted, ast.Call) or last_name(counted.func) != "len" or not counted.args:
+                continue
+            name = last_name(counted.args[0])
+            if type(less) is not int or less < 1 or not _WORDS.search(name):
+                continue
+            looked_up = [n for n in source.of(ast.Subscript) if last_name(n.value) == name]
+            looked_up = [n for n in looked_up if not isinstance(n.slice, (ast.Constant, ast.Slice))]
+            lowered = any(isinstance(source.parents.get(n), ast.BinOp) for n in looked_up)
+            if looked_up and not lowered:
+                return at(source, end, f"the table has {less} rows fewer than `{name}` has words")
+    return None
 
 
 def _length(source: Script, node: ast.expr) -> tuple[Numbered, int] | None:

@@ -189,7 +189,7 @@ def _triangle(mine: Flow, node: ast.expr, depth: int) -> Triangle | None:
         return _called(mine, node, depth)
     if isinstance(node, (ast.Name, ast.Attribute)):
         ways = [g.value for g in mine.all_given(node) if not g.places] or mine.arguments(node)
-        ways = ways or list(_buffers(mine, node))
+        ways = ways or list(_buffers(mine, node)) or list(_handed_to_blocks(mine, node))
         found_all = {_triangle(mine, w, depth - 1) for w in ways}
         return found_all.pop() if len(found_all) == 1 else None
     return None
@@ -252,6 +252,28 @@ _LIBRARIES = (
     "tf.math",
     "keras.ops",
 )
+
+
+def _handed_to_blocks(mine: Flow, node: ast.expr) -> Iterator[ast.expr]:
+    """`x = block(x, mask)` in `for block in self.blocks`: what the blocks of a list get for a parameter."""
+    function, owner = mine.source.function_around(node), mine.class_around(node)
+    if owner is None or function is None or not isinstance(node, ast.Name):
+        return
+    names = [a.arg for a in function.args.args[1:]]
+    if node.id not in names or function.name not in ("forward", "construct", "call"):
+        return
+    for loop in mine.source.of(ast.For):
+        if not isinstance(loop.target, ast.Name) or not isinstance(loop.iter, ast.Attribute):
+            continue
+        lists = [n for n in mine.source.of(ast.Assign) if unparse(n.targets[0]) == unparse(loop.iter)]
+        if not any(last_name(c.func) == owner.name for n in lists for c in of(n.value, ast.Call)):
+            continue
+        for call in of(loop, ast.Call):
+            if unparse(call.func) == loop.target.id:
+                place = names.index(node.id)
+                given = keyword(call, node.id) or (call.args[place] if len(call.args) > place else None)
+                if given is not None:
+                    yield given
 
 
 def _buffers(mine: Flow, node: ast.expr) -> Iterator[ast.expr]:

@@ -1,3 +1,4 @@
+# ruff: noqa: E501
 """Methods that scripts write out: returns, drawn codes, words to be guessed, positions, windows of text."""
 
 from __future__ import annotations
@@ -293,3 +294,50 @@ def test_boxes_and_pixels() -> None:
         "tf.io.decode_png(tf.io.read_file(path))", "tf.cast(tf.io.decode_png(path), tf.float32)"
     )
     assert state("script-range-mismatch", floats) != P
+
+
+BLOCKS = """
+import math
+import mindspore as ms
+import numpy as np
+from mindspore import Tensor, nn, ops
+class Block(nn.Cell):
+    def __init__(self, width):
+        super().__init__()
+        self.q, self.k, self.v = nn.Dense(width, width), nn.Dense(width, width), nn.Dense(width, width)
+    def construct(self, x, future):
+        scores = ops.matmul(self.q(x), self.k(x).swapaxes(1, 2)) / math.sqrt(64)
+        scores = ops.masked_fill(scores, future, -1e9)
+        return ops.matmul(ops.softmax(scores, axis=-1), self.v(x))
+class Net(nn.Cell):
+    def __init__(self, words, length):
+        super().__init__()
+        self.table = nn.Embedding(words, 64)
+        self.blocks = nn.CellList([Block(64) for _ in range(3)])
+        self.future = Tensor(np.triu(np.ones((length, length)), 1).astype(bool))
+    def construct(self, ids):
+        x = self.table(ids)
+        for block in self.blocks:
+            x = block(x, self.future[:ids.shape[1], :ids.shape[1]])
+        return x
+def main(path, vocab):
+    ids = [vocab[w] for w in open(path).read().split()]
+    return Net(len(vocab), 128), ids
+"""
+
+
+@pytest.mark.parametrize(
+    ("symptom", "old", "new", "fires"),
+    [
+        ("script-argument-inverted", "", "", False),
+        ("script-argument-inverted", "np.triu(np.ones((length, length)), 1)", "np.tril(np.ones((length, length)), -1)", True),
+        ("script-argument-inverted", "np.triu(np.ones((length, length)), 1)", "(1 - np.tril(np.ones((length, length))))", False),
+        ("script-words-numbered-apart", "", "", False),
+        ("script-words-numbered-apart", "Net(len(vocab),", "Net(len(vocab) - 1,", True),
+        ("script-words-numbered-apart", "Net(len(vocab),", "Net(len(vocab) + 1,", False),
+    ],
+)  # fmt: skip
+def test_blocks_of_a_list_and_rows_of_a_table(symptom: str, old: str, new: str, fires: bool) -> None:
+    """A mask is followed to the blocks that get it; a table has a row for each word."""
+    assert old in BLOCKS
+    assert (state(symptom, BLOCKS.replace(old, new)) == P) is fires
