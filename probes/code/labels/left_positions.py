@@ -143,7 +143,7 @@ def _left(source: Script, losses: bool) -> Finding | None:
     for function in source.of(ast.FunctionDef):
         loads: set[str] | None = None
         for node, name, _ in _masks(source, function):
-            if _is_loss(function) is not losses:
+            if _is_loss(function) is not losses or not (losses or _sums_up(function)):
                 continue
             seen = seen or node
             if loads is None:
@@ -151,6 +151,18 @@ def _left(source: Script, losses: bool) -> Finding | None:
             if name not in loads and not loads & {"locals", "vars"}:
                 return at(source, node, f"`{name}` is found out and never used: what has no label counts")
     return ok(source, seen, "what has no label is left out") if seen is not None else None
+
+
+def _sums_up(function: Function) -> bool:
+    """The function counts, averages or chooses: one that only makes arrays of the labels scores nothing."""
+    added = any(isinstance(n.op, ast.Add) for n in of(function, ast.AugAssign))
+    return added or any(last_name(c.func) in _COUNTS for c in of(function, ast.Call))
+
+
+_COUNTS = (
+    *("sum", "mean", "reduce_sum", "reduce_mean", "count_nonzero", "argmax", "topk", "eq", "equal"),
+    *("bincount", "trace", "average", "nanmean", "compute", "eval", "update", "update_state", "append"),
+)
 
 
 def mean_over_emptied_in_loss(source: Script) -> Finding | None:
