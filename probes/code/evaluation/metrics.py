@@ -57,6 +57,7 @@ from .totals import (
     last_round_only,
     never_begun_anew,
 )
+from .worked_out import worked_out_otherwise
 
 Loops = (ast.For, ast.AsyncFor, ast.While)
 
@@ -120,6 +121,7 @@ def metric_miscounts(view: View) -> Finding:
             wrong_kind,
             softmax_of_two_axes,
             other_than_named,
+            worked_out_otherwise,
             test_of_other_rows,
             answers_of_other_rows,
             scored_against_itself,

@@ -22,14 +22,14 @@ _WHOLE = ("sum", "mean", "nansum", "nanmean", "average", "reduce_sum", "reduce_m
 
 def other_than_named(source: Script) -> Finding | None:
     """`rmse = squares / rows`, `r2 = rest / spread`, `f1 = p * r / (p + r)`, `mrr = 1 / rank.mean()`."""
-    for name, value in _named(source):
+    for name, value in named(source):
         for called, look in _LOOKS:
             if called.search(name) and (why := look(source, value)) is not None:
                 return at(source, value, why)
     return _same_divisor(source) or _share_of_cells(source)
 
 
-def _named(source: Script) -> Iterator[tuple[str, ast.expr]]:
+def named(source: Script) -> Iterator[tuple[str, ast.expr]]:
     """What figures are called, and their expressions."""
     for node in source.of(ast.Assign):
         for target, value in assigned(node):
