@@ -32,6 +32,7 @@ from .choices import (
     figure_forgotten,
     figure_never_raised,
     figure_out_of_reach,
+    file_each_round,
     kept_alive,
     kept_in_vain,
     scored_without_the_best,
@@ -104,6 +105,7 @@ def better_when_higher(name: str) -> bool | None:
     found = {*words(name), *re.split(r"[^a-z]+", name.lower())}
     if re.search(r"(?i)(?:^|[^a-z])(?:f|r)_?[12](?:[^0-9]|$)", name):
         found.add("score")
+    found |= {w[1:] for w in found if w in ("vacc", "tacc", "vloss", "tloss", "verr", "terr", "vauc", "vmae")}
     found -= {"f", "r"}
     lower, higher = bool(found & _LOWER), bool(found & _HIGHER)
     return None if lower == higher else higher
@@ -133,6 +135,7 @@ def best_is_chosen_wrongly(view: View) -> Finding:
             figure_never_raised,
             figure_out_of_reach,
             best_file_each_round,
+            file_each_round,
         ),
         "the scripts choose no best model",
     )
@@ -200,9 +203,22 @@ def _comparisons(source: Script) -> Iterator[tuple[ast.If, ast.Compare, ast.expr
                 new, best = left, right
             elif _is_best(left) and not _is_best(right):
                 new, best, up = right, left, not up
+            elif _raises(node, left, right):
+                new, best = left, right
             else:
                 continue
             yield node, test, new, best, up
+
+
+def _raises(node: ast.If, new: ast.expr, old: ast.expr) -> bool:
+    """The branch saves weights and makes the new figure the one to beat, whatever that is called."""
+    sets = any(
+        unparse(t) == unparse(old) and unparse(n.value) == unparse(new)
+        for s in node.body
+        for n in of(s, ast.Assign)
+        for t in n.targets
+    )
+    return sets and any(_saves(c) for s in node.body for c in of(s, ast.Call))
 
 
 def _tests(source: Script, node: ast.If) -> list[ast.Compare]:
@@ -217,7 +233,8 @@ def _tests(source: Script, node: ast.If) -> list[ast.Compare]:
 def _is_best(node: ast.expr) -> bool:
     text = unparse(node)
     return (
-        re.search(r"(?i)best|(?:^|_)(?:min|max|lowest|highest|top)_", text) is not None
+        re.search(r"(?i:best|(?:^|_)(?:min|max|lowest|highest|top)_)|\b(?:lowest|highest)(?:[A-Z]|$)", text)
+        is not None
         and "epoch" not in text
     )
 

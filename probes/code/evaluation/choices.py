@@ -68,7 +68,10 @@ def _choices(source: Script) -> Iterator[Choice]:
                 name = unparse(old)
                 told = [v for n, v in pairs if n == name]
                 sets = any(unparse(v) == unparse(new) for v in told)
-                begun = re.search(r"(?i)best|(?:^|[_.])(?:min|max|lowest|highest)(?:_|$)", name)
+                begun = re.search(
+                    r"(?i)best|(?:^|[_.])(?:min|max|lowest|highest)(?:_|$)|(?-i:(?:lowest|highest)[A-Z])",
+                    name,
+                )
                 if sets or ((kept or files) and begun and not re.search(r"(?i)best", unparse(new))):
                     yield Choice(node, new, old, way, sets, kept, files)
                     break
@@ -425,6 +428,39 @@ def _paths(source: Script, call: ast.Call) -> list[ast.expr]:
 _BEST_PATH = re.compile(
     r"(?i)(?:^|[^a-z])best(?:[^a-z](?!(?:loss|score|acc|metric|val|epoch|f1|auc|iou|err|mae)\w*$)|$)"
 )
+
+
+def file_each_round(source: Script) -> Finding | None:
+    """`if mae < best: best = mae`, and beside it the one file is written in each epoch and read behind them.
+
+    The figure to beat is then asked for nothing: the branch only raises it, and nothing else reads it.
+    """
+    for choice in choices(source):
+        node, name = choice.node, unparse(choice.old)
+        loops = source.loops_around(node)
+        if not loops or not choice.sets or choice.kept or choice.files or node.orelse or len(node.body) != 1:
+            continue
+        loop = min(loops, key=lambda x: (x.end_lineno or 0) - x.lineno)
+        reads = [n for n in of(source.tree, ast.Name, ast.Attribute) if unparse(n) == name]
+        asked = [n for n in reads if isinstance(n.ctx, ast.Load) and n not in walk(node)]
+        if asked or node not in loop.body or any(isinstance(n, ast.Continue) for n in walk(loop)):
+            continue
+        for call in source.named("save", "save_weights", "save_checkpoint"):
+            path = call.args[-1] if call.args else None
+            written = source.statement(call) in loop.body and isinstance(path, ast.Constant)
+            if not written or not _holds_weights(call) or not isinstance(path, ast.Constant):
+                continue
+            loads = [c for c in source.named("load", "load_weights", "load_checkpoint") if c.args]
+            behind = [
+                c
+                for c in loads
+                if isinstance(c.args[0], ast.Constant)
+                and c.args[0].value == path.value
+                and c.lineno > (loop.end_lineno or loop.lineno)
+            ]
+            if behind:
+                return at(source, call, f"written in every round, whether `{name}` was beaten or not")
+    return None
 
 
 def _named_best(source: Script, call: ast.Call) -> bool:

@@ -32,9 +32,11 @@ from .compared import (
 )
 from .counts import logged_without_reset, normalised_over_batch, other_batch_size
 from .crosswise import metric_crosswise, power_of_nats
+from .exchanged import figures_exchanged
 from .figures import area_of_decisions, emptied_with_each_batch, largest_of_one, size_with_sign
 from .formulas import formula_wrong, half_converted, reduced_unlike
 from .lightning_scores import lists_of_hooks, one_metric_for_both
+from .meters import meters_go_on
 from .misread import softmax_of_two_axes, wrong_kind
 from .named_figures import other_than_named
 from .own_measure import errors_cancel_out, measures_itself
@@ -122,6 +124,8 @@ def metric_miscounts(view: View) -> Finding:
             softmax_of_two_axes,
             other_than_named,
             worked_out_otherwise,
+            figures_exchanged,
+            meters_go_on,
             test_of_other_rows,
             answers_of_other_rows,
             scored_against_itself,
