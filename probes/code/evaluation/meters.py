@@ -36,6 +36,12 @@ def _of_own_class(source: Script, loop: ast.AST) -> Finding | None:
         called = [c for c in source.named(name) if source.class_around(c) is not owner]
         if called or re.search(rf"""['"]{name}['"]|\.{name}\b(?!\()""", source.code):
             continue
+        zeros = {t.attr for t in of(empties[0], ast.Attribute) if isinstance(t.ctx, ast.Store)}
+        if any(
+            n.attr in zeros and isinstance(n.ctx, ast.Store) and source.class_around(n) is not owner
+            for n in source.of(ast.Attribute)
+        ):
+            continue  # `tally.n = 0` from outside
         made = source.named(owner.name)
         adders = {f.name for f in methods if f is not empties[0] and _adds(f)}
         if made and all(_once(source, c) for c in made) and _scored(source, adders, loop):

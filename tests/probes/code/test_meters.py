@@ -58,6 +58,7 @@ Boss(net, data).run()
     [
         ("self.scores = Scores(3)", "pass", True),
         ("self.scores = Scores(3)", "self.scores.clear()", False),
+        ("self.scores = Scores(3)", "self.scores.table = torch.zeros(3, 3)", False),
         ("self.scores = None", "self.scores = Scores(3)", False),
         ("self.scores = Scores(3)", "empty(self.scores, 'clear')", False),
         ("self.scores = library(3)", "pass", False),
