@@ -183,6 +183,7 @@ for epoch in range(30):
         ("if f1 > highestF1:\n        torch.save(model.state_dict(), 'a.pt')", True),
         ("if f1 > highestF1:\n        highestF1 = f1\n        torch.save(model.state_dict(), 'a.pt')", False),
         ("if vacc < lowest:\n        lowest = vacc\n        torch.save(model.state_dict(), 'a.pt')", True),
+        ("e = error()\n    if e < lowest:\n        lowest = e\n        torch.save(model, 'a.pt')", False),
         ("if vloss < lowest:\n        lowest = vloss\n        torch.save(model.state_dict(), 'a.pt')", False),
         (
             "if out['loss'] > top:\n        top = out['loss']\n        torch.save(model, 'a.pt')",
