@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from difflib import SequenceMatcher
 
 from .equal import one_loss
+from .layouts import one_layout
 from .terms import Term, likeness
 
 MAX_CHANGES = 12  # of one line; a line with more is another line
@@ -36,7 +37,9 @@ def changes(before: Term, after: Term) -> list[Change]:
 def _compare(a: Term, b: Term, within: tuple[tuple[str, str], ...]) -> Iterator[Change]:
     if a.key == b.key or one_loss(a, b):
         return
-    if {a.kind, b.kind} <= {"number", "constant", "key"}:
+    if (of := one_layout(a, b)) is not None:
+        yield from _compare(*of, within)
+    elif {a.kind, b.kind} <= {"number", "constant", "key"}:
         yield Change("constant", a, b, within)
     elif (wrapped := _wrapping(a, b, within)) is not None:
         yield from wrapped

@@ -466,6 +466,8 @@ class _Finder:
         value, target = line.term.part("value"), line.term.part("target")
         if value is None or value.kind != "name" or target is None or target.kind != "attribute":
             return False
+        if target.label in ("requires_grad", "trainable"):
+            return False  # the framework reads it
         other = self.theirs if roles is self.mine else self.mine
         return not any(
             t.kind == "attribute" and t.label == target.label

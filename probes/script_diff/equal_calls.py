@@ -95,12 +95,59 @@ def _single_group(term: Term) -> Term:
     return _anew(term, term.label, [*((e, p) for e, p in term.parts if e not in held), *held.items()])
 
 
-def _weights(term: Term) -> Term:
-    """`ResNet18_Weights.IMAGENET1K_V1` is `"IMAGENET1K_V1"` (torchvision, models)."""
-    held = term.part("weights")
-    if held is None or held.kind != "api" or held.label.split("_")[0] not in _WEIGHTS:
+def _groups(term: Term) -> Term:
+    """Each collection of parameters is a group of its own: `[*a, *b]`, `list(a) + list(b)`, `chain(a, b)`."""
+    term = _single_group(term)
+    held = term.part("params")
+    if held is None or any(e == "params" and p.kind == "star" for e, p in term.parts):
         return term
-    said = Term("constant", repr(held.label), node=held.node)
+    mappings = [p for _, p in held.parts] if held.kind == "sequence" else []
+    if mappings and all(p.kind == "mapping" and p.part("params") is not None for p in mappings):
+        split = [
+            Term("mapping", p.label, tuple((e, one if e == "params" else x) for e, x in p.parts), p.node)
+            for p in mappings
+            for one in _collections(p.part("params") or p)
+        ]
+        if all(len(p.parts) == 1 for p in split):  # no group has a setting of its own
+            split = [Term("star", "", (("of", p.parts[0][1]),), p.node) for p in split]
+    else:
+        every = _collections(held)
+        split = [Term("star", "", (("of", p),), p.node) for p in every]
+        if len(every) < 2:
+            return term
+    if [p.key for p in split] == [p.key for p in mappings]:
+        return term
+    whole = Term("sequence", "", tuple((f"#{i}", p) for i, p in enumerate(split)), held.node)
+    return Term(
+        "call", term.label, tuple((e, whole if e == "params" else p) for e, p in term.parts), term.node
+    )
+
+
+def _collections(term: Term) -> list[Term]:
+    """The collections that a list, a sum of lists or `itertools.chain` joins; itself of anything else."""
+    parts = [p for _, p in term.parts]
+    if term.kind == "sequence" and parts and all(p.kind == "star" for p in parts):
+        return [one for p in parts for one in _collections(p.part("of") or p)]
+    if term.kind == "operation" and term.label == "+" and len(parts) == 2:
+        return [one for p in parts for one in _collections(p)]
+    if term.kind == "call" and term.label == "chain" and parts and not any(p.kind == "star" for p in parts):
+        return [one for p in parts for one in _collections(p)]
+    return [term]
+
+
+def _weights(term: Term) -> Term:
+    """`ResNet18_Weights.IMAGENET1K_V1` is `"IMAGENET1K_V1"`, and so is "DEFAULT" (torchvision, models).
+
+    The second version of the weights was trained longer; whichever is asked for, trained weights are loaded.
+    """
+    held = term.part("weights")
+    if held is None or held.kind not in ("api", "constant", "attribute"):
+        return term
+    label = held.label.strip("'")
+    if label.split("_")[0] not in _WEIGHTS:
+        return term
+    label = "IMAGENET1K_V1" if label in ("DEFAULT", "IMAGENET1K_V2") else label
+    said = Term("constant", repr(label), node=held.node)
     return Term(
         "call", term.label, tuple((e, said if e == "weights" else p) for e, p in term.parts), term.node
     )
@@ -424,7 +471,7 @@ def _filled(term: Term) -> Term:
 _FORMS = {
     **dict.fromkeys(("normal_", "uniform_", "zero_", "fill_"), _filled),
     **dict.fromkeys(("autocast", "GradScaler"), _mixed),
-    **dict.fromkeys(("SGD", "Adam", "AdamW", "NAdam", "RAdam", "RMSprop", "Adagrad"), _single_group),
+    **dict.fromkeys(("SGD", "Adam", "AdamW", "NAdam", "RAdam", "RMSprop", "Adagrad"), _groups),
     **dict.fromkeys(("gt", "ge", "lt", "le", "eq", "ne"), _compare),
     **dict.fromkeys(_WITHOUT, _pooled),
     **dict.fromkeys(("mean", "amax"), _over_axes),

@@ -333,6 +333,8 @@ class Library(Expressions):
                 return True, range(*(int(x) for x in given))
             except ValueError:
                 return False, None
+        if label == "reversed" and isinstance(first, list) and len(given) == 1:
+            return True, first[::-1]
         if label == "enumerate" and first is not None:
             start = named.get("start", 0.0)
             counted = isinstance(first, (list, dict, Chain)) and isinstance(start, (int, float))

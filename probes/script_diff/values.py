@@ -209,9 +209,9 @@ _FAKED = word_set(
     "trunc heaviside mod % // fmod sgn"
 )
 _SHAPED = word_set(
-    "softmax log_softmax logsumexp einsum transpose permute view flatten squeeze unsqueeze expand_dims cat "
-    "stack where masked_fill take_along argmax argmin cumsum eq ne gt lt ge le norm float long int bool "
-    "double view_as expand_as"
+    "softmax log_softmax logsumexp einsum transpose permute view flatten unflatten squeeze unsqueeze "
+    "expand_dims cat stack where masked_fill take_along argmax argmin cumsum eq ne gt lt ge le norm float "
+    "long int bool double view_as expand_as"
 )
 COMPUTED = frozenset(_ELEMENT) | frozenset(_BINARY) | frozenset(_REDUCE) | _FAKED | _SHAPED
 
@@ -303,9 +303,13 @@ def _shaped(
         return np.transpose(first, rest)
     if label == "flatten":
         start, end = (_whole(named.get(k, d)) for k, d in (("start_dim", 1), ("end_dim", -1)))
-        if end != -1 or start >= first.ndim:
+        end += first.ndim if end < 0 else 0
+        if not 0 <= start <= end < first.ndim:
             raise Unfit
-        return first.reshape(*first.shape[:start], -1)
+        return first.reshape(*first.shape[:start], -1, *first.shape[end + 1 :])
+    if label == "unflatten" and isinstance(sizes := named.get("sizes"), (list, tuple)) and dim is not None:
+        axis = _whole(dim) % first.ndim
+        return first.reshape(*first.shape[:axis], *map(_whole, sizes), *first.shape[axis + 1 :])
     if label == "unsqueeze" or label == "expand_dims":
         return np.expand_dims(first, _axes(dim if dim is not None else rest[0]))
     if label == "squeeze" and dim is not None:
@@ -340,7 +344,7 @@ def einsum(rule: str, arrays: Sequence[Array]) -> Array:
 UNSTABLE = 1.0437215  # a formula that overflows or cancels is not the same as the function that does not
 
 KEPT = frozenset({"exponential", "shifted exponential", "share", "whole"})
-_SAME_VALUES = word_set("view view_as flatten squeeze unsqueeze expand_dims transpose permute")
+_SAME_VALUES = word_set("view view_as flatten unflatten squeeze unsqueeze expand_dims transpose permute")
 
 
 def precision(label: str, made: Sequence[frozenset[str]]) -> tuple[float, frozenset[str]]:

@@ -87,8 +87,8 @@ OF_FUNCTIONAL = frozenset(FUNCTIONAL.values())  # handed on as `F.relu`, for wha
 # functions that are methods of a tensor as well: the tensor is the first argument
 FUNCTIONS = word_set(
     "softmax log_softmax sigmoid relu tanh exp log log1p sqrt rsqrt abs mean sum max min argmax argmin std "
-    "var norm view flatten squeeze unsqueeze transpose permute cat stack clip mul div add sub matmul mm bmm "
-    "round "
+    "var norm view flatten unflatten squeeze unsqueeze transpose permute cat stack clip mul div add sub "
+    "matmul mm bmm round "
     "floor ceil pow sort argsort topk masked_fill where cumsum prod gather float long int bool half float16 "
     "bfloat16 double expand repeat roll flip chunk split size neg detach item softplus gelu isnan "
     "nan_to_num logsumexp amax amin any all median unique scatter index_select reciprocal square eq ne gt lt "
@@ -262,6 +262,7 @@ SIGNATURES: dict[str, tuple[str, ...]] = {
     "sort": _signature("#0 dim"),
     "size": _signature("#0 dim"),
     "flatten": _signature("#0 start_dim end_dim"),
+    "unflatten": _signature("#0 dim sizes"),
     "load_state_dict": _signature("state_dict strict"),
     "max_pool2d": _signature("#0 kernel_size stride padding"),
     "avg_pool2d": _signature("#0 kernel_size stride padding"),

@@ -97,6 +97,8 @@ def _one_by_one(source: Script, node: ast.expr) -> bool | None:
         if _RESHAPES.search(text):
             return False
         if isinstance(node, ast.Subscript):
+            if _cuts_item(source, node):
+                return False
             if isinstance(node.slice, ast.Constant) and isinstance(node.slice.value, str):
                 return True if ".values" in text or "to_numpy" in text else None
             node = node.value
@@ -133,6 +135,17 @@ def _one_by_one(source: Script, node: ast.expr) -> bool | None:
         else:
             return None
     return None
+
+
+def _cuts_item(source: Script, node: ast.Subscript) -> bool:
+    """`self.y[i:i + 1]`, `self.y[i, :1]` of an item's number `i`: an array with an axis of its own."""
+    function = source.function_around(node)
+    if function is None or function.name != "__getitem__":
+        return False
+    numbers = {a.arg for a in function.args.args[1:]}
+    parts = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
+    cut = any(isinstance(p, (ast.Slice, ast.List)) for p in parts)
+    return cut and any(n.id in numbers for p in parts for n in of(p, ast.Name))
 
 
 def _appended(source: Script, name: ast.Name) -> list[ast.expr]:

@@ -68,3 +68,40 @@ TEXTS = [
 @pytest.mark.parametrize(("meets", "text"), TEXTS)
 def test_columns(meets: bool, text: str) -> None:
     assert (finding(column_against_row, text).state is State.PRESENT) == meets
+
+
+ITEMS = """
+import mindspore as ms
+from mindspore import nn
+class Windows:
+    def __init__(self, z):
+        self.x, self.y = z['x'].astype('float32'), z['y'].astype('float32')
+        self.t = z['t']
+    def __getitem__(self, i):
+        return self.x[i], {}
+class Net(nn.Cell):
+    def __init__(self):
+        super().__init__()
+        self.f = nn.Dense(8, 8)
+        self.g = nn.Dense(8, 1)
+    def construct(self, x):
+        return self.g(self.f(x))
+net, loss_fn = Net(), nn.MSELoss()
+def forward_fn(x, y):
+    return loss_fn(net(x), y)
+grad_fn = ms.value_and_grad(forward_fn, None, net.trainable_params())
+"""
+
+
+@pytest.mark.parametrize(
+    ("item", "wanted"),
+    [
+        ("self.y[i:i + 1]", False),
+        ("self.y[i, :1]", False),
+        ("self.y[[i]]", False),
+        ("self.y[i]", True),
+        ("self.y[i].astype('float32')", True),
+    ],
+)
+def test_items_that_keep_an_axis(item: str, wanted: bool) -> None:
+    assert (finding(column_against_row, ITEMS.replace("{}", item)).state is State.PRESENT) == wanted
