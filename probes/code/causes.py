@@ -45,6 +45,7 @@ from .model.dead_values import value_reaches_nothing
 from .model.each_round import every_round_from_the_start, state_not_carried
 from .model.forward import only_last_layer, result_thrown_away, scale_unused, tensor_not_registered
 from .model.joins import joined_with_itself
+from .model.lost_sums import sum_without_reader
 from .model.made_when_called import layers_made_when_called
 from .model.operators import attention_unscaled, output_rectified, reshape_for_transpose, softmax_axis
 from .model.recurrent import last_of_batch
@@ -103,6 +104,7 @@ _BRANCHES = (
     mask_unread,
     branch_left,
     layer_without_value,
+    sum_without_reader,
     state_misread,
     padded_end,
 )

@@ -15,8 +15,13 @@ from fnmatch import fnmatchcase
 from ...by_role.groups import covers_all
 from ...by_role.side import Side, argument
 from ...by_role.update import clipping, optimizer, optimizers
+from ...readers._tree import of
+from ...readers.script import last_name
 from ...script_diff.edits import Edit
+from ...scripts.flow import flow
+from ..optimizer.cover import PARAMETERS, cover_of
 from ..shared.roles import split_of
+from .kept_model import right_alone
 
 _ONE_SIDED = ("added", "removed", "replaced", "expression", "wrapped", "unwrapped", "name")
 
@@ -30,7 +35,8 @@ def kept(edits: Sequence[Edit], mine: Side, theirs: Side) -> frozenset[Edit]:
 def _groups(edits: Sequence[Edit], mine: Side, theirs: Side) -> Iterator[Edit]:
     """Groups of parameters that have all of them between them, for one list or for other groups."""
     told = [e for e in edits if any(_GROUPED.search(w) for w in e.within[:2]) and e.kind != "constant"]
-    if told and optimizers(theirs) and covers_all(mine):
+    told += [e for e in edits if e.within[:1] and _FIRST.search(e.within[0]) and _of_optimizer(e)]
+    if told and optimizers(theirs) and (covers_all(mine) or _same_whole(mine, theirs)):
         yield from told
         yield from (e for e in edits if e.kind[:8] == "argument" and e.within[:1] and _decay(e.within[0]))
 
@@ -40,6 +46,28 @@ def _decay(within: str) -> bool:
     return re.fullmatch(r"[A-Z]\w*\.weight_decay", within) is not None
 
 
+def _of_optimizer(edit: Edit) -> bool:
+    return edit.kind != "constant" and any(r.startswith("optimizer.") for r in edit.roles[:1])
+
+
+def _same_whole(mine: Side, theirs: Side) -> bool:
+    """Whether mine gives its optimizer all parts of the one model whose parameters theirs gives whole."""
+    given = []
+    for side in (mine, theirs):
+        made = optimizers(side)
+        one = argument(made[0], "params", "parameters", position=0) if len(made) == 1 else None
+        if one is None or not cover_of(flow(side.source), one, 16).whole:
+            return False
+        given.append((side, one))
+    [(_, here), (_, there)] = given
+    if not (isinstance(there, ast.Call) and last_name(there.func) in PARAMETERS):
+        return False
+    root = theirs.source.owner(there)
+    lists = [n for way in mine.follow(here) for n in of(way, ast.Call) if last_name(n.func) in PARAMETERS]
+    return bool(root and lists) and all(f"{mine.source.owner(n)}.".startswith(f"{root}.") for n in lists)
+
+
+_FIRST = re.compile(r"^[A-Z]\w*\.#0$")
 _GROUPED = re.compile(r"^(?:[A-Z]\w*\.(?:params|parameters)|mapping\.params)$")
 
 
@@ -325,6 +353,7 @@ _BY_ROLE: tuple[Callable[[Sequence[Edit], Side, Side], Iterator[Edit]], ...] = (
     _own_code,
     _metrics,
     _carried,
+    right_alone,
 )
 _BY_EDITS: tuple[Callable[[Sequence[Edit]], Iterator[Edit]], ...] = (
     _both_sides,

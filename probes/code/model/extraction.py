@@ -30,9 +30,48 @@ def extracts_features(source: Script, node: ast.AST, owner: ast.expr) -> bool:
     name = unparse(held)
     if _is_body(source, held):
         return True
-    if not _is_pretrained(source, held):
+    if not _part_is_pretrained(source, held):
         return False
     return chosen or "." in name or _gets_layer(source, node, name) or _lies_under(source, node, name)
+
+
+_LOWER = re.compile(
+    r"(?:embeddings|embed_tokens|word_embeddings|wte|wpe|patch_embed|stem|conv1|bn1|layer1|feature_extractor)$"
+)
+
+
+def keeps_lower_layers(source: Script, node: ast.AST, owner: ast.expr, value: ast.expr) -> bool:
+    """Say whether what is frozen at `node` is the lower end of a pretrained model, and the rest trains.
+
+    Its embeddings or stem, the first layers of a list (`base.layers[:-20]`), or all but the names of its last
+    block and its head (`requires_grad = name.startswith(("layer4", "fc"))`).
+    """
+    held, _ = _model(source, node, owner)
+    if held is None or not _part_is_pretrained(source, held):
+        return False
+    if _LOWER.search(unparse(held)):
+        return True
+    loops = [p for p in source.above(node) if isinstance(p, ast.For)]
+    if loops and isinstance(loops[0].iter, ast.Subscript) and isinstance(loops[0].iter.slice, ast.Slice):
+        return loops[0].iter.slice.lower is None
+    if not isinstance(value, ast.Call) or last_name(value.func) != "startswith" or not value.args:
+        return False
+    kept = value.args[0]
+    names = [e.value for e in kept.elts if isinstance(e, ast.Constant)] if isinstance(kept, ast.Tuple) else []
+    return len(names) > 1 and any(_HEAD.search(str(n)) for n in names)
+
+
+def _part_is_pretrained(source: Script, held: ast.expr) -> bool:
+    """A module that was made with weights, or a part of one that is not its head."""
+    part: ast.expr = held
+    while True:
+        if _is_pretrained(source, part):
+            return True
+        if not isinstance(part, ast.Attribute) or _HEAD.search(part.attr):
+            return False
+        part = part.value
+        if unparse(part) in ("self", "cls"):
+            return False
 
 
 def _model(source: Script, node: ast.AST, owner: ast.expr) -> tuple[ast.expr | None, bool]:
@@ -52,6 +91,8 @@ def _model(source: Script, node: ast.AST, owner: ast.expr) -> tuple[ast.expr | N
     while True:
         if isinstance(owner, ast.Call) and isinstance(owner.func, ast.Attribute):
             owner = owner.func.value
+        elif isinstance(owner, ast.Call) and last_name(owner.func) in ("list", "tuple") and owner.args:
+            owner = owner.args[0]
         elif isinstance(owner, ast.Subscript):
             owner, chosen = owner.value, True
         else:
@@ -78,7 +119,7 @@ def _is_body(source: Script, held: ast.expr) -> bool:
 
 def _is_pretrained(source: Script, held: ast.expr) -> bool:
     """It was made with weights, in the script: `resnet50(weights="DEFAULT")`, `from_pretrained(...)`."""
-    for value in [held, *flow(source).values(held, 4)]:
+    for value in [held, *flow(source).values(held, 4), *_of_class(source, held)]:
         for call in of(value, ast.Call):
             if _TRAINED.search(unparse(call.func)):
                 return True
@@ -109,6 +150,14 @@ def _is_pretrained(source: Script, held: ast.expr) -> bool:
         return True  # `net.encoder = masked.encoder`, which was trained before
     # a table of an encoder whose weights are loaded: `net.encoder.tok`, `net.encoder.load_state_dict`
     return any(f"{text}.".startswith(f"{source.owner(c)}.") for c in source.named("load_state_dict"))
+
+
+def _of_class(source: Script, held: ast.expr) -> list[ast.expr]:
+    """What the class of `net` makes its attribute of: `net.eye` of `self.eye = resnet18(...)`."""
+    if not isinstance(held, ast.Attribute) or (owner := flow(source).made(held.value)) is None:
+        return []
+    made = source.attribute(owner, held.attr)
+    return [made] if made is not None else []
 
 
 def _lies_under(source: Script, node: ast.AST, name: str) -> bool:

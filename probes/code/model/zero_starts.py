@@ -249,7 +249,11 @@ def _carries(mine: Flow, value: ast.expr, layer: str, depth: int) -> bool:
 def ends_branch(source: Script, target: ast.expr) -> bool:
     """`self.conv2.weight` of a layer whose output is added to a stream: the branch starts at nothing."""
     layer = target.value if isinstance(target, ast.Attribute) else None
-    owner = source.class_around(target)
+    return layer_ends_branch(source, source.class_around(target), layer)
+
+
+def layer_ends_branch(source: Script, owner: ast.ClassDef | None, layer: ast.expr | None) -> bool:
+    """Say whether the output of this layer of a class (`self.conv2`) is added to a stream."""
     if owner is None or not (isinstance(layer, ast.Attribute) and unparse(layer.value) == "self"):
         return False
     for function in [f for f in source.forwards if f in owner.body]:

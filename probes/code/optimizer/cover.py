@@ -71,7 +71,7 @@ def cover_of(mine: Flow, node: ast.expr, depth: int) -> Cover:
         return _of_call(mine, node, depth)
     if isinstance(node, (ast.ListComp, ast.GeneratorExp, ast.SetComp, ast.DictComp)):
         inner = cover_of(mine, node.generators[0].iter, depth - 1)
-        tests = [unparse(t) for g in node.generators for t in g.ifs]
+        tests = [unparse(t) for g in node.generators for i in g.ifs for t in _each_test(i)]
         tests = [t for t in tests if "requires_grad" not in t]
         tests = [t for t in tests if not _rest_trained(mine, node, t)]
         if inner.whole and tests:
@@ -106,6 +106,11 @@ def cover_of(mine: Flow, node: ast.expr, depth: int) -> Cover:
     if covers and len(parts) == len(covers):
         return parts[0]
     return Cover(whole=bool(covers) and all(c.whole for c in covers))
+
+
+def _each_test(test: ast.expr) -> list[ast.expr]:
+    """What all has to hold: `p.requires_grad and p.ndim > 1` asks two things."""
+    return test.values if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And) else [test]
 
 
 def _of_call(mine: Flow, node: ast.Call, depth: int) -> Cover:
@@ -264,7 +269,7 @@ def _together(mine: Flow, covers: list[Cover]) -> Cover:
     bases = {o.rpartition(".")[0] for o in owners}
     if len(owners) > 1 and len(bases) == 1 and len(owners) == sum(map(len, told)) and all(told):
         base = next(iter(bases))
-        held = _class_named(mine, base)
+        held = _with_layers(mine, owners) if base == "self" else _class_named(mine, base)
         if held is not None:
             missing = _with_weights(mine, held) - {o.rpartition(".")[2] for o in owners}
             if missing:
@@ -272,6 +277,12 @@ def _together(mine: Flow, covers: list[Cover]) -> Cover:
                 return Cover(part=words, owners=tuple(sorted(owners)))
             return Cover(whole=True)
     return Cover()
+
+
+def _with_layers(mine: Flow, names: set[str]) -> ast.ClassDef | None:
+    """The only class of modules that assigns layers to all of these attributes of its own."""
+    held = [m for m in mine.source.modules if names <= layers_of(m).keys()]
+    return held[0] if len(held) == 1 else None
 
 
 def _class_named(mine: Flow, text: str) -> ast.ClassDef | None:
@@ -306,10 +317,18 @@ def _has_weights(mine: Flow, call: ast.Call) -> bool:
             and any(not _weightless(item) for item in call.args)
         )
         or (
+            last_name(call.func) == "ModuleDict"
+            and any(isinstance(a, ast.Dict) and any(_plain_call(v) for v in a.values) for a in call.args)
+        )
+        or (
             (held := mine.source.classes.get(last_name(call.func))) is not None
             and any(last_name(c.func) in _PLAIN for c in layers_of(held).values())
         )
     )
+
+
+def _plain_call(made: ast.expr) -> bool:
+    return isinstance(made, ast.Call) and last_name(made.func) in _PLAIN
 
 
 def _weightless(given: ast.expr) -> bool:

@@ -1,0 +1,76 @@
+"""Sums that a forward pass adds up over its layers and that nothing reads, in scripts."""
+
+from __future__ import annotations
+
+import ast
+
+from ...readers._tree import of, unparse, walk
+from ...registry import Finding
+from ...scripts.syntax import Function, Script
+from ..shared.checks import at
+
+
+def sum_without_reader(source: Script) -> Finding | None:
+    """`total = total + skip` in a loop over layers, where only the last `skip` goes on.
+
+    Only of a sum that a value of the loop is added to, and that nothing outside of the adding mentions.
+    """
+    for function in source.forwards:
+        if not any(
+            isinstance(n, (ast.FunctionDef, ast.Lambda)) and n is not function for n in walk(function)
+        ):
+            for name, node in _added_up(function):
+                if not _is_read(function, name):
+                    return at(source, node, f"{name} is added up over the layers and nothing reads it")
+    return None
+
+
+def _added_up(function: Function) -> list[tuple[str, ast.stmt]]:
+    """Names that a loop adds the value of a call to, or a name that it unpacks one to."""
+    found: list[tuple[str, ast.stmt]] = []
+    for loop in of(function, ast.For):
+        called = {
+            n.id
+            for a in of(loop, ast.Assign)
+            if isinstance(a.value, ast.Call)
+            for t in a.targets
+            for n in of(t, ast.Name)
+        }
+        for node in walk(loop):
+            name, added = _sum(node)
+            if name and added is not None and isinstance(node, ast.stmt):
+                by_call = isinstance(added, ast.Call) or (isinstance(added, ast.Name) and added.id in called)
+                if by_call and name not in called:
+                    found.append((name, node))
+    return found
+
+
+def _sum(node: ast.AST) -> tuple[str, ast.expr | None]:
+    """The name and what is added to it: `a += b`, `a = a + b`, `a = b + a`."""
+    if isinstance(node, ast.AugAssign) and isinstance(node.op, ast.Add) and isinstance(node.target, ast.Name):
+        return node.target.id, node.value
+    if isinstance(node, ast.Assign) and len(node.targets) == 1 and isinstance(node.targets[0], ast.Name):
+        value, name = node.value, node.targets[0].id
+        if isinstance(value, ast.BinOp) and isinstance(value.op, ast.Add):
+            sides = (value.left, value.right)
+            mine = [s for s in sides if unparse(s) == name]
+            if len(mine) == 1:
+                return name, next(s for s in sides if s is not mine[0])
+    return "", None
+
+
+def _is_read(function: Function, name: str) -> bool:
+    """Whether anything but the adding itself mentions the name: a return, a call, `del`, `nonlocal`."""
+    inside = {id(n) for s in walk(function) if _sum(s)[0] == name for n in walk(s) if isinstance(n, ast.Name)}
+    for node in walk(function):
+        if isinstance(node, ast.Name) and node.id == name and id(node) not in inside:
+            if not isinstance(node.ctx, ast.Store):
+                return True
+        if isinstance(node, (ast.Global, ast.Nonlocal)) and name in node.names:
+            return True
+        if isinstance(node, ast.Call) and unparse(node.func) in ("locals", "vars"):
+            return True
+    return False
+
+
+__all__ = ["sum_without_reader"]
