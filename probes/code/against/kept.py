@@ -63,7 +63,10 @@ def _same_whole(mine: Side, theirs: Side) -> bool:
     if not (isinstance(there, ast.Call) and last_name(there.func) in PARAMETERS):
         return False
     root = theirs.source.owner(there)
-    lists = [n for way in mine.follow(here) for n in of(way, ast.Call) if last_name(n.func) in PARAMETERS]
+    ways = list(mine.follow(here))
+    if any(g.ifs for w in ways for c in of(w, ast.ListComp, ast.GeneratorExp) for g in c.generators):
+        return False  # `covers_all` says whether conditions complete one another
+    lists = [n for way in ways for n in of(way, ast.Call) if last_name(n.func) in PARAMETERS]
     return bool(root and lists) and all(f"{mine.source.owner(n)}.".startswith(f"{root}.") for n in lists)
 
 
