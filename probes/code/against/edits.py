@@ -16,7 +16,8 @@ from ...by_role.compare import same_course, told
 from ...by_role.side import Side, Told
 from ...registry import Finding, View, absent, present, probe, unknown
 from ...run import Run
-from ...script_diff.edits import Edit, LeftOut, edits, left_out, likeness_of
+from ...script_diff.edit import Edit, LeftOut
+from ...script_diff.edits import edits, left_out, likeness_of
 from ...script_diff.marks import STRUCTURE
 from ...script_diff.ports import is_port
 from ...scripts.syntax import Script

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ...script_diff.edits import Edit
+from ...script_diff.edit import Edit
 
 _COMPARES = frozenset({"==", "!=", ">", ">=", "<", "<=", "ne()", "eq()", "lt()", "ge()", "gt()", "le()"})
 _BLANK = frozenset({"zeros()", "ones()", "zeros_like()", "ones_like()", "full()"})

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable
 
-from ...script_diff.edits import Edit
+from ...script_diff.edit import Edit
 from ...scripts.syntax import Script
 from ..shared.numbers import Numbers, Unknown
 

@@ -6,7 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 
-from ...script_diff.edits import Edit
+from ...script_diff.edit import Edit
 from .equal_batches import equal_batches
 from .equal_keras import equal_in_keras
 from .equal_losses import equal_losses

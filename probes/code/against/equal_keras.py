@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from ...script_diff.edits import Edit
+from ...script_diff.edit import Edit
 
 _SPARSE = {"SparseCategoricalCrossentropy()", "'sparse_categorical_crossentropy'"}
 _DENSE = {"CategoricalCrossentropy()", "'categorical_crossentropy'"}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ...script_diff.edits import Edit
+from ...script_diff.edit import Edit
 from .equal_ways import both_ways
 
 _FLOORS = ("/.right", "log.", "sqrt.", "rsqrt.")

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from itertools import chain
 from math import prod
 
-from ...script_diff.edits import Edit
+from ...script_diff.edit import Edit
 from .equal_ways import both_ways, close_by
 
 _MARK = re.compile(r"(?i)(?:^|_)(?:pad|ignored?|void|no_?label|unlabel\w*|missing)(?:_|$)")

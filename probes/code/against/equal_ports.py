@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from ...script_diff.edits import Edit
+from ...script_diff.edit import Edit
 from ...script_diff.vocabulary import word_set
 
 _NETS = frozenset(f"{n}()" for n in word_set("model net network module ddp_model"))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
-from ...script_diff.edits import Edit
+from ...script_diff.edit import Edit
 from .written_alike import alike_together, written_alike
 
 _PADS = re.compile(r"^-?\d+\.0$|^\$?(?:\w*_)?(?:PAD|pad|IGNORE|ignore)\w*$")

@@ -17,7 +17,7 @@ from ...by_role.side import Side, argument
 from ...by_role.update import clipping, optimizer, optimizers
 from ...readers._tree import of
 from ...readers.script import last_name
-from ...script_diff.edits import Edit
+from ...script_diff.edit import Edit
 from ...scripts.flow import flow
 from ..optimizer.cover import PARAMETERS, cover_of
 from ..shared.roles import split_of

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from ...by_role.side import Side
 from ...readers._tree import names_in, unparse
 from ...readers.script import keyword, last_name
-from ...script_diff.edits import Edit
+from ...script_diff.edit import Edit
 from ...scripts.flow import flow
 from ...scripts.syntax import Script
 from ..model.extraction import keeps_lower_layers

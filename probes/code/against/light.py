@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from fnmatch import fnmatchcase
 
-from ...script_diff.edits import Edit
+from ...script_diff.edit import Edit
 from ...settings import is_harmless
 from ..shared.roles import split_of
 from .paired import core

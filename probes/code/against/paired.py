@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ....engine.model import Place
-from ...script_diff.edits import Edit, LeftOut
+from ...script_diff.edit import Edit, LeftOut
 from ...script_diff.marks import STRUCTURE
 from .equal_edits import making_up
 from .topics import one_of

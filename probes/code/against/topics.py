@@ -9,7 +9,7 @@ from fnmatch import fnmatchcase
 from functools import lru_cache
 from importlib.resources import files
 
-from ...script_diff.edits import Edit
+from ...script_diff.edit import Edit
 
 Pattern = Mapping[str, object]
 

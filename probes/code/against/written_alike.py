@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from ...script_diff.edits import Edit
+from ...script_diff.edit import Edit
 
 _INNER = r"(?:[^(),]|\((?:[^()]|\([^()]*\))*\))+"  # one argument, with calls of two levels in it
 _FORMS = (

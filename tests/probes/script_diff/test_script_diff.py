@@ -12,7 +12,7 @@ from traindoctor.probes.code.against.edits import compare, edited, sorted_out, t
 from traindoctor.probes.registry import View
 from traindoctor.probes.run import Run
 from traindoctor.probes.script_diff import values
-from traindoctor.probes.script_diff.edits import Edit
+from traindoctor.probes.script_diff.edit import Edit
 
 PROGRAM = """
 import argparse

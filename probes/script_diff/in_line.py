@@ -1,0 +1,79 @@
+"""What differs within two lines that stand for each other."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from .align import their_term
+from .changes import Change, changes
+from .edit_terms import (
+    fields_filled,
+    filled_in,
+    gives,
+    replaced_names,
+    sees,
+)
+from .equal import rewritten
+from .lines import Line, Program
+from .marks import weighty
+from .sides import Sides
+from .terms import Term
+
+
+def line_changes(sides: Sides, mine: Line, theirs: Line) -> Iterator[tuple[Change | None, set[Line]]]:
+    """The changes of a line, names that only one side has replaced by what they hold."""
+    before, after = their_term(sides.aligned, theirs), mine.term
+    if before.key == after.key:
+        return
+    if mine in sides.mine.dead and theirs in sides.theirs.dead and not counts(sides, mine):
+        return
+    used: set[Line] = set()
+    for _ in range(4):
+        names = before.names ^ after.names
+        hold_mine = {
+            n: x
+            for x in sides.added
+            for n in x.targets
+            if n in names and gives(x, n) and sees(x, mine) and not weighty(n, x, after)
+        }
+        hold_theirs = {
+            n: x for x in sides.removed for n in x.targets if n in names and gives(x, n) and sees(x, theirs)
+        }
+        if not hold_mine and not hold_theirs:
+            break
+        after, first = filled_in(after, hold_mine, lambda x: x.term)
+        before, second = filled_in(before, hold_theirs, lambda x: their_term(sides.aligned, x))
+        used |= first | second
+        if not first and not second:
+            break
+    before, after = _constants(sides, before, after)
+    before, after = rewritten(before), rewritten(after)
+    if before.key == after.key:
+        yield None, used
+        return
+    for change in changes(before, after):
+        yield change, used
+
+
+def _constants(sides: Sides, before: Term, after: Term) -> tuple[Term, Term]:
+    """A name of a constant that only one side has, written out."""
+    for _ in range(2):
+        only_mine, only_theirs = after.names - before.names, before.names - after.names
+        mine = {n: v for n in only_mine if (v := _constant(sides.aligned.mine, n)) is not None}
+        theirs = {n: v for n in only_theirs if (v := _constant(sides.aligned.theirs, n)) is not None}
+        if not mine and not theirs:
+            break
+        after, before = replaced_names(after, mine), replaced_names(before, theirs)
+    old, new = ({t.key for t in x.walk() if t.kind == "attribute"} for x in (before, after))
+    return fields_filled(before, sides.theirs_fields, new), fields_filled(after, sides.my_fields, old)
+
+
+def _constant(of: Program, name: str) -> Term | None:
+    given = [x for x in of.units[0].lines if name in x.targets and x.term.kind == "assign"]
+    value = given[0].term.part("value") if len(given) == 1 else None
+    return value if value is not None and value.kind in ("number", "constant", "sequence") else None
+
+
+def counts(sides: Sides, line: Line) -> bool:
+    """Whether what only gets logged matters all the same: what an evaluation measures."""
+    return sides.mine.split(line) == "eval" or line in sides.mine.measured
