@@ -15,7 +15,6 @@ from ...scripts.syntax import Script
 from ..evaluation.best_kept import gradients_on_held_out
 from ..model.sequence import target_is_input
 from ..shared.checks import at, extractor, first, ok
-from ..shared.nodes import texts_in
 from ..shared.sides import Given, Part, either, given, literal, part, side, words
 from ..shared.transforms import telling
 from ..tensorflow.data import cut_from_moving_order
@@ -30,6 +29,7 @@ from .overlaps import overlap
 from .part_unused import part_never_read, test_chooses
 from .rows_flowed import chosen_by_scored, figures_of_scored, scored_rows_learnt
 from .rows_met import learned_from_both, rows_in_both
+from .same_source import is_figure, same_source
 from .side_switches import both_from_one_end, fit_crossed, one_part_for_both, reads_other_source
 from .sides_crossed import loader_of_other_side, loaders, same_part, trains_on_held_out_loop
 from .slipped import parts_from_one_end
@@ -62,7 +62,7 @@ def held_out_in_training(view: View) -> Finding:
     from the training source; the training data are joined with the held-out data that are evaluated.
     """
     check = either(
-        *(_overlap, _same_source, _same_data, _fits_on_both, _joined),
+        *(_overlap, same_source, _same_data, _fits_on_both, _joined),
         *(same_part, loader_of_other_side, trains_on_held_out_loop),
         *(cuts_meet, both_from_one_end, reads_other_source, fit_crossed, one_part_for_both),
         *(cut_from_moving_order, gradients_on_held_out, parts_from_one_end),
@@ -85,10 +85,10 @@ def held_out_in_training(view: View) -> Finding:
 def _overlap(source: Script) -> Finding | None:
     seen: ast.AST | None = None
     for held in given(source):
-        if held.learns or _figure(held):
+        if held.learns or is_figure(held):
             continue
         for mine in given(source):
-            if not mine.learns or mine.scope is not held.scope or _figure(mine):
+            if not mine.learns or mine.scope is not held.scope or is_figure(mine):
                 continue
             if _cut_for_training(source, mine):
                 continue
@@ -117,15 +117,6 @@ def _cut_for_training(source: Script, pool: Given) -> bool:
         and part(source, g.value) in (Part(whole.whole, True), Part(pool.name, True))
         for g in given(source)
     )
-
-
-_COUNTS = re.compile(
-    r"loss|acc|metric|score|size|len|num|count|steps|transform|tfm|aug|frac|ratio|path|dir|file"
-)
-
-
-def _figure(one: Given) -> bool:
-    return _COUNTS.search(one.name.lower()) is not None
 
 
 def _compared(mine: Given, held: Given) -> Iterator[tuple[ast.expr, ast.expr]]:
@@ -173,140 +164,9 @@ def _thinned(source: Script, one: Given, whole: str = "") -> bool:
 _TAKES_OUT = ("drop", "remove", "pop", "difference_update", "discard", "difference", "drop_duplicates")
 
 
-def _same_source(source: Script) -> Finding | None:
-    """`val_set = Tiles(root, "train", tf)` beside `train_set = Tiles(root, "train", tf)`."""
-    seen: ast.AST | None = None
-    for held in given(source):
-        call = _maker(held.value) or _own_maker(source, held.value)
-        if held.learns or call is None or _figure(held) or _says_held_out(call):
-            continue
-        texts = list(_sources(source, call))
-        if any(side(t) is False for t in texts):
-            seen = seen or held.node
-            continue
-        mine = [t for t in texts if side(t) is True]
-        if not mine or _cut_later(source, held) or any("[" in t for t in mine):
-            continue
-        others = [c for c in source.named(last_name(call.func)) if c is not call and not _told_apart(c, call)]
-        if any(set(mine) & set(_sources(source, c)) for c in others):
-            return at(source, held.node, "the held-out data are read from the training data's source")
-    return ok(source, seen, "held-out data have a source of their own") if seen is not None else None
-
-
-_SPLIT_FLAG = re.compile(
-    r"(?i)^(?:is_?|for_?)?(?:train\w*|eval\w*|valid\w*|val|test\w*|dev|predict\w*|infer\w*)$"
-)
-
-
-def _says_held_out(call: ast.Call) -> bool:
-    """`load(path, evaluate=True)`."""
-    return any(
-        k.arg is not None
-        and re.match(r"(?i)^(?:is_?)?(?:eval|valid|test|predict|infer)", k.arg) is not None
-        and isinstance(k.value, ast.Constant)
-        and k.value.value is True
-        for k in call.keywords
-    )
-
-
-def _told_apart(one: ast.Call, other: ast.Call) -> bool:
-    """A flag tells the two calls apart: `load(evaluate=True)` beside `load()`."""
-    flags = [
-        {k.arg: k.value.value for k in c.keywords if k.arg and isinstance(k.value, ast.Constant)}
-        for c in (one, other)
-    ]
-    return any(
-        _SPLIT_FLAG.match(name) and flags[0].get(name) != flags[1].get(name)
-        for name in {*flags[0], *flags[1]}
-        if isinstance(flags[0].get(name, flags[1].get(name)), bool)
-    )
-
-
 _CHAINED = ("batch", "map", "prefetch", "cache", "shuffle")
-_NO_MAKER = re.compile(
-    r"^(?:evaluate|validate|test|train|fit|score|predict|len|str|int|print|format|load_state_dict|loader|"
-    r"DataLoader|prepare|get|join|split|partial|enumerate|zip|range|sum|max|min|list|sorted|append)\w*$"
-)
 
 
-def _maker(value: ast.expr) -> ast.Call | None:
-    """The call that makes a data set; chained methods (`.batch(8)`) looked through."""
-    for _ in range(6):
-        if not isinstance(value, ast.Call):
-            return None
-        inner = value.func.value if isinstance(value.func, ast.Attribute) else None
-        if isinstance(inner, ast.Call) and last_name(value.func) in (
-            "batch",
-            "map",
-            "prefetch",
-            "cache",
-            "shuffle",
-        ):
-            value = inner
-            continue
-        name = last_name(value.func)
-        if (name == "DataLoader" or name.endswith("Sampler")) and value.args:
-            value = value.args[0]
-            continue
-        if _NO_MAKER.match(name) or not (value.args or value.keywords):
-            return None
-        data = re.search(
-            r"(?i)data|set|read|load|samples|folder|records|images|ds\b|mnist|cifar|corpus", name
-        )
-        return value if data or name[:1].isupper() else None
-    return None
-
-
-def _own_maker(source: Script, value: ast.expr) -> ast.Call | None:
-    """A function of the script that makes data of a place that is written out: `pairs("tiles/train")`."""
-    if not isinstance(value, ast.Call) or last_name(value.func) not in flow(source).functions:
-        return None
-    if _NO_MAKER.match(last_name(value.func)):
-        return None
-    told = [a for a in value.args if isinstance(a, ast.Constant) and isinstance(a.value, str)]
-    return value if any(side(a.value) is True for a in told if isinstance(a.value, str)) else None
-
-
-_OTHER = re.compile(
-    r"transform|aug|tfm|_tf$|^tf_|cfg|config|args|mean|std|stat|scal|vocab|token|encod|class|label|map|mode|size|"
-    r"batch|bs$|epoch|steps|model|state|workers|shuffle|ratio|frac|percent|sampler|len|num"
-)
-
-
-def _sources(source: Script, call: ast.Call) -> Iterator[str]:
-    """Texts that say where a call reads its data from: names, strings, parts of a path."""
-    for value in [*call.args, *(k.value for k in call.keywords if k.arg and not _OTHER.search(k.arg))]:
-        if isinstance(value, ast.Constant) and isinstance(value.value, str):
-            yield value.value
-        elif isinstance(value, (ast.Name, ast.Attribute)):
-            name = value.id if isinstance(value, ast.Name) else value.attr
-            if _OTHER.search(name.lower()):
-                continue
-            ends = [v for v in flow(source).values(value, 4) if v is not value]
-            texts = [t for v in ends for t in texts_in(v)]
-            yield from texts or [name]
-        elif isinstance(value, (ast.Call, ast.BinOp, ast.JoinedStr, ast.Subscript)):
-            yield from texts_in(value)
-
-
-def _cut_later(source: Script, held: Given) -> bool:
-    """A subset is taken of it afterwards: `Subset(val_base, idx)`, a sampler, `val.select(...)`."""
-    for call in source.calls:
-        name = last_name(call.func)
-        uses = [*call.args, *([call.func.value] if isinstance(call.func, ast.Attribute) else [])]
-        mine = any(unparse(u).split(".")[-1] == held.name for u in uses)
-        if mine and name in _CUTS:
-            return True
-        sampler = keyword(call, "sampler")
-        if mine and sampler is not None:
-            made = " ".join(map(unparse, flow(source).values(sampler, 3)))
-            if re.search(r"Subset|idx|indices", made):
-                return True
-    taken = [unparse(n.value) for n in source.of(ast.Subscript)]
-    return any(t.split(".")[-1] == held.name for t in taken)
-
-
-_CUTS = ("Subset", "random_split", "train_test_split", "select", "skip", "take", "filter")
 _EVALUATES = ("validation_data", "eval_dataset", "val_dataloaders", "valid_data", "eval_data", "val_loader")
 
 
@@ -397,7 +257,7 @@ def _joined(source: Script) -> Finding | None:
         value: ast.AST = mine.value
         if isinstance(value, ast.Call) and last_name(value.func).endswith("DataLoader"):
             value = keyword(value, "dataset") or (value.args[0] if value.args else value)
-        if not mine.learns or not isinstance(value, (ast.Call, ast.BinOp)) or _figure(mine):
+        if not mine.learns or not isinstance(value, (ast.Call, ast.BinOp)) or is_figure(mine):
             continue
         if isinstance(value, ast.Call):
             if last_name(value.func) not in _JOINS or last_name(value.func) == "append":

@@ -1,0 +1,160 @@
+"""Whether two data sets are made of the same rows by the same call, and nothing tells the two apart."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+
+from ...readers._tree import unparse
+from ...readers.script import keyword, last_name
+from ...registry import Finding
+from ...scripts.flow import flow
+from ...scripts.syntax import Script
+from ..shared.checks import at, ok
+from ..shared.nodes import texts_in
+from ..shared.sides import Given, given, side
+
+_COUNTS = re.compile(
+    r"loss|acc|metric|score|size|len|num|count|steps|transform|tfm|aug|frac|ratio|path|dir|file"
+)
+
+
+def is_figure(one: Given) -> bool:
+    """Whether what is handed in is a number of things (a size, a count), not data."""
+    return _COUNTS.search(one.name.lower()) is not None
+
+
+def same_source(source: Script) -> Finding | None:
+    """`val_set = Tiles(root, "train", tf)` beside `train_set = Tiles(root, "train", tf)`."""
+    seen: ast.AST | None = None
+    for held in given(source):
+        call = _maker(held.value) or _own_maker(source, held.value)
+        if held.learns or call is None or is_figure(held) or _says_held_out(call):
+            continue
+        texts = list(_sources(source, call))
+        if any(side(t) is False for t in texts):
+            seen = seen or held.node
+            continue
+        mine = [t for t in texts if side(t) is True]
+        if not mine or _cut_later(source, held) or any("[" in t for t in mine):
+            continue
+        others = [c for c in source.named(last_name(call.func)) if c is not call and not _told_apart(c, call)]
+        if any(set(mine) & set(_sources(source, c)) for c in others):
+            return at(source, held.node, "the held-out data are read from the training data's source")
+    return ok(source, seen, "held-out data have a source of their own") if seen is not None else None
+
+
+_SPLIT_FLAG = re.compile(
+    r"(?i)^(?:is_?|for_?)?(?:train\w*|eval\w*|valid\w*|val|test\w*|dev|predict\w*|infer\w*)$"
+)
+
+
+def _says_held_out(call: ast.Call) -> bool:
+    """`load(path, evaluate=True)`."""
+    return any(
+        k.arg is not None
+        and re.match(r"(?i)^(?:is_?)?(?:eval|valid|test|predict|infer)", k.arg) is not None
+        and isinstance(k.value, ast.Constant)
+        and k.value.value is True
+        for k in call.keywords
+    )
+
+
+def _told_apart(one: ast.Call, other: ast.Call) -> bool:
+    """A flag tells the two calls apart: `load(evaluate=True)` beside `load()`."""
+    flags = [
+        {k.arg: k.value.value for k in c.keywords if k.arg and isinstance(k.value, ast.Constant)}
+        for c in (one, other)
+    ]
+    return any(
+        _SPLIT_FLAG.match(name) and flags[0].get(name) != flags[1].get(name)
+        for name in {*flags[0], *flags[1]}
+        if isinstance(flags[0].get(name, flags[1].get(name)), bool)
+    )
+
+
+_NO_MAKER = re.compile(
+    r"^(?:evaluate|validate|test|train|fit|score|predict|len|str|int|print|format|load_state_dict|loader|"
+    r"DataLoader|prepare|get|join|split|partial|enumerate|zip|range|sum|max|min|list|sorted|append)\w*$"
+)
+
+
+def _maker(value: ast.expr) -> ast.Call | None:
+    """The call that makes a data set; chained methods (`.batch(8)`) looked through."""
+    for _ in range(6):
+        if not isinstance(value, ast.Call):
+            return None
+        inner = value.func.value if isinstance(value.func, ast.Attribute) else None
+        if isinstance(inner, ast.Call) and last_name(value.func) in (
+            "batch",
+            "map",
+            "prefetch",
+            "cache",
+            "shuffle",
+        ):
+            value = inner
+            continue
+        name = last_name(value.func)
+        if (name == "DataLoader" or name.endswith("Sampler")) and value.args:
+            value = value.args[0]
+            continue
+        if _NO_MAKER.match(name) or not (value.args or value.keywords):
+            return None
+        data = re.search(
+            r"(?i)data|set|read|load|samples|folder|records|images|ds\b|mnist|cifar|corpus", name
+        )
+        return value if data or name[:1].isupper() else None
+    return None
+
+
+def _own_maker(source: Script, value: ast.expr) -> ast.Call | None:
+    """A function of the script that makes data of a place that is written out: `pairs("tiles/train")`."""
+    if not isinstance(value, ast.Call) or last_name(value.func) not in flow(source).functions:
+        return None
+    if _NO_MAKER.match(last_name(value.func)):
+        return None
+    told = [a for a in value.args if isinstance(a, ast.Constant) and isinstance(a.value, str)]
+    return value if any(side(a.value) is True for a in told if isinstance(a.value, str)) else None
+
+
+_OTHER = re.compile(
+    r"transform|aug|tfm|_tf$|^tf_|cfg|config|args|mean|std|stat|scal|vocab|token|encod|class|label|map|mode|size|"
+    r"batch|bs$|epoch|steps|model|state|workers|shuffle|ratio|frac|percent|sampler|len|num"
+)
+
+
+def _sources(source: Script, call: ast.Call) -> Iterator[str]:
+    """Texts that say where a call reads its data from: names, strings, parts of a path."""
+    for value in [*call.args, *(k.value for k in call.keywords if k.arg and not _OTHER.search(k.arg))]:
+        if isinstance(value, ast.Constant) and isinstance(value.value, str):
+            yield value.value
+        elif isinstance(value, (ast.Name, ast.Attribute)):
+            name = value.id if isinstance(value, ast.Name) else value.attr
+            if _OTHER.search(name.lower()):
+                continue
+            ends = [v for v in flow(source).values(value, 4) if v is not value]
+            texts = [t for v in ends for t in texts_in(v)]
+            yield from texts or [name]
+        elif isinstance(value, (ast.Call, ast.BinOp, ast.JoinedStr, ast.Subscript)):
+            yield from texts_in(value)
+
+
+def _cut_later(source: Script, held: Given) -> bool:
+    """A subset is taken of it afterwards: `Subset(val_base, idx)`, a sampler, `val.select(...)`."""
+    for call in source.calls:
+        name = last_name(call.func)
+        uses = [*call.args, *([call.func.value] if isinstance(call.func, ast.Attribute) else [])]
+        mine = any(unparse(u).split(".")[-1] == held.name for u in uses)
+        if mine and name in _CUTS:
+            return True
+        sampler = keyword(call, "sampler")
+        if mine and sampler is not None:
+            made = " ".join(map(unparse, flow(source).values(sampler, 3)))
+            if re.search(r"Subset|idx|indices", made):
+                return True
+    taken = [unparse(n.value) for n in source.of(ast.Subscript)]
+    return any(t.split(".")[-1] == held.name for t in taken)
+
+
+_CUTS = ("Subset", "random_split", "train_test_split", "select", "skip", "take", "filter")
