@@ -34,7 +34,8 @@ PLACES = {
     "benchmark.unnamed": "the configurations of run and benchmark",
     "benchmark.rates": "the logged curves and the configurations of run and benchmark",
     "benchmark": BOTH_LOGS,
-    "curves.learning_rate": "the logged curves or the configuration",
+    "curves.rate_course": "the logged curves or the configuration",
+    "curves.rate_size": "the logged curves or the configuration",
 }
 
 

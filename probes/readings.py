@@ -139,6 +139,8 @@ MODULES = (
     "curves.numerics",
     "curves.objective",
     "curves.pace",
+    "curves.rate_course",
+    "curves.rate_size",
     "curves.relations",
     "curves.restarted",
     "curves.rounding",

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from traindoctor.engine.model import RunInfo, State
-from traindoctor.probes.curves import learning_rate
+from traindoctor.probes.curves import rate_course, rate_size
 from traindoctor.probes.run import Event, Run, Series
 
 from .._build import run, series
@@ -279,7 +279,7 @@ def test_values_that_are_not_numbers_are_passed_over() -> None:
 )
 def test_one_log_in_two_files(other: str, same: bool) -> None:
     """OpenMMLab writes each log as text and as JSON beside it."""
-    assert learning_rate._one_log("work/1.log", other) is same
+    assert rate_course._one_log("work/1.log", other) is same
 
 
 @pytest.mark.parametrize(
@@ -287,7 +287,7 @@ def test_one_log_in_two_files(other: str, same: bool) -> None:
 )
 def test_one_start_of_mmengine(log: str, same: bool) -> None:
     """mmengine makes a folder for each start: its log, and its scalars in a folder below."""
-    assert learning_rate._one_log(log, "work/1/vis_data/scalars.json") is same
+    assert rate_course._one_log(log, "work/1/vis_data/scalars.json") is same
 
 
 def test_the_trainer_of_transformers_uses_adamw_where_nothing_else_is_said() -> None:
@@ -296,7 +296,7 @@ def test_the_trainer_of_transformers_uses_adamw_where_nothing_else_is_said() -> 
     theirs = run(settings={"learning_rate": 0.05}, facts={"trainer": "transformers"})
     other = run(settings={"learning_rate": 0.05, "optimizer": "sgd"}, facts={"trainer": "transformers"})
 
-    assert [learning_rate.family(r) for r in (silent, theirs, other)] == [None, "adam", "sgd"]
+    assert [rate_size.family(r) for r in (silent, theirs, other)] == [None, "adam", "sgd"]
 
 
 def test_small_rates_of_policies_are_usual() -> None:

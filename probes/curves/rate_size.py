@@ -1,0 +1,352 @@
+"""Learning rates far above or below what optimizers are used with, as logged or configured.
+
+What counts as large depends on the optimizer; where that is unknown only values beyond the limits of both
+families are judged.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import numpy as np
+
+from ...engine.model import State
+from ..config.values import number_of, says, value_of
+from ..registry import Finding, View, absent, present, probe, unknown
+from ..run import Run
+from . import situation
+from .learning_rate import CURVE, curve, seen_at, where, whole
+from .numerics import broken
+from .rate_course import vanishes
+from .shapes import shape
+
+_ADAM = frozenset(
+    ["adam", "adamw", "adamweightdecay", "nadam", "radam", "rmsprop", "amsgrad", "adamax", "adabelief"]
+)
+
+
+_LANGUAGE = re.compile(
+    r"bert|gpt|llama|qwen|mistral|gemma|t5|glm|bloom|opt-|phi|falcon|baichuan|deepseek|internlm|pangu"
+)
+
+
+_REFERENCE_BATCH = 256  # the linear scaling rule starts here
+
+
+_NEAR = 0.1  # how far weights may have moved and still be those they were drawn as: half a usual spread
+
+
+def family(run: Run) -> str | None:
+    """Return "adam", "sgd", or None when the optimizer is unknown or neither."""
+    name = value_of(run, "optimizer")
+    if name in _ADAM:
+        return "adam"
+    if name is None and "momentum" in run.settings and not {"adam_beta1", "adam_beta2"} & set(run.settings):
+        return "sgd"  # a momentum and no betas
+    if name is None and run.facts.get("trainer") == "transformers":
+        return "adam"  # `optim` of TrainingArguments is AdamW where nothing else is said
+    return "sgd" if name == "sgd" else None
+
+
+def _peak(run: Run) -> tuple[float, str, dict[str, Any]] | None:
+    """The largest learning rate in use: as logged, else as configured; with a sentence and its place."""
+    lr = curve(run)
+    setting = run.settings.get("learning_rate")
+    value = number_of(run, "learning_rate")
+    if lr is not None and lr.peak > 0 and (value is None or lr.peak >= value or whole(lr)):
+        at = int(np.argmax(lr.values))
+        return lr.peak, f"the learning rate reaches {lr.peak:g} at step {lr.steps[at]:g}", seen_at(lr, at)
+    if setting is None or value is None or (lr is None and _is_factor(run)):
+        return None
+    return value, f"the learning rate is configured as {value:g}", {"where": where(setting)}
+
+
+_SHRINKS = re.compile(
+    r"(?i)\b(?:\w*step\w*|s|t|n|it|i|n_iter|num)\)*\s*(?:\*\*\s*\(?|,)\s*-\s*(?:0?\.5|1\s*/\s*2)|rsqrt\("
+)
+
+
+def _is_factor(run: Run) -> bool:
+    """The schedule multiplies the configured rate by a size of its own, as d_model ** -0.5 * step ** -0.5."""
+    return any("LambdaLR(" in text and _SHRINKS.search(text) for text in run.scripts.values())
+
+
+def _peak_until_broken(run: Run) -> tuple[float, str, dict[str, Any]] | None:
+    """The largest rate that is logged up to where the loss stays no number; None where it does not."""
+    lr, bad = curve(run), broken(run)
+    if lr is None or bad is None or not bad.lasting or bad.step is None:
+        return None
+    before = int(np.count_nonzero(lr.steps <= bad.step))
+    if not before or before == len(lr.steps) or float(np.max(lr.values[:before])) <= 0:
+        return None
+    at = int(np.argmax(lr.values[:before]))
+    text = (
+        f"the learning rate reaches {lr.values[at]:g} at step {lr.steps[at]:g} and the loss breaks after it"
+    )
+    return float(lr.values[at]), text, seen_at(lr, at)
+
+
+def _hardly_moved(run: Run, rate: float) -> str | None:
+    """Says that no weight can have moved far when the loss broke; None where that is not known.
+
+    Adam and its kin move no weight by more than about the rate in an update. Needs a loss that is logged by
+    updates, and what is logged of it up to there.
+    """
+    bad = broken(run)
+    if bad is None or bad.step is None or family(run) != "adam":
+        return None
+    loss = run.series.get(bad.name)
+    if loss is None or loss.unit not in ("step", "iteration") or rate * (bad.step + 1) > _NEAR:
+        return None
+    return (
+        f"up to step {bad.step:g}, where the loss breaks, Adam with {rate:g} has moved no weight by more than"
+        f" about {rate * (bad.step + 1):.2g}"
+    )
+
+
+# a language model out of a hub that is trained as a whole, and what trains but a part of it
+_TUNED = re.compile(
+    r"\b(?:Auto|TFAuto|Bert|Roberta|XLMRoberta|DistilBert|Deberta\w*|Electra|T5|Bart|GPT2)"
+    r"\w*(?:For(?!Image|Audio|Video|Object)\w+|LMHeadModel|Model)\.from_pretrained\("
+)
+
+
+_PARTLY = re.compile(
+    r"(?i)requires_grad|trainable = False|peft|lora|adapter|no_grad\(\):\s*\w+ = \w*(?:bert|encoder|backbone)"
+    r"|\.detach\(\)|freeze|\bvit|whisper|wav2vec|\bclip(?:model|vision|text)"
+)
+
+
+def _fine_tunes_language(run: Run) -> bool:
+    """A trained language model goes on training: its learning rates are ten times smaller."""
+    model = str(value_of(run, "model") or "").lower()
+    language = "vocab_size" in run.settings or bool(_LANGUAGE.search(model))
+    start = value_of(run, "pretrained")
+    from_hub = "model" in run.settings and run.settings["model"].raw.endswith("name_or_path")
+    adapted = "adapter" in run.settings
+    if not adapted and any(_TUNED.search(code) and not _PARTLY.search(code) for code in run.scripts.values()):
+        return True
+    return language and not adapted and (from_hub or (start is not None and start is not False))
+
+
+def _limits(run: Run, adam: float, sgd: float, upper: bool) -> dict[str, float]:
+    scale = 0.1 if _fine_tunes_language(run) else 1.0
+    batch = number_of(run, "global_batch_size") or 0.0
+    larger = max(1.0, batch / _REFERENCE_BATCH) if upper else 1.0
+    clipped = number_of(run, "max_grad_norm") or 1.0  # a step of SGD is no longer than rate times norm
+    room = 1.0 / clipped if upper and 0 < clipped < 1 else 1.0
+    return {"adam": adam * scale * larger**0.5, "sgd": sgd * scale * larger * room}
+
+
+# what fits a Gaussian process: a handful of its own parameters, by hundreds of steps over all samples
+_PROCESSES = re.compile(r"(?m)^\s*(?:import|from)\s+(?:gpytorch|gpflow|botorch)\b")
+
+
+def _above(view: View, adam: float, sgd: float, what: str, until_broken: bool = False) -> Finding:
+    peak = (_peak_until_broken(view.run) if until_broken else None) or _peak(view.run)
+    if peak is None:
+        return unknown("the learning rate is neither logged nor configured")
+    value, text, rest = peak
+    if any(_PROCESSES.search(code) for code in view.run.scripts.values()):
+        return unknown(f"{text}; Gaussian processes are fitted with rates of 0.1", value=value, **rest)
+    limits = _limits(view.run, adam, sgd, upper=True)
+    kind = family(view.run)
+    low, high = (limits[kind], limits[kind]) if kind else (min(limits.values()), max(limits.values()))
+    name = kind or "any optimizer"
+    if value >= high:
+        return present(f"{text}, {what} for {name} ({high:g})", value=value, threshold=high, **rest)
+    if value < low:
+        return absent(f"{text}, below {low:g} ({name})", value=value, threshold=low, **rest)
+    return unknown(
+        f"{text}; whether that is much depends on the optimizer, which is not recorded", value=value, **rest
+    )
+
+
+@probe()
+def lr_very_large(view: View, adam: float, sgd: float) -> Finding:
+    """The largest learning rate is far above what the optimizer is used with."""
+    return _above(view, adam, sgd, "far above what is used")
+
+
+@probe()
+def lr_large(view: View, adam: float, sgd: float, far: float) -> Finding:
+    """The largest learning rate is at or above the upper end of what the optimizer is used with.
+
+    Once the loss stays no number, rates that are logged after that say nothing of how it came about. From
+    `far` times the limits on `lr_very_large` tells the same rate, and one observation counts once: unknown,
+    as where the loss breaks before steps of that rate can have moved the weights.
+    """
+    found = _above(view, adam, sgd, "at or above the upper end", until_broken=True)
+    if found.state is State.PRESENT:
+        beyond = _above(view, adam * far, sgd * far, "far above what is used", until_broken=True)
+        if beyond.state is State.PRESENT:
+            return unknown(f"{beyond.why}: more than large", value=beyond.value, where=beyond.where)
+        if isinstance(found.value, float) and (near := _hardly_moved(view.run, found.value)):
+            return unknown(f"{found.why}; {near}", value=found.value, where=found.where)
+    return found
+
+
+@probe()
+def not_finite_at_usual_rate(view: View, adam: float, sgd: float) -> Finding:
+    """The loss stops being a number although the learning rate up to there is one that its optimizer bears.
+
+    A large learning rate needs steps to drive the loss out of range, and is large; a bad sample, a quotient
+    or a number format needs neither. What counts is the largest rate logged up to that step, else the
+    configured one. The limits are those of `lr_large`; a larger rate counts as well where the loss breaks
+    before it can have moved the weights.
+    """
+    bad = broken(view.run)
+    if bad is None:
+        if situation.main_loss(view.run) is None:
+            return unknown(situation.no_loss(view.run))
+        return unknown("all values of the training loss are numbers: the question does not arise")
+    lr, step = curve(view.run), bad.step
+    seen = lr.values[lr.steps <= step] if lr is not None and step is not None else np.empty(0)
+    peak = _peak(view.run)
+    if len(seen):
+        value, rest = float(np.max(seen)), {"series": (CURVE, bad.name)}
+    elif peak is not None:
+        value, rest = peak[0], peak[2]
+    else:
+        return unknown(f"{bad.said}; the learning rate is neither logged nor configured")
+    limits = _limits(view.run, adam, sgd, upper=True)
+    kind = family(view.run)
+    low, high = (limits[kind], limits[kind]) if kind else (min(limits.values()), max(limits.values()))
+    text = f"{bad.said}; the learning rate was at most {value:g} until then"
+    if value < low:
+        return present(f"{text}, below {low:g}", value=value, threshold=low, step=step, **rest)
+    if near := _hardly_moved(view.run, value):
+        return present(f"{text}; {near}", value=value, threshold=low, step=step, **rest)
+    if value >= high:
+        return absent(f"{text}, at or above {high:g}", value=value, threshold=high, **rest)
+    return unknown(f"{text}; whether that is much depends on the optimizer, which is not recorded")
+
+
+@probe()
+def lr_very_small(view: View, adam: float, sgd: float) -> Finding:
+    """Even the largest learning rate is far below what the optimizer is used with.
+
+    Policies are trained further by reinforcement with rates of 1e-6 and less.
+    """
+    if (why := situation.reinforced(view.run)) and _peak(view.run) is not None:
+        return unknown(f"{why}: rates far smaller than elsewhere are usual there")
+    return _below(view, adam, sgd, "far below what is used")
+
+
+@probe()
+def lr_small(view: View, adam: float, sgd: float) -> Finding:
+    """The largest learning rate is below what untrained models are trained with; fine-tuning uses less."""
+    loss = situation.main_loss(view.run)
+    trained = situation.trained_start(view.run, None if loss is None else shape(loss))
+    if trained and _peak(view.run) is not None:
+        return unknown(f"{trained}: small learning rates are usual there")
+    if any(_LOADS_MODEL.search(text) for text in view.run.scripts.values()) and _peak(view.run) is not None:
+        return unknown("a script trains a pretrained model further: small learning rates are usual there")
+    if (why := situation.reinforced(view.run)) and _peak(view.run) is not None:
+        return unknown(f"{why}: small learning rates are usual there")
+    return _below(view, adam, sgd, "below what untrained models are trained with")
+
+
+def _goes_on(run: Run) -> bool:
+    """A trained model is trained further, as settings or scripts say."""
+    return "pretrained" in run.settings or any("from_pretrained(" in text for text in run.scripts.values())
+
+
+_LOADS_MODEL = re.compile(r"Model\w*\.from_pretrained\(")
+
+
+_LANGUAGE_MODEL = re.compile(r"LM\w*\.from_pretrained\(")
+
+
+_PREFERENCES = re.compile(r"(?i)dpo|logsigmoid|reward|chosen|kto|orpo")
+
+
+def _aligns_language(run: Run) -> bool:
+    """A script trains a language model further, against preferences or rewards (5e-7 is usual for DPO)."""
+    return any(_LANGUAGE_MODEL.search(text) and _PREFERENCES.search(text) for text in run.scripts.values())
+
+
+def _plain(value: object) -> float | None:
+    return float(value) if isinstance(value, (int, float)) and not isinstance(value, bool) else None
+
+
+def _below(view: View, adam: float, sgd: float, what: str) -> Finding:
+    peak = _peak(view.run)
+    if peak is None:
+        return unknown("the learning rate is neither logged nor configured")
+    value, text, rest = peak
+    if value == 0:
+        return unknown(f"{text}: it is zero, not small", value=value, **rest)
+    lr = curve(view.run)
+    wanted = number_of(view.run, "learning_rate")
+    if lr is not None and wanted is not None and lr.peak == value < 0.2 * wanted:
+        return unknown(
+            f"{text}; configured is {wanted:g}, and the schedule keeps it below", value=value, **rest
+        )
+    more = [
+        n for s in view.run.raw_settings if s.key == "learning_rate" if (n := _plain(s.value)) is not None
+    ]
+    if lr is None and value in more and max(more) > value:
+        return unknown(
+            f"{text}; another optimizer of the scripts is given {max(more):g}", value=value, **rest
+        )
+    if vanishes(view.run) is not None:
+        return unknown(
+            f"{text}, and then vanishes: what was logged first may be its rest", value=value, **rest
+        )
+    if "learning_rate" not in view.run.settings and lr is not None and not whole(lr):
+        return unknown(f"{text}; its peak may lie outside of what is logged", value=value, **rest)
+    limits = _limits(view.run, adam, sgd, upper=False)
+    kind = family(view.run)
+    low, high = (limits[kind], limits[kind]) if kind else (min(limits.values()), max(limits.values()))
+    name = kind or "any optimizer"
+    if value < low and kind is None and lr is None and value >= 0.1 * low and _goes_on(view.run):
+        return unknown(
+            f"{text}; trained models go on with so little, and the optimizer is not recorded", **rest
+        )
+    if value < low and value >= 0.1 * low and _aligns_language(view.run):
+        return unknown(f"{text}; language models are aligned with so little", **rest)
+    if value < low:
+        return present(f"{text}, {what} for {name}", value=value, threshold=low, **rest)
+    if value >= high:
+        return absent(f"{text}, not below {high:g} ({name})", value=value, threshold=high, **rest)
+    return unknown(
+        f"{text}; whether that is little depends on the optimizer, which is not recorded", value=value, **rest
+    )
+
+
+@probe()
+def lr_zero(view: View) -> Finding:
+    """Every logged learning rate is zero, or zero is configured."""
+    lr = curve(view.run)
+    configured = number_of(view.run, "learning_rate")
+    if lr is not None and np.any(lr.values > 0):
+        return absent(
+            f"the learning rate reaches {lr.peak:g}",
+            value=lr.peak,
+            threshold=0.0,
+            **seen_at(lr, int(np.argmax(lr.values))),
+        )
+    if lr is not None and len(lr.values) >= 3:
+        if configured is not None and 0 < configured < 1e-3:
+            # "lr: 0.000" is how a log with three decimals writes 5e-5
+            return unknown(
+                f"{len(lr.values)} zeros are logged; {configured:g} is configured and may be rounded away"
+            )
+        text = f"the learning rate is zero in all {len(lr.values)} logged points"
+        return present(text, value=0.0, threshold=0.0, step=float(lr.steps[0]), **seen_at(lr, 0))
+    if configured == 0:
+        setting = view.run.settings["learning_rate"]
+        return present(
+            f"zero is configured ({says(setting)})", value=0.0, threshold=0.0, where=where(setting)
+        )
+    if configured is not None:
+        setting = view.run.settings["learning_rate"]
+        return absent(
+            f"the learning rate is configured as {configured:g}",
+            value=configured,
+            threshold=0.0,
+            where=where(setting),
+        )
+    return unknown("the learning rate is neither configured nor logged in three points")
