@@ -26,6 +26,7 @@ from .stand_in import (
     below,
     column_of,
     counted,
+    drawn,
     entry_of,
     group_of,
     of_several,
@@ -71,6 +72,11 @@ _JOINS = (
     "hstack",
 )
 _ROW_NUMBERS = re.compile(r"(?i)^(?!#).*(?:rows?|idx|ind(?:ex|ices|s)?|ids?|split|perm|order)$")  # in a file
+_MADE = ("full", "zeros", "ones", "empty", "rand", "randn", "randint", "normal", "uniform", "eye", "linspace")
+_SETTINGS = ("safe_load", "full_load", "unsafe_load", "parse_args", "from_yaml", "from_toml")
+_SETTINGS_FILE = re.compile(
+    r"(?i)\.(?:ya?ml|toml|ini|cfg|conf)$|(?:^|[_/.-])(?:conf|config|settings|hparams|params)\b"
+)
 _MASKS = ("isin", "is_in", "in1d", "contains")
 _LESS = ("difference", "setdiff1d")
 
@@ -256,6 +262,8 @@ class RowReader(RowParts):
             return None
         if name in ("range", "arange", "trange", "randperm") or (name == "permutation" and len(args) >= 1):
             return self._numbers(t, depth)
+        if name in _MADE:
+            return None  # its sizes may be read from a file of settings
         if name in ("set", "unique", "drop_duplicates") and args:
             inner = self.held(args[0] if name == "drop_duplicates" else args[-1], depth)
             if name == "drop_duplicates" or inner is None or inner.groups:
@@ -324,6 +332,8 @@ class RowReader(RowParts):
         """A call that reads a table."""
         if "from_directory" in t.name and t.args:
             return self._directory(t)
+        if (name := t.name) in _SETTINGS or (name in ("load", "open") and _of_settings(t)):
+            return None
         if (READS.search(t.name) or t.name in ("File", "memmap")) and not NO_DATA.search(t.name):
             return Held(t.key, tuple(range(ROWS)))
         return None
@@ -370,6 +380,8 @@ class RowReader(RowParts):
         if rows is None or count is None:
             index = self.held(t.args[1], depth) if name == "take" else None
             return self.chosen(rows, index) if rows is not None and index is not None else None
+        if name == "tail" and not _of_length(t.args[1]):
+            count = small(self._number(t.args[1], depth) or 0)
         n = below(int(count), len(rows.rows)) or 0
         if name == "skip":
             return replace(rows, rows=rows.rows[n:])
@@ -446,39 +458,64 @@ class RowReader(RowParts):
         return left or right
 
     def number(self, t: Term, depth: int) -> float | None:
-        """The number behind a bound where a table has ROWS rows."""
+        """The number behind a bound where a table has ROWS rows; one that is written out is drawn below."""
+        told = self._number(t, depth)
+        return told if told is None or _of_length(t) else drawn(told)
+
+    def _number(self, t: Term, depth: int) -> float | None:
         if depth <= 0:
             return None
         if t.is_number:
             return float(t.value)
         if t.head in ("op:+", "op:-", "op:*", "op:/", "op://") and len(t.args) == 2:
-            a, b = (self.number(x, depth - 1) for x in t.args)
+            a, b = (self._number(x, depth - 1) for x in t.args)
             if a is None or b is None:
                 return None
-            if t.head in ("op:+", "op:-") and t.args[0].is_number != t.args[1].is_number:
-                a, b = (small(x) if y.is_number else x for x, y in zip((a, b), t.args, strict=True))
+            by_length = [_of_length(x) for x in t.args]
+            if t.head in ("op:+", "op:-") and any(by_length):
+                a, b = (x if of else small(x) for x, of in zip((a, b), by_length, strict=True))
             return _OPS[t.head](a, b) if b or t.head not in ("op:/", "op://") else None
         if (
             t.head in ("call:int", "call:round", "call:floor", "call:ceil", "call:float", "call:trunc")
             and t.args
         ):
-            inner = self.number(t.args[-1] if len(t.args) == 1 else t.args[0], depth - 1)
+            inner = self._number(t.args[-1] if len(t.args) == 1 else t.args[0], depth - 1)
             return None if inner is None else float(round(inner, 6) // 1) if "float" not in t.head else inner
         if t.head == "call:neg" and t.args:
-            inner = self.number(t.args[0], depth - 1)
+            inner = self._number(t.args[0], depth - 1)
             return None if inner is None else -inner
         if t.head in ("call:max", "call:min") and len(t.args) >= 2:
             told = [self.number(a, depth - 1) for a in t.args]
             if any(n is None for n in told):
                 return None
             return max(n or 0 for n in told) if t.head == "call:max" else min(n or 0 for n in told)
-        if t.head in ("call:len", "call:cardinality", "call:get_dataset_size", "attr:size") and t.args:
+        if t.head in _LENGTHS and t.args:
             rows = self.held(t.args[0], depth - 1)
             return None if rows is None else float(len(rows.rows))
         if t.head == "item" and t.args[0].head == "attr:shape" and t.args[1].value == 0:
             rows = self.held(t.args[0].args[0], depth - 1)
             return None if rows is None else float(len(rows.rows))
         return None
+
+
+def _of_settings(t: Term) -> bool:
+    """`yaml.load(f)`, `open("config.json")`: settings, no rows."""
+    made = t.node.func if isinstance(t.node, ast.Call) else None
+    owner = made.value.id if isinstance(made, ast.Attribute) and isinstance(made.value, ast.Name) else ""
+    if owner in ("yaml", "toml", "tomllib", "OmegaConf", "hydra"):
+        return True
+    told = [p.value for p in inside(t, 40) if p.head == "const" and isinstance(p.value, str)]
+    return any(_SETTINGS_FILE.search(x) for x in told)
+
+
+_LENGTHS = ("call:len", "call:cardinality", "call:get_dataset_size", "attr:size")
+
+
+def _of_length(t: Term) -> bool:
+    """A number that is counted from the rows of a table, not written out."""
+    if t.head in _LENGTHS or t.head == "attr:shape":
+        return True
+    return (t.head.startswith(("op:", "call:")) or t.head == "item") and any(_of_length(a) for a in t.args)
 
 
 def _goes_over_few(t: Term) -> bool:

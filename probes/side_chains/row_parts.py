@@ -178,8 +178,10 @@ class RowParts(ABC):
             mixed = self.torn(rows, seed_of(whole.key, "rs"))
         else:
             sizes_ = round(sum(told)) == n
+            sizes_ = sizes_ or any(a > b for a, b in pairwise(told))  # places ascend
             ends = [below(int(b), n) or 0 for b in told] + [n]
-            ends = [round(sum(told[: i + 1])) for i in range(len(told))] if sizes_ else ends
+            if sizes_:
+                ends = [round(sum(told[: i + 1]) / sum(told) * n) for i in range(len(told))]
             mixed = rows
         if not 0 <= at < len(ends):
             return None

@@ -94,19 +94,26 @@ def of_several(t: Term, depth: int = 12) -> bool:
 
 
 def small(rows: float) -> float:
-    """A number of rows written out beside one of a table: real tables are larger than the stand-in."""
+    """A number of rows written out that is counted from the end: at most a tenth, as tables are larger.
+
+    With `drawn`, no cut from the front meets one from the end: `x[:50000]` and `x[-10000:]` are apart.
+    """
     if abs(rows) < 2:
         return rows
-    drawn = abs(rows) / 10 if abs(rows) <= _TOP else 50 + 350 * (1 - _TOP / abs(rows))
-    return math.copysign(max(1.0, drawn // 1), rows)
+    near = abs(rows) / 10 if abs(rows) <= _TOP else 50 + 50 * (1 - _TOP / abs(rows))
+    return math.copysign(max(1.0, near // 1), rows)
+
+
+def drawn(bound: float) -> float:
+    """A bound that is written out: from the front drawn together below ROWS, from the end a `small` one."""
+    if bound < 0:
+        return small(bound)
+    return bound if bound <= _TOP else float(int(_TOP + (ROWS - _TOP) * 0.8 * (1 - _TOP / bound)))
 
 
 def below(bound: int | None, n: int) -> int | None:
-    """A bound within the stand-in: those that are written out for a large table are drawn together."""
-    if bound is None or abs(bound) <= _TOP or abs(bound) <= n:
-        return bound
-    drawn = int(_TOP + (ROWS - _TOP) * 0.8 * (1 - _TOP / abs(bound)))
-    return drawn if bound > 0 else -drawn
+    """A bound within the stand-in."""
+    return bound if bound is None or abs(bound) <= _TOP or abs(bound) <= n else int(drawn(bound))
 
 
 def hashed(row: int, seed: int) -> int:

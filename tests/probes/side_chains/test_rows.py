@@ -139,6 +139,15 @@ def state(found: Finding | None) -> str:
         ("fit, held = a, a[c:]", "present"),
         ("fit, held = a[:c], a[c // 2 : c]", "present"),
         ("w = np.random.permutation(len(a))\nfit, held = a[w], a[w[c:]]", "present"),
+        ("fit, held = a[:50000], a[-10000:]", "absent"),
+        ("fit, held = a[:50000], a[-300:]", "absent"),
+        ("fit, held = a[:-300], a[-300:]", "absent"),
+        ("fit, held = a[: len(a) - 300], a[-300:]", "absent"),
+        ("fit, held = a[:-100], a[-500:]", "present"),
+        ("fit, held = a[:5200], a[900:5200]", "present"),
+        ("fit, held = a[:900], a[900:1300]", "absent"),
+        ("fit, held = torch.split(a, [1300, 200])", "absent"),
+        ("fit, held = np.split(a, [1300])", "absent"),
         ("fit, held = a[:c], a[keep(a)]", "unknown"),
         ("fit, held = a, a", "unknown"),
     ],
@@ -186,6 +195,8 @@ def test_windows_dealt_by_chance() -> None:
     [
         ("m, s = a[:c].mean(0), a[:c].std(0)\na = (a - m) / s\nfit, held = a[:c], a[c:]", False),
         ("m, s = a.mean(0), a.std(0)\na = (a - m) / s\nfit, held = a[:c], a[c:]", True),
+        ("a = (a - a[:900].mean(0)) / a[:900].std(0)\nfit, held = a[:1300], a[1300:]", False),
+        ("a = (a - a[:5200].mean(0)) / a[:5200].std(0)\nfit, held = a[:900], a[900:]", True),
         ("low, high = a.min(0), a.max(0)\na = (a - low) / (high - low)\nfit, held = a[:c], a[c:]", True),
         ("sc = StandardScaler()\nsc.fit(a[:c])\nfit, held = sc.transform(a[:c]), sc.transform(a[c:])", False),
         ("sc = StandardScaler()\nsc.fit(a)\nfit, held = sc.transform(a[:c]), sc.transform(a[c:])", True),
@@ -277,3 +288,60 @@ def test_a_while_loop_counts() -> None:
     )
     found = traffic(script(text))
     assert [len(r.all) for s in found.scored for r in s.rows] == [200]
+
+
+SIZES = """
+    import json
+    import random
+    import sys
+    import torch
+    import yaml
+
+    settings = {settings}
+    wide = settings["window"]
+
+    class Lines(torch.utils.data.Dataset):
+        def __init__(self, lines):
+            self.lines = lines
+        def __len__(self):
+            return len(self.lines)
+        def __getitem__(self, at):
+            row = torch.{made}
+            line = self.lines[at]
+            row[: len(line)] = line[: wide + 1]
+            return row[:-1], row[1:]
+
+    table = {{c: i for i, c in enumerate(sorted(set(open("poems.txt").read())))}}
+    lines = [torch.tensor([table[c] for c in line]) for line in open("poems.txt")]
+    random.Random(3).shuffle(lines)
+    c = int(settings["share"] * len(lines))
+    fit, held = {parts}
+    net = torch.nn.Embedding(400, 400)
+    opt = torch.optim.SGD(net.parameters(), 0.1)
+    for e in range(9):
+        for x, y in torch.utils.data.DataLoader(Lines(fit), batch_size=8):
+            loss = torch.nn.functional.cross_entropy(net(x).mT, y)
+            opt.zero_grad()
+            loss.backward()
+            opt.step()
+        with torch.no_grad():
+            for x, y in torch.utils.data.DataLoader(Lines(held), batch_size=8):
+                print(torch.nn.functional.cross_entropy(net(x).mT, y))
+"""
+
+
+@pytest.mark.parametrize("made", ["full((wide + 1,), 1)", "zeros(wide + 1).long()"])
+@pytest.mark.parametrize(
+    "settings",
+    [
+        "yaml.safe_load(open(sys.argv[1]))",
+        "json.load(open('settings.json'))",
+        "yaml.load(sys.stdin, Loader=0)",
+    ],
+)
+def test_a_file_of_settings_has_no_rows(settings: str, made: str) -> None:
+    told = []
+    for parts in ("lines[:c], lines[c:]", "lines[:-200], lines[-200:]", "lines, lines[-200:]"):
+        text = SIZES.format(settings=settings, made=made, parts=parts)
+        told.append(state(scored_rows_learnt(script(text))))
+    assert told == ["unknown", "absent", "present"]
