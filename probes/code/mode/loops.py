@@ -95,18 +95,43 @@ def _trains_no_model(source: Script) -> bool:
 
 
 def _is_finished(source: Script, switch: ast.Call) -> bool:
-    """The model was made and trained in the same function, above: the next one starts anew."""
-    function = source.function_around(switch)
+    """The model was made and trained above, in the same round: the next round makes another."""
     owner = switch.func.value if isinstance(switch.func, ast.Attribute) else None
-    given = flow(source).given(owner) if isinstance(owner, ast.Name) else None
-    if function is None or given is None or source.function_around(given.statement) is not function:
+    return isinstance(owner, ast.Name) and _is_over(source, owner)
+
+
+def _is_over(source: Script, model: ast.Name, depth: int = 4) -> bool:
+    """The model that stands here was trained, and nothing trains it any more."""
+    given = flow(source).given(model)
+    function = source.function_around(model)
+    made = source.loops_around(given.statement) if given is not None else []
+    again = set(source.loops_around(model)) - set(made)
+    trains = _training_of(source, model, given.value if given is not None else None)
+    if any(c.lineno > model.lineno or again & set(source.loops_around(c)) for c in trains):
         return False
-    mine = set(source.loops_around(switch))
-    made = source.loops_around(given.statement)
-    above = [b for b in source.backwards if source.function_around(b) is function]
-    return bool(above) and all(
-        b.lineno < switch.lineno and not (mine & set(source.loops_around(b))) - set(made) for b in above
-    )
+    if given is None:  # a parameter: all that is handed over for it
+        handed = flow(source).arguments(model)
+        return bool(handed and depth) and all(
+            isinstance(a, ast.Name) and _is_over(source, a, depth - 1) for a in handed
+        )
+    if source.function_around(given.statement) is not function:
+        return False
+    # `net = net.cuda()` in a loop: it was made elsewhere
+    return bool(trains) and not (made and any(n.id == model.id for n in of(given.value, ast.Name)))
+
+
+def _training_of(source: Script, model: ast.Name, made: ast.expr | None) -> list[ast.Call]:
+    """What trains a model in the function that it stands in: backward calls, calls of what holds those."""
+    function = source.function_around(model)
+    learning = {f for b in source.backwards if (f := source.function_around(b)) is not None}
+    learning |= {f for g in learning for c in source.named(g.name) if (f := source.function_around(c))}
+    found = [b for b in source.backwards if source.function_around(b) is function]
+    for call in source.calls:
+        if source.function_around(call) is function and learning & set(flow(source).called(call)):
+            told = {n.id for a in all_arguments(call) for n in of(a, ast.Name)}
+            if model.id in told or call is made:
+                found.append(call)
+    return found
 
 
 def _trains_first(source: Script, backward: ast.Call, trains: list[ast.Call], evals: list[ast.Call]) -> bool:

@@ -13,7 +13,7 @@ from ...scripts.learning import takes_gradients
 from ...scripts.syntax import Script
 from ..shared.checks import at, first, ok
 from ..shared.roles import is_random
-from ..shared.sides import either, side
+from ..shared.sides import development_names, either, side
 from ..shared.transforms import telling
 from ..splits.flags import scaled_by_switch
 from ..splits.split_steps import own_figures
@@ -139,7 +139,7 @@ def _refitted(source: Script) -> Finding | None:
             continue
         learns = side(unparse(call.args[0]))
         seen = seen or call
-        if learns is False:
+        if learns is False and not {n.id for n in of(call.args[0], ast.Name)} & development_names(source):
             return at(source, call, "held-out data are scaled by what is learned from themselves")
     own = _own_statistics(source) or own_figures(source) or own_fits(source)
     if own is not None:

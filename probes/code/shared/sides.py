@@ -73,6 +73,26 @@ def side(name: str) -> bool | None:
     return learns if learns != held else None
 
 
+_DEVELOPMENT = frozenset(("dev", "devel", "development"))
+
+
+@lru_cache(maxsize=16)
+def development_names(source: Script) -> frozenset[str]:
+    """Names that say `dev` of what stands beside a test part and no training part: `dev, test = split(rows)`.
+
+    There `dev` is what models are developed on, training rows among it.
+    """
+    found: set[str] = set()
+    for target in source.of(ast.Tuple):
+        if isinstance(target.ctx, ast.Store):
+            names = [n for n in map(_name, target.elts) if n]
+            told = [n for n in names if set(words(n)) & _DEVELOPMENT]
+            others = [side(n) for n in names if n not in told]
+            if told and False in others and True not in others:
+                found |= set(told)
+    return frozenset(found)
+
+
 def stem(name: str) -> str:
     """A name without the word of its split: `va_idx`, `self.tr_idx` -> "idx"."""
     return "_".join(w for w in words(name) if w not in _TRAIN and w not in _HELD and w != "self")

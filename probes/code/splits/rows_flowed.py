@@ -232,7 +232,10 @@ def _before(found: Traffic, score: Taught) -> Iterator[Taught]:
 def _same_model(one: Taught, other: Taught) -> bool:
     if one.event.model is None or other.event.model is None:
         return True
-    return base(one.event.model).key == base(other.event.model).key
+    mine, theirs = base(one.event.model), base(other.event.model)
+    if mine.head.startswith("call:"):
+        return mine is theirs  # two nets that are built alike are two nets
+    return mine.key == theirs.key
 
 
 def figures_of_scored(source: Script) -> ast.AST | None:
@@ -251,7 +254,10 @@ def figures_of_scored(source: Script) -> ast.AST | None:
             if of is None or of.groups or of.mask:
                 continue
             for score, held in by_table.get(of.table, ()):
-                mine = [r for t in _before(found, score) for r in t.rows if r.table == held.table]
+                before = list(_before(found, score))
+                if not any(t is taught for t in before):
+                    continue  # another model goes by the figure: the last one, on more rows
+                mine = [r for t in before for r in t.rows if r.table == held.table]
                 learnt = frozenset().union(*(r.all for r in mine)) if mine else frozenset()
                 if not learnt or len(held.all & learnt) >= SHARE * len(held.all) or not held.rows:
                     continue

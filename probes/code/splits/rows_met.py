@@ -20,7 +20,7 @@ from ..shared.checks import at, ok
 from ..shared.roles import TARGET_WORDS
 from ..shared.row_sets import Rows
 from ..shared.rows import Named, names_given, rows_of
-from ..shared.sides import side, words
+from ..shared.sides import development_names, side, words
 
 SHARE = 0.35  # of the held-out rows; a window of context that reaches back is less
 _NO_ROWS = re.compile(
@@ -45,7 +45,10 @@ def sided(source: Script) -> tuple[Sided, ...]:
     """The names of a script whose rows are known, with their side: by their words, or by what reads them."""
     trained, quiet = _read_by_training(source), _read_without_gradients(source)
     found: list[Sided] = []
+    called = {c.func.id for c in source.calls if isinstance(c.func, ast.Name)}
     for one in names_given(source):
+        if one.name in called:
+            continue  # a model or a scaler that was fitted on rows, and none of them
         told = _side(one.name.split(".")[-1])
         if _NO_ROWS.search(one.name) or _EVERY.search(one.name) or not one.rows.rows:
             continue
@@ -56,7 +59,17 @@ def sided(source: Script) -> tuple[Sided, ...]:
                 continue
             told = learns
         found.append(Sided(told, one.name, one.node, one.rows, one.scope))
-    return tuple(found)
+    developed = development_names(source)
+    return tuple(p for p in found if p.learns or not (p.name in developed or _divided_again(p, found)))
+
+
+def _divided_again(part: Sided, others: list[Sided]) -> bool:
+    """Training rows and held-out rows are cut from it: it is what models are developed on."""
+    inside = [o for o in others if o.rows.table == part.rows.table and o.rows.rows < part.rows.rows]
+    mine, held = [o for o in inside if o.learns], [o for o in inside if not o.learns]
+    if any(not m.rows.rows & h.rows.rows for m in mine for h in held):
+        return True
+    return bool(mine) and set(words(part.name)) & {"dev", "devel", "development"} != set()
 
 
 def _side(name: str) -> bool | None:
@@ -186,8 +199,22 @@ def learned_from_both(source: Script) -> ast.AST | None:
             continue
         if last_name(call.func) in (*_FIGURES, "transform") and not reaches_inputs(source, call):
             continue
+        if not found.whole and _fits_the_same(source, about):
+            continue  # the last fit, on training and validation rows, before the test
         return call
     return None
+
+
+def _fits_the_same(source: Script, about: ast.expr) -> bool:
+    """What figures are learned of is handed to what trains, below: `fit(scale(x[dev]), y[dev])`."""
+    text = unparse(about)
+    for call in source.calls:
+        handed = call.lineno > about.lineno and any(
+            unparse(n) == text for a in call.args for n in of(a, type(about))
+        )
+        if handed and any(takes_gradients(source, f) for f in flow(source).called(call)):
+            return True
+    return False
 
 
 def learned_from(source: Script, call: ast.Call) -> ast.expr | None:
