@@ -66,10 +66,12 @@ PARTS = (
     "eighth",
     "ninth",
     "tenth",
+    "eleventh",
 )
 FEW = {
     "ninth": 4,
     "tenth": 4,
+    "eleventh": 4,
 }  # scripts of one package where a part takes fewer, for many authors with a few each
 ALARM = 0.5  # probability from which a cause is claimed
 _TRAINS = re.compile(
