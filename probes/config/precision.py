@@ -67,7 +67,7 @@ def fp16_without_scaling(view: View) -> Finding:
 
 def _amp_off(run: Run, setting: Configured) -> str | None:
     """`use_amp = False` beside `opt_level = "O2"`, where nothing but defaults is known: the switch."""
-    switches = ("use_amp", "amp", "use_fp16", "enable_amp")
+    switches = ("use_amp", "amp", "use_fp16", "enable_amp", "mixed_precision", "use_mixed_precision")
     off = (
         s.key for s in run.raw_settings if s.key in switches and s.value is False and s.file == setting.file
     )

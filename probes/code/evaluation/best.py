@@ -277,11 +277,25 @@ def _comparison_reversed(source: Script) -> Finding | None:
             continue
         if higher and _NO_WAY.search(unparse(new)) and not up and _from_infinity(source, unparse(best)):
             continue  # a score that starts at the largest number is one of those that fall
+        if _by_mode(source, test):
+            continue
         seen = seen or test
         if higher != up and not _harms(source, node):
             way = "higher" if higher else "lower"
             return at(source, node, f"`{unparse(new)}` is better when {way}; this keeps the worst model")
     return ok(source, seen, "the best value is compared the right way round") if seen is not None else None
+
+
+_ASKS_WAY = re.compile(
+    r"(?i)['\"](?:min|max)\w*['\"]|(?:higher|lower|greater|bigger|larger|smaller)_?(?:is_?)?better|greater_"
+    r"|(?:maxi|mini)mi[sz]e|(?:^|_)direction|\bis_(?:min|max)\b|mode_(?:min|max)\b"
+)
+
+
+def _by_mode(source: Script, test: ast.Compare) -> bool:
+    """`if self.mode == "min": better = score < self.best`: which way is asked for each time."""
+    conditions = [p.test for p in source.above(test) if isinstance(p, (ast.If, ast.IfExp))]
+    return any(_ASKS_WAY.search(unparse(c).replace(unparse(test), "")) for c in conditions)
 
 
 def _from_infinity(source: Script, best: str) -> bool:

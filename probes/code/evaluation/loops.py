@@ -294,7 +294,7 @@ def _evaluates_training(source: Script) -> Finding | None:
         if not all(trains(split_of(unparse(t))) is False for t in targets):
             continue
         given = node.value.args[:1] if name == "DataLoader" else node.value.args
-        sides = {trains(split_of(n)) for a in given for n in _names(a)}
+        sides = {trains(split_of(n)) for a in given for n in _names(a) if _of_data(n)}
         if sides - {None}:
             seen = node
         if True in sides and False not in sides:
@@ -306,6 +306,19 @@ def _evaluates_training(source: Script) -> Finding | None:
     if twice is not None:
         return at(source, twice, "what is evaluated is read from the training data")
     return ok(source, seen, "evaluation reads its own data") if seen is not None else None
+
+
+_DATA_WORDS = re.compile(
+    r"(?i)^(?:(?:data)?(?:loader|set|iter)s?|data|d[lsf]|gen(?:erator)?|x[sb]?|y[sb]?|batch(?:es)?|mask|split|fold|subset"
+    r"|id(?:x|s)|ind(?:ex|ices)|frame|tensors?|arrays?|(?:sample|example|row|item|record|image|img|text|sentence|pair|graph"
+    r"|node|edge|feat|feature|input|label|target|sequence|seq|window|point|token|file|path|folder)s?)$"
+)
+
+
+def _of_data(name: str) -> bool:
+    """It says the side alone (`train`), or that these are data: no `training_assets`, no `train_args`."""
+    rest = [w for w in words(name.rsplit(".", 1)[-1]) if w not in ("train", "training")]
+    return not rest or any(_DATA_WORDS.match(w) for w in rest)
 
 
 _DATA = re.compile(r"(?i)(?:loader|data|dataset|_dl|_iter|_ds|_set)$")

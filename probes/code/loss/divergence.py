@@ -160,7 +160,8 @@ def _gaussians(source: Script) -> Iterator[Gaussian]:
         found = Gaussian(node)
         logs: set[str] = set()
         exps: set[str] = set()
-        if _read(found, node, 1.0, logs, exps) and logs == exps and found.mean and found.one:
+        # one and a mean alone, as in `std = mean + 1`, are no divergence
+        if _read(found, node, 1.0, logs, exps) and logs and logs == exps and found.mean and found.one:
             yield found
 
 

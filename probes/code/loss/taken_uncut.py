@@ -34,15 +34,30 @@ def taken_uncut(source: Script, function: Function, cut: ast.Call) -> bool:
 
 
 def _joins(source: Script, function: Function, name: str) -> bool:
-    """What is cut off is put into a list, added to or joined with something."""
+    """What is cut off is put into a list, added to or joined with something that the model computed."""
+    handed = {a.arg for a in of(function.args, ast.arg)}
     for use in of(function, ast.Name):
         if use.id == name and isinstance(use.ctx, ast.Load):
             outer = source.parents.get(use)
+            beside = _beside(outer, use)
+            if beside and all(
+                isinstance(n, ast.Name) and n.id in handed and flow(source).given(n) is None for n in beside
+            ):
+                continue  # `cat([code.detach(), noise])`: the input of another network
             if isinstance(outer, (ast.BinOp, ast.List, ast.Tuple)):
                 return True
             if isinstance(outer, ast.Call) and last_name(outer.func) in _JOINS:
                 return True
     return False
+
+
+def _beside(outer: ast.AST | None, use: ast.Name) -> list[ast.expr]:
+    """What a value stands beside: in a list, in a sum, as an argument."""
+    if isinstance(outer, (ast.List, ast.Tuple)):
+        return [e for e in outer.elts if e is not use]
+    if isinstance(outer, ast.BinOp):
+        return [e for e in (outer.left, outer.right) if e is not use]
+    return [a for a in outer.args if a is not use] if isinstance(outer, ast.Call) else []
 
 
 def _computed_of(source: Script, value: ast.expr) -> list[ast.Name]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import builtins
 import re
 
 from ....engine.model import State
@@ -550,6 +551,17 @@ def _loops(source: Script, node: ast.AST) -> list[ast.AST]:
 _AMONG_PROCESSES = frozenset({"all_gather", "all_reduce", "broadcast", "all_gather_into_tensor"})
 
 
+_LIBRARIES = frozenset({"torch", "nn", "init", "np", "numpy", "math"})
+_BUILTINS = frozenset(dir(builtins))
+
+
+def _may_run_a_model(call: ast.Call) -> bool:
+    """It is no function of a library, no class, nothing of Python's own, and changes no tensor in place."""
+    name = last_name(call.func)
+    root = unparse(call.func).split(".")[0]
+    return not (root in _LIBRARIES | _BUILTINS or name.endswith("_") or name[:1].isupper())
+
+
 def _measures(source: Script, switch: ast.Call) -> bool:
     """What runs without gradients may be an evaluation: it is no part of the training step or of a module.
 
@@ -571,4 +583,6 @@ def _measures(source: Script, switch: ast.Call) -> bool:
     if called & _AMONG_PROCESSES and not of(block, ast.For):
         return False  # it gathers what a training step compares
     weights = called & {"parameters", "named_parameters", "state_dict", "buffers"}
+    if not any(map(_may_run_a_model, of(block, ast.Call))):
+        return False  # it fills weights
     return not (weights and not called & {"argmax", "item", "append"})

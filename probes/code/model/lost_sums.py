@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 
-from ...readers._tree import of, unparse, walk
+from ...readers._tree import names_in, of, unparse, walk
 from ...registry import Finding
 from ...scripts.syntax import Function, Script
 from ..shared.checks import at
@@ -26,23 +26,33 @@ def sum_without_reader(source: Script) -> Finding | None:
 
 
 def _added_up(function: Function) -> list[tuple[str, ast.stmt]]:
-    """Names that a loop adds the value of a call to, or a name that it unpacks one to."""
+    """Names that a loop adds the value of a layer to, or a name that it unpacks one to."""
     found: list[tuple[str, ast.stmt]] = []
     for loop in of(function, ast.For):
         called = {
             n.id
             for a in of(loop, ast.Assign)
-            if isinstance(a.value, ast.Call)
+            if isinstance(a.value, ast.Call) and _is_of_layers(a.value)
             for t in a.targets
             for n in of(t, ast.Name)
         }
         for node in walk(loop):
             name, added = _sum(node)
             if name and added is not None and isinstance(node, ast.stmt):
-                by_call = isinstance(added, ast.Call) or (isinstance(added, ast.Name) and added.id in called)
-                if by_call and name not in called:
+                by_layer = isinstance(added, ast.Call) and _is_of_layers(added)
+                if (by_layer or (isinstance(added, ast.Name) and added.id in called)) and name not in called:
                     found.append((name, node))
     return found
+
+
+def _is_of_layers(value: ast.Call) -> bool:
+    """A part of the module or something that a name or an index holds is called.
+
+    Not `torch.mean(torch.abs(real))`: a statistic of what is handed in, whose loss costs nothing.
+    """
+    return "self" in names_in(value) or any(
+        isinstance(c.func, (ast.Name, ast.Subscript)) for c in of(value, ast.Call)
+    )
 
 
 def _sum(node: ast.AST) -> tuple[str, ast.expr | None]:

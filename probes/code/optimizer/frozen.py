@@ -187,9 +187,12 @@ def _arguments(function: ast.FunctionDef | ast.AsyncFunctionDef) -> list[ast.arg
 
 
 def _asks(function: ast.FunctionDef | ast.AsyncFunctionDef, test: ast.expr) -> bool:
-    """A test of nothing but a switch that the function takes: `if not learn_recurrent:`."""
+    """A test of nothing but a switch that the function takes: `if not learn_recurrent:`, `if self.fixed:`."""
     while isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
         test = test.operand
+    if isinstance(test, ast.Attribute):
+        kept = [a.value for a in of(function, ast.Assign) if unparse(test) in map(unparse, a.targets)]
+        test = kept[0] if len(kept) == 1 else test
     names = function.args
     some = [*names.posonlyargs, *names.args][::-1]
     pairs = [

@@ -6,8 +6,9 @@ import ast
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
-from ...readers._tree import of, unparse
+from ...readers._tree import names_in, of, unparse
 from ...readers.script import last_name
+from ...scripts.flow import flow
 from ...scripts.syntax import Function, Script
 
 
@@ -29,6 +30,24 @@ def is_negative(node: ast.AST | None) -> bool:
 def texts_in(node: ast.AST) -> list[str]:
     """Every text that stands in an expression."""
     return [n.value for n in of(node, ast.Constant) if isinstance(n.value, str)]
+
+
+def same_value(source: Script, one: ast.expr, other: ast.expr) -> bool:
+    """Two expressions are written alike, and no name in them is given something else between them."""
+    return unparse(one) == unparse(other) and not any(refilled(source, n, one, other) for n in names_in(one))
+
+
+def refilled(source: Script, name: str, one: ast.AST, other: ast.AST) -> bool:
+    """A name that both read stands for another value in the second: `data = read("valid")` between them.
+
+    What is made of the name itself (`data = data[order]`) is the same value still.
+    """
+    reads = [n for e in (one, other) for n in of(e, ast.Name) if n.id == name]
+    reads.sort(key=lambda n: n.lineno)
+    if len(reads) < 2 or source.function_around(reads[0]) is not source.function_around(reads[-1]):
+        return False
+    before, after = flow(source).given(reads[0]), flow(source).given(reads[-1])
+    return after is not None and after is not before and name not in names_in(after.value)
 
 
 def not_in_training(source: Script, node: ast.AST) -> bool:

@@ -207,14 +207,14 @@ def _by_flag(source: Script, labels: bool) -> Finding | None:
     for owner, flags in split_flags(source).items():
         for node in walk(owner):
             if isinstance(node, ast.If) and _tests(node.test, flags):
-                found = next(
-                    (s for b in (node.body, node.orelse) for s in b if _scales(s, wanted, labels)), None
-                )
-                other = [node.body, node.orelse]
-                both = all(any(_scales(s, wanted, labels) for s in side) for side in other)
-                if found is not None and not both:
+                done = [
+                    [s for s in way if _scales(source, s, wanted, labels)] for way in (node.body, node.orelse)
+                ]
+                if any(done) and not all(done):
                     return at(
-                        source, found, f"this is done where `{unparse(node.test)}` says so, to one split"
+                        source,
+                        (done[0] or done[1])[0],
+                        f"this is done where `{unparse(node.test)}` says so, to one split",
                     )
             elif isinstance(node, ast.Assign) and isinstance(node.value, ast.IfExp):
                 choice = node.value
@@ -232,9 +232,11 @@ def _tests(test: ast.expr, flags: frozenset[str]) -> bool:
     )
 
 
-def _scales(node: ast.stmt, wanted: frozenset[str], labels: bool) -> bool:
-    """`x = (x - mean) / std`, `x *= 255`, without anything random."""
+def _scales(source: Script, node: ast.stmt, wanted: frozenset[str], labels: bool) -> bool:
+    """`x = (x - mean) / std`, `x *= 255`, without anything random; no figure that is added up."""
     if isinstance(node, ast.AugAssign):
+        if _grows(source, node) or _is_figure(base(node.target)):
+            return False
         plain = not isinstance(node.target, ast.Subscript) and isinstance(node.op, _SCALING)
         return plain and base(node.target) in wanted and not is_training_only(node.value)
     if not isinstance(node, ast.Assign) or isinstance(node.targets[0], (ast.Subscript, ast.Tuple)):

@@ -5,12 +5,13 @@ from __future__ import annotations
 import ast
 import re
 
-from ...readers._tree import of, unparse
+from ...readers._tree import names_in, of, unparse
 from ...readers.script import all_arguments, last_name
 from ...registry import Finding
 from ...scripts.learning import takes_gradients
 from ...scripts.syntax import Script
 from ..shared.checks import at
+from ..shared.nodes import refilled
 from ..shared.sides import given, side, stem
 
 _EVALUATES = re.compile(r"(?i)eval|valid|score|(?:^|_)test(?:_|$)|accuracy|metric|predict")
@@ -106,7 +107,8 @@ def _same_set(source: Script) -> Finding | None:
                 continue
             # further arguments by place, a list of files or classes, part what has one root
             same = [unparse(a) for a in ours.args] == [unparse(a) for a in theirs.args]
-            if same and last_name(ours.func) == last_name(theirs.func):
+            anew = any(refilled(source, n, ours, theirs) for n in names_in(theirs.args[0]))
+            if same and not anew and last_name(ours.func) == last_name(theirs.func):
                 return at(source, held.node, "both sides are made of one set of data")
     return None
 

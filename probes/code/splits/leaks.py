@@ -15,6 +15,7 @@ from ...scripts.syntax import Script
 from ..evaluation.best_kept import gradients_on_held_out
 from ..model.sequence import target_is_input
 from ..shared.checks import at, extractor, first, ok
+from ..shared.nodes import refilled
 from ..shared.sides import Given, Part, either, given, literal, part, side, words
 from ..shared.transforms import telling
 from ..tensorflow.data import cut_from_moving_order
@@ -100,6 +101,8 @@ def _overlap(source: Script) -> Finding | None:
                 if one.whole != other.whole or not other.picked:
                     continue
                 seen = seen or held.node
+                if refilled(source, re.split(r"[.\[]", one.whole)[0], ours, theirs):
+                    continue  # other data of one name
                 if one.picked or _thinned(source, mine) or _thinned(source, held, one.whole):
                     continue
                 return at(source, held.node, "the held-out samples are a part of what is trained on")

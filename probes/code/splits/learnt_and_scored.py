@@ -20,6 +20,7 @@ from ...scripts.flow import flow
 from ...scripts.learning import differentiated, takes_gradients
 from ...scripts.syntax import Script
 from ..shared.checks import at, gone_over, is_evaluation, ok
+from ..shared.nodes import same_value
 from ..shared.sides import side, words
 
 _FITS = ("fit", "fit_generator")
@@ -254,23 +255,27 @@ def scored_where_learnt(source: Script) -> Finding | None:
         return None
     while_learning = [s for s in scored(source) if s.chooses]
     seen: ast.AST | None = None
+
+    def known(one: Score) -> bool:
+        return any(_same(source, one.data, use.data) for use in learnt(source))
+
     for one in while_learning:
         seen = seen or one.node
-        if not any(_same(one.data, use.data) for use in learnt(source)):
+        if not known(one):
             continue
-        others = [s for s in while_learning if not any(_same(s.data, use.data) for use in learnt(source))]
+        others = [s for s in while_learning if not known(s)]
         fitted = isinstance(one.node, ast.Call) and last_name(one.node.func) in _FITS
         if fitted or (not others and _held_back(source)):
             return at(source, one.data, "what is scored here are the data that training learns from")
     return ok(source, seen, "other data are scored than learnt from") if seen is not None else None
 
 
-def _same(one: ast.expr, other: ast.expr) -> bool:
+def _same(source: Script, one: ast.expr, other: ast.expr) -> bool:
     """The same data: the same name or expression, or made by one function of the same data."""
     if isinstance(one, ast.Tuple) and one.elts:
         one = one.elts[0]
     if unparse(one) == unparse(other):
-        return isinstance(one, (ast.Name, ast.Attribute, ast.Call))
+        return isinstance(one, (ast.Name, ast.Attribute, ast.Call)) and same_value(source, one, other)
     if (
         isinstance(one, ast.Call)
         and isinstance(other, ast.Call)
@@ -310,7 +315,7 @@ def chosen_by_test(source: Script) -> Finding | None:
     for one in uses:
         if not one.chooses or not held or "test" not in words(unparse(one.data)):
             continue
-        final = [s for s in uses if not s.chooses and _same(s.data, one.data)]
+        final = [s for s in uses if not s.chooses and _same(source, s.data, one.data)]
         beside = [s for s in uses if s.chooses and s is not one and "test" not in words(unparse(s.data))]
         if final and not beside and _best_is_kept(source, one.node):
             return at(source, one.data, "these data choose the best epoch, and give the final score")

@@ -12,7 +12,7 @@ from ...scripts.flow import flow
 from ...scripts.syntax import Script
 from ..loss.output_kind import width
 from ..shared.checks import at
-from ..shared.nodes import chosen
+from ..shared.nodes import chosen, same_value
 from ..shared.sides import behind, literal, number, side, words
 from .keras import Compiled, compiled
 
@@ -155,7 +155,7 @@ def evaluated_by_training_input(source: Script) -> Finding | None:
             ours = mine.args[0] if mine.args else keyword(mine, "input_fn")
             if told is None or ours is None:
                 continue
-            if unparse(told) == unparse(ours):
+            if same_value(source, ours, told):
                 return at(source, told, "training and evaluation get one input")
             one, other = (_made(source, e) for e in (ours, told))
             if one is None or other is None or last_name(one.func) != last_name(other.func):

@@ -353,10 +353,17 @@ def test_a_reading_says_where_the_setting_stands() -> None:
     assert "0.9" in found.why
 
 
+SWITCHED = {
+    "opt_level": [("use_amp", False), ("opt_level", "O2"), ("loss_scale", 1.0)],
+    "precision": [("mixed_precision", False), ("precision", "fp16"), ("use_grad_scaler", False)],
+}
+
+
+@pytest.mark.parametrize("named", SWITCHED)
 @pytest.mark.parametrize(("trust", "state"), [(35, "unknown"), (50, "present")])
-def test_mixed_precision_that_is_off_by_default(trust: int, state: str) -> None:
+def test_mixed_precision_that_is_off_by_default(trust: int, state: str, named: str) -> None:
     """`use_amp = False` of a class of settings stands above its `opt_level`."""
-    rows = [("use_amp", False), ("opt_level", "O2"), ("loss_scale", 1.0)]
+    rows = SWITCHED[named]
     raw = tuple(Setting(k, v, "conf.py", n, trust) for n, (k, v) in enumerate(rows, 1))
 
     found = reading(
