@@ -25,7 +25,7 @@ def never_together(source: Script, a: ast.AST, b: ast.AST) -> bool:
     """
     if source.function_around(a) is not source.function_around(b):
         return False
-    here, there = _conditions(source, a), _conditions(source, b)
+    here, there = conditions(source, a), conditions(source, b)
     if not here or not there:
         return False
     if any((text, not holds) in there for text, holds in here):
@@ -38,7 +38,7 @@ def never_together(source: Script, a: ast.AST, b: ast.AST) -> bool:
 
 
 @lru_cache(maxsize=4096)
-def _conditions(source: Script, node: ast.AST) -> frozenset[Condition]:
+def conditions(source: Script, node: ast.AST) -> frozenset[Condition]:
     """The tests that have to be answered so for a node to be reached, up to its function."""
     found: set[Condition] = set()
     inner = node

@@ -15,6 +15,7 @@ from functools import cached_property, lru_cache
 
 from ..readers._tree import below, of, unparse
 from ..readers.script import LOSSES, last_name
+from .asked import answers
 from .branches import never_together
 from .callables import entry_of, runs
 from .graph_facts import descents, graph_losses
@@ -316,7 +317,7 @@ class Flow:
         if isinstance(node, ast.Call):
             if (inner := handed_through(node, places)) is not None:
                 return [(inner, places[1:])]
-            return [(r, places) for f in self.called(node) for r in returns(f)]
+            return [(r, places) for f in self.called(node) for r in answers(self.source, node, f, returns(f))]
         return []
 
 

@@ -20,6 +20,8 @@ def light(edit: Edit) -> bool:
     if edit.kind in ("replaced", "name", "constant") and edit.gone and edit.new:
         if {_act(w) for w in edit.gone | edit.new} <= _SMOOTH and "output" not in edit.roles[:1]:
             return True
+    if _of_one_range(edit) or _last_of_three(edit):
+        return True
     if edit.within and is_loud(edit.within[0].rpartition(".")[2]):
         return True
     if edit.kind in ("added", "wrapped", "replaced") and "compile()" in edit.new and _only_faster(edit):
@@ -54,6 +56,24 @@ _OF_EVALUATION = re.compile(r"(?i)^(?:val|valid|eval|test|dev|infer)\w*_(?:bs|ba
 
 # activations of one family: which of them it is changes no result that a second seed would not change
 _SMOOTH = frozenset({"relu", "gelu", "silu", "swish", "mish"})
+
+
+_POSITIVE = frozenset({"softplus", "exponential", "exp"})
+
+
+def _of_one_range(edit: Edit) -> bool:
+    """A layer's activation for another one, and both give all positive numbers: a rate, a variance."""
+    if edit.kind != "constant" or not edit.within or not edit.within[0].endswith(".activation"):
+        return False
+    words = {_act(w) for w in edit.gone | edit.new}
+    return len(words) == 2 and words <= _POSITIVE
+
+
+def _last_of_three(edit: Edit) -> bool:
+    """`argmax(axis=-1)` and `argmax(axis=2)`: the same of scores by row, position and class."""
+    if edit.kind != "constant" or edit.within[:1] not in (("argmax.dim",), ("argmin.dim",)):
+        return False
+    return edit.gone | edit.new == {"-1.0", "2.0"}
 
 
 def _act(word: str) -> str:

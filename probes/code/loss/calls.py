@@ -9,6 +9,7 @@ from dataclasses import replace
 from ...readers._tree import unparse
 from ...readers.script import last_name
 from ...registry import Finding, View, any_of, probe
+from ...scripts.asked import caller_chooses, ruled_out
 from ...scripts.flow import Flow, flow, losses
 from ...scripts.syntax import Script, outermost_call
 from ..shared.checks import at, first, imports_locals, is_evaluation, ok
@@ -49,6 +50,8 @@ def _double_softmax(source: Script) -> Finding | None:
             if owner is not None and _is_log(source, owner, value):
                 continue
             if outermost_call(value) in _SOFT and not not_in_training(source, value):
+                if _not_asked_for(mine, value):
+                    continue
                 return at(
                     source, value, f"{kind} applies its own softmax or sigmoid, and its input has one already"
                 )
@@ -94,11 +97,20 @@ def _given(mine: Flow, call: ast.Call) -> list[ast.expr]:
     return mine.values(given) if given is not None else []
 
 
+def _not_asked_for(mine: Flow, value: ast.expr) -> bool:
+    """A call that is trained with rules it out: `if not raw: z = z.softmax(-1)` and `net(x, raw=True)`."""
+    source, function = mine.source, mine.source.function_around(value)
+    if function is None or not caller_chooses(source, value):
+        return False
+    calls = [c for c in source.calls if function in mine.called(c) and not is_evaluation(source, c)]
+    return any(ruled_out(source, c, function, value) for c in calls)
+
+
 def _model_ends_soft(source: Script, model: ast.ClassDef) -> ast.expr | None:
     for function in [f for f in source.forwards if f in model.body]:
         for output in source.output_of(function):
             if outermost_call(output) in _SOFT and not not_in_training(source, output):
-                if not _is_log(source, model, output):
+                if not caller_chooses(source, output) and not _is_log(source, model, output):
                     return output
             if isinstance(output, ast.Call) and unparse(output.func).startswith("self."):
                 built = (

@@ -216,3 +216,109 @@ def test_a_sigmoid_that_moved_into_the_model_meets_the_loss(
         assert text.count(old) == 1, old
         text = text.replace(old, new)
     assert ("edit-output-activation" in present(tmp_path, text, LOGITS)) is told
+
+
+PARTS = """
+import json
+import numpy as np
+import torch
+from sklearn.model_selection import GroupKFold
+from torch import nn
+
+meta = json.load(open("meta.json"))
+held = {m["speaker"] for m in meta[:40]}
+train_meta = [m for m in meta if m["speaker"] not in held]
+dev_meta = [m for m in meta if m["speaker"] in held]
+
+
+def stream(rows):
+    for m in rows:
+        yield torch.tensor(np.load(m["file"])), torch.tensor(m["tags"])
+
+
+net = nn.Sequential(nn.Linear(40, 64), nn.ReLU(), nn.Linear(64, 9))
+opt = torch.optim.Adam(net.parameters(), lr=1e-3)
+rows = np.load("rows.npz")
+x, y = torch.tensor(rows["x"]), torch.tensor(rows["y"])
+folds = np.zeros(len(x))
+for f, (_, va) in enumerate(GroupKFold(5).split(x, y, groups=rows["owner"])):
+    folds[va] = f
+for epoch in range(20):
+    net.train()
+    for a, b in stream(train_meta):
+        loss = nn.functional.cross_entropy(net(a), b)
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+    order = torch.randperm(len(x))
+    for i in order.split(64):
+        loss = ((net(x[i])[:, 0] - y[i]) ** 2).mean()
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+    net.eval()
+    right = total = 0
+    with torch.no_grad():
+        for a, b in stream(dev_meta):
+            right += (net(a).argmax(-1) == b).sum().item()
+            total += len(b)
+    print(epoch, right / total)
+"""
+
+
+@pytest.mark.parametrize(
+    ("pairs", "kind"),
+    [
+        ([('groups=rows["owner"]', 'groups=rows["file"]')], "edit-split"),
+        (
+            [
+                ('[m for m in meta if m["speaker"] not in held]', "meta[: -len(meta) // 10]"),
+                ('[m for m in meta if m["speaker"] in held]', "meta[-len(meta) // 10:]"),
+            ],
+            "edit-split",
+        ),
+        ([("torch.randperm(len(x))", "torch.arange(len(x))")], "edit-shuffling"),
+    ],
+)
+def test_how_rows_are_parted_is_no_metric_or_loss(
+    tmp_path: Path, pairs: list[tuple[str, str]], kind: str
+) -> None:
+    text = PARTS
+    for old, new in pairs:
+        assert text.count(old) == 1, old
+        text = text.replace(old, new)
+    told = {s for s in present(tmp_path, text, PARTS) if s.startswith("edit-")}
+    assert kind in told
+    assert not told & {"edit-metric", "edit-loss-function"}
+
+
+RATES = """
+import numpy as np
+from tensorflow import keras
+from tensorflow.keras import layers
+
+d = np.load("counts.npz")
+sky = keras.Input((6,))
+h = layers.Dense(64, activation="relu")(sky)
+out = layers.Dense(1, activation="softplus", name="sold")(h)
+net = keras.Model(sky, out)
+net.compile("adam", loss=keras.losses.Poisson(), metrics=["mae"])
+net.fit(d["x"], d["y"], validation_data=(d["xv"], d["yv"]), epochs=20)
+told = np.argmax(np.load("scores.npy"), axis=-1)
+print("hits", (told == np.load("tags.npy")).mean())
+"""
+
+
+@pytest.mark.parametrize(
+    ("old", "new"), [('"softplus"', '"exponential"'), ("axis=-1", "axis=2"), ("axis=-1)", "-1)")]
+)
+def test_the_same_range_or_axis_is_silent(tmp_path: Path, old: str, new: str) -> None:
+    told = present(tmp_path, RATES.replace(old, new), RATES)
+    assert not {s for s in told if s.startswith("edit-")}
+
+
+def test_another_range_or_axis_is_told(tmp_path: Path) -> None:
+    (tmp_path / "a").mkdir()
+    (tmp_path / "b").mkdir()
+    assert "edit-output-bounded" in present(tmp_path / "a", RATES.replace("softplus", "sigmoid"), RATES)
+    assert "edit-metric" in present(tmp_path / "b", PARTS.replace("argmax(-1)", "argmax(0)"), PARTS)
