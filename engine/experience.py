@@ -8,14 +8,15 @@ no mark in logs, and which of them a script or a benchmark would have shown; tha
 symptoms that were looked at. And a threshold tells of a value only on which side of it it lies: where the
 value of a symptom stands among those of recorded runs is weighed as well. All this weighs rivals against
 each other, by no more than `most`: symptoms that come together are no independent witnesses. A cause that
-the links alone leave below one half stays there, so that no run is alarmed by numbers for which there is no
-sentence.
+the links alone leave well below one half stays below it, so that no run is alarmed by numbers for which there
+is no sentence. One that they bring near it may cross it in a recorded run (of programs left out of the fit it
+was the right one in nine of ten).
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from math import isfinite
+from math import isfinite, log
 
 import numpy as np
 
@@ -24,7 +25,8 @@ from .infer import Belief
 from .model import Experience, Graded, Reading, RuleBase, State
 
 NAME = "recorded-runs"  # its entry among the contributions to a cause
-BELOW_HALF = 0.05  # log-odds below one half at which a cause stops that is lifted from below it
+BELOW_HALF = 0.05  # log-odds below one half at which a cause stops that is lifted from far below it
+NEAR = log(0.65 / 0.35)  # log-odds below one half from which on it may cross it: 0.35 by the links
 
 
 def added(
@@ -46,7 +48,8 @@ def added(
             total[cause] = total.get(cause, 0.0) + weight
     moved = {c: max(-given.most, min(given.most, w)) for c, w in total.items() if w}
     odds = {c: x + before.get(c, 0.0) for c, x in belief.odds.items()}
-    return {c: _below_half(odds[c], odds[c] + w) - odds[c] for c, w in moved.items() if c in odds}
+    near = NEAR if given.where in looked_at(rules, belief.states) else 0.0
+    return {c: _below_half(odds[c], odds[c] + w, near) - odds[c] for c, w in moved.items() if c in odds}
 
 
 def looked_at(rules: RuleBase, states: Mapping[str, State]) -> frozenset[str]:
@@ -87,9 +90,16 @@ def _speaking(
             yield {cause: place * w for cause, w in graded.weights.items()}
 
 
-def _below_half(before: float, after: float) -> float:
-    """Log-odds that do not cross one half from below; what would lie further above it comes closer to it."""
-    return after if before >= 0.0 or after <= -BELOW_HALF else -BELOW_HALF / (1.0 + BELOW_HALF + after)
+def _below_half(before: float, after: float, near: float) -> float:
+    """Log-odds that do not cross one half from below; what would lie further above it comes closer to it.
+
+    What begins less than `near` below it crosses it the further, the nearer it began.
+    """
+    if before >= 0.0 or after <= -BELOW_HALF:
+        return after
+    stopped = -BELOW_HALF / (1.0 + BELOW_HALF + after)
+    share = max(0.0, 1.0 + before / near) if near else 0.0
+    return stopped + share * max(0.0, after - stopped)
 
 
 def together(*parts: Mapping[str, float]) -> dict[str, float]:

@@ -111,6 +111,24 @@ def test_no_cause_is_believed_for_weights_alone(base: RuleBase) -> None:
         )
 
 
+def test_what_the_links_bring_near_one_half_crosses_it_in_a_recorded_run(make: Make) -> None:
+    """The further, the nearer it began; not from far below, and not where nothing was recorded."""
+    found = []
+    for leak in (0.2, 0.04, 0.035, 0.03):
+        rules = make({"a.x": 0.03}, [("a.x", "loud", 0.9)], leaks={"loud": leak, "warm": 0.25})
+        loud = replace(rules.symptoms["loud"], area="curves")
+        rules = replace(rules, symptoms={**rules.symptoms, "loud": loud})
+        taught = replace(rules, experience=Experience({"warm": {"a.x": 1.0}}, 2.0, where="curves"))
+        script = replace(rules, experience=Experience({"warm": {"a.x": 1.0}}, 2.0, where="ranks"))
+        states = {"loud": State.PRESENT, "warm": State.PRESENT}
+        plain, run, alone = (hypotheses(r, **states)["a.x"].probability for r in (rules, taught, script))
+        assert plain < alone < 0.5
+        found.append((plain, run))
+    far, middle, near, nearest = found
+    assert far[1] < 0.5
+    assert middle[0] < 0.45 and 0.5 < middle[1] < near[1] < nearest[1] < 0.75
+
+
 def test_what_the_links_believe_may_be_believed_more_or_less(make: Make) -> None:
     """Above one half weights count in full, in both directions, and caution looks at what comes of them."""
     rules = make({"a.x": 0.05}, [("a.x", "s", 0.9)], leaks={"s": 0.01, "t": 0.1})
