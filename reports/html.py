@@ -45,7 +45,7 @@ def render(diagnosis: Diagnosis, extras: Extras | None = None) -> str:
             (f"{state.value}", [r for r in found if r.state is state])
             for state in (State.ABSENT, State.UNKNOWN)
         ],
-        unexplained=story.not_explained(diagnosis, given.usual),
+        unexplained=story.not_explained(diagnosis, given.usual, told),
         notes=[*diagnosis.run.notes, *(diagnosis.benchmark.notes if diagnosis.benchmark else ())],
         not_read=diagnosis.run.not_read[:MOST_LISTED],
     )

@@ -255,10 +255,16 @@ def chains(diagnosis: Diagnosis, hypothesis: Hypothesis) -> list[str]:
     return list(dict.fromkeys(chain(diagnosis, r.path) for r in through))
 
 
-def not_explained(diagnosis: Diagnosis, usual: Set[str] = frozenset()) -> list[tuple[str, float]]:
-    """Return the unusual symptoms that no cause accounts for, most so first."""
+def not_explained(
+    diagnosis: Diagnosis, usual: Set[str] = frozenset(), told: Sequence[Hypothesis] = ()
+) -> list[tuple[str, float]]:
+    """Return the unusual symptoms that no cause accounts for, most so first.
+
+    What speaks for a likely one of the causes that are told is not called unexplained beside it.
+    """
     shares = diagnosis.unexplained.items()
-    found = [(s, share) for s, share in shares if share >= UNEXPLAINED and s not in usual]
+    used = {r.reading.symptom for h in told if h.probability >= LIKELY for r in h.reasons if r.weight > 0.0}
+    found = [(s, share) for s, share in shares if share >= UNEXPLAINED and s not in usual | used]
     return sorted(found, key=lambda pair: (-pair[1], pair[0]))
 
 

@@ -334,7 +334,7 @@ def _others(page: Page, diagnosis: Diagnosis, told: Sequence[Hypothesis]) -> Non
 
 
 def _unexplained(page: Page, diagnosis: Diagnosis, extras: Extras, told: Sequence[Hypothesis]) -> None:
-    left = story.not_explained(diagnosis, extras.usual) if told else []
+    left = story.not_explained(diagnosis, extras.usual, told) if told else []
     if not left:
         return
     page.head("Seen, and not explained by any of this")

@@ -150,6 +150,18 @@ def test_usual_symptoms_need_no_explanation() -> None:
     assert story.not_explained(sick(), {"loss-masked-nan"}) == []
 
 
+def test_what_speaks_for_a_likely_cause_is_not_called_unexplained() -> None:
+    """It stands under that cause already; beside an unlikely one it stays in the list."""
+    one = sick()
+    first = one.hypotheses[0]
+    spoken = replace(first.reasons[0], reading=reading("loss-masked-nan"), weight=0.4)
+    for probability, wanted in ((0.4, []), (0.1, [("loss-masked-nan", 0.93)])):
+        told = replace(first, probability=probability, reasons=(spoken,))
+        assert story.not_explained(one, told=[told]) == wanted
+    against = replace(first, probability=0.9, reasons=(replace(spoken, weight=-0.4),))
+    assert story.not_explained(one, told=[against]) == [("loss-masked-nan", 0.93)]
+
+
 def test_doubt_is_said_where_no_cause_is_sure() -> None:
     """Readings that do not fit together are a caveat, unless one cause is sure anyway."""
     sure = replace(sick(), hypotheses=(hypothesis(LR, 0.95),))
