@@ -29,7 +29,7 @@ def filled_with_a_class(source: Script) -> Finding | None:
     if not ignored:
         return _padding_learnt(source) if ignored is not None else None
     seen: ast.AST | None = None
-    for node, value in (*_arrays(source), *_lists(source)):
+    for node, value in (*arrays_filled(source), *_lists(source), *_shifted(source)):
         number = literal(source, value) if value is not None else 0
         if not isinstance(number, (int, float)):
             continue
@@ -44,7 +44,8 @@ def filled_with_a_class(source: Script) -> Finding | None:
 
 def _padding_learnt(source: Script) -> Finding | None:
     """Targets are padded with `PAD`, and the cross entropy neither leaves it out nor gives it no weight."""
-    made = [(n, v) for n, v in _arrays(source) if v is not None and _PAD.search(unparse(v))]
+    filled = (*arrays_filled(source), *_shifted(source))
+    made = [(n, v) for n, v in filled if v is not None and _PAD.search(unparse(v))]
     calls = [c for c, kind in losses(source) if kind in ("crossentropyloss", "cross_entropy")]
     if not made or not calls or source.loose:
         return None
@@ -86,7 +87,7 @@ _BY_HAND = re.compile(
 )
 
 
-def _arrays(source: Script) -> Iterator[tuple[ast.AST, ast.expr | None]]:
+def arrays_filled(source: Script) -> Iterator[tuple[ast.AST, ast.expr | None]]:
     """Arrays of labels that are made whole and then filled row by row from the left; with what they hold."""
     for node in source.of(ast.Assign):
         target, call = node.targets[0], node.value
@@ -112,6 +113,30 @@ def _arrays(source: Script) -> Iterator[tuple[ast.AST, ast.expr | None]]:
         ]
         if writes and all(map(_from_left, writes)) and not _written_over(scope, target.id):
             yield node, value
+
+
+def _shifted(source: Script) -> Iterator[tuple[ast.AST, ast.expr | None]]:
+    """`ids = pad_sequence(rows, padding_value=PAD)`, and `ids[:, 1:]` is what is told."""
+    picked = (v for s in source.of(ast.Subscript) for v in (s.slice, *flow(source).values(s.slice, 2)))
+    if _BY_HAND.search(source.code) or any(isinstance(v, ast.Compare) for v in picked):
+        return  # places may be left out by hand
+    for call in source.named("pad_sequence"):
+        statement = source.statement(call)
+        target = statement.targets[0] if isinstance(statement, ast.Assign) else None
+        if not isinstance(target, ast.Name) or source.parents.get(call) is not statement:
+            continue
+        scope = source.function_around(call) or source.tree
+        cuts = {_from_second(s) for s in of(scope, ast.Subscript) if unparse(s.value) == target.id}
+        stored = {s for s in of(scope, ast.Subscript) if isinstance(s.ctx, ast.Store)}
+        if {True, False} <= cuts and not stored and not _written_over(scope, target.id):
+            value = keyword(call, "padding_value") or (call.args[2] if len(call.args) > 2 else None)
+            yield statement, value
+
+
+def _from_second(cut: ast.Subscript) -> bool | None:
+    """True of `ids[:, 1:]`, False of `ids[:, :-1]`."""
+    text = unparse(cut.slice).replace(" ", "").strip("()")
+    return {":,1:": True, ":,:-1": False}.get(text)
 
 
 def _from_left(target: ast.Subscript) -> bool:

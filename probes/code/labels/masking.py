@@ -22,6 +22,7 @@ from ..trainers.trainer_settings import filled_labels
 from .filled import filled_with_a_class
 from .left_positions import mask_left_in_loss, mean_over_emptied_in_loss, only_padding_counts
 from .marks import USUAL, ignored_labels, is_label, padded_labels, written_over
+from .prompts import answer_hidden, marked_in_two_ways
 from .table_sizes import classes_from_padding
 from .turned_masks import (
     asked_after_clamping,
@@ -65,6 +66,8 @@ def label_padding_counts(view: View) -> Finding:
         batch_mask_unused,
         first_piece_hidden,
         labels_padded_with_a_token,
+        answer_hidden,
+        marked_in_two_ways,
     )
     return first(view, either(*checks), "no labels are padded")
 

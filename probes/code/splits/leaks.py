@@ -26,6 +26,7 @@ from .again import folds_meet, one_file_for_both, split_twice, whole_beside_part
 from .cuts_meet import cuts_meet
 from .groups_torn import groups_torn
 from .learnt_and_scored import chosen_by_test
+from .look_ahead import inputs_look_ahead
 from .overlaps import overlap
 from .part_unused import part_never_read, test_chooses
 from .rows_flowed import chosen_by_scored, figures_of_scored, scored_rows_learnt
@@ -447,7 +448,7 @@ def all_columns_are_inputs(view: View) -> Finding:
     """All numeric columns of a table become inputs, or a list of columns, and the target is one of them."""
     return first(
         view,
-        either(_all_columns, target_among_inputs),
+        either(_all_columns, target_among_inputs, inputs_look_ahead),
         "the scripts take no inputs by the type or the names of their columns",
     )
 
