@@ -15,7 +15,7 @@ from ...scripts.syntax import Function, Script
 from ..mindspore.steps import competing_tags
 from ..model.operators import outputs_of
 from ..shared.checks import at, first, ok
-from ..shared.sides import either
+from ..shared.sides import either, literal
 from ..tensorflow.answers import loss_of_other_answers
 from ..tensorflow.slips import classes_of_one_output, exclusive_by_sigmoid
 from .kinds_apart import classes_for_numbers, exchanged, form_of_answers
@@ -139,11 +139,73 @@ def _upside_down(source: Script) -> Finding | None:
             if _over_the_rest(quotient) and "pos" in _label_of(node) and _of_ones(source, quotient.left):
                 return at(source, node, "positives over negatives: the rare side gets the smaller weight")
             inverted = _inverted(value) or _turned_over(source, quotient)
+            if [_counted(source, quotient.left), _counted(source, quotient.right)] == [1, 0]:
+                if "pos" in _label_of(node) and not inverted:
+                    return at(source, node, "positives over negatives: the rare side gets the smaller weight")
             if _bare(source, quotient.left) and not _bare(source, quotient.right) and not inverted:
                 return at(
                     source, node, "the weight grows with the number of samples: common classes get more"
                 )
+    if (drawn := _drawn_by_counts(source)) is not None:
+        return at(source, drawn, "samples are drawn the more often the more of their class there are")
     return ok(source, seen, "rare classes get the larger weights") if seen is not None else None
+
+
+def _counted(source: Script, node: ast.expr) -> int | None:
+    """The label whose samples are counted, of two: `(y == 1).sum()`, `np.sum(y == 0)`, `(y > 0).sum()`."""
+    inner: ast.expr = node
+    for _ in range(4):
+        given_ = flow(source).given(inner)
+        if given_ is None or given_.places:
+            break
+        inner = given_.value
+    tests = list(of(inner, ast.Compare))
+    if len(tests) != 1 or len(tests[0].ops) != 1 or not re.search(r"sum|count|len\(|mean", unparse(inner)):
+        return None
+    told = literal(source, tests[0].comparators[0])
+    sign = tests[0].ops[0]
+    if isinstance(sign, (ast.Eq, ast.NotEq)) and told in (0, 1):
+        return int(told == 1) if isinstance(sign, ast.Eq) else int(told != 1)
+    return 1 if isinstance(sign, ast.Gt) and told in (0, 0.5) else None
+
+
+def _drawn_by_counts(source: Script) -> ast.AST | None:
+    """`WeightedRandomSampler([counts[l] for l in labels], ...)`: the count itself, not one over it."""
+    for call in source.named("WeightedRandomSampler"):
+        first_ = call.args[0] if call.args else keyword(call, "weights")
+        for value in [first_, *flow(source).values(first_, 4)] if first_ is not None else ():
+            element = value.elt if isinstance(value, ast.ListComp) else value
+            while isinstance(element, ast.Call) and (element.args or isinstance(element.func, ast.Attribute)):
+                if last_name(element.func) not in (*_PLAIN, "item", "double", "tolist", "to"):
+                    break
+                handed = last_name(element.func) in _PLAIN and element.args
+                element = element.args[0] if handed else element.func.value  # type: ignore[attr-defined]
+            if isinstance(element, ast.Subscript) and isinstance(element.value, ast.Name):
+                if not isinstance(element.slice, ast.Slice) and _counts_classes(source, element.value):
+                    return call
+    return None
+
+
+_PLAIN = ("float", "int", "tensor", "as_tensor", "from_numpy", "asarray", "array", "DoubleTensor")
+_COUNTERS = ("bincount", "Counter", "value_counts")
+
+
+def _counts_classes(source: Script, name: ast.Name) -> bool:
+    """The name holds the number of samples of each class, as they were counted."""
+    given_ = flow(source).given(name)
+    if given_ is None or any(unparse(n.target).startswith(name.id) for n in source.of(ast.AugAssign)):
+        return False
+    value: ast.expr = given_.value
+    while isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute):
+        called = last_name(value.func)
+        if called in _COUNTERS:
+            return True
+        if called == "unique" and keyword(value, "return_counts") is not None:
+            return given_.places == (1,)
+        if called not in ("float", "double", "numpy", "to", "astype", "tolist", "to_dict", "cpu"):
+            return False
+        value = value.func.value
+    return isinstance(value, ast.Call) and last_name(value.func) == "Counter"
 
 
 def _weights_made(source: Script) -> Iterator[tuple[ast.AST, ast.expr]]:

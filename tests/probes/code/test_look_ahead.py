@@ -51,8 +51,9 @@ BEHIND = [
     "df['past'] = df['sold'].shift(1).rolling(7).mean()",
     "df['past'] = df['sold'].rolling(7, closed='left').mean()",
     "df['past'] = df.groupby('shop')['sold'].transform(lambda s: s.shift().expanding().mean())",
-    "df['past'] = df['price'].rolling(7).mean()",  # what is told is another column: its price is known that day
-    "def past(s):\n    return s.shift(1).rolling(7).mean()\ndf['past'] = df.groupby('shop')['sold'].transform(past)",
+    "df['past'] = df['price'].rolling(7).mean()",  # another column than the told one
+    "def past(s):\n    return s.shift(1).rolling(7).mean()\n"
+    "df['past'] = df.groupby('shop')['sold'].transform(past)",
     "df['past'] = df['sold'].diff()\ndf['past'] = df['past'].shift(1)",
     # the target is what looks ahead, and the inputs may hold today
     "df['now'] = df['sold']\ndf['sold'] = df['sold'].shift(-1)\ndf['past'] = df['now'].rolling(7).mean()",
