@@ -16,6 +16,7 @@ from ..shared.checks import at, first, ok
 from ..shared.roles import model_calls
 from ..shared.sides import either
 from ..splits.target_columns import windows_overlap
+from ..splits.windows_hold import windows_hold_the_answer
 from .attention import future_shown, order_mask_unread
 from .causal import next_is_seen
 from .operators import scores_written_out
@@ -28,7 +29,7 @@ def target_is_input(view: View) -> Finding:
         view,
         either(
             *(_same_window, input_again, _sees_later, decoder_unmasked),
-            *(next_is_seen, windows_overlap, *_ORDER),
+            *(next_is_seen, windows_overlap, windows_hold_the_answer, *_ORDER),
         ),
         "the scripts predict no following elements",
     )

@@ -27,6 +27,7 @@ from .cuts_meet import cuts_meet
 from .groups_torn import groups_torn
 from .learnt_and_scored import chosen_by_test
 from .look_ahead import inputs_look_ahead
+from .net_of_folds import net_through_folds
 from .overlaps import overlap
 from .part_unused import part_never_read, test_chooses
 from .rows_flowed import chosen_by_scored, figures_of_scored, scored_rows_learnt
@@ -72,6 +73,7 @@ def held_out_in_training(view: View) -> Finding:
         *(
             rows_in_both,
             groups_torn,
+            net_through_folds,
             folds_meet,
             split_twice,
             whole_beside_part,

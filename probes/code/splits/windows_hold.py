@@ -1,0 +1,121 @@
+"""Windows of a series that hold the very element that is to be told."""
+
+from __future__ import annotations
+
+import ast
+from collections import defaultdict
+from collections.abc import Iterator
+
+from ...readers._tree import unparse
+from ...readers.script import last_name
+from ...registry import Finding
+from ...scripts.syntax import Script
+from ..shared.checks import at, ok
+from ..shared.sides import literal
+
+Sum = dict[str, int]  # of names and a constant (""): `t - 59` -> {"t": 1, "": -59}
+_ALIKE = ("array", "asarray", "tensor", "as_tensor", "float", "copy", "astype", "from_numpy")
+
+
+def windows_hold_the_answer(source: Script) -> Finding | None:
+    """`xs.append(v[t - n + 1 : t + 1])` with `ys.append(v[t])`: the window reaches over what is to be told.
+
+    Told of windows and answers of the same series and columns, by numbers that the script knows. A window
+    whose answer is a window, too, is another task.
+    """
+    seen: ast.AST | None = None
+    for pair in _pairs(source):
+        windows = [c for c in pair if isinstance(_rows(c), ast.Slice)]
+        answers = [c for c in pair if not isinstance(_rows(c), ast.Slice)]
+        for window in windows:
+            for answer in answers:
+                if unparse(window.value) != unparse(answer.value) or not _same_columns(window, answer):
+                    continue
+                inside = _inside(source, window, answer)
+                seen = window if inside is not None and seen is None else seen
+                if inside:
+                    return at(source, window, f"the window holds `{unparse(answer)}`, which is to be told")
+    return ok(source, seen, "windows end before what is to be told") if seen is not None else None
+
+
+def _pairs(source: Script) -> Iterator[list[ast.Subscript]]:
+    """What is put aside together: by calls of `append` in one block, or as a pair."""
+    blocks: dict[ast.AST, list[ast.Subscript]] = defaultdict(list)
+    for call in source.named("append"):
+        if len(call.args) != 1 or not isinstance(source.parents.get(call), ast.Expr):
+            continue
+        parent = source.parents.get(source.parents[call])
+        if isinstance(call.args[0], ast.Tuple):
+            yield _cuts(call.args[0].elts)
+        elif isinstance(parent, (ast.For, ast.While)):
+            blocks[parent] += _cuts([call.args[0]])
+    yield from (cuts for cuts in blocks.values() if len(cuts) == 2)
+    for node in source.of(ast.Return, ast.Yield):
+        if isinstance(node.value, ast.Tuple) and len(node.value.elts) == 2:
+            yield _cuts(node.value.elts)
+
+
+def _cuts(values: list[ast.expr]) -> list[ast.Subscript]:
+    found = []
+    for one in values:
+        value: ast.expr = one
+        while isinstance(value, ast.Call) and last_name(value.func) in _ALIKE:
+            of_itself = isinstance(value.func, ast.Attribute) and last_name(value.func) in (
+                "astype",
+                "float",
+                "copy",
+            )
+            if not of_itself and not value.args:
+                break
+            value = value.func.value if of_itself else value.args[0]  # type: ignore[attr-defined]
+        if isinstance(value, ast.Subscript):
+            found.append(value)
+    return found if len(found) == len(values) else []
+
+
+def _rows(cut: ast.Subscript) -> ast.expr:
+    return cut.slice.elts[0] if isinstance(cut.slice, ast.Tuple) and cut.slice.elts else cut.slice
+
+
+def _same_columns(window: ast.Subscript, answer: ast.Subscript) -> bool:
+    """The window has all columns, or the one of the answer: `v[a:b, 1:]` holds nothing of `v[t, 0]`."""
+    mine = window.slice.elts[1:] if isinstance(window.slice, ast.Tuple) else []
+    theirs = answer.slice.elts[1:] if isinstance(answer.slice, ast.Tuple) else []
+    if [unparse(m) for m in mine] == [unparse(t) for t in theirs]:
+        return True
+    return all(isinstance(m, ast.Slice) and m.lower is m.upper is m.step is None for m in mine)
+
+
+def _inside(source: Script, window: ast.Subscript, answer: ast.Subscript) -> bool | None:
+    """The place of the answer lies within the window; None where the numbers do not tell."""
+    cut = _rows(window)
+    if not isinstance(cut, ast.Slice) or cut.lower is None or cut.upper is None or cut.step is not None:
+        return None
+    place = _sum(source, _rows(answer))
+    low, high = _sum(source, cut.lower), _sum(source, cut.upper)
+    if place is None or low is None or high is None or not (set(place) - {""}):
+        return None
+    left = {n: high.get(n, 0) - place.get(n, 0) for n in {*high, *place}}
+    if any(v for n, v in left.items() if n):
+        return None
+    before = {n: place.get(n, 0) - low.get(n, 0) for n in {*low, *place}}
+    if any(v < 0 for n, v in before.items() if n):
+        return None
+    from_low = before.get("", 0) >= 0 or any(v > 0 for n, v in before.items() if n)
+    return left.get("", 0) > 0 and from_low
+
+
+def _sum(source: Script, node: ast.expr) -> Sum | None:
+    """A sum of names and whole numbers; what a script gives one number to is that number."""
+    number = literal(source, node)
+    if isinstance(number, int) and not isinstance(number, bool):
+        return {"": number}
+    if isinstance(node, (ast.Name, ast.Attribute)):
+        return {unparse(node): 1}
+    if isinstance(node, ast.BinOp) and isinstance(node.op, (ast.Add, ast.Sub)):
+        left, right = _sum(source, node.left), _sum(source, node.right)
+        if left is None or right is None:
+            return None
+        sign = 1 if isinstance(node.op, ast.Add) else -1
+        return {n: left.get(n, 0) + sign * right.get(n, 0) for n in {*left, *right}}
+    return None
