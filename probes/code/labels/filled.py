@@ -122,8 +122,10 @@ def _shifted(source: Script) -> Iterator[tuple[ast.AST, ast.expr | None]]:
         return  # places may be left out by hand
     for call in source.named("pad_sequence"):
         statement = source.statement(call)
-        target = statement.targets[0] if isinstance(statement, ast.Assign) else None
-        if not isinstance(target, ast.Name) or source.parents.get(call) is not statement:
+        if not isinstance(statement, ast.Assign) or source.parents.get(call) is not statement:
+            continue
+        target = statement.targets[0]
+        if not isinstance(target, ast.Name):
             continue
         scope = source.function_around(call) or source.tree
         cuts = {_from_second(s) for s in of(scope, ast.Subscript) if unparse(s.value) == target.id}
