@@ -51,6 +51,7 @@ from .model.operators import attention_unscaled, output_rectified, reshape_for_t
 from .model.recurrent import last_of_batch
 from .model.registered import layers_in_plain_list, new_head_frozen, trainable_undone
 from .model.states import padded_end, state_misread
+from .model.unread import handed_over_unread
 from .model.wiring import (
     blocks_without_norm,
     layer_unused,
@@ -107,6 +108,7 @@ _BRANCHES = (
     sum_without_reader,
     state_misread,
     padded_end,
+    handed_over_unread,
 )
 
 

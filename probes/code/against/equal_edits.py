@@ -28,6 +28,7 @@ def making_up(edits: Sequence[Edit]) -> list[Edit]:
         *_scale_handed_over(edits),
         *_last_state(edits),
         *_regrouped(edits),
+        *_pairs_regrouped(edits),
         *_counted_in_pairs(edits),
         *_course_anew(edits),
         *equal_in_keras(edits),
@@ -164,6 +165,22 @@ def _regrouped(edits: Sequence[Edit]) -> list[Edit]:
     return []
 
 
+def _pairs_regrouped(edits: Sequence[Edit]) -> list[Edit]:
+    """`[{"params": [w for w, _ in pairs]}, {"params": [b for _, b in pairs]}]` for all of them; or back."""
+    for edit in edits:
+        if "optimizer.params" not in edit.roles:
+            continue
+        for code, other in ((edit.mine_code, edit.theirs_code), (edit.theirs_code, edit.mine_code)):
+            groups = _EACH_OF_PAIRS.findall(code)
+            places = {[n.strip() for n in targets.split(",")].index(name) for name, targets, _ in groups}
+            if "for" in other or len({over for _, _, over in groups}) != 1 or len(groups) < 2:
+                continue
+            if places == set(range(groups[0][1].count(",") + 1)):
+                return [e for e in edits if (e.mine, e.theirs) == (edit.mine, edit.theirs)]
+    return []
+
+
+_EACH_OF_PAIRS = re.compile(r"params.?: \[(\w+) for \(?((?=[\w, ]*\b\1\b)\w+(?:, \w+)+)\)? in ([\w.]+)\]")
 _PAIR_COUNTS = frozenset(
     {"bincount()", "at()", "confusion_matrix()", "index_put_()", "scatter_add_()", "histogram2d()"}
 )

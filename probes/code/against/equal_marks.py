@@ -10,7 +10,9 @@ from math import prod
 from ...script_diff.edit import Edit
 from .equal_ways import both_ways, close_by
 
-_MARK = re.compile(r"(?i)(?:^|_)(?:pad|ignored?|void|no_?label|unlabel\w*|missing)(?:_|$)")
+_MARK = re.compile(
+    r"(?i)(?:^|_)(?:pad|ignored?|void|no_?label|no_?data|unlabel\w*|missing|unknown|unsure)(?:_|$)"
+)
 _NUMBER = re.compile(r"^-?\d+(?:\.\d+)?$")
 _MIXES = 1000  # samples of a buffer that mixes well enough, whatever another program takes
 

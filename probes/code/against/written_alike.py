@@ -66,6 +66,7 @@ def alike_together(edits: Sequence[Edit]) -> list[Edit]:
         *_diagonal_filled(edits),
         *_all_words(edits),
         *_turned_by_a_draw(edits),
+        *_cropped_by_offset(edits),
     ]
 
 
@@ -128,4 +129,22 @@ def _turned_by_a_draw(edits: Sequence[Edit]) -> list[Edit]:
         ]
         if drawn and plain:
             return [*drawn, *plain]
+    return []
+
+
+def _cropped_by_offset(edits: Sequence[Edit]) -> list[Edit]:
+    """`x[r:r + 224, c:c + 224]` at a place that is drawn, for `random_crop(x)`; a picture and its mask alike.
+
+    Both have to be cut at the same places: what is cut is compared as it is written.
+    """
+    cropped = [e for e in edits if "random_crop()" in e.gone and {"slice", "uniform()"} <= e.new]
+    for edit in cropped:
+        cuts = [
+            tuple(m)
+            for m in re.findall(
+                r"\w+\[(\w+(?:\[\d\])?:[^,\]]+(?:\[\d\])?[^,\]]*), (.+?:[^,]+?)[,\]]", edit.mine_code
+            )
+        ]
+        if len(cuts) == 2 and cuts[0] == cuts[1]:
+            return [e for e in edits if (e.mine, e.theirs) == (edit.mine, edit.theirs)]
     return []

@@ -66,12 +66,23 @@ def written_over(source: Script, call: ast.Call, values: set[int]) -> bool:
     return False
 
 
+def _own(source: Script, call: ast.Call) -> bool:
+    """`self.pad(ids)`, `pad(ids)`: a method or function of the script itself, not the library's."""
+    owner = call.func.value if isinstance(call.func, ast.Attribute) else None
+    if owner is not None and unparse(owner) not in ("self", "cls", *source.classes):
+        return False
+    name = last_name(call.func)
+    return any(f.name == name for f in source.of(ast.FunctionDef))
+
+
 def padded_labels(source: Script) -> Iterator[tuple[ast.Call, ast.expr | None]]:
     """Calls that pad labels, with the value that they pad with (None: zero)."""
     for call in source.calls:
         name = last_name(call.func)
         if not call.args or name not in ("pad", "pad_sequence", "copyMakeBorder"):
             continue
+        if _own(source, call):
+            continue  # what a function of the script pads with is written in it
         statement = source.statement(call)
         target = unparse(statement.targets[0]) if isinstance(statement, ast.Assign) else ""
         what = unparse(call.args[0])

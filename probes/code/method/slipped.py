@@ -7,6 +7,14 @@ from ..labels.keras_words import text_for_texts
 from ..shared.checks import first
 from ..shared.sides import either
 from .contrasts import itself_among_candidates, one_view_twice, scaled_over_the_batch
+from .conversions import (
+    degrees_as_radians,
+    freezing_point_misplaced,
+    half_of_the_spectrum,
+    mel_turned_back_wrongly,
+    waves_of_half_a_period,
+)
+from .decoding import all_pairs_are_right, first_answer_taken
 from .drawn_codes import code_drawn_wrongly, divided_by_itself
 from .masked_words import labels_are_inputs, most_words_masked
 from .noise import (
@@ -64,6 +72,12 @@ _METHODS = (
     temperature_multiplied,
     bins_to_whole_rate,
     mel_of_two_formulas,
+    mel_turned_back_wrongly,
+    half_of_the_spectrum,
+    degrees_as_radians,
+    freezing_point_misplaced,
+    first_answer_taken,
+    all_pairs_are_right,
     resampled_backwards,
     stored_sound_overwritten,
     itself_among_candidates,
@@ -103,5 +117,7 @@ def places_left(view: View) -> Finding:
 @probe()
 def figures_impossible(view: View) -> Finding:
     """Figures of a processing step cannot be right: a hop over its window, a band above half the rate."""
-    checks = either(frames_do_not_fit, last_beta_above_one, discount_above_one, most_words_masked)
+    checks = either(
+        frames_do_not_fit, last_beta_above_one, discount_above_one, most_words_masked, waves_of_half_a_period
+    )
     return first(view, checks, "the scripts hold no such figures")

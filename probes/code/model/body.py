@@ -17,7 +17,7 @@ from ..tensorflow.slips import constant_kernels, one_cell_for_all
 from .each_round import one_in_all_rounds
 from .in_a_row import in_a_row
 from .reused import layer_reused
-from .zero_products import both_factors_zero
+from .zero_products import both_factors_zero, matrices_all_zero
 from .zero_starts import ends_branch, is_of_output, may_start_at_zero, units
 
 
@@ -88,7 +88,7 @@ def zero_init(view: View) -> Finding:
     """Weights set to zero or one constant. Normal for biases, norm layers, LoRA's B and last layers."""
     return first(
         view,
-        either(_zero_init, both_factors_zero, constant_kernels),
+        either(_zero_init, both_factors_zero, matrices_all_zero, constant_kernels),
         "the scripts do not initialise weights themselves",
     )
 

@@ -13,6 +13,8 @@ from ...registry import Finding
 from ...scripts.flow import flow
 from ...scripts.syntax import Function, Script
 from ..shared.checks import at
+from .joins import functional
+from .reused import NO_WEIGHTS
 from .wiring import held, is_made, is_read
 
 _HOOKS = re.compile(r"^(?:__|training_|validation_|test_|predict_|on_|configure_|log|_?init|reset|save|load)")
@@ -51,7 +53,31 @@ def overwritten_unread(source: Script) -> Finding | None:
                 return at(
                     source, second, f"{name} is computed by a layer, and overwritten before anything reads it"
                 )
+    return _overwritten_in_keras(source)
+
+
+def _overwritten_in_keras(source: Script) -> Finding | None:
+    """`both = Concatenate()([x, z])`, then `both = Dropout(0.3)(x)`: branches are joined for nothing."""
+    for function in functional(source):
+        for first, second in zip(function.body, function.body[1:], strict=False):
+            name = _plain_target(first)
+            if name is None or name != _plain_target(second):
+                continue
+            if not isinstance(first, ast.Assign) or not isinstance(second, ast.Assign):
+                continue
+            if (
+                _joins(first.value)
+                and isinstance(second.value, ast.Call)
+                and name not in names_in(second.value)
+            ):
+                return at(source, second, f"branches are joined as {name}, which is overwritten unread")
     return None
+
+
+def _joins(value: ast.expr) -> bool:
+    maker = value.func if isinstance(value, ast.Call) else None
+    maker = maker.func if isinstance(maker, ast.Call) else maker
+    return maker is not None and last_name(maker) in (*_JOINS, *_ADDS, "Multiply", "Average")
 
 
 def _plain_target(node: ast.stmt) -> str | None:
@@ -85,10 +111,20 @@ def twins(source: Script) -> Iterator[tuple[ast.ClassDef, str, str]]:
         for left, made in layers.items():
             alike = re.sub(r"\d+$", "", left)
             for twin, other in layers.items():
-                same = unparse(made) == unparse(other) and re.sub(r"\d+$", "", twin) == alike
+                same = unparse(made) == unparse(other) and not NO_WEIGHTS.match(last_name(made.func))
+                same = same and (re.sub(r"\d+$", "", twin) == alike or _same_again(owner, twin))
                 if twin != left and same and called[twin] > 1 and not called[left]:
                     if not is_read(source, owner, left):
                         yield owner, left, twin
+
+
+def _same_again(owner: ast.ClassDef, name: str) -> bool:
+    """`return self.mean(h), self.mean(h)`: a layer works the same out twice in one statement."""
+    for node in of(owner, ast.Assign, ast.Return):
+        calls = [unparse(c) for c in of(node, ast.Call) if unparse(c.func) == f"self.{name}"]
+        if len(calls) > len(set(calls)):
+            return True
+    return False
 
 
 # ------------------------------------------------------------------------------------------ the same twice

@@ -39,7 +39,7 @@ def joined_with_itself(view: View) -> Finding:
 
 def _with_itself(source: Script) -> Finding | None:
     seen = None
-    for function in [*source.passes, *_functional(source)]:
+    for function in [*source.passes, *functional(source)]:
         if isinstance(source.parents.get(function), ast.ClassDef) and (
             source.parents.get(function) not in source.modules
         ):
@@ -61,7 +61,7 @@ def _with_itself(source: Script) -> Finding | None:
     return ok(source, seen, "what is joined differs") if seen is not None else None
 
 
-def _functional(source: Script) -> list[Function]:
+def functional(source: Script) -> list[Function]:
     """Functions that apply layers of Keras: `x = layers.Conv2D(8, 3)(x)`."""
     if not {"keras", "tensorflow", "tf_keras"} & set(source.frameworks):
         return []

@@ -14,7 +14,7 @@ from ...scripts.syntax import Script
 from ..shared.checks import at
 
 _LISTS = ("Sequential", "SequentialCell", "ModuleList", "CellList")
-_NO_WEIGHTS = re.compile(
+NO_WEIGHTS = re.compile(
     r"^(?:\w*ReLU6?|GELU|SiLU|Mish|Tanh|Sigmoid|ELU|SELU|Dropout\w*|\w*Pool\w*|Identity|Flatten|Softmax|Upsample)$"
 )
 
@@ -78,11 +78,11 @@ def _has_weights(source: Script, node: ast.expr) -> bool:
     if given is None or given.places or not isinstance(given.value, ast.Call):
         return False
     name = last_name(given.value.func)
-    if _NO_WEIGHTS.match(name) or name in ("deepcopy", "copy", "clone"):
+    if NO_WEIGHTS.match(name) or name in ("deepcopy", "copy", "clone"):
         return False
     if name in ("Sequential", "SequentialCell"):
         return any(
-            isinstance(a, ast.Call) and not _NO_WEIGHTS.match(last_name(a.func)) for a in given.value.args
+            isinstance(a, ast.Call) and not NO_WEIGHTS.match(last_name(a.func)) for a in given.value.args
         )
     library = re.match(r"(?:torch\.)?nn\.|layers\.|mint\.nn\.", unparse(given.value.func)) is not None
     return library or source.classes.get(name) in source.modules

@@ -14,6 +14,7 @@ from ..optimizer.cover import layers_of
 from ..shared.checks import at, first, ok
 from ..shared.nodes import chosen, raises
 from .body import repeats
+from .reach import layers_with_weights
 
 _NORM = re.compile(r"norm", re.IGNORECASE)
 _WEIGHTS = frozenset(
@@ -172,11 +173,12 @@ def _unused(source: Script, norms: bool) -> Finding | None:
             continue
         if all(raises(f) for f in source.forwards if f in owner.body):
             continue  # it only holds weights for others
+        stacks = {n for n, v in layers_with_weights(source, owner).items() if _is_stack(v)}
         for name, made in held(owner):
             norm = (
                 bool(_NORM.search(last_name(made.func))) and last_name(made.func) != "Norm"
             )  # a vector's length
-            weighty = last_name(made.func) in _WEIGHTS or _class_with_weights(source, made)
+            weighty = last_name(made.func) in _WEIGHTS or _class_with_weights(source, made) or name in stacks
             if norm is not norms or not (norm or weighty) or chosen(source, made):
                 continue
             seen = seen or made
@@ -207,6 +209,10 @@ def held(owner: ast.ClassDef) -> Iterator[tuple[str, ast.Call]]:
         for one, made in pairs:
             if isinstance(one, ast.Attribute) and unparse(one.value) == "self" and isinstance(made, ast.Call):
                 yield one.attr, made
+
+
+def _is_stack(made: ast.expr) -> bool:
+    return isinstance(made, ast.Call) and last_name(made.func) in ("Sequential", "SequentialCell")
 
 
 def _class_with_weights(source: Script, made: ast.Call) -> bool:

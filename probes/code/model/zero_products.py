@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 import re
 
-from ...readers._tree import of, unparse
+from ...readers._tree import names_in, of, unparse
 from ...readers.script import keyword, last_name
 from ...registry import Finding
 from ...scripts.flow import Flow, flow
@@ -158,3 +158,27 @@ def _factors(mine: Flow, node: ast.expr, zeros: dict[str, ast.AST], depth: int) 
             found |= _factors(mine, node.func.value, zeros, depth - 1)
         return found
     return set()
+
+
+def matrices_all_zero(source: Script) -> Finding | None:
+    """`for a, b in zip(sizes, sizes[1:]): w = torch.zeros(a, b)`, trained: each matrix of the net is zero.
+
+    Silent where anything in that loop is drawn at random, and for one table alone.
+    """
+    seen = None
+    for loop in source.of(ast.For):
+        bound = names_in(loop.target)
+        made = [
+            c
+            for c in of(loop, ast.Call)
+            if last_name(c.func) == "zeros" and len(c.args) == 2 and all(unparse(a) in bound for a in c.args)
+        ]
+        if not made or not re.search(r"requires_grad|Parameter\(|Variable\(", unparse(loop)):
+            continue
+        seen = seen or made[0]
+        drawn = re.search(r"rand|normal|uniform|xavier|kaiming|orthogonal|glorot|eye\(", unparse(loop))
+        if not drawn and not re.search(r"(?i)lora|adapter|momentum|velocity", unparse(loop)):
+            return at(
+                source, made[0], "the matrices of all layers start at zero, so that nothing gets a gradient"
+            )
+    return ok(source, seen, "matrices are drawn at random") if seen is not None else None

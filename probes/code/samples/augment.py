@@ -21,6 +21,7 @@ from ..shared.sides import either
 from ..tensorflow.data import flipped_apart
 from ..tensorflow.graph import rows_fed_apart
 from ..tensorflow.turned_apart import turned_alone
+from .cut_apart import cut_at_exchanged_corners, turned_by_another_draw
 
 
 @probe()
@@ -43,6 +44,8 @@ def sample_torn_apart(view: View) -> Finding:
             rows_fed_apart,
             flipped_apart,
             turned_alone,
+            cut_at_exchanged_corners,
+            turned_by_another_draw,
         ),
         "the scripts change no samples that have several parts",
     )
