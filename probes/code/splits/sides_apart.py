@@ -71,6 +71,8 @@ def _finding(source: Script, one: Apart) -> Finding:
         why = f"held-out data are scaled by what is learned from themselves: {theirs}"
     elif one.kind == "numbering":
         why = f"held-out data are numbered by a table of their own, {theirs}, and training data by {mine}"
+    elif mine == theirs:
+        why = f"this makes other values of held-out data than of training data: {mine}"
     else:
         why = f"held-out data go through {theirs}, training data through {mine}"
     first = one.train if one.kind == "one side" and one.what == "training" else one.held or one.train

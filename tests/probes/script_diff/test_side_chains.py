@@ -241,6 +241,14 @@ def test_both_sides_go_through_the_same_steps(state: State, text: str) -> None:
     assert (told.state is PRESENT) is (state is PRESENT), told.why
 
 
+def test_one_line_that_both_sides_go_through_is_quoted_once() -> None:
+    """Where one value in it depends on the side, the line is not put beside itself."""
+    first = "scale = 255 if self.learns else 127.5"
+    told = finding(splits_differ, EARLY.format(first=first, then="pic = pic / scale"))
+    assert told.state is PRESENT
+    assert told.why.count("pic / scale") == 1
+
+
 def test_both_lines_are_quoted() -> None:
     first = "if not self.learns:\n            return pic / 255, 0"
     told = finding(splits_differ, EARLY.format(first=first, then="pic = pic / 127.5 - 1"))
