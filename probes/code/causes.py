@@ -11,6 +11,12 @@ from .evaluation.formulas import score_minimised
 from .loss.calls import loss_wrong as standard_loss_wrong
 from .loss.ctc import ctc_input_wrong
 from .loss.divergence import divergence_of_wrong_kind, gaussian_divergence_wrong
+from .loss.likelihood_arguments import (
+    certain_weighs_most,
+    keras_rate_linear,
+    rate_of_wrong_kind,
+    target_for_variance,
+)
 from .loss.likelihoods import gaussian_likelihood_wrong, pinball_wrong, temperature_multiplied, term_twice
 from .loss.objective import (
     class_loss_on_numbers,
@@ -319,7 +325,10 @@ def divergence_wrong(view: View) -> Finding:
 @probe()
 def objective_wrong(view: View) -> Finding:
     """What is minimised is written out wrongly: a likelihood, quantiles, a term twice, a temperature."""
-    checks = either(gaussian_likelihood_wrong, pinball_wrong, term_twice, temperature_multiplied)
+    checks = either(
+        *(gaussian_likelihood_wrong, pinball_wrong, term_twice, temperature_multiplied),
+        *(rate_of_wrong_kind, keras_rate_linear, target_for_variance, certain_weighs_most),
+    )
     return first(view, checks, "the scripts write out no objective that is wrong")
 
 

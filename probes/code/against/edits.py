@@ -22,6 +22,7 @@ from ...script_diff.marks import STRUCTURE
 from ...script_diff.ports import is_port
 from ...scripts.syntax import Script
 from ..shared.checks import MISSING, scripts
+from .at_the_end import modes_after_training
 from .equal_counts import counts_alike
 from .kept import kept
 from .light import light
@@ -99,6 +100,7 @@ def _compared(mine: tuple[Script, ...], theirs: tuple[Script, ...]) -> Compariso
             these = edits(source, other)
             found.update(dict.fromkeys(these))
             back |= kept(these, Side(source), Side(other)) | counts_alike(these, source, other)
+            back |= modes_after_training(these, source)
             idle += left_out(source, other)
             course = course or same_course(source, other)
     why = ""

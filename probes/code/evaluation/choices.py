@@ -153,6 +153,8 @@ def _live(value: ast.expr) -> ast.expr | None:
     owner = value.func.value if isinstance(value.func, ast.Attribute) else None
     if name == "state_dict" and not value.args:
         return owner
+    if name == "detach" and isinstance(owner, ast.Attribute) and owner.attr == "weight":
+        return owner.value
     if name in ("dict", "OrderedDict", "list") or (name == "copy" and unparse(value.func) == "copy.copy"):
         if len(value.args) == 1 and not isinstance(value.args[0], (ast.GeneratorExp, ast.ListComp)):
             given = value.args[0]
@@ -170,10 +172,12 @@ def _built_in_loop(source: Script, node: ast.AST, model: ast.expr) -> bool:
         root = root.func if isinstance(root, ast.Call) else root.value
     if not isinstance(root, ast.Name):
         return True
+    # a net of each fold is one net in all the epochs of the fold: the innermost loop of the choice counts
     uses: list[tuple[ast.AST, str]] = [(node, root.id)]
-    uses += [(a, a.id) for a in flow(source).arguments(root) if isinstance(a, ast.Name)]
+    if not source.loops_around(node):
+        uses += [(a, a.id) for a in flow(source).arguments(root) if isinstance(a, ast.Name)]
     for place, name in uses:
-        for loop in source.loops_around(place):
+        for loop in source.loops_around(place)[:1]:
             if any(unparse(t) == name for n in of(loop, ast.Assign) for t, _ in assigned(n)):
                 return True
             if isinstance(loop, ast.For) and name in {n.id for n in of(loop.target, ast.Name)}:

@@ -28,7 +28,7 @@ def threshold_on_scores(source: Script) -> Finding | None:
     )
     if not logits:
         return None
-    calls = set(model_calls(source))
+    calls = set(model_calls(source)) | {c for c in source.calls if _runs_itself(source, c)}
     seen: ast.AST | None = None
     for node in source.of(ast.Compare):
         if not (len(node.ops) == 1 and isinstance(node.ops[0], (ast.Gt, ast.GtE))):
@@ -57,6 +57,16 @@ def threshold_on_scores(source: Script) -> Finding | None:
         if value in calls and not _ends_in_sigmoid(source):
             return at(source, node, "a threshold for probabilities is held against raw scores")
     return ok(source, seen, "probabilities are held against the threshold") if seen is not None else None
+
+
+def _runs_itself(source: Script, call: ast.Call) -> bool:
+    """`self(x)` of a module that trains itself, as Lightning's do."""
+    if not (isinstance(call.func, ast.Name) and call.func.id == "self"):
+        return False
+    owner = source.class_around(call)
+    return owner is not None and any(
+        isinstance(f, ast.FunctionDef) and f.name == "training_step" for f in owner.body
+    )
 
 
 def _ends_in_sigmoid(source: Script) -> bool:

@@ -40,6 +40,13 @@ from .meters import meters_go_on
 from .misread import softmax_of_two_axes, wrong_kind
 from .named_figures import other_than_named
 from .own_measure import errors_cancel_out, measures_itself
+from .put_together import (
+    divided_by_last_batch,
+    first_place_without_logarithm,
+    kept_as_default,
+    meter_never_filled,
+    size_of_summed_errors,
+)
 from .reduced import PUT_TOGETHER, put_together, scoring_functions, shared_for_scoring
 from .said_test import answers_of_other_rows, scored_against_itself, test_of_other_rows
 from .scores_misread import scores_misread
@@ -129,6 +136,8 @@ def metric_miscounts(view: View) -> Finding:
             test_of_other_rows,
             answers_of_other_rows,
             scored_against_itself,
+            *(divided_by_last_batch, first_place_without_logarithm, size_of_summed_errors),
+            *(kept_as_default, meter_never_filled),
         ),
         "the scripts count no metric by hand",
     )

@@ -85,6 +85,9 @@ def _compiled(mine: Flow) -> Iterator[Compiled]:
         ends = {_activation(mine, layer) for layer in layers}
         told = mine.values(loss, 4)
         loss = told[0] if len(told) == 1 else loss
+        if isinstance(loss, (ast.Dict, ast.List)):
+            yield from _several(mine, call, loss)
+            continue
         takes, logits = _loss(mine, loss)
         yield Compiled(
             call,
@@ -95,6 +98,59 @@ def _compiled(mine: Flow) -> Iterator[Compiled]:
             logits,
             _scores_classes(call),
         )
+
+
+def _several(mine: Flow, call: ast.Call, losses: ast.Dict | ast.List) -> Iterator[Compiled]:
+    """`compile(loss={"kind": ..., "price": ...})`: each loss with the layer of its output, by name or place."""
+    model = mine.values(call.func.value, 4) if isinstance(call.func, ast.Attribute) else []
+    built = model[0] if len(model) == 1 and isinstance(model[0], ast.Call) else None
+    outputs: ast.expr | None = None
+    if built is not None and last_name(built.func) in ("Model", "Functional"):
+        outputs = keyword(built, "outputs") or (built.args[1] if len(built.args) > 1 else None)
+        found = mine.values(outputs, 4) if outputs is not None else []
+        outputs = found[0] if len(found) == 1 else None
+    metrics = keyword(call, "metrics")
+    for place, loss in enumerate(losses.values if isinstance(losses, ast.Dict) else losses.elts):
+        key = losses.keys[place] if isinstance(losses, ast.Dict) else None
+        name = key.value if isinstance(key, ast.Constant) and isinstance(key.value, str) else None
+        layers = list(_last_layers(mine, out, _DEPTH)) if (out := _output(outputs, name, place)) else []
+        if not layers and name is not None:
+            layers = [c for c in mine.source.calls if _is_named(c, name) and _LINEAR.match(last_name(c.func))]
+        ends = {_activation(mine, layer) for layer in layers}
+        takes, logits = _loss(mine, loss)
+        told = mine.values(loss, 4)
+        scored = _item(metrics, name) if name is not None else None
+        yield Compiled(
+            call,
+            layers[0] if len(layers) == 1 else None,
+            next(iter(ends)) if len(ends) == 1 else "",
+            told[0] if len(told) == 1 else loss,
+            takes,
+            logits,
+            scored is not None and "acc" in ast.unparse(scored).lower(),
+        )
+
+
+def _output(outputs: ast.expr | None, name: str | None, place: int) -> ast.expr | None:
+    """The output of a model that a loss belongs to: by its name in a dict, by its place in a list."""
+    if isinstance(outputs, ast.Dict) and name is not None:
+        return _item(outputs, name)
+    if isinstance(outputs, (ast.List, ast.Tuple)) and name is None:
+        return outputs.elts[place] if place < len(outputs.elts) else None
+    return None
+
+
+def _item(node: ast.expr | None, name: str) -> ast.expr | None:
+    """The value of a key of a dict that is written out."""
+    if not isinstance(node, ast.Dict):
+        return None
+    pairs = zip(node.keys, node.values, strict=True)
+    return next((v for k, v in pairs if isinstance(k, ast.Constant) and k.value == name), None)
+
+
+def _is_named(call: ast.Call, name: str) -> bool:
+    given = keyword(call, "name")
+    return isinstance(given, ast.Constant) and given.value == name
 
 
 def _scores_classes(call: ast.Call) -> bool:

@@ -229,6 +229,8 @@ def metric_not_listed(source: Script) -> Finding | None:
         ]
         if listed is None or not steps or "super()" in unparse(listed):
             continue
+        helped = {last_name(c.func) for s in steps for c in of(s, ast.Call) if unparse(c.func)[:5] == "self."}
+        steps += [f for f in owner.body if isinstance(f, ast.FunctionDef) and f.name in helped - {"metrics"}]
         kept = {unparse(a) for a in of(listed, ast.Attribute)}
         returned = [r.value for r in of(listed, ast.Return)]
         if len(returned) != 1 or not isinstance(returned[0], (ast.List, ast.Tuple)):
