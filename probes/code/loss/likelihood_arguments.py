@@ -79,7 +79,7 @@ def _is_exponential(mine: Flow, given: ast.expr) -> bool:
 
 
 def target_for_variance(source: Script) -> Finding | None:
-    """`gaussian_nll_loss(mu, var, y)`: mean and variance are both the model's, and stand before the target."""
+    """`gaussian_nll_loss(mu, var, y)`: mean and variance are both of the model."""
     mine = flow(source)
     for call, _ in _likelihoods(mine, ("GaussianNLLLoss", "gaussian_nll_loss")):
         if len(call.args) < 3 or not all(isinstance(a, ast.Name) for a in call.args[:3]):

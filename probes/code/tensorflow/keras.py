@@ -101,7 +101,7 @@ def _compiled(mine: Flow) -> Iterator[Compiled]:
 
 
 def _several(mine: Flow, call: ast.Call, losses: ast.Dict | ast.List) -> Iterator[Compiled]:
-    """`compile(loss={"kind": ..., "price": ...})`: each loss with the layer of its output, by name or place."""
+    """`compile(loss={"kind": ..., "price": ...})`: each loss with its output, by name or place."""
     model = mine.values(call.func.value, 4) if isinstance(call.func, ast.Attribute) else []
     built = model[0] if len(model) == 1 and isinstance(model[0], ast.Call) else None
     outputs: ast.expr | None = None
