@@ -22,7 +22,7 @@ from ..trainers.trainer_settings import nll_of_logits
 from .kinds_apart import numbers_for_classes
 from .negated import loss_negated
 from .output_kind import loss_of_another_task, of_unseen_model, raw_outputs_for_chances
-from .summed import loss_summed
+from .summed import sum_in_the_way
 
 _SOFT = ("softmax", "Softmax", "sigmoid", "Sigmoid", "softmax_", "LogSigmoid")
 _ON_LOGITS = ("crossentropyloss", "cross_entropy", "bcewithlogitsloss", "binary_cross_entropy_with_logits")
@@ -307,7 +307,7 @@ def loss_wrong(view: View) -> Finding:
         for look in (
             double_softmax,
             loss_negated,
-            loss_summed,
+            sum_in_the_way,
             activation_missing,
             regression_loss_on_classes,
         )

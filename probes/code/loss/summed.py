@@ -5,14 +5,15 @@ from __future__ import annotations
 import ast
 import re
 
+from ....engine.model import State
 from ...readers._tree import of, unparse
 from ...readers.script import all_arguments, keyword, last_name
-from ...registry import Finding, View, probe
+from ...registry import Finding, View, probe, unknown
 from ...scripts.flow import flow, losses, returns
 from ...scripts.minimised import loss_objects
 from ...scripts.syntax import Script
 from ..mindspore.steps import vector_minimised
-from ..shared.checks import at, first, is_evaluation, ok
+from ..shared.checks import at, first, is_evaluation, ok, scripts
 from ..shared.sides import either
 from ..tensorflow.graph_loss import summed_over_batch
 from .divided import divided_on_its_way, gradients_divided_by_hand
@@ -49,6 +50,47 @@ def loss_summed(view: View) -> Finding:
     """`reduction="sum"`, and nothing divides afterwards."""
     checks = either(_loss_summed, vector_minimised, summed_over_batch, summed_by_hand)
     return first(view, checks, "no loss in the scripts")
+
+
+def sum_in_the_way(view: View) -> Finding:
+    """As `loss_summed`; unknown where every step is measured by the gradient's own size.
+
+    Adam's steps are the same whatever factor a loss has, unless something beside it has a size of its own.
+    """
+    found = loss_summed(view)
+    if found.state is State.PRESENT:
+        training = [s for s in scripts(view.run) if s.optimizer_calls]
+        if training and all(map(_size_is_nothing, training)):
+            return unknown("the loss is summed over the batch, and Adam's steps are the same for a mean")
+    return found
+
+
+_BY_SIZE = ("adam", "adamw", "nadam", "radam", "adamax", "fusedadam")
+_CLIPS = re.compile(
+    r"(?i)clip_?grad|grad\w*_clip|max_(?:grad_)?norm|clip_(?:by|global|norm|val)|GradScaler|grad_scaler"
+)
+
+
+def _size_is_nothing(source: Script) -> bool:
+    """Adam without decay in the gradient, nothing is clipped or scaled, and the loss is one term."""
+    for call in source.optimizer_calls:
+        name, decay = last_name(call.func).lower(), keyword(call, "weight_decay")
+        coupled = decay is not None and not (isinstance(decay, ast.Constant) and not decay.value)
+        if name not in _BY_SIZE or (coupled and name != "adamw") or any(k.arg is None for k in call.keywords):
+            return False
+    if not source.backwards or _CLIPS.search(source.code):
+        return False
+    return all(_is_one_term(source, b) for b in source.backwards)
+
+
+def _is_one_term(source: Script, backward: ast.Call) -> bool:
+    """What gradients are taken of is one loss, to which nothing is added on its way."""
+    taken = backward.func.value if isinstance(backward.func, ast.Attribute) else backward
+    given = flow(source).values(taken, 4)
+    if any(unparse(n.target) == unparse(taken) for n in source.of(ast.AugAssign)):
+        return False
+    sums = (n for v in given for n in of(v, ast.BinOp))
+    return bool(given) and not any(isinstance(n.op, (ast.Add, ast.Sub)) for n in sums)
 
 
 def _loss_summed(source: Script) -> Finding | None:

@@ -17,6 +17,7 @@ from ...scripts.flow import flow
 from ...scripts.syntax import Script
 from ..shared.checks import at, first, ok
 from ..shared.numbers import known
+from ..shared.sides import number as number_of
 from ..shared.units import chain, loops_of_step
 
 _SAME = ("data", "value")  # attributes that stand for the weights themselves
@@ -75,7 +76,7 @@ def _wrong(source: Script, update: _Update, kept: float, new: float) -> str | No
         if not _written_elsewhere(source, other):
             return "the average is written into the model that is trained, and its copy stays as it is"
         return None
-    if new >= _MOST and not trained:
+    if new >= _MOST and not trained and not _now_and_then(source, update.node):
         return f"the average takes {new:g} of the new weights and keeps {kept:g}: the shares are exchanged"
     loops = loops_of_step(source)
     around = chain(source, update.node)
@@ -83,6 +84,22 @@ def _wrong(source: Script, update: _Update, kept: float, new: float) -> str | No
     if kept >= _SLOW and loops and not outer and _runs_once(source, update.node, around):
         return "the average is updated once and not in each step: it stays what it was at the start"
     return None
+
+
+_OFTEN = 10  # steps up to which an average is kept in the place of copies
+
+
+def _now_and_then(source: Script, node: ast.AST, depth: int = 2) -> bool:
+    """`if step % every == 0:` around it or its calls: the weights are copied over, and smoothed a little."""
+    for above in source.above(node):
+        if isinstance(above, ast.If):
+            for rest in of(above.test, ast.BinOp):
+                every = number_of(source, rest.right) if isinstance(rest.op, ast.Mod) else 0.0
+                if every is None or every > _OFTEN:
+                    return True
+    function = source.function_around(node)
+    calls = source.named(function.name) if function is not None and depth else ()
+    return bool(calls) and all(_now_and_then(source, c, depth - 1) for c in calls)
 
 
 def _runs_once(source: Script, node: ast.AST, around: list[ast.For | ast.While]) -> bool:

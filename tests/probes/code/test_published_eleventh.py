@@ -456,3 +456,102 @@ class Trainer:
 
 def test_a_sum_of_losses_is_no_target() -> None:
     assert _quiet("script-labels-processed-differently", AVERAGES)
+
+
+# ------------------------------------------------------------------ weights that are copied now and then
+
+COPIES = (
+    TORCH
+    + """
+import copy
+
+
+class Agent:
+    def __init__(self, net, every=1000, tau=0.995):
+        self.net, self.target = net, copy.deepcopy(net)
+        self.optimizer = torch.optim.Adam(net.parameters(), lr=1e-3)
+        self.every, self.tau, self.count = every, tau, 0
+
+    def step(self, x, y):
+        with torch.no_grad():
+            goal = y + 0.99 * self.target(x).max(1)[0]
+        loss = F.mse_loss(self.net(x).max(1)[0], goal)
+        self.optimizer.zero_grad()
+        loss.backward()
+        self.optimizer.step()
+        self.count += 1
+        {when}
+            self.follow(self.tau)
+
+    def follow(self, tau):
+        for old, new in zip(self.target.parameters(), self.net.parameters()):
+            old.data.copy_(tau * new.data + (1.0 - tau) * old.data)
+"""
+)
+
+
+@pytest.mark.parametrize(
+    "when",
+    ["if self.count % self.every == 0:", "if self.count % 500 == 0:", "if not self.count % self.every:"],
+)
+def test_a_copy_now_and_then_takes_most_of_the_new_weights(when: str) -> None:
+    assert _quiet("script-average-astray", COPIES.replace("{when}", when))
+
+
+@pytest.mark.parametrize("when", ["if self.count:", "if self.count % 2 == 0:", "if self.target is not None:"])
+def test_an_average_with_its_shares_exchanged_is_told(when: str) -> None:
+    assert state("script-average-astray", COPIES.replace("{when}", when)) == "present"
+
+
+# ------------------------------------------------------------------------ a factor that Adam divides out
+
+SUMMED = (
+    TORCH
+    + """
+def main(model, loader):
+    optimizer = torch.optim.{optimizer}
+    criterion = nn.MSELoss(reduction="sum")
+    for epoch in range(20):
+        for x, y in loader:
+            loss = criterion(model(x), y)
+            {more}
+            optimizer.zero_grad()
+            loss.backward()
+            {before}
+            optimizer.step()
+"""
+)
+
+
+@pytest.mark.parametrize(
+    ("optimizer", "more", "before"),
+    [
+        ("Adam(model.parameters(), lr=1e-3)", "print(loss.item())", "print(epoch)"),
+        ("AdamW(model.parameters(), lr=1e-3, weight_decay=0.1)", "print(loss.item())", "print(epoch)"),
+    ],
+)
+def test_a_sum_under_adam_is_worth_a_look_and_no_wrong_loss(optimizer: str, more: str, before: str) -> None:
+    text = SUMMED.replace("{optimizer}", optimizer).replace("{more}", more).replace("{before}", before)
+
+    assert _quiet("script-loss-wrong", text)
+    assert state("script-loss-summed", text) == "present"
+
+
+@pytest.mark.parametrize(
+    ("optimizer", "more", "before"),
+    [
+        ("SGD(model.parameters(), lr=1e-3)", "print(loss.item())", "print(epoch)"),
+        ("Adam(model.parameters(), lr=1e-3, weight_decay=0.1)", "print(loss.item())", "print(epoch)"),
+        ("Adam(model.parameters(), lr=1e-3)", "loss = loss + model.penalty()", "print(epoch)"),
+        ("Adam(model.parameters(), lr=1e-3)", "loss += model.penalty()", "print(epoch)"),
+        (
+            "Adam(model.parameters(), lr=1e-3)",
+            "print(loss.item())",
+            "nn.utils.clip_grad_norm_(model.parameters(), 1.0)",
+        ),
+    ],
+)
+def test_a_sum_beside_what_has_a_size_is_told(optimizer: str, more: str, before: str) -> None:
+    text = SUMMED.replace("{optimizer}", optimizer).replace("{more}", more).replace("{before}", before)
+
+    assert state("script-loss-wrong", text) == "present"
