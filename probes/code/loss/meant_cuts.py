@@ -270,6 +270,20 @@ def is_meant(source: Script, node: ast.expr) -> bool:
     return any(on_purpose(unparse(t)) for t in kept)
 
 
+_WORTH = re.compile(
+    r"(?i)^(?:self\.)?(?:(?:action|state)_?(?:q_?)?values?|q_?(?:vals?|values?)|q[s12]?|critic\w*)$"
+)
+_CHANCES = re.compile(r"(?i)polic(?:y|ies)|log_?prob|log_?pi|(?:^|_)pi$")
+
+
+def is_worth_of_actions(source: Script, node: ast.expr, inside: ast.expr) -> bool:
+    """`q_values.detach()` in a loss of a policy: the gradient goes by the chances, not by the worth."""
+    function = source.function_around(node)
+    if function is None or not _WORTH.search(unparse(inside)):
+        return False
+    return any(_CHANCES.search(a.arg) for a in of(function.args, ast.arg))
+
+
 def copies_input(source: Script, node: ast.expr) -> bool:
     """`x.clone().detach()` of what the function is given: a copy of the data."""
     inner = node.func.value if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) else None

@@ -46,6 +46,7 @@ from .meant_cuts import (
     handed_beside,
     is_fixed_table,
     is_meant,
+    is_worth_of_actions,
     keeps_to_itself,
     kept_to_be_told,
     prepares_inputs,
@@ -296,6 +297,8 @@ def _cuts(source: Script, objective: ast.expr) -> Iterator[tuple[ast.AST, str]]:
             continue  # it takes part uncut as well
         if isinstance(inside, ast.Call) and _runs_elsewhere(mine, inside, uncut):
             continue  # one of two views is what the other is drawn to
+        if is_worth_of_actions(source, node, inside):
+            continue
         if _had_none(mine, inside) or _compared(mine, node) or is_size(mine, inside):
             continue
         around = source.function_around(node)

@@ -94,6 +94,9 @@ def _under_minus(source: Script, call: ast.Call) -> bool:
             return True
         if isinstance(parent, ast.BinOp) and isinstance(parent.op, ast.Sub) and call in walk(parent.right):
             return True
+        if isinstance(parent, ast.BinOp) and isinstance(parent.op, (ast.Mult, ast.Div)):
+            if is_negative(parent.left) or is_negative(parent.right):
+                return True  # `-share * min(one, other).mean()`
         if isinstance(parent, ast.stmt):
             break
     return any(_subtracted(source, n) for n in _uses(source, call))

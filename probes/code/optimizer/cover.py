@@ -172,6 +172,8 @@ def _of_owner(mine: Flow, owner: ast.expr, node: ast.AST, depth: int = 4) -> Cov
     text = unparse(owner)
     words = f"the parameters of {text}"
     if isinstance(owner, ast.Subscript):
+        if isinstance(owner.slice, ast.Constant) and owner.slice.value in _WHOLE_NAMES:
+            return Cover(whole=True)  # `args["model"]`: an entry among settings
         return Cover(part=words, owner=text)
     if isinstance(owner, ast.Attribute):
         held = mine.class_around(node)

@@ -555,3 +555,107 @@ def test_a_sum_beside_what_has_a_size_is_told(optimizer: str, more: str, before:
     text = SUMMED.replace("{optimizer}", optimizer).replace("{more}", more).replace("{before}", before)
 
     assert state("script-loss-wrong", text) == "present"
+
+
+# ------------------------------------------------------------------ losses of policies
+
+PPO = (
+    TORCH
+    + """
+def main(agent, batches, eps, share):
+    optimizer = torch.optim.Adam(agent.parameters(), lr=1e-3)
+    for batch in batches:
+        logp, entropy = agent(batch.obs, batch.actions)
+        ratio = (logp - batch.logp).exp()
+        one = batch.advantages * ratio
+        two = batch.advantages * torch.clamp(ratio, 1 - eps, 1 + eps)
+        pg_loss = {surrogate}
+        loss = pg_loss - 0.01 * entropy.mean()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+"""
+)
+
+
+@pytest.mark.parametrize(
+    "surrogate",
+    [
+        "-share * torch.min(one, two).mean()",
+        "torch.min(one, two).mean() * -share",
+        "-share * torch.min(one, two).mean() - (1 - share) * batch.other",
+    ],
+)
+def test_a_share_with_a_minus_turns_the_surrogate(surrogate: str) -> None:
+    assert _quiet("script-loss-wrong", PPO.replace("{surrogate}", surrogate))
+
+
+@pytest.mark.parametrize("surrogate", ["share * torch.min(one, two).mean()", "torch.min(one, two).mean()"])
+def test_a_surrogate_made_small_is_told(surrogate: str) -> None:
+    assert state("script-loss-wrong", PPO.replace("{surrogate}", surrogate)) == "present"
+
+
+WORTH = (
+    TORCH
+    + """
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.body, self.chances, self.worth = nn.Linear(8, 64), nn.Linear(64, 4), nn.Linear(64, 4)
+
+    def forward(self, x):
+        h = torch.relu(self.body(x))
+        return self.chances(h), self.worth(h)
+
+
+def policy_loss(policy_logits, q_values):
+    policy = F.softmax(policy_logits, dim=1)
+    {cut}
+    gain = q_values - (policy * q_values).sum(1, keepdim=True)
+    return -(policy * gain).sum(1).mean()
+
+
+def main(loader):
+    net = Net()
+    optimizer = torch.optim.Adam(net.parameters(), lr=1e-3)
+    for x in loader:
+        logits, worth = net(x)
+        loss = policy_loss(logits, worth)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+"""
+)
+
+
+def test_what_actions_are_worth_is_cut_in_a_loss_of_the_policy() -> None:
+    assert _quiet("script-wiring-wrong", WORTH.replace("{cut}", "q_values = q_values.detach()"))
+
+
+def test_a_policy_that_is_cut_is_told() -> None:
+    text = WORTH.replace("{cut}", "policy = policy.detach(); q_values = q_values.detach()")
+    assert state("script-wiring-wrong", text) == "present"
+
+
+# ------------------------------------------------------------------ a model among settings
+
+CLIENT = (
+    TORCH
+    + """
+class Client:
+    def __init__(self, args):
+        self.model = args["{key}"]
+        self.optimizer = torch.optim.SGD(self.model.parameters(), lr=0.1)
+
+    def step(self, x, y):
+        loss = F.cross_entropy(self.model(x), y)
+        self.optimizer.zero_grad()
+        loss.backward()
+        self.optimizer.step()
+"""
+)
+
+
+@pytest.mark.parametrize("key", ["model", "net", "network"])
+def test_a_model_among_settings_is_whole(key: str) -> None:
+    assert _quiet("script-part-not-trained", CLIENT.replace("{key}", key))
