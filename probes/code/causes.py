@@ -53,6 +53,7 @@ from .model.forward import only_last_layer, result_thrown_away, scale_unused, te
 from .model.joins import joined_with_itself
 from .model.lost_sums import sum_without_reader
 from .model.made_when_called import layers_made_when_called
+from .model.only_one import one_of_list_asked
 from .model.operators import attention_unscaled, output_rectified, reshape_for_transpose, softmax_axis
 from .model.recurrent import last_of_batch
 from .model.registered import layers_in_plain_list, new_head_frozen, trainable_undone
@@ -115,6 +116,7 @@ _BRANCHES = (
     state_misread,
     padded_end,
     handed_over_unread,
+    one_of_list_asked,
 )
 
 

@@ -16,6 +16,7 @@ from .conversions import (
 )
 from .decoding import all_pairs_are_right, first_answer_taken
 from .drawn_codes import code_drawn_wrongly, divided_by_itself
+from .groups import edges_not_turned, letter_is_the_blank, shifted_over_groups
 from .masked_words import labels_are_inputs, most_words_masked
 from .noise import (
     last_beta_above_one,
@@ -78,6 +79,9 @@ _METHODS = (
     freezing_point_misplaced,
     first_answer_taken,
     all_pairs_are_right,
+    edges_not_turned,
+    shifted_over_groups,
+    letter_is_the_blank,
     resampled_backwards,
     stored_sound_overwritten,
     itself_among_candidates,
