@@ -17,6 +17,7 @@ from ..events import unfinished
 from ..registry import Finding, View, absent, any_of, present, probe, unknown
 from ..run import Configured, Run
 from .both import (
+    DEFAULT,
     SHAPE,
     Both,
     both,
@@ -102,14 +103,19 @@ def _follows_length(view: View, found: Both) -> bool:
 
 
 @probe("benchmark")
-def settings_differ(view: View, settings: list[str], pipelines: bool = False, least: int = 1) -> Finding:
+def settings_differ(
+    view: View, settings: list[str], pipelines: bool = False, least: int = 1, written: bool = False
+) -> Finding:
     """At least one of these settings is recorded on both sides with two values.
 
     Absent needs `least` of them on both sides: of many settings one equal one says little of the others.
+    `written`: where neither side says anything and their frameworks differ, it is unknown whether that matters.
     `pipelines`: settings without a canonical name count, too, where their names say that they make inputs
     (`data.train_pipeline.1.padding`, `time_mask`).
     """
     differ, compared = settings_apart(view, settings)
+    if written and differ and all(_by_default(d) for d in differ):
+        return unknown(f"neither side sets it: {'; '.join(map(told_sides, differ))}")
     if differ:
         return say_apart(differ)
     if pipelines:
@@ -386,17 +392,26 @@ def class_shares_differ(view: View, ratio: float, least: float = 0.01) -> Findin
 
 
 @probe("benchmark")
-def any_hyperparameter_differs(view: View, least: int, without: tuple[str, ...] | list[str] = ()) -> Finding:
+def any_hyperparameter_differs(
+    view: View, least: int, without: tuple[str, ...] | list[str] = (), written: bool = False
+) -> Finding:
     """At least one hyperparameter differs; those of `without` are not looked at.
 
+    `written`: one side says it itself; what two frameworks do where neither says anything does not count.
     Absent needs `least` of them on both sides.
     """
     differ, compared = settings_apart(view, [k for k in names.table().hyperparameters if k not in without])
+    differ = [d for d in differ if not (written and _by_default(d))]
     if differ:
         return say_apart(differ)
     if compared < least:
         return unknown(f"{compared} hyperparameters are recorded on both sides, {least} are needed")
     return absent(f"{compared} hyperparameters are recorded on both sides, and equal", value=0)
+
+
+def _by_default(found: Both) -> bool:
+    """Whether neither side says it: two frameworks do it so by themselves, and each trains well that way."""
+    return max(side.trust for side in found) <= DEFAULT
 
 
 @probe("benchmark")

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from ..code.schedule.lengths import moves_with
+from ..code.shared.sides import default
 from ..code.shared.units import EPOCH, STEP
 from ..readers.script import keyword, last_name
 from .arithmetic import BATCHES, Arithmetic, Unseen
@@ -54,6 +55,10 @@ _ORDERS = {
     "PiecewiseConstantDecay": ("boundaries", "values"),
     "piecewise_constant_lr": ("milestone", "learning_rates"),
     "CosineDecayLR": ("min_lr", "max_lr", "decay_steps"),
+    "cosine_decay_lr": ("min_lr", "max_lr", "total_step", "step_per_epoch", "decay_epoch"),
+    "exponential_decay_lr": (
+        *("learning_rate", "decay_rate", "total_step", "step_per_epoch", "decay_epoch", "is_stair"),
+    ),
 }
 _KNOWN = {  # arguments that leave the course as it is worked out here
     "last_epoch",
@@ -88,6 +93,9 @@ class _Maker:
             node = made[0] if len(made) == 1 else node
         if isinstance(node, (ast.List, ast.Tuple)):
             return [self.by.number(e) for e in node.elts]
+        held = default(self.side.source, node) if node is not None else None
+        if isinstance(held, tuple):
+            return [float(v) for v in held]
         raise Unseen
 
     def base(self) -> float:
@@ -220,6 +228,24 @@ class _Maker:
         end = self.number(call, "decay_steps")
         return lambda s: low + (high - low) * (1 + math.cos(math.pi * min(1.0, s / end))) / 2, end
 
+    def _cosine_decay_lr(self, call: ast.Call) -> tuple[Factor, float]:
+        low, high = self.number(call, "min_lr"), self.number(call, "max_lr")
+        size, epochs = self.number(call, "step_per_epoch"), self.number(call, "decay_epoch")
+        turn = math.pi / epochs
+        return lambda s: low + (high - low) * (1 + math.cos(turn * (s // size))) / 2, self._listed(call)
+
+    def _exponential_decay_lr(self, call: ast.Call) -> tuple[Factor, float]:
+        gamma, size = self.number(call, "decay_rate"), self.number(call, "step_per_epoch")
+        epochs, stairs = (
+            self.number(call, "decay_epoch"),
+            self.side.value(self.given(call, "is_stair")) is True,
+        )
+        return lambda s: gamma ** (s // size // epochs if stairs else s // size / epochs), self._listed(call)
+
+    def _listed(self, call: ast.Call) -> float:
+        """How many rates a list of MindSpore has: one for each step."""
+        return self.number(call, "total_step")
+
 
 def children(side: Side, call: ast.Call) -> list[ast.Call]:
     """The schedules that a `SequentialLR` is given, in order; [] where they are not seen."""
@@ -239,7 +265,8 @@ def course(side: Side) -> Course | None:
     parts = {c for call in calls if last_name(call.func) == "SequentialLR" for c in children(side, call)}
     whole = [c for c in calls if c not in parts]
     others = side.matching(r"LR$|_schedule(?:_with_warmup)?$|^get_scheduler$|Decay(?:LR)?$|_decay_lr$")
-    if len(whole) != 1 or len([c for c in others if c not in parts]) > 1:
+    others = tuple(c for c in others if c not in parts and last_name(c.func) != "AdamWeightDecay")
+    if len(whole) != 1 or len(others) > 1:
         return None
     maker = _Maker(side)
     try:
@@ -336,7 +363,10 @@ def _alike_to_the_end(here: Course, there: Course) -> bool:
     """Whether both courses are one where each is stretched to its own end: training is longer or shorter."""
     if here.end <= 0 or there.end <= 0:
         return True  # one of them has no end of its own: it is not seen what it is stretched to
-    ratio = max(here.end, there.end) / min(here.end, there.end)
+    ends = [here.end, there.end]
+    if here.unit and there.unit and here.unit != there.unit:
+        ends = [c.end * (BATCHES if c.unit == EPOCH else 1) for c in (here, there)]
+    ratio = max(ends) / min(ends)
     if abs(ratio / BATCHES - 1) < EQUAL:
         return False  # epochs for steps
     shares = [i / (SAMPLES - 1) for i in range(SAMPLES)]

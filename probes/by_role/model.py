@@ -73,7 +73,25 @@ def _initial(side: Side) -> ast.Call | None:
             called = bool(named)
         if called:
             return call
-    return None
+    return _drawn_tensor(side)
+
+
+_TRAINS = ("Parameter", "Variable", "requires_grad_", "add_weight")
+
+
+def _drawn_tensor(side: Side) -> ast.Call | None:
+    """Random numbers that become weights by themselves: `Parameter(0.1 * randn(n, m))`, `rand(n).requires_grad_()`."""
+    made = side.calls(
+        "rand", "randn", "normal", "uniform", "standard_normal", "random", "rand_like", "randn_like"
+    )
+    trained = [p for c in side.calls(*_TRAINS) for p in side.follow(c) if isinstance(p, ast.Call)]
+    trained += [
+        p
+        for c in made
+        if (asked := argument(c, "requires_grad")) is not None and side.value(asked) is True
+        for p in [c]
+    ]
+    return next((c for c in made if c in trained), None)
 
 
 def _random_numbers(side: Side, call: ast.Call) -> bool:

@@ -258,6 +258,7 @@ SIGNATURES: dict[str, tuple[str, ...]] = {
     "squeeze": _signature("#0 dim"),
     "unsqueeze": _signature("#0 dim"),
     "cumsum": _signature("#0 dim"),
+    "chunk": _signature("#0 chunks dim"),
     "norm": _signature("#0 p dim"),
     "argsort": _signature("#0 dim"),
     "sort": _signature("#0 dim"),

@@ -75,6 +75,29 @@ def formula_slipped(source: Script) -> Finding | None:
         for look in (_without_pi, _compounded, _remainder, _never_reached, _floored, _larger_branch):
             if (found := look(source, maker)) is not None:
                 return found
+    return _compounded_in_loop(source)
+
+
+def _compounded_in_loop(source: Script) -> Finding | None:
+    """`group["lr"] *= 0.95 ** epoch` in the loop over epochs: each round takes the whole power off once more.
+
+    Left aside: what runs under a condition, and rates that the loop also sets anew.
+    """
+    for node in source.of(ast.AugAssign):
+        power = node.value
+        if not (isinstance(node.op, ast.Mult) and isinstance(power, ast.BinOp) and sets_rate(node)):
+            continue
+        share = number(source, power.left)
+        if not isinstance(power.op, ast.Pow) or share is None or not 0 < share < 1:
+            continue
+        for loop in source.above(node):
+            if isinstance(loop, (ast.If, ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)):
+                break
+            if isinstance(loop, ast.For) and unparse(loop.target) == unparse(power.right):
+                if not any(sets_rate(n) for n in of(loop, ast.Assign)):
+                    return at(
+                        source, node, "each round multiplies the rate in force with the whole power again"
+                    )
     return None
 
 

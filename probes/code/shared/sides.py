@@ -442,4 +442,8 @@ def _defaults(source: Script) -> dict[str, object]:
                     value = next((k.value for k in value.keywords if k.arg == "default"), None)
                 if isinstance(value, ast.Constant):
                     found.setdefault(node.target.id, value.value)
+                elif isinstance(value, ast.Tuple) and value.elts:
+                    parts = [e.value for e in value.elts if isinstance(e, ast.Constant)]
+                    if len(parts) == len(value.elts) and all(type(v) in (int, float) for v in parts):
+                        found.setdefault(node.target.id, tuple(parts))  # milestones, sizes
     return found

@@ -14,6 +14,8 @@ from traindoctor.probes.assembly.assemble import open_run
 from traindoctor.probes.benchmark.config_diff import compare
 from traindoctor.probes.settings import effective, table
 
+from .._pairs import evidence
+
 PYTORCH = """
 import torch
 from torch import nn
@@ -308,3 +310,21 @@ def test_what_msprobe_packed(kind: str, more: set[str]) -> None:
     assert differing(found)[:3] == ["learning_rate", "precision", "global_batch_size"]
     assert set(differing(found)[3:]) == {"adam_beta2", "seed"} | more
     assert not found.further
+
+
+@pytest.mark.parametrize(
+    ("settings", "counts"),
+    [("", False), ("epsilon=1e-2", True), ("momentum=0.5", True)],
+)
+def test_what_two_frameworks_do_by_themselves_is_a_remark(
+    tmp_path: Path, settings: str, counts: bool
+) -> None:
+    """Neither side says anything: the difference is listed, and is no evidence of a fault by itself."""
+    port = KERAS.replace("momentum=0.9, epsilon=1e-5", settings).replace(", epsilon=1e-8", "")
+    judged = evidence(tmp_path, port, PYTORCH)
+
+    assert "adam epsilon 1e-07" in judged["hyperparameter-in-force-differs"].why
+    assert judged["any-hyperparameter-differs"].state.value == "present"
+    assert (judged["further-hyperparameter-differs"].state.value == "present") == counts
+    epsilon = judged["norm-epsilon-differs"].state.value
+    assert epsilon == ("present" if "epsilon" in settings else "unknown")

@@ -191,6 +191,29 @@ def test_a_slip_of_the_port_is_told_by_its_role(name: str, old: str, new: str, k
     assert (kind in _kinds(text, TORCH)) == bool(kind)
 
 
+DRAWN = """
+import torch
+table = torch.nn.Embedding(90, 16)
+torch.nn.init.normal_(table.weight, std=0.1)
+opt = torch.optim.Adam(table.parameters(), lr=1e-3)
+"""
+
+
+@pytest.mark.parametrize(
+    ("made", "silent"),
+    [
+        ("table = torch.nn.Parameter(0.1 * torch.randn(90, 16))", True),
+        ("table = (0.1 * torch.randn(90, 16)).requires_grad_()", True),
+        ("table = torch.randn(90, 16, requires_grad=True)", True),
+        ("first = 0.1 * torch.randn(90, 16)\ntable = torch.nn.Parameter(first)", True),
+        ("table = torch.nn.Embedding(90, 16)\nnoise = torch.randn(90, 16)", False),
+    ],
+)
+def test_numbers_that_are_drawn_may_be_the_weights(made: str, silent: bool) -> None:
+    text = f"import torch\n{made}\nopt = torch.optim.Adam([table], lr=1e-3)\n"
+    assert ("init" not in _kinds(text, DRAWN)) == silent
+
+
 TASKS = """
 import torch
 from torch import nn

@@ -207,3 +207,58 @@ f(30)
     assert Arithmetic(side).number(inner.value) == 4
     with pytest.raises(Unseen):
         Arithmetic(side).number(ast.parse("unknown + 1", mode="eval").body)
+
+
+LISTED = """
+import mindspore as ms
+from mindspore import nn
+EPOCHS, LR = 60, 0.1
+size = rows.get_dataset_size()
+rates = nn.cosine_decay_lr(0.0, LR, EPOCHS * size, size, {decay})
+opt = nn.AdamWeightDecay(net.trainable_params(), learning_rate=rates, weight_decay=0.01)
+grad = ms.value_and_grad(forward, None, opt.parameters)
+for epoch in range(EPOCHS):
+    for x, y in rows.create_tuple_iterator():
+        loss, grads = grad(x, y)
+        opt(grads)
+"""
+COSINE = program("sched = CosineAnnealingLR(opt, T_max=args.epochs)")
+
+
+@pytest.mark.parametrize(
+    ("decay", "differs"), [("EPOCHS", False), ("60", False), ("6", True), ("EPOCHS // 10", True)]
+)
+def test_a_list_of_rates_in_mindspore(decay: str, differs: bool) -> None:
+    mine, theirs = (Side(script(t)) for t in (LISTED.replace("{decay}", decay), COSINE))
+    assert bool(list(course_differs(mine, theirs))) == differs
+
+
+HOOKED = """
+import lightning as L
+import torch
+class Module(L.LightningModule):
+    def training_step(self, batch, i):
+        return torch.nn.functional.cross_entropy(self.net(batch[0]), batch[1])
+    def configure_optimizers(self):
+        opt = torch.optim.SGD(self.parameters(), lr=0.1)
+        sched = torch.optim.lr_scheduler.MultiStepLR(opt, [30, 45], 0.1)
+        return {GIVEN}
+L.Trainer(max_epochs=60).fit(Module(), loader)
+"""
+SETTINGS = TRAIN.replace("parser = ", "class Options:\n    steps: tuple = (30, 45)\nparser = ").format(
+    schedule="sched = MultiStepLR(opt, milestones=options.steps)", inner="pass", outer="sched.step()"
+)
+
+
+@pytest.mark.parametrize(
+    ("given", "differs"),
+    [
+        ("[opt], [sched]", False),
+        ("{'optimizer': opt, 'lr_scheduler': {'scheduler': sched, 'interval': 'epoch'}}", False),
+        ("[opt], [{'scheduler': sched, 'interval': 'step'}]", True),
+        ("{'optimizer': opt, 'lr_scheduler': {'scheduler': sched, 'interval': 'step'}}", True),
+    ],
+)
+def test_points_of_epochs_that_count_steps(given: str, differs: bool) -> None:
+    mine = Side(script(HOOKED.replace("{GIVEN}", given)))
+    assert bool(list(course_differs(mine, Side(script(SETTINGS))))) == differs

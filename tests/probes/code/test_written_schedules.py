@@ -76,6 +76,21 @@ def test_formulas(body: str, wanted: str) -> None:
     assert state("script-schedule-formula", by_hand(body)) == wanted
 
 
+@pytest.mark.parametrize(
+    ("body", "wanted"),
+    [
+        ("for g in opt.param_groups:\n        g['lr'] *= 0.95 ** epoch", P),
+        ("opt.param_groups[0]['lr'] *= 0.5 ** epoch", P),
+        ("for g in opt.param_groups:\n        g['lr'] = 0.1 * 0.95 ** epoch", U),
+        ("opt.param_groups[0]['lr'] = 0.1\n    opt.param_groups[0]['lr'] *= 0.95 ** epoch", U),
+        ("if epoch == 30:\n        opt.param_groups[0]['lr'] *= 0.9 ** epoch", U),
+        ("for g in opt.param_groups:\n        g['lr'] *= 0.95", U),
+    ],
+)
+def test_a_power_of_the_epoch_taken_off_in_each(body: str, wanted: str) -> None:
+    assert state("script-schedule-formula", program(BEFORE=body)) == wanted
+
+
 KERAS = """
 import numpy as np
 import keras
