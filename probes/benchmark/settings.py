@@ -109,7 +109,7 @@ def settings_differ(
     """At least one of these settings is recorded on both sides with two values.
 
     Absent needs `least` of them on both sides: of many settings one equal one says little of the others.
-    `written`: where neither side says anything and their frameworks differ, it is unknown whether that matters.
+    `written`: where neither side says anything and their frameworks differ, nothing is said.
     `pipelines`: settings without a canonical name count, too, where their names say that they make inputs
     (`data.train_pipeline.1.padding`, `time_mask`).
     """

@@ -242,7 +242,10 @@ def lengths_differ(mine: Side, theirs: Side) -> Iterator[Told]:
 
 # --------------------------------------------------------------------------------------------------- scaling
 
-_TO_ONE = r"^ToTensor$|^convert_image_dtype$|^Rescale$|^Rescaling$|^to_tensor$|^img_to_tensor$|^PILToTensor$"
+_TO_ONE = (
+    r"^ToTensor$|^convert_image_dtype$|^Rescale$|^Rescaling$|^to_tensor$|^img_to_tensor$|^PILToTensor$"
+    r"|^Convert(?:Image)?Dtype$|^ToDtype$|^to_dtype$|^ToFloat$|^img_as_float(?:32|64)?$"
+)
 
 
 def scaling_differs(mine: Side, theirs: Side) -> Iterator[Told]:
@@ -275,7 +278,8 @@ def _of_one(side: Side) -> tuple[bool, ast.AST] | None:
     )
     numbers = {n.value for n in side.source.of(ast.Constant) if isinstance(n.value, (int, float))}
     scaled = scaled or bool(numbers & {255, 127.5})
-    others = "^decode_image$|as_float$|^imread$|^ToTensorV2$|max_pixel|MinMax|rescal|scaler"
+    others = "^decode_image$|as_float(?:32|64)?$|^imread$|^ToTensorV2$|max_pixel|MinMax|rescal|scaler"
+    others += "|ImageProcessor|FeatureExtractor"
     if not scaled and side.mentions(others):
         return None
     return scaled, means[0]

@@ -80,7 +80,7 @@ _TRAINS = ("Parameter", "Variable", "requires_grad_", "add_weight")
 
 
 def _drawn_tensor(side: Side) -> ast.Call | None:
-    """Random numbers that become weights by themselves: `Parameter(0.1 * randn(n, m))`, `rand(n).requires_grad_()`."""
+    """Random numbers that become weights: `Parameter(0.1 * randn(n, m))`, `rand(n).requires_grad_()`."""
     made = side.calls(
         "rand", "randn", "normal", "uniform", "standard_normal", "random", "rand_like", "randn_like"
     )

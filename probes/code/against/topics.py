@@ -55,8 +55,8 @@ def matching(edit: Edit, patterns: Iterable[Pattern]) -> bool:
 def matches(edit: Edit, pattern: Pattern) -> bool:
     """Whether an edit has all that a pattern asks for.
 
-    kind, gone, new, role, nearest (of the roles), within, key, setting, split, code and code2 (names and numbers
-    of the whole lines): one of these, with wildcards;
+    kind, gone, new, role, nearest (of the roles), within, key, setting, split, code and code2 (names and
+    numbers of the whole lines): one of these, with wildcards;
     `words`, `words2`: gone or new; `all_new`, `all_gone`: every one; `first`: the innermost of within;
     `above`, `below`: the ratio mine/theirs; `not`: fields of which none may match.
     """

@@ -191,6 +191,20 @@ def test_a_slip_of_the_port_is_told_by_its_role(name: str, old: str, new: str, k
     assert (kind in _kinds(text, TORCH)) == bool(kind)
 
 
+@pytest.mark.parametrize(
+    ("scaled", "silent"),
+    [
+        ("transforms.ConvertImageDtype(torch.float32)", True),
+        ("transforms.v2.ToDtype(torch.float32, scale=True)", True),
+        ("transforms.Lambda(img_as_float32)", True),
+        ("transforms.Lambda(torch.from_numpy)", False),
+    ],
+)
+def test_other_ways_to_bring_images_to_one(scaled: str, silent: bool) -> None:
+    text = TORCH.replace("transforms.ToTensor()", scaled)
+    assert ("normalisation-values" not in _kinds(text, TORCH)) == silent
+
+
 DRAWN = """
 import torch
 table = torch.nn.Embedding(90, 16)

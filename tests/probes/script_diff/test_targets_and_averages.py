@@ -1,4 +1,4 @@
-"""What is learned from rewards, averaged copies, samples that are drawn, masks, targets: told by what they are."""
+"""What is learned from rewards, averaged copies, drawn samples, masks: told by what they are."""
 
 from __future__ import annotations
 
