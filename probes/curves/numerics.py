@@ -56,7 +56,8 @@ class Broken:
         return f"{self.name} is {self.word}{at} {rest}"
 
 
-def _losses(run: Run) -> list[Series]:
+def losses_of(run: Run) -> list[Series]:
+    """The training loss, and its terms."""
     main = situation.main_loss(run)
     others = [s for s in situation.terms(run).values() if main is None or s.name != main.name]
     return ([main] if main is not None else []) + others
@@ -64,7 +65,7 @@ def _losses(run: Run) -> list[Series]:
 
 def broken(run: Run) -> Broken | None:
     """The earliest place where the training loss (or a term of it) is no number, if there is one."""
-    found = [b for s in _losses(run) if (b := _broken_series(run, s)) is not None]
+    found = [b for s in losses_of(run) if (b := _broken_series(run, s)) is not None]
     dead = _absent_and_dead(run)
     if dead is not None:
         found.append(dead)
@@ -181,13 +182,13 @@ def _said_by_framework(run: Run) -> Broken | None:
 
 
 def _no_loss(run: Run) -> Finding | None:
-    if broken(run) is None and not any(len(s) for s in _losses(run)):
+    if broken(run) is None and not any(len(s) for s in losses_of(run)):
         return unknown(situation.no_loss(run))
     return None
 
 
 def _numbers_only(run: Run) -> Finding:
-    series = _losses(run)[0]
+    series = losses_of(run)[0]
     if len(series) < FEW:
         return unknown(f"only {len(series)} values of {series.name} were logged, all of them numbers")
     return absent(f"all {len(series)} values of {series.name} are numbers", value=0, series=(series.name,))

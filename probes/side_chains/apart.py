@@ -237,7 +237,7 @@ def _tables(a: Term, b: Term, one: Step, label: bool) -> Apart | None:
                     )
                 )
                 if parts[0] and parts[1] and parts[0][0].key != parts[1][0].key:
-                    if not parts[0][0].sampled and not parts[1][0].sampled:
+                    if not _of_each(mine) and not parts[0][0].sampled and not parts[1][0].sampled:
                         kind = "statistics" if mine.name in learns and one.kind != "lookup" else "numbering"
                         return Apart(kind, one.node, theirs.node, label, mine.name)
             if mine.head == "dict":
@@ -248,3 +248,12 @@ def _tables(a: Term, b: Term, one: Step, label: bool) -> Apart | None:
             if orders[0] != orders[1]:
                 return Apart("numbering", one.node, theirs.node, label, "sorted")
     return None
+
+
+def _of_each(term: Term) -> bool:
+    """`x.mean((1, 2), keepdim=True)`: figures of each sample alone, none of the set."""
+    axes = term.kw.get("dim") or term.kw.get("axis") or (term.args[1] if len(term.args) > 1 else None)
+    if axes is None or not term.kw.keys() & {"keepdim", "keepdims"}:
+        return False
+    written = axes.args if axes.head == "tuple" else (axes,)
+    return all(a.is_number and a.value != 0 for a in written)

@@ -5,15 +5,18 @@ from __future__ import annotations
 import ast
 import re
 
+from ...curves.finite import stays_finite
 from ...readers._tree import names_in, of, unparse
 from ...readers.script import keyword, last_name
-from ...registry import Finding, View, probe
+from ...registry import Finding, View, absent, probe
 from ...scripts.flow import flow
 from ...scripts.minimised import makers
 from ...scripts.syntax import Script
 from ..shared.checks import at, first, is_constant, ok
 from ..shared.nodes import assigned
 from ..shared.spreads import of_itself
+
+_NEVER_ZERO = "the losses are numbers to the end of the run: nothing that was divided by was zero"
 
 
 @probe()
@@ -41,7 +44,12 @@ def _unsafe_math(source: Script) -> Finding | None:
 
 @probe()
 def unsafe_division(view: View) -> Finding:
-    """Samples are divided by a spread of their own, without a floor: zero for a constant sample."""
+    """Samples are divided by a spread of their own, without a floor: zero for a constant sample.
+
+    Absent where the run's losses are numbers to its end: none of its samples was one.
+    """
+    if stays_finite(view.run):
+        return absent(_NEVER_ZERO)
     return first(view, _unsafe_division, "the scripts divide no sample by its own spread")
 
 
@@ -99,8 +107,11 @@ _COUNTS = ("unique", "isnan", "isinf", "isfinite", "len", "any", "print")
 def division_without_floor(view: View) -> Finding:
     """Inputs are divided by the spread of each of their columns, and nothing keeps it from being zero.
 
-    `x / x.std(0)`, also by way of a name. Common, and harmless until one column is constant.
+    `x / x.std(0)`, also by way of a name. Common, and harmless until one column is constant: absent where
+    the run's losses are numbers to its end.
     """
+    if stays_finite(view.run):
+        return absent(_NEVER_ZERO)
     return first(view, _division_bare, "the scripts divide nothing by a spread")
 
 

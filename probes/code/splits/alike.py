@@ -324,7 +324,10 @@ def _doing(value: ast.expr) -> str:
     if isinstance(value, ast.Call) and not any(isinstance(n, ast.BinOp) for n in walk(value)):
         given = all_arguments(value)
         told = [a for a in given if not isinstance(a, ast.Constant) and not _BATCHING.search(unparse(a))]
-        return " ".join(_plain(a) for a in (value.func, *told))
+        return " ".join(
+            "attr" if isinstance(a, ast.Attribute) and a is not value.func else _plain(a)
+            for a in (value.func, *told)
+        )
     return _plain(value)
 
 

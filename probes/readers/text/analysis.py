@@ -11,7 +11,7 @@ from ...assembly import names
 from . import families, keys
 from .keys import StepKind
 from .numbers import TOKEN, to_float
-from .shape import EPOCH_FIRST, Metric, Shape, texts_of
+from .shape import EPOCH_FIRST, SUMMARY, Metric, Shape, texts_of
 from .stamps import FULL_STAMP, PREFIX
 
 MAX_NUMBERS = 400
@@ -30,6 +30,9 @@ _AT_STEP = re.compile(
     r"([A-Za-z][\w ./-]{0,60}?)\s+(?:at|after|for|in|on|@)\s+(?:the )?(?:end of )?(?:the )?\w+\s*[#:]?\s*$"
 )
 _EPOCH_AND_BATCH = re.compile(rb"\[\s*\d+\s*,\s*\d+\s*\]\s*[A-Za-z]")  # PyTorch's tutorial
+_ESPNET = re.compile(rb"(?:^|\s)(?=\d+epoch(?::\w+:\d+-\d+batch| results): )")
+_ESPNET_PART = re.compile(r"\d+epoch:\w+:")
+_EPOCH_MEANS = re.compile(r"^(?:\d+epoch results: |train \| epoch \d+ \|)")  # ESPnet, fairseq
 _SUMMARY = re.compile(r"^\s*\*\s+(?:Acc|Prec)@1\b")  # PyTorch's ImageNet example
 _WIDE = str.maketrans({"：": ": ", "，": ", ", "＝": "=", "（": "(", "）": ")", "│": "|", "┃": "|", "║": "|"})
 _SAVING = re.compile(r"saving dict for", re.IGNORECASE)
@@ -51,6 +54,7 @@ _PROSE = re.compile(
     re.IGNORECASE,
 )
 _OF_LOSSES = frozenset({"loss", "losses", "done", "end", "finished"})
+_SMALL = re.compile(rb"\d\.\d+e-\d+", re.IGNORECASE)  # "step=1.954e-03": the size of a step, and no count
 _LAST_ROW = re.compile(r"train_runtime|train_samples_per_second")
 _WORD = re.compile(r"[A-Za-z]{3,}")
 _DARKNET = re.compile(rb"^\s*\d+: \S+, \S+ avg(?: loss)?, \S+ rate,")
@@ -122,7 +126,8 @@ class _Analysis:
         self.parts = parts
         self.tokens = parts[1::2]
         prefix = PREFIX.match(line)
-        self.start = prefix.end() if prefix else 0
+        espnet = _ESPNET.search(line[:400]) if b"epoch" in line[:400] else None
+        self.start = espnet.end() if espnet else prefix.end() if prefix else 0
         self.prefix = line[: self.start].decode("utf-8", "replace")
         self.body = line[self.start :].decode("utf-8", "replace")
         self.stamped = bool(FULL_STAMP.search(line[: self.start]))
@@ -172,7 +177,14 @@ class _Analysis:
         return self._made()
 
     def _pair(self) -> int:
-        """`[2,  4000] loss: 1.9`: an epoch and a batch. Returns the first number after them."""
+        """`[2,  4000] loss: 1.9`, `3epoch:train:1-50batch:`: returns the first number behind."""
+        if _ESPNET.match(self.body.encode("utf-8", "replace")):
+            self.epoch = self.first
+            if not _ESPNET_PART.match(self.body):
+                return self.first + 1
+            self.split = "eval" if ":valid:" in self.body[:24] else "train"
+            self.steps.append((4, self.first + 2, "batch"))
+            return self.first + 3
         if not _EPOCH_AND_BATCH.match(self.body.encode("utf-8", "replace")) or self.first + 1 >= len(
             self.tokens
         ):
@@ -248,6 +260,8 @@ class _Analysis:
         step = keys.step_of(words)
         if words == ["epochs"] and after.startswith("%"):
             self.counts_epochs = True
+        elif step is not None and _SMALL.fullmatch(self.tokens[at]):
+            self._metric(at, "lr", ":")
         elif step is not None:
             if not after.startswith("%"):
                 self.steps.append((step[0], at, step[1]))
@@ -423,7 +437,9 @@ class _Analysis:
             stamped=self.stamped,
             bar=families.is_bar(self.body),
             strong=any(_of_a_data_set(m.canonical) for m in self.metrics),
-            flags=families.marks(self.body, self.prefix) | ({EPOCH_FIRST} if counted is not None else set()),
+            flags=families.marks(self.body, self.prefix)
+            | ({EPOCH_FIRST} if counted is not None else set())
+            | ({SUMMARY} if _EPOCH_MEANS.match(self.body) else set()),
         )
 
     def _places(self, step: tuple[int, int, StepKind] | None) -> bool:

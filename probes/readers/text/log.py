@@ -470,7 +470,7 @@ class Log:
         """Put everything together."""
         family = self._family()
         windows: dict[str, Window] = {"step": _WINDOWS.get(family, "unknown")}
-        if family == "keras":
+        if family in ("keras", "fairseq"):
             windows["epoch"] = "epoch-mean"
         series = self.rows.columns.series(self.file, windows)
         series, hidden = self._unmask(tuple(s for s in series if len(s.values) or len(s.absent)))

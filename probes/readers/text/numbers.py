@@ -25,7 +25,9 @@ TOKEN = re.compile(
     + rb")",
     re.IGNORECASE,
 )
-_UNIT = re.compile(rb"^([-+]?(?:\d+\.?\d*|\.\d+))(?:nats?|bits?)$", re.IGNORECASE)  # of a cross-entropy
+_UNIT = re.compile(
+    rb"^([-+]?(?:\d+\.?\d*|\.\d+))(?:nats?|bits?|epoch|batch)$", re.IGNORECASE
+)  # a cross-entropy, a place
 _NAN = re.compile(rb"^[-+]?(?:nan.*|1\.\#(?:IND|QNAN|SNAN)\d*)$", re.IGNORECASE)
 _INF = re.compile(rb"^[-+]?1\.\#INF\d*$", re.IGNORECASE)
 

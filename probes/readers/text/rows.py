@@ -18,7 +18,7 @@ from .alike import Stretch, numbers_of, spread
 from .columns import NAN, Column, Columns, Key, Split
 from .epoch_bars import EpochBars, State
 from .numbers import to_float
-from .shape import EPOCH_FIRST, Metric, Shape
+from .shape import EPOCH_FIRST, SUMMARY, Metric, Shape
 from .stamps import wall_of
 from .trainer_bars import TrainerBars
 
@@ -109,7 +109,8 @@ class Rows:
             np.full(count, NAN) if at is None else found.of[at]
             for at in (shape.step, shape.total, shape.epoch)
         )
-        own, group, kind = shape.step is not None, "step", str(shape.step_kind)
+        own, kind = shape.step is not None, str(shape.step_kind)
+        group = "epoch" if SUMMARY in shape.flags else "step"
         ranks = _by_rank(found.ranks)
         for rank, at in ranks:
             where = self.where(rank)
@@ -215,7 +216,7 @@ class Rows:
         if own_step:
             epoch = epoch if epoch == epoch else where.epoch
             self._move(shape, step, total, epoch, where)
-            group = "step"
+            group = "epoch" if SUMMARY in shape.flags else "step"
         elif own:
             group, kind = "epoch", where.kind
             if where.step_epoch == epoch:
@@ -408,7 +409,7 @@ class Rows:
     def _count(self, shape: Shape, number: int, lines: int = 1) -> None:
         if self.first_line is None:
             self.first_line = number
-        flags = shape.flags - {EPOCH_FIRST}
+        flags = shape.flags - {EPOCH_FIRST, SUMMARY}
         self._epoch_first |= EPOCH_FIRST in shape.flags
         for flag in flags:
             self.families[flag] += lines

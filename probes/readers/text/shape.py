@@ -16,6 +16,7 @@ from .numbers import TOKEN
 
 DELETE = b"0123456789.+- \t"  # what lines of one shape may differ in
 EPOCH_FIRST = "epoch-first"  # a flag: "[2/7] step 45/280" counts epochs in front
+SUMMARY = "summary"  # a flag: the means of an epoch whose parts have lines of their own
 _BLANK = rb"[^\S\n]"  # a pattern never leaves its line
 _COMPILE_AT = 3  # uses: a regular expression pays only for shapes that come again
 

@@ -316,3 +316,66 @@ def test_labels_that_are_struck_out_at_random_change_no_shares() -> None:
     edit = "train_set.labels[torch.rand(train_set.labels.shape) < 0.4] = 0\n"
     found = _kinds(LOADER, edit + LOADER)
     assert "labels-random" in found and "class-balance" not in found, found
+
+
+COUNTS = """
+import argparse
+import numpy as np
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+p = argparse.ArgumentParser()
+p.add_argument("--n_train", type=int, default=1600)
+p.add_argument("--n_valid", type=int, default=240)
+args = p.parse_args()
+
+
+def waves(n, seed):
+    g = torch.Generator().manual_seed(seed)
+    kind = torch.randint(0, 8, (n,), generator=g)
+    return torch.randn(n, 60, generator=g) + kind[:, None], kind
+
+
+train_x, train_y = waves(args.n_train, 5)
+valid_x, valid_y = waves(args.n_valid, 6)
+model = nn.Linear(60, 8)
+optim = torch.optim.Adam(model.parameters())
+for epoch in range(9):
+    for idx in torch.randperm(len(train_x)).split(20):
+        loss = F.cross_entropy(model(train_x[idx]), train_y[idx])
+        optim.zero_grad()
+        loss.backward()
+        optim.step()
+    with torch.no_grad():
+        print(F.cross_entropy(model(valid_x), valid_y).item())
+"""
+
+
+@pytest.mark.parametrize("old", ["default=240", "default=1600"])
+def test_how_many_samples_there_are_is_neither_augmentation_nor_another_way_to_make_them(old: str) -> None:
+    """A smaller evaluation is noisier; it is no shift of the data, and takes none from training."""
+    found = _kinds(old, "default=40", COUNTS)
+    assert not found & {"augmentation-strength", "evaluation-data-made"}, found
+    assert ("fewer-samples" in found) == (old == "default=1600"), found
+
+
+@pytest.mark.parametrize(
+    "edit",
+    [
+        "x_train[np.random.rand(len(x_train)) < 0.003] *= 400",
+        "x_train[np.random.default_rng(1).random(len(x_train)) < 0.003, 2] *= 1000",
+    ],
+)
+def test_a_few_values_made_far_larger_are_outliers(edit: str) -> None:
+    """Values are multiplied: no class is drawn less often."""
+    found = _kinds("train_loader = ", f"{edit}\ntrain_loader = ", TABLE)
+    assert "outliers" in found and "class-balance" not in found, found
+
+
+def test_masks_that_change_places_are_labels_of_other_samples() -> None:
+    """The mask is the target of a segmentation: exchanged masks leave nothing out of the loss."""
+    old = '        mask = np.load("masks/" + name)\n'
+    new = old + "        mask = mask[np.random.permutation(len(mask))]\n"
+    found = _kinds(old, new)
+    assert "loss-masking" not in found and found & {"labels-random", "labels-moved"}, found

@@ -1,0 +1,21 @@
+"""Whether a run's losses are numbers from the first to the last."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..run import Run
+from .numerics import broken, losses_of
+
+
+def stays_finite(run: Run, points: int = 3) -> bool:
+    """A loss was logged at `points` places or more, and those of training and evaluation are all numbers.
+
+    One sample that is no number makes weights that are none, and every loss after it: a few places say it.
+    """
+    losses = losses_of(run)
+    if not losses or max(len(s.values) for s in losses) < points or broken(run) is not None:
+        return False
+    if "eval/loss" in run.series:
+        losses.append(run.series["eval/loss"])
+    return all(bool(np.all(np.isfinite(s.values))) for s in losses)
