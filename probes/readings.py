@@ -142,6 +142,7 @@ MODULES = (
     "curves.rate_course",
     "curves.rate_size",
     "curves.relations",
+    "curves.residuals",
     "curves.restarted",
     "curves.rounding",
     "curves.scaler",

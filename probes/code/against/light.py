@@ -17,6 +17,8 @@ def light(edit: Edit) -> bool:
         return True  # evaluation does not depend on how many samples it takes at a time
     if edit.kind == "constant" and edit.ratio is not None and _OF_EVALUATION.match(edit.key):
         return True
+    if edit.kind == "constant" and edit.setting == "eval_samples" and edit.ratio is not None:
+        return 1 / 30 <= edit.ratio <= 30  # the same data, and more or less noise in what they tell
     if edit.kind in ("replaced", "name", "constant") and edit.gone and edit.new:
         if {_act(w) for w in edit.gone | edit.new} <= _SMOOTH and "output" not in edit.roles[:1]:
             return True

@@ -379,3 +379,58 @@ def test_masks_that_change_places_are_labels_of_other_samples() -> None:
     new = old + "        mask = mask[np.random.permutation(len(mask))]\n"
     found = _kinds(old, new)
     assert "loss-masking" not in found and found & {"labels-random", "labels-moved"}, found
+
+
+FEATURES = """
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+
+def features(wave):
+    spec = torch.stft(wave, 128, 50, return_complex=True).abs() ** 2
+    feats = torch.log(spec + 1e-6).transpose(1, 2)
+    return (feats - feats.mean((1, 2), keepdim=True)) / feats.std((1, 2), keepdim=True)
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.out = nn.Linear(65, 8)
+
+    def forward(self, x):
+        h = self.out(x)
+        h = (h - h.mean(-1, keepdim=True)) / (h.std(-1, keepdim=True) + 1e-5)
+        return h.mean(1)
+
+
+wave, train_y = read_waves("train")
+train_x = features(wave)
+model = Net()
+optim = torch.optim.Adam(model.parameters())
+for epoch in range(9):
+    for idx in torch.randperm(len(train_x)).split(20):
+        loss = F.cross_entropy(model(train_x[idx]), train_y[idx])
+        optim.zero_grad()
+        loss.backward()
+        optim.step()
+"""
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "expected"),
+    [
+        ("(feats - feats.mean((1, 2), keepdim=True)) / feats.std((1, 2), keepdim=True)", "feats", True),
+        ("(feats - feats.mean((1, 2), keepdim=True)) / feats.std((1, 2), keepdim=True)", "spec", True),
+        (
+            "(feats - feats.mean((1, 2), keepdim=True)) / feats.std((1, 2), keepdim=True)",
+            "(feats - feats.mean(1, keepdim=True)) / feats.std(1, keepdim=True)",
+            False,
+        ),
+        ("        h = (h - h.mean(-1, keepdim=True)) / (h.std(-1, keepdim=True) + 1e-5)\n", "", False),
+    ],
+)
+def test_scaling_left_out_where_features_are_made(old: str, new: str, expected: bool) -> None:
+    """`(x - x.mean()) / x.std()` is gone from what makes the inputs; a layer has one of its own."""
+    found = _kinds(old, new, FEATURES)
+    assert ("normalisation-left-out" in found) == expected, found
