@@ -1154,6 +1154,12 @@ def sick_runs(rng: np.random.Generator, n: int) -> dict[str, Sick]:
         run([series("train/loss", np.concatenate([good[:half], np.full(n - half, 16.118)]), at)]),
         "loss-at-log-clamp",
     )
+    absolute = series("train/mae", np.full(n, 0.1), at)
+    add(
+        "few samples far off",
+        run([absolute, series("train/mse", np.full(n, 3.0), at)]),
+        "squared-error-of-few",
+    )
     left_out = series("train/loss", good[:half], at[:half], absent=at[half:])
     add(
         "column left out",

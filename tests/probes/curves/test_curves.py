@@ -96,6 +96,8 @@ def complete(rng: np.random.Generator) -> zoo.Run:
         series("eval/accuracy", zoo.accuracy(held, 2.3), evals),
         series("eval/accuracy/cat", zoo.accuracy(held, 2.3), evals),
         series("eval/accuracy/dog", zoo.accuracy(held, 2.3), evals),
+        series("train/mse", loss, at),
+        series("train/mae", 0.8 * np.sqrt(loss), at),
         series("grad_norm", zoo.noisy(rng, np.full(n, 1.0), 0.2), at),
         series("weight_norm", np.linspace(10, 12, n), at),
         series("activation/relu", np.full(n, 0.4), at, raw="dead/relu"),
