@@ -44,6 +44,11 @@ _FORMS = (
         r"torchaudio.functional.resample(\3, \1, \2)",
     ),
     (r"\b(?:AF|TAF|F)\.resample\(", "torchaudio.functional.resample("),
+    # folds of whole groups, by the shares of the classes or not
+    (
+        r"\b(?:Stratified)?GroupKFold\((?:n_splits=)?([\w.]+)(?:, (?:shuffle|random_state)=[\w.]+)*\)",
+        r"GroupKFold(\1)",
+    ),
 )
 
 
@@ -67,7 +72,42 @@ def alike_together(edits: Sequence[Edit]) -> list[Edit]:
         *_all_words(edits),
         *_turned_by_a_draw(edits),
         *_cropped_by_offset(edits),
+        *_fitted_when_transformed(edits),
+        *(e for e in edits if _all_but_the_target(e)),
     ]
+
+
+_FITTED = re.compile(r"^(\w+) = (\w+\(.*?\))\.fit\((.+)\)$")
+
+
+def _fitted_when_transformed(edits: Sequence[Edit]) -> list[Edit]:
+    """`s = Scaler().fit(x)`, `x = s.transform(x)` for `s = Scaler()`, `x = s.fit_transform(x)`; or back."""
+    for one in edits:
+        for apart, made in ((one.theirs_code, one.mine_code), (one.mine_code, one.theirs_code)):
+            told = _FITTED.match(apart)
+            if told is None or made != f"{told[1]} = {told[2]}":
+                continue
+            two = f"{told[1]}.transform({told[3]})", f"{told[1]}.fit_transform({told[3]})"
+            for other in edits:
+                codes = [other.theirs_code, other.mine_code]
+                codes = codes if apart == one.theirs_code else codes[::-1]
+                if two[0] in codes[0] and codes[0].replace(*two) == codes[1]:
+                    return [one, other]
+    return []
+
+
+_BUT_TARGET = re.compile(
+    r"(?i)\bfor (\w+) in \S.* if \1 (?:not in [(\[{].*|!= ?)\b(?:\w+\.)?(?:target|label)\w*\b"
+)
+
+
+def _all_but_the_target(edit: Edit) -> bool:
+    """Names of columns written out, or all columns but the target: `[c for c in table if c != TARGET]`."""
+    for listed, chosen in ((edit.theirs_code, edit.mine_code), (edit.mine_code, edit.theirs_code)):
+        names = re.match(r"^(\w+) = \[(?:'\w+'(?:, )?)+\]$", listed)
+        if names is not None and chosen.startswith(f"{names[1]} = [") and _BUT_TARGET.search(chosen):
+            return edit.kind == "expression"
+    return False
 
 
 def _row_more(edit: Edit) -> bool:

@@ -31,7 +31,7 @@ def net_through_folds(source: Script) -> Finding | None:
         if not _trains(source, loop):
             continue
         seen = seen or loop
-        stored = {n.id for n in of(loop, ast.Name) if isinstance(n.ctx, ast.Store)}
+        stored = _made_in(loop)
         for name, owner in _models(source, loop):
             anew = any(
                 _BEGINS_ANEW.search(last_name(c.func)) and name in names_in(c) for c in of(loop, ast.Call)
@@ -40,6 +40,18 @@ def net_through_folds(source: Script) -> Finding | None:
                 continue
             return at(source, owner, f"`{name}` is made once, and trained on from fold to fold")
     return ok(source, seen, "each fold has a net of its own") if seen is not None else None
+
+
+def _made_in(loop: ast.For) -> set[str]:
+    """Names that a loop gives a value to, but `net = trained(net, rows)`, which is the same net."""
+    same = {
+        t
+        for n in of(loop, ast.Assign)
+        if isinstance(n.value, ast.Call)
+        for t in n.targets
+        if isinstance(t, ast.Name) and any(isinstance(a, ast.Name) and a.id == t.id for a in n.value.args)
+    }
+    return {n.id for n in of(loop, ast.Name) if isinstance(n.ctx, ast.Store) and n not in same}
 
 
 def _over_folds(source: Script) -> Iterator[ast.For]:

@@ -26,6 +26,14 @@ def learn(model, x, y):
         nn.functional.cross_entropy(model(x), y).backward()
         optimizer.step()
 
+def learnt(model, x, y):
+    optimizer = torch.optim.Adam(model.parameters())
+    for _ in range(20):
+        optimizer.zero_grad()
+        nn.functional.cross_entropy(model(x), y).backward()
+        optimizer.step()
+    return model
+
 def score(model, x, y):
     model.eval()
     with torch.no_grad():
@@ -50,7 +58,10 @@ OVER = [
 ]
 
 
-@pytest.mark.parametrize("body", [INLINE, CALLED])
+GIVEN_BACK = CALLED.replace("    learn(net, x[a], y[a])", "    net = learnt(net, x[a], y[a])")
+
+
+@pytest.mark.parametrize("body", [INLINE, CALLED, GIVEN_BACK])
 @pytest.mark.parametrize("over", OVER)
 def test_one_net_for_all_folds(over: str, body: str) -> None:
     program = f"{HEAD}net = make()\n{over}{body}"
@@ -63,6 +74,7 @@ def test_one_net_for_all_folds(over: str, body: str) -> None:
     ("above", "inside"),
     [
         ("", "    net = make()\n"),
+        ("first = make()\n", "    net = learnt(make(), x[a], y[a])\n"),
         ("first = make()\n", "    net = copy.deepcopy(first)\n"),
         ("net = make()\nstart = copy.deepcopy(net.state_dict())\n", "    net.load_state_dict(start)\n"),
         (

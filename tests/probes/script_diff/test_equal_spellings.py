@@ -90,3 +90,67 @@ def test_faults_beside_them_are_told(tmp_path: Path, text: str, old: str, new: s
     assert text.count(old) == 1
     found = present(tmp_path, text.replace(old, new), text)
     assert {n for n in found if n.startswith(("edit-", "script-"))}
+
+
+VISITS = """
+import pandas as pd
+import torch
+from sklearn.model_selection import GroupKFold, GroupShuffleSplit, KFold, StratifiedGroupKFold
+from sklearn.preprocessing import StandardScaler
+from torch import nn
+TARGET = "missed"
+table = pd.read_csv("visits.csv")
+COLUMNS = ["age", "fee"]
+folds = GroupKFold(n_splits=5)
+for a, b in folds.split(table, groups=table["patient"]):
+    train, val = table.iloc[a], table.iloc[b]
+    scaler = StandardScaler().fit(train[COLUMNS])
+    x = scaler.transform(train[COLUMNS])
+    vx = scaler.transform(val[COLUMNS])
+    net = nn.Linear(2, 1)
+    opt = torch.optim.Adam(net.parameters(), lr=1e-3)
+    for epoch in range(9):
+        opt.zero_grad()
+        out = net(torch.tensor(x).float())[:, 0]
+        y = torch.tensor(train[TARGET].values).float()
+        nn.functional.binary_cross_entropy_with_logits(out, y).backward()
+        opt.step()
+    print(((net(torch.tensor(vx).float())[:, 0] > 0).numpy() == val[TARGET].values).mean())
+"""
+FITS = (
+    "scaler = StandardScaler().fit(train[COLUMNS])\n    x = scaler.transform(train[COLUMNS])",
+    "scaler = StandardScaler()\n    x = scaler.fit_transform(train[COLUMNS])",
+)
+CHOSEN = '[c for c in table.select_dtypes("number").columns if c not in ("patient", TARGET)]'
+
+
+@pytest.mark.parametrize("back", [False, True])
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("GroupKFold(n_splits=5)", "StratifiedGroupKFold(n_splits=5, shuffle=True, random_state=0)"),
+        FITS,
+        ('["age", "fee"]', CHOSEN),
+        ('["age", "fee"]', "[c for c in table.columns if c != TARGET]"),
+    ],
+)
+def test_ways_to_folds_and_columns_are_one(tmp_path: Path, old: str, new: str, back: bool) -> None:
+    """Neither way is told of, from either side."""
+    both = [VISITS.replace(old, new), VISITS]
+    assert VISITS.count(old) == 1
+    mine, theirs = both[::-1] if back else both
+    assert not {n for n in present(tmp_path, mine, theirs) if n.startswith("edit-")}
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("GroupKFold(n_splits=5)", "KFold(n_splits=5, shuffle=True, random_state=0)"),
+        (FITS[0], FITS[1].replace("train[", "table[")),
+        ('["age", "fee"]', '[c for c in table.columns if c != "patient"]'),
+    ],
+)
+def test_folds_and_columns_that_differ_are_told(tmp_path: Path, old: str, new: str) -> None:
+    assert VISITS.count(old) == 1
+    found = present(tmp_path, VISITS.replace(old, new), VISITS)
+    assert {n for n in found if n.startswith(("edit-", "script-"))}
