@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from . import advise, caution, experience, explain, found
+from . import advise, as_good, caution, experience, explain, found
 from .checklist import check_all, first_reasons
 from .graph import Path, active_causes, outline, strongest_paths
 from .infer import Belief, believe, sigmoid
@@ -80,8 +80,10 @@ def diagnose(
     back = found.lifted(rules, belief)
     added = experience.added(rules, belief, back, experience.measured(findings))
     given = experience.together(back, added)
+    good = {c: -odds for c, odds in as_good.held(rules, belief, given).items()}
+    given = experience.together(given, good)
     taken = {c: -odds for c, odds in caution.held(rules, belief, given).items()}
-    beside = {found.NAME: back, experience.NAME: added, caution.NAME: taken}
+    beside = {found.NAME: back, experience.NAME: added, as_good.NAME: good, caution.NAME: taken}
     probability = caution.believed(belief, experience.together(given, taken))
     work = _Work(rules, findings, belief, beside, probability, _all_paths(rules), facts)
     order = ranked(rules, probability)

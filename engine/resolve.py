@@ -8,6 +8,7 @@ from typing import Any, Generic, TypeVar
 
 from .document import Document
 from .model import (
+    AsGood,
     Cause,
     Caution,
     ChecklistHead,
@@ -156,6 +157,7 @@ def resolve(layer: Layer, version: str, problems: list[str]) -> RuleBase:
         version=version,
         prior_min=layer.scale.spec.bounds.prior_min,
         caution=_caution(layer.scale.spec),
+        as_good=_as_good(layer.scale, check),
         silence=_silence(layer.scale.spec),
         experience=_experience(layer, check),
         flows=tuple(_flow(e, check) for e in layer.flows),
@@ -172,6 +174,15 @@ def _caution(scale: ScaleFile) -> Caution | None:
     if given is None:
         return None
     return Caution(given.lines, given.weight, given.share, frozenset(given.settles))
+
+
+def _as_good(scale: Entry[ScaleFile], check: Checker) -> AsGood | None:
+    given = scale.spec.as_good
+    if given is None:
+        return None
+    for symptom in given.asks:
+        check.reference(scale, ("as_good", "asks"), "symptom", symptom)
+    return AsGood(frozenset(given.asks), frozenset(given.kinds), frozenset(given.shown), given.weight)
 
 
 def _experience(layer: Layer, check: Checker) -> Experience | None:

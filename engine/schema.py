@@ -105,6 +105,15 @@ class CautionEntry(Strict):
     settles: tuple[str, ...]
 
 
+class AsGoodEntry(Strict):
+    """What is held back where a run ends as well as its benchmark."""
+
+    asks: tuple[str, ...]
+    kinds: tuple[str, ...]
+    shown: tuple[str, ...]
+    weight: Annotated[float, Field(gt=0)]
+
+
 class SilenceEntry(Strict):
     """How far the absence of symptoms speaks against a cause."""
 
@@ -124,6 +133,7 @@ class ScaleFile(Strict):
     works: dict[str, Probability]
     bounds: Bounds
     caution: CautionEntry | None = None
+    as_good: AsGoodEntry | None = None
     silence: SilenceEntry | None = None
 
 

@@ -31,6 +31,7 @@ from .results import (
     StepStanding,
 )
 from .rules import (
+    AsGood,
     Cause,
     Caution,
     ChecklistHead,
@@ -54,6 +55,7 @@ from .settings import EnvironmentComparison, KnownDefect, SettingDifference, Set
 from .weights import WeightFinding, WeightRow, WeightsReport
 
 __all__ = [
+    "AsGood",
     "Cause",
     "CauseLine",
     "Caution",

@@ -216,6 +216,16 @@ class Caution:
 
 
 @dataclass(frozen=True, slots=True)
+class AsGood:
+    """What is held back where a run ends as well as its benchmark (see engine/as_good.py)."""
+
+    asks: frozenset[str]  # symptoms that all are known to be absent then
+    kinds: frozenset[str]  # of causes: the first part of their names
+    shown: frozenset[str]  # areas of symptoms that show harm
+    weight: float  # log-odds from which such a symptom speaks for a cause
+
+
+@dataclass(frozen=True, slots=True)
 class Graded:
     """What the measured value of a symptom adds, whatever its state (see engine/experience.py)."""
 
@@ -263,6 +273,7 @@ class RuleBase:
     version: str
     prior_min: float = 0.002  # prior of a cause that cannot apply here; inference misbehaves below it
     caution: Caution | None = None
+    as_good: AsGood | None = None
     experience: Experience | None = None
     silence: Silence | None = None
     problems: tuple[str, ...] = ()  # rule packs that could not be used, and why

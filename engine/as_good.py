@@ -1,0 +1,48 @@
+"""What is not believed of a run that ends as well as its benchmark: settings that differ and show nowhere.
+
+A rate, a schedule or a dropout that is another one than the benchmark's is no reason for a bad result where
+the result is not bad. Where all that the rules ask of the end (its metric, its loss) is known and not worse,
+a cause of the named kinds stays below one half, unless something in the run's own curves speaks for it
+(losses that turn up, gradients that jump): then there is harm to see.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from .caution import NOTHING
+from .explain import contributions
+from .infer import Belief
+from .model import AsGood, RuleBase, State
+
+NAME = "as-good-as-the-benchmark"  # its entry among the contributions to a cause
+BELOW = 0.05  # log-odds below one half of what was as likely as not; what was likelier comes closer to it
+
+
+def held(rules: RuleBase, belief: Belief, added: Mapping[str, float] = NOTHING) -> dict[str, float]:
+    """Return cause -> log-odds to take away, for the causes that are held back.
+
+    `added` are log-odds that something beside the network adds to causes.
+    """
+    given = rules.as_good
+    if given is None or not given.asks:
+        return {}
+    if any(belief.states.get(s) is not State.ABSENT for s in given.asks):
+        return {}
+    found: dict[str, float] = {}
+    for cause, inferred in belief.odds.items():
+        odds = inferred + added.get(cause, 0.0)
+        if odds > 0.0 and cause.split(".")[0] in given.kinds and not _shows(rules, belief, cause, given):
+            found[cause] = odds + BELOW / (1.0 + odds)
+    return found
+
+
+def _shows(rules: RuleBase, belief: Belief, cause: str, given: AsGood) -> bool:
+    """Something in the curves that is there speaks for the cause, by itself or through a mechanism."""
+    for node, part in contributions(belief, cause).items():
+        if part < given.weight:
+            continue
+        symptom = rules.symptoms.get(node)
+        if symptom is None or (belief.states.get(node) is State.PRESENT and symptom.area in given.shown):
+            return True
+    return False

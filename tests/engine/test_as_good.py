@@ -1,0 +1,73 @@
+"""A run that ends as well as its benchmark has no bad setting: engine/as_good.py."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import pytest
+
+from traindoctor.engine import as_good
+from traindoctor.engine.diagnose import diagnose
+from traindoctor.engine.load import load_rules
+from traindoctor.engine.model import AsGood, Hypothesis, Reading, RuleBase, RunInfo, State
+
+Make = Callable[..., RuleBase]
+GIVEN = AsGood(frozenset({"worse"}), frozenset({"hyperparameter"}), frozenset({"curves"}), 0.2)
+PRESENT, ABSENT, UNKNOWN = State.PRESENT, State.ABSENT, State.UNKNOWN
+
+
+@pytest.fixture
+def base(make: Make) -> RuleBase:
+    """A setting and a fault of the code, each with what was read of it and what it shows in curves."""
+    causes = ("hyperparameter.rate", "graph.cut")
+    arrows = [(c, s, 0.9) for c, s in zip(causes, ("rate-differs", "cut-seen"), strict=True)]
+    arrows += [(c, s, 0.5) for c in causes for s in ("turns-up", "worse")]
+    leaks = {"rate-differs": 0.002, "cut-seen": 0.002, "turns-up": 0.1, "worse": 0.25}
+    rules = make(dict.fromkeys(causes, 0.05), arrows, leaks=leaks)
+    curves = replace(rules.symptoms["turns-up"], area="curves")
+    return replace(rules, symptoms={**rules.symptoms, "turns-up": curves}, as_good=GIVEN)
+
+
+def first(rules: RuleBase, **states: State) -> Hypothesis:
+    """The first hypothesis of these states."""
+    evidence = {s.replace("_", "-"): Reading(s.replace("_", "-"), x, "read") for s, x in states.items()}
+    return diagnose(rules, evidence, run=RunInfo("run")).hypotheses[0]
+
+
+def test_a_setting_that_differs_is_no_cause_of_a_good_end(base: RuleBase) -> None:
+    """It stays first, below one half, and the parts add up."""
+    plain = first(replace(base, as_good=None), rate_differs=PRESENT, worse=ABSENT)
+    found = first(base, rate_differs=PRESENT, worse=ABSENT)
+    assert plain.probability > 0.8
+    assert (found.cause, 0.4 < found.probability < 0.5) == ("hyperparameter.rate", True)
+    assert found.contributions[as_good.NAME] < 0.0
+
+
+@pytest.mark.parametrize(
+    ("cause", "states"),
+    [
+        ("hyperparameter.rate", {"rate_differs": PRESENT, "worse": PRESENT}),
+        ("hyperparameter.rate", {"rate_differs": PRESENT, "worse": UNKNOWN}),
+        ("hyperparameter.rate", {"rate_differs": PRESENT, "worse": ABSENT, "turns_up": PRESENT}),
+        ("graph.cut", {"cut_seen": PRESENT, "worse": ABSENT}),
+    ],
+)
+def test_harm_that_shows_and_faults_of_the_code_are_told(
+    base: RuleBase, cause: str, states: dict[str, State]
+) -> None:
+    """A worse or unknown end, harm in the curves, and causes of other kinds change nothing."""
+    found = first(base, **states)
+    assert found.cause == cause
+    assert found.probability == pytest.approx(first(replace(base, as_good=None), **states).probability)
+    assert found.probability > 0.5
+    assert as_good.NAME not in found.contributions
+
+
+def test_the_rules_name_what_there_is() -> None:
+    """The installed rules ask for symptoms, kinds of causes and areas that exist."""
+    rules = load_rules()
+    assert rules.as_good is not None
+    assert rules.as_good.asks <= set(rules.symptoms)
+    assert rules.as_good.kinds <= {c.split(".")[0] for c in rules.causes}
+    assert rules.as_good.shown <= {s.area for s in rules.symptoms.values()}
