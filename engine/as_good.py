@@ -11,12 +11,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from .caution import NOTHING
+from .experience import BELOW_HALF
 from .explain import contributions
 from .infer import Belief
 from .model import AsGood, RuleBase, State
 
 NAME = "as-good-as-the-benchmark"  # its entry among the contributions to a cause
-BELOW = 0.05  # log-odds below one half of what was as likely as not; what was likelier comes closer to it
 
 
 def held(rules: RuleBase, belief: Belief, added: Mapping[str, float] = NOTHING) -> dict[str, float]:
@@ -33,7 +33,7 @@ def held(rules: RuleBase, belief: Belief, added: Mapping[str, float] = NOTHING) 
     for cause, inferred in belief.odds.items():
         odds = inferred + added.get(cause, 0.0)
         if odds > 0.0 and cause.split(".")[0] in given.kinds and not _shows(rules, belief, cause, given):
-            found[cause] = odds + BELOW / (1.0 + odds)
+            found[cause] = odds + BELOW_HALF / (1.0 + odds)  # what was likelier stays closer to one half
     return found
 
 

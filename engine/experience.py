@@ -99,7 +99,7 @@ def _below_half(before: float, after: float, near: float) -> float:
         return after
     stopped = -BELOW_HALF / (1.0 + BELOW_HALF + after)
     share = max(0.0, 1.0 + before / near) if near else 0.0
-    return stopped + share * max(0.0, after - stopped)
+    return stopped + share * (after - stopped)
 
 
 def together(*parts: Mapping[str, float]) -> dict[str, float]:

@@ -73,7 +73,7 @@ _JOINS = (
 )
 _ROW_NUMBERS = re.compile(r"(?i)^(?!#).*(?:rows?|idx|ind(?:ex|ices|s)?|ids?|split|perm|order)$")  # in a file
 _MADE = ("full", "zeros", "ones", "empty", "rand", "randn", "randint", "normal", "uniform", "eye", "linspace")
-_SETTINGS = ("safe_load", "full_load", "unsafe_load", "parse_args", "from_yaml", "from_toml")
+_SETTINGS = ("safe_load", "full_load", "unsafe_load")
 _SETTINGS_FILE = re.compile(
     r"(?i)\.(?:ya?ml|toml|ini|cfg|conf)$|(?:^|[_/.-])(?:conf|config|settings|hparams|params)\b"
 )
