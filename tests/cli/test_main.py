@@ -57,6 +57,19 @@ def test_version_imports_nothing_heavy() -> None:
     assert (done.returncode, done.stdout, done.stderr) == (0, f"traindoctor {__version__}\n", "")
 
 
+def test_the_package_runs_as_a_module() -> None:
+    """`python -m traindoctor` is the command: for environments whose scripts are not on the path."""
+    path = os.pathsep.join(p for p in sys.path if p)
+    done = subprocess.run(
+        [sys.executable, "-m", "traindoctor", "--version"],
+        env={**os.environ, "PYTHONPATH": path},
+        capture_output=True,
+        text=True,
+    )
+
+    assert (done.returncode, done.stdout, done.stderr) == (0, f"traindoctor {__version__}\n", "")
+
+
 def test_json_on_stdout_and_nothing_else(run: Path, capsys: Captured) -> None:
     """stdout carries the result alone; it is as the schema says; exit code 0 whatever was found."""
     code = main([str(run), "--format", "json"])
