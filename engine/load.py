@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from ..rules import root as default_root
+from . import kept
 from .document import Document, DocumentError, parse
 from .model import RuleBase
 
@@ -43,7 +44,8 @@ def load_rules(root: str | Path | None = None, packs: Iterable[str | Path] = ())
 
     `root` is the folder to read (default: the one that is installed, and then the rule packs of installed
     distributions too); `packs` are further folders. Raises `RuleError` when the base itself is broken.
-    The installed base alone is read once in a process, as long as its files stay as they are.
+    The installed base alone is read once in a process, as long as its files stay as they are; what it was
+    resolved to is kept for the next process (`kept`).
     """
     packs = tuple(packs)
     if root is not None or packs or _entry_points():
@@ -56,7 +58,12 @@ def load_rules(root: str | Path | None = None, packs: Iterable[str | Path] = ())
 @lru_cache(maxsize=2)
 def _installed_base(folder: Path, _: tuple[tuple[str, int, int], ...]) -> RuleBase:
     """The rules of a folder, for as long as its files keep their time and size."""
-    return load_with_places(folder)[0]
+    known = kept.recall(folder)
+    if known is not None:
+        return known
+    rules = load_with_places(folder)[0]
+    kept.keep(folder, rules)
+    return rules
 
 
 def load_with_places(

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Iterable, Mapping
-from functools import lru_cache
-from types import ModuleType
+from collections.abc import Iterable, Iterator, Mapping
+from functools import cache
 
 from ..engine.model import Evidence, Symptom
-from .registry import ProbeFunction, View, collect, probes_of
+from .registry import NO_SCRIPT, Finding, ProbeFunction, View, collect, probe, probes_of, stem_of, unknown
 from .run import Run
-from .scripts.packages import without_deep
-from .scripts.shared_code import without_shared
 
 MODULES = (
     "benchmark.acceptance",
@@ -173,15 +170,82 @@ MODULES = (
 )
 
 
-def modules() -> tuple[ModuleType, ...]:
-    """The modules whose functions are probes."""
-    return tuple(importlib.import_module(f".{name}", __package__) for name in MODULES)
+class Probes(Mapping[str, ProbeFunction]):
+    """Probes by their names in the rules; a package is imported when the first of its probes is asked for."""
+
+    def __init__(self) -> None:
+        self._modules: dict[str, list[str]] = {}
+        for name in MODULES:
+            self._modules.setdefault(stem_of(name), []).append(name)
+        self._known: dict[str, Mapping[str, ProbeFunction]] = {}
+
+    def __getitem__(self, name: str) -> ProbeFunction:
+        """Return the probe of a name, e.g. "curves.diverges"; KeyError where there is none."""
+        return self._of(name.rpartition(".")[0])[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return (name for stem in self._modules for name in self._of(stem))
+
+    def __len__(self) -> int:
+        return sum(len(self._of(stem)) for stem in self._modules)
+
+    def _of(self, stem: str) -> Mapping[str, ProbeFunction]:
+        if stem not in self._known:
+            names = self._modules.get(stem, ())
+            self._known[stem] = probes_of(*(importlib.import_module(f".{n}", __package__) for n in names))
+        return self._known[stem]
 
 
-@lru_cache(maxsize=1)
+class _WithoutScript(Mapping[str, ProbeFunction]):
+    """The same for a run without a script: what its checks would all say, and none of them imported."""
+
+    def __init__(self, probes: Mapping[str, ProbeFunction]) -> None:
+        self._probes = probes
+
+    def __getitem__(self, name: str) -> ProbeFunction:
+        if not name.startswith("code."):
+            return self._probes[name]
+        if name.startswith("code.against."):
+            return _no_comparison
+        return _no_division if name in _OF_DIVISIONS else _no_check
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._probes)
+
+    def __len__(self) -> int:
+        return len(self._probes)
+
+
+@probe()
+def _no_check(_: View, **params: object) -> Finding:
+    """What every check of a script says where there is none."""
+    del params
+    return unknown(NO_SCRIPT)
+
+
+@probe("benchmark")
+def _no_comparison(_: View, **params: object) -> Finding:
+    """The same of the checks that hold a script against the benchmark's."""
+    del params
+    return unknown(NO_SCRIPT)
+
+
+@probe()
+def _no_division(view: View, **params: object) -> Finding:
+    """The same of divisions that lack a floor: losses that stay numbers rule them out without any script."""
+    from .curves.finite import never_zero
+
+    del params
+    return never_zero(view.run) or unknown(NO_SCRIPT)
+
+
+_OF_DIVISIONS = ("code.loss.unsafe_division", "code.loss.division_without_floor")
+
+
+@cache
 def all_probes() -> Mapping[str, ProbeFunction]:
     """Every probe by its name in the rules, e.g. "curves.diverges"."""
-    return probes_of(*modules())
+    return Probes()
 
 
 def readings(
@@ -193,4 +257,9 @@ def readings(
     stands deep in a package.
     """
     view, asked, probes = View(run, benchmark, repeats), tuple(symptoms), all_probes()
+    if not run.scripts:
+        return collect(view, asked, _WithoutScript(probes))
+    from .scripts.packages import without_deep
+    from .scripts.shared_code import without_shared
+
     return without_shared(view, without_deep(run, collect(view, asked, probes)), asked, probes)

@@ -16,6 +16,8 @@ from ..engine.model import Evidence, Place, Reading, Scalar, State, Symptom
 from .readers._secrets import redact
 from .run import Configured, Run, Series
 
+NO_SCRIPT = "no training script in the run directory"
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class View:
@@ -91,8 +93,7 @@ def probes_of(*modules: ModuleType) -> dict[str, ProbeFunction]:
     """
     found: dict[str, ProbeFunction] = {}
     for module in modules:
-        parts = module.__name__.removeprefix(f"{__package__}.").split(".")
-        stem = ".".join(parts[: 2 if parts[0] == "code" else 1])
+        stem = stem_of(module.__name__.removeprefix(f"{__package__}."))
         for name, value in vars(module).items():
             if (
                 inspect.isfunction(value)
@@ -103,6 +104,12 @@ def probes_of(*modules: ModuleType) -> dict[str, ProbeFunction]:
                     raise ValueError(f"two probes are called {stem}.{name}")
                 found[f"{stem}.{name}"] = value
     return found
+
+
+def stem_of(module: str) -> str:
+    """Return what the probes of a module are called before their own names: "curves.pace" -> "curves"."""
+    parts = module.split(".")
+    return ".".join(parts[: 2 if parts[0] == "code" else 1])
 
 
 def collect(view: View, symptoms: Iterable[Symptom], probes: Mapping[str, ProbeFunction]) -> Evidence:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from ...engine.model import Place, State
 from .. import settings as names
-from ..code.samples.feeding import loader_keeps_order
 from ..registry import Finding, View, absent, present, probe, unknown
 from ..run import Configured
 from .values import carried, not_recorded, number_of, says, value_of
@@ -18,6 +17,8 @@ def shuffle_off(view: View) -> Finding:
     """
     setting = view.run.settings["shuffle"]
     if setting.value is False and setting.file in view.run.scripts:
+        from ..code.samples.feeding import loader_keeps_order
+
         told = loader_keeps_order(view)
         if told.state is State.PRESENT:
             return unknown(f"{says(setting)}: {told.why}, which is judged by itself", **carried(setting))

@@ -6,15 +6,8 @@ import re
 from collections.abc import Iterator
 
 from ...engine.model import Place
-from ..code.scaling.apart import scaled_apart
-from ..code.scaling.mapped_sides import mapped_on_one_side, one_part_unscaled
-from ..code.scaling.pipelines import normalises_one_split
-from ..code.shared.checks import first
 from ..code.shared.roles import split_of, trains
-from ..code.shared.sides import either
-from ..code.splits.alike import splits_processed_differently
-from ..code.splits.sides_apart import inputs_apart
-from ..registry import Finding, View, absent, any_of, present, probe, unknown
+from ..registry import NO_SCRIPT, Finding, View, absent, any_of, present, probe, unknown
 from ..run import Setting
 from ..settings import parts_of
 
@@ -30,6 +23,16 @@ _STEPS = re.compile(r"(?i)pipeline|transform")
 @probe()
 def splits_differ(view: View) -> Finding:
     """Scripts or configuration process the inputs of training and of held-out data differently."""
+    if not view.run.scripts:
+        return any_of((unknown(NO_SCRIPT), splits_normalised_differently(view)))
+    from ..code.scaling.apart import scaled_apart
+    from ..code.scaling.mapped_sides import mapped_on_one_side, one_part_unscaled
+    from ..code.scaling.pipelines import normalises_one_split
+    from ..code.shared.checks import first
+    from ..code.shared.sides import either
+    from ..code.splits.alike import splits_processed_differently
+    from ..code.splits.sides_apart import inputs_apart
+
     return any_of(
         (
             splits_processed_differently(view, labels=False),

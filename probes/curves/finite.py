@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from ..registry import Finding, absent
 from ..run import Run
 from .numerics import broken, losses_of
 
@@ -19,3 +20,10 @@ def stays_finite(run: Run, points: int = 3) -> bool:
     if "eval/loss" in run.series:
         losses.append(run.series["eval/loss"])
     return all(bool(np.all(np.isfinite(s.values))) for s in losses)
+
+
+def never_zero(run: Run) -> Finding | None:
+    """Absent where a run's losses say that nothing it divided by was zero; None where they do not."""
+    if not stays_finite(run):
+        return None
+    return absent("the losses are numbers to the end of the run: nothing that was divided by was zero")

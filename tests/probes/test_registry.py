@@ -1,5 +1,8 @@
 """Probes are called safely, and not at all when what they need is missing."""
 
+import os
+import subprocess
+import sys
 import types
 from typing import Any
 
@@ -81,3 +84,33 @@ def test_every_probe_that_the_rules_name_exists() -> None:
             takes = inspect.signature(probes[item.probe]).parameters
             anything = any(p.kind is p.VAR_KEYWORD for p in takes.values())
             assert anything or set(item.params) <= set(takes), item.id
+
+
+def test_without_a_script_its_checks_say_what_stands_in_for_them() -> None:
+    """What is said without importing them is what they say themselves, each of them."""
+    from traindoctor.engine.load import load_rules
+    from traindoctor.probes.readings import readings
+
+    asked = [s for s in load_rules().symptoms.values() if (s.probe or "").startswith("code.")]
+    bare, logged = view().run, view("train/loss").run
+    for run, benchmark in ((bare, None), (bare, logged), (logged, None), (logged, bare)):
+        said = {s.id: read(View(run, benchmark), s, all_probes()) for s in asked}
+        assert readings(run, benchmark, asked) == said
+
+
+def test_probes_are_imported_when_asked_for() -> None:
+    """A diagnosis without a script imports no check of scripts; listing the names imports them all."""
+    code = (
+        "import sys; from traindoctor.probes.readings import Probes; probes = Probes();"
+        "probes['curves.diverges'];"
+        "assert 'traindoctor.probes.code.loss.calls' not in sys.modules;"
+        "assert 'nothing.here' not in probes and 'curves.nothing' not in probes;"
+        "assert len(probes) == len(list(probes)) > 500;"
+        "assert 'traindoctor.probes.code.loss.calls' in sys.modules"
+    )
+    path = os.pathsep.join(p for p in sys.path if p)
+    done = subprocess.run(
+        [sys.executable, "-c", code], env={**os.environ, "PYTHONPATH": path}, capture_output=True, text=True
+    )
+
+    assert (done.returncode, done.stderr) == (0, "")

@@ -8,10 +8,10 @@ from functools import lru_cache
 
 from ....engine.model import Place
 from ...readers._tree import unparse
-from ...registry import Finding, View, absent, present, probe, unknown
+from ...registry import NO_SCRIPT, Finding, View, absent, present, probe, unknown
 from ...script_diff.edits import likeness_of
 from ...scripts.syntax import Script
-from ..shared.checks import MISSING, scripts
+from ..shared.checks import scripts
 
 _COMPOUND = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.For, ast.While, ast.With, ast.Try)
 
@@ -54,7 +54,7 @@ def other_program(view: View, *, same: float, least: int) -> Finding:
     theirs = scripts(view.benchmark) if view.benchmark else []
     mine = scripts(view.run)
     if not mine or not theirs:
-        return unknown(MISSING if not mine else "no training script beside the benchmark")
+        return unknown(NO_SCRIPT if not mine else "no training script beside the benchmark")
     here, there = _pair(mine, theirs)
     common = shared(here, there)
     text = f"{here.path} and the benchmark's {there.path} share {common:.0%} of their statements"

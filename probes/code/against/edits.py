@@ -14,14 +14,14 @@ from functools import lru_cache
 from ....engine.model import Place
 from ...by_role.compare import same_course, told
 from ...by_role.side import Side, Told
-from ...registry import Finding, View, absent, present, probe, unknown
+from ...registry import NO_SCRIPT, Finding, View, absent, present, probe, unknown
 from ...run import Run
 from ...script_diff.edit import Edit, LeftOut
 from ...script_diff.edits import edits, left_out, likeness_of
 from ...script_diff.marks import STRUCTURE
 from ...script_diff.ports import is_port
 from ...scripts.syntax import Script
-from ..shared.checks import MISSING, scripts
+from ..shared.checks import scripts
 from .at_the_end import modes_after_training
 from .equal_counts import counts_alike
 from .kept import kept
@@ -70,7 +70,7 @@ def compare(run: Run, benchmark: Run | None) -> Comparison:
     mine = scripts(run)
     theirs = scripts(benchmark) if benchmark is not None else ()
     if not mine or not theirs:
-        return Comparison(why=MISSING if not mine else "no training script beside the benchmark")
+        return Comparison(why=NO_SCRIPT if not mine else "no training script beside the benchmark")
     return _compared(mine, theirs)
 
 

@@ -5,18 +5,16 @@ from __future__ import annotations
 import ast
 import re
 
-from ...curves.finite import stays_finite
+from ...curves.finite import never_zero
 from ...readers._tree import names_in, of, unparse
 from ...readers.script import keyword, last_name
-from ...registry import Finding, View, absent, probe
+from ...registry import Finding, View, probe
 from ...scripts.flow import flow
 from ...scripts.minimised import makers
 from ...scripts.syntax import Script
 from ..shared.checks import at, first, is_constant, ok
 from ..shared.nodes import assigned
 from ..shared.spreads import of_itself
-
-_NEVER_ZERO = "the losses are numbers to the end of the run: nothing that was divided by was zero"
 
 
 @probe()
@@ -48,9 +46,8 @@ def unsafe_division(view: View) -> Finding:
 
     Absent where the run's losses are numbers to its end: none of its samples was one.
     """
-    if stays_finite(view.run):
-        return absent(_NEVER_ZERO)
-    return first(view, _unsafe_division, "the scripts divide no sample by its own spread")
+    nothing = "the scripts divide no sample by its own spread"
+    return never_zero(view.run) or first(view, _unsafe_division, nothing)
 
 
 _MEASURES = re.compile(r"(?i)psnr|ssim|corr|similar|metric|score|eval|cosine")  # functions that measure
@@ -110,9 +107,7 @@ def division_without_floor(view: View) -> Finding:
     `x / x.std(0)`, also by way of a name. Common, and harmless until one column is constant: absent where
     the run's losses are numbers to its end.
     """
-    if stays_finite(view.run):
-        return absent(_NEVER_ZERO)
-    return first(view, _division_bare, "the scripts divide nothing by a spread")
+    return never_zero(view.run) or first(view, _division_bare, "the scripts divide nothing by a spread")
 
 
 def _division_bare(source: Script) -> Finding | None:

@@ -7,9 +7,9 @@ import re
 
 from ...readers._tree import unparse
 from ...readers.script import last_name, parsed
-from ...registry import Finding, View, probe, unknown
+from ...registry import NO_SCRIPT, Finding, View, probe, unknown
 from ...scripts.syntax import Script
-from ..shared.checks import MISSING, at, ok, scripts
+from ..shared.checks import at, ok, scripts
 from ..shared.roles import split_of, trains
 from ..shared.sides import side
 from ..shared.uses import side_served
@@ -25,7 +25,7 @@ def normalises_one_split(view: View) -> Finding:
     key or parameter says which split they are for. Configurations written in Python are looked at, too.
     """
     if not view.run.scripts:
-        return unknown(MISSING)
+        return unknown(NO_SCRIPT)
     programs = scripts(view.run)
     seen = {path for s in programs for _, path in (s.pieces or ((0, s.path),))}
     found = [f for f in map(_one_split, [*programs, *_others(view, seen)]) if f is not None]

@@ -15,13 +15,12 @@ from ....engine.model import State
 from ...readers._secrets import redact
 from ...readers._tree import of, unparse, walk
 from ...readers.script import DEFAULT, Extractor, last_name
-from ...registry import Finding, View, absent, present, unknown
+from ...registry import NO_SCRIPT, Finding, View, absent, present, unknown
 from ...run import Run
 from ...scripts.learning import taken
 from ...scripts.project import programs
 from ...scripts.syntax import Script
 
-MISSING = "no training script in the run directory"
 _SHOWN = ("enumerate", "tqdm", "track", "iter")
 _MOST_CALLERS = 50  # functions that are gone through on the way up to a loop
 Check = Callable[[Script], Finding | None]
@@ -60,7 +59,7 @@ def first(view: View, check: Check, nothing: str) -> Finding:
     """Present in any script wins, then absent in any, else unknown with the reason."""
     mine = scripts(view.run)
     if not mine:
-        return unknown(MISSING)
+        return unknown(NO_SCRIPT)
     found = [f for f in (check(s) for s in mine) if f is not None]
     for state in (State.PRESENT, State.ABSENT):
         for finding in found:
