@@ -321,7 +321,7 @@ def _on_all_ranks(
 
 
 _EVALUATED = ("eval/loss", "eval/accuracy")
-_MUST_AGREE = ("grad_norm", "weight_norm", "learning_rate", "loss_scale")
+_MUST_AGREE = ("grad_norm", "weight_norm", "weight_sum", "learning_rate", "loss_scale")
 
 
 @probe()

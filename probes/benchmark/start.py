@@ -11,6 +11,8 @@ from ..registry import Finding, View, absent, present, probe, unknown
 from .common import NORM_SPREAD, SEED, SEED_SPREAD, blocks_of, places_of, same_batches
 from .compare import Pair, band, pair, pair_noise
 
+APART = "neither clearly different nor equal"
+
 
 def _first(found: Pair) -> str | None:
     """Say why the first common points are not the first step of training, or None when they are."""
@@ -29,11 +31,15 @@ def _first(found: Pair) -> str | None:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _First:
-    """A point near the beginning, on both sides. `differs` is None where another seed may explain the gap."""
+    """A point near the beginning, on both sides. `differs` is None where another seed may explain the gap.
+
+    `agrees` is more than not to differ: the gap is allowed, however much the curves scatter later.
+    """
 
     pair: Pair
     at: int
     differs: bool | None
+    agrees: bool
     gap: float
     text: str
 
@@ -64,10 +70,10 @@ def _first_differs(
     strict, noise_of = max(absolute, relative * abs(theirs)), 4 * pair_noise(found)
     chance = band(found, slice(at, at + 1))
     if same_batches(view, found):
-        return _First(found, at, gap > max(strict, noise_of, chance), gap, text)
-    wide = max(strict, spread * abs(theirs), noise_of, chance)
-    differs = True if gap > wide else False if gap <= max(strict, chance) else None
-    return _First(found, at, differs, gap, text)
+        return _First(found, at, gap > max(strict, noise_of, chance), gap <= max(strict, chance), gap, text)
+    wide = max(strict, spread * abs(theirs), chance)
+    differs = True if gap > max(wide, noise_of) else False if gap <= max(strict, chance) else None
+    return _First(found, at, differs, gap <= wide, gap, text)
 
 
 @probe("train/loss", "benchmark:train/loss")
@@ -94,6 +100,8 @@ def first_grad_norm_differs(
         return unknown(loss)
     if loss.differs:
         return absent("the first losses differ already")
+    if not loss.agrees:
+        return unknown(f"{loss.text}: {APART}")
     first = _first_differs(view, "grad_norm", 0.0, relative, NORM_SPREAD)
     if isinstance(first, str):
         return unknown(first)
@@ -118,6 +126,8 @@ def second_loss_differs(view: View, absolute: float, relative: float, norm: floa
         return unknown(first)
     if first.differs:
         return absent("the first losses differ already")
+    if not first.agrees:
+        return unknown(f"{first.text}: {APART}")
     if not same_batches(view, first.pair):
         return unknown("seed or data order are not known to be equal: other batches have another second loss")
     before = _first_differs(view, "grad_norm", 0.0, norm, NORM_SPREAD)
@@ -145,6 +155,8 @@ def departs_after_first(view: View, relative: float, within: float, points: int 
         return unknown(first)
     if first.differs:
         return absent("the first losses differ already")
+    if not first.agrees:
+        return unknown(f"{first.text}: {APART}")
     made = blocks_of(view, "train/loss", points)
     if isinstance(made, str):
         return unknown(made)

@@ -132,6 +132,8 @@ def test_ranks_that_must_agree() -> None:
     """Gradient norms after the exchange are equal on all ranks, or replicas drift."""
     assert state("ranks-diverge", ranks("grad_norm", NORM, NORM * 1.02)) == "present"
     assert state("ranks-diverge", ranks("grad_norm", NORM, NORM * (1 + 1e-5))) == "absent"
+    assert state("ranks-diverge", ranks("weight_sum", -NORM, -NORM * 1.02)) == "present"
+    assert state("ranks-diverge", ranks("weight_sum", -NORM, -NORM)) == "absent"
     assert state("ranks-diverge", ranks("train/loss", LOSS, LOSS * 1.1)) == "unknown"
     assert state("ranks-diverge", run()) == "unknown"
 

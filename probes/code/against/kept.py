@@ -15,7 +15,7 @@ from fnmatch import fnmatchcase
 from ...by_role.groups import covers_all
 from ...by_role.side import Side, argument
 from ...by_role.update import clipping, optimizer, optimizers
-from ...readers._tree import of
+from ...readers._tree import of, unparse
 from ...readers.script import last_name
 from ...script_diff.edit import Edit
 from ...scripts.flow import flow
@@ -100,6 +100,8 @@ def _precision(edits: Sequence[Edit], mine: Side, theirs: Side) -> Iterator[Edit
         if before and after and not any("bf" in w for w in before) and all("bf" in w for w in after):
             if e.gone | e.new == before | after:
                 yield e
+        elif e.within[:1] == ("autocast.dtype",) and e.new == {"bfloat16"} and not e.gone:
+            yield e  # fp16 is what stands there if nothing is said
     scaled = mine.calls("GradScaler") and mine.source.named("scale")
     half = mine.source.named("autocast") and (scaled or mine.mentions("bfloat16|^bf16"))
     if half and not theirs.mentions(r"autocast|(?:^|_)amp(?:_|$)|GradScaler|fp16|bf16|float16|\bhalf\b"):
@@ -116,11 +118,20 @@ _BRAIN = "bfloat16|^bf16"
 
 def _without_scaler(edits: Sequence[Edit], mine: Side, theirs: Side) -> Iterator[Edit]:
     """bf16 without a scaler, for fp16 with one: bf16 has the range of fp32."""
-    scaled = theirs.calls("GradScaler") and not mine.source.named("GradScaler", "scale")
+    scaled = theirs.calls("GradScaler") and not _scales(mine)
     if scaled and mine.source.named("autocast") and mine.mentions(_BRAIN) and not theirs.mentions(_BRAIN):
         for e in edits:
-            if (e.gone | e.new) & (_OF_PRECISION | {"scale()", "unscale_()", "bfloat16"}):
+            held = e.within[:1] and e.within[0].startswith("GradScaler.")
+            if held or (e.gone | e.new) & (_OF_PRECISION | {"scale()", "unscale_()", "bfloat16"}):
                 yield e
+
+
+def _scales(side: Side) -> bool:
+    """Whether a scaler that is not switched off for good, or a loss that is scaled without one, is there."""
+    scalers = side.source.named("GradScaler")
+    asked = [argument(c, "enabled") for c in scalers]
+    on = [a is None or unparse(a) != "False" for a in asked]
+    return any(on) or bool(not scalers and side.source.named("scale"))
 
 
 def _clipped(edits: Sequence[Edit], mine: Side, theirs: Side) -> Iterator[Edit]:

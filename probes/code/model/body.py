@@ -142,7 +142,11 @@ def _zero_init(source: Script) -> Finding | None:
             continue
         if re.search(r"weight_g\b|class_weight|loss_weight|sample_weight", text):
             continue  # the length of weight norm, weights of a loss
-        around = " ".join(source.line(p) for p in source.above(node) if isinstance(p, (ast.If, ast.For)))
+        around = " ".join(
+            source.line(p)
+            for p in source.above(node)
+            if isinstance(p, (ast.If, ast.For)) and not _over_ordinary_layers(p)
+        )
         held = " ".join(p.name for p in source.above(node) if isinstance(p, (ast.ClassDef, ast.FunctionDef)))
         line = source.line(node).lower() + around.lower()
         if (
@@ -183,6 +187,14 @@ def _zero_init(source: Script) -> Finding | None:
         return None
     seen = seen or next(iter(source.named(*_DRAWS)), None)
     return ok(source, seen, "weights are initialised at random") if seen is not None else None
+
+
+def _over_ordinary_layers(loop: ast.If | ast.For) -> bool:
+    """`for layer in (self.inp, self.mid, self.gate)`: what one name says does not hold for all of them."""
+    if not isinstance(loop, ast.For) or not isinstance(loop.iter, (ast.Tuple, ast.List)):
+        return False
+    names = [unparse(e).lower() for e in loop.iter.elts if isinstance(e, (ast.Name, ast.Attribute))]
+    return sum(not any(w in n for w in _MEANT) and not _LAST.search(n) for n in names) > 1
 
 
 # what starts at nothing for a reason: the spread of a code, a shift, a gate, the scores

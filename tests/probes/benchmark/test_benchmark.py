@@ -469,6 +469,14 @@ def steps(
     return written({"seed": seed}, [series("train/loss", loss, at), series("grad_norm", grads, at)])
 
 
+def steps_apart(first: float = 1.0, seed: int = 1) -> Run:
+    """As `steps`, of data in order: the loss leaps so far that its scatter hides a first loss that is off."""
+    at = 1.0 + np.arange(60)
+    loss = 2.0 + np.where(np.arange(60) % 7 == 3, 4.0 * (seed - 1), 0.0)
+    loss[0] = 1.6 * first
+    return written({"seed": seed}, [series("train/loss", loss, at), series("grad_norm", 2.0 * loss, at)])
+
+
 def epochs_of(length: int, epochs: int, batch: int | None = 32) -> Run:
     """A run of so many epochs of so many steps, its epoch logged at every step."""
     at = np.arange(1, length * epochs + 1)
@@ -524,6 +532,13 @@ CURVES: list[tuple[str, str, Run, Run]] = [
     ("first-grad-norm-differs", "unknown", run(curves(0)), BENCH),  # another seed
     ("first-grad-norm-differs", "present", steps(norm=1.3), steps()),
     ("first-grad-norm-differs", "absent", run(curves(0, MINE * 3, scale=20.0)), BENCH),
+    (
+        "first-grad-norm-differs",
+        "unknown",
+        steps_apart(1.13, seed=2),
+        steps_apart(),
+    ),  # neither apart nor equal
+    ("loss-departs-after-first", "unknown", steps_apart(1.13, seed=2), steps_apart()),
     ("first-grad-norm-differs", "unknown", run(curves(0)[:3]), BENCH),
     ("grad-norm-below-at-start", "present", run(curves(0, scale=0.33)), BENCH),
     ("grad-norm-below-at-start", "absent", run(curves(0)), BENCH),

@@ -320,6 +320,16 @@ r(
     zero_init=A,
 )
 r(
+    "init-loop-over-layers",
+    INITB="\n        for layer in (self.stages[0][0], self.inner, self.gate, self.embed):\n            nn.init.zeros_(layer.weight)",
+    zero_init=P,
+)
+r(
+    "init-loop-over-gates",
+    INITB="\n        for layer in (self.gate_in, self.gate_out):\n            nn.init.zeros_(layer.weight)",
+    zero_init="not-present",
+)
+r(
     "init-bn-gamma",
     INITB="\n        for s in self.stages:\n            nn.init.zeros_(s[1].weight)",
     zero_init="not-present",
