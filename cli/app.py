@@ -357,6 +357,9 @@ def data(
     validation: Annotated[
         Path | None, typer.Option("--validation", metavar="DIR", help="The evaluation split, if elsewhere.")
     ] = None,
+    label: Annotated[
+        str, typer.Option("--label", metavar="COLUMN", help="Column of labels, if not called so.")
+    ] = "",
     limit: Annotated[
         int | None, typer.Option("--limit", metavar="N", help="Samples of each part that are looked at.")
     ] = None,
@@ -373,7 +376,7 @@ def data(
     from .data_work import Asked, look, show
 
     wanted = targets(context.obj[1:])
-    asked = Asked(data, benchmark, validation, limit, seed, tuple(rules), quiet)
+    asked = Asked(data, benchmark, validation, label, limit, seed, tuple(rules), quiet)
     show(look(asked), wanted, everything=everything, quiet=quiet, no_color=no_color)
 
 

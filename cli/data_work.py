@@ -15,7 +15,7 @@ from .work import load, readable
 
 if TYPE_CHECKING:
     from ..engine.model import Cause, Link, Reading, RuleBase, Symptom
-    from ..probes.dataset.model import DataSet
+    from ..probes.dataset.model import DataSet, Part
     from ..probes.run import Run
     from ..reports.data_report import DataReport, Found
 
@@ -42,6 +42,7 @@ class Asked:
     data: Path
     benchmark: Path | None = None
     validation: Path | None = None
+    label: str = ""
     limit: int | None = None
     seed: int = 0
     rule_packs: tuple[Path, ...] = ()
@@ -58,8 +59,10 @@ def look(asked: Asked) -> DataReport:
     if asked.seed < 0:
         raise usage(f"--seed {asked.seed}: a seed is 0 or more")
     rules = load(asked.rule_packs, asked.quiet)
-    bounds = Bounds(samples=asked.limit or LIMIT, seed=asked.seed)
+    bounds = Bounds(samples=asked.limit or LIMIT, seed=asked.seed, label=asked.label)
     data = _measured(asked.data, bounds, asked.quiet, validation=asked.validation)
+    if asked.label:
+        _has_column(data, asked.label)
     other = (
         _measured(asked.benchmark, bounds, asked.quiet, "benchmark ") if asked.benchmark is not None else None
     )
@@ -78,6 +81,14 @@ def look(asked: Asked) -> DataReport:
         _same(data, other),
         tuple(f for f in seen if f.symptom in REMARKS),
     )
+
+
+def _has_column(data: DataSet, label: str) -> None:
+    """Raise `Stop` where no table has this column."""
+    names = list(dict.fromkeys(c.name for p in data.parts if p.kind == "table" for c in p.columns))
+    if label not in names:
+        there = f"; there are {', '.join(names[:12])}{', ...' if len(names) > 12 else ''}" if names else ""
+        raise usage(f"--label {label}: no table has such a column{there}")
 
 
 def _measured(
@@ -261,7 +272,19 @@ def _part_notes(data: DataSet) -> list[str]:
     notes = [n for p in data.parts for n in p.notes]
     if any(not p.whole and p.looked for p in data.parts):
         notes.append(f"looked at a sample, drawn with seed {data.bounds.seed} (--seed, --limit)")
+    notes += [_unlabelled(p) for p in data.training if _may_have_labels(p)]
     return list(dict.fromkeys(notes))
+
+
+def _may_have_labels(part: Part) -> bool:
+    """Whether a table has columns of numbers beside each other, and none is called like labels."""
+    return part.kind == "table" and part.labels is None and sum(c.number for c in part.columns) > 1
+
+
+def _unlabelled(part: Part) -> str:
+    return (
+        f"{part.files[0]}: no column is called like labels, and none was looked at as such (--label names it)"
+    )
 
 
 def show(

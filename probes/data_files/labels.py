@@ -12,6 +12,7 @@ from .common import FINAL, NUMBERED, RAW, looked_at, many, needs_data, said_of
 
 LISTS_IGNORED = 0.01
 SPREAD_OVER, ONE_WAY = 5, 0.12  # classes, and the share of one pair of them among suspects
+LEAST_WORDED = 10  # samples whose class is named where that of others is numbered
 LEAST_TORN = 3  # pictures of two classes that were saved anew: one may be a chance
 
 
@@ -95,7 +96,7 @@ def classes_unbalanced(data: DataSet, view: View, ratio: float, least: float) ->
 
 @needs_data
 def class_spelled_twice(data: DataSet, view: View) -> Finding:
-    """Classes of the data whose names differ in case or spaces alone: one class counted as two."""
+    """Classes whose names differ in case or spaces alone, or that have a number and a name: one made two."""
     del view
     parts = [p for p in data.parts if p.labels is not None and p.labels.classes]
     spelled: dict[tuple[str, bool], dict[str, Part]] = {}
@@ -114,9 +115,28 @@ def class_spelled_twice(data: DataSet, view: View) -> Finding:
         where = tuple(Place(p.files[0]) for p in list(twice[0].values())[:2])
         why = f"{named} differ in case or spaces alone{more}"
         return present(why, value=len(twice), threshold=0, where=tuple(dict.fromkeys(where)))
+    two = next((found for p in parts if (found := _numbered_and_named(p)) is not None), None)
+    if two is not None:
+        return two
     if not any(not name.isdigit() for name, _ in spelled):
         return unknown("no classes with names among the data files")
     return absent(f"{many(len(spelled), 'class')}, none spelled in two ways", value=0)
+
+
+def _numbered_and_named(part: Part) -> Finding | None:
+    """The classes of a part are numbers in some samples and as many words in others."""
+    counts = part.labels.counts if part.labels is not None else {}
+    numbers, words = [n for n in counts if n.isdigit()], [n for n in counts if n.isalpha()]
+    if not len(numbers) == len(words) > 1 or len(counts) > 2 * len(words):
+        return None
+    number, name = (sum(counts[n] for n in some) for some in (numbers, words))
+    if min(number, name) < LEAST_WORDED:
+        return None
+    why = (
+        f"{looked_at(part)} of {said_of(part)}: {name} name their class ({', '.join(words[:3])}), {number} "
+        f"number it ({', '.join(numbers[:3])}); each class stands there as two"
+    )
+    return present(why, value=len(words), threshold=0, where=(Place(part.files[0]),))
 
 
 @needs_data

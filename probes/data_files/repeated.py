@@ -71,8 +71,8 @@ def duplicates(data: DataSet, view: View, share: float) -> Finding:
     for part in data.training:
         if not part.hashed or (part.kind == "manifest"):
             continue
-        one = neighbours.repeated(part)
-        if one.share >= share and not neighbours.telling(part):
+        one = neighbours.repeated(part, whole=neighbours.dated(part))
+        if one.share >= share and not (neighbours.telling(part) or neighbours.dated(part)):
             by_chance = True
             continue
         looked.append((one, part))

@@ -143,6 +143,55 @@ def splits_scaled_differently(data: DataSet, view: View, shift: float, ratio: fl
     return absent(f"alike in training and evaluation: {many(looked, 'column')}", value=0)
 
 
+@needs_data
+def splits_turned(data: DataSet, view: View) -> Finding:
+    """Samples of evaluation arrays have the axes of those of training in another order ([64, 3], [3, 64])."""
+    del view
+    looked = 0
+    for held in data.of("eval", "test"):
+        for train in data.training:
+            for name, shape in train.sample_shapes.items():
+                other = held.sample_shapes.get(name)
+                if not shape or not other or len(set(shape)) < 2:
+                    continue
+                looked += 1
+                if other != shape and sorted(other) == sorted(shape):
+                    ours, theirs = " x ".join(map(str, shape)), " x ".join(map(str, other))
+                    why = f"a sample of {name} is {ours} in training, {theirs} in {held.name}: axes exchanged"
+                    where = (Place(held.files[0]), Place(train.files[0]))
+                    return present(why, value=len(shape), where=where)
+    if not looked:
+        return unknown("no arrays of training and of evaluation whose samples have axes of different lengths")
+    return absent("samples of training and evaluation arrays have their axes in one order")
+
+
+@needs_data
+def splits_written_differently(data: DataSet, view: View, share: float, none: float, least: int) -> Finding:
+    """Texts have capital letters (or marks between words) in one split and hardly any in the other."""
+    del view
+    looked = ""
+    for held in data.of("eval", "test"):
+        for train in data.training:
+            theirs = {c.name: c for c in held.columns if c.free_text and not c.number}
+            for mine in train.columns:
+                other = theirs.get(mine.name)
+                counts = [c.count - c.missing for c in (mine, other) if c is not None]
+                if len(counts) < 2 or other is None or min(counts) < least or not mine.free_text:
+                    continue
+                looked = looked or mine.name
+                for what, a, b in (
+                    ("capital letters", mine.capitals / counts[0], other.capitals / counts[1]),
+                    ("marks such as full stops", mine.marks / counts[0], other.marks / counts[1]),
+                ):
+                    if max(a, b) >= share and min(a, b) <= none:
+                        why = f"{what} stand in {a:.0%} of {mine.name} in training, in {b:.0%} in {held.name}"
+                        where = (Place(held.files[0]), Place(train.files[0]))
+                        return present(why, value=abs(a - b), threshold=share, where=where)
+    if not looked:
+        return unknown("no column of texts is known in both training and evaluation data")
+    return absent(f"{looked} is written alike in training and evaluation", threshold=share)
+
+
 def _middle(values: Any) -> tuple[float, float]:
     low, middle, high = np.quantile(values, (0.25, 0.5, 0.75))
     return float(middle), float(high - low) / 1.349
@@ -201,6 +250,11 @@ def modes_mixed(data: DataSet, view: View) -> Finding:
             )
     if not parts:
         return unknown("no folder of images among the data files")
+    one = {p.name: next(iter(p.shapes)).rpartition(" ")[2] for p in parts if p.split}
+    if "grey" in one.values() and "RGB" in one.values():  # a conversion on loading brings no colour back
+        said = ", ".join(f"{mode} in the {name}" for name, mode in one.items())
+        where = tuple(Place(p.files[0]) for p in parts if p.split)[:2]
+        return present(f"images differ in their channels: {said}", value=len(one), threshold=1, where=where)
     return absent(f"all images have the same channels ({said_of_all(parts)})", value=1)
 
 
@@ -243,6 +297,23 @@ def _levels(data: DataSet, shift: float) -> Finding | None:
     return None
 
 
+REVERSED = (
+    8.0  # standard errors that red and blue lie from their own, and at most a quarter from each other's
+)
+
+
+def _reversed(one: Any, other: Any) -> bool:
+    """Whether the mean colours [n, 3] of pictures are those of other ones with red and blue exchanged."""
+    error = np.sqrt(one.var(axis=0) / len(one) + other.var(axis=0) / len(other)) + 0.1
+    a, b = one.mean(axis=0), other.mean(axis=0)
+    kept, turned = np.abs(a - b) / error, np.abs(a - b[::-1]) / (error + error[::-1]) * 2
+    return bool(
+        min(kept[0], kept[2]) >= REVERSED
+        and (a[0] - a[2]) * (b[0] - b[2]) < 0
+        and turned.max() <= REVERSED / 4
+    )
+
+
 def _tones(data: DataSet, shift: float) -> Finding | None:
     """Pictures of evaluation that are darker, brighter or of another colour than those of training."""
     for held in data.of("eval", "test"):
@@ -251,14 +322,18 @@ def _tones(data: DataSet, shift: float) -> Finding | None:
             if one is None or other is None or min(len(one.tones), len(other.tones)) < LEAST_SEEN:
                 continue
             a, b = np.median(one.tones, axis=0), np.median(other.tones, axis=0)
+            if _reversed(one.tones, other.tones):
+                why = (
+                    f"red and blue of a picture: median {a[0]:.0f} and {a[2]:.0f} in training, "
+                    f"{b[0]:.0f} and {b[2]:.0f} in {held.name}: as if they were exchanged"
+                )
+                return present(why, value=1.0, threshold=1.0, where=(Place(held.files[0]),))
             spread = max(_middle(t[:, i])[1] for t in (one.tones, other.tones) for i in range(3))
             moved = np.abs(a - b) / max(spread, 1.0)
             if moved.max() < shift:
                 continue
             at = int(moved.argmax())
-            turned = np.abs(a - b[::-1]).max() < 0.3 * np.abs(a - b).max()
             colour = ("red", "green", "blue")[at]
             why = f"{colour} of a picture: median {a[at]:.0f} in training, {b[at]:.0f} in {held.name}"
-            why += ": as if red and blue were exchanged" if turned else ""
             return present(why, value=float(moved.max()), threshold=shift, where=(Place(held.files[0]),))
     return None

@@ -147,6 +147,30 @@ def words_among_numbers(data: DataSet, view: View, share: float) -> Finding:
     return absent(f"no column of numbers holds words in {said_of_all(parts)}")
 
 
+@needs_data
+def dates_mixed(data: DataSet, view: View, share: float, least: int) -> Finding:
+    """Dates of one column stand there in two ways of writing (2024-01-31 and 31/01/2024)."""
+    del view
+    looked = False
+    for part, column in columns_of([p for p in data.parts if p.kind in RAW and p.looked]):
+        forms = {f: n for f, n in column.dates.items() if f != "01/02/2024"}
+        told = sum(column.dates.values())
+        if told < 0.5 * max(1, column.count - column.missing) or told < least:
+            continue
+        looked = True
+        if len(column.dates) > 1 and not any("/" in f for f in forms):
+            forms = dict(column.dates)  # days and months up to 12 alone, beside another way
+        often = sorted((n, f) for f, n in forms.items() if n >= max(least, share * told))
+        if len(often) > 1:
+            (few, form), (_, usual) = often[0], often[-1]
+            why = f"{column.name} of {said_of(part)} holds dates as {usual} and {few} as {form}"
+            why += ": read in one way, days and months change places or nothing is read"
+            return present(why, value=few / told, threshold=share, where=(column.dates_at[form],))
+    if not looked:
+        return unknown("no column of dates among the data files")
+    return absent("every column of dates is written in one way", threshold=share)
+
+
 def _extreme(part: Part, column: Column, factor: float, score: float) -> tuple[float, float, float] | None:
     """The value that lies farthest out: (value, robust z-score, times the 99th percentile); None if none."""
     values = column.values

@@ -196,6 +196,7 @@ class _Arrays:
         self.rows: dict[str, int] = defaultdict(int)
         self.looked: dict[str, int] = defaultdict(int)
         self.field_rows: dict[str, int] = defaultdict(int)
+        self.sample_shapes: dict[str, tuple[int, ...]] = {}
         self.label_rows: dict[str, int] = defaultdict(int)
         self.hashes = HashGather()
         self.hashed = ""
@@ -249,6 +250,9 @@ class _Arrays:
             else:
                 if one.data.ndim > 1 or naming.is_input(one.name):
                     self.field_rows[field] += one.rows
+                shape = one.data.shape[1:]
+                # () stands for a field whose samples differ from file to file
+                self.sample_shapes[field] = shape if self.sample_shapes.get(field, shape) == shape else ()
                 self._inputs(one, field, number, left)
 
     def _role(self, one: Field, among: int) -> str:
@@ -453,6 +457,7 @@ class _Arrays:
             masks=self.masks,
             field_rows=dict(self.field_rows),
             label_rows=dict(self.label_rows),
+            sample_shapes=dict(self.sample_shapes),
             hashed="rows" if self.hashed else "",
             squares=self.reduced[0] if self.reduced else None,
             single={} if self.batched else self.single,

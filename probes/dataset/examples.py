@@ -28,9 +28,10 @@ Sample = Mapping[str, Any]  # name -> float64 array [n] or list of bytes
 class Examples:
     """Samples in the order of their files: a table of short ones, else a column per feature."""
 
-    def __init__(self, files: Sequence[str], seed: int) -> None:
+    def __init__(self, files: Sequence[str], seed: int, label: str = "") -> None:
         self.files = files
         self.seed = seed
+        self.label = label  # the feature of labels, where a user names it
         self.waiting: list[tuple[Sample, int, int, int]] = []
         self.decided = False
         self.table: TableGather | None = None
@@ -73,7 +74,7 @@ class Examples:
             self.widths = _widths(first)
             if sum(self.widths.values()) <= WIDE and all(_short(s) for s, *_ in self.waiting):
                 names = [n for k, w in self.widths.items() for n in _names(k, w)]
-                self.table = TableGather(names, self.seed, label_of(names), _TARGET)
+                self.table = TableGather(names, self.seed, label_of(names, self.label), _TARGET)
                 self.table.files = list(self.files)
         for one in self.waiting:
             self._take(*one)

@@ -20,9 +20,21 @@ from .model import SAMPLE, Bounds, Column, Hashes, Labels, Problem
 
 MOST_CLASSES = 10_000
 MOST_PROBLEMS = 20
+_MEASURED = re.compile(
+    r"[^\w\s.,+-]?\s?[-+]?\d[\d,]*(?:\.\d+)?\s?(?:[^\W\d_]{1,6}\.?|[^\w\s.,]{1,2})?"
+)  # $1,200 or 5 km
+_DATES = (  # ways of writing a date; which of the two numbers of the last one is the day is told apart later
+    ("2024-01-31", re.compile(r"\d{4}[-/.]\d{1,2}[-/.]\d{1,2}(?!\d)")),
+    ("31.01.2024", re.compile(r"\d{1,2}\.\d{1,2}\.\d{4}(?!\d)")),
+    ("31/01/2024", re.compile(r"(?:1[3-9]|2\d|3[01])[/-]\d{1,2}[/-]\d{4}(?!\d)")),
+    ("01/31/2024", re.compile(r"\d{1,2}[/-](?:1[3-9]|2\d|3[01])[/-]\d{4}(?!\d)")),
+    ("01/02/2024", re.compile(r"\d{1,2}[/-]\d{1,2}[/-]\d{4}(?!\d)")),
+)
 FEW_WORDS = 5  # different words in a column of numbers; with more of them it is a column of texts
 DENSE = 64 * 1024  # numbers of one block beyond which only some are offered to the sample
 _COMMA = re.compile(r"[-+]?\d*,\d+(?:[eE][-+]?\d+)?")
+_MARKS = frozenset(".!?,;:。！？、，")
+MEASURED = 0.9  # share of what is no number that carries a unit or marks between thousands
 _ALL_IGNORED = re.compile(r"\[\s*-100(?:\s*,\s*-100)*\s*\]")
 WIDEST = 512  # columns that are kept one by one; wider rows are looked at as one field
 
@@ -107,6 +119,10 @@ class ColumnGather:
         self.words: Counter[str] = Counter()
         self.words_at: Place | None = None
         self.written = 0  # numbers among the cells that were taken as texts
+        self.measured = 0  # numbers among them that carry a unit, a currency or marks between thousands
+        self.dates: Counter[str] = Counter()  # way of writing a date -> cells
+        self.dates_at: dict[str, Place] = {}
+        self.capitals = self.marks = 0  # texts with a capital letter, with a full stop or its like
         self.commas = 0  # of these with a decimal comma
         self.commas_at: Place | None = None
         self.text: str | None = None
@@ -168,9 +184,11 @@ class ColumnGather:
                 if _COMMA.fullmatch(word):
                     self.commas += 1
                     self.commas_at = self.commas_at or place(i)
-                elif word and len(self.words) <= FEW_WORDS:
-                    self.words[word[:40]] += 1
-                    self.words_at = self.words_at or place(i)
+                elif word:
+                    self.measured += _MEASURED.fullmatch(word[:40]) is not None
+                    if len(self.words) <= FEW_WORDS:
+                        self.words[word[:40]] += 1
+                        self.words_at = self.words_at or place(i)
             else:
                 self.written += 1
 
@@ -199,6 +217,11 @@ class ColumnGather:
                 self.garbled += 1
                 if self.garbled_at is None:
                     self.garbled_at, self.garbled_as = place(i), told
+            if cell[:1].isdigit():
+                self._date(cell, i, place)
+        if naming.is_text(self.name):
+            self.capitals += sum(c != c.lower() for c in cells)
+            self.marks += sum(not _MARKS.isdisjoint(c) for c in cells)
         if self.one_text:
             for cell in cells:
                 if cell and cell != self.text:
@@ -206,6 +229,13 @@ class ColumnGather:
                         self.one_text = False
                         break
                     self.text = cell
+
+    def _date(self, cell: str, i: int, place: Any) -> None:
+        form = next((name for name, way in _DATES if way.match(cell)), None)
+        if form is not None:
+            self.dates[form] += 1
+            if form not in self.dates_at:
+                self.dates_at[form] = place(i)
 
     def column(self) -> Column:
         """Return what was gathered."""
@@ -238,14 +268,23 @@ class ColumnGather:
             self.dtype,
             self.entries or self.count,
             written=self.written,
-            words=tuple(self.words) if not numeric and len(self.words) <= FEW_WORDS else (),
+            words=tuple(self.words)[:FEW_WORDS] if not numeric and self._one_kind() else (),
             words_at=self.words_at,
             commas=self.commas,
             commas_at=self.commas_at,
             garbled=self.garbled,
             garbled_at=self.garbled_at,
             garbled_as=self.garbled_as,
+            dates=dict(self.dates),
+            dates_at=dict(self.dates_at),
+            capitals=self.capitals,
+            marks=self.marks,
         )
+
+    def _one_kind(self) -> bool:
+        """Whether what stands among the numbers is a few words, or numbers with a unit or the like."""
+        odd = self.count - self.missing - self.written - self.commas - self.numbers
+        return len(self.words) <= FEW_WORDS or self.measured >= MEASURED * odd
 
 
 class LabelGather:

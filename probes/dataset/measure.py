@@ -14,6 +14,8 @@ from . import (
     boxes,
     drawn,
     folders,
+    kaldi,
+    labelme,
     lists,
     media,
     mindrecord,
@@ -24,6 +26,7 @@ from . import (
     records,
     stores,
     tables,
+    tagged,
     tars,
     tokens,
 )
@@ -105,6 +108,7 @@ class _Measure:
         self.rank_lists: dict[RunFile, frozenset[str]] = {}
         self.declared: dict[str, int] = {}
         self.gone: list[str] = []
+        self.told_gaps: list[str] = []
         self.boxes: list[boxes.Boxes] = []
         self.pictured: bool | None = None
         self.headers = tables.Headers()
@@ -225,6 +229,10 @@ class _Measure:
         return self._text_kind(file, split)
 
     def _text_kind(self, file: RunFile, split: Split) -> tuple[str, ...] | None:
+        if kaldi.is_kaldi(file, self.files):
+            return ("kaldi", file.path)
+        if tagged.is_tagged(file):
+            return ("tagged", split)
         if file.suffix in TABLES:
             found = tables.dialect(file)
             if naming.is_submission(file.name):
@@ -244,6 +252,8 @@ class _Measure:
                 return ("unreadable", file.path, "no JSON object in it")
             return ("jsonl", split, *sorted(names)) if len(names) < 50 else ("jsonl", split, file.path)
         if file.suffix == ".json" and file.head.lstrip()[:1] in (b"[", b"{"):
+            if labelme.is_labelme(file):
+                return ("labelme", split)
             return ("json", file.path) if file.size <= MOST_JSON else None
         return plain.group(file, self.files)
 
@@ -313,13 +323,26 @@ class _Measure:
             self.parts += stores.read_arrow(files, split, self.budget)
         elif kind == "csv":
             names, header = list(key[4:]), key[3] == "True"
-            label = self.headers.label(files[0], names)
+            told = self.bounds.label in names
+            label = self.bounds.label if told else self.headers.label(files[0], names)
             self.parts += tables.read_csv(files, split, key[2], names, header, self.budget, label)
         elif kind == "jsonl":
             keys = dict.fromkeys(n for f in files for n in tables.json_names(f) or ())
             self.parts += tables.read_jsonl(files, split, list(keys), self.budget)
         elif kind == "json":
             self._json(files[0], split)
+        elif kind == "kaldi":
+            folder = kaldi.read_kaldi(files[0], self.files, split, self.budget)
+            self.parts.append(folder.part)
+            self.listed += [folder.listed] if folder.listed is not None else []
+            self.told_gaps += folder.gaps
+        elif kind == "tagged":
+            self.parts.append(tagged.read_tagged(files, split, self.budget))
+        elif kind == "labelme":
+            part, shapes, named_images = labelme.read_labelme(files, split, self.files, self.budget)
+            self.parts.append(part)
+            self.boxes.append(shapes)
+            self.listed += [named_images] if named_images is not None else []
         elif kind == "lines":
             self.parts.append(plain.read_lines(files, split, self.budget))
 
@@ -429,6 +452,7 @@ class _Measure:
         if links:
             are = "link leads" if len(links) == 1 else "links lead"
             gaps.append(f"{len(links)} {are} to files that are not there ({', '.join(links[:3])})")
+        gaps += self.told_gaps
         gaps += [f"{path}: named by state.json and not there" for path in self.gone[:20]]
         return tuple(gaps), sum(map(len, sets.values()))
 

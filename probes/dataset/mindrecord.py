@@ -67,7 +67,7 @@ def read_index(file: RunFile, data: RunFile | None, split: Split, budget: Budget
             connection.close()
     except (sqlite3.Error, ValueError) as error:
         problems.add(file.path, f"cannot be read as an index: {str(error)[:100]}")
-    found = Examples([data.path if data is not None else file.path], budget.bounds.seed)
+    found = Examples([data.path if data is not None else file.path], budget.bounds.seed, budget.bounds.label)
     note = "of MindRecord only the index is read: counts and indexed fields"
     if data is not None and where:
         note = _read(data, where, found, problems, budget)

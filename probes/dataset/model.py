@@ -26,12 +26,16 @@ SAMPLE = 20_000  # values or rows that are kept for medians and neighbours
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """How much is looked at: `samples` of a part, `bytes` and `seconds` in all; `seed` draws the rest."""
+    """How much is looked at: `samples` of a part, `bytes` and `seconds` in all; `seed` draws the rest.
+
+    `label`: the column of labels, where a user names it.
+    """
 
     samples: int = LIMIT
     bytes: int = 1024**3
     seconds: float = 60.0
     seed: int = 0
+    label: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +83,10 @@ class Column:
     garbled: int = 0  # texts that were decoded in another encoding than they were written in
     garbled_at: Place | None = None
     garbled_as: str = ""  # what tells it, of the first one
+    dates: Mapping[str, int] = field(default_factory=dict)  # way of writing a date, by an example -> cells
+    dates_at: Mapping[str, Place] = field(default_factory=dict)  # the same -> the first of them
+    capitals: int = 0  # of a text that a model reads: cells with a capital letter
+    marks: int = 0  # and with a mark between words
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -237,6 +245,7 @@ class Part:
     alike: Alike | None = None
     seen: Seen | None = None
     squares: Squares | None = None
+    sample_shapes: Mapping[str, tuple[int, ...]] = field(default_factory=dict)  # field -> shape of a sample
     single: Mapping[str, SingleArray] = field(default_factory=dict)  # file -> its one array
     named: Hashes = field(default_factory=lambda: np.empty(0, dtype=np.int64))  # rows with ids and times
     levels: Floats = field(default_factory=lambda: np.empty(0))  # of recordings, in decibels of full scale

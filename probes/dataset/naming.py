@@ -141,7 +141,7 @@ def is_text(name: str) -> bool:
 
 def is_answer(name: str) -> bool:
     """Whether a column is called like the text that a model learns to write."""
-    return name.strip().lower() in ("output", "response", "completion", "chosen", "rejected")
+    return name.strip().lower() in ("output", "response", "completion", "chosen", "rejected", "transcript")
 
 
 def is_sample_id(name: str) -> bool:

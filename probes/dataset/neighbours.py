@@ -150,11 +150,13 @@ class Equal:
 COMMON = 3  # times that a row stands in one split, from which on it is a frequent one
 
 
-def repeated(part: Part) -> Equal:
-    """Count the samples of a part that repeat an earlier one."""
+def repeated(part: Part, *, whole: bool = False) -> Equal:
+    """Count the samples of a part that repeat an earlier one; `whole`: with what names and dates them."""
     found = part.inputs if len(part.inputs) else part.hashes
     if not len(found):
         return Equal(0, 0)
+    if whole:
+        found = part.named
     _, first, counts = np.unique(found, return_index=True, return_counts=True)
     twice = np.sort(first[counts > 1])
     return Equal(len(found), int((counts - 1).sum()), tuple(part.place(int(i)) for i in twice[:3]))
@@ -181,6 +183,11 @@ def telling(part: Part) -> bool:
     )
 
 
+def dated(part: Part) -> bool:
+    """Whether rows, which chance repeats, are told apart by who, what and when together."""
+    return not telling(part) and 0 < len(part.named) == len(part.hashes)
+
+
 def shared(train: Sequence[Part], held: Part) -> Equal:
     """Count the samples of a held-out part that stand in a training part as well."""
     best = Equal(0, 0)
@@ -188,8 +195,8 @@ def shared(train: Sequence[Part], held: Part) -> Equal:
         if part.hashed != held.hashed or part.kind != held.kind:
             continue
         mine, theirs = _comparable(part, held)
-        dated = not telling(part) and len(part.named) == len(mine) and len(held.named) == len(theirs)
-        if dated:  # who, what and when: chance does not repeat these together
+        by_date = dated(part) and len(part.named) == len(mine) and len(held.named) == len(theirs)
+        if by_date:  # who, what and when: chance does not repeat these together
             mine, theirs = part.named, held.named
         if not len(mine) or not len(theirs):
             continue
@@ -199,7 +206,7 @@ def shared(train: Sequence[Part], held: Part) -> Equal:
         met = np.flatnonzero(np.isin(theirs, kinds))
         common = int(np.isin(theirs, mine).sum()) - len(met)
         places = tuple(held.place(int(i)) for i in met[:3])
-        by_chance = 0.0 if dated or telling(part) else _chance(repeated(part), len(theirs))
+        by_chance = 0.0 if by_date or telling(part) else _chance(repeated(part), len(theirs))
         found = Equal(len(theirs), len(met), places, by_chance, common)
         if found.count > best.count or not best.looked:
             best = found

@@ -42,7 +42,7 @@ def _length(head: bytes) -> int | None:
 
 def read_tfrecords(files: Sequence[RunFile], split: Split, budget: Budget) -> Part:
     """Read TFRecord files one record after the other; beyond the bound records are only counted."""
-    found = Examples([f.path for f in files], budget.bounds.seed)
+    found = Examples([f.path for f in files], budget.bounds.seed, budget.bounds.label)
     problems = Problems()
     total = 0
     exact, notes = True, []

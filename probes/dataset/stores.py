@@ -135,7 +135,9 @@ def _arrow(
                     ended = False
                     break
                 names = [str(n) for n in batch.schema.names]
-                table = table or TableGather(names, budget.bounds.seed, label_of(names), 5000)
+                table = table or TableGather(
+                    names, budget.bounds.seed, label_of(names, budget.bounds.label), 5000
+                )
                 if names != table.names:
                     problems.append(Problem(Place(file.path), "other columns than the files before"))
                     break

@@ -99,8 +99,10 @@ def _is_number(cell: str) -> bool:
     return True
 
 
-def label_of(names: Sequence[str]) -> str | None:
-    """Return the column that holds labels, by its name; None when none is called so."""
+def label_of(names: Sequence[str], told: str = "") -> str | None:
+    """Return the column of labels: the one that was `told`, or by its name; None when none is called so."""
+    if told in names:
+        return told
     found = [n for n in names if n.strip().lower() in naming.LABELS]
     found = found or [n for n in names if naming.is_label(n)]
     order = ("label", "labels", "target", "class", "y")
@@ -146,7 +148,7 @@ def read_csv(
     label: str | None = None,
 ) -> list[Part]:
     """Read CSV files of one header; of long ones seeded blocks. `label`: told by other files than these."""
-    table = TableGather(names, budget.bounds.seed, label or label_of(names), SAMPLE // 4)
+    table = TableGather(names, budget.bounds.seed, label or label_of(names, budget.bounds.label), SAMPLE // 4)
     table.comma = delimiter == ";"
     if not split and files:
         table.divide(_parse(files[0].head_text.splitlines()[header:200], delimiter))
@@ -379,7 +381,7 @@ def _as_cell(value: Any) -> str:
 
 def read_jsonl(files: Sequence[RunFile], split: Split, names: Sequence[str], budget: Budget) -> list[Part]:
     """Read JSON lines; of long files seeded stretches."""
-    table = TableGather(names, budget.bounds.seed, label_of(names), SAMPLE // 4)
+    table = TableGather(names, budget.bounds.seed, label_of(names, budget.bounds.label), SAMPLE // 4)
     total, exact, notes = 0, True, []
     if not split and files:
         table.divide(_first_rows(files[0], table.names))
@@ -510,7 +512,7 @@ def read_json(file: RunFile, found: Any, split: Split, budget: Budget) -> list[P
         return None
     flat = [_flat(r) for r in found[: budget.bounds.samples] if isinstance(r, dict)]
     names = list(dict.fromkeys(k for r in flat[:200] for k in r))[:MAX_COLUMNS]
-    table = TableGather(names, budget.bounds.seed, label_of(names), SAMPLE // 4)
+    table = TableGather(names, budget.bounds.seed, label_of(names, budget.bounds.label), SAMPLE // 4)
     table.files.append(file.path)
     rows = [[_as_cell(r.get(n)) for n in names] for r in flat]
     if not split:

@@ -68,7 +68,7 @@ def _key(name: str) -> tuple[str, str]:
 
 def read_tars(files: Sequence[RunFile], split: Split, budget: Budget) -> Part:
     """Read samples in the order of their files, up to the bound of each; what follows is not counted."""
-    found = Examples([f.path for f in files], budget.bounds.seed)
+    found = Examples([f.path for f in files], budget.bounds.seed, budget.bounds.label)
     problems = Problems()
     parts: Counter[str] = Counter()
     total, exact, notes = 0, True, []

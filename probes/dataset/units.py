@@ -8,6 +8,7 @@ from .model import Column
 
 LEAST = 20  # values in the smaller of the two units
 SHARE = 0.01
+FAR = 1000.0
 DISTINCT = 10  # different values in each
 # Metres, centimetres, millimetres and inches; shares and percent; seconds, minutes, hours and milliseconds.
 FACTORS = (10.0, 25.4, 60.0, 100.0, 1000.0, 3600.0, 1e4, 1e6, 1e9)
@@ -41,6 +42,7 @@ def factor_of(column: Column) -> tuple[float, float] | None:
     spread = float(max(np.ptp(low), np.ptp(high)))
     # Four standard errors of a median: 1.25 deviations over the root of the count.
     doubt = 4 * 1.25 * (spread / 2.56) / np.sqrt(few) + 0.005
-    if doubt > 0.12 or np.abs(high - low - np.log(factor)).max() > 2 * doubt:
+    # A gap of half of a factor of a thousand and more is none that values of one unit have.
+    if doubt > (0.12 if factor < FAR else 0.25) or np.abs(high - low - np.log(factor)).max() > 2 * doubt:
         return None
     return factor, len(above) / len(logs)

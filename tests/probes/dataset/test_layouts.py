@@ -113,7 +113,7 @@ def test_one_measured_value_repeats(tmp_path: Path) -> None:
         for i, v in enumerate(random.normal(50, 9, 330))
     ]
     csv(tmp_path / "sales" / "sales.csv", ("date", "sales"), rows)
-    assert reading("data-duplicates", tmp_path / "sales").state is U
+    assert reading("data-duplicates", tmp_path / "sales").state is A  # no day stands twice
 
     texts = [[f"text number {i}"] for i in range(300)]
     csv(tmp_path / "texts" / "train.csv", ("text",), texts + texts[:100])
