@@ -1,4 +1,4 @@
-"""Configurations that a log prints over many lines: YAML (detectron2), Python (OpenMMLab), JSON."""
+"""Configurations that a log prints over many lines: YAML (detectron2), Python (OpenMMLab), JSON, line by line (Paddle)."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator
 
 from .._config_tree import leaves, parse_json, parse_yaml
 from . import arguments
+from .stamps import PREFIX
 
 MAX_LINES = 4000
 MAX_BYTES = 512 * 1024
@@ -24,6 +25,8 @@ _END = re.compile(
 )
 
 _LIKE_CONFIG = re.compile(rb"^(?:\s+\S|#|-\s|[\])}{]|[\w.\"'/-]+\s*:(?:\s|$)|\w+ = |---\s*$)")
+_SECTION = re.compile(rb"[A-Za-z_]\w{0,60} ?:\s*$")
+_ENTRY = re.compile(rb"[A-Za-z_][\w.\-]{0,60} ?:(?:\s|$)")
 
 
 def begins(line: bytes) -> bytes | None:
@@ -107,6 +110,37 @@ class Block:
             ):
                 for key, value, line in arguments.located(node.value, node.targets[0].id):
                     yield key, value, self.number + self.offset + line - 1
+
+
+def section(line: bytes, number: int) -> Section | None:
+    """The block that a logged `Optimizer :` begins, whose entries are logged in lines of their own, farther in."""
+    match = PREFIX.match(line) if len(line) < 400 else None
+    if match is None or not match.end() or not _SECTION.match(line, match.end()):
+        return None
+    return Section(line[match.end() :].rstrip(), match.end(), number)
+
+
+class Section(Block):
+    """A printed tree with a time stamp or a level before each of its lines.
+
+    `column` is where its outermost names begin: what stands farther to the right is farther in.
+    """
+
+    def __init__(self, first: bytes, column: int, number: int) -> None:
+        super().__init__(b"", number)
+        self.lines, self.offset, self.column = [first], 0, column
+
+    def takes(self, line: bytes) -> bool:
+        """Add a line; False when it is no entry of the tree, or the section has none."""
+        match = PREFIX.match(line)
+        if match is None or len(self.lines) >= MAX_LINES or self.size > MAX_BYTES:
+            return False
+        deeper = match.end() - self.column
+        if deeper < (1 if len(self.lines) == 1 else 0) or not _ENTRY.match(line, match.end()):
+            return False
+        self.lines.append(b" " * deeper + line[match.end() :].rstrip())
+        self.size += len(line)
+        return True
 
 
 def _depth(line: bytes) -> int:

@@ -322,6 +322,11 @@ class Log:
             self._held = []
             self._block = blocks.Block(first, number)
             return True
+        if self.rows.first_line is None and not self._no_blocks:
+            self._block = blocks.section(raw, number)
+            if self._block is not None:
+                self._held = []
+                return True
         table = header(without_prefix(_text(raw))) if len(raw) < 1000 else None
         if table is not None:
             self._table = table

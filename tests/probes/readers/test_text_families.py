@@ -821,3 +821,55 @@ def test_the_ranks_of_mpirun(tmp_path: Path) -> None:
 
     assert points(content, "train/loss", 1) == [(1, 4.0), (2, 2.5), (3, 2.0)]
     assert points(content, "train/loss", 0) == [(1, 3.0), (2, 1.5), (3, 1.0)]
+
+
+def _logged(*lines: str) -> str:
+    return "".join(f"[2026/03/01 12:00:{i:02d}] ppcls INFO: {line}\n" for i, line in enumerate(lines))
+
+
+PADDLE = (
+    "Arch : ",
+    "    class_num : 5",
+    "    name : ResNet18",
+    "DataLoader : ",
+    "    Eval : ",
+    "        sampler : ",
+    "            batch_size : 64",
+    "            shuffle : False",
+    "    Train : ",
+    "        sampler : ",
+    "            batch_size : 32",
+    "            shuffle : True",
+    "Optimizer : ",
+    "    lr : ",
+    "        learning_rate : 0.1",
+    "        name : Cosine",
+    "    name : Momentum",
+    "profiler_options : None",
+    "train with paddle 2.5.1 and device cpu",
+)
+
+
+def test_a_tree_logged_line_by_line(tmp_path: Path) -> None:
+    """Each entry keeps the sections that it stands in: another's `name` or `shuffle` is not the training's."""
+    row = "[Train][Epoch 1/2][Iter: 0/40]lr(LinearWarmup): 0.1, top1: 0.25, CELoss: 1.6, loss: 1.6"
+    content = read(tmp_path, _logged(*PADDLE, row))
+    found = {s.key: (s.value, s.line) for s in content.settings}
+
+    assert found["Optimizer.name"] == ("Momentum", 17)
+    assert found["Optimizer.lr.name"] == ("Cosine", 16)
+    assert found["DataLoader.Eval.sampler.shuffle"] == (False, 8)
+    assert found["DataLoader.Train.sampler.shuffle"] == (True, 12)
+    assert "shuffle" not in found and "name" not in found
+    assert points(content, "train/loss") == [(0, 1.6)]
+
+
+def test_results_below_a_heading_are_no_settings(tmp_path: Path) -> None:
+    """What is measured under a heading stays a row; a heading with nothing farther in begins nothing."""
+    lines = ["Validation : "]
+    for epoch in range(1, 4):
+        lines += ["Results : ", f"    epoch: {epoch}, loss: {2 - 0.1 * epoch:.1f}, accuracy: 0.{epoch}"]
+    content = read(tmp_path, _logged("seed : 3", *lines))
+
+    assert [v for _, v in points(content, "train/loss")] == [1.9, 1.8, 1.7]
+    assert {s.key: s.value for s in content.settings} == {"seed": 3}
