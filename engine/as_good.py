@@ -3,7 +3,8 @@
 A rate, a schedule or a dropout that is another one than the benchmark's is no reason for a bad result where
 the result is not bad. Where all that the rules ask of the end (its metric, its loss) is known and not worse,
 a cause of the named kinds stays below one half, unless something in the run's own curves speaks for it
-(losses that turn up, gradients that jump): then there is harm to see.
+(losses that turn up, gradients that jump): then there is harm to see. Of some causes less is asked: dropout
+and smoothed labels raise the training loss itself, so that only what is evaluated tells of their harm.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from collections.abc import Mapping
 from .caution import NOTHING
 from .experience import BELOW_HALF
 from .explain import contributions
+from .graph import links
 from .infer import Belief
 from .model import AsGood, RuleBase, State
 
@@ -25,14 +27,16 @@ def held(rules: RuleBase, belief: Belief, added: Mapping[str, float] = NOTHING) 
     `added` are log-odds that something beside the network adds to causes.
     """
     given = rules.as_good
-    if given is None or not given.asks:
-        return {}
-    if any(belief.states.get(s) is not State.ABSENT for s in given.asks):
+    if given is None:
         return {}
     found: dict[str, float] = {}
     for cause, inferred in belief.odds.items():
         odds = inferred + added.get(cause, 0.0)
-        if odds > 0.0 and cause.split(".")[0] in given.kinds and not _shows(rules, belief, cause, given):
+        if odds <= 0.0 or cause.split(".")[0] not in given.kinds:
+            continue
+        asks = given.asks_of.get(cause, given.asks)
+        good = bool(asks) and all(belief.states.get(s) is State.ABSENT for s in asks)
+        if good and not _shows(rules, belief, cause, given):
             found[cause] = odds + BELOW_HALF / (1.0 + odds)  # what was likelier stays closer to one half
     return found
 
@@ -42,7 +46,21 @@ def _shows(rules: RuleBase, belief: Belief, cause: str, given: AsGood) -> bool:
     for node, part in contributions(belief, cause).items():
         if part < given.weight:
             continue
-        symptom = rules.symptoms.get(node)
-        if symptom is None or (belief.states.get(node) is State.PRESENT and symptom.area in given.shown):
+        if any(
+            belief.states.get(s) is State.PRESENT and rules.symptoms[s].area in given.shown
+            for s in _symptoms(rules, node)
+        ):
             return True
     return False
+
+
+def _symptoms(rules: RuleBase, node: str) -> set[str]:
+    """The symptom itself, or those that a mechanism leads to."""
+    met: set[str] = set()
+    waiting = [node]
+    while waiting:
+        name = waiting.pop()
+        if name not in met:
+            met.add(name)
+            waiting += [link.to for link in links(rules.mechanisms[name])] if name in rules.mechanisms else []
+    return met & rules.symptoms.keys()

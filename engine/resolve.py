@@ -182,7 +182,14 @@ def _as_good(scale: Entry[ScaleFile], check: Checker) -> AsGood | None:
         return None
     for symptom in given.asks:
         check.reference(scale, ("as_good", "asks"), "symptom", symptom)
-    return AsGood(frozenset(given.asks), frozenset(given.kinds), frozenset(given.shown), given.weight)
+    for cause, asks in given.asks_of.items():
+        check.reference(scale, ("as_good", "asks_of"), "cause", cause)
+        for symptom in asks:
+            check.reference(scale, ("as_good", "asks_of", cause), "symptom", symptom)
+    asks_of = {cause: frozenset(asks) for cause, asks in given.asks_of.items()}
+    return AsGood(
+        frozenset(given.asks), frozenset(given.kinds), frozenset(given.shown), given.weight, asks_of
+    )
 
 
 def _experience(layer: Layer, check: Checker) -> Experience | None:

@@ -223,6 +223,7 @@ class AsGood:
     kinds: frozenset[str]  # of causes: the first part of their names
     shown: frozenset[str]  # areas of symptoms that show harm
     weight: float  # log-odds from which such a symptom speaks for a cause
+    asks_of: Mapping[str, frozenset[str]] = field(default_factory=dict)  # cause -> what it is asked instead
 
 
 @dataclass(frozen=True, slots=True)

@@ -355,11 +355,23 @@ def above_whole(view: View) -> Finding:
     return absent(f"{', '.join(sorted({s.raw for s in shares})[:3])}: never above 100")
 
 
+def _resumed_inside(run: Run) -> bool:
+    """Whether the training loss begins before the steps at which the run was resumed."""
+    series = run.series["train/loss"]
+    at = [e.step if e.step is not None else e.value for e in run.events_of("resume")]
+    known = [step for step in at if step is not None]
+    return bool(known) and len(series) > 0 and float(series.steps[0]) < min(known)
+
+
 @probe("train/loss")
 def pretrained_starts_untrained(view: View, tolerance: float = 0.1) -> Finding:
-    """Trained weights are configured, and the first loss of the language model is that of a uniform guess."""
+    """Trained weights are configured, and the first loss of the language model is that of a uniform guess.
+
+    What a curve goes on from in its middle, a checkpoint of its own, is none that it starts from.
+    """
     run = view.run
-    meant = next((k for k in ("pretrained", "resume_from", "adapter") if situation.switched_on(run, k)), None)
+    keys = ("pretrained", "adapter") if _resumed_inside(run) else ("pretrained", "resume_from", "adapter")
+    meant = next((k for k in keys if situation.switched_on(run, k)), None)
     if meant is None:
         known = "pretrained" in run.settings
         words = "no trained weights are configured"

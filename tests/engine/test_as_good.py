@@ -10,7 +10,7 @@ import pytest
 from traindoctor.engine import as_good
 from traindoctor.engine.diagnose import diagnose
 from traindoctor.engine.load import load_rules
-from traindoctor.engine.model import AsGood, Hypothesis, Reading, RuleBase, RunInfo, State
+from traindoctor.engine.model import AsGood, Hypothesis, Mechanism, Reading, RuleBase, RunInfo, State
 
 Make = Callable[..., RuleBase]
 GIVEN = AsGood(frozenset({"worse"}), frozenset({"hyperparameter"}), frozenset({"curves"}), 0.2)
@@ -64,10 +64,48 @@ def test_harm_that_shows_and_faults_of_the_code_are_told(
     assert as_good.NAME not in found.contributions
 
 
+def test_of_some_causes_less_is_asked(base: RuleBase) -> None:
+    """A dropout that raises the training loss is not blamed where what is evaluated is no worse."""
+    given = replace(
+        GIVEN,
+        asks=frozenset({"worse", "loss-above"}),
+        asks_of={"hyperparameter.rate": frozenset({"worse"})},
+    )
+    leaky = {**base.symptoms, "loss-above": replace(base.symptoms["worse"], id="loss-above")}
+    rules = replace(base, symptoms=leaky, as_good=given)
+    states = {"rate_differs": PRESENT, "worse": ABSENT, "loss_above": PRESENT}
+    assert 0.4 < first(rules, **states).probability < 0.5
+    assert first(rules, **{**states, "worse": UNKNOWN}).probability > 0.5
+    assert first(rules, **{**states, "turns_up": PRESENT}).probability > 0.5
+    plain = replace(rules, as_good=replace(given, asks_of={}))
+    assert first(plain, **states).probability > 0.5
+
+
+def test_a_mechanism_that_only_the_comparison_shows_is_no_harm_in_the_curves(base: RuleBase) -> None:
+    """What a mechanism leads to is looked at, not the mechanism."""
+    cause = base.causes["hyperparameter.rate"]
+    link = cause.shows[0]
+    worse = Mechanism(
+        "ends-worse", "Ends worse", 0.1, shows=(replace(link, to="loss-above"), replace(link, to="turns-up"))
+    )
+    leaky = {**base.symptoms, "loss-above": replace(base.symptoms["worse"], id="loss-above")}
+    rules = replace(
+        base,
+        causes={**base.causes, cause.id: replace(cause, leads_to=(replace(link, to="ends-worse"),))},
+        mechanisms={"ends-worse": worse},
+        symptoms=leaky,
+    )
+    states = {"rate_differs": PRESENT, "worse": ABSENT, "loss_above": PRESENT}
+    assert 0.4 < first(rules, **states).probability < 0.5
+    assert first(rules, **{**states, "turns_up": PRESENT}).probability > 0.5
+
+
 def test_the_rules_name_what_there_is() -> None:
     """The installed rules ask for symptoms, kinds of causes and areas that exist."""
     rules = load_rules()
     assert rules.as_good is not None
     assert rules.as_good.asks <= set(rules.symptoms)
+    assert rules.as_good.asks_of.keys() <= set(rules.causes)
+    assert all(asks <= set(rules.symptoms) for asks in rules.as_good.asks_of.values())
     assert rules.as_good.kinds <= {c.split(".")[0] for c in rules.causes}
     assert rules.as_good.shown <= {s.area for s in rules.symptoms.values()}

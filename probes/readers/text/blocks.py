@@ -1,4 +1,4 @@
-"""Configurations that a log prints over many lines: YAML (detectron2), Python (OpenMMLab), JSON, line by line (Paddle)."""
+"""Configurations that a log prints over many lines: YAML (detectron2, Paddle), Python (OpenMMLab), JSON."""
 
 from __future__ import annotations
 
@@ -113,7 +113,7 @@ class Block:
 
 
 def section(line: bytes, number: int) -> Section | None:
-    """The block that a logged `Optimizer :` begins, whose entries are logged in lines of their own, farther in."""
+    """The block that a logged `Optimizer :` begins: its entries are logged farther in, each by itself."""
     match = PREFIX.match(line) if len(line) < 400 else None
     if match is None or not match.end() or not _SECTION.match(line, match.end()):
         return None
