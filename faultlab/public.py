@@ -67,11 +67,13 @@ PARTS = (
     "ninth",
     "tenth",
     "eleventh",
+    "twelfth",
 )
 FEW = {
     "ninth": 4,
     "tenth": 4,
     "eleventh": 4,
+    "twelfth": 4,
 }  # scripts of one package where a part takes fewer, for many authors with a few each
 ALARM = 0.5  # probability from which a cause is claimed
 _TRAINS = re.compile(
