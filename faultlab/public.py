@@ -68,12 +68,14 @@ PARTS = (
     "tenth",
     "eleventh",
     "twelfth",
+    "thirteenth",
 )
 FEW = {
     "ninth": 4,
     "tenth": 4,
     "eleventh": 4,
     "twelfth": 4,
+    "thirteenth": 8,
 }  # scripts of one package where a part takes fewer, for many authors with a few each
 ALARM = 0.5  # probability from which a cause is claimed
 _TRAINS = re.compile(
