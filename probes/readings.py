@@ -60,6 +60,7 @@ MODULES = (
     "code.model.activations",
     "code.model.axes",
     "code.model.body",
+    "code.model.constant_starts",
     "code.model.inputs",
     "code.model.joins",
     "code.model.operators",

@@ -10,7 +10,7 @@ from functools import partial
 from ...readers._tree import of, unparse, walk
 from ...readers.script import keyword, last_name
 from ...registry import Finding, View, probe
-from ...scripts.flow import flow
+from ...scripts.flow import flow, returns
 from ...scripts.syntax import Script
 from ..mindspore.cells import last_tested_on_mindspore
 from ..model.pretrained import saved_here, unused
@@ -19,6 +19,7 @@ from ..shared.checks import at, first, ok
 from ..shared.sides import either, literal, words
 from ..tensorflow.slips import watched_metric_unknown
 from ..trainers.trainer_settings import best_by_default, best_not_loaded
+from .asked_way import by_mode, from_infinity, harms
 from .best_kept import (
     best_read_in_vain,
     chosen_by_training,
@@ -275,46 +276,15 @@ def _comparison_reversed(source: Script) -> Finding | None:
             higher = told[1] in ("max", "highest")  # `score <= min_score`: which way is said by the other
         if higher is None or _negated(source, new) or (higher and _is_error(source, new)):
             continue
-        if higher and _NO_WAY.search(unparse(new)) and not up and _from_infinity(source, unparse(best)):
+        if higher and _NO_WAY.search(unparse(new)) and not up and from_infinity(source, unparse(best)):
             continue  # a score that starts at the largest number is one of those that fall
-        if _by_mode(source, test):
+        if by_mode(source, test):
             continue
         seen = seen or test
-        if higher != up and not _harms(source, node):
+        if higher != up and not harms(source, node):
             way = "higher" if higher else "lower"
             return at(source, node, f"`{unparse(new)}` is better when {way}; this keeps the worst model")
     return ok(source, seen, "the best value is compared the right way round") if seen is not None else None
-
-
-_ASKS_WAY = re.compile(
-    r"(?i)['\"](?:min|max)\w*['\"]|(?:higher|lower|greater|bigger|larger|smaller)_?(?:is_?)?better|greater_"
-    r"|(?:maxi|mini)mi[sz]e|(?:^|_)direction|\bis_(?:min|max)\b|mode_(?:min|max)\b"
-)
-
-
-def _by_mode(source: Script, test: ast.Compare) -> bool:
-    """`if self.mode == "min": better = score < self.best`: which way is asked for each time."""
-    conditions = [p.test for p in source.above(test) if isinstance(p, (ast.If, ast.IfExp))]
-    return any(_ASKS_WAY.search(unparse(c).replace(unparse(test), "")) for c in conditions)
-
-
-def _from_infinity(source: Script, best: str) -> bool:
-    """`best = math.inf`: the first value is below it."""
-    return any(
-        unparse(t) == best
-        and re.fullmatch(r"(?:\w+\.)?(?:inf|Inf|Infinity)|float\(['\"]\+?inf\w*['\"]\)", unparse(n.value))
-        for n in source.of(ast.Assign)
-        for t in n.targets
-    )
-
-
-_HARMS = re.compile(r"(?i)attack|poison|adversar|perturb|evasion|backdoor|trojan|worst")
-
-
-def _harms(source: Script, node: ast.If) -> bool:
-    """What is kept is what does a model the most harm: an attack is the better the lower its accuracy."""
-    held = " ".join(p.name for p in source.above(node) if isinstance(p, (ast.ClassDef, ast.FunctionDef)))
-    return _HARMS.search(held + " ".join(unparse(s) for s in node.body)) is not None
 
 
 def _of_its_function(source: Script, new: ast.expr) -> bool | None:
@@ -362,6 +332,8 @@ def _of_callers(source: Script, new: ast.expr) -> set[bool | None]:
 
 def _is_error(source: Script, node: ast.expr) -> bool:
     """A score that is made of errors, whatever it is called: `score = errors.mean()`."""
+    if _gives_error(source, node):
+        return True
     named = {*words(unparse(node)), *re.split(r"[^a-z]+", unparse(node).lower())}
     if named & (_HIGHER - {"score", "scores", "metric", "metrics", "result"}):
         return False
@@ -369,9 +341,18 @@ def _is_error(source: Script, node: ast.expr) -> bool:
     if any(last_name(c.func) == "sqrt" for e in ends for c in of(e, ast.Call)):
         return True  # a root of mean squares
     told = {w.removesuffix("s") for e in ends for w in re.split(r"[^a-z]+", unparse(e).lower())}
-    return bool(
-        told & {"error", "err", "mae", "mse", "rmse", "smape", "mape", "loss", "losse", "distance", "nll"}
-    )
+    return bool(told & _ERRORS)
+
+
+_ERRORS = {"error", "err", "mae", "mse", "rmse", "smape", "mape", "loss", "losse", "distance", "nll"}
+
+
+def _gives_error(source: Script, node: ast.expr) -> bool:
+    """`r2 = self.evaluate(loader)`, and that function ends with `return rmse`."""
+    given = flow(source).given(node)
+    made = given.value if given is not None and not given.places else None
+    ends = [e for f in flow(source).called(made) for e in returns(f)] if isinstance(made, ast.Call) else []
+    return bool(ends) and all(isinstance(e, ast.Name) and e.id.lower() in _ERRORS for e in ends)
 
 
 def _negated(source: Script, node: ast.expr) -> bool:

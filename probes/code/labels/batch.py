@@ -29,8 +29,10 @@ def drawn_anew(source: Script) -> Finding | None:
     seen: ast.AST | None = None
     for node, name, value in _rewritten(source):
         seen = seen or node
-        while isinstance(value, ast.Call) and last_name(value.func) in ("to", "long", "float", "astype"):
-            value = value.func.value if isinstance(value.func, ast.Attribute) else value
+        while isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute):
+            if value.func.attr not in ("to", "long", "float", "astype"):
+                break
+            value = value.func.value
         if not isinstance(value, ast.Call) or last_name(value.func) not in _DRAWN:
             continue
         used = [n for n in of(value, ast.Name) if n.id == name]

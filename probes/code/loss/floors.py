@@ -11,6 +11,7 @@ from ...registry import Finding, View, probe
 from ...scripts.flow import flow, losses
 from ...scripts.syntax import Script
 from ..shared.checks import at, first, ok
+from ..shared.nodes import is_own
 from ..shared.sides import either
 from .reaches_zero import reaches_zero
 
@@ -39,6 +40,8 @@ def _log_of_power(source: Script) -> Finding | None:
     """`np.log(power)`, `torch.log(mel)`: digital silence has no energy."""
     seen = None
     for call in source.named("log", "log10"):
+        if is_own(source, call):
+            continue
         given = (
             call.args[0] if call.args else call.func.value if isinstance(call.func, ast.Attribute) else None
         )
@@ -115,6 +118,8 @@ def _norm_without_floor(source: Script) -> Finding | None:
 def _log_of_chance(source: Script) -> Finding | None:
     """The logarithm of a softmax or sigmoid, in a loss that is written out: both underflow to zero."""
     for call in source.named("log"):
+        if is_own(source, call):
+            continue
         given = (
             call.args[0] if call.args else call.func.value if isinstance(call.func, ast.Attribute) else None
         )

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 
 from ...readers._tree import of, unparse, walk
-from ...readers.script import last_name
+from ...readers.script import all_arguments, last_name
 from ...registry import Finding, View, probe
 from ...scripts.flow import Flow, flow, losses, objectives
 from ...scripts.syntax import Function, Script
@@ -31,6 +31,7 @@ from .cuts import (
     on_purpose,
     origin,
     owner_class,
+    reached,
     runs_model,
     straight_through,
     switches_off,
@@ -309,7 +310,7 @@ def _cuts(source: Script, objective: ast.expr) -> Iterator[tuple[ast.AST, str]]:
             continue  # an array comes from no model; a switch asks for it
         if is_packed(mine, node):
             continue  # the values of a packed sequence, whole
-        if of_model(mine, node):
+        if of_model(mine, node) and not _runs_out_of_sight(mine, inside, uncut):
             yield node, "the gradient path is cut between the model and the loss"
     for call in [u for u in uncut if isinstance(u, ast.Call)]:
         for function in mine.called(call):
@@ -332,6 +333,18 @@ def _cuts(source: Script, objective: ast.expr) -> Iterator[tuple[ast.AST, str]]:
             continue
         if block is not None and runs_model(mine, call) and not on_purpose(unparse(block)):
             yield block, "part of the forward pass runs without gradients"
+
+
+def _runs_out_of_sight(mine: Flow, inside: ast.expr, uncut: list[ast.expr]) -> bool:
+    """Another object is handed the model and gives another part of the objective: `env.run(agent)`."""
+    runs = [c for c in reached(mine, inside) if isinstance(c, ast.Call) and runs_model(mine, c)]
+    models = {unparse(c.func) for c in runs}
+    return any(
+        isinstance(u, ast.Call)
+        and (not mine.called(u) or (isinstance(u.func, ast.Attribute) and unparse(u.func.value) != "self"))
+        and any(unparse(a) in models for a in all_arguments(u))
+        for u in uncut
+    )
 
 
 def _collects(function: Function) -> bool:

@@ -14,6 +14,7 @@ from ...scripts.learning import takes_gradients
 from ...scripts.minimised import handed, makers, objectives
 from ...scripts.syntax import Script
 from ..shared.checks import at, ok
+from ..shared.nodes import is_own
 from ..shared.sides import literal
 
 _NOT_NEGATIVE = ("relu", "ReLU", "abs", "square", "absolute")
@@ -35,7 +36,7 @@ def reaches_zero(source: Script) -> Finding | None:
     for scope in _scopes(source):
         for node in of(scope, ast.Call, ast.BinOp):
             if isinstance(node, ast.Call) and last_name(node.func) in ("log", "log2", "log10", "sqrt"):
-                argument = _argument(node)
+                argument = None if is_own(source, node) else _argument(node)
                 if argument is None or (last_name(node.func) != "sqrt" and _guarded(source, node)):
                     continue
                 seen = seen or node

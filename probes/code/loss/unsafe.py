@@ -13,7 +13,7 @@ from ...scripts.flow import flow
 from ...scripts.minimised import makers
 from ...scripts.syntax import Script
 from ..shared.checks import at, first, is_constant, ok
-from ..shared.nodes import assigned
+from ..shared.nodes import assigned, is_own
 from ..shared.spreads import of_itself
 
 
@@ -205,7 +205,7 @@ _INPUT = re.compile(r"(?i)^x$|^x_|_x$|image|img|input|sample|batch|signal|wave|a
 def _argument(source: Script, call: ast.Call) -> ast.expr | None:
     """What a tensor's log or sqrt is taken of; None for Python's own math on plain numbers."""
     owner = source.owner(call)
-    if owner in ("math", "np", "numpy"):
+    if owner in ("math", "np", "numpy") or is_own(source, call):
         return None
     if call.args:
         return call.args[0]

@@ -89,8 +89,10 @@ def _outside(source: Script, function: Function) -> bool:
 def _own_places(source: Script, node: ast.expr) -> bool:
     """`arange(2 * n)`, or `cat([arange(0, n), arange(n, 2 * n)])`: the number of the row itself."""
     for value in flow(source).values(node, 4):
-        while isinstance(value, ast.Call) and last_name(value.func) in ("to", "cuda", "long"):
-            value = value.func.value if isinstance(value.func, ast.Attribute) else value
+        while isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute):
+            if value.func.attr not in ("to", "cuda", "long"):
+                break
+            value = value.func.value
         if not isinstance(value, ast.Call):
             continue
         if last_name(value.func) == "arange" and len(value.args) == 1:

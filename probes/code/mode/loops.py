@@ -24,6 +24,7 @@ from ..shared.checks import (
     ok,
     outer_loop,
     runs_in,
+    teaching,
 )
 from ..shared.sides import either
 from .scored import never_quiet, switched_on_to_score
@@ -67,7 +68,7 @@ def _eval_while_training(source: Script) -> Finding | None:
     epoch_loop = outer_loop(source)
     if epoch_loop is None or _trains_no_model(source):
         return None
-    if trains and all(_trains_first(source, b, trains, evals) for b in source.backwards):
+    if trains and all(_trains_first(source, b, trains, evals) for b in teaching(source)):
         return ok(source, trains[0], "the function that trains puts the model into training mode itself")
     last = _last_before_training(source, switches)
     if last is not None and not last[1] and not _switched_back(source, last[0], trains):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import re
 
-from ...readers._tree import unparse
+from ...readers._tree import of, unparse
 from ...readers.script import keyword, last_name
 from ...registry import Finding, View, probe
 from ...scripts.syntax import Script
@@ -39,6 +39,8 @@ def _target_inside(source: Script) -> Finding | None:
             seen = seen or node
             used = {_word(n) for n in _values(node.value)}
             told = [w for w in used if _TARGETS.search(w) and not _PLACES.search(w)]
+            if set(told) <= {"y"} and _of_a_point(node.value):
+                continue
             table = isinstance(node.value, ast.Call) and last_name(node.value.func) in (
                 "dict",
                 "set",
@@ -64,6 +66,13 @@ def _target_inside(source: Script) -> Finding | None:
                     if not _is_table(node.value) and not _may_be_left_out(source, node):
                         return at(source, node, "the target is joined to the inputs")
     return ok(source, seen, "columns of the inputs come from other inputs") if seen is not None else None
+
+
+def _of_a_point(value: ast.expr) -> bool:
+    """`box(row.x, row.y)`, `zip(df["x"], df["y"])`: both fields of one thing are where it lies."""
+    read = {unparse(n) for n in of(value, ast.Attribute, ast.Subscript)}
+    ends = ((".x", ".y"), ("['x']", "['y']"))
+    return any(r.removesuffix(y) + x in read for x, y in ends for r in read if r.endswith(y))
 
 
 def _names_target(text: ast.JoinedStr) -> bool:

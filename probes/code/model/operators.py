@@ -167,9 +167,9 @@ def _last_operation(mine: Flow, output: ast.expr) -> tuple[str, ast.expr]:
         "float",
         "reshape",
     ):
-        call = call.func.value if isinstance(call.func, ast.Attribute) else call
-        if not isinstance(call, ast.Call):
+        if not isinstance(call.func, ast.Attribute):
             break
+        call = call.func.value
     if (
         isinstance(call, ast.Call)
         and isinstance(call.func, ast.Attribute)

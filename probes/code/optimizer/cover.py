@@ -186,6 +186,8 @@ def _of_owner(mine: Flow, owner: ast.expr, node: ast.AST, depth: int = 4) -> Cov
                 return Cover(whole=True)  # an attribute of what is no model: a trainer, a bundle
             if base is None and _switched_alone(mine, owner):
                 return Cover(whole=True)
+            if base is not None and _holds_one(base) == owner.attr:
+                return Cover(whole=True)  # the only layer of what wraps it
             return Cover(part=words, owner=text)
         # a trainer without a base class may have a method `forward` as well
         if held is not None and held.bases and any(f in held.body for f in mine.source.forwards):
@@ -250,6 +252,17 @@ def layers_of(owner: ast.ClassDef) -> dict[str, ast.Call]:
         and isinstance(node.targets[0], ast.Attribute)
         and last_name(node.value.func)[:1].isupper()
     }
+
+
+def _holds_one(owner: ast.ClassDef) -> str | None:
+    """The only attribute that a class makes by a call: `self.bert = BertModel.from_pretrained(name)`."""
+    made = {
+        t.attr
+        for n in of(owner, ast.Assign)
+        for t in n.targets
+        if isinstance(t, ast.Attribute) and not isinstance(n.value, (ast.Constant, ast.Name, ast.Attribute))
+    }
+    return made.pop() if len(made) == 1 else None
 
 
 def _together(mine: Flow, covers: list[Cover]) -> Cover:

@@ -11,6 +11,7 @@ from ...readers.script import last_name
 from ...registry import Finding
 from ...scripts.syntax import Function, Script
 from ..shared.checks import at
+from ..shared.nodes import left_to_heirs
 
 _SPREAD = re.compile(r"(?i)^_*(?:\w+_)?(?:std|stdev|stddev|sd|sigma|deviation|scale_?)s?$")
 _CENTRE = re.compile(r"(?i)^_*(?:\w+_)?(?:mean|mu|avg|centre|center)s?_?$")
@@ -111,6 +112,8 @@ def _of_classes(source: Script) -> Iterator[ast.AST]:
         if not spreads or not any(_CENTRE.match(n) for n in kept):
             continue
         if any(last_name(b) in source.classes for b in owner.bases) or _opened(source, owner):
+            continue
+        if left_to_heirs(owner):
             continue
         if _by_itself(source):
             continue

@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterable
 
 from ...readers._tree import of, unparse
-from ...readers.script import last_name
+from ...readers.script import keyword, last_name
 from ...registry import Finding, View, probe
 from ...scripts.flow import flow
 from ...scripts.learning import taken
@@ -60,7 +60,10 @@ def _idle(source: Script) -> Finding | None:
         elif advanced is False:
             return at(source, call, "this scheduler is made, and nothing steps it")
     for function, name in _handed(source) if not made else ():
-        advanced = _advanced(source, {(function, name)})
+        given = _named_by_callers(source, function, name)
+        if not given:
+            continue  # whoever calls it may step the scheduler
+        advanced = _advanced(source, {(function, name), *given})
         if advanced:
             judged = judged or function
         elif advanced is False:
@@ -140,6 +143,18 @@ def _handed(source: Script) -> Iterable[tuple[Function, str]]:
             if re.search(r"(?i)^(?:lr_?)?sched(?:uler)?$", argument.arg) and function is not None:
                 if function.name not in ("__init__", "forward"):
                     yield function, argument.arg
+
+
+def _named_by_callers(source: Script, function: Function, name: str) -> set[_Name]:
+    """The names that callers in the program have for what they hand over as this parameter."""
+    places = [a.arg for a in function.args.args if a.arg != "self"]
+    targets: list[ast.expr] = []
+    for call in source.named(function.name):
+        given = keyword(call, name)
+        if given is None and name in places and places.index(name) < len(call.args):
+            given = call.args[places.index(name)]
+        targets += [given] if isinstance(given, (ast.Name, ast.Attribute)) else []
+    return _names(source, targets)
 
 
 def _advanced(source: Script, kept: set[_Name]) -> bool | None:

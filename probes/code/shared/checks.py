@@ -169,9 +169,18 @@ def gone_over(over: ast.expr, *also: str) -> ast.expr:
     return over
 
 
+def teaching(source: Script) -> tuple[ast.Call, ...]:
+    """Backward calls of functions that take a step too; all, where no function does both.
+
+    Others give slopes to look at: of a loss by an input, for how telling a sample is.
+    """
+    stepping = {source.function_around(s) for s in source.steps}
+    return tuple(b for b in source.backwards if source.function_around(b) in stepping) or source.backwards
+
+
 def outer_loop(source: Script) -> ast.For | ast.While | None:
     """The outermost loop that training runs in, also when the step stands in a helper of a helper."""
-    for backward in source.backwards or taken(source):
+    for backward in teaching(source) or taken(source):
         found = _outermost(source, backward, set())
         if found is not None:
             return found

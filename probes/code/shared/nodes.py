@@ -27,6 +27,11 @@ def is_negative(node: ast.AST | None) -> bool:
     return isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub)
 
 
+def is_own(source: Script, call: ast.Call) -> bool:
+    """A function of the program by its plain name: its own `log(t)`, which need not be the library's."""
+    return isinstance(call.func, ast.Name) and call.func.id in flow(source).functions
+
+
 def texts_in(node: ast.AST) -> list[str]:
     """Every text that stands in an expression."""
     return [n.value for n in of(node, ast.Constant) if isinstance(n.value, str)]
@@ -85,6 +90,13 @@ def chosen(source: Script, node: ast.AST) -> bool:
 def raises(function: Function) -> bool:
     """A function that raises in its first block: a method left to whoever derives from its class."""
     return any(isinstance(n, ast.Raise) for n in function.body)
+
+
+def left_to_heirs(owner: ast.ClassDef) -> bool:
+    """A class for others to derive from, maybe in files that are not at hand: what it keeps is theirs."""
+    bases = {last_name(b) for b in (*owner.bases, *(k.value for k in owner.keywords))}
+    named = owner.name.startswith(("Base", "Abstract")) or owner.name.endswith(("Base", "Mixin", "Abstract"))
+    return named or bool(bases & {"ABC", "ABCMeta"}) or any(raises(f) for f in of(owner, ast.FunctionDef))
 
 
 def assigned(node: ast.Assign) -> list[tuple[ast.expr, ast.expr]]:

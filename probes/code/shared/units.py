@@ -27,13 +27,15 @@ _EPOCH = re.compile(r"(?:^|_)n?epochs?(?:_|$)")
 _OF_ONE_EPOCH = re.compile(
     r"(?:^|_)(?:per|in|an|one|each)_epoch$"
 )  # what is counted in one is no count of them
+# the times that a schedule moves, whatever it moves with
+_TICKS = re.compile(r"^(?:lr|sched\w*|decay|anneal\w*|cycle|restart|cosine)_(?:decay_)?steps?$")
 _ACCUMULATION = re.compile(r"accum|micro|world|replica|devices|gpus")
 
 
 def _word(name: str) -> str | None:
     """What a name counts: `max_epochs` epochs, `steps_per_epoch` and `total_steps` steps."""
     name = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name).lower()
-    if _ACCUMULATION.search(name):
+    if _ACCUMULATION.search(name) or _TICKS.search(name):
         return None
     if _STEP.search(name) or _OF_ONE_EPOCH.search(name):
         return STEP

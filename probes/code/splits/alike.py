@@ -123,8 +123,7 @@ def _changes(node: _Change, name: str, labels: bool) -> bool:
         text = isinstance(node.value, ast.JoinedStr) or (
             isinstance(node.value, ast.Constant) and isinstance(node.value.value, str)
         )
-        mask = isinstance(node.op, (ast.BitAnd, ast.BitOr))
-        return not isinstance(node.target, ast.Subscript) and not text and not mask
+        return not isinstance(node.target, ast.Subscript) and not text and isinstance(node.op, _SCALING)
     if isinstance(node.targets[0], ast.Subscript):
         return False
     old = of(node.value, ast.Name, ast.Attribute)

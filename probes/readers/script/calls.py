@@ -135,12 +135,20 @@ SOUGHT_TENSOR = re.compile(
 )
 
 
+_MADE = ("tensor", "zeros", "ones", "empty", "rand", "randn", "Parameter")  # a tensor, out of numbers alone
+
+
 def moves_one_tensor(call: ast.Call) -> bool:
-    """Whether an optimizer gets single tensors alone, none of them weights: `Adam([self.mask], lr=0.3)`."""
+    """Whether an optimizer gets single tensors alone, none of them weights: `Adam([self.mask], lr=0.3)`.
+
+    One that is made on the spot is nobody's weight: `SGD([torch.zeros(1, requires_grad=True)], lr=0)`.
+    """
 
     def single(node: ast.expr) -> bool:
         if isinstance(node, ast.Dict):
             return any(single(v) for v in node.values if not isinstance(v, ast.Constant))
+        if isinstance(node, ast.Call):
+            return last_name(node.func) in _MADE
         return isinstance(node, (ast.Name, ast.Attribute)) and bool(SOUGHT_TENSOR.search(last_name(node)))
 
     given = call.args[0] if call.args else keyword(call, "params")

@@ -1,0 +1,39 @@
+"""Which way a best value is asked for, where more than names says so: a mode, a start, a harm."""
+
+from __future__ import annotations
+
+import ast
+import re
+
+from ...readers._tree import unparse
+from ...scripts.syntax import Script
+
+_ASKS_WAY = re.compile(
+    r"(?i)['\"](?:min|max)\w*['\"]|(?:higher|lower|greater|bigger|larger|smaller)_?(?:is_?)?better|greater_"
+    r"|(?:maxi|mini)mi[sz]e|(?:^|_)direction|\bis_(?:min|max)\b|mode_(?:min|max)\b"
+)
+
+
+def by_mode(source: Script, test: ast.Compare) -> bool:
+    """`if self.mode == "min": better = score < self.best`: which way is asked for each time."""
+    conditions = [p.test for p in source.above(test) if isinstance(p, (ast.If, ast.IfExp))]
+    return any(_ASKS_WAY.search(unparse(c).replace(unparse(test), "")) for c in conditions)
+
+
+def from_infinity(source: Script, best: str) -> bool:
+    """`best = math.inf`: the first value is below it."""
+    return any(
+        unparse(t) == best
+        and re.fullmatch(r"(?:\w+\.)?(?:inf|Inf|Infinity)|float\(['\"]\+?inf\w*['\"]\)", unparse(n.value))
+        for n in source.of(ast.Assign)
+        for t in n.targets
+    )
+
+
+_HARMS = re.compile(r"(?i)attack|poison|adversar|perturb|evasion|backdoor|trojan|worst")
+
+
+def harms(source: Script, node: ast.If) -> bool:
+    """What is kept is what does a model the most harm: an attack is the better the lower its accuracy."""
+    held = " ".join(p.name for p in source.above(node) if isinstance(p, (ast.ClassDef, ast.FunctionDef)))
+    return _HARMS.search(held + " ".join(unparse(s) for s in node.body)) is not None
