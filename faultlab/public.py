@@ -69,6 +69,7 @@ PARTS = (
     "eleventh",
     "twelfth",
     "thirteenth",
+    "fourteenth",
 )
 FEW = {
     "ninth": 4,
@@ -76,6 +77,7 @@ FEW = {
     "eleventh": 4,
     "twelfth": 4,
     "thirteenth": 8,
+    "fourteenth": 6,
 }  # scripts of one package where a part takes fewer, for many authors with a few each
 ALARM = 0.5  # probability from which a cause is claimed
 _TRAINS = re.compile(
