@@ -61,9 +61,9 @@ def _idle(source: Script) -> Finding | None:
             return at(source, call, "this scheduler is made, and nothing steps it")
     for function, name in _handed(source) if not made else ():
         given = _named_by_callers(source, function, name)
-        if not given:
-            continue  # whoever calls it may step the scheduler
         advanced = _advanced(source, {(function, name), *given})
+        if advanced is False and not (given or _trains_to_the_end(source, function)):
+            continue  # whoever calls it for each epoch may step the scheduler
         if advanced:
             judged = judged or function
         elif advanced is False:
@@ -143,6 +143,12 @@ def _handed(source: Script) -> Iterable[tuple[Function, str]]:
             if re.search(r"(?i)^(?:lr_?)?sched(?:uler)?$", argument.arg) and function is not None:
                 if function.name not in ("__init__", "forward"):
                     yield function, argument.arg
+
+
+def _trains_to_the_end(source: Script, function: Function) -> bool:
+    """The loops over epochs and batches both stand in it: nobody else gets to act between epochs."""
+    inside = [b for b in taken(source) if source.function_around(b) is function]
+    return any(len(source.loops_around(b)) > 1 for b in inside)
 
 
 def _named_by_callers(source: Script, function: Function, name: str) -> set[_Name]:
