@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 import re
+from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -129,9 +130,9 @@ class Flow:
         line = getattr(node, "lineno", 0)
         around = set(self.source.above(node))
         found: list[Given] = []
-        for given in reversed(self._given.get(key, [])):
-            if getattr(given.value, "lineno", 0) >= line:
-                continue
+        each = self._given.get(key, [])
+        before = bisect_left(each, line, key=lambda given: given.value.lineno)
+        for given in reversed(each[:before]):
             above = list(self.source.above(given.statement))
             if any(isinstance(p, ast.If) for p in above) and never_together(
                 self.source, given.statement, node

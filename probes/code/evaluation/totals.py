@@ -90,10 +90,12 @@ def _in_one_round(source: Script, loop: ast.AST, node: ast.AST) -> bool:
 def emptied_each_round(source: Script) -> Finding | None:
     """`scores = []` in each round, `scores.append(...)` and all of `scores` is read behind."""
     for loop in _loops(source):
+        if of(loop, ast.Break):
+            continue
         own = list(_once(loop.body))
         last = loop.end_lineno or loop.lineno
         for node in own:
-            if not isinstance(node, ast.Assign) or any(isinstance(n, ast.Break) for n in walk(loop)):
+            if not isinstance(node, ast.Assign):
                 continue
             names = [unparse(t) for t in flat(node.targets)]
             values = node.value.elts if isinstance(node.value, ast.Tuple) else [node.value] * len(names)

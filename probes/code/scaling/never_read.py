@@ -33,14 +33,13 @@ def figures_never_read(source: Script) -> Finding | None:
         target = node.targets[0]
         if len(node.targets) != 1 or not isinstance(target, ast.Name) or _OF_OTHERS.search(unparse(node)):
             continue
-        if _read(source, node, target.id):
+        fitted = _fitted(node.value)
+        spread = not scales and (_is_spread(source, node.value) or _pair(source, node, target.id))
+        if not (fitted or spread) or _read(source, node, target.id):
             continue
-        if _fitted(node.value):
+        if fitted:
             return at(source, node, "this scaler is fitted, and nothing is put through it")
-        if scales:
-            continue
-        if _is_spread(source, node.value) or _pair(source, node, target.id):
-            return at(source, node, "the deviation of the inputs is worked out, and nothing is divided by it")
+        return at(source, node, "the deviation of the inputs is worked out, and nothing is divided by it")
     return _scale_not_asked(source)
 
 
