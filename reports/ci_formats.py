@@ -17,7 +17,7 @@ from xml.etree import ElementTree
 
 from ..engine.model import Diagnosis, Gate, GateFinding, Place
 from .gate_report import verdict
-from .text import location, plain, sentence
+from .text import location, plain, printable, sentence
 
 SARIF_SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 MOST_ANNOTATIONS = 10  # of each level: GitHub shows no more for one step
@@ -216,7 +216,7 @@ def github(gate: Gate, diagnosis: Diagnosis, origin: Origin) -> str:
         left[level] -= 1
         file, line = _standing(f, origin)
         title = _property_value(f"{f.rule}: {plain(f.title)}"[:LONGEST_TITLE])
-        head = f"file={_property_value(file)},line={line},title={title}"
+        head = f"file={printable(_property_value(file))},line={line},title={title}"
         lines.append(f"::{level} {head}::{_message(_told(f))}")
     lines.append(f"::notice title=traindoctor gate::{_message(verdict(gate))}")
     return "\n".join(lines) + "\n"

@@ -23,7 +23,7 @@ _ESCAPES = re.compile(
 )
 _SPACES = re.compile(r"\s+")
 _HIDDEN = frozenset({"Cc", "Cf", "Cs", "Co", "Cn"})
-_COMMAND = re.compile(r"^((?:\s|\x1b\[[0-9;]*m)*):(?=:)|##(?=\[)", re.MULTILINE)
+_COMMAND = re.compile(r"^((?:[^\S\n]|\x1b\[[0-9;]*m)*):(?=:)|##(?=\[)", re.MULTILINE)
 
 
 def printable(text: str) -> str:

@@ -140,7 +140,7 @@ def _limits(run: Run, adam: float, sgd: float, upper: bool) -> dict[str, float]:
 
 
 # what fits a Gaussian process: a handful of its own parameters, by hundreds of steps over all samples
-_PROCESSES = re.compile(r"(?m)^\s*(?:import|from)\s+(?:gpytorch|gpflow|botorch)\b")
+_PROCESSES = re.compile(r"(?m)^[ \t]*(?:import|from)[ \t]+(?:gpytorch|gpflow|botorch)\b")
 
 
 def _above(view: View, adam: float, sgd: float, what: str, until_broken: bool = False) -> Finding:

@@ -102,11 +102,11 @@ def sniff(file: RunFile) -> bool:
         return _sniff_json(file)
     if file.suffix in _YAML:
         return (
-            bool(re.search(r"^\s*(?:- )?[\w\"'<$][^\n:]*:(?:\s|$)|^- |^\{", text, re.MULTILINE))
+            bool(re.search(r"^[ \t]*(?:- )?[\w\"'<$][^\n:]*:(?:\s|$)|^- |^\{", text, re.MULTILINE))
             or len(text) < 3
         )
     if file.suffix == ".toml":
-        return bool(re.search(r"^\s*[\w\".-]+\s*=", text, re.MULTILINE))
+        return bool(re.search(r"^[ \t]*[\w\".-]+[ \t]*=", text, re.MULTILINE))
     if file.suffix in (*_INI, *_PLAIN) or _requirements_name(file.name):
         return _sniff_lines(file, text)
     return False

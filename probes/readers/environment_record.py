@@ -33,7 +33,7 @@ _TOOLKIT = {
 _DRIVER = re.compile(r"(?:^|/)driver(?:/|_)|\bascendhal_version\b", re.IGNORECASE)
 _FIRMWARE = re.compile(r"(?:^|/)firmware(?:/|_)|\bfirmware_version\b", re.IGNORECASE)
 _CANN_NAMES = re.compile(r"(?:version|ascend_\w+_install|install)\.(?:info|cfg)$", re.IGNORECASE)
-_CANN_VERSION = re.compile(r"^\s*\[?version\s*=\s*\[?([\w.]+)", re.IGNORECASE | re.MULTILINE)
+_CANN_VERSION = re.compile(r"^[ \t]*\[?version[ \t]*=[ \t]*\[?([\w.]+)", re.IGNORECASE | re.MULTILINE)
 
 
 def sniff(file: RunFile) -> bool:

@@ -358,7 +358,7 @@ def test_github(
 def test_what_a_log_says_is_no_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Text of the run reaches no CI system unescaped."""
     evil = "\n::set-output name=x::y\r\n%0A\x1b[31m<script>"
-    place = Place("a,b:c\n::x.py", 3)
+    place = Place("a,b:c\n\x1b[2J::x.py", 3)
     finding = GateFinding("graph.optimizer", evil, "fail", "error", evil, evil, (place,), (), "f" * 64)
     profile = Profile("p", "P", "ascend", {}, (), "allow")
     made = Gate(profile, "failed", (finding,))

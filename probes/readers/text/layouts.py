@@ -20,12 +20,12 @@ _VALUE = re.compile(rb"[-+]?(?:\d[\d_,]*\.?\d*(?:[eE][-+]?\d+)?|\.\d+|nan|inf)$"
 _OF_STEPS = {b"total_timesteps": b"step", b"timesteps": b"step", b"total timesteps": b"step"}
 LONGEST = 80  # lines of a box
 
-_RULED = re.compile(rb"^([^\n]*[A-Za-z#][^\n]*)\n[ \t]*(-{2,}(?:[ \t]+-{2,})+)[ \t]*$", re.M)
+_RULED = re.compile(rb"^(?=[^\n]*[A-Za-z#])([^\n]+)\n[ \t]*(-{2,}(?:[ \t]+-{2,})+)[ \t]*$", re.M)
 _COLUMN = re.compile(rb"-{2,}")
 _SPACY = {b"E": b"epoch", b"#": b"step", b"SCORE": b"eval_f1"}  # `spacy train`'s own names
 
 _SAID = re.compile(
-    rb"(?:\b(?:the|a|an|with|its)\s+)*\b((?:train(?:ing)?|val(?:idation)?|test|dev|eval(?:uation)?|mean|average)\s+"
+    rb"(?:\b(?:the|a|an|with|its)\s+){0,3}\b((?:train(?:ing)?|val(?:idation)?|test|dev|eval(?:uation)?|mean|average)\s+"
     rb"(?:loss|accuracy|error|perplexity|f1|score)|learning\s+rate)\s+"
     rb"(?:was|is|of|is\s+now|stood\s+at|stands\s+at|came\s+to|comes\s+to|reached)\s+(?=[-+]?(?:\d|nan\b|inf\b))",
     re.IGNORECASE,

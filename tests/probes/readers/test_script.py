@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 
 import pytest
@@ -351,3 +352,24 @@ def test_a_name_of_another_function_is_no_member(tmp_path: Path) -> None:
 
     handed = WINDOW + "\ndef main(net):\n    lr = 0.5\n    return Model(net, lr)\n"
     assert read(tmp_path, handed)["learning_rate"][0] == 0.5
+
+
+def test_a_name_without_end_is_refused() -> None:
+    """Names of thousands of characters are nobody's, and take their square to look at; texts may be long."""
+    from traindoctor.probes.readers.script.syntax import MAX_NAME, parse
+
+    for code in ("{} = 1", "x.{} = 1", "def {}(): pass", "f({}=1)", "import {}"):
+        with pytest.raises(ValueError, match="a name of more than"):
+            parse(code.format("a_" * MAX_NAME))
+    parse(f"x = '{'a_' * MAX_NAME}'  # {'b' * 5000}")
+    parse("a" * MAX_NAME + " = 1")
+
+
+def test_empty_lines_take_no_time() -> None:
+    """Half a million of them, as a broken editor leaves them."""
+    from traindoctor.probes.curves.rate_size import _PROCESSES
+
+    begin = time.process_time()
+    assert not _PROCESSES.search("import torch\n" + " \n" * 200_000)
+    assert _PROCESSES.search("import torch\n\n    import gpytorch\n")
+    assert time.process_time() - begin < 3.0

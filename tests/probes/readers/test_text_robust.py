@@ -212,6 +212,8 @@ HOSTILE = {
     + b"(" * 3000
     + b"\n",
     "aliases": b"config:\na: &a [x, y]\n" + b"".join(b"b%d: &b%d [*a, *a]\n" % (i, i) for i in range(500)),
+    "articles": b"a " * 60_000 + b"\n" + b"with the " * 20_000 + b"\n",
+    "names over no rule": b"a" * 120_000 + b"\n--- \n" + b"step 1 loss 2\n---\n" * 2000,
     "traceback": b"Traceback (most recent call last):\n" + b"A." * 4000 + b"\n" + b"A" * 8000 + b":\n",
 }
 
