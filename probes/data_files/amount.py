@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import numpy as np
+
 from ...engine.model import Place
 from ..dataset.model import DataSet, Part
 from ..dataset.naming import is_input
@@ -31,11 +33,31 @@ def _sortedness(part: Part) -> float | None:
     return max(0, changes) / expected
 
 
+LEAST_GROUPS = 5
+
+
+def _ordered_by(part: Part) -> str:
+    """The column of groups or times by which rows stand, where classes come back; "" where there is none."""
+    labels = part.labels
+    if labels is None or labels.runs - (sum(labels.counts.values()) - labels.pairs) < len(labels.counts):
+        return ""  # each class stands in one place
+    for one in part.groups:
+        changes = int(np.count_nonzero(one.values[1:] != one.values[:-1]))
+        groups = len(np.unique(one.values))
+        if LEAST_GROUPS <= groups == changes + 1 < len(one.values) / 2:
+            return one.name
+    if part.times is not None and bool((np.diff(part.times.values) >= 0).all()):
+        return part.times.name
+    return ""
+
+
 def _sorted(parts: Sequence[Part], share: float, none: str) -> Finding:
     looked = [(s, p) for p in parts if (s := _sortedness(p)) is not None]
     if not looked:
         return unknown(none)
     value, part = min(looked, key=lambda sp: sp[0])
+    if value <= share and (order := _ordered_by(part)):
+        return unknown(f"rows of {said_of(part)} stand by {order}, and labels with them")
     why = f"neighbours in {said_of(part)} change their label {value:.2g} times as often as in random order"
     rest = {"value": value, "threshold": share, "where": (Place(part.files[0]),)}
     return present(why, **rest) if value <= share else absent(why, **rest)

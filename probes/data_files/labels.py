@@ -204,6 +204,42 @@ def classes_absent(data: DataSet, view: View, share: float, least: float) -> Fin
     return absent("evaluation holds every frequent class of training", value=0)
 
 
+FLAT = 1.5  # the largest class in samples of the smallest, up to which a split was balanced
+
+
+@needs_data
+def splits_classed_differently(data: DataSet, view: View, share: float, least: int) -> Finding:
+    """The largest class of evaluation is another than that of training, and shares have moved by `share`.
+
+    Not where one of the splits was balanced: that is done on purpose.
+    """
+    del view
+    looked = ""
+    for held in data.of("eval", "test"):
+        for train in data.training:
+            known, there = _valid(train), _valid(held)
+            if held.kind != train.kind or not known or set(known) != set(there) or len(known) < 2:
+                continue
+            if min(sum(known.values()), sum(there.values())) < least:
+                continue
+            if any(max(c.values()) < FLAT * min(c.values()) for c in (known, there)):
+                continue
+            mine, theirs = ({k: n / sum(c.values()) for k, n in c.items()} for c in (known, there))
+            moved = sum(abs(mine[k] - theirs[k]) for k in mine) / 2
+            most, other = max(mine, key=mine.__getitem__), max(theirs, key=theirs.__getitem__)
+            if moved >= share and most != other:
+                why = (
+                    f"{other} is {theirs[other]:.0%} of {said_of(held)} and {mine[other]:.0%} of training, "
+                    f"{most} {theirs[most]:.0%} and {mine[most]:.0%}"
+                )
+                where = (Place(held.files[0]), Place(train.files[0]))
+                return present(why, value=moved, threshold=share, where=where)
+            looked = looked or said_of(held)
+    if not looked:
+        return unknown("no classes of training and evaluation data to hold against each other")
+    return absent(f"classes have alike shares in training and in {looked}", threshold=share)
+
+
 def _stems(names: set[str]) -> set[str]:
     """Names without their number; a name without one stays apart from all others."""
     return {NUMBERED.sub("", n) if len(NUMBERED.sub("", n)) > 1 else n for n in names}

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 
 from ...engine.model import Place
@@ -18,8 +20,20 @@ def apart(train: Part, held: Part) -> bool:
     """Whether all rows of the one part are of another time than those of the other."""
     a, b = train.times, held.times
     if a is None or b is None or a.name != b.name or not len(a.values) or not len(b.values):
-        return False
+        return _later(train, held)
     return bool(a.values.max() <= b.values.min() or b.values.max() <= a.values.min())
+
+
+_PACE = re.compile(r"(?:^|_)(?:cycle|step|tick|hour|day|week|month|quarter|year|time|t)s?$", re.I)
+
+
+def _later(train: Part, held: Part) -> bool:
+    """Whether a column of steps in time (cycles, weeks) begins in the one part where the other's ends."""
+    theirs = {c.name: c for c in held.columns if c.number and _PACE.search(c.name)}
+    return any(
+        c.number and (one := theirs.get(c.name)) is not None and (c.high <= one.low or one.high <= c.low)
+        for c in train.columns
+    )
 
 
 @needs_data

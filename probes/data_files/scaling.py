@@ -25,7 +25,7 @@ def _scales(part: Part) -> list[Column]:
         c
         for c in part.columns
         if c.number
-        and not c.constant
+        and not (c.constant or c.counting)
         and c.std > 0
         and not is_label(c.name)
         and not is_identifier(c.name)

@@ -15,7 +15,12 @@ _WHO = (
     "patient|subject|participant|person|user|customer|client|speaker|session|household|student|driver|rider|"
     "animal|author|writer|volunteer|player|video|clip|recording|study|case"
 )
-_NAMED = re.compile(rf"^(?:{_WHO})s?(?:_?(?:id|no|nr|num|number|key|code|name|hash|uuid))?$", re.I)
+_NUMBERED = "machine|engine|bearing|battery|turbine|unit|vehicle|device"  # alone they may name a kind
+_NAMED = re.compile(
+    rf"^(?:{_WHO})s?(?:_?(?:id|no|nr|num|number|key|code|name|hash|uuid))?$"
+    rf"|^(?:{_NUMBERED})_?(?:id|no|nr|num|number|uuid)$",
+    re.I,
+)
 _IN_NAME = re.compile(rf"(?:^|[^a-z])((?:{_WHO}|pat|subj|spk|vid)[-_]?\d+)(?=[^0-9]|$)", re.I)
 _ITEMS = re.compile(r"^(?:item|movie|book|product|article|song|track|business|anime|game)s?_?id$", re.I)
 

@@ -85,6 +85,7 @@ class Column:
     garbled_as: str = ""  # what tells it, of the first one
     dates: Mapping[str, int] = field(default_factory=dict)  # way of writing a date, by an example -> cells
     dates_at: Mapping[str, Place] = field(default_factory=dict)  # the same -> the first of them
+    counting: bool = False  # it numbers the rows: one more in each
     capitals: int = 0  # of a text that a model reads: cells with a capital letter
     marks: int = 0  # and with a mark between words
 

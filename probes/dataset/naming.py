@@ -67,7 +67,7 @@ segmentationobject gt gtfine groundtruth ground_truth labelids label_maps traini
 MASK_FOLDERS = frozenset(_MASK_FOLDERS.split())
 TRUTH_FOLDERS = frozenset({"ground_truth", "groundtruth", "gtfine", "gt"})  # no class is called so
 _IDENTIFIERS = re.compile(
-    r"(?:^|_)(?:id|idx|index|key|uuid|guid|timestamp|ts|date|datetime|time|unixtime|unix|row)s?$|^unnamed",
+    r"(?:^|_)(?:id|idx|index|key|uuid|guid|timestamp|ts|date|datetime|time|unixtime|unix|row)s?$|_(?:no|nr)$|^unnamed",
     re.I,
 )
 _TOKEN_IDS = re.compile(

@@ -41,6 +41,7 @@ class TableGather:
         self.columns = [ColumnGather(n, seed + i, keep=keep) for i, n in enumerate(self.names)]
         self.labels = LabelGather(label) if label is not None else None
         self.left_out = {i for i, n in enumerate(self.names) if naming.is_identifier(n)}
+        self.counting: set[int] = set()  # columns that number the rows, whatever they are called
         self.hashes = HashGather()
         self.inputs: list[Any] = []
         self.whole: list[Any] = []  # the same of rows with what names and dates them
@@ -168,6 +169,10 @@ class TableGather:
         """
         kept: list[Any] = []
         label: Any = None
+        if not self.inputs:
+            counting = (at for at, v in parsed.items() if at != self.label_at and _counts_up(v))
+            self.counting = set(counting)
+            self.left_out |= self.counting
         for at, cells in enumerate(found):
             if at in self.left_out and len(self.left_out) < len(found):
                 continue
@@ -212,7 +217,9 @@ class TableGather:
     def part(self, split: Split, form: str, rows: int | None, exact: bool, notes: tuple[str, ...]) -> Part:
         """Return what was gathered."""
         columns = tuple(
-            found if i == self.label_at or i in self.left_out else codes.apart(found)
+            replace(found, counting=i in self.counting)
+            if i == self.label_at or i in self.left_out
+            else codes.apart(found)
             for i, found in enumerate(c.column() for c in self.columns)
         )
         labels = self.labels.labels() if self.labels is not None else None
@@ -299,6 +306,11 @@ class TableGather:
         targets = tuple(self.kept_targets[int(c)] for c in block[:, -3])
         places = tuple(Place(self.files[int(f)], int(n) or None) for n, f in block[:, -2:])
         return block[:, use], tuple(columns[i].name for i in use), targets, places
+
+
+def _counts_up(values: Any) -> bool:
+    """Whether numbers [n] rise by one from row to row."""
+    return values is not None and len(values) >= LEAST_ONCE and bool((np.diff(values) == 1).all())
 
 
 def shortened(text: str) -> str:

@@ -51,6 +51,19 @@ def arrays(train: Sequence[int], held: Sequence[int]) -> Build:
     return build
 
 
+def shares(train: Sequence[int], held: Sequence[int]) -> Build:
+    """Rows of each class in training and in validation."""
+
+    def build(root: Path) -> None:
+        random = np.random.default_rng(0)
+        for name, counts in (("train", train), ("val", held)):
+            told = random.permutation([i for i, n in enumerate(counts) for _ in range(n)]).tolist()
+            rows = [[round(float(v), 4), k] for v, k in zip(random.normal(size=len(told)), told, strict=True)]
+            csv(root / f"{name}.csv", ("a", "label"), rows)
+
+    return build
+
+
 def plain(root: Path) -> None:
     csv(root / "train.csv", HEADER, table())
 
@@ -78,4 +91,11 @@ CASES = [
     ("splits-turned", arrays([64, 3], [90, 3]), A),  # longer windows to evaluate
     ("splits-turned", arrays([8, 8], [8, 8]), U),
     ("splits-turned", plain, U),
+    ("splits-classed-differently", shares([300, 100], [40, 160]), P),
+    ("splits-classed-differently", shares([300, 100, 50], [30, 120, 20]), P),
+    ("splits-classed-differently", shares([300, 100], [150, 50]), A),
+    ("splits-classed-differently", shares([300, 100], [110, 90]), U),  # balanced on purpose
+    ("splits-classed-differently", shares([200, 200], [40, 160]), U),
+    ("splits-classed-differently", shares([300, 100], [10, 40]), U),
+    ("splits-classed-differently", plain, U),
 ]

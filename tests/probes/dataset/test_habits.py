@@ -246,3 +246,42 @@ def test_a_text_that_is_all_there_is_may_not_be_empty(tmp_path: Path) -> None:
 
     assert reading("data-missing-values", tmp_path / "alone").state is P
     assert reading("data-missing-values", tmp_path / "beside").state is A
+
+
+def test_a_column_that_numbers_the_rows_has_no_scale(tmp_path: Path) -> None:
+    """Whatever it is called; and rows that repeat repeat without it."""
+    rows = table(400)
+    numbered = [[5000 + i, *r] for i, r in enumerate(rows)]
+    csv(tmp_path / "sound" / "train.csv", ("kunde", *HEADER), numbered[:300])
+    csv(tmp_path / "sound" / "test.csv", ("kunde", *HEADER), numbered[300:])
+    twice = [[5000 + i, *r] for i, r in enumerate(rows[:300] + rows[:90])]
+    csv(tmp_path / "twice" / "train.csv", ("kunde", *HEADER), twice)
+
+    assert reading("splits-scaled-differently", tmp_path / "sound").state is A
+    assert reading("data-duplicates", tmp_path / "twice").state is P
+
+
+def machines(path: Path, numbers: range, cycles: range, name: str = "machine_id") -> None:
+    """Machines one after the other; some fail for their last cycles."""
+    random = np.random.default_rng(numbers.start)
+    rows = [
+        [f"m{m}", t, round(float(random.normal(40 + m, 1)), 3), int(m % 4 == 1 and t >= 50)]
+        for m in numbers
+        for t in cycles
+    ]
+    csv(path, (name, "cycle", "heat", "label"), rows)
+
+
+def test_rows_machine_by_machine(tmp_path: Path) -> None:
+    """Labels that come back with each machine are no order of classes; a machine belongs to one split."""
+    machines(tmp_path / "parted" / "train.csv", range(12), range(60))
+    machines(tmp_path / "parted" / "test.csv", range(12, 24), range(60))
+    machines(tmp_path / "met" / "train.csv", range(12), range(60))
+    machines(tmp_path / "met" / "test.csv", range(12), range(60))
+    machines(tmp_path / "later" / "train.csv", range(12), range(60))
+    machines(tmp_path / "later" / "test.csv", range(12), range(60, 90))
+
+    assert reading("data-sorted-by-class", tmp_path / "parted").state is U
+    assert reading("groups-across-splits", tmp_path / "parted").state is A
+    assert reading("groups-across-splits", tmp_path / "met").state is P
+    assert reading("groups-across-splits", tmp_path / "later").state is U
