@@ -79,6 +79,7 @@ from .optimizer.untrained import (
     method_without_gradients,
     one_part_given,
 )
+from .ranks.by_hand import summed_over_processes
 from .ranks.replicas import exchanged_too_early
 from .schedule.counts import counted_otherwise
 from .schedule.course import plateau_direction, rate_not_applied
@@ -278,8 +279,12 @@ def operator_wrong(view: View) -> Finding:
 
 @probe()
 def early_exchange(view: View) -> Finding:
-    """Gradients are exchanged between replicas for the wrong micro-batches."""
-    return first(view, exchanged_too_early, "the scripts put off no exchange of gradients")
+    """Gradients are exchanged for the wrong micro-batches, or summed over processes and not divided."""
+    return first(
+        view,
+        either(exchanged_too_early, summed_over_processes),
+        "the scripts exchange no gradients by hand",
+    )
 
 
 @probe()

@@ -473,6 +473,8 @@ def _named_best(source: Script, call: ast.Call) -> bool:
             r"(?i)(?:^|_)best(?:_(?:path|file|name|ckpt|checkpoint|model_path))?$", last_name(value)
         ):
             given = [value, *flow(source).values(value, 3)]
+            if last_name(value).lower().endswith("best") and not any(_is_path(g) for g in given[1:]):
+                continue  # `save(state, is_best)`, `save("last.pt", model, best)`: a flag, a figure
             return not any(isinstance(n, ast.FormattedValue) for g in given for n in walk(g))
         for one in (value, *flow(source).values(value, 3)):
             if of(one, ast.Dict, ast.DictComp) or "state_dict" in unparse(one):
@@ -481,6 +483,15 @@ def _named_best(source: Script, call: ast.Call) -> bool:
                 if isinstance(text.value, str) and _BEST_PATH.search(text.value):
                     return not any(isinstance(n, ast.FormattedValue) and _counts(n) for n in walk(one))
     return False
+
+
+def _is_path(node: ast.expr) -> bool:
+    """A text, or texts and folders put together; no entry of a dict, `state["best"]`."""
+    if isinstance(node, ast.BinOp):
+        return _is_path(node.left) or _is_path(node.right)
+    if isinstance(node, ast.Call):
+        return last_name(node.func) in ("Path", "join", "format", "joinpath") or any(map(_is_path, node.args))
+    return isinstance(node, ast.JoinedStr) or (isinstance(node, ast.Constant) and isinstance(node.value, str))
 
 
 def _counts(node: ast.FormattedValue) -> bool:

@@ -18,7 +18,7 @@ from ..shared.checks import at, first, ok
 from ..shared.sides import either
 from ..tensorflow.slips import constant_kernels
 from .zero_products import both_factors_zero, matrices_all_zero
-from .zero_starts import ends_branch, is_of_output, may_start_at_zero, units
+from .zero_starts import ends_branch, ends_functional, is_of_output, may_start_at_zero, units
 
 
 @probe()
@@ -118,7 +118,8 @@ def _zero_init(source: Script) -> Finding | None:
             r"'(?:zeros?|ones?)'|.*\b(?:zeros?|ones|zeros_initializer|ones_initializer)\(.*\)", text
         ):
             held = " ".join(p.name for p in source.above(call) if isinstance(p, ast.ClassDef))
-            if _LAST.search(_given_to(source, call)) or _LOW_RANK.search(held) or units(call) == 1:
+            last = _LAST.search(_given_to(source, call)) or ends_functional(source, call)
+            if last or _LOW_RANK.search(held) or units(call) == 1:
                 outputs = True
                 continue
             return at(source, call, "weights start at zero or one constant, so units stay alike")

@@ -11,6 +11,7 @@ from ...registry import Finding, View, probe
 from ...scripts.flow import flow
 from ...scripts.syntax import Script
 from ..shared.checks import at, first, ok
+from .drawn_again import drawn_again, loaded_on_the_spot
 
 _MODEL = re.compile(r"(?:^|_)(?:model|net|network|module|backbone|encoder|resnet|bert|unet)\d*$")
 _READS = ("load_checkpoint", "load_file", "load_state_dict_from_url")
@@ -30,7 +31,16 @@ def pretrained_lost(view: View) -> Finding:
 
 def _lost(source: Script) -> Finding | None:
     seen: ast.AST | None = None
-    looks = (_never_put, _made_anew, _started_anew, _into_dict, _into_copy, _from_config, _frozen_at_random)
+    looks = (
+        _never_put,
+        _made_anew,
+        drawn_again,
+        loaded_on_the_spot,
+        _into_dict,
+        _into_copy,
+        _from_config,
+        _frozen_at_random,
+    )
     for look in looks:
         found = look(source)
         if isinstance(found, Finding):
@@ -127,34 +137,6 @@ def _made_anew(source: Script) -> Finding | ast.AST | None:
                     f"the model is made anew after the weights of line {call.lineno} were loaded",
                 )
     return seen
-
-
-_STARTS = re.compile(
-    r"(?i)^(?:weights?_init|init(?:iali[sz]e)?_?(?:weights?|params?|parameters)?|reset_parameters)_?$"
-)
-
-
-def _started_anew(source: Script) -> Finding | ast.AST | None:
-    """`net.load_state_dict(...)`, and then `net.apply(init_weights)` in the same block."""
-    for call in source.named("load_state_dict", "load_weights", "load_param_into_net"):
-        owner = source.owner(call)
-        if last_name(call.func) == "load_param_into_net":
-            owner = unparse(call.args[0]) if call.args else ""
-        line = source.statement(call)
-        around = source.parents.get(line) if line is not None else None
-        block = getattr(around, "body", [])
-        if not owner or line not in block:
-            continue
-        for later in block[block.index(line) + 1 :]:
-            for one in of(later, ast.Call):
-                held = source.owner(one) if isinstance(one.func, ast.Attribute) else ""
-                whole = held and f"{owner}.".startswith(f"{held}.")
-                if last_name(one.func) == "apply" and whole and len(one.args) == 1:
-                    if isinstance(one.args[0], (ast.Name, ast.Attribute)) and _STARTS.match(
-                        last_name(one.args[0])
-                    ):
-                        return at(source, one, f"the weights of line {call.lineno} are drawn at random again")
-    return None
 
 
 def _into_dict(source: Script) -> Finding | ast.AST | None:

@@ -10,7 +10,7 @@ import ast
 import re
 
 from ...readers._tree import of, unparse, walk
-from ...readers.script import keyword, last_name
+from ...readers.script import all_arguments, keyword, last_name
 from ...scripts.flow import Flow, flow, returns
 from ...scripts.syntax import Script
 from ..shared.nodes import is_none
@@ -284,3 +284,40 @@ def _through_slope(source: Script, owner: ast.ClassDef, call: ast.Call) -> ast.C
     made = source.attribute(owner, unparse(outer.func).removeprefix("self."))
     name = last_name(made.func) if isinstance(made, ast.Call) else last_name(outer.func)
     return outer if _SLOPED.match(name) else None
+
+
+_PLAIN_LAYERS = re.compile(r"^(?:Activation|Softmax|Reshape|Flatten|Dropout|Lambda|Rescaling)$")
+
+
+def ends_functional(source: Script, made: ast.Call) -> bool:
+    """`x = Dense(9, kernel_initializer="zeros")(x)` of a functional model is its last layer with weights.
+
+    A stack whose layers all start so is no case of it: a layer drawn at random must stand above.
+    """
+    if "tensorflow" not in source.frameworks and "keras" not in source.frameworks:
+        return False
+    scope = source.function_around(made) or source.tree
+    line = source.statement(made)
+    layers = [
+        n
+        for n in of(scope, ast.Assign)
+        if isinstance(n.value, ast.Call) and isinstance(n.value.func, ast.Call) and n.value.args
+    ]
+    if not isinstance(line, ast.Assign) or line not in layers or not source.named("Model"):
+        return False
+    ends = {unparse(t) for t in line.targets}
+    for node in (n for n in layers if n.lineno > line.lineno):
+        inner = node.value.func if isinstance(node.value, ast.Call) else None
+        if isinstance(inner, ast.Call) and _PLAIN_LAYERS.match(last_name(inner.func)):
+            ends |= {unparse(t) for t in node.targets}
+        elif ends & {unparse(n) for n in walk(node.value) if isinstance(n, (ast.Name, ast.Attribute))}:
+            return False
+    above = [n for n in layers if n.lineno < line.lineno]
+    outputs = [a for c in source.named("Model") for a in all_arguments(c)[1:]]
+    drawn = any("zeros" not in unparse(n.value) for n in above if _LEARNED.match(_made_by(n)))
+    return drawn and any(unparse(o) in ends for o in outputs)
+
+
+def _made_by(node: ast.Assign) -> str:
+    inner = node.value.func if isinstance(node.value, ast.Call) else None
+    return last_name(inner.func) if isinstance(inner, ast.Call) else ""

@@ -7,6 +7,7 @@ parameters side by side: which of both is written, with which shares, and how of
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -16,9 +17,13 @@ from ...registry import Finding, View, probe
 from ...scripts.flow import flow
 from ...scripts.syntax import Script
 from ..shared.checks import at, first, ok
+from ..shared.nodes import assigned
 from ..shared.numbers import known
+from ..shared.sides import either
 from ..shared.sides import number as number_of
 from ..shared.units import chain, loops_of_step
+from ..shared.uses import never_run
+from .kept_averages import never_restored, statistics_left
 
 _SAME = ("data", "value")  # attributes that stand for the weights themselves
 _SAME_CALLS = (
@@ -47,8 +52,46 @@ class _Update:
 
 @probe()
 def average_astray(view: View) -> Finding:
-    """The average of weights is written into the model, has its shares exchanged, or is made but once."""
-    return first(view, _astray, "the scripts keep no average of weights by hand")
+    """An average of weights goes into the model, has its shares exchanged, or is made once or never.
+
+    Also: it is put into the model and not taken out again, or keeps the batch norm statistics of its start.
+    """
+    look = either(_astray, _never_moved, never_restored, statistics_left)
+    return first(view, look, "the scripts keep no average of weights by hand")
+
+
+def _never_moved(source: Script) -> Finding | None:
+    """The method that moves one set of weights towards another is called by nothing."""
+    for loop in source.of(ast.For):
+        if len(_pairs(loop.target, loop.iter)) == 2 and not source.loops_around(loop):
+            writes = [n for n in of(loop, ast.Assign, ast.Call) if _moves(n)]
+            if writes and (never_run(source, loop) or _called_by_none(source, loop)):
+                return at(source, loop, "nothing calls the function that updates the average")
+    return None
+
+
+def _called_by_none(source: Script, node: ast.AST) -> bool:
+    """A method of a module, called for what it does, that nothing in the program names."""
+    function, owner = source.function_around(node), source.class_around(node)
+    if function is None or owner not in source.modules or source.loose or not source.trains_by_hand:
+        return False
+    if function.decorator_list and "no_grad" not in unparse(function.decorator_list[0]):
+        return False
+    meant = re.search(r"(?i)ema|momentum|update|target|teacher|average", function.name)
+    named = any(n.id == function.name for n in source.of(ast.Name)) or source.mentions.get(function.name)
+    return meant is not None and not function.name.startswith("on_") and not named
+
+
+def _moves(node: ast.AST) -> bool:
+    if isinstance(node, ast.Assign):
+        return any(isinstance(t, ast.Attribute) and t.attr == "data" for t in node.targets)
+    return isinstance(node, ast.Call) and last_name(node.func) in (
+        "mul_",
+        "lerp_",
+        "copy_",
+        "assign",
+        "set_data",
+    )
 
 
 def _astray(source: Script) -> Finding | None:
@@ -249,7 +292,26 @@ def _number(source: Script, node: ast.expr) -> float | None:
         for p in source.above(node)
     ):
         return None
-    return known(source, node, left=400)
+    number = known(source, node, left=400)
+    return number if number is not None else _by_default(source, node)
+
+
+def _by_default(source: Script, node: ast.expr) -> float | None:
+    """`self.m` of `def __init__(self, m=0.996): self.m = m`, where what callers hand over is not known."""
+    owner = source.class_around(node)
+    if owner is None or not (isinstance(node, ast.Attribute) and unparse(node.value) == "self"):
+        return None
+    pairs = [p for n in of(owner, ast.Assign) for p in assigned(n)]
+    given = next((v for t, v in pairs if unparse(t) == unparse(node)), None)
+    starts = [s for s in owner.body if isinstance(s, ast.FunctionDef) and s.name == "__init__"]
+    if not isinstance(given, ast.Name) or not starts:
+        return None
+    names = starts[0].args.args
+    defaults = starts[0].args.defaults
+    told = dict(zip((a.arg for a in names[len(names) - len(defaults) :]), defaults, strict=True))
+    value = told.get(given.id)
+    number = value.value if isinstance(value, ast.Constant) else None
+    return float(number) if isinstance(number, float) and 0 < number < 1 else None
 
 
 def _times(one: Shares, other: Shares) -> Shares | None:

@@ -20,6 +20,7 @@ from ..shared.uses import never_run
 from ..tensorflow.tape_steps import outside_scope
 from ..trainers.deepspeed import every_rank_reads_all
 from ..trainers.lightning_settings import told_not_to_share
+from .by_hand import order_by_rank, reduced_after_step, weights_sent
 from .replicas import (
     apart_after_wrapping,
     drawn_by_rank_on_mindspore,
@@ -166,7 +167,7 @@ def no_gradient_synchronisation(view: View) -> Finding:
     """A process group is made, and neither a wrapper nor an all-reduce joins the gradients."""
     return first(
         view,
-        either(_no_sync, unreduced_on_mindspore, alone_in_each_process, outside_scope),
+        either(reduced_after_step, _no_sync, unreduced_on_mindspore, alone_in_each_process, outside_scope),
         "the scripts train in one process",
     )
 
@@ -293,6 +294,7 @@ def same_shard(view: View) -> Finding:
             sampler_apart,
             shared_in_evaluation_only,
             drawn_by_each_process,
+            order_by_rank,
             _same_shard,
             every_rank_reads_all,
             loader_not_shared,
@@ -333,10 +335,10 @@ def _seed_by_rank(source: Script) -> Finding | None:
     seeds = [c for c in source.named("manual_seed", "set_seed", "seed") if c.args]
     if not seeds or not source.named("init_process_group"):
         return None
-    joined = source.named(
-        "DistributedDataParallel", "DDP", "broadcast", "FSDP", "FullyShardedDataParallel", "prepare"
-    )
-    ranked = [c for c in seeds if "rank" in unparse(c.args[0]).lower()]
+    joined = source.named("DistributedDataParallel", "DDP", "FSDP", "FullyShardedDataParallel", "prepare")
+    joined = (*joined, *weights_sent(source))
+    drawn = [c for c in seeds if not re.search(r"random$|^(?:np|ds|config)\b", source.owner(c))]
+    ranked = [c for c in drawn if "rank" in unparse(c.args[0]).lower()]
     if ranked and not joined:
         return at(
             source, ranked[0], "each process starts from weights of its own, and nothing makes them equal"

@@ -23,6 +23,14 @@ from ..tensorflow.slips import (
 from ..trainers.deepspeed import weights_alone_resumed
 from ..trainers.trainer_settings import flag_unread, resumed_from_weights
 from .held import left_out_of_state, states_astray
+from .made_again import (
+    average_unregistered,
+    counter_outside,
+    into_the_average,
+    keras_begun_again,
+    made_anew,
+    tensor_unregistered,
+)
 from .taken_up import counter_not_taken_up, drawn_after_restoring, epoch_repeated, statistics_not_saved
 
 _KINDS = (
@@ -47,6 +55,8 @@ def _incomplete(source: Script) -> Finding | None:
         *(counter_not_taken_up, drawn_after_restoring, statistics_not_saved, epoch_repeated),
         *(count_in_vain, network_not_given_back, counter_never_moved),
         *(checkpoint_without_moments, counter_left_in_checkpoint, latest_never_restored, flag_unread),
+        *(made_anew, into_the_average, average_unregistered, counter_outside),
+        *(keras_begun_again, tensor_unregistered),
     )(source)
     if again is not None:
         return again
