@@ -127,32 +127,48 @@ def _drawn(source: Script, statement: ast.stmt, owner: str) -> Iterator[ast.AST]
         given = call.args[0] if len(call.args) == 1 else None
         if last_name(call.func) == "apply" and whole and isinstance(given, (ast.Name, ast.Attribute)):
             functions = flow(source).functions.get(last_name(given), [])
-            if _STARTS.match(last_name(given)) or any(_draws(f) for f in functions):
+            if any(_draws(source, f) for f in functions) or (
+                not functions and _STARTS.match(last_name(given))
+            ):
                 yield call
         elif isinstance(call.func, ast.Name) and call.args and unparse(call.args[0]) == owner:
             for function in flow(source).called(call):
                 names = _parameters(function)
-                if names and any(_goes_over(n, names[0]) for n in of(function, ast.For)):
+                if names and any(_goes_over(source, n, names[0]) for n in of(function, ast.For)):
                     yield call
     for loop in of(statement, ast.For):
-        if _goes_over(loop, owner):
+        if _goes_over(source, loop, owner):
             yield loop
 
 
-def _draws(function: Function) -> bool:
+def _draws(source: Script, function: Function) -> bool:
     """It draws weights, and asks for no name and for nothing that it was told apart from the module."""
-    if len(_parameters(function)) != 1:
+    names = [n for n in _parameters(function) if n not in ("self", "cls")]
+    if len(names) != 1 or _of_own_kinds(source, function):
         return False
     return any(_DRAWS.match(last_name(c.func)) for c in of(function, ast.Call))
 
 
-def _goes_over(loop: ast.For, owner: str) -> bool:
+def _of_own_kinds(source: Script, node: ast.AST) -> bool:
+    """It asks for a class of the script or for an attribute: an adapter that was put in."""
+    for call in of(node, ast.Call):
+        if last_name(call.func) == "hasattr" or "lora" in unparse(call).lower():
+            return True
+        if last_name(call.func) == "isinstance" and len(call.args) == 2:
+            if any(last_name(n) in source.classes for n in of(call.args[1], ast.Name, ast.Attribute)):
+                return True
+    return False
+
+
+def _goes_over(source: Script, loop: ast.For, owner: str) -> bool:
     """`for m in net.modules(): ... normal_(m.weight)`: every layer of a kind, whatever its name."""
     over = loop.iter
     if not (isinstance(over, ast.Call) and last_name(over.func) in _OVER):
         return False
     held = over.func.value if isinstance(over.func, ast.Attribute) else None
     if held is None or not f"{owner}.".startswith(f"{unparse(held)}.") or unparse(held) == "self":
+        return False
+    if _of_own_kinds(source, loop):
         return False
     tests = [unparse(n.test) for n in of(loop, ast.If)]
     if any(re.search(r"\bname\b|\bn\b|\bin\b|==|requires_grad|startswith|endswith", t) for t in tests):

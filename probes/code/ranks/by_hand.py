@@ -64,6 +64,8 @@ def summed_over_processes(source: Script) -> Finding | None:
         op = keyword(call, "op") or (call.args[1] if len(call.args) > 1 else None)
         if (op is not None and "SUM" not in unparse(op)) or _divides(source, call):
             continue
+        if keyword(call, "group") is not None:
+            continue  # parts of one layer on several devices: their sum is the gradient
         return at(source, call, "gradients are added up over all processes and not divided by their number")
     return None
 

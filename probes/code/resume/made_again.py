@@ -29,7 +29,7 @@ def made_anew(source: Script) -> Finding | None:
         block = block_of(source, statement)
         for later in block[block.index(statement) + 1 :] if statement in block else ():
             if not isinstance(later, ast.Assign):
-                if any(isinstance(later, t) for t in (ast.For, ast.While)):
+                if isinstance(later, (ast.For, ast.While)) or _trains_on(source, later, owner):
                     break
                 continue
             for target, value in assigned(later):
@@ -38,6 +38,14 @@ def made_anew(source: Script) -> Finding | None:
                 if unparse(target) == owner and anew and last_name(value) != "prepare":
                     return at(source, later, f"`{owner}` is made anew after line {line} gave its state back")
     return None
+
+
+def _trains_on(source: Script, statement: ast.stmt, owner: str) -> bool:
+    """A function of the script runs, or gets what was given back: another stage begins below it."""
+    for call in of(statement, ast.Call):
+        if flow(source).called(call) or any(unparse(a) == owner for a in all_arguments(call)):
+            return True
+    return False
 
 
 def _given_back(source: Script) -> Iterator[tuple[ast.stmt, str, int]]:
