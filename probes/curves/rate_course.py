@@ -12,7 +12,7 @@ import numpy as np
 from ..config import plateau
 from ..config.values import number_of, says, value_of
 from ..registry import Finding, View, absent, present, probe, unknown
-from ..run import Run
+from ..run import Event, Run
 from .learning_rate import CURVE, Curve, curve, seen_at, where
 
 _DECAYING = frozenset(
@@ -206,6 +206,21 @@ def _cycles(run: Run) -> bool:
     return False
 
 
+def _first_after(lr: Curve, event: Event) -> int:
+    """The first point after a resume: what the same log tells before it was reached before it.
+
+    A checkpoint of step 250 is written when step 250 has been logged.
+    """
+    step = float(event.step or 0.0)
+    after = int(np.searchsorted(lr.steps, step, side="left"))
+    lines = lr.series.lines
+    if lines is None or event.line is None or event.file != lr.series.file:
+        return after
+    while after < len(lr.steps) and lr.steps[after] == step and lines[lr.index[after]] < event.line:
+        after += 1
+    return after
+
+
 @probe(CURVE)
 def lr_jumps_at_resume(view: View, ratio: float) -> Finding:
     """Where training was resumed, the learning rate is not where it was."""
@@ -219,7 +234,7 @@ def lr_jumps_at_resume(view: View, ratio: float) -> Finding:
     judged = 0
     for event in resumes:
         step = float(event.step or 0.0)
-        after = int(np.searchsorted(lr.steps, step, side="left"))
+        after = _first_after(lr, event)
         before = after - 1
         if before < 1 or after + 1 >= len(lr.steps) or lr.values[before] <= 0 or lr.values[after] <= 0:
             continue

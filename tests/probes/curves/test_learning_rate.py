@@ -46,6 +46,7 @@ def made(
 ADAM = {"optimizer": "adamw", "learning_rate": 1e-3}
 RESUME = (Event("resume", "log.txt", 100, step=101.0),)
 JUMP = np.where(T < 100, COSINE, 1e-3)
+SAVED = (Event("resume", "log.txt", 101, step=100.0),)  # after the row of its step, in line 100
 FIRST = lr([1e-3, 5e-4, 2e-4])
 
 LATE = np.where(T < 10, 1e-4, 0.5)
@@ -166,6 +167,8 @@ CASES: list[tuple[str, str, Run]] = [
     ("lr-restarts", "absent", made(warm(COSINE), {"lr_scheduler": "cosine"})),
     ("lr-restarts", "unknown", made(RESTARTS)),
     ("lr-jumps-at-resume", "present", made(JUMP, events=RESUME)),
+    ("lr-jumps-at-resume", "present", made(JUMP, events=SAVED)),
+    ("lr-jumps-at-resume", "absent", made(COSINE, events=SAVED)),
     ("lr-jumps-at-resume", "absent", made(COSINE, events=RESUME)),
     ("lr-jumps-at-resume", "absent", made(COSINE)),
     ("lr-jumps-at-resume", "unknown", made(COSINE, events=(Event("resume", "log.txt", 1, step=900.0),))),
