@@ -223,7 +223,10 @@ def _first_after(lr: Curve, event: Event) -> int:
 
 @probe(CURVE)
 def lr_jumps_at_resume(view: View, ratio: float) -> Finding:
-    """Where training was resumed, the learning rate is not where it was."""
+    """Where training was resumed, the learning rate is not where it was.
+
+    A constant rate that falls there for good is a schedule's step: epochs end where checkpoints are written.
+    """
     run = view.run
     lr = curve(run)
     resumes = [e for e in run.events_of("resume", "rewind") if e.step is not None]
@@ -245,7 +248,10 @@ def lr_jumps_at_resume(view: View, ratio: float) -> Finding:
             usual = np.abs(np.diff(np.log(window[window > 0])))
         expected = float(np.median(usual)) if len(usual) else 0.0
         gap = max(1.0, float(lr.steps[after] - lr.steps[before]) / max(lr.interval, 1e-12))
-        if change > np.log(ratio) and change > 3 * expected * gap:
+        stair = (
+            np.ptp(window) == 0 and float(np.max(lr.values[after:])) <= lr.values[after] < lr.values[before]
+        )
+        if change > np.log(ratio) and change > 3 * expected * gap and not stair:
             text = (
                 f"the learning rate is {lr.values[before]:g} before and {lr.values[after]:g} after"
                 f" training was resumed at step {step:g}"

@@ -46,6 +46,7 @@ def made(
 ADAM = {"optimizer": "adamw", "learning_rate": 1e-3}
 RESUME = (Event("resume", "log.txt", 100, step=101.0),)
 JUMP = np.where(T < 100, COSINE, 1e-3)
+AGAIN = np.where((T >= 70) & (T < 90), 1e-4, CONSTANT)  # warms up a second time
 SAVED = (Event("resume", "log.txt", 101, step=100.0),)  # after the row of its step, in line 100
 FIRST = lr([1e-3, 5e-4, 2e-4])
 
@@ -169,6 +170,8 @@ CASES: list[tuple[str, str, Run]] = [
     ("lr-jumps-at-resume", "present", made(JUMP, events=RESUME)),
     ("lr-jumps-at-resume", "present", made(JUMP, events=SAVED)),
     ("lr-jumps-at-resume", "absent", made(COSINE, events=SAVED)),
+    ("lr-jumps-at-resume", "absent", made(STEPS, events=(Event("resume", "log.txt", 71, step=70.0),))),
+    ("lr-jumps-at-resume", "present", made(AGAIN, events=(Event("resume", "log.txt", 71, step=70.0),))),
     ("lr-jumps-at-resume", "absent", made(COSINE, events=RESUME)),
     ("lr-jumps-at-resume", "absent", made(COSINE)),
     ("lr-jumps-at-resume", "unknown", made(COSINE, events=(Event("resume", "log.txt", 1, step=900.0),))),
