@@ -192,6 +192,8 @@ _STARTS = (
         r"(?:^|\W)(?:resum(?:ed|ing)) (?:training |run )?(?:from|at|on) "
         r"(?!scratch\b|None\b|.{0,20}\bNone\b)\S.{0,200}?"
         r"(?:(?:step|iteration|iter|global_step|checkpoint)[ :=_-]{0,3}(?P<step5>\d+)|$)",
+        r"(?:^|\W)resume from (?!scratch\b|None\b)\S.{0,200}?\b"
+        r"(?:global_step|step|iteration|iter)[ :=_-]{0,3}(?P<step8>\d+)",
         r"(?:^|\W)=> (?:loaded|loading) checkpoint '.{1,200}?' \(epoch (?P<epoch2>\d+)",
         r"(?:Loaded|Loading|Restored|Restoring) (?:(?:training|trainer|optimizer) state|model and optimizer)"
         r" from (?!None)\S",

@@ -87,6 +87,8 @@ def test_phrases(tmp_path: Path, line: str, kind: str, data: str) -> None:
         "number of corrupt images found so far in the whole data set is shown below",
         "loaded 1639, skipped 0 samples",
         "Resuming from None",
+        "resume from None at step 0",
+        "--resume PATH  resume from the checkpoint at PATH, if there is one",
         "Checking for NaN is enabled",
         "grad_scaler enabled, overflow check on",
         "WARNING:tensorflow:Value in checkpoint could not be found in the restored object: (root).optimizer.iter",
@@ -108,6 +110,7 @@ def test_what_is_no_event(tmp_path: Path, line: str) -> None:
         ("Resuming from checkpoint at step 500", 500),
         ("[11/16 04:45:00] d2.engine.train_loop INFO: Starting training from iteration 5500", 5500),
         ("Loaded checkpoint checkpoints/last.pt (epoch 10 @ 4791 updates)", 4791),
+        ("[2026/03/01 12:00:00] ppocr INFO: resume from ./output/latest at global_step 300", 300),
     ],
 )
 def test_resumes(tmp_path: Path, line: str, step: float) -> None:
