@@ -55,7 +55,7 @@ def report(
     from ..engine.diagnose import diagnose
     from ..engine.model import State
     from ..probes.readings import readings
-    from ..probes.scripts.packages import DEEP
+    from ..probes.scripts.packages import told_for_a_look
     from ..reports.script_report import KINDS, ScriptReport
 
     other = theirs.run if theirs is not None else None
@@ -77,7 +77,7 @@ def report(
     present = {s.id for s, r in told if r.state is State.PRESENT}
     rest = {s.id: (s, r) for s, r in reversed(told) if s.id not in present and s.area in AREAS}
     absent = {k for k, (_, r) in rest.items() if r.state is State.ABSENT}
-    least = WORTH if any(f.kind != "usual" and not f.why.endswith(DEEP) for f in faults) else LIKELY
+    least = WORTH if any(f.kind != "usual" and not told_for_a_look(f.why) for f in faults) else LIKELY
     ranking = [(h.cause, h.title, h.probability) for h in found.hypotheses if h.probability >= least]
     return ScriptReport(
         path,
@@ -260,11 +260,11 @@ def compares(symptom: Symptom) -> bool:
 def _finding(
     rules: RuleBase, symptom: Symptom, reading: Reading, mine: Scripts, theirs: Scripts | None
 ) -> Found:
-    from ..probes.scripts.packages import DEEP
+    from ..probes.scripts.packages import told_for_a_look
     from ..reports.script_report import Found, Points
 
     links = _links(rules, symptom)
-    deep = reading.why.endswith(DEEP)
+    deep = told_for_a_look(reading.why)
     matters = symptom.matters or (f"{links[0][1].because}. {links[0][0].summary}" if links else "")
     return Found(
         symptom.id,

@@ -10,6 +10,7 @@ from ...registry import Finding, View, probe
 from ...scripts.flow import flow
 from ...scripts.syntax import Function, Script
 from ..shared.checks import at, first, is_evaluation, is_false_node, ok
+from ..shared.nodes import is_true
 from ..shared.sides import either, setting, side
 from ..tensorflow.answers import part_always_trains
 from ..tensorflow.graph import (
@@ -81,7 +82,7 @@ def _always_on(source: Script) -> Finding | None:
         if source.owner(call) == "tf.nn" and not isinstance(rate, ast.Constant):
             continue  # a rate that may be chosen by the mode
         seen = seen or call
-        if on and not _guarded(source, call):
+        if on and not _guarded(source, call) and not _asked_for(source, call, rate):
             return at(
                 source, call, "this dropout drops in evaluation, too: it is not told whether the model trains"
             )
@@ -134,6 +135,18 @@ def _guarded(source: Script, node: ast.AST) -> bool:
         isinstance(s, ast.If) and "train" in unparse(s.test) and isinstance(s.body[-1], ast.Return)
         for s in function.body
     )
+
+
+def _asked_for(source: Script, call: ast.Call, rate: ast.expr | None) -> bool:
+    """`if self.use_dropout:`: a switch of its own says whether to drop, which is not the rate."""
+    known = unparse(rate) if rate is not None else ""
+    for above in source.above(call):
+        if isinstance(above, ast.If):
+            parts = above.test.values if isinstance(above.test, ast.BoolOp) else [above.test]
+            parts = [p.left if isinstance(p, ast.Compare) and is_true(p.comparators[0]) else p for p in parts]
+            if any(isinstance(p, (ast.Name, ast.Attribute)) and unparse(p) != known for p in parts):
+                return True
+    return False
 
 
 @probe()

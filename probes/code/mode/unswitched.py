@@ -18,6 +18,10 @@ from ..step.stepping import over_batches
 from .loops import switch_of
 
 _SWITCHES = re.compile(r"(?i)^(?:eval|set_eval|set_train|freeze\w*|(?!inference)\w*_mode)$")
+# layers that a mode changes, and models that are not written out here
+_BY_MODE = re.compile(
+    r"(?i)drop|batch_?norm|\bbn|instance_?norm|transformer|pretrained|torchvision|timm|hub\.load|models\.|LSTM|GRU"
+)
 _UP = 3  # callers that are gone up
 _NO_GRAD = ("no_grad", "inference_mode")
 _OTHERS = re.compile(r"(?i)(?:^|[._])(?:teacher|ref|reference|frozen|vgg|lpips|perceptual)\w*$")
@@ -27,14 +31,14 @@ _OTHERS = re.compile(r"(?i)(?:^|[._])(?:teacher|ref|reference|frozen|vgg|lpips|p
 def never_switched_off(view: View) -> Finding:
     """A model that `.train()` is called on runs over a loader without gradients, and nothing calls `.eval()`.
 
-    Looked at: the function, those that call it, and what these call by name or on self. False positive: a
-    model without dropout or batch norm, whose mode changes nothing.
+    Looked at: the function, those that call it, and what these call by name or on self. Left aside: a model
+    that is written out without dropout or batch norm, whose mode changes nothing.
     """
     return first(view, _never, "the scripts switch no model into training mode, or evaluate none")
 
 
 def _never(source: Script) -> Finding | None:
-    if not source.trains_by_hand:
+    if not source.trains_by_hand or (source.modules and not _BY_MODE.search(source.code)):
         return None
     switches = [c for c in source.named("train") if (s := switch_of(source, c)) is not None and s[1]]
     names = {last_name(c.func.value) for c in switches if isinstance(c.func, ast.Attribute)}

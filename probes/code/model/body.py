@@ -203,7 +203,7 @@ def _bn_momentum(source: Script) -> Finding | None:
         momentum = keyword(call, "momentum") or (call.args[2] if len(call.args) > 2 else None)
         if isinstance(momentum, ast.Constant) and isinstance(momentum.value, (int, float)):
             share = momentum.value if of_new else 1.0 - momentum.value
-            if share > 0.5 or (of_new and share == 0):
+            if 0.5 < share < 1 or (of_new and share == 0):  # at 1 the batch in hand is meant to count alone
                 whose = "PyTorch's momentum is the weight of the new batch"
                 return at(
                     source, call, whose if of_new else "MindSpore's momentum is the weight of the old one"

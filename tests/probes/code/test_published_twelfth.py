@@ -473,3 +473,102 @@ def test_a_figure_that_is_given_back_as_an_error_falls() -> None:
 
 def test_the_lower_of_two_shares_that_are_told_is_no_best() -> None:
     assert state("script-best-chosen-wrongly", KEPT.replace("{given}", "r2")) == "present"
+
+
+# ------------------------------------------------------------------------- what left-out scripts added to it
+
+DROPS = (
+    TORCH
+    + """
+class Net(nn.Module):
+    def __init__(self, rate=0.5, use_dropout=False):
+        super().__init__()
+        self.fc, self.rate, self.use_dropout = nn.Linear(8, 8), rate, use_dropout
+
+    def forward(self, x):
+        x = F.relu(self.fc(x))
+        if {asked}:
+            x = F.dropout(x, p=self.rate)
+        return x
+"""
+    + STEP
+)
+
+
+@pytest.mark.parametrize("asked", ["self.use_dropout", "self.rate and self.use_dropout is True"])
+def test_dropout_that_a_switch_asks_for(asked: str) -> None:
+    assert _quiet("script-dropout-always-on", DROPS.replace("{asked}", asked))
+
+
+@pytest.mark.parametrize("asked", ["self.rate", "self.rate > 0", "self.rate is not None"])
+def test_dropout_that_its_rate_alone_asks_for_is_told(asked: str) -> None:
+    assert state("script-dropout-always-on", DROPS.replace("{asked}", asked)) == "present"
+
+
+NORM = (
+    TORCH
+    + STEP
+    + "\n\ndef block():\n    return nn.Sequential(nn.Linear(8, 8), nn.BatchNorm1d(8, momentum={m}))\n"
+)
+
+
+@pytest.mark.parametrize("momentum", ["1", "1.0", "0.1"])
+def test_a_norm_of_the_batch_in_hand_alone_is_meant(momentum: str) -> None:
+    assert _quiet("script-batch-norm-momentum", NORM.replace("{m}", momentum))
+
+
+@pytest.mark.parametrize("momentum", ["0.9", "0.99"])
+def test_the_weight_of_the_old_average_is_told(momentum: str) -> None:
+    assert state("script-batch-norm-momentum", NORM.replace("{m}", momentum)) == "present"
+
+
+UNSWITCHED = (
+    TORCH
+    + """
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.body = nn.Sequential(nn.Linear(8, 8), {layer}, nn.Linear(8, 2))
+
+    def forward(self, x):
+        return self.body(x)
+
+
+def train(net, loader, optimizer):
+    net.train()
+    for x, y in loader:
+        loss = F.cross_entropy(net(x), y)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+
+
+def test(net, loader):
+    right = 0
+    with torch.no_grad():
+        for x, y in loader:
+            outputs = net(x)
+            right += (outputs.argmax(-1) == y).sum().item()
+    return right / len(loader.dataset)
+
+
+def main(loader, held_out):
+    net = Net()
+    optimizer = torch.optim.Adam(net.parameters())
+    for epoch in range(9):
+        train(net, loader, optimizer)
+        print(test(net, held_out))
+
+
+main(*loaders())
+"""
+)
+
+
+def test_a_network_without_modes_needs_no_switch() -> None:
+    assert _quiet("script-mode-wrong", UNSWITCHED.replace("{layer}", "nn.ReLU()"))
+
+
+@pytest.mark.parametrize("layer", ["nn.Dropout(0.2)", "nn.BatchNorm1d(8)"])
+def test_a_network_with_modes_that_is_not_switched_is_told(layer: str) -> None:
+    assert state("script-mode-wrong", UNSWITCHED.replace("{layer}", layer)) == "present"
