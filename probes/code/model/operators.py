@@ -219,7 +219,7 @@ def _axis(source: Script) -> Finding | None:
             if axis is None:
                 continue
             seen = seen or node
-            if axis == 0 and _takes_batches(source) and not _is_own(node):
+            if axis == 0 and _takes_batches(source) and not _is_own(node) and not _flattens(function):
                 return at(source, node, "this softmax runs over the batch: samples compete with one another")
             scores = axis == -2 and _weighs_values(function, node)
             if axis == -2 and scores and not _competes(source, function):
@@ -229,6 +229,20 @@ def _axis(source: Script) -> Finding | None:
             if axis in (1, 2) and isinstance(source.parents.get(node), ast.BinOp) and _gates(source, node):
                 return at(source, node, "a gate competes over another axis than its own unit")
     return ok(source, seen, "softmax runs over the usual axis") if seen is not None else None
+
+
+def _flattens(function: Function) -> bool:
+    """`x = x.view(-1)` of what is handed in: one sample, without an axis of samples."""
+    handed = {a.arg for a in function.args.args}
+    for call in of(function, ast.Call):
+        owner = call.func.value if isinstance(call.func, ast.Attribute) else None
+        if isinstance(owner, ast.Name) and owner.id in handed:
+            name, sizes = last_name(call.func), [unparse(a) for a in call.args]
+            if (name in ("view", "reshape") and sizes == ["-1"]) or (
+                name in ("ravel", "flatten") and not sizes
+            ):
+                return True
+    return False
 
 
 def _is_own(call: ast.Call) -> bool:
@@ -262,7 +276,7 @@ def _axis_of(call: ast.Call) -> int | None:
 
 
 def _takes_batches(source: Script) -> bool:
-    return bool(source.named("DataLoader", "batch", "from_tensor_slices")) or "batch" in source.text.lower()
+    return bool(source.named("DataLoader", "batch", "from_tensor_slices")) or "batch" in source.code.lower()
 
 
 def _weighs_values(function: Function, node: ast.Call) -> bool:

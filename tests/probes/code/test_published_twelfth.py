@@ -572,3 +572,27 @@ def test_a_network_without_modes_needs_no_switch() -> None:
 @pytest.mark.parametrize("layer", ["nn.Dropout(0.2)", "nn.BatchNorm1d(8)"])
 def test_a_network_with_modes_that_is_not_switched_is_told(layer: str) -> None:
     assert state("script-mode-wrong", UNSWITCHED.replace("{layer}", layer)) == "present"
+
+
+ONE_STATE = (
+    TORCH
+    + """
+class Policy(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.head = nn.Linear(8, 4)
+
+    def forward(self, batch):
+        x = batch.view({sizes})
+        return F.log_softmax(self.head(x), dim=0)
+"""
+    + STEP
+)
+
+
+def test_the_only_axis_of_one_sample_is_its_classes() -> None:
+    assert _quiet("script-operator-wrong", ONE_STATE.replace("{sizes}", "-1"))
+
+
+def test_the_axis_of_samples_is_told() -> None:
+    assert state("script-operator-wrong", ONE_STATE.replace("{sizes}", "-1, 8")) == "present"
