@@ -125,6 +125,8 @@ def _steps(run: Evaluator, mine: list[Step], theirs: list[Step], label: bool) ->
             only[1].extend(theirs[c:d])
     if any(s.kind in ("unknown", "read", "phi") for s in (*only[0], *only[1])):
         return None
+    if _same_operations(only[0], only[1]):
+        return None
     left = [s for s in only[0] if not _for_training(run, s)]
     for side, steps in ((True, left), (False, only[1])):
         for step in steps:
@@ -144,6 +146,12 @@ def _steps(run: Evaluator, mine: list[Step], theirs: list[Step], label: bool) ->
                 "one side", nodes[0], nodes[1], label, "training" if side else "held-out data", whole
             )
     return None
+
+
+def _same_operations(mine: list[Step], theirs: list[Step]) -> bool:
+    """`(x - mean) / std` and `x / std - mean / std`: sums and quotients in another order may be equal."""
+    told = [sorted(s.name for s in steps) for steps in (mine, theirs)]
+    return told[0] == told[1] and all(n.startswith("op ") for n in told[0])
 
 
 def _reaches_tokens(step: Step, steps: list[Step]) -> bool:

@@ -28,6 +28,16 @@ _GENERATORS = re.compile(r"(?:^|\.)random\.(?!\w*(?:flip|crop|shuffle|permut|cho
 _SEEDS = ("seed", "manual_seed", "default_rng", "set_seed", "get_state", "set_state", "stateless_fold_in")
 
 
+_PREPARES = ("prepare", "setup", "setup_dataloaders")
+_SAVES = ("save", "dump", "to_csv", "to_parquet", "to_pickle", "to_feather")
+_LOADS = ("load", "read_csv", "read_parquet", "read_pickle", "read_feather")
+
+
+def _path(held: Term) -> Term:
+    """The path of a file, as it is written or opened."""
+    return held.args[0] if held.head == "call:open" and held.args else held
+
+
 class Calls(Machine):
     """The values of calls."""
 
@@ -78,10 +88,37 @@ class Calls(Machine):
             return self.make("call:transform", node, (fitted, args[1]))
         if name == "partial" and args:
             return self._partial(args, kw, node)
+        if name in _PREPARES and len(args) > 1 and args[0].head in ("call:Accelerator", "call:Fabric"):
+            return args[1] if len(args) == 2 else self.make("tuple", node, args[1:])
+        if name == "cond" and len(args) >= 3 and args[1].head == args[2].head == "func":
+            no = self.call(args[2], args[3:], {}, node)  # at once: its names may mean something else later
+            if args[0].drawn:
+                return no
+            return self.phi(str(args[0].key), self.call(args[1], args[3:], {}, node), no, node)
+        if (loaded := self._from_file(name, args, kw, node)) is not None:
+            return loaded
         made = self.make(f"call:{name or 'called'}", node, args, kw)
         if isinstance(node, ast.Call) and len(self.calls) < 4000:
             self.calls.append((node, made))
         return made
+
+    def _from_file(
+        self, name: str, args: tuple[Term, ...], kw: dict[str, Term], node: ast.AST
+    ) -> Term | None:
+        """What was saved under the path that is read; what is saved is put down."""
+        if name in _LOADS and args:
+            return self.files.get(_path(args[0]).key)
+        if name in ("savez", "savez_compressed") and len(args) == 1:
+            self.files[_path(args[0]).key] = self.make("dict", node, value=dict(kw))
+        elif name in _SAVES and len(args) >= 2:
+            first = name == "save" and unparse(getattr(node, "func", node)).split(".")[0] in (
+                "np",
+                "numpy",
+                "jnp",
+            )
+            path, content = args[:2] if first else args[1::-1]
+            self.files[_path(path).key] = content
+        return None
 
     def _partial(self, args: tuple[Term, ...], kw: dict[str, Term], node: ast.AST) -> Term:
         held = args[0]

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 
 from ..code.shared.sides import stem
+from ..readers._tree import unparse
 from ..script_diff.vocabulary import word_set
 from .evaluate import Evaluator
 from .items import apply
@@ -176,6 +177,8 @@ def _one_back(run: Evaluator, held: Term) -> tuple[Term | None, Step | None]:
     if head in ("each", "list_of", "starred") or head.startswith("attr:"):
         return (args[0] if args else None), None
     if head == "setitem":
+        if (rewritten := _columns_rewritten(run, held)) is not None:
+            return args[0], rewritten
         tables = [
             t.args[0]
             for t in inside(args[1], closed=True)
@@ -205,6 +208,28 @@ def _one_back(run: Evaluator, held: Term) -> tuple[Term | None, Step | None]:
     if head.startswith("other:") and args:
         return args[0], Step("unknown", head, node)
     return None, None
+
+
+def _columns_rewritten(run: Evaluator, held: Term) -> Step | None:
+    """`x[:, 0] = np.log1p(x[:, 0])`: what is done to a part of an array, told by its place and its steps."""
+    before, node = held.args[0], held.node
+    if not isinstance(node, ast.Subscript) or len(held.args) != 3:
+        return None
+    places = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
+    if not any(isinstance(p, ast.Slice) for p in places):
+        return None
+    value = held.args[2]
+    if not any(t.head == "slice" and t.args[0].key == before.key for t in inside(value, 80)):
+        return None
+    made = steps_of(run, value)[0][len(steps_of(run, before)[0]) :]
+    if not made or any(s.kind not in ("value", "figures") for s in made):
+        return None
+    told = [f"{s.name} {_rounded(s.figures)}" if s.figures is not None else s.name for s in made]
+    return Step("value", f"[{unparse(node.slice)}] {' '.join(told)}", node)
+
+
+def _rounded(told: Figures) -> str:
+    return " ".join(f"{n:.2g}" for n in (*told.a, *told.b))
 
 
 def _operation(held: Term) -> tuple[Term | None, Step | None]:
@@ -315,6 +340,9 @@ def _call(run: Evaluator, held: Term) -> tuple[Term | None, Step | None]:
     return main, Step(kind, name, node, rest, held.kw)
 
 
+_ONE_MORE = Figures((1.0,), (1.0,))
+
+
 def _folded(steps: list[Step]) -> list[Step]:
     """Operations with figures that follow each other as one."""
     out: list[Step] = []
@@ -325,6 +353,8 @@ def _folded(steps: list[Step]) -> list[Step]:
             made = last.figures.and_then(step.figures)
             parts = (*last.one_by_one, *step.one_by_one)
             out[before] = Step("figures", "scaled", step.node, figures=made, parts=parts)
+        elif step.name == "log" and last is not None and last is out[-1] and last.figures == _ONE_MORE:
+            out[-1] = Step("value", "log1p", step.node)
         else:
             out.append(step)
     return [s for s in out if s.figures is None or not s.figures.idle]

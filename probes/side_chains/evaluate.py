@@ -6,11 +6,13 @@ numbers are passed by, other branches are kept side by side. All of it within a 
 
 from __future__ import annotations
 
+import ast
 from contextlib import suppress
 
 from ..scripts.syntax import Function
 from .calls import Calls
 from .expressions import Expressions
+from .items import apply
 from .machine import Left
 from .statements import Statements
 from .truth import Truth
@@ -19,6 +21,16 @@ from .values import Env, Func, Term
 
 class Evaluator(Statements, Expressions, Calls, Truth):
     """Runs parts of one script on terms."""
+
+    def call(self, held: Term, args: tuple[Term, ...], kw: dict[str, Term], node: ast.AST) -> Term:
+        """Call a value; a pipeline of transforms step by step. Raises OutOfSteps."""
+        if held.head == "call:Compose":
+            if len(args) == 1 and not kw:
+                return apply(self, held, args, node)
+            if not args and "image" in kw:  # Albumentations takes and gives names
+                made = {**kw, "image": apply(self, held, (kw["image"],), node)}
+                return self.make("dict", node, value=made)
+        return super().call(held, args, kw, node)
 
     def run_module(self) -> None:
         """Run what stands at the top of the script."""

@@ -148,12 +148,19 @@ class Expressions(Machine):
                 if isinstance(part, (ast.Assign, ast.AnnAssign)) and part.value is not None:
                     goal = part.targets[0] if isinstance(part, ast.Assign) else part.target
                     if isinstance(goal, ast.Name) and goal.id == name:
-                        return self.of(part.value, obj.env)
+                        return self._field(self.of(part.value, obj.env), node)
         if held.head == "leaf":
             if held.value in self.imported and held.value not in LIBRARIES and name in self.top.names:
                 return self.top.names[name]  # a module of the same program
             return self.leaf(f"{held.value}.{name}", node)
         return self.make(f"attr:{name}", node, (held,))
+
+    def _field(self, held: Term, node: ast.AST) -> Term:
+        """`field(default=...)` of a dataclass is its default."""
+        if held.head != "call:field":
+            return held
+        made = held.kw.get("default_factory")
+        return held.kw.get("default") or (self.call(made, (), {}, node) if made is not None else held)
 
     def _methods(self, owner: ast.ClassDef) -> list[ast.stmt]:
         found = list(owner.body)

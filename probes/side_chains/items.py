@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import ast
+from typing import TYPE_CHECKING
 
-from .evaluate import Evaluator
 from .values import Term
+
+if TYPE_CHECKING:
+    from .evaluate import Evaluator
 
 _SAME = frozenset(
     (
@@ -111,6 +114,8 @@ def _of_call(run: Evaluator, held: Term, depth: int) -> Term:
         return _mapped(run, held, depth)
     if name in _STEPS:
         return apply(run, held, (run.leaf("<samples>", node),), node)
+    if "transform" not in kw and (given := _handed_transform(held)) is not None:
+        kw = {**kw, "transform": given}  # `ImageFolder(root, pipeline)`
     if "transform" in kw or "target_transform" in kw:
         raw = run.leaf("<samples>", node)
         both = []
@@ -119,6 +124,12 @@ def _of_call(run: Evaluator, held: Term, depth: int) -> Term:
             both.append(apply(run, kw[key], (part,), node) if key in kw else part)
         return run.make("tuple", node, tuple(both))
     return run.make("each", node, (held,))
+
+
+def _handed_transform(held: Term) -> Term | None:
+    """The pipeline that a data set of a library is given by its place."""
+    found = [a for a in held.args[1:] if a.head == "call:Compose"]
+    return found[0] if len(found) == 1 and held.name[:1].isupper() else None
 
 
 def _mapped(run: Evaluator, held: Term, depth: int) -> Term:

@@ -38,6 +38,7 @@ class Machine(ABC):
         self.frames: list[Env] = []  # of all functions that were gone into
         self.calls: list[tuple[ast.Call, Term]] = []  # calls that were not gone into
         self.returned: list[tuple[ast.Tuple, Term]] = []  # tuples that functions gave back
+        self.files: dict[int, Term] = {}  # what was saved, by the key of its path
         self.entered: set[ast.AST] = set()
         self.stack: list[ast.AST] = []
         self.top = Env({})

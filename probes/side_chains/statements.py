@@ -150,7 +150,10 @@ class Statements(Machine):
         if name in ("append", "add", "extend") and node.args:
             item = self.of(node.args[0], env)
             held = self.of(owner, env)
-            if name == "extend":
+            if held.head == "tuple" and held.args and name != "add" and self._grows_once(node):
+                more = item.args if item.head == "tuple" and name == "extend" else (item,)
+                new = self.make("tuple", node, (*held.args, *more))
+            elif name == "extend":
                 new = item
             elif held.head == "list_of" and held.args:
                 new = held
@@ -161,6 +164,10 @@ class Statements(Machine):
             name.endswith("_") and value.head.startswith("op:")
         ):
             self.assign(owner, value, env)
+
+    def _grows_once(self, node: ast.AST) -> bool:
+        """Not in each round of a loop."""
+        return not self.source.loops_around(node)
 
     def assign(self, target: ast.expr, value: Term, env: Env) -> None:
         """Give a value to a name, an attribute of an instance, an item, or to several."""

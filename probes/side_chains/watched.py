@@ -92,7 +92,20 @@ class Watch(Evaluator):
         model, rest = base(args[0]), args[1:]
         if not _trains_itself(model):
             return
-        if name == "fit":
+        if (
+            name == "fit"
+            and rest
+            and rest[0].head.startswith("call:")
+            and rest[0].name in self.source.classes
+        ):
+            train, held = (  # Lightning: the trainer is handed the model
+                next((v for v in (rest[i] if len(rest) > i else None, kw.get(key)) if v is not None), None)
+                for i, key in ((1, "train_dataloaders"), (2, "val_dataloaders"))
+            )
+            for into, part, told in ((self.learnt, train, "fit"), (self.scored, held, "val_dataloaders")):
+                if part is not None:
+                    self.note(into, node, part, model, told)
+        elif name == "fit":
             asked = (*rest[:2], kw.get("x"), kw.get("y"), kw.get("train_dataloaders"))
             data = [v for v in asked if v is not None]
             if data:

@@ -248,7 +248,12 @@ def _never_reset(source: Script) -> Finding | None:
             and (loop in source.above(c) or source.function_around(c) is not around)
             for c in source.calls
         )
-        if shown and not again and not _set_back(source, names):
+        anew = any(
+            isinstance(g.value, ast.Call) and last_name(g.value.func) == name and runs_in(source, g, loop)
+            for g in source.of(ast.Assign)
+            if {unparse(t) for t in g.targets} & names
+        )
+        if shown and not (again or anew) and not _set_back(source, names):
             return at(source, node, "this counts on over all evaluations, because nothing resets it")
     return ok(source, seen, "metrics are reset") if seen is not None else None
 

@@ -491,7 +491,7 @@ class Reader:
                 return self._applied(
                     made or call.func, [self._known(a, env, depth) for a in call.args], env, depth
                 )
-        found = one(given_rows)
+        found = None if _part_unknown(call, given_rows) else one(given_rows)
         if found is None and owner is not None and not library and any(g is not None for g in given_rows):
             return None
         return self._table(call) if found is None and self._reads(call, env, depth) else found
@@ -604,7 +604,8 @@ class Reader:
         if found is not None:
             return self._from_outside(found, function, call)
         mine = [b for b in bound.values() if isinstance(b, Rows) and b.table != "numbers"]
-        found = None if names_a_side(call) else one([*given, *mine])
+        unsure = names_a_side(call) or _part_unknown(call, given)
+        found = None if unsure else one([*given, *mine])
         if found is None and not mine and self._reads(call, env, depth):
             return self._table(call)
         return found
@@ -698,6 +699,13 @@ class Reader:
             handed = flow(self.source).arguments(node) if not given_ else []
             return self._number(handed[0], {}, depth - 1) if len(handed) == 1 else None
         return None
+
+
+def _part_unknown(call: ast.Call, given: list[Rows | None]) -> bool:
+    """`ReviewSet(valid, vocab)`: the part is not known, and its rows are not the vocabulary's."""
+    handed = [*call.args, *(k.value for k in call.keywords)]
+    plain = [(a, g) for a, g in zip(handed, given, strict=True) if isinstance(a, (ast.Name, ast.Attribute))]
+    return any(g is None and side(last_name(a)) is not None for a, g in plain)
 
 
 @dataclass(frozen=True)

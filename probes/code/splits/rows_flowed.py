@@ -16,8 +16,10 @@ from functools import lru_cache
 from ...readers._tree import unparse
 from ...registry import Finding
 from ...scripts.syntax import Script
+from ...side_chains.apart import Apart
 from ...side_chains.held_rows import FIGURES, FITS, RowReader
 from ...side_chains.stand_in import Held
+from ...side_chains.used import apart_in_use
 from ...side_chains.values import Term
 from ...side_chains.watched import Event, Watch, base, watched
 from ..shared.checks import at, ok
@@ -36,6 +38,7 @@ class Taught:
     event: Event
     inputs: tuple[Term, ...]
     rows: tuple[Held, ...]
+    call: Term | None = None  # of the model; None of what a trainer is handed
 
 
 @dataclass(frozen=True)
@@ -61,7 +64,7 @@ def traffic(source: Script) -> Traffic:
         for one in calls:
             inputs = tuple(a for a in (*one.args[1:], *one.kw.values()))
             event = Event(loss.node, loss.about, loss.loops, loss.time, one.args[0])
-            learnt.append(Taught(event, inputs, _rows(reader, inputs)))
+            learnt.append(Taught(event, inputs, _rows(reader, inputs), one))
     for event in run.learnt:
         learnt.append(Taught(event, (event.about,), _rows(reader, (event.about,))))
     scored: list[Taught] = []
@@ -70,7 +73,7 @@ def traffic(source: Script) -> Traffic:
         if id(event.about) in used or not _is_model(run, event.about) or event.time < first:
             continue
         inputs = tuple(a for a in (*event.about.args[1:], *event.about.kw.values()))
-        scored.append(Taught(event, inputs, _rows(reader, inputs)))
+        scored.append(Taught(event, inputs, _rows(reader, inputs), event.about))
     for event in run.scored:
         scored.append(Taught(event, (event.about,), _rows(reader, (event.about,))))
     return Traffic(tuple(learnt), tuple(scored), reader, run)
@@ -309,3 +312,56 @@ def _near(reader: RowReader, t: Term, depth: int = 8) -> Iterator[Term]:
 
 def _is_figure(t: Term) -> bool:
     return t.head.startswith("call:") and t.name in (*FIGURES, *FITS, *_BOUNDS)
+
+
+# ----------------------------------------------------------------------------------- how inputs are processed
+
+_OTHER_USES = frozenset(
+    (
+        *("sample", "generate", "attack", "visualize", "plot", "embed", "extract", "attribute", "explain"),
+        *("show", "robust"),
+    )
+)
+MOST_SCORES = 8
+
+
+@lru_cache(maxsize=16)
+def inputs_in_use(source: Script) -> tuple[Apart, ...]:
+    """Where inputs that a model is scored on are processed otherwise than all those that it learns from."""
+    traffic_ = traffic(source)
+    run, found = traffic_.run, []
+    for score in traffic_.scored[:MOST_SCORES]:
+        function = source.function_around(score.event.node)
+        if function is not None and _OTHER_USES & set(words(function.name)):
+            continue
+        mine = [
+            t for t in traffic_.learnt if _alike_models(t, score) and (t.call is None) == (score.call is None)
+        ]
+        pairs = [p for t in mine if (p := _first_inputs(t, score)) is not None]
+        if not pairs or len(pairs) < len(mine) or len(pairs) > MOST_SCORES:
+            continue
+        one = apart_in_use(run, pairs[0][1], [p[0] for p in pairs], score.call is None)
+        if one is not None:
+            found.append(one)
+    return tuple(found)
+
+
+def _alike_models(one: Taught, other: Taught) -> bool:
+    """One net, or two that are built alike: it is made anew and given its weights before it is scored."""
+    if one.event.model is None or other.event.model is None:
+        return True
+    mine, theirs = base(one.event.model), base(other.event.model)
+    return mine.key == theirs.key or (mine.head.startswith("call:") and mine.head == theirs.head)
+
+
+def _first_inputs(taught: Taught, score: Taught) -> tuple[Term, Term] | None:
+    """The first input of both, by its place or by a name that both have."""
+    mine, theirs = taught.call, score.call
+    if mine is None or theirs is None:
+        return (taught.inputs[0], score.inputs[0]) if taught.inputs and score.inputs else None
+    if len(mine.args) > 1 and len(theirs.args) > 1:
+        return mine.args[1], theirs.args[1]
+    if len(mine.args) > 1 or len(theirs.args) > 1:
+        return None
+    same = [k for k in mine.kw if k in theirs.kw]
+    return (mine.kw[same[0]], theirs.kw[same[0]]) if same else None

@@ -53,7 +53,8 @@ def sided(source: Script) -> tuple[Sided, ...]:
         if _NO_ROWS.search(one.name) or _EVERY.search(one.name) or not one.rows.rows:
             continue
         if told is None:
-            learns, held = one.name in trained, one.name in quiet
+            mine = (one.scope, one.name)
+            learns, held = mine in trained, mine in quiet
             inside = bool(source.loops_around(one.node))  # what a round works out is no part of the data
             if learns == held or one.rows.whole or inside or not _plain_data(one):
                 continue
@@ -81,14 +82,15 @@ def _plain_data(one: Named) -> bool:
     return one.scope is None or isinstance(one.node.targets[0], (ast.Name, ast.Tuple))
 
 
-def _read_by_training(source: Script) -> frozenset[str]:
-    """Names that the innermost loops with gradients read."""
-    found: set[str] = set()
+def _read_by_training(source: Script) -> frozenset[tuple[Function | None, str]]:
+    """Names that the innermost loops with gradients read, with the function that gives them."""
+    found: set[tuple[Function | None, str]] = set()
     for loop in source.of(ast.For, ast.While):
         inner = [n for n in of(loop, ast.For, ast.While) if n is not loop]
         if takes_gradients(source, loop) and not any(takes_gradients(source, n) for n in inner):
             quiet = {n for w in of(loop, ast.With) if _is_quiet(w) for n in of(w, ast.Name)}
-            found |= {n.id for n in of(loop, ast.Name) if isinstance(n.ctx, ast.Load) and n not in quiet}
+            read = [n for n in of(loop, ast.Name) if isinstance(n.ctx, ast.Load) and n not in quiet]
+            found |= {(_given_in(source, n), n.id) for n in read}
     return frozenset(found)
 
 
@@ -96,13 +98,29 @@ def _is_quiet(block: ast.With) -> bool:
     return any("no_grad" in unparse(i) or "inference_mode" in unparse(i) for i in block.items)
 
 
-def _read_without_gradients(source: Script) -> frozenset[str]:
-    """Names that are read under `with torch.no_grad():`, outside of what trains."""
-    found: set[str] = set()
+def _read_without_gradients(source: Script) -> frozenset[tuple[Function | None, str]]:
+    """Names that are read under `with torch.no_grad():`, with the function that gives them."""
+    found: set[tuple[Function | None, str]] = set()
     for block in source.of(ast.With):
         if _is_quiet(block):
-            found |= {n.id for n in of(block, ast.Name) if isinstance(n.ctx, ast.Load)}
+            read = [n for n in of(block, ast.Name) if isinstance(n.ctx, ast.Load)]
+            found |= {(_given_in(source, n), n.id) for n in read}
     return frozenset(found)
+
+
+def _given_in(source: Script, name: ast.Name) -> Function | None:
+    """The function that gives a name its value where it is read; None of the module."""
+    for above in source.above(name):
+        if isinstance(above, (ast.FunctionDef, ast.AsyncFunctionDef)) and name.id in _own_names(above):
+            return above
+    return None
+
+
+@lru_cache(maxsize=1024)
+def _own_names(function: Function) -> frozenset[str]:
+    given = function.args
+    taken = {a.arg for a in (*given.posonlyargs, *given.args, *given.kwonlyargs)}
+    return frozenset(taken | {n.id for n in of(function, ast.Name) if isinstance(n.ctx, ast.Store)})
 
 
 # ---------------------------------------------------------------------- rows in both parts

@@ -11,6 +11,7 @@ from ...scripts.syntax import Script
 from ...side_chains.apart import Apart
 from ...side_chains.checks import differences
 from ...side_chains.steps import batches_apart
+from .rows_flowed import inputs_in_use
 
 # targets that are scaled for training alone are right where predictions are scaled back
 _BACK = re.compile(
@@ -22,7 +23,8 @@ _BACK = re.compile(
 def inputs_apart(source: Script) -> Finding | None:
     """Inputs (or targets that are figures) go through a step on one side only, or through another one."""
     batch = batches_apart(source)
-    for one in (*differences(source), *((batch,) if batch is not None else ())):
+    in_use = tuple(one for one in inputs_in_use(source) if not one.label)
+    for one in (*differences(source), *((batch,) if batch is not None else ()), *in_use):
         if one.kind != "numbering" and not _of_classes(one) and not _scaled_back(source, one):
             return _finding(source, one)
     return None

@@ -203,3 +203,33 @@ def test_names_of_held_out_figures() -> None:
     assert better_when_higher("vacc") is True
     assert better_when_higher("vloss") is False
     assert better_when_higher("vase") is None
+
+
+TAPE = """
+import tensorflow as tf
+model, opt = Net(), tf.keras.optimizers.Adam()
+accuracy = tf.keras.metrics.SparseCategoricalAccuracy()
+def step(x, y):
+    with tf.GradientTape() as tape:
+        loss = tf.reduce_mean(each(y, model(x, training=True)))
+    opt.apply_gradients(zip(tape.gradient(loss, model.trainable_variables), model.trainable_variables))
+for epoch in range(9):
+    for x, y in train:
+        step(x, y)
+    {}
+    for x, y in held:
+        accuracy.update_state(y, model(x, training=False))
+    print(float(accuracy.result()))
+"""
+
+
+@pytest.mark.parametrize(
+    ("before", "told"),
+    [
+        ("pass", "present"),
+        ("accuracy.reset_state()", "absent"),
+        ("accuracy = tf.keras.metrics.SparseCategoricalAccuracy()", "absent"),
+    ],
+)
+def test_metric_made_anew(before: str, told: str) -> None:
+    assert state("script-metric-miscounts", TAPE.format(before)) == told

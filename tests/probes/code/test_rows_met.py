@@ -236,3 +236,48 @@ train, val = x[:800], x[800:]
     assert state(SEES, HEAD + inputs.format(named='"id", "patient"') + TAIL) == "present"
     assert state(SEES, HEAD + inputs.format(named='"id", CFG.target') + TAIL) != "present"
     assert state(SEES, HEAD + inputs.format(named='"id", "left"') + TAIL) != "present"
+
+
+STAGES = """
+def prepare(raw):
+    df = pd.read_csv(raw)
+    wells = df.well.unique()
+    rng.shuffle(wells)
+    rest, train = df[df.well.isin(wells[:99])], df[~df.well.isin(wells[:99])]
+    x = train[COLS].to_numpy()
+    np.save("x.npy", x)
+    rest.to_csv("{}")
+def fit():
+    net = nn.Linear(4, 1)
+    opt = torch.optim.Adam(net.parameters())
+    for x, y in torch.utils.data.DataLoader(Visits("x.npy")):
+        opt.zero_grad()
+        nn.functional.mse_loss(net(x), y).backward()
+        opt.step()
+    return net
+def check(net):
+    x = torch.tensor(pd.read_csv("rest.csv")[COLS].to_numpy())
+    with torch.no_grad():
+        print(net(x))
+prepare("wells.csv")
+check(fit())
+"""
+
+
+def test_a_name_of_two_functions() -> None:
+    """`x` of one stage is not the `x` that another one scores."""
+    assert state(SEES, HEAD + STAGES.format("rest.csv")) != "present"
+
+
+def test_a_vocabulary_is_not_the_rows() -> None:
+    text = """
+train, valid = read("train.csv"), read("valid.csv")
+valid = [r for r in valid if len(r["text"]) > 9]
+train = [r for r in train if len(r["text"]) > 9]
+vocab = Vocabulary([r["text"] for r in train])
+valid_loader = torch.utils.data.DataLoader(Visits(valid, vocab))
+train_loader = torch.utils.data.DataLoader(Visits(train, vocab))
+def read(path):
+    return list(csv.DictReader(open(path)))
+"""
+    assert state(SEES, HEAD + text + TAIL.replace("Visits(train)", "Visits(train, vocab)")) != "present"
