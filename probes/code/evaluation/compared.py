@@ -6,7 +6,7 @@ import ast
 import re
 from collections.abc import Iterator
 
-from ...readers._tree import of, unparse
+from ...readers._tree import names_in, of, unparse
 from ...readers.script import keyword, last_name
 from ...registry import Finding
 from ...scripts.flow import Flow, flow
@@ -94,7 +94,38 @@ def ignored_counts(source: Script) -> Finding | None:
         text += " ".join(map(unparse, helpers))
         if not re.search(r"-100|ignore|mask|pad|>= 0|!= -|special", text):
             return at(source, function, "positions without a label (-100) count in this metric")
+        if (whole := _shares_of_all(function)) is not None:
+            return at(source, whole, "positions without a label (-100) count in this share")
     return ok(source, functions[0], "positions without a label are left out of the metric")
+
+
+def _shares_of_all(function: ast.FunctionDef) -> ast.AST | None:
+    """`(guess == gold).mean()` of what is handed in as it is, where other figures leave out -100."""
+    given = {n.id for n in of(function, ast.Name) if isinstance(n.ctx, ast.Store)}
+    times = dict.fromkeys(given, 0)
+    for node in of(function, ast.Name):
+        if isinstance(node.ctx, ast.Store):
+            times[node.id] += 1
+    handed = {a.arg for a in function.args.args}
+    unpacked = {
+        n.id
+        for s in of(function, ast.Assign)
+        if names_in(s.value) <= handed and not of(s.value, ast.Call)
+        for t in s.targets
+        for n in of(t, ast.Name)
+        if times[n.id] == 1
+    }
+    for call in of(function, ast.Call):
+        about = call.func.value if isinstance(call.func, ast.Attribute) else None
+        if last_name(call.func) != "mean":
+            continue
+        if isinstance(about, ast.Name) and about.id in ("np", "numpy", "torch"):
+            about = call.args[0] if call.args else None
+        if isinstance(about, ast.Compare) and isinstance(about.ops[0], ast.Eq):
+            ends = [about.left, *about.comparators]
+            if any(isinstance(e, ast.Name) and e.id in unpacked for e in ends) and len(call.args) <= 1:
+                return call
+    return None
 
 
 _CONVERTS = re.compile(

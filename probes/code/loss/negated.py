@@ -15,6 +15,7 @@ from ..shared.nodes import is_true
 from ..shared.rounds import rounds
 from ..shared.sides import either
 from ..trainers.trainer_settings import own_loss_negated
+from .preferences import pairs_turned
 from .senses import of_attack, turned_round
 from .summed import handed
 
@@ -22,9 +23,8 @@ from .summed import handed
 @probe()
 def loss_negated(view: View) -> Finding:
     """A standard loss enters backward with its sign turned. False positive: adversarial terms (skipped)."""
-    return first(
-        view, either(_loss_negated, turned_round, own_loss_negated), "no standard loss in the scripts"
-    )
+    check = either(_loss_negated, turned_round, own_loss_negated, pairs_turned)
+    return first(view, check, "no standard loss in the scripts")
 
 
 def _loss_negated(source: Script) -> Finding | None:

@@ -248,8 +248,7 @@ def _makes_input(source: Script, function: ast.AST, depth: int = 3) -> bool:
 
 def _predicts(source: Script, call: ast.Call) -> bool:
     """`argmax(model(images, training=True))`: a prediction, not one vote of several, and under no tape."""
-    parent = source.parents.get(call)
-    if not isinstance(parent, ast.Call) or last_name(parent.func) != "argmax" or call not in parent.args[:1]:
+    if not _answers(source, call):
         return False
     around = list(source.above(call))
     if any(isinstance(p, ast.With) and "Tape" in unparse(p.items[0]) for p in around):
@@ -261,7 +260,20 @@ def _predicts(source: Script, call: ast.Call) -> bool:
     if any(isinstance(r, ast.Call) and last_name(r.func) in ("range", "trange") for r in rounds):
         return False
     function = source.function_around(call)
-    return function is not None and "tape" not in unparse(function).lower()
+    return function is None or "tape" not in unparse(function).lower()
+
+
+def _answers(source: Script, call: ast.Call) -> bool:
+    """The output is turned into classes or their probabilities at once: `softmax(model(x))[0]`."""
+    held: ast.AST = call
+    for parent in source.above(call):
+        if isinstance(parent, ast.Call) and held in parent.args[:1]:
+            if last_name(parent.func) in ("argmax", "softmax", "sigmoid"):
+                return True
+        elif not isinstance(parent, (ast.Subscript, ast.Attribute, ast.Call)):
+            return False
+        held = parent
+    return False
 
 
 def _evaluates(source: Script, call: ast.Call) -> bool:

@@ -28,6 +28,7 @@ from .groups_torn import groups_torn
 from .learnt_and_scored import chosen_by_test
 from .look_ahead import inputs_look_ahead
 from .net_of_folds import net_through_folds
+from .node_masks import learns_other_nodes
 from .overlaps import overlap
 from .part_unused import part_never_read, test_chooses
 from .rows_flowed import chosen_by_scored, figures_of_scored, scored_rows_learnt
@@ -81,6 +82,7 @@ def held_out_in_training(view: View) -> Finding:
             whole_table_given,
             whole_for_a_part,
             scored_rows_learnt,
+            learns_other_nodes,
         ),
     )
     return first(view, check, "the scripts show no two sets of data")
