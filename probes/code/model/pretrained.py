@@ -53,10 +53,11 @@ def _never_put(source: Script) -> Finding | ast.AST | None:
     """What a checkpoint holds is only counted, printed or cut down."""
     seen = None
     for node in source.of(ast.Assign):
-        if not isinstance(node.value, ast.Call):
+        call = _read(node.value)
+        if call is None:
             continue
-        call = node.value
-        if last_name(call.func) not in _READS or not isinstance(node.targets[0], ast.Name):
+        read = last_name(call.func) in _READS or _reads_weights(call)
+        if not read or not isinstance(node.targets[0], ast.Name):
             continue
         if last_name(call.func) == "load_checkpoint" and (
             len(call.args) > 1 or keyword(call, "net") is not None
@@ -71,11 +72,39 @@ def _never_put(source: Script) -> Finding | ast.AST | None:
     return seen
 
 
-def unused(source: Script, node: ast.Assign, name: str) -> bool:
+_WEIGHTS = re.compile(r"(?i)pretrain|backbone|weights|checkpoint|ckpt|state_dict|init_from")
+
+
+def _read(value: ast.expr) -> ast.Call | None:
+    """`torch.load(path)["state_dict"]`: the call that reads."""
+    while isinstance(value, ast.Subscript):
+        value = value.value
+    return value if isinstance(value, ast.Call) else None
+
+
+def _reads_weights(call: ast.Call) -> bool:
+    """`torch.load(cfg.backbone)`: weights by the name of their file, no data."""
+    return (
+        unparse(call.func) == "torch.load"
+        and bool(call.args)
+        and bool(_WEIGHTS.search(unparse(call.args[0])))
+    )
+
+
+def unused(source: Script, node: ast.Assign, name: str, depth: int = 3) -> bool:
     """What a statement assigns to a name is handed on to nothing: only counted, printed or cut down."""
     scope = source.function_around(node) or source.tree
     uses = [n for n in of(scope, ast.Name) if n.id == name and isinstance(n.ctx, ast.Load)]
-    return not any(_hands_on(source, use) for use in uses)
+    return not any(_hands_on(source, use) and not _cut_down(source, use, depth) for use in uses)
+
+
+def _cut_down(source: Script, use: ast.Name, depth: int) -> bool:
+    """`body = {k: v for k, v in saved.items() if ...}`, of which nothing is used either."""
+    line = source.statement(use)
+    if depth == 0 or not isinstance(line, ast.Assign) or not isinstance(line.targets[0], ast.Name):
+        return False
+    inner = next((p for p in source.above(use) if isinstance(p, ast.DictComp)), None)
+    return inner is not None and line.value is inner and unused(source, line, line.targets[0].id, depth - 1)
 
 
 def saved_here(source: Script, path: ast.expr) -> bool:
