@@ -24,6 +24,7 @@ from .left_positions import mask_left_in_loss, mean_over_emptied_in_loss, only_p
 from .marks import USUAL, ignored_labels, is_label, padded_labels, written_over
 from .prompts import answer_hidden, marked_in_two_ways
 from .table_sizes import classes_from_padding
+from .tape_means import averaged_with_padding
 from .turned_masks import (
     asked_after_clamping,
     asked_after_replacing,
@@ -68,6 +69,7 @@ def label_padding_counts(view: View) -> Finding:
         labels_padded_with_a_token,
         answer_hidden,
         marked_in_two_ways,
+        averaged_with_padding,
     )
     return first(view, either(*checks), "no labels are padded")
 

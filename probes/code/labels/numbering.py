@@ -16,7 +16,7 @@ from ..evaluation.keras_fit import weights_by_rank
 from ..method.tokens import table_not_grown
 from ..shared.checks import at, first, ok
 from ..shared.nodes import is_none
-from ..shared.sides import either, given, literal, side
+from ..shared.sides import either, given, literal, side, words
 from ..splits.sides_apart import numbered_apart
 from ..tensorflow.slips import moved_in_loss_alone
 from .keras_words import more_words_than_rows, numbered_anew
@@ -34,6 +34,7 @@ def classes_numbered_apart(view: View) -> Finding:
             _by_hash,
             _of_held_out,
             _table_of_held_out,
+            _twin_tables,
             _in_shared_function,
             _in_each_batch,
             _one_split_told,
@@ -240,6 +241,31 @@ def _table_of_held_out(source: Script) -> Finding | None:
     held = [t for t, s in tables if s is False]
     if held and len(tables) > len(held):
         return at(source, held[0], "held-out classes get numbers of their own, which mean other classes")
+    return None
+
+
+_ASIDE = {"held", "unseen", "heldout", "holdout"}
+
+
+def _twin_tables(source: Script) -> Finding | None:
+    """`{b: n for n, b in enumerate(sorted(held.book.unique()))}` beside the same of the rows of training."""
+    tables: dict[str, list[tuple[ast.DictComp, bool]]] = {}
+    for node in source.of(ast.DictComp):
+        over = node.generators[0].iter
+        if len(node.generators) != 1 or not isinstance(over, ast.Call) or last_name(over.func) != "enumerate":
+            continue
+        names = [n for n in of(over, ast.Name) if n.id not in ("enumerate", "sorted", "set", "list")]
+        roots = {n.id for n in names}
+        if len(roots) != 1 or not over.args or _is_set(source, over.args[0]):
+            continue
+        root = roots.pop()
+        text = re.sub(rf"\b{re.escape(root)}\b", "_", unparse(over))
+        held = side(root) is False or bool(set(words(root)) & _ASIDE)
+        tables.setdefault(text, []).append((node, held))
+    for text, found in tables.items():
+        apart = [t for t, held in found if held]
+        if apart and len(apart) < len(found) and len(text) > len("enumerate(_)"):
+            return at(source, apart[0], "held-out values get numbers of their own, which mean others")
     return None
 
 
