@@ -49,12 +49,20 @@ def test_tape(loss: str, pooled: str, wrong: bool) -> None:
 
 TABLES = """
 import pandas as pd
+import torch
 df = pd.read_csv("loans.csv")
 last = df.groupby("reader").tail(1).index
 held, rest = df.loc[last], df.drop(last)
 books = {{b: n for n, b in enumerate(sorted(rest.book.unique()))}}
 other = {}
 i, h = rest.book.map(books), held.{}.map(other)
+net = torch.nn.Embedding(len(books), 8)
+opt = torch.optim.Adam(net.parameters())
+for b in loader:
+    loss = net(b).mean()
+    opt.zero_grad()
+    loss.backward()
+    opt.step()
 """
 
 
