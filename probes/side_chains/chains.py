@@ -319,6 +319,8 @@ def _call(run: Evaluator, held: Term) -> tuple[Term | None, Step | None]:
         return args[1], None
     if name in ("factorize", "codes") or (name == "unique" and "return_inverse" in held.kw):
         return main, Step("counts", name, node, (main,))
+    if name == "cvtColor" and rest and str(rest[0].value).endswith(("_BGR2RGB", "_RGB2BGR")):
+        return main, Step("value", "[::-1]", node)  # as `x[:, :, ::-1]` has it
     if _TURNS.match(name):
         return main, Step("turn", name, node)
     if name in ("transpose", "swapaxes") and [a.value for a in rest if a.is_number] in (

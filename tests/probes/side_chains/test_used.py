@@ -61,6 +61,22 @@ CLASSES = """
 
     one, two = DataLoader(Drawn(first), 32), DataLoader(Plain(second), 32)
 """
+PICTURES = """
+    import cv2
+
+    def read(path):
+        return cv2.cvtColor(cv2.imread(path), cv2.COLOR_BGR2RGB) / 255.0
+
+    class Drawn(Dataset):
+        def __getitem__(self, i):
+            return read(first[i]), i
+
+    class Plain(Dataset):
+        def __getitem__(self, i):
+            return {held}, i
+
+    one, two = DataLoader(Drawn(), 32), DataLoader(Plain(), 32)
+"""
 FOLDERS = """
     steps = [transforms.ToTensor()]
     steps += [transforms.Normalize((0.4, 0.4, 0.4), (0.2, 0.2, 0.2))]
@@ -114,6 +130,7 @@ def told(data: str, held: str, prepared: str = "") -> list[str]:
         (TENSORS, "torch.from_numpy(h['x']).float()"),
         (CLASSES, "read_image(path).float()"),
         (CLASSES, "read_image(path).float() / 127.5 - 1"),
+        (PICTURES, "cv2.imread(second[i]) / 255.0"),
         (FOLDERS, "[transforms.ToTensor()]"),
         (FOLDERS, "[transforms.ToTensor(), transforms.Normalize((0.5, 0.5, 0.5), (0.5, 0.5, 0.5))]"),
         (FILES, "rest"),
@@ -139,6 +156,7 @@ def test_apart_behind_accelerate() -> None:
         (TENSORS, "torch.rand(64, 64)"),  # no data at all
         (CLASSES, "read_image(path).float() / 255"),
         (CLASSES, "read_image(path).float().mul(1 / 255)"),
+        (PICTURES, "cv2.imread(second[i])[:, :, ::-1] / 255.0"),
         (FOLDERS, "steps"),
         (FILES, "(rest - f['mean']) / f['std']"),
         (FILES, "rest / f['std'] - f['mean'] / f['std']"),
