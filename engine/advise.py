@@ -37,14 +37,17 @@ def next_checks(
     leading: Sequence[str],
     paths: Mapping[str, Mapping[str, Path]],
     order: Order,
+    beside: Mapping[str, float],
 ) -> tuple[NextCheck, ...]:
     """Return the unknown symptoms worth a look, best first: expected entropy drop / (1 + minutes).
 
     Of checks that promise about the same (within `BAND`) the one comes first whose step comes first in the
     documented flow. All checks that only lack a benchmark are one action: the best of them stands for it.
+    `beside`: cause -> log-odds that are added to what the network believes, before and after an answer alike.
     """
     candidates = _candidates(rules, evidence, leading, paths)
     rows = [belief.network.causes.index(c) for c in leading]
+    added = np.array([beside.get(c, 0.0) for c in belief.network.causes])
     present, absent = _what_if(belief, candidates, 1), _what_if(belief, candidates, -1)
     gain = _gains(belief, candidates, rows, present, absent)
     checks, place = [], {}
@@ -60,8 +63,8 @@ def next_checks(
                 symptom.how or symptom.question or "",
                 symptom.minutes + (FIND_BENCHMARK if _lacks_benchmark(evidence.get(name)) else 0.0),
                 float(gain[i]),
-                _meaning(rules, belief, leading, rows, present[:, i]),
-                _meaning(rules, belief, leading, rows, absent[:, i]),
+                _meaning(rules, leading, rows, belief.log_odds + added, present[:, i] + added),
+                _meaning(rules, leading, rows, belief.log_odds + added, absent[:, i] + added),
                 place[name][2],
             )
         )
@@ -132,18 +135,16 @@ def _entropy(odds: Floats) -> Floats:
     return np.asarray(-(p * np.log2(p) + (1.0 - p) * np.log2(1.0 - p)).sum(axis=0), dtype=np.float64)
 
 
-def _meaning(
-    rules: RuleBase, belief: Belief, leading: Sequence[str], rows: Sequence[int], after: Floats
-) -> str:
-    """Say which leading causes an answer raises and which it lowers."""
-    change = [(float(after[r] - belief.log_odds[r]), c, r) for c, r in zip(leading, rows, strict=True)]
-    told = [x for x in change if abs(x[0]) >= TELLING and _moves(_shift(belief, after, x[2]))]
+def _meaning(rules: RuleBase, leading: Sequence[str], rows: Sequence[int], now: Floats, after: Floats) -> str:
+    """Say which leading causes an answer raises and lowers, by all causes’ log-odds now and after it."""
+    change = [(float(after[r] - now[r]), c, r) for c, r in zip(leading, rows, strict=True)]
+    told = [x for x in change if abs(x[0]) >= TELLING and _moves(_shift(now, after, x[2]))]
     up = sorted((x for x in told if x[0] > 0), key=lambda x: (-x[0], x[1]))[:2]
     down = sorted((x for x in told if x[0] < 0), key=lambda x: (x[0], x[1]))[:2]
 
     def named(some: Sequence[tuple[float, str, int]]) -> str:
         return listed(
-            [f"“{rules.causes[c].title}” ({' → '.join(_shift(belief, after, r))})" for _, c, r in some]
+            [f"“{rules.causes[c].title}” ({' → '.join(_shift(now, after, r))})" for _, c, r in some]
         )
 
     parts = [f"speaks for {named(up)}"] * bool(up) + [f"speaks against {named(down)}"] * bool(down)
@@ -154,8 +155,8 @@ def _shifted(title: str, shift: tuple[str, str]) -> str:
     return f"“{title}” ({shift[0]} → {shift[1]})"
 
 
-def _shift(belief: Belief, after: Floats, row: int) -> tuple[str, str]:
-    before, then = sigmoid(np.array([belief.log_odds[row], after[row]])).tolist()
+def _shift(now: Floats, after: Floats, row: int) -> tuple[str, str]:
+    before, then = sigmoid(np.array([now[row], after[row]])).tolist()
     return percent(before), percent(then)
 
 

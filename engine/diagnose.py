@@ -84,7 +84,8 @@ def diagnose(
     given = experience.together(given, good)
     taken = {c: -odds for c, odds in caution.held(rules, belief, given).items()}
     beside = {found.NAME: back, experience.NAME: added, as_good.NAME: good, caution.NAME: taken}
-    probability = caution.believed(belief, experience.together(given, taken))
+    given = experience.together(given, taken)
+    probability = caution.believed(belief, given)
     work = _Work(rules, findings, belief, beside, probability, _all_paths(rules), facts)
     order = ranked(rules, probability)
     leading = [c for c in order[: advise.LEADING] if probability[c] >= advise.IN_QUESTION]
@@ -99,7 +100,7 @@ def diagnose(
         findings=tuple(findings.values()),
         checklist=checked[checklist],
         next_checks=advise.next_checks(
-            rules, belief, findings, leading, work.paths, Order(rules, benchmark is not None)
+            rules, belief, findings, leading, work.paths, Order(rules, benchmark is not None), given
         ),
         unexplained=explain.unexplained(belief),
         conflict=explain.conflict(belief),

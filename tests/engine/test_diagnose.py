@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Callable
@@ -14,7 +15,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from traindoctor.engine.diagnose import RAISED, diagnose, ranked
+from traindoctor.engine.load import load_rules
 from traindoctor.engine.model import Diagnosis, Reading, RuleBase, RunInfo, State
+from traindoctor.engine.words import percent
 
 P, A, U = State.PRESENT, State.ABSENT, State.UNKNOWN
 Make = Callable[..., RuleBase]
@@ -182,3 +185,19 @@ def test_same_input_same_bytes() -> None:
 
     assert len(outputs) == 1
     assert len(next(iter(outputs))) > 1000
+
+
+@pytest.mark.parametrize("seen", ["loss-spike", "grad-norm", "inputs-"])
+def test_what_an_answer_changes_begins_at_the_probability_that_is_shown(seen: str) -> None:
+    """Under every next check the first figure of a cause is the one that stands at the cause."""
+    rules = load_rules()
+    found = answer(rules, *(Reading(s, P, "seen") for s in sorted(rules.symptoms) if s.startswith(seen)))
+    shown = {h.title: percent(h.probability) for h in found.hypotheses}
+    texts = [text for c in found.next_checks for text in (c.if_present, c.if_absent)]
+    told = [pair for text in texts for pair in _TOLD.findall(text)]
+
+    assert told
+    assert all(before == shown[title] for title, before in told)
+
+
+_TOLD = re.compile(r"“([^”]+)” \(([^→]+) → ")
