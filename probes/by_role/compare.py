@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from functools import lru_cache
 
 from ..scripts.syntax import Script
-from . import course, data, figures, judged, model, parts, rows, same_calls, start, update
+from . import course, data, figures, judged, model, parts, rows, same_calls, start, update, worked
 from .side import Side, Told
 
 _FACTS: tuple[Callable[[Side, Side], Iterator[Told]], ...] = (
@@ -21,6 +21,7 @@ _FACTS: tuple[Callable[[Side, Side], Iterator[Told]], ...] = (
     judged.loss_differs,
     judged.weights_differ,
     judged.metric_differs,
+    worked.worked_out_differs,
     judged.best_differs,
     judged.average_differs,
     model.activation_differs,

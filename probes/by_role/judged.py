@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from ..readers._tree import of, unparse, walk
 from ..readers.script import last_name
 from .side import Side, Told, argument
+from .worked import same_loss
 
 _LOSSES = {
     "cross-entropy": (
@@ -54,10 +55,12 @@ def loss_differs(mine: Side, theirs: Side) -> Iterator[Told]:
     """Another loss, a term of it left out, a weight or smoothing that is gone."""
     here, there = _families(mine), _families(theirs)
     if len(here) == len(there) == 1 and set(here) != set(there):
+        if same_loss(mine.source, theirs.source):
+            return
         (a, at), (b, beside) = *here.items(), *there.items()
         yield Told("loss-function", f"{a} here, {b} in the benchmark", mine.place(at), theirs.place(beside))
         return
-    if mine.source.loose:
+    if mine.source.loose or (here and there and same_loss(mine.source, theirs.source)):
         return
     smooth = _smoothing(theirs)
     if smooth is not None and here and not mine.mentions("smooth"):

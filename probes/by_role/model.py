@@ -91,7 +91,14 @@ def _drawn_tensor(side: Side) -> ast.Call | None:
         if (asked := argument(c, "requires_grad")) is not None and side.value(asked) is True
         for p in [c]
     ]
-    return next((c for c in made if c in trained), None)
+    return next((c for c in made if c in trained and not _as_embedding(side, c)), None)
+
+
+def _as_embedding(side: Side, call: ast.Call) -> bool:
+    """`Parameter(randn(1, n, d))`: a table as the framework's own embedding draws it, of deviation one."""
+    above = next(iter(side.source.above(call)), None)
+    whole = isinstance(above, ast.Call) and last_name(above.func) == "Parameter"
+    return whole and last_name(call.func) == "randn" and side.framework == "torch"
 
 
 def _random_numbers(side: Side, call: ast.Call) -> bool:

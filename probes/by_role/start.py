@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from ..readers._tree import of, unparse, walk
 from ..readers.script import last_name
 from .side import Side, Told, argument
+from .update import optimizers
 
 _LOADS = r"^load|^from_pretrained$|^restore|^get_pretrained|^from_checkpoint$|^hub$"
 
@@ -132,6 +133,8 @@ def _frozen(side: Side) -> dict[str, ast.AST] | None:
         if value.value is not False:
             return None  # opened again, later or in part
         part = _part(side, node, owner)
+        if part == _WHOLE and _beside_the_model(side, node, owner):
+            continue
         if part is None or _after_training(side, node):
             return None
         found[part] = node
@@ -178,7 +181,22 @@ def _part(side: Side, node: ast.AST, owner: ast.expr) -> str | None:
             return None
         owner = loop.iter.func.value if isinstance(loop.iter.func, ast.Attribute) else owner
     text = re.sub(r"^(?:self\.)?\w+\.?", "", unparse(owner))
-    return text or "the whole model"
+    return text or _WHOLE
+
+
+_WHOLE = "the whole model"
+
+
+def _beside_the_model(side: Side, node: ast.AST, owner: ast.expr) -> bool:
+    """Whether no optimizer is given anything of what is held fixed: it is not the trained network."""
+    loops = [x for x in side.source.loops_around(node) if isinstance(x, ast.For)]
+    held: ast.AST = next((x.iter for x in loops if last_name(x.target) == last_name(owner)), owner)
+    names = {n.id for n in walk(held) if isinstance(n, ast.Name)} - {"self"}
+    made = optimizers(side)
+    given = {
+        n.id for c in made for a in (*c.args, *c.keywords) for n in side.follow(a) if isinstance(n, ast.Name)
+    }
+    return bool(names and given) and names.isdisjoint(given)
 
 
 # ----------------------------------------------------------------------------------------- the rate of many

@@ -87,8 +87,12 @@ def _told(run: Run, optimizer: str) -> frozenset[str]:
         return frozenset()
     found: set[str] = set()
     for text in run.scripts.values():
-        found |= _arguments(text, optimizer)
+        for name in (optimizer, *_ALSO.get(optimizer, ())):
+            found |= _arguments(text, name)
     return frozenset(found)
+
+
+_ALSO = {"sgd": ("momentum",)}  # classes of another name (mindspore.nn.Momentum)
 
 
 # groups of parameters: {"params": norms, "weight_decay": 0.0}

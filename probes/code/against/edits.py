@@ -24,8 +24,11 @@ from ...scripts.syntax import Script
 from ..shared.checks import scripts
 from .at_the_end import modes_after_training
 from .equal_counts import counts_alike
+from .equal_scales import scaled_alike
+from .equal_worked import worked_out_alike
 from .kept import kept
 from .light import light
+from .moved_modes import modes_in_functions
 from .paired import made_before, paired_off, stands_elsewhere, turned
 from .topics import Topic, matching, one_of, topics
 
@@ -101,6 +104,9 @@ def _compared(mine: tuple[Script, ...], theirs: tuple[Script, ...]) -> Compariso
             found.update(dict.fromkeys(these))
             back |= kept(these, Side(source), Side(other)) | counts_alike(these, source, other)
             back |= modes_after_training(these, source)
+            back |= frozenset(worked_out_alike(these, source, other))
+            back |= frozenset(modes_in_functions(these, Side(source), Side(other)))
+            back |= frozenset(scaled_alike(these, Side(source), Side(other)))
             idle += left_out(source, other)
             course = course or same_course(source, other)
     why = ""
