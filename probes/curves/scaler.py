@@ -23,6 +23,7 @@ from .judging import from_log, probe
 
 HOLD = 10.0  # steps for which a scale must stand to have found its level
 EARLY = 100  # a first logged scale up to this step counts as the one that training began with
+PROBED = 0.2  # no such share of steps goes to doublings that are tried, unless that is all the time
 QUICK = 60  # steps within which four halvings are one storm
 
 
@@ -448,7 +449,7 @@ def steps_skipped_often(view: View, share: float = 0.1, minimum: int = 5) -> Fin
         if not len(skipped.steps):
             return absent("no step was skipped", **seen)
         return unknown(f"only {steps:g} steps after the scaler's calibration were logged")
-    if count >= minimum and part >= share and not only_probing(run):
+    if count >= minimum and part >= share and (part >= PROBED or not only_probing(run)):
         at = int(np.argmax(late))
         return present(words, step=float(skipped.steps[at]), where=(skipped.place(at),), **seen)
     dead = _dead_norms(run, begin) if skipped.rows_hold_many else None

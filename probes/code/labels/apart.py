@@ -49,11 +49,7 @@ class _Turn:
 def ordered_apart(source: Script) -> Finding | None:
     """`x, y` are one sample a row, and only one of the two is shuffled, sorted, mirrored or filtered."""
     seen: ast.AST | None = None
-    for sink, first, second, scope in _pairs(source):
-        one, other = _name(first), _name(second)
-        if not one or not other or one == other:
-            continue
-        before = getattr(sink, "lineno", 0)
+    for sink, one, other, scope, before in _named(source):
         turns = {n: list(_turns(source, scope, n, before)) for n in (one, other)}
         if not turns[one] and not turns[other]:
             continue
@@ -107,6 +103,38 @@ def _pairs(source: Script) -> Iterator[tuple[ast.AST, ast.expr, ast.expr, ast.AS
                 held = [e for e in out.value.elts if _name(e) in unpacked[0]]
                 if len(held) == 2:
                     yield out, held[0], held[1], function
+
+
+def _named(source: Script) -> Iterator[tuple[ast.AST, str, str, ast.AST, int]]:
+    """The names of each pair, and of what both are ranges of: (where, one, other, scope, line to look above).
+
+    `x_train, y_train = x[:n], y[:n]`, and then `fit(x_train, y_train)`: `x` and `y` are such a pair too.
+    """
+    for sink, first, second, scope in _pairs(source):
+        one, other, before = _name(first), _name(second), getattr(sink, "lineno", 0)
+        for _ in range(4):
+            if not one or not other or one == other:
+                break
+            yield sink, one, other, scope, before
+            mine, theirs = _range_of(scope, one, before), _range_of(scope, other, before)
+            if mine is None or theirs is None or mine[1] != theirs[1]:
+                break
+            one, other, before = mine[0], theirs[0], min(mine[2], theirs[2])
+
+
+def _range_of(scope: ast.AST, name: str, before: int) -> tuple[str, str, int] | None:
+    """What a name is a range of, by its last assignment: (whole, range, line)."""
+    found: tuple[str, str, int] | None = None
+    for statement in _statements(scope, before):
+        if not isinstance(statement, ast.Assign) or len(statement.targets) != 1:
+            continue
+        for target, given in assigned(statement):
+            if unparse(target) == name and not _reads(given, name):  # `x = (x - mean) / std` keeps its rows
+                cut = isinstance(given, ast.Subscript) and isinstance(given.slice, ast.Slice)
+                whole = _name(given) if cut else ""
+                where = unparse(given.slice) if isinstance(given, ast.Subscript) else ""
+                found = (whole, where, statement.lineno) if whole else None
+    return found
 
 
 def _is_label(node: ast.expr) -> bool:

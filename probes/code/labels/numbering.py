@@ -13,7 +13,7 @@ from ...registry import Finding, View, probe
 from ...scripts.flow import flow
 from ...scripts.syntax import Function, Script
 from ..evaluation.keras_fit import weights_by_rank
-from ..method.tokens import table_not_grown
+from ..method.tokens import numbered_for_pretrained, table_not_grown
 from ..shared.checks import at, first, ok
 from ..shared.nodes import is_none
 from ..shared.sides import either, given, literal, side, words
@@ -403,6 +403,7 @@ def words_numbered_apart(view: View) -> Finding:
             numbered_anew,
             unknown_is_a_word,
             table_not_grown,
+            numbered_for_pretrained,
         ),
         "the scripts make no token ids",
     )

@@ -1,13 +1,14 @@
-"""Tokens that are added to a pretrained tokenizer, and the table of the model that they need."""
+"""The ids of tokens and the table of a pretrained model: tokens that are added, words numbered anew."""
 
 from __future__ import annotations
 
 import ast
 import re
 
-from ...readers._tree import unparse
-from ...readers.script import keyword
+from ...readers._tree import of, unparse
+from ...readers.script import keyword, last_name
 from ...registry import Finding
+from ...scripts.flow import flow
 from ...scripts.syntax import Script
 from ..shared.checks import at, ok
 
@@ -39,12 +40,7 @@ def _adds(source: Script) -> list[ast.Call]:
 def table_not_grown(source: Script) -> Finding | None:
     """Tokens are added for a pretrained model, and its table is not resized, or before they are added."""
     adds = _adds(source)
-    models = [
-        c
-        for c in source.named("from_pretrained")
-        if re.search(r"Model|For[A-Z]|LMHead", unparse(c.func))
-        and not re.search(r"(?i)tok|processor|config", unparse(c.func))
-    ]
+    models = _models(source)
     if not adds or not models or source.loose:
         return None
     grown = list(source.named(*_GROWS))
@@ -69,3 +65,54 @@ def table_not_grown(source: Script) -> Finding | None:
     if len(same) == len(grown) and len(adds) == 1 and all(g.lineno < adds[0].lineno for g in same):
         return at(source, same[-1], "the table is resized before the tokens are added")
     return ok(source, grown[0], "the table is resized for the added tokens")
+
+
+def _models(source: Script) -> list[ast.Call]:
+    """Models with pretrained weights."""
+    return [
+        c
+        for c in source.named("from_pretrained")
+        if re.search(r"Model|For[A-Z]|LMHead", unparse(c.func))
+        and not re.search(r"(?i)tokeni[sz]er|processor|config", unparse(c.func))
+    ]
+
+
+_OF_WORDS = re.compile(
+    r"(?i)vocab|(?:word|token|tok|piece)s?_?(?:2|to)_?(?:id|ix|idx|index)|\bstoi\b|token_ids"
+)
+
+
+def numbered_for_pretrained(source: Script) -> Finding | None:
+    """`{w: i for i, w in enumerate(sorted(set(words)))}` numbers words of a pretrained model.
+
+    Left aside: programs with a tokenizer, with a table that is resized or replaced, or with a size of it that
+    is asked for.
+    """
+    models = _models(source)
+    other = r"(?i)tokeni[sz]er|vocab_size\s*=|resize|modules_to_save|inputs_embeds|ignore_mismatched_sizes"
+    if not models or source.loose or re.search(other, source.code) or source.named("Embedding"):
+        return None
+    for node in source.of(ast.DictComp):
+        each = node.generators[0]
+        if len(node.generators) != 1 or not isinstance(each.iter, ast.Call) or not each.iter.args:
+            continue
+        if last_name(each.iter.func) != "enumerate" or not _of_what_occurs(source, each.iter.args[0]):
+            continue
+        statement = source.statement(node)
+        given = unparse(statement.targets[0]) if isinstance(statement, ast.Assign) else ""
+        if _OF_WORDS.search(given or source.function_name(node)):
+            return at(
+                source, node, "words are numbered anew, and the model's weights were trained with other ids"
+            )
+    return None
+
+
+def _of_what_occurs(source: Script, listed: ast.expr) -> bool:
+    """Words as they occur in data: a set, or what a counter holds."""
+    ways = [listed, *(v for n in of(listed, ast.Name) for v in flow(source).values(n, 3))]
+    return any(
+        isinstance(n, ast.SetComp)
+        or (isinstance(n, ast.Call) and last_name(n.func) in ("set", "Counter", "most_common"))
+        for w in ways
+        for n in of(w, ast.SetComp, ast.Call)
+    )

@@ -44,7 +44,33 @@ def _rectified(source: Script) -> Finding | None:
             return at(
                 source, node, "the output goes through a ReLU, so that the loss never gets a negative value"
             )
+    if (end := _rectified_stack(source)) is not None and _needs_sign(source):
+        return at(source, end, "the last layer ends in a ReLU, so that the loss never gets a negative value")
     return ok(source, judged, "the output is not cut off at zero") if judged is not None else None
+
+
+def _rectified_stack(source: Script) -> ast.Call | None:
+    """The last layer of the one stack that is the model: `Sequential([..., Dense(4, activation="relu")])`."""
+    stacks = source.named("Sequential")
+    if (
+        len(stacks) != 1
+        or source.modules
+        or source.class_around(stacks[0]) is not None
+        or source.named("add")
+    ):
+        return None
+    given = stacks[0].args
+    if len(given) == 1 and isinstance(given[0], (ast.List, ast.Tuple)):
+        given = given[0].elts
+    layers = [g for g in given if isinstance(g, ast.Call)]
+    if len(layers) < 2 or len(layers) != len(given):
+        return None
+    before, last = layers[-2:]
+    cut = keyword(last, "activation")
+    if last_name(last.func) == "Dense" and cut is not None:
+        return last if unparse(cut).strip("'") in ("relu", "relu6", "tf.nn.relu", "nn.relu") else None
+    ends = last_name(last.func) in ("ReLU", "ReLU6") and last_name(before.func) in ("Linear", "Dense")
+    return last if ends else None
 
 
 def _needs_sign(source: Script) -> bool:

@@ -211,7 +211,40 @@ def _gives_back(function: ast.AST, name: str) -> bool:
     return any(n.id == name for value in given for n in of(value, ast.Name))
 
 
+_HEADS = re.compile(
+    r"^[A-Z]\w*For(?:(?:Sequence|Token|Image|Audio)\w*Classification|QuestionAnswering|MultipleChoice)$"
+)
+
+
+def _head_at_random(source: Script) -> Finding | None:
+    """`BertForTokenClassification(config)`, configured as a checkpoint that is read for more.
+
+    Left aside: programs that load weights in any way, or say that they train from scratch.
+    """
+    read = [c for c in source.named("from_pretrained") if source.owner(c).endswith("Config") and c.args]
+    loaded = [c for c in source.named("from_pretrained") if not _OTHERS.search(source.owner(c))]
+    if not read or loaded or source.named(*_LOADS) or source.loose or re.search(r"(?i)scratch", source.text):
+        return None
+    for call in source.calls:
+        if not _HEADS.match(last_name(call.func)) or len(call.args) != 1:
+            continue
+        made = flow(source).values(call.args[0], 4)
+        mine = [c for c in read if c in made and not any(k.arg in _SIZES for k in c.keywords)]
+        if any(_read_besides(source, c) for c in mine):
+            return at(source, call, "the model is built from its configuration alone: its weights are random")
+    return None
+
+
+def _read_besides(source: Script, config: ast.Call) -> bool:
+    """What names the checkpoint of a configuration is read for more: its tokenizer, its vocabulary."""
+    name = unparse(config.args[0])
+    uses = [n for n in source.of(ast.Name, ast.Attribute, ast.Constant) if unparse(n) == name]
+    return sum(isinstance(getattr(n, "ctx", ast.Load()), ast.Load) for n in uses) > 1
+
+
 def _from_config(source: Script) -> Finding | ast.AST | None:
+    if (found := _head_at_random(source)) is not None:
+        return found
     if not re.search(r"Tokenizer\w*\.from_pretrained", source.code):
         return None
     if (found := _named_model_at_random(source)) is not None:

@@ -155,6 +155,8 @@ def scored_rows_learnt(source: Script) -> Finding | None:
             mine = [r for t in _before(found, score) for r in t.rows if r.table == held.table]
             if not mine or held.whole or not held.rows:
                 continue
+            if _unlike_pair(score, held) and any(_unlike_pair(t, held) for t in _before(found, score)):
+                continue  # inputs and labels of other rows: out of step, so nothing is known of the parts
             taught = frozenset().union(*(r.all for r in mine))
             if held.all in [r.all for r in mine] or held.all == taught:
                 continue  # the score of training itself
@@ -169,6 +171,12 @@ def scored_rows_learnt(source: Script) -> Finding | None:
                 return at(source, score.event.node, why)
     told = "the rows that are scored are none of those learnt from"
     return ok(source, seen, told) if seen is not None else None
+
+
+def _unlike_pair(event: Taught, held: Held) -> bool:
+    """What one call gets of a table are parts of one size that are not the same rows."""
+    rows = {r.all for r in event.rows if r.table == held.table}
+    return len(rows) > 1 and len({len(r) for r in rows}) == 1
 
 
 def _between(held: frozenset[int], taught: frozenset[int]) -> bool:

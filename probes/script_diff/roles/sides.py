@@ -32,11 +32,23 @@ _OTHER = re.compile(  # gradients are off there, and nothing is scored
 )
 
 
+def _sides_in_step(line: Line) -> bool:
+    """`x_train, x_val = f(x_train), f(x_val)`: one statement for both sides, a value for each."""
+    value = line.term.part("value") if line.term.kind == "assign" else None
+    return (
+        value is not None
+        and value.kind in ("tuple", "list")
+        and {side_named(t) for t in line.targets} >= {"train", "eval"}
+    )
+
+
 class Sides(Uses):
     """Which side of the data a line is of: training, held out, or both."""
 
     def split(self, line: Line) -> str:
         """ "train", "eval" or "": which data a line deals with."""
+        if _sides_in_step(line):
+            return ""
         for target in line.targets:
             if (side := side_named(target)) and not _is_mask(line.term):
                 return side

@@ -19,6 +19,18 @@ order = rng.permutation(len(x))
 {what}
 train_set = TensorDataset(torch.from_numpy(x).float(), torch.from_numpy(y))
 """
+CUT = """
+import numpy as np
+x, y = np.load("x.npy"), np.load("y.npy")
+order = np.random.default_rng(0).permutation(len(x))
+{what}
+cut = int(0.8 * len(x))
+x_train, y_train = x[:cut], y[:cut]
+x_val, y_val = x[cut:], y[cut:]
+mean, std = x_train.mean(0), x_train.std(0)
+x_train = (x_train - mean) / std
+model.fit(x_train, y_train, validation_data=((x_val - mean) / std, y_val))
+"""
 OWN = """
 import numpy as np
 paths, labels = np.load("p.npy"), np.load("l.npy")
@@ -54,6 +66,8 @@ CASES = [
     (ABSENT, TABLE, "np.random.seed(1)\nnp.random.shuffle(x)\nnp.random.seed(1)\nnp.random.shuffle(y)"),
     (UNKNOWN, TABLE, "x = x[:, :4]\ny = y[:100]"),
     (UNKNOWN, TABLE, "y = x[order]"),
+    (PRESENT, CUT, "x = x[order]"),
+    (ABSENT, CUT, "x, y = x[order], y[order]"),
     (PRESENT, OWN, "labels = labels[order]"),
     (ABSENT, OWN, "paths = paths[order]\nlabels = labels[order]"),
     (PRESENT, COLLATE, "src = sorted(src, key=len)"),
