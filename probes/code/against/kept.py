@@ -134,6 +134,18 @@ def _scales(side: Side) -> bool:
     return any(on) or bool(not scalers and side.source.named("scale"))
 
 
+def _scale_adapts(edits: Sequence[Edit], mine: Side, theirs: Side) -> Iterator[Edit]:
+    """A dynamic loss scale that begins elsewhere, or is raised after other steps, within what is usual."""
+    scalers = mine.source.named("GradScaler")
+    if len(scalers) != 1 or not _scales(mine) or not _scales(theirs):
+        return
+    for word, low, high in (("init_scale", 2.0**8, 2.0**17), ("growth_interval", 100, 10_000)):
+        given = argument(scalers[0], word)
+        value = mine.number(given) if given is not None else low
+        if value is not None and low <= value <= high:
+            yield from (e for e in edits if f"GradScaler.{word}" in e.within)
+
+
 def _clipped(edits: Sequence[Edit], mine: Side, theirs: Side) -> Iterator[Edit]:
     """Gradients cut by their norm in both programs, by the optimizer in one and by a call in the other."""
     here, there = clipping(mine), clipping(theirs)
@@ -361,6 +373,7 @@ _BY_ROLE: tuple[Callable[[Sequence[Edit], Side, Side], Iterator[Edit]], ...] = (
     _same_optimizer,
     _precision,
     _without_scaler,
+    _scale_adapts,
     _clipped,
     _not_more,
     _course,

@@ -53,3 +53,16 @@ def test_fp16_without_its_scaler_is_told() -> None:
 def test_mixed_precision_that_is_left_out_is_told() -> None:
     asked = ("dtype=torch.float16", "dtype=torch.float16, enabled=False")
     assert "present" in changed(asked).values()
+
+
+@pytest.mark.parametrize(
+    ("asked", "told"),
+    [
+        ("init_scale=2.0**16, growth_interval=2000", False),
+        ("growth_interval=100", False),
+        ("init_scale=2.0**24, growth_interval=2", True),
+    ],
+)
+def test_a_dynamic_scale_finds_its_level(asked: str, told: bool) -> None:
+    found = changed(("init_scale=2.0**15, growth_interval=200", asked))
+    assert (found["edit-scaler-update"] == "present") is told

@@ -298,3 +298,16 @@ def test_a_long_way_down_is_no_calibration() -> None:
 
     assert zoo.state(run([loss, series("loss_scale", slow)]), "steps-skipped-often") is PRESENT
     assert zoo.state(run([loss, series("loss_scale", quick)]), "steps-skipped-often") is ABSENT
+
+
+@pytest.mark.parametrize(("good", "state"), [(2, PRESENT), (40, ABSENT)])
+def test_doublings_that_are_tried_all_the_time(good: int, state: State) -> None:
+    """After every second good step a scale is doubled in vain: a third of the steps is lost."""
+    scales, level = [], 2.0**16
+    while len(scales) < 300:
+        scales += [level] * good + [2 * level]
+    loss = series("train/loss", zoo.decay(300))
+
+    assert (
+        zoo.state(run([loss, series("loss_scale", np.array(scales[:300]))]), "steps-skipped-often") is state
+    )
