@@ -15,11 +15,12 @@ from ...scripts.syntax import Script
 from ..mindspore.cells import last_tested_on_mindspore
 from ..model.pretrained import saved_here, unused
 from ..resume.taken_up import overwritten_before_scored
-from ..shared.checks import at, first, ok
+from ..shared.checks import at, first, ok, scripts
 from ..shared.sides import either, literal, words
 from ..tensorflow.slips import watched_metric_unknown
 from ..trainers.trainer_settings import best_by_default, best_not_loaded
 from .asked_way import by_mode, from_infinity, harms
+from .best_in_files import other_file_scored
 from .best_kept import (
     best_read_in_vain,
     chosen_by_training,
@@ -513,7 +514,7 @@ def _never_restored(source: Script) -> Finding | None:
 @probe()
 def last_instead_of_best(view: View) -> Finding:
     """A best checkpoint is asked for, and the final score is taken with the weights of the last epoch."""
-    return first(
+    return other_file_scored(scripts(view.run)) or first(
         view,
         either(
             overwritten_before_scored,

@@ -1,0 +1,94 @@
+"""The file of the best weights that one program of a project writes, and that no program reads."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Sequence
+from fnmatch import fnmatchcase
+
+from ...readers._tree import of
+from ...readers.script import keyword, last_name
+from ...registry import Finding
+from ...scripts.flow import flow
+from ...scripts.syntax import Script
+from ..shared.checks import at
+
+_SAVES = ("save", "save_weights", "save_model", "save_checkpoint", "save_params")
+_READS = ("load", "load_model", "load_weights", "load_checkpoint", "load_from_checkpoint", "restore")
+_LEARNS = ("backward", "fit", "train_on_batch", "minimize", "apply_gradients", "train")
+_BEST = re.compile(r"(?i)(?:^|[^a-z])best(?:[^a-z]|$)")
+
+
+def other_file_scored(sources: Sequence[Script]) -> Finding | None:
+    """The best weights are written, and what scores reads those of one epoch, by its number.
+
+    Told where nothing in the project reads a file of the best, and the file that is read is one of those that
+    training writes in each round. Programs that train are left aside: they go on from where they were.
+    """
+    written = [(path, call, s) for s in sources for call in s.named(*_SAVES) for path in _paths(s, call)]
+    if not any(_BEST.search(p) and _in_condition(s, call) for p, call, s in written):
+        return None
+    rounds = {p for p, call, s in written if "*" in p and not _BEST.search(p) and _in_loop(s, call)}
+    read = [(path, call, s) for s in sources for call in s.named(*_READS) for path in _paths(s, call)]
+    if any(_BEST.search(p) or "*" in p for p, _, _ in read):  # what is worked out may be the best
+        return None
+    unknown = any(not _paths(s, c) for s in sources for c in s.named(*_READS) if _of_weights(c))
+    if unknown or any(s.loose for s in sources):
+        return None
+    for path, call, source in read:
+        if not source.named(*_LEARNS) and any(fnmatchcase(path, r) for r in rounds):
+            return at(source, call, "the weights of one epoch are read, and the best ones are read by nobody")
+    return None
+
+
+def _of_weights(call: ast.Call) -> bool:
+    """What may read weights: not the loading of tables or settings."""
+    owner = call.func.value if isinstance(call.func, ast.Attribute) else None
+    return not (
+        isinstance(owner, ast.Name) and owner.id in ("np", "numpy", "json", "yaml", "pickle", "joblib")
+    )
+
+
+def _paths(source: Script, call: ast.Call) -> tuple[str, ...]:
+    """The paths that a call names, `*` for what is worked out: `f"ckpt/epoch{i}.pt"` -> "ckpt/epoch*.pt"."""
+    given = [
+        *call.args,
+        *(k for w in ("path", "f", "filepath", "file_name") if (k := keyword(call, w)) is not None),
+    ]
+    return tuple(p for g in given if (p := _pattern(source, g)))
+
+
+def _pattern(source: Script, node: ast.expr) -> str:
+    for _ in range(3):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str):
+            return node.value if re.search(r"\w\.\w+$", node.value) else ""
+        if isinstance(node, ast.JoinedStr):
+            parts = (p.value if isinstance(p, ast.Constant) else "*" for p in node.values)
+            return "".join(str(p) for p in parts)
+        if isinstance(node, ast.Call) and last_name(node.func) in ("join", "Path") and node.args:
+            inner = [_pattern_part(source, a) for a in node.args]
+            return "/".join(inner)
+        given = flow(source).given(node)
+        if given is None or given.places:
+            return ""
+        node = given.value
+    return ""
+
+
+def _pattern_part(source: Script, node: ast.expr) -> str:
+    if isinstance(node, ast.Constant) and isinstance(node.value, str):
+        return node.value
+    return _pattern(source, node) or "*"
+
+
+def _in_condition(source: Script, call: ast.Call) -> bool:
+    """Only where a figure is better: `if loss < best:`."""
+    return any(
+        isinstance(p, ast.If) and any(True for _ in of(p.test, ast.Compare)) for p in source.above(call)
+    )
+
+
+def _in_loop(source: Script, call: ast.Call) -> bool:
+    """Written in each round."""
+    return any(isinstance(p, (ast.For, ast.While)) for p in source.above(call))
