@@ -11,13 +11,14 @@ from ...registry import Finding, View, probe
 from ...scripts.flow import flow
 from ...scripts.learning import takes_gradients
 from ...scripts.syntax import Script
-from ..shared.checks import at, first, ok
+from ..shared.checks import at, first, ok, scripts
 from ..shared.roles import is_random
 from ..shared.sides import development_names, either, side
 from ..shared.transforms import telling
 from ..splits.flags import scaled_by_switch
 from ..splits.split_steps import own_figures
 from .drawn import TRAINING_FLAG
+from .kept_figures import figures_worked_out_anew
 from .own_fits import one_part_left, own_fits
 from .ranges import number_written
 
@@ -25,7 +26,7 @@ from .ranges import number_written
 @probe()
 def scaled_apart(view: View) -> Finding:
     """Inputs are scaled for one split alone, or held-out data by statistics of their own."""
-    return first(
+    return figures_worked_out_anew(scripts(view.run)) or first(
         view,
         either(_in_one_branch, _refitted, scaled_by_switch, one_part_left),
         "the scripts scale no inputs by split",
