@@ -8,7 +8,8 @@ builds it. Lines are counted on through the whole; `Script.place` gives back the
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Iterator, Mapping
+import re
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import replace
 from functools import lru_cache
 
@@ -54,7 +55,8 @@ def _programs(files: tuple[tuple[str, str], ...], given: str) -> tuple[Script, .
     uses = {path for path, found in brought.items() if frameworks_among(found)}
     needs = {path: found for path, (found, _) in linked.items()}
     found, total = [], 0
-    for entry in _entries(needs, given):
+    alone = {p for p in needs if _trains_by_itself(texts[p])}
+    for entry in _entries(needs, given, alone):
         parts = _in_order(entry, needs)
         if uses.isdisjoint(parts):
             continue  # a folder of hundreds of files that train nothing is not read a second time
@@ -111,14 +113,28 @@ def needed(path: str, text: str, known: Mapping[str, object]) -> tuple[str, ...]
     return _needed(path, imports(text), known)[0]
 
 
-def _entries(needs: Mapping[str, tuple[str, ...]], given: str) -> Iterator[str]:
-    """Files that no other imports; of files that import each other in a ring, the one given, or the first."""
+_MAIN = re.compile(r"(?m)^if __name__ == ['\"]__main__['\"]:")
+_LEARNS = re.compile(r"\.backward\(|\.fit\(|apply_gradients\(|value_and_grad\(|\.train\(\w*epoch")
+
+
+def _trains_by_itself(text: str) -> bool:
+    """Whether a file trains when it is started, so that what another file imports of it is not the whole."""
+    return _MAIN.search(text) is not None and _LEARNS.search(text) is not None
+
+
+def _entries(needs: Mapping[str, tuple[str, ...]], given: str, alone: Collection[str] = ()) -> Iterator[str]:
+    """Files that no other imports; of files that import each other in a ring, the one given, or the first.
+
+    Of those in `alone` each is an entry besides: `evaluate.py` imports the model of `train.py`, which trains.
+    """
     imported = {m for path, found in needs.items() for m in found if m != path}
     reached: set[str] = set()
     apart = [p for p in needs if p not in imported]
-    for path in [*apart, *([given] if given in needs else []), *needs]:
+    for path in dict.fromkeys([*apart, *([given] if given in needs else []), *needs]):
         if path not in reached:
             reached |= set(_in_order(path, needs))
+            yield path
+        elif path in alone and path in imported:
             yield path
 
 

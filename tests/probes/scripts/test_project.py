@@ -128,3 +128,18 @@ def test_a_folder_of_a_package_needs_no_init_of_its_own(tmp_path: Path) -> None:
     (part / "train.py").write_text(text.replace("config.width", "16").replace("config.lr", "0.1"))
     found = files.read(part / "train.py")
     assert "package/part/model.py" in found.run.scripts
+
+
+def test_a_file_that_trains_by_itself_is_a_program_though_another_imports_it() -> None:
+    """`evaluate.py` takes the network out of `train.py`: the latter's `main` is judged all the same."""
+    head, loop = TRAIN.split("for epoch", 1)
+    body = "\n".join(f"    {line}" for line in f"for epoch{loop}".splitlines())
+    trains = f"{head}def main():\n{body}\n\nif __name__ == '__main__':\n    main()\n"
+    scores = "import torch\nfrom train import model\nmodel.load_state_dict(torch.load('best.pt'))\n"
+    both = FILES | {"train.py": trains, "evaluate.py": scores}
+    assert [p.path for p in programs(both)] == ["evaluate.py", "train.py"]
+    assert reading(both, "script-gradients-not-cleared").state is State.ABSENT
+    piled = both | {"train.py": trains.replace("            optimizer.zero_grad()\n", "")}
+    assert reading(piled, "script-gradients-not-cleared").state is State.PRESENT
+    shown = MODEL + "\nif __name__ == '__main__':\n    print(Net(4))\n"
+    assert [p.path for p in programs(FILES | {"model.py": shown})] == ["train.py"]
