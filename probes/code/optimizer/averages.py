@@ -155,7 +155,12 @@ def _runs_once(source: Script, node: ast.AST, around: list[ast.For | ast.While])
 
 def _updates(source: Script) -> Iterator[_Update]:
     for loop in source.of(ast.For):
-        owners = _pairs(loop.target, loop.iter)
+        over = loop.iter
+        if isinstance(over, ast.Name):  # `pairs = zip(slow.parameters(), net.parameters())`
+            over = next((v for v in flow(source).values(over, 2) if isinstance(v, ast.Call)), over)
+        owners = _pairs(loop.target, over)
+        if len(owners) == 1:
+            yield from _shadowed(source, loop, over, owners)
         if len(owners) != 2:
             continue
         for node in of(loop, ast.Assign, ast.AugAssign, ast.Call):
@@ -178,6 +183,21 @@ def _updates(source: Script) -> Iterator[_Update]:
             found = _written(source, node)
             if found is not None:
                 yield _Update(node, found[0], found[1], {})
+
+
+def _shadowed(
+    source: Script, loop: ast.For, over: ast.expr, owners: dict[str, ast.expr]
+) -> Iterator[_Update]:
+    """`for s, p in zip(self.shadow, net.parameters())`: a list of copies follows the parameters."""
+    names = loop.target.elts if isinstance(loop.target, ast.Tuple) else []
+    given = over.args if isinstance(over, ast.Call) else []
+    for name, held in zip(names, given, strict=False):
+        if not isinstance(name, ast.Name) or not isinstance(held, (ast.Name, ast.Attribute)):
+            continue
+        for node in of(loop, ast.Assign, ast.Call) if name.id not in owners else ():
+            found = _written(source, node)
+            if found is not None and found[0] == name.id and set(found[1]) == {name.id, *owners}:
+                yield _Update(node, found[0], found[1], {**owners, name.id: held})
 
 
 def _over_weights(source: Script, node: ast.AST) -> bool:

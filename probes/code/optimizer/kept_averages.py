@@ -8,6 +8,7 @@ import re
 from ...readers._tree import of, unparse
 from ...readers.script import last_name
 from ...registry import Finding
+from ...scripts.flow import flow
 from ...scripts.syntax import Script
 from ..shared.checks import at
 from ..shared.uses import never_run
@@ -51,7 +52,8 @@ def statistics_left(source: Script) -> Finding | None:
     if re.search(r"buffers\(|update_bn|running_(?:mean|var)|AveragedModel|ModelEma|use_buffers", source.code):
         return None
     for loop in source.of(ast.For):
-        over = unparse(loop.iter)
+        ways = [loop.iter, *flow(source).values(loop.iter, 2)]
+        over = next((t for w in ways if (t := unparse(w)).startswith("zip(")), "")
         if over.count("parameters()") != 2 or not over.startswith("zip("):
             continue
         averaged = any(last_name(c.func) in ("mul_", "lerp_", "copy_", "add_") for c in of(loop, ast.Call))

@@ -47,11 +47,28 @@ def _of_buffers(source: Script, call: ast.Call) -> bool:
     return re.search(r"buffers\(", over) is not None and "param" not in over and "state_dict" not in over
 
 
+_FLAT = ("cat", "_flatten_dense_tensors", "flatten_dense_tensors", "parameters_to_vector", "concat")
+
+
 def _reduced(source: Script) -> list[ast.Call]:
     """Calls that add up gradients of all processes, written out: `dist.all_reduce(p.grad)`."""
     if source.named(*_WRAPPERS) or "pytorch" not in source.frameworks or source.loose:
         return []
-    return [c for c in source.named("all_reduce") if c.args and ".grad" in unparse(c.args[0])]
+    return [c for c in source.named("all_reduce") if c.args and _of_gradients(source, c)]
+
+
+def _of_gradients(source: Script, call: ast.Call) -> bool:
+    """`all_reduce(p.grad)`, or a flat tensor that the same function puts gradients together to."""
+    if ".grad" in unparse(call.args[0]):
+        return True
+    function = source.function_around(call)
+    if function is None or not isinstance(call.args[0], ast.Name):
+        return False
+    if any(b in walk(function) for b in source.backwards):
+        return False  # what else it reduces may be a loss
+    held = flow(source).given(call.args[0])
+    joined = held is not None and any(last_name(c.func) in _FLAT for c in of(held.value, ast.Call))
+    return joined and any(n.attr == "grad" for n in of(function, ast.Attribute))
 
 
 def summed_over_processes(source: Script) -> Finding | None:
@@ -84,6 +101,8 @@ def _divides(source: Script, call: ast.Call) -> bool:
 def _near_gradient(source: Script, node: ast.AST, call: ast.Call) -> bool:
     """In the same loop over the parameters, or about a gradient."""
     loops = source.loops_around(call)
+    if not any(b in walk(source.function_around(call) or source.tree) for b in source.backwards):
+        return True  # a function that does nothing else
     return (bool(loops) and loops[0] in source.loops_around(node)) or "grad" in unparse(node)
 
 
@@ -138,7 +157,7 @@ def order_by_rank(source: Script) -> Finding | None:
         cut = part.slice
         if not isinstance(cut, ast.Slice) or cut.step is None or cut.lower is None:
             continue
-        if not _RANK.search(unparse(cut.lower)) or not isinstance(part.value, ast.Name):
+        if not _RANK.search(unparse(cut.lower)):
             continue
         for value in _ordered(mine, part.value):
             for call in of(value, ast.Call):

@@ -188,7 +188,9 @@ def keras_begun_again(source: Script) -> Finding | None:
 
 
 def _numbered(source: Script) -> bool:
-    """The epochs done are read from the names of files: `int(re.search(r"model_(\\d+)", f).group(1))`."""
+    """The epochs done are read: `state["epoch"]`, or from the names of files by `re` and `int`."""
+    if re.search(r"\[['\"](?:last_)?epoch['\"]\]", source.code):
+        return True
     return any(
         last_name(c.func) == "int" and re.search(r"group\(|split\(", unparse(c)) for c in source.named("int")
     )
@@ -223,9 +225,10 @@ def tensor_unregistered(source: Script) -> Finding | None:
     `self.queue = randn(...)` that `self.queue[:, i:j] = keys` fills, in a program that saves and takes up the
     state of the module: the queue, and where it stands, start at random again.
     """
-    if not source.named("load_state_dict") or source.loose or "pytorch" not in source.frameworks:
+    if source.loose or "pytorch" not in source.frameworks:
         return None
     resumed = any(_STATE.search(source.owner(c)) for c in source.named("load_state_dict"))
+    resumed = resumed or any(keyword(c, "ckpt_path") is not None for c in source.named("fit"))
     for owner in source.modules if resumed else ():
         for node in of(owner, ast.Assign):
             for target, value in assigned(node):

@@ -454,3 +454,63 @@ model.fit(a, b)
 @pytest.mark.parametrize(("first", "found"), [("'he_normal'", False), ("'zeros'", True)])
 def test_zeros_in_the_last_layer_with_weights(first: str, found: bool) -> None:
     assert (state("script-zero-init", FUNCTIONAL.replace("FIRST", first)) == "present") is found
+
+
+FLAT = """
+def mean(net, world):
+    grads = [p.grad for p in net.parameters()]
+    flat = torch.cat([g.view(-1) for g in grads])
+    dist.all_reduce(flat)
+    DIVIDE
+    at = 0
+    for g in grads:
+        g.copy_(flat[at:at + g.numel()].view_as(g))
+        at += g.numel()
+"""
+
+
+@pytest.mark.parametrize(
+    ("symptom", "divide", "before", "after", "found"),
+    [
+        ("script-accumulation-wrong", "flat /= world", "mean(net, world)", "pass", False),
+        ("script-accumulation-wrong", "pass", "mean(net, world)", "pass", True),
+        ("script-no-gradient-synchronisation", "flat /= world", "pass", "mean(net, world)", True),
+    ],
+)
+def test_gradients_joined_in_one_tensor(
+    symptom: str, divide: str, before: str, after: str, found: bool
+) -> None:
+    code = HEAD + FLAT.replace("DIVIDE", divide) + BY_HAND
+    for word, text in {**RIGHT, "BEFORE": before, "AFTER": after}.items():
+        code = code.replace(word, text)
+    assert (state(symptom, code) == "present") is found
+
+
+FOLLOWS = """
+class Slow:
+    def __init__(self, net, decay=0.995):
+        self.decay, self.kept = decay, [p.detach().clone() for p in net.parameters()]
+    def update(self, net):
+        for s, p in zip(self.kept, net.parameters()):
+            LINE
+
+def main(net, opt, loader, cfg):
+    slow = Slow(net, cfg.decay)
+    for epoch in range(9):
+        for x, y in loader:
+            loss = F.cross_entropy(net(x), y)
+            opt.zero_grad(); loss.backward(); opt.step()
+            slow.update(net)
+"""
+
+
+@pytest.mark.parametrize(
+    ("line", "found"),
+    [
+        ("s.lerp_(p, 1 - self.decay)", False),
+        ("s.lerp_(p, self.decay)", True),
+        ("s.mul_(self.decay).add_(p.grad, alpha=1 - self.decay)", False),
+    ],
+)
+def test_a_list_of_copies_that_follows(line: str, found: bool) -> None:
+    assert (state("script-average-astray", HEAD + FOLLOWS.replace("LINE", line)) == "present") is found
