@@ -410,7 +410,11 @@ class Calls(Libraries):
                 value = self.of_metric(value, "compute", [])
         kind = figures.kind_of(label)
         if kind and kind != "loss" and not isinstance(value, str):
-            self.figures.append(Note(kind, _scalar(value), node, self.batch, self.sure))
+            self.figures.append(Note(kind, self._shown(value), node, self.batch, self.sure))
+
+    def _shown(self, value: Any) -> float | None:
+        """A single number, or None where it is none, or where a mask on the way was idle."""
+        return None if self.flat else _scalar(value)
 
     def note_all(self, value: Any, routine: Routine) -> None:
         """The figures of a mapping."""
@@ -423,7 +427,7 @@ class Calls(Libraries):
             value = value[0]
         if isinstance(value, dict):
             value = value.get("loss")
-        self.losses.append(Note("loss", _scalar(value), node, self.batch, self.sure))
+        self.losses.append(Note("loss", self._shown(value), node, self.batch, self.sure))
         self.questions.clear()
 
     def average(self, start: int) -> None:

@@ -57,6 +57,7 @@ class Expressions:
         self.world = world
         self.batch: int | None = None
         self.left = _STEPS
+        self.flat = False  # a mask held for all rows or for none: what it leaves out is not seen here
         self.guessed = False  # a condition that is not known was taken to hold
         self.coerced = False  # something was taken for the truth only for where it stands
         self.questions: dict[tuple[int | None, str], int] = {}
@@ -438,6 +439,8 @@ class Expressions:
             if isinstance(left, str) or isinstance(right, str) or left is None or right is None:
                 return left == right if not isinstance(left, Unknown) else Unknown("condition")
             one = self.operation(type(operator), left, right)
+            if np.ndim(one) and np.size(one) and (np.all(one) or not np.any(one)):
+                self.flat = True
             held = one if held is True else np.logical_and(held, one)
             left = right
         return held

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import ast
+import re
 from collections.abc import Iterator, Sequence
 
 from ...by_role.worked import LOSSES, equal_kinds, lines_worked
+from ...readers.script import last_name
 from ...script_diff.edit import Edit
 from ...scripts.syntax import Script
 from .topics import matching, topics
@@ -22,6 +25,7 @@ _OF_LOSSES = frozenset(
 def worked_out_alike(edits: Sequence[Edit], mine: Script, theirs: Script) -> Iterator[Edit]:
     """Edits of lines that numbers were worked out by, of figures that all come out alike in both programs."""
     scores, losses = (_about(edits, names) for names in (_OF_SCORES, _OF_LOSSES))
+    scores = [e for e in scores if not _carries_on(e, mine)]
     if not scores and not losses:
         return
     same = equal_kinds(mine, theirs)
@@ -41,6 +45,21 @@ def _about(edits: Sequence[Edit], names: frozenset[str]) -> list[Edit]:
     if names is _OF_SCORES and found:  # with it, what else of the evaluation is written anew
         found += [e for e in edits if e.split == "eval" and "evaluation" in e.roles and not _known(e)]
     return found
+
+
+def _carries_on(edit: Edit, mine: Script) -> bool:
+    """Whether an edit is about what a figure starts from: a second round, not worked out, would tell.
+
+    A start is gone with its sum where nothing is added up under that name any more.
+    """
+    if not any(matching(edit, t.patterns) for t in topics() if t.name == "metric-reset"):
+        return False
+    begins = re.match(r"(\w+(?:, \w+)*) = ", edit.theirs_code)
+    if edit.kind != "removed" or begins is None:
+        return True
+    summed = {last_name(n.target) for n in mine.of(ast.AugAssign)}
+    summed |= {last_name(c.func.value) for c in mine.calls if isinstance(c.func, ast.Attribute)}
+    return not summed.isdisjoint(begins.group(1).split(", "))
 
 
 def _known(edit: Edit) -> bool:

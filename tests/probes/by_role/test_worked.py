@@ -244,3 +244,19 @@ def test_a_scale_in_two_steps(steps: str, same: bool) -> None:
     theirs = SCALES.format("V.Normalize([127.5] * 3, [63.75] * 3)")
     kinds = _told(_script(SCALES.format(steps)), _script(theirs))
     assert (not {k for k in kinds if k.startswith("normalisation")}) is same
+
+
+def test_a_mask_that_leaves_nothing_out_here_tells_nothing() -> None:
+    line = "e = F.cross_entropy(model(x), y, reduction='none')\nk = (y != 9).float()\nloss = {}"
+    mine, theirs = (_loss(line.format(end)) for end in ("(e * k).mean()", "(e * k).sum() / k.sum()"))
+    assert equal_kinds(mine, theirs).get("loss") is None
+
+
+def test_a_metric_that_is_no_longer_reset_is_still_an_edit() -> None:
+    head = (
+        HEAD + "from torchmetrics.classification import MulticlassAccuracy as Acc\nacc = Acc(num_classes=4)\n"
+    )
+    loop = head + "for epoch in range(3):\n    {}for x, y in val_loader:\n        acc.update(model(x), y)\n"
+    loop += "    print('accuracy', acc.compute())\n"
+    mine, theirs = (_script(loop.format(start)) for start in ("", "acc.reset()\n    "))
+    assert "metric-reset" in _told(mine, theirs)
