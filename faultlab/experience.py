@@ -32,7 +32,7 @@ sys.path[:0] = [str(HERE), str(HERE.parent / "src")]
 
 from score import accepted, copied, diagnosis, jobs  # noqa: E402
 
-from traindoctor.engine import caution, experience  # noqa: E402
+from traindoctor.engine import as_good, caution, experience  # noqa: E402
 from traindoctor.engine.infer import Floats  # noqa: E402
 from traindoctor.engine.load import load_rules  # noqa: E402
 from traindoctor.engine.model import Graded, State  # noqa: E402
@@ -95,7 +95,7 @@ def see(job: Job) -> Seen:
         found = diagnosis(*copied(job, Path(scratch)))
     odds = {}
     for h in found.hypotheses:
-        beside = (experience.NAME, caution.NAME)
+        beside = (experience.NAME, caution.NAME, as_good.NAME)
         parts = sum(v for k, v in h.contributions.items() if k not in beside)
         odds[h.cause] = log(h.prior / (1.0 - h.prior)) + parts
     right = accepted(label, with_benchmark, with_script) if label["cause"] != "healthy" else ()
@@ -224,7 +224,7 @@ def page(fitted: Fitted, views: Sequence[Seen]) -> str:
 def crossed(views: Sequence[Seen], folds: int = 4) -> list[str]:
     """Lines that say how often the first cause is right for programs that the fit did not see."""
     programs = sorted({v.program for v in views})
-    plain, fitted, alarms = [], [], [0, 0]
+    plain, moved_too, alarms = [], [], [0, 0]
     for k in range(folds):
         outside = set(programs[k::folds])
         fitted = fit([v for v in views if v.program not in outside])
@@ -233,13 +233,13 @@ def crossed(views: Sequence[Seen], folds: int = 4) -> list[str]:
             moved = {c: odds + moves.get(c, 0.0) for c, odds in view.odds.items()}
             if view.right:
                 plain.append(max(view.odds, key=lambda c, v=view: v.odds[c]) in view.right)
-                fitted.append(max(moved, key=lambda c, m=moved: m[c]) in view.right)
+                moved_too.append(max(moved, key=lambda c, m=moved: m[c]) in view.right)
             else:
                 alarms[0] += max(view.odds.values()) >= 0.0
                 alarms[1] += max(moved.values()) >= 0.0
     return [
         f"programs left out of the fit, {len(plain)} views: links {np.mean(plain):.3f},"
-        f" with weights {np.mean(fitted):.3f}; views of healthy runs alarmed, without the engine's bound:"
+        f" with weights {np.mean(moved_too):.3f}; views of healthy runs alarmed, without the engine's bound:"
         f" {alarms[0]} and {alarms[1]}"
     ]
 

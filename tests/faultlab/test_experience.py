@@ -118,3 +118,14 @@ def test_the_page_is_what_the_rules_read() -> None:
         "heat": {"at": [0.001, 20000.0], "stands": [-0.5, 1.0], "weights": {"a.x": 0.25}}
     }
     assert "1 views of faulty runs, 1 of healthy ones, 2 programs" in text["estimated_from"]
+
+
+def test_programs_left_out_of_the_fit_are_counted() -> None:
+    """What several programs share helps those that the fit did not see."""
+    views = [
+        view(p, seen, right, x=-1.0, y=-1.1)
+        for p in "pqrstuvw"
+        for seen, right in [("loud warm", "a.y"), ("loud", "a.x"), ("", "")] * 5
+    ]
+    (line,) = lab.crossed(views)
+    assert "80 views: links 0.500, with weights 1.000" in line
