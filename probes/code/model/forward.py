@@ -21,6 +21,7 @@ _PURE = re.compile(
     r"^(?:relu|gelu|silu|tanh|sigmoid|softmax|log_softmax|elu|leaky_relu|softplus|dropout|layer_norm|normalize"
     r"|masked_fill|transpose|permute|unsqueeze|squeeze|flatten)$"
 )
+_OF_TENSORS = frozenset("masked_fill transpose permute unsqueeze squeeze softmax clamp".split())
 _LIBRARIES = ("F", "torch", "ops", "tf.nn", "mint", "nn.functional", "torch.nn.functional", "functional")
 
 
@@ -67,9 +68,11 @@ def _gives_only(source: Script, function: Function, made: dict[str, ast.Call], c
         return kind is not None and bool(values) and _layer(kind) and not _in_place(kind)
     if owner in _LIBRARIES:
         return bool(values) and _PURE.match(name) is not None
-    # a method of a tensor that the forward pass was given, or made
-    tensor = isinstance(call.func.value, ast.Name) and _PURE.match(name) is not None
-    return tensor and name in ("masked_fill", "transpose", "permute", "unsqueeze", "squeeze", "softmax")
+    # a method of a tensor that the forward pass was given, or made, or of what it holds (`attn.data`)
+    base = call.func.value
+    if isinstance(base, ast.Attribute) and base.attr == "data":
+        base = base.value
+    return isinstance(base, ast.Name) and name in _OF_TENSORS
 
 
 def _layer(made: ast.Call) -> bool:
