@@ -24,6 +24,8 @@ _APART = re.compile(
     r"|mean_absolute_error|mae|huber_loss|HuberLoss|Huber|smooth_l1_loss|SmoothL1Loss|root_mean_squared_error)$"
 )
 _EACH = ("sparse_softmax_cross_entropy_with_logits", "softmax_cross_entropy_with_logits")
+# Keras's functions leave a loss for each sample, where its classes take the mean (keras.io/api/losses)
+_OF_SAMPLES = ("sparse_categorical_crossentropy", "categorical_crossentropy", "binary_crossentropy")
 _EACH_LOGIT = ("sigmoid_cross_entropy_with_logits",)
 # names whose first argument is the truth: TensorFlow, Keras, scikit-learn
 TRUTH_FIRST = re.compile(
@@ -54,6 +56,8 @@ def loss(name: str, said: Any, truth: Any, named: Mapping[str, Any]) -> Any:
         each = _apart(name, said, truth, named)
     if named:
         raise Unfit
+    if reduction is None and name in _OF_SAMPLES:
+        return each.mean(axis=-1) if name == "binary_crossentropy" else each
     if reduction is None:
         reduction = "none" if name in _EACH + _EACH_LOGIT else "mean"
         reduction = "none" if name == "SoftmaxCrossEntropyWithLogits" else reduction

@@ -21,9 +21,15 @@ def begins(source: Script) -> bool:
 
     Cells of a notebook run; of a file that only defines functions and classes others make the use.
     """
-    if (source.entry or source.path).endswith(notebook.SUFFIX):
+    if (source.entry or source.path).endswith(notebook.SUFFIX) or _by_itself(source):
         return True
     return any(_starts(s) for s in _own(source))
+
+
+def _by_itself(source: Script) -> bool:
+    """It is one file that imports nothing of a project: somebody hands in what is to be judged as it is."""
+    imports = (s for s in (*source.tree.body, *source.left_out) if isinstance(s, ast.ImportFrom))
+    return len(source.pieces) < 2 and not any(s.level for s in imports)
 
 
 def _own(source: Script) -> Iterator[ast.stmt]:

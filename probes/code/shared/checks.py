@@ -180,7 +180,7 @@ def teaching(source: Script) -> tuple[ast.Call, ...]:
 
 def outer_loop(source: Script) -> ast.For | ast.While | None:
     """The outermost loop that training runs in, also when the step stands in a helper of a helper."""
-    for backward in teaching(source) or taken(source):
+    for backward in (*teaching(source), *source.backwards) or taken(source):
         found = _outermost(source, backward, set())
         if found is not None:
             return found
