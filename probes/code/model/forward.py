@@ -21,7 +21,7 @@ _PURE = re.compile(
     r"^(?:relu|gelu|silu|tanh|sigmoid|softmax|log_softmax|elu|leaky_relu|softplus|dropout|layer_norm|normalize"
     r"|masked_fill|transpose|permute|unsqueeze|squeeze|flatten)$"
 )
-_OF_TENSORS = frozenset("masked_fill transpose permute unsqueeze squeeze softmax clamp".split())
+_OF_TENSORS = frozenset(["masked_fill", "transpose", "permute", "unsqueeze", "squeeze", "softmax", "clamp"])
 _LIBRARIES = ("F", "torch", "ops", "tf.nn", "mint", "nn.functional", "torch.nn.functional", "functional")
 
 

@@ -21,6 +21,8 @@ TRAIN = """
 import torch
 import torch.nn.functional as F
 
+from .nets import loader, net
+
 
 def fit(net, loader):
     opt = torch.optim.SGD(net.parameters(), lr=0.1)
@@ -58,6 +60,13 @@ def test_functions_and_classes_start_nothing(more: str) -> None:
     assert not begins(Script("train.py", text, parse(text)))
 
 
+def test_a_lone_file_is_judged_as_it_is() -> None:
+    """It imports nothing of a project: whoever hands it in asks about what stands in it."""
+    text = TRAIN.replace("{clear}", "opt.zero_grad()").replace("from .nets import loader, net\n", "")
+
+    assert begins(Script("train.py", text, parse(text)))
+
+
 def test_cells_of_a_notebook_run() -> None:
     assert begins(Script("train.ipynb", TRAIN, parse(TRAIN.replace("{clear}", ""))))
 
@@ -79,6 +88,7 @@ def test_what_others_may_use_otherwise_is_worth_a_look(
 
 def test_what_one_place_shows_weighs_without_a_start(tmp_path: Path) -> None:
     (tmp_path / "train.py").write_text(TRAIN.replace("{clear}", "pass"))
+    (tmp_path / "nets.py").write_text("def net():\n    return None\n\n\ndef loader():\n    return []\n")
     read = script_files.read(tmp_path / "train.py")
 
     assert (
