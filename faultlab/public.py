@@ -70,6 +70,7 @@ PARTS = (
     "twelfth",
     "thirteenth",
     "fourteenth",
+    "fifteenth",
 )
 FEW = {
     "ninth": 4,
@@ -78,6 +79,7 @@ FEW = {
     "twelfth": 4,
     "thirteenth": 8,
     "fourteenth": 6,
+    "fifteenth": 6,
 }  # scripts of one package where a part takes fewer, for many authors with a few each
 ALARM = 0.5  # probability from which a cause is claimed
 _TRAINS = re.compile(
