@@ -52,6 +52,18 @@ def gate(source: Script, node: ast.AST) -> Gate | None:
     return None
 
 
+def takes_turns(source: Script, step: ast.AST) -> bool:
+    """A condition has a step in both arms, each of an optimizer of its own: networks that learn in turns."""
+    for branch in (p for p in source.above(step) if isinstance(p, ast.If)):
+        owners = [
+            {source.owner(s) for s in source.steps if any(s in of(n, ast.Call) for n in arm)}
+            for arm in (branch.body, branch.orelse)
+        ]
+        if owners[0] and owners[1] and owners[0].isdisjoint(owners[1]):
+            return True
+    return False
+
+
 def turn_of_test(source: Script, test: ast.expr, depth: int = 3) -> Turn | None:
     """What a test asks of a count of accumulated micro-batches; None where it asks something else."""
     if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):

@@ -6,7 +6,7 @@ import ast
 import re
 from collections.abc import Iterator
 
-from ...readers._tree import unparse
+from ...readers._tree import of, unparse
 from ...readers.script import all_arguments, keyword, last_name
 from ...registry import Finding
 from ...scripts.flow import flow
@@ -148,10 +148,17 @@ def part_of(call: ast.Call) -> bool | None:
 
 def _other_samples(source: Script, one: ast.Call, other: ast.Call) -> bool:
     """A class of the script is given other samples each time, so that its switch does not pick them."""
-    if any(_picks(a) and unparse(a) not in map(unparse, all_arguments(one)) for a in all_arguments(other)):
+    same = {unparse(a) for a in all_arguments(one)}
+    if any((_picks(a) or _names_held_out(a)) and unparse(a) not in same for a in all_arguments(other)):
         return True
     own = last_name(one.func) in source.classes
     return own and bool(one.args and other.args) and unparse(one.args[0]) != unparse(other.args[0])
+
+
+def _names_held_out(node: ast.expr) -> bool:
+    """`root / f"{name}_val0.h5"`: a file or folder of held-out samples."""
+    texts = (n.value for n in of(node, ast.Constant) if isinstance(n.value, str))
+    return any(side(text) is False for text in texts)
 
 
 def _picks(node: ast.expr) -> bool:

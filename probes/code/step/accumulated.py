@@ -14,7 +14,7 @@ from ...scripts.flow import flow, returns
 from ...scripts.syntax import Script
 from ..ranks.sampler_order import accelerate_told_nothing
 from ..shared.checks import at, first, is_false_node, ok
-from ..shared.gates import gate
+from ..shared.gates import gate, takes_turns
 from ..shared.rounds import CLEARS
 from ..shared.sides import either
 from ..tensorflow.tape_steps import averaged_by_replica
@@ -117,6 +117,8 @@ def _cleared_between(source: Script) -> Finding | None:
     if (once := once_per_epoch(source)) is not None and once.state is State.PRESENT:
         return None  # nothing is accumulated: the step slipped out of the loop over the batches
     for step in source.steps:
+        if takes_turns(source, step):
+            continue
         gates = [p for p in source.above(step) if isinstance(p, ast.If) and " % " in unparse(p.test)]
         loops = source.loops_around(step)
         for backward in source.backwards:

@@ -13,7 +13,7 @@ from ...scripts.flow import flow
 from ...scripts.syntax import Script
 from ..ranks.sampler_order import accelerate_not_divided
 from ..shared.checks import at, first, ok
-from ..shared.gates import gate
+from ..shared.gates import gate, takes_turns
 from ..shared.sides import either
 from ..trainers.trainer_settings import micro_losses_summed
 from .held_gradients import not_divided
@@ -154,6 +154,8 @@ def _in_both_arms(source: Script, branch: ast.If) -> bool:
 def _accumulates(source: Script) -> Iterator[tuple[ast.AST, str]]:
     """Where the optimizer steps once for several backward calls, and for how many, as written."""
     for step in source.steps:
+        if takes_turns(source, step):
+            continue
         for parent in source.above(step):
             if isinstance(parent, ast.If) and not any(parent in source.above(b) for b in source.backwards):
                 for asked in of(parent.test, ast.BinOp):
