@@ -54,9 +54,13 @@ def gate(source: Script, node: ast.AST) -> Gate | None:
 
 def takes_turns(source: Script, step: ast.AST) -> bool:
     """A condition has a step in both arms, each of an optimizer of its own: networks that learn in turns."""
-    for branch in (p for p in source.above(step) if isinstance(p, ast.If)):
+    for branch in (p for p in source.above(step) if isinstance(p, ast.If) and "%" in unparse(p.test)):
         owners = [
-            {source.owner(s) for s in source.steps if any(s in of(n, ast.Call) for n in arm)}
+            {
+                unparse(s.args[0]) if s.args else source.owner(s)  # `scaler.step(optimizer)`
+                for s in source.steps
+                if any(s in of(n, ast.Call) for n in arm)
+            }
             for arm in (branch.body, branch.orelse)
         ]
         if owners[0] and owners[1] and owners[0].isdisjoint(owners[1]):

@@ -27,6 +27,7 @@ def run(gen, disc, loader, opts, k):
     [
         ('else:\n            opts["disc"].step()', U),
         ("", P),
+        ('else:\n            scaler.step(opts["gen"])', P),
         ("else:\n            print(i)", P),
     ],
 )
