@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from .caution import NOTHING
 from .experience import BELOW_HALF
 from .explain import contributions
-from .graph import links
+from .graph import descendants, outline
 from .infer import Belief
 from .model import AsGood, RuleBase, State
 
@@ -43,24 +43,12 @@ def held(rules: RuleBase, belief: Belief, added: Mapping[str, float] = NOTHING) 
 
 def _shows(rules: RuleBase, belief: Belief, cause: str, given: AsGood) -> bool:
     """Something in the curves that is there speaks for the cause, by itself or through a mechanism."""
-    for node, part in contributions(belief, cause).items():
-        if part < given.weight:
-            continue
-        if any(
-            belief.states.get(s) is State.PRESENT and rules.symptoms[s].area in given.shown
-            for s in _symptoms(rules, node)
-        ):
-            return True
-    return False
-
-
-def _symptoms(rules: RuleBase, node: str) -> set[str]:
-    """The symptom itself, or those that a mechanism leads to."""
-    met: set[str] = set()
-    waiting = [node]
-    while waiting:
-        name = waiting.pop()
-        if name not in met:
-            met.add(name)
-            waiting += [link.to for link in links(rules.mechanisms[name])] if name in rules.mechanisms else []
-    return met & rules.symptoms.keys()
+    graph = outline(rules)
+    speaking = {
+        n for n, part in contributions(belief, cause).items() if part >= given.weight
+    } & graph.adj.keys()
+    below = speaking.union(*(descendants(graph, node) for node in speaking))
+    return any(
+        belief.states.get(s) is State.PRESENT and rules.symptoms[s].area in given.shown
+        for s in below & rules.symptoms.keys()
+    )

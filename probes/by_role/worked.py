@@ -62,7 +62,7 @@ def worked(source: Script) -> Mapping[World, Worked]:
                 if one is None:
                     return {}  # as long, or as odd, in any other world
                 left -= steps
-                if one is not None and one.values:
+                if one.values:
                     found[world] = one
     return found
 

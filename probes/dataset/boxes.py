@@ -115,7 +115,8 @@ def read_coco(
     boxes.corners = judged >= 30 and fits == judged and outside >= 0.05 * judged
     rows = len(images)
     part = Part(split, "records", "COCO", (file.path,), rows, looked=rows)
-    return part, boxes, _listed(file, images, files)
+    named = [(str(i.get("file_name", "")), file.path) for i in images.values()]
+    return part, boxes, listed_images(named, files)
 
 
 def _repeated(notes: Sequence[Any], boxes: Boxes, place: Place) -> None:
@@ -161,16 +162,14 @@ def held_together(found: Sequence[Boxes], parts: Sequence[Part]) -> None:
                 )
 
 
-def _listed(file: RunFile, images: Mapping[str, Any], files: Mapping[str, RunFile]) -> Listed | None:
-    """Which images are not there; None where most are not: they lie elsewhere."""
+def listed_images(named: Sequence[tuple[str, str]], files: Mapping[str, RunFile]) -> Listed | None:
+    """Which images are not there, of (image, file that names it); None where most lie elsewhere."""
     there = {p.rpartition("/")[2] for p, f in files.items() if f.suffix in IMAGES}
-    names = [str(i.get("file_name", "")) for i in images.values()]
-    gone = [n for n in names if n and n.rpartition("/")[2] not in there]
-    if not names or len(gone) > 0.5 * len(names):
+    gone = [(n, by) for n, by in named if n and n.rpartition("/")[2] not in there]
+    if not named or len(gone) > 0.5 * len(named):
         return None
-    return Listed(
-        file.path, len(names), tuple((n, 0) for n in gone[:20]), len(gone), checked=len(names) - len(gone)
-    )
+    lost = tuple((n, 0) for n, _ in gone[:20])
+    return Listed((gone or named)[0][1], len(named), lost, len(gone), checked=len(named) - len(gone))
 
 
 def _numbers(value: Any, count: int = 4) -> list[float] | None:

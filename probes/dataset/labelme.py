@@ -12,13 +12,11 @@ from typing import Any
 
 from ...engine.model import Place
 from ..files import RunFile
-from .boxes import PIXEL, Boxes
+from .boxes import PIXEL, Boxes, listed_images
 from .gather import Budget, LabelGather, Problems
-from .media import IMAGES
 from .model import Listed, Part, Split
 
 LEAST_POINTS = {"polygon": 3, "rectangle": 2, "circle": 2, "line": 2, "linestrip": 2, "point": 1}
-_SHOWN = 20
 
 
 def is_labelme(file: RunFile) -> bool:
@@ -70,7 +68,7 @@ def read_labelme(
         problems=tuple(problems.found),
         problem_count=problems.count,
     )
-    return part, shapes, _listed(images, all_files)
+    return part, shapes, listed_images(list(images.items()), all_files)
 
 
 def _judge(
@@ -95,15 +93,3 @@ def _judge(
 
 def _is_point(value: Any) -> bool:
     return isinstance(value, list) and len(value) == 2 and all(isinstance(v, (int, float)) for v in value)
-
-
-def _listed(images: Mapping[str, str], files: Mapping[str, RunFile]) -> Listed | None:
-    """Which images are not there; None where most are not: they lie elsewhere, or in the files themselves."""
-    there = {p.rpartition("/")[2] for p, f in files.items() if f.suffix in IMAGES}
-    gone = [n for n in images if n not in there]
-    if not images or len(gone) > 0.5 * len(images):
-        return None
-    first = images[gone[0]] if gone else next(iter(images.values()))
-    return Listed(
-        first, len(images), tuple((n, 0) for n in gone[:_SHOWN]), len(gone), checked=len(images) - len(gone)
-    )

@@ -323,8 +323,7 @@ class _Measure:
             self.parts += stores.read_arrow(files, split, self.budget)
         elif kind == "csv":
             names, header = list(key[4:]), key[3] == "True"
-            told = self.bounds.label in names
-            label = self.bounds.label if told else self.headers.label(files[0], names)
+            label = None if self.bounds.label in names else self.headers.label(files[0], names)
             self.parts += tables.read_csv(files, split, key[2], names, header, self.budget, label)
         elif kind == "jsonl":
             keys = dict.fromkeys(n for f in files for n in tables.json_names(f) or ())
