@@ -197,12 +197,17 @@ class Expressions:
                 if all(self.truth_of(self.value(c, inner)) is not False for c in first.ifs):
                     yield from self._each(element, over[1:], inner)
             return
+        for _ in self.batches(first.target, held, inner):
+            yield from self._each(element, over[1:], inner)
+
+    def batches(self, target: ast.expr, over: Any, env: Env) -> Iterator[None]:
+        """Bind a loop's target to one made batch after the other; within a batch, to that one alone."""
         before = self.batch
         for batch in range(len(ROWS)) if before is None else (before,):
             self.batch = batch
             self.questions.clear()
-            self.bind(first.target, self.item_of(held, first.target), inner)
-            yield from self._each(element, over[1:], inner)
+            self.bind(target, self.item_of(over, target), env)
+            yield
         self.batch = before
 
     @abstractmethod

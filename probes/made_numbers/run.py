@@ -165,14 +165,9 @@ class Run(Calls):
                 with suppress(Left):
                     self.block(node.body, env)
             return
-        before = self.batch
-        for batch in range(len(ROWS)) if before is None else (before,):
-            self.batch = batch
-            self.questions.clear()
-            self.bind(node.target, self.item_of(over, node.target), env)
+        for _ in self.batches(node.target, over, env):
             with suppress(Left):
                 self.block(node.body, env)
-        self.batch = before
 
     # ----------------------------------------------------------------------------------------- names
 

@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterator, Sequence
 
 from ...by_role.side import Side
+from ...readers._tree import of
 from ...readers.script import last_name
 from ...script_diff.edit import Edit
 
@@ -47,8 +48,4 @@ def _asks(side: Side, switch: ast.Call) -> bool:
     if function is None or owner is None:
         return False
     name = ast.dump(owner)
-    return any(
-        ast.dump(c.func) == name and c.lineno > switch.lineno
-        for c in side.source.calls
-        if c in ast.walk(function)
-    )
+    return any(ast.dump(c.func) == name and c.lineno > switch.lineno for c in of(function, ast.Call))

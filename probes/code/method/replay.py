@@ -15,7 +15,7 @@ from ...registry import Finding
 from ...scripts.flow import flow
 from ...scripts.syntax import Function, Script
 from ..shared.checks import at, ok
-from ..shared.nodes import factors
+from ..shared.nodes import block_of, factors
 from ..shared.sides import words
 
 _REWARDS = {"r", "rew", "rews", "reward", "rewards"}
@@ -213,7 +213,7 @@ def stored_after_moving_on(source: Script) -> Finding | None:
             continue
         following = [n for n in names[1:] if _word(n, _NEXT)]
         statement = source.statement(call)
-        block = _block(source, statement) if statement is not None else []
+        block = block_of(source, statement) if statement is not None else []
         if len(following) != 1 or statement not in block:
             continue
         made = False
@@ -226,16 +226,6 @@ def stored_after_moving_on(source: Script) -> Finding | None:
             elif made and names[0] in targets and following[0] in names_in(before.value):
                 return at(source, before, "the state is replaced by the next one before both are stored")
     return None
-
-
-def _block(source: Script, statement: ast.stmt) -> list[ast.stmt]:
-    """The statements that a statement stands among."""
-    parent = source.parents.get(statement)
-    for name in ("body", "orelse", "finalbody"):
-        block = getattr(parent, name, None)
-        if isinstance(block, list) and statement in block:
-            return block
-    return []
 
 
 def _too_large(node: ast.expr) -> float | None:

@@ -9,7 +9,7 @@ from ...readers._tree import names_in, of, unparse
 from ...registry import Finding
 from ...scripts.syntax import Script
 from ..shared.checks import at
-from ..shared.nodes import factors
+from ..shared.nodes import block_of, factors
 from .replay import ENDS, NOT_END, is_gamma
 
 _REWARD = re.compile(
@@ -45,16 +45,8 @@ def added_up_forwards(source: Script) -> Finding | None:
 
 def _around(source: Script, loop: ast.For, scope: ast.AST) -> str:
     """The loop, and the statements beside and after it in its function."""
-    return unparse(scope) if scope is not source.tree else "\n".join(unparse(s) for s in _block(source, loop))
-
-
-def _block(source: Script, node: ast.stmt) -> list[ast.stmt]:
-    above = source.parents.get(node)
-    for field in ("body", "orelse", "finalbody"):
-        block = getattr(above, field, None)
-        if isinstance(block, list) and node in block:
-            return block
-    return [node]
+    beside = [scope] if scope is not source.tree else block_of(source, loop) or [loop]
+    return "\n".join(map(unparse, beside))
 
 
 def _follows(loop: ast.For, node: ast.Assign, name: str, counted: set[str]) -> bool:

@@ -12,6 +12,7 @@ from ...registry import Finding
 from ...scripts.flow import flow
 from ...scripts.syntax import Function, Script
 from ..shared.checks import at
+from ..shared.nodes import block_of
 
 _LOADS = ("load_state_dict", "load_weights", "load_param_into_net", "load_checkpoint", "from_pretrained")
 _OTHERS = re.compile(r"(?i)opt|sched|scaler|ema|swa|teacher|target|average|processor|tokenizer|config")
@@ -51,16 +52,6 @@ def _asked(source: Script, node: ast.AST, statement: ast.stmt) -> bool:
     above = list(source.above(node))
     inner = above[: above.index(statement) + 1] if statement in above else above
     return any(isinstance(p, ast.If) for p in inner) and not isinstance(statement, ast.For)
-
-
-def block_of(source: Script, statement: ast.stmt) -> list[ast.stmt]:
-    """The statements that one stands among."""
-    around = source.parents.get(statement)
-    for field in ("body", "orelse", "finalbody"):
-        block = getattr(around, field, None)
-        if isinstance(block, list) and statement in block:
-            return block
-    return []
 
 
 def _loaded(source: Script) -> Iterator[tuple[ast.stmt, str, int]]:

@@ -11,9 +11,9 @@ from ...readers.script import all_arguments, keyword, last_name
 from ...registry import Finding
 from ...scripts.flow import flow
 from ...scripts.syntax import Script
-from ..model.drawn_again import block_of, outwards
+from ..model.drawn_again import outwards
 from ..shared.checks import at
-from ..shared.nodes import assigned
+from ..shared.nodes import assigned, block_of
 from ..shared.uses import never_run
 
 _STATE = re.compile(r"(?i)(?:^|[._])(?:opt\w*|sched\w*|lr_sched\w*|scaler|optim\w*)$")

@@ -87,6 +87,16 @@ def chosen(source: Script, node: ast.AST) -> bool:
     return any(isinstance(p, (ast.If, ast.IfExp)) for p in source.above(node))
 
 
+def block_of(source: Script, statement: ast.stmt) -> list[ast.stmt]:
+    """The statements that one stands among."""
+    around = source.parents.get(statement)
+    for field in ("body", "orelse", "finalbody"):
+        block = getattr(around, field, None)
+        if isinstance(block, list) and statement in block:
+            return block
+    return []
+
+
 def raises(function: Function) -> bool:
     """A function that raises in its first block: a method left to whoever derives from its class."""
     return any(isinstance(n, ast.Raise) for n in function.body)
